@@ -1,0 +1,13 @@
+module github.com/mcpbridge/mcpbridge
+
+go 1.26.0
+
+require (
+	github.com/gorilla/websocket v1.5.3
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/pflag v1.0.10
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
+	golang.org/x/sys v0.49.0
+)
+
+require golang.org/x/tools v0.26.0 // indirect
