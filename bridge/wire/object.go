@@ -1,0 +1,70 @@
+package wire
+
+import "io"
+
+// Text decodes a raw JSON string that has been validated; ok is false when raw is
+// anything else.
+func Text(raw []byte) (s string, ok bool) { return text(raw) }
+
+// SetMember returns a copy of an object in which the member key has the raw value: in
+// the place of the last member of that key, else as a new first member. Everything
+// else stays as it is, byte for byte. The object must have been validated.
+func SetMember(object []byte, key string, value []byte) []byte {
+	dst := make([]byte, 0, len(object)+len(key)+len(value)+8)
+	var old span
+	c := open(object, '{')
+	for c.next() {
+		if unquote(c.key) == key {
+			old = c.span
+		}
+	}
+	if old.end > 0 {
+		dst = append(append(dst, object[:old.value]...), value...)
+		return append(dst, object[old.end:]...)
+	}
+	first := gap(object, 0) + 1 // behind the brace
+	dst = AppendString(append(dst, object[:first]...), key)
+	dst = append(append(dst, ':'), value...)
+	if at(object, gap(object, first)) != '}' {
+		dst = append(dst, ',')
+	}
+	return append(dst, object[first:]...)
+}
+
+// ReadAll reads r to its end into b. What is longer than limit bytes is a
+// *TooLongError.
+func ReadAll(b *Buffer, r io.Reader, limit int) error {
+	for {
+		if len(b.B) == cap(b.B) {
+			b.grow()
+		}
+		n, err := r.Read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		if len(b.B) > limit {
+			return &TooLongError{Limit: limit, Size: len(b.B)}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// CutMember returns a copy of an object without the members of a key. The object must
+// have been validated.
+func CutMember(object []byte, key string) []byte {
+	dst := append(make([]byte, 0, len(object)), '{')
+	for c := open(object, '{'); c.next(); {
+		if unquote(c.key) == key {
+			continue
+		}
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), c.key...), `":`...)
+		dst = append(dst, c.span.of(object)...)
+	}
+	return append(dst, '}')
+}

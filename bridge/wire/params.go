@@ -1,0 +1,103 @@
+package wire
+
+// Key names a member of params, or of the _meta in it, that a bridge looks at or changes.
+type Key uint8
+
+// The keys of params, and those of params._meta.
+const (
+	Name           Key = iota // name
+	URI                       // uri
+	Arguments                 // arguments
+	Meta                      // _meta
+	Cursor                    // cursor
+	RequestID                 // requestId
+	ProgressToken             // progressToken, of a progress notification
+	Progress                  // progress
+	Reason                    // reason
+	Ref                       // ref
+	TaskID                    // taskId
+	InputResponses            // inputResponses
+	RequestState              // requestState
+
+	MetaProgressToken      // progressToken, of a request
+	MetaProtocolVersion    // io.modelcontextprotocol/protocolVersion
+	MetaClientInfo         // io.modelcontextprotocol/clientInfo
+	MetaClientCapabilities // io.modelcontextprotocol/clientCapabilities
+	MetaLogLevel           // io.modelcontextprotocol/logLevel
+	MetaSubscriptionID     // io.modelcontextprotocol/subscriptionId
+	MetaRelatedTask        // io.modelcontextprotocol/related-task
+
+	numKeys
+)
+
+// The keys of the message itself.
+const (
+	keyVersion = numKeys + iota
+	keyID
+	keyMethod
+	keyParams
+	keyResult
+	keyError
+
+	allKeys
+)
+
+const metaPrefix = "io.modelcontextprotocol/"
+
+var names = [allKeys]string{
+	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
+	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", TaskID: "taskId",
+	InputResponses: "inputResponses", RequestState: "requestState",
+
+	MetaProgressToken: "progressToken", MetaProtocolVersion: metaPrefix + "protocolVersion",
+	MetaClientInfo: metaPrefix + "clientInfo", MetaClientCapabilities: metaPrefix + "clientCapabilities",
+	MetaLogLevel: metaPrefix + "logLevel", MetaSubscriptionID: metaPrefix + "subscriptionId",
+	MetaRelatedTask: metaPrefix + "related-task",
+
+	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params", keyResult: "result", keyError: "error",
+}
+
+// String returns the key as it is written in a message.
+func (k Key) String() string { return names[k] }
+
+// Params is the params object of a message, with the places of the members that have a [Key]. The zero value stands for
+// no params. It may be read by several goroutines at once.
+type Params struct {
+	Raw []byte // the whole object, nil when there is none; not to be changed
+
+	spans [numKeys]span // from the start of Raw, those of _meta too
+}
+
+// SplitParams finds the members of params that a program made, by the rules of [Split]. It takes raw over and blanks its
+// line breaks. Nothing, white space and null make the zero Params; the error is an [*Error].
+func SplitParams(raw []byte) (Params, error) {
+	start := space(raw, 0)
+	switch at(raw, start) {
+	case '{':
+	case 0, 'n':
+		if start == len(raw) {
+			return Params{}, nil
+		}
+		return Params{}, Valid(raw)
+	default:
+		if err := Valid(raw); err != nil {
+			return Params{}, err
+		}
+		return Params{}, invalid(start, `"params" must be an object`)
+	}
+	s := splitter{b: raw, base: start}
+	end, fault := s.object(start, paramsLevel, 1)
+	if err := verdict(raw, end, fault); err != nil {
+		return Params{}, err
+	}
+	if s.wrong != nil {
+		return Params{}, s.wrong
+	}
+	return Params{Raw: raw[start:end:end], spans: s.params}, nil
+}
+
+// Get returns the raw value of a member, a slice of Raw; nil when it is absent.
+func (p *Params) Get(k Key) []byte { return p.spans[k].of(p.Raw) }
+
+// Text returns a member that is a string, decoded; false when it is absent or something else.
+func (p *Params) Text(k Key) (string, bool) { return text(p.Get(k)) }

@@ -1,0 +1,202 @@
+package wire
+
+import "strings"
+
+// span is a member of an object: where its key, its value and what follows begin. The zero span is an absent member.
+type span struct{ start, value, end int32 }
+
+func (s span) of(b []byte) []byte {
+	if s.start == 0 {
+		return nil
+	}
+	return b[s.value:s.end:s.end]
+}
+
+// level is an object whose keys are routed on: those from first up to, but not including, end.
+type level struct{ first, end Key }
+
+var (
+	paramsLevel   = level{Name, MetaProgressToken}
+	metaLevel     = level{MetaProgressToken, numKeys}
+	envelopeLevel = level{keyVersion, allKeys}
+)
+
+// splitter is one run over a message: the spans that it has found so far, and the first thing wrong that is not a
+// matter of JSON. The run goes on behind that, since a message that is not JSON at all is refused as such.
+type splitter struct {
+	b        []byte
+	envelope [allKeys - numKeys]span
+	params   [numKeys]span // from base, where params begin
+	base     int
+	oneID    bool
+	wrong    *Error
+}
+
+// object scans the object at i, of the given level and with depth containers around it, and notes the members that are
+// routed on.
+func (s *splitter) object(i int, l level, depth int) (int, string) {
+	i = skip(s.b, i+1)
+	if at(s.b, i) == '}' {
+		return i + 1, ""
+	}
+	var fault string
+	for {
+		if i, fault = s.member(i, l, depth+1); fault != "" {
+			return i, fault
+		}
+		switch i = skip(s.b, i); at(s.b, i) {
+		case ',':
+			i = skip(s.b, i+1)
+		case '}':
+			return i + 1, ""
+		default:
+			return i, faultNext
+		}
+	}
+}
+
+func (s *splitter) member(start int, l level, depth int) (int, string) {
+	if at(s.b, start) != '"' {
+		return start, faultKey
+	}
+	from, fault := str(s.b, start)
+	if fault != "" {
+		return from, fault
+	}
+	k, known := s.route(start, from, l)
+	if from, fault = colon(s.b, from); fault != "" {
+		return from, fault
+	}
+	if !known {
+		return value(s.b, from, depth)
+	}
+	to := 0
+	switch object := at(s.b, from) == '{'; {
+	case object && k == keyParams:
+		s.base = from
+		to, fault = s.object(from, paramsLevel, depth)
+	case object && k == Meta:
+		to, fault = s.object(from, metaLevel, depth)
+	default:
+		to, fault = value(s.b, from, depth)
+	}
+	if k < numKeys {
+		s.params[k] = span{int32(start - s.base), int32(from - s.base), int32(to - s.base)}
+	} else {
+		s.envelope[k-numKeys] = span{int32(start), int32(from), int32(to)}
+	}
+	return to, fault
+}
+
+// route looks up the key that is the string from start to end. A key that cannot be trusted is noted as wrong.
+func (s *splitter) route(start, end int, l level) (Key, bool) {
+	k, exact := match(s.b[start+1:end-1], l)
+	if k == l.end {
+		return 0, false
+	}
+	twice := k < numKeys && s.params[k] != span{} || k >= numKeys && s.envelope[k-numKeys] != span{}
+	if k == keyID {
+		s.oneID = exact && !twice
+	}
+	switch {
+	case s.wrong != nil:
+	case !exact:
+		s.wrong = invalid(start, "key %s is a variant of %q", string(s.b[start:end]), names[k])
+	case twice:
+		s.wrong = invalid(start, "key %q comes twice", names[k])
+	}
+	return k, true
+}
+
+// match finds the key of the level that the text between the quotes spells, exactly or in other letter case; l.end when
+// it is none of them.
+func match(quoted []byte, l level) (k Key, exact bool) {
+	for _, c := range quoted {
+		if c == '\\' || c >= 0x80 {
+			return matchText(unquote(quoted), l)
+		}
+	}
+	for k = l.first; k < l.end; k++ {
+		if name := names[k]; len(name) == len(quoted) {
+			if string(quoted) == name {
+				return k, true
+			}
+			if equalFold(name, quoted) {
+				return k, false
+			}
+		}
+	}
+	return l.end, false
+}
+
+// matchText is match for keys with escapes or with more than ASCII: the long s and the kelvin sign fold to s and k, in
+// encoding/json too.
+func matchText(s string, l level) (k Key, exact bool) {
+	for k = l.first; k < l.end; k++ {
+		if strings.EqualFold(s, names[k]) {
+			return k, s == names[k]
+		}
+	}
+	return l.end, false
+}
+
+// equalFold reports whether two ASCII texts of one length differ in letter case at most.
+func equalFold(name string, b []byte) bool {
+	for i, c := range b {
+		if c != name[i] && (c^name[i] != 0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// fill puts what was found into the message and says what it is that makes it none.
+func (s *splitter) fill(m *Message) *Error {
+	part := func(k Key) (raw []byte, offset int) {
+		sp := s.envelope[k-numKeys]
+		return sp.of(s.b), int(sp.value)
+	}
+	id, idAt := part(keyID)
+	if len(id) > 0 && (id[0] == '"' || id[0] == '-' || digit(id[0])) {
+		m.ID = id
+	}
+	params, paramsAt := part(keyParams)
+	m.Result, _ = part(keyResult)
+	m.Error, _ = part(keyError)
+	method, methodAt := part(keyMethod)
+	version, versionAt := part(keyVersion)
+
+	if s.wrong != nil {
+		return s.wrong
+	}
+	if !spells(version, "2.0") {
+		return invalid(versionAt, `"jsonrpc" must be "2.0"`)
+	}
+	if m.ID == nil && id != nil && (string(id) != "null" || m.Error == nil) {
+		return invalid(idAt, `"id" must be a string or a number`)
+	}
+	switch at(params, 0) {
+	case '{':
+		m.Params = Params{Raw: params, spans: s.params}
+	case 0, 'n':
+	default:
+		return invalid(paramsAt, `"params" must be an object`)
+	}
+	switch {
+	case method != nil && (m.Result != nil || m.Error != nil), m.Result != nil && m.Error != nil:
+		return invalid(0, `more than one of "method", "result" and "error"`)
+	case method != nil:
+		if m.Method, _ = methodName(method); m.Method == "" {
+			return invalid(methodAt, `"method" must be a string that is not empty`)
+		}
+	case m.Error != nil:
+		if m.Error[0] != '{' {
+			return invalid(0, `"error" must be an object`)
+		}
+	case m.Result == nil:
+		return invalid(0, `none of "method", "result" and "error"`)
+	case m.ID == nil:
+		return invalid(0, `a result without "id"`)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Event is one event of a stream of server-sent events.
+type Event struct {
+	Type  string        // "" for a message, whether the stream names that type or none
+	ID    string        // the id that this event sets
+	HasID bool          // whether it sets one, perhaps the empty one
+	Retry time.Duration // how long to wait before reconnecting; negative when the event does not say
+	Data  *Buffer       // several lines joined with \n; nil when the event has no data line. The receiver's, to be freed
+}
+
+// EventReader reads server-sent events by the grammar of the WHATWG HTML standard. It is for one goroutine.
+type EventReader struct {
+	limit int
+	begun bool
+	err   error
+	w     *window
+}
+
+// NewEventReader returns a reader of events whose data is up to limit bytes.
+func NewEventReader(r io.Reader, limit int) *EventReader {
+	return &EventReader{limit: limit, w: newWindow(r, min(limit, math.MaxInt-64)+len("data: "), true)}
+}
+
+// Next returns the next event. One without data is returned when it sets an id or a retry time, since MCP opens streams
+// with such an event; comments are skipped. All errors are final: the stream's, [io.EOF] at its end, where an event without
+// its empty line is dropped; and a [*TooLongError] for an event over the limit.
+func (e *EventReader) Next() (Event, error) {
+	ev := Event{Retry: -1}
+	for {
+		line, err := e.line()
+		if err == nil && len(line) > 0 {
+			err = e.field(&ev, line)
+		}
+		switch {
+		case err != nil:
+			e.err = err
+			ev.Data.Free()
+			return Event{}, err
+		case len(line) > 0:
+		case ev.Data != nil || ev.HasID || ev.Retry >= 0:
+			return ev, nil
+		default:
+			ev = Event{Retry: -1} // a type alone is no event
+		}
+	}
+}
+
+func (e *EventReader) line() ([]byte, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	line, err := e.w.line()
+	if err == errUnended || len(line) > e.w.limit && err == nil {
+		return nil, &TooLongError{Limit: e.limit, Size: max(len(line), e.w.seen-e.w.from)}
+	}
+	if !e.begun {
+		e.begun = true
+		line = bytes.TrimPrefix(line, bom)
+	}
+	return line, err
+}
+
+var bom = []byte("\uFEFF")
+
+// field adds what a line says to the event.
+func (e *EventReader) field(ev *Event, line []byte) error {
+	name, value, _ := bytes.Cut(line, colonSign)
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch string(name) {
+	case "data":
+		return e.data(ev, value)
+	case "event":
+		ev.Type = ""
+		if string(value) != "message" {
+			ev.Type = string(value)
+		}
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			ev.ID, ev.HasID = string(value), true
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 64); err == nil && ms <= math.MaxInt64/uint64(time.Millisecond) {
+			ev.Retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return nil
+}
+
+var colonSign = []byte(":")
+
+func (e *EventReader) data(ev *Event, value []byte) error {
+	if ev.Data == nil {
+		if len(value) > e.limit {
+			return &TooLongError{Limit: e.limit, Size: len(value)}
+		}
+		ev.Data = NewBuffer(len(value))
+	} else {
+		if size := len(ev.Data.B) + 1 + len(value); size > e.limit {
+			return &TooLongError{Limit: e.limit, Size: size}
+		}
+		ev.Data.B = append(ev.Data.B, '\n')
+	}
+	ev.Data.B = append(ev.Data.B, value...)
+	return nil
+}
+
+// AppendEvent appends an event to dst. An empty typ or id is left out, data is always there. None of them may hold a line
+// break, which a message that has passed [Split] does not.
+func AppendEvent(dst []byte, typ, id string, data []byte) []byte {
+	if typ != "" {
+		dst = append(append(append(dst, "event: "...), typ...), '\n')
+	}
+	if id != "" {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
+	return append(append(append(dst, "data: "...), data...), "\n\n"...)
+}
+
+// AppendComment appends a comment to dst, which readers skip: it keeps an idle connection open. It may hold no line break.
+func AppendComment(dst []byte, text string) []byte {
+	return append(append(append(dst, ": "...), text...), "\n\n"...)
+}

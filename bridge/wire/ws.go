@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"errors"
+	"io"
+
+	"github.com/gorilla/websocket"
+)
+
+// Subprotocol is the WebSocket subprotocol of MCP, where each text message is a JSON-RPC message.
+const Subprotocol = "mcp"
+
+var errBinary = errors.New("a binary WebSocket message, where MCP has text only")
+
+// ReadFrame reads the next text message of the connection whole, into a Buffer that becomes the caller's. Only one
+// goroutine may read from a connection. The error is a [*TooLongError] for a message over limit bytes, an error for a binary
+// one, or the connection's; after any of them the caller closes the connection.
+func ReadFrame(c *websocket.Conn, limit int) (*Buffer, error) {
+	kind, r, err := c.NextReader()
+	if err != nil {
+		return nil, err
+	}
+	if kind != websocket.TextMessage {
+		return nil, errBinary
+	}
+	b := NewBuffer(0)
+	for {
+		if len(b.B) == cap(b.B) {
+			b.grow()
+		}
+		n, err := r.Read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case len(b.B) > limit:
+			err = &TooLongError{Limit: limit, Size: len(b.B)}
+		case err == io.EOF:
+			return b, nil
+		}
+		if err != nil {
+			b.Free()
+			return nil, err
+		}
+	}
+}
