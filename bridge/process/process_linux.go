@@ -1,0 +1,82 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeSize holds a large message, so that neither side waits for the other in
+// the middle of one.
+const pipeSize = 1 << 20
+
+func widen(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	// Refused beyond the user's share of pipe memory: then 64 KiB must do.
+	_ = conn.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+}
+
+// awaitLeader waits until the leader has exited but leaves it a zombie: that
+// keeps the group's id from becoming anybody else's while we signal.
+func (g *group) awaitLeader() {
+	for {
+		switch err := unix.Waitid(unix.P_PID, g.id, nil, unix.WEXITED|unix.WNOWAIT, nil); err {
+		case nil:
+			return
+		case unix.EINTR:
+		default:
+			// A sandbox without waitid: reaping early is better than never.
+			_ = g.cmd.Wait()
+			return
+		}
+	}
+}
+
+// alive reports whether a process of the group still runs. It reads /proc, for
+// a probing kill(2) counts zombies, and the leader is one. Without /proc it says
+// no: what is left is killed without a grace rather than after all of it.
+func (g *group) alive() bool {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return false
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return false
+	}
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		// A process that ended meanwhile has no stat.
+		if stat, err := os.ReadFile("/proc/" + name + "/stat"); err == nil && runsIn(stat, g.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsIn reports whether stat, the content of /proc/PID/stat, is that of a
+// process that is in the group and not dead: "PID (name) state parent group …",
+// where the name may hold anything. A zombie with more than one thread is no
+// more than a process whose first thread has ended.
+func runsIn(stat []byte, group int) bool {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const state, pgrp, threads = 0, 2, 17
+	if len(fields) <= threads || string(fields[pgrp]) != strconv.Itoa(group) {
+		return false
+	}
+	switch fields[state][0] {
+	case 'X':
+		return false
+	case 'Z':
+		return string(fields[threads]) != "0" && string(fields[threads]) != "1"
+	}
+	return true
+}

@@ -1,0 +1,290 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func childOfSystem(mode string) {
+	switch mode {
+	case "files": // the pipes that it was given
+		for fd := range 64 {
+			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil {
+				descriptor, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+				size, err := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0)
+				if descriptor&unix.FD_CLOEXEC == 0 && err == nil {
+					fmt.Println(fd, flags&unix.O_NONBLOCK != 0, size)
+				}
+			}
+		}
+	case "emigrant": // its child leaves the group, with all the pipes
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childMode+"=deaf")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println(cmd.Process.Pid)
+	case "bridge":
+		bridge()
+	case "subreaper":
+		subreaper()
+	default:
+		panic("no such child: " + mode)
+	}
+}
+
+// stat is what the tests look at in /proc/PID/stat.
+type stat struct {
+	pid, parent, group int
+	state              string
+}
+
+func processes() (all []stat) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		end := bytes.LastIndexByte(text, ')')
+		fields := strings.Fields(string(text[end+1:]))
+		pid, _ := strconv.Atoi(strings.Fields(string(text))[0])
+		parent, _ := strconv.Atoi(fields[1])
+		group, _ := strconv.Atoi(fields[2])
+		all = append(all, stat{pid, parent, group, fields[0]})
+	}
+	return all
+}
+
+// members returns all of a group, zombies too.
+func members(group int) []stat {
+	return slices.DeleteFunc(processes(), func(s stat) bool { return s.group != group })
+}
+
+// assertGone asserts that of p's group nobody runs, and that p is no zombie.
+// Zombies of others are for whoever adopted them, in its time.
+func assertGone(t *testing.T, p *Process) {
+	t.Helper()
+	for _, s := range members(p.PID()) {
+		if s.pid == p.PID() || s.state != "Z" {
+			t.Errorf("left of group %d: %+v", p.PID(), s)
+		}
+	}
+	if err := unix.Kill(p.PID(), 0); err != unix.ESRCH {
+		t.Errorf("the child: %v", err)
+	}
+}
+
+func pid(t *testing.T, r io.Reader) int {
+	t.Helper()
+	text := line(t, r)
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%q is no pid", text)
+	}
+	return n
+}
+
+func TestStopEscalates(t *testing.T) {
+	tests := []struct {
+		mode  string
+		grace Grace
+		want  string
+	}{
+		{"echo", patient, ""},
+		{"polite", Grace{Stdin: -1, Term: patient.Term}, "exit status 7"},
+		{"deaf", Grace{Stdin: -1, Term: patient.Term}, "killed by signal SIGTERM"},
+		{"stubborn", quick, "killed by signal SIGKILL"},
+		{"stubborn", Grace{Stdin: -1, Term: -1}, "killed by signal SIGKILL"},
+	}
+	for _, test := range tests {
+		t.Run(test.mode, func(t *testing.T) {
+			c := self(t, test.mode)
+			c.Grace = test.grace
+			p := mustStart(t, c)
+			if test.mode != "echo" {
+				line(t, p.Stdout)
+			}
+			p.Stop()
+			assertGone(t, p)
+			if got := fmt.Sprint(p.Err()); p.Err() != nil && got != test.want || p.Err() == nil && test.want != "" {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestStopEndsStopped(t *testing.T) {
+	c := self(t, "polite")
+	c.Grace = Grace{Stdin: -1, Term: patient.Term}
+	p := mustStart(t, c)
+	line(t, p.Stdout)
+	unix.Kill(p.PID(), unix.SIGSTOP)
+	p.Stop()
+	if p.Err() == nil || p.Err().Error() != "exit status 7" {
+		t.Error(p.Err())
+	}
+}
+
+func TestGrandchildrenEnd(t *testing.T) {
+	for _, parent := range []string{"parent", "deserter"} {
+		for _, mode := range []string{"deaf", "stubborn"} {
+			t.Run(parent+" "+mode, func(t *testing.T) {
+				c := self(t, parent, mode)
+				c.Grace = quick
+				p := mustStart(t, c)
+				grandchild := pid(t, p.Stdout)
+				if parent == "parent" {
+					if len(members(p.PID())) != 2 || !slices.ContainsFunc(members(p.PID()), func(s stat) bool { return s.pid == grandchild }) {
+						t.Fatalf("the group is %+v", members(p.PID()))
+					}
+					p.Stop()
+				}
+				await(t, "done", p.Done())
+				assertGone(t, p)
+				if rest, err := io.ReadAll(p.Stdout); parent == "deserter" && (err != nil || len(rest) != 0) {
+					t.Errorf("no end of file: %q, %v", rest, err)
+				}
+			})
+		}
+	}
+}
+
+func TestCrashEndsGrandchildren(t *testing.T) {
+	c := self(t, "parent", "stubborn")
+	c.Grace = quick
+	p := mustStart(t, c)
+	pid(t, p.Stdout)
+	unix.Kill(p.PID(), unix.SIGKILL)
+	await(t, "done", p.Done())
+	assertGone(t, p)
+	if p.Err() == nil || p.Err().Error() != "killed by signal SIGKILL" {
+		t.Error(p.Err())
+	}
+}
+
+func TestEmigrantDoesNotHoldUs(t *testing.T) {
+	p := mustStart(t, self(t, "emigrant"))
+	emigrant := pid(t, p.Stdout)
+	defer unix.Kill(emigrant, unix.SIGKILL)
+	await(t, "done", p.Done())
+	read := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, p.Stdout)
+		close(read)
+	}()
+	p.Stop()
+	await(t, "end of Stdout", read)
+}
+
+func TestChildsFiles(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close()
+	c := self(t, "files")
+	c.Supervisor = s
+	other := self(t, "echo")
+	other.Supervisor = s
+	mustStart(t, other)
+	p := mustStart(t, c)
+	got, _ := io.ReadAll(p.Stdout)
+	// Blocking, the size that was asked for, and nothing but the three.
+	want := "0 false 1048576\n1 false 1048576\n2 false 65536\n"
+	if unprivileged := "0 false 65536\n1 false 65536\n2 false 65536\n"; string(got) != want && string(got) != unprivileged {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// subreaper adopts orphans as process 1 of a container does.
+func subreaper() {
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	for _, mode := range []string{"deaf", "stubborn"} {
+		p, err := Start(Command{
+			Path: os.Args[0], Args: []string{mode}, Grace: Grace{Stdin: 10 * time.Millisecond, Term: 10 * time.Millisecond},
+			Env: append(os.Environ(), childMode+"=deserter"),
+		})
+		if err != nil {
+			panic(err)
+		}
+		<-p.Done()
+		p.Stop()
+	}
+	for _, s := range processes() {
+		if s.parent == os.Getpid() {
+			fmt.Printf("%+v\n", s)
+		}
+	}
+}
+
+func TestAdoptedAreReaped(t *testing.T) {
+	p := mustStart(t, self(t, "subreaper"))
+	if left, _ := io.ReadAll(p.Stdout); len(left) != 0 {
+		t.Errorf("children left: %s", left)
+	}
+	await(t, "done", p.Done())
+	if p.Err() != nil {
+		t.Error(p.Err())
+	}
+}
+
+func TestNothingLeaks(t *testing.T) {
+	files := func() int {
+		names, _ := os.ReadDir("/proc/self/fd")
+		return len(names)
+	}
+	var s *Supervisor
+	cycle := func(i int) {
+		if i%10 == 0 {
+			s = NewSupervisor()
+		}
+		c := self(t, []string{"echo", "fail", "deaf", "deserter", "parent"}[i%5], "deaf")
+		c.Grace, c.Supervisor, c.Stderr = quick, s, func(string) {}
+		p, err := Start(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 && i%5 != 0 { // else as it starts
+			_, _ = p.Stdout.Read(make([]byte, 10))
+		}
+		p.Stop()
+		assertGone(t, p)
+		if _, err := Start(Command{Path: "/no/such"}); err == nil {
+			t.Error("started nothing")
+		}
+		if i%10 == 9 {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for i := range 10 { // what the runtime keeps
+		cycle(i)
+	}
+	goroutines, open := runtime.NumGoroutine(), files()
+	for i := range 50 {
+		cycle(i)
+	}
+	eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+	if now := files(); now > open {
+		t.Errorf("%d files open, before %d", now, open)
+	}
+	for _, s := range processes() {
+		if s.parent == os.Getpid() {
+			t.Errorf("a child is left: %+v", s)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// group is a job object: whatever the child starts is in it too, and when its
+// last handle is closed, be it because this program was killed, all of it ends.
+type group struct {
+	cmd *exec.Cmd
+	job windows.Handle
+}
+
+func setup(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
+	}
+	if !isBatch(cmd.Path) {
+		return nil
+	}
+	line, err := batchLine(cmd.Path, cmd.Args[1:])
+	if err != nil {
+		return err
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return err
+	}
+	cmd.Path = filepath.Join(system, "cmd.exe")
+	cmd.SysProcAttr.CmdLine = line
+	return nil
+}
+
+// startGroup starts the child and puts it in a job. What it starts in the
+// instant before that escapes the job; programs take longer to come up.
+func startGroup(cmd *exec.Cmd) (*group, error) {
+	job, err := newJob()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		windows.CloseHandle(job)
+		return nil, err
+	}
+	if err := assign(job, cmd.Process.Pid); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		windows.CloseHandle(job)
+		return nil, err
+	}
+	return &group{cmd: cmd, job: job}, nil
+}
+
+func newJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, os.NewSyscallError("CreateJobObject", err)
+	}
+	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)))
+	if err != nil {
+		windows.CloseHandle(job)
+		return 0, os.NewSyscallError("SetInformationJobObject", err)
+	}
+	return job, nil
+}
+
+func assign(job windows.Handle, pid int) error {
+	// os.Process holds a handle, so the id is still this process's.
+	child, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return os.NewSyscallError("OpenProcess", err)
+	}
+	defer windows.CloseHandle(child)
+	return os.NewSyscallError("AssignProcessToJobObject", windows.AssignProcessToJobObject(job, child))
+}
+
+// widen does nothing: a pipe's size is fixed when it is made.
+func widen(*os.File) {}
+
+func (g *group) awaitLeader() { _ = g.cmd.Wait() } // how it ended is in ProcessState
+
+// terminate is the nearest to TERM there is. It reaches only those that share
+// our console; the others are killed after their grace.
+func (g *group) terminate() {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.cmd.Process.Pid))
+}
+
+func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
+
+// alive is asked of what the leader left behind. It says no, so that this is
+// killed at once: without a console there is no way to ask it to end.
+func (g *group) alive() bool { return false }
+
+func (g *group) reap() { windows.CloseHandle(g.job) }
+
+// signalName is empty: there are no signals.
+func signalName(*os.ProcessState) string { return "" }

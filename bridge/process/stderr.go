@@ -1,0 +1,255 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxLine   = 8 << 10   // bytes of a line that are passed on
+	burst     = 256 << 10 // bytes that are passed on at once, and that may wait
+	perSecond = 64 << 10  // bytes a second beyond that
+	// resume is the allowance at which lines are passed on again after some were
+	// not: whole passages are easier to read than a line here and there.
+	resume = 32 << 10
+
+	tailLines = 8   // how many lines an error tells
+	tailLine  = 256 // bytes of each
+)
+
+// stderrLog reads a child's standard error as fast as it comes, passes on what
+// is not too much, and remembers the end. Its reader never waits for its user.
+type stderrLog struct {
+	pass   func(string) // nil: dropped
+	read   chan struct{}
+	passed chan struct{}
+
+	// Only the reader uses these.
+	part    []byte // the line so far
+	over    int    // bytes of it beyond maxLine
+	last    []string
+	allowed float64 // bytes that may be passed on now
+	refill  time.Time
+	choked  bool // until allowed is resume again
+
+	mu     sync.Mutex // guards what the reader hands the deliverer
+	more   *sync.Cond
+	queue  []string
+	queued int   // bytes in queue, or with the user
+	left   int64 // bytes left out since the last line in queue
+	ended  bool
+}
+
+func newStderrLog(pass func(string)) *stderrLog {
+	l := &stderrLog{
+		pass:    pass,
+		read:    make(chan struct{}),
+		passed:  make(chan struct{}),
+		allowed: burst,
+		refill:  time.Now(),
+	}
+	l.more = sync.NewCond(&l.mu)
+	return l
+}
+
+// start starts reading r, until its end, and passing on.
+func (l *stderrLog) start(r io.Reader) {
+	go func() {
+		defer close(l.read)
+		// The error is the end of file, or finish closing r.
+		_, _ = io.Copy(l, r)
+		l.end()
+	}()
+	go func() {
+		defer close(l.passed)
+		l.deliver()
+	}()
+}
+
+// finish waits until all is read and passed on. The writers are dead by now, so
+// only one that left the group can hold f open: it is not waited for, and
+// neither is a user who holds a line.
+func (l *stderrLog) finish(f *os.File) {
+	within(moment, l.read)
+	f.Close()
+	<-l.read
+	within(moment, l.passed)
+}
+
+// tail returns the last lines, for an error; finish comes before it. Indented
+// lines, mostly frames of a stack, are not among them.
+func (l *stderrLog) tail() string {
+	var lines []string
+	for _, line := range l.last {
+		if len(line) > tailLine {
+			line = string(trimPartialRune([]byte(line[:tailLine]))) + "…"
+		}
+		if line = strings.TrimSpace(strings.Map(printable, line)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " | ")
+}
+
+// printable keeps what the child wrote from steering a terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// Write takes what the child wrote and never fails, for the child would notice.
+func (l *stderrLog) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		line, rest, ended := bytes.Cut(b, []byte{'\n'})
+		taken := min(len(line), maxLine-len(l.part))
+		l.part = append(l.part, line[:taken]...)
+		l.over += len(line) - taken
+		if ended {
+			l.endLine()
+		}
+		b = rest
+	}
+	return n, nil
+}
+
+// end passes on a last line without an end, and what is to be said of the rest.
+func (l *stderrLog) end() {
+	if len(l.part) > 0 {
+		l.endLine()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tellLeft()
+	l.ended = true
+	l.more.Signal()
+}
+
+func (l *stderrLog) endLine() {
+	size, over, line := len(l.part)+l.over+1, 0, l.part
+	if l.over > 0 {
+		line = trimPartialRune(l.part)
+		over = l.over + len(l.part) - len(line)
+	} else {
+		line = bytes.TrimSuffix(line, []byte{'\r'})
+	}
+	text := strings.ToValidUTF8(string(line), "\uFFFD")
+	// A replacement is longer than what it replaces.
+	for len(text) > maxLine {
+		_, n := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-n]
+	}
+	l.part, l.over = l.part[:0], 0
+
+	l.remember(text)
+	l.offer(text, size, over)
+}
+
+// offer queues a line of which over bytes were cut off, or counts all its size
+// bytes as left out.
+func (l *stderrLog) offer(text string, size, over int) {
+	if l.pass == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.allow(len(text)+1) || l.queued > burst {
+		l.left += int64(size)
+		return
+	}
+	l.tellLeft()
+	l.push(text)
+	l.left += int64(over)
+}
+
+// allow takes n bytes from the allowance, if it has them.
+func (l *stderrLog) allow(n int) bool {
+	now := time.Now()
+	l.allowed = min(burst, l.allowed+now.Sub(l.refill).Seconds()*perSecond)
+	l.refill = now
+	enough := float64(n)
+	if l.choked {
+		enough = resume
+	}
+	l.choked = l.allowed < enough
+	if !l.choked {
+		l.allowed -= float64(n)
+	}
+	return !l.choked
+}
+
+// tellLeft queues how much was left out; it and push are called with mu held.
+func (l *stderrLog) tellLeft() {
+	if l.left > 0 && l.pass != nil {
+		l.push(fmt.Sprintf("… %d bytes of standard error left out", l.left))
+		l.left = 0
+	}
+}
+
+func (l *stderrLog) push(text string) {
+	l.queue = append(l.queue, text)
+	l.queued += len(text) + 1
+	l.more.Signal()
+}
+
+// deliver passes on what is queued until there is no more to come.
+func (l *stderrLog) deliver() {
+	for {
+		lines := l.next()
+		if lines == nil {
+			return
+		}
+		size := 0
+		for _, line := range lines {
+			l.pass(line)
+			size += len(line) + 1
+		}
+		l.mu.Lock()
+		l.queued -= size
+		l.mu.Unlock()
+	}
+}
+
+func (l *stderrLog) next() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.ended {
+		l.more.Wait()
+	}
+	lines := l.queue
+	l.queue = nil
+	return lines
+}
+
+// remember keeps line for tail.
+func (l *stderrLog) remember(line string) {
+	if line == "" || line[0] == ' ' || line[0] == '\t' {
+		return
+	}
+	if len(l.last) == tailLines {
+		l.last = append(l.last[:0], l.last[1:]...)
+	}
+	l.last = append(l.last, line)
+}
+
+// trimPartialRune drops the beginning of a character that was cut in two.
+func trimPartialRune(b []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}

@@ -1,0 +1,201 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// bridge starts supervised shells that wait for servers that ignore end of
+// file, one of them TERM too, says its groups and the supervisor, and waits to
+// be killed.
+func bridge() {
+	s := NewSupervisor()
+	for _, mode := range []string{"deaf", "stubborn", "deaf"} {
+		p, err := Start(Command{
+			Path: "sh", Args: []string{"-c", `"$0" & wait`, os.Args[0]}, Supervisor: s,
+			Env: append(os.Environ(), childMode+"="+mode),
+		})
+		if err != nil {
+			panic(err)
+		}
+		if _, err := p.Stdout.Read(make([]byte, 10)); err != nil {
+			panic(err)
+		}
+		fmt.Println(p.PID())
+	}
+	fmt.Println(s.run.cmd.Process.Pid)
+	forever()
+}
+
+func TestKilledBridgeLeavesNothing(t *testing.T) {
+	cmd := exec.Command(self(t, "").Path)
+	cmd.Env = append(os.Environ(), childMode+"=bridge")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr // Wait returns when nobody holds it any more
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for lines := bufio.NewScanner(out); len(pids) < 4 && lines.Scan(); {
+		var pid int
+		fmt.Sscan(lines.Text(), &pid)
+		pids = append(pids, pid)
+	}
+	if len(pids) < 4 {
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Fatalf("no bridge: %s", &stderr)
+	}
+	groups, supervisor := pids[:3], pids[3]
+	for _, group := range groups {
+		if len(members(group)) != 2 {
+			t.Errorf("group %d is %+v", group, members(group))
+		}
+	}
+	// What a terminal and a service manager send does not end it.
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP} {
+		eventually(t, "signals are ignored", func() bool { return ignores(supervisor, sig) })
+		unix.Kill(supervisor, sig)
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	cmd.Wait()
+	for _, group := range groups {
+		eventually(t, "the group ends", func() bool { return len(members(group)) == 0 })
+	}
+	eventually(t, "the supervisor ends", func() bool { return unix.Kill(supervisor, 0) == unix.ESRCH })
+}
+
+// ignores reports whether a process ignores sig, by its mask in /proc.
+func ignores(pid int, sig unix.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), "SigIgn:")
+	var mask uint64
+	fmt.Sscanf(strings.TrimSpace(after), "%x", &mask)
+	return mask&(1<<(sig-1)) != 0
+}
+
+func TestSupervisorIsQuiet(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close()
+	if s.run != nil {
+		t.Error("it runs before there is a child")
+	}
+	c := self(t, "echo")
+	c.Supervisor = s
+	p := mustStart(t, c)
+	first := s.run
+	mustStart(t, c)
+	if s.run != first {
+		t.Error("a second child has a second supervisor")
+	}
+	proc := fmt.Sprintf("/proc/%d/", first.cmd.Process.Pid)
+	eventually(t, "its name", func() bool {
+		comm, _ := os.ReadFile(proc + "comm")
+		return string(comm) == "mcpbridge-super\n"
+	})
+	if line, _ := os.ReadFile(proc + "cmdline"); string(line) != "mcpbridge-supervisor\x00" {
+		t.Errorf("ps shows %q", line)
+	}
+	if env, _ := os.ReadFile(proc + "environ"); bytes.Contains(env, []byte("PATH=")) {
+		t.Errorf("its environment is %q", env)
+	}
+	for _, fd := range []string{"1", "2"} {
+		if to, _ := os.Readlink(proc + "fd/" + fd); to != "/dev/null" {
+			t.Errorf("%s is %s", fd, to)
+		}
+	}
+	p.Stop()
+	if len(s.groups) != 1 {
+		t.Errorf("groups %v", s.groups)
+	}
+}
+
+func TestSupervisorReturns(t *testing.T) {
+	s := NewSupervisor()
+	c := self(t, "deaf")
+	c.Supervisor = s
+	one := mustStart(t, c)
+	first := s.run
+	first.cmd.Process.Kill()
+	await(t, "its death", first.dead)
+	two := mustStart(t, c)
+	if s.run == first || !s.run.alive() || s.Err() != nil {
+		t.Fatalf("no new supervisor: %v", s.Err())
+	}
+	// It knows the child of before, for it ends both.
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	await(t, "the end of the first", one.Done())
+	await(t, "the end of the second", two.Done())
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	three := mustStart(t, self(t, "echo"))
+	three.Stop()
+	if s.run != nil {
+		t.Error("started after Close")
+	}
+}
+
+// A supervisor may die between the look at it and the message to it.
+func TestSupervisorDiesUnseen(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close()
+	s.ready()
+	first := s.run
+	first.cmd.Process.Kill()
+	await(t, "its death", first.dead)
+	s.add(1 << 30)
+	if s.run == first || !s.run.alive() {
+		t.Error("no new supervisor")
+	}
+	s.remove(1 << 30)
+}
+
+func TestSupervisorNeedsSupervise(t *testing.T) {
+	t.Setenv(supervisorMark, "1")
+	s := NewSupervisor()
+	c := self(t, "echo")
+	c.Supervisor = s
+	mustStart(t, c).Stop()
+	if s.Err() == nil {
+		t.Error("a supervisor supervises itself")
+	}
+}
+
+func TestNoSupervisor(t *testing.T) {
+	var s *Supervisor
+	if s.Err() != nil || s.Close() != nil {
+		t.Error("nil is not idle")
+	}
+}
+
+func TestSuperviseTakesNoNonsense(t *testing.T) {
+	p := mustStart(t, self(t, "echo"))
+	groups := map[int]bool{p.PID(): true, 1 << 30: true}
+	signalAll(groups, 0)
+	if len(groups) != 1 {
+		t.Errorf("groups %v", groups)
+	}
+	for _, text := range []string{"", "\n", "+\n", "+1\n", "+0\n", "+-1\n", "5\n", "*7\n", "+x\n-3\n"} {
+		if got := readGroups(strings.NewReader(text)); len(got) != 0 {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if got := readGroups(strings.NewReader("+70\n+71\n-70\n")); len(got) != 1 || !got[71] {
+		t.Errorf("got %v", got)
+	}
+}
