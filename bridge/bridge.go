@@ -1,0 +1,208 @@
+package bridge
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Member is one source of a Bridge and how its tools are shown.
+type Member struct {
+	Name   string // unique; its prefix derives from it
+	Source Source
+
+	Prefix   *string           // nil: by the rule (none for a lone member, else Name's); "" none
+	Include  []string          // globs of tool names (path.Match); empty: all
+	Exclude  []string          // globs of tool names; wins over Include
+	Rename   map[string]string // tool name to the name shown, before the prefix
+	Describe map[string]string // tool name to its description
+
+	Required    bool // a session cannot begin without it
+	Concurrency int  // calls under way at once; further ones wait. 0: no limit
+}
+
+// Options are the settings of a Bridge. The zero value works.
+type Options struct {
+	Conflict   Conflict      // what happens to two items of one name
+	MaxName    int           // longest name of a tool or prompt, in bytes; 0: 64
+	Settle     time.Duration // how long a first list waits for several members; 0: 2 s
+	Alone      time.Duration // how long a first list waits for a lone member; 0: 30 s
+	Queue      time.Duration // how long a call waits for its member's Concurrency; 0: 30 s
+	ServerInfo []byte        // raw JSON of MCP's Implementation: what the bridge calls itself
+	Log        *slog.Logger  // nil: nothing is logged
+}
+
+// A Bridge is the source that many sources become. It is immutable and may be used
+// from many goroutines.
+type Bridge struct {
+	opts    Options
+	members []*member
+	catalog catalog
+}
+
+type member struct {
+	Member
+	slots chan struct{} // one token a call under way; nil: no limit
+}
+
+// New makes a Bridge of its members, in the order in which their items are listed and
+// in which the first wins. The members' sources stay their owner's to close.
+func New(opts Options, members ...Member) *Bridge {
+	setDefault(&opts.MaxName, 64)
+	setDefault(&opts.Settle, 2*time.Second)
+	setDefault(&opts.Alone, 30*time.Second)
+	setDefault(&opts.Queue, 30*time.Second)
+	if opts.ServerInfo == nil {
+		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	b := &Bridge{opts: opts}
+	for _, m := range members {
+		own := &member{Member: m}
+		if m.Concurrency > 0 {
+			own.slots = make(chan struct{}, m.Concurrency)
+		}
+		b.members = append(b.members, own)
+	}
+	b.catalog = catalog{members: b.members, conflict: opts.Conflict, maxName: opts.MaxName, log: opts.Log}
+	return b
+}
+
+func setDefault[T int | time.Duration](v *T, value T) {
+	if *v == 0 {
+		*v = value
+	}
+}
+
+// Open opens every member for the caller.
+func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
+	s := &session{bridge: b, caller: caller, settled: time.Now().Add(b.opts.Settle)}
+	if len(b.members) == 1 {
+		s.settled = time.Now().Add(b.opts.Alone)
+	}
+	below := *caller
+	below.Notify = s.fromBelow
+	for _, m := range b.members {
+		sub, err := m.Source.Open(ctx, &below)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.subs = append(s.subs, sub)
+	}
+	return s, nil
+}
+
+// Notes are the reasons why items of the current lists are not shown as their source
+// has them, and which of them were left out.
+func (b *Bridge) Notes() []Note {
+	if v := b.catalog.last[Tools].Load(); v != nil {
+		return v.notes
+	}
+	return nil
+}
+
+// session is a caller's view of a Bridge: the merge of its members' sessions.
+type session struct {
+	bridge  *Bridge
+	caller  *Caller
+	subs    []Session // one a member
+	settled time.Time // until when a list waits for members that connect
+	views   [Kinds]atomic.Pointer[view]
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	changes [Kinds]*time.Timer // list changes that are about to be passed on
+}
+
+func (s *session) List(ctx context.Context, kind Kind) (*List, error) {
+	v, err := s.view(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	return v.list, nil
+}
+
+// view merges what the members have now. It fails only for a lone member.
+func (s *session) view(ctx context.Context, kind Kind) (*view, error) {
+	wait, cancel := context.WithDeadline(ctx, s.settled)
+	defer cancel()
+	parts := make([]part, len(s.subs))
+	for i, sub := range s.subs {
+		l, err := sub.List(wait, kind)
+		if err != nil && len(s.subs) == 1 {
+			return nil, err
+		}
+		parts[i] = part{list: l, away: err != nil}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, canceled(err)
+	}
+	v := s.views[kind].Load()
+	if v == nil || !v.madeOf(parts) {
+		v = s.bridge.catalog.merge(kind, parts)
+		s.views[kind].Store(v)
+	}
+	return v, nil
+}
+
+// changeDelay gathers the list changes of several members into one.
+const changeDelay = 20 * time.Millisecond
+
+// fromBelow takes what members tell the caller: list changes are gathered, the rest
+// passes.
+func (s *session) fromBelow(method string, params []byte) {
+	kind := Kinds
+	for k := range Kinds {
+		if k.Changed() == method {
+			kind = k
+			break
+		}
+	}
+	if kind == Kinds {
+		s.caller.notify(method, params)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.changes[kind] != nil {
+		return
+	}
+	s.changes[kind] = time.AfterFunc(changeDelay, func() {
+		s.mu.Lock()
+		s.changes[kind] = nil
+		closed := s.closed
+		s.mu.Unlock()
+		if !closed {
+			s.caller.notify(method, nil)
+		}
+	})
+}
+
+func (s *session) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for _, t := range s.changes {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, sub := range s.subs {
+		wg.Go(func() { sub.Close() })
+	}
+	wg.Wait()
+	return nil
+}
+
+func canceled(err error) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(err)
+}

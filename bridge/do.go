@@ -1,0 +1,209 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Route says which member a method's request goes to: the one that owns the item of
+// Kind that the parameter Key names.
+type Route struct {
+	Kind Kind
+	Key  wire.Key
+}
+
+// Routes is the table of the methods that name their owner. A front fills
+// Request.Target with it.
+func Routes(method string) (Route, bool) {
+	switch method {
+	case wire.MethodToolsCall:
+		return Route{Tools, wire.Name}, true
+	}
+	return Route{}, false
+}
+
+// Do routes a request to the member that owns its target, or to all of them.
+func (s *session) Do(ctx context.Context, req *Request) Reply {
+	if r, ok := Routes(req.Method); ok {
+		return s.one(ctx, r.Kind, req)
+	}
+	switch req.Method {
+	case wire.MethodDiscover:
+		return s.discover(ctx, req)
+	case wire.MethodSetLevel:
+		return s.all(ctx, req)
+	}
+	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
+}
+
+// one sends the request to the owner of its target.
+func (s *session) one(ctx context.Context, kind Kind, req *Request) Reply {
+	r, err := s.find(ctx, kind, req.Target)
+	if err != nil {
+		return Failed(err)
+	}
+	m := s.bridge.members[r.member]
+	if m.slots != nil {
+		if err := m.acquire(ctx, s.bridge.opts.Queue); err != nil {
+			return Failed(err)
+		}
+		defer func() { <-m.slots }()
+	}
+	if r.key == req.Target {
+		return s.subs[r.member].Do(ctx, req)
+	}
+	below := *req
+	below.Target = r.key
+	return s.subs[r.member].Do(ctx, &below)
+}
+
+// find looks a target up in the view that the caller has; only a miss looks whether
+// there is a newer one.
+func (s *session) find(ctx context.Context, kind Kind, target string) (route, *toolformat.Error) {
+	if v := s.views[kind].Load(); v != nil {
+		if r, ok := v.routes[target]; ok {
+			return r, nil
+		}
+	}
+	v, err := s.view(ctx, kind)
+	if err != nil {
+		if e, ok := err.(*toolformat.Error); ok {
+			return route{}, e
+		}
+		return route{}, toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
+	}
+	if r, ok := v.routes[target]; ok {
+		return r, nil
+	}
+	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kind.noun(), target)
+	if near := nearest(target, v.list); near != "" {
+		e.Message += " (did you mean " + near + "?)"
+	}
+	return route{}, e
+}
+
+// nearest is the listed key that most likely was meant: the same in other letter case,
+// or the same behind a prefix; "" when there is none or more than one.
+func nearest(target string, l *List) string {
+	found := ""
+	for _, it := range l.Items {
+		if strings.EqualFold(it.Key, target) || strings.HasSuffix(it.Key, toolformat.PrefixSeparator+target) {
+			if found != "" {
+				return ""
+			}
+			found = it.Key
+		}
+	}
+	return found
+}
+
+func (m *member) acquire(ctx context.Context, patience time.Duration) *toolformat.Error {
+	select {
+	case m.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case m.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return canceled(ctx.Err())
+	case <-t.C:
+		return toolformat.Errorf(toolformat.Unavailable, "%s is busy: %d calls have been under way for %s (concurrency in its config)", m.Name, m.Concurrency, patience)
+	}
+}
+
+// all sends the request to every member side by side. It succeeds when one of them
+// does; else the first error in config order is the reply.
+func (s *session) all(ctx context.Context, req *Request) Reply {
+	replies := s.each(ctx, req)
+	best := 0
+	for i := range replies {
+		if replies[i].Err == nil && replies[best].Err != nil {
+			best = i
+		}
+	}
+	for i := range replies {
+		if i != best {
+			replies[i].Free()
+		}
+	}
+	if len(replies) == 0 {
+		return Result([]byte("{}"), nil)
+	}
+	return replies[best]
+}
+
+// each sends the request to every member side by side, in config order.
+func (s *session) each(ctx context.Context, req *Request) []Reply {
+	replies := make([]Reply, len(s.subs))
+	done := make(chan struct{}, len(s.subs))
+	for i, sub := range s.subs {
+		go func() {
+			replies[i] = sub.Do(ctx, req)
+			done <- struct{}{}
+		}()
+	}
+	for range s.subs {
+		<-done
+	}
+	return replies
+}
+
+// Capabilities is what a Bridge of MCP servers can do, whether or not they are up:
+// MCP's ServerCapabilities.
+const Capabilities = `{"logging":{},"tools":{"listChanged":true}}`
+
+// instructionsBytes bounds the gathered instructions of several members: they end up
+// in a model's context.
+const instructionsBytes = 16 << 10
+
+func (b *Bridge) required() bool {
+	return slices.ContainsFunc(b.members, func(m *member) bool { return m.Required })
+}
+
+// discover says who the caller talks to, as MCP's server/discover does: serverInfo,
+// instructions and capabilities. A lone member speaks for itself; several speak under
+// their names.
+func (s *session) discover(ctx context.Context, req *Request) Reply {
+	wait, cancel := context.WithDeadline(ctx, s.settled)
+	if s.bridge.required() {
+		wait = ctx // each ends its wait with its own connect timeout
+	}
+	defer cancel()
+	replies := s.each(wait, req)
+	info, instructions := s.bridge.opts.ServerInfo, ""
+	for i := range replies {
+		if err := replies[i].Err; err != nil {
+			if s.bridge.members[i].Required {
+				return Failed(err)
+			}
+			continue
+		}
+		text, _ := wire.Text(wire.Lookup(replies[i].Result, "instructions"))
+		if len(replies) == 1 {
+			instructions = text
+			if own := wire.Lookup(replies[i].Result, "serverInfo"); own != nil {
+				info = own
+			}
+		} else if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= instructionsBytes {
+			instructions += "## " + s.bridge.members[i].Name + "\n\n" + text + "\n\n"
+		}
+	}
+	b := append([]byte(nil), `{"capabilities":`...)
+	b = append(append(append(b, Capabilities...), `,"serverInfo":`...), info...)
+	if instructions != "" {
+		b = wire.AppendString(append(b, `,"instructions":`...), strings.TrimRight(instructions, "\n"))
+	}
+	for i := range replies {
+		replies[i].Free()
+	}
+	return Result(append(b, '}'), nil)
+}

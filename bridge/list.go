@@ -1,0 +1,209 @@
+package bridge
+
+import (
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Kind is a kind of thing that MCP lists.
+type Kind uint8
+
+// The kinds, and how many there are.
+const (
+	Tools Kind = iota
+	Kinds
+)
+
+// kinds says how each kind is spelled: its list method and the notification of its
+// change, the member of the result, the member that is an item's key, and the word
+// for one of it.
+var kinds = [Kinds]struct{ method, changed, member, key, noun string }{
+	Tools: {"tools/list", wire.NotificationToolsChanged, "tools", "name", "tool"},
+}
+
+// Method is the kind's list method.
+func (k Kind) Method() string { return kinds[k].method }
+
+// Changed is the notification that says that a list of this kind has changed.
+func (k Kind) Changed() string { return kinds[k].changed }
+
+// Member is the member of a list result that holds the items.
+func (k Kind) Member() string { return kinds[k].member }
+
+// noun is the kind as it stands in a sentence.
+func (k Kind) noun() string { return kinds[k].noun }
+
+// KindOf is the kind that a list method lists; ok is false for any other method.
+func KindOf(method string) (k Kind, ok bool) {
+	for k := range kinds {
+		if kinds[k].method == method {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+// An Item is one entry of a list.
+type Item struct {
+	Key string // what the list's reader calls it
+	Raw []byte // its definition, raw JSON, in which Key stands
+
+	// Repeatable says that running the tool twice does no more than running it once:
+	// it is annotated as read-only or idempotent.
+	Repeatable bool
+}
+
+// NewItem reads an item of a list result. It fails when the definition is not an
+// object that has the kind's key.
+func NewItem(kind Kind, raw []byte) (Item, error) {
+	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
+	if !ok {
+		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
+	}
+	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(raw, "annotations", "readOnlyHint")) == "true" ||
+		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true"}, nil
+}
+
+// Tool reads the definition of a tool.
+func (it Item) Tool() toolformat.Tool {
+	description, _ := wire.Text(wire.Lookup(it.Raw, "description"))
+	return toolformat.Tool{
+		Name:         it.Key,
+		Description:  description,
+		InputSchema:  wire.Lookup(it.Raw, "inputSchema"),
+		OutputSchema: wire.Lookup(it.Raw, "outputSchema"),
+		Extra:        it.Raw,
+	}
+}
+
+// pageBytes is how large a page of a list may become: many clients ignore cursors, so
+// a list is cut only when it must be.
+const pageBytes = 1 << 20
+
+// A List is an immutable list of one kind. Its pages are encoded once, when first
+// asked for.
+type List struct {
+	Kind  Kind
+	Items []Item
+
+	index  map[string]int
+	once   sync.Once
+	pages  [][]byte
+	digest string
+}
+
+// NewList makes a list of items, which it takes over. Of items with the same key the
+// first one is found by Find.
+func NewList(kind Kind, items []Item) *List {
+	l := &List{Kind: kind, Items: items, index: make(map[string]int, len(items))}
+	for i := len(items) - 1; i >= 0; i-- {
+		l.index[items[i].Key] = i
+	}
+	return l
+}
+
+// Find returns the item with a key.
+func (l *List) Find(key string) (Item, bool) {
+	i, ok := l.index[key]
+	if !ok {
+		return Item{}, false
+	}
+	return l.Items[i], true
+}
+
+// Equal reports whether two lists say the same, byte for byte.
+func (l *List) Equal(other *List) bool {
+	if l == other {
+		return true
+	}
+	if l == nil || other == nil || l.Kind != other.Kind || len(l.Items) != len(other.Items) {
+		return false
+	}
+	for i := range l.Items {
+		if string(l.Items[i].Raw) != string(other.Items[i].Raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// Page returns the result of the list method for a cursor ("" for the first page), raw
+// JSON that must not be changed. A cursor of another version of the list is an Invalid
+// error that says so.
+func (l *List) Page(cursor string) ([]byte, *toolformat.Error) {
+	l.once.Do(l.encode)
+	if cursor == "" {
+		return l.pages[0], nil
+	}
+	digest, number, _ := strings.Cut(decodeCursor(cursor), ":")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 1:
+		return nil, toolformat.Errorf(toolformat.Invalid, "unknown cursor: it is not one that %s gave out", l.Kind.Method())
+	case digest != l.digest || n >= len(l.pages):
+		return nil, toolformat.Errorf(toolformat.Invalid, "the list has changed since this cursor was given out: call %s again without a cursor", l.Kind.Method())
+	}
+	return l.pages[n], nil
+}
+
+func (l *List) encode() {
+	var starts []int // of each page, in items
+	size := pageBytes + 1
+	for i, it := range l.Items {
+		if size += len(it.Raw) + 1; size > pageBytes {
+			starts, size = append(starts, i), len(it.Raw)
+		}
+	}
+	if len(starts) == 0 {
+		starts = []int{0}
+	}
+	if len(starts) > 1 {
+		h := fnv.New64a()
+		for _, it := range l.Items {
+			h.Write(it.Raw)
+		}
+		l.digest = strconv.FormatUint(h.Sum64(), 36)
+	}
+	l.pages = make([][]byte, len(starts))
+	for p, start := range starts {
+		end, next := len(l.Items), ""
+		if p+1 < len(starts) {
+			end, next = starts[p+1], encodeCursor(l.digest+":"+strconv.Itoa(p+1))
+		}
+		l.pages[p] = encodePage(l.Kind, l.Items[start:end], next)
+	}
+}
+
+func encodePage(kind Kind, items []Item, next string) []byte {
+	size := 64
+	for _, it := range items {
+		size += len(it.Raw) + 1
+	}
+	b := append(make([]byte, 0, size), `{"`...)
+	b = append(append(b, kind.Member()...), `":[`...)
+	for i, it := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, it.Raw...)
+	}
+	b = append(b, ']')
+	if next != "" {
+		b = wire.AppendString(append(b, `,"nextCursor":`...), next)
+	}
+	return append(b, '}')
+}
+
+func encodeCursor(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func decodeCursor(s string) string {
+	b, _ := base64.RawURLEncoding.DecodeString(s)
+	return string(b)
+}

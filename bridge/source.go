@@ -1,0 +1,102 @@
+// Package bridge is the centre: whatever has tools is a Source, a caller opens a
+// source and gets its own view of it, a Session, and the Bridge, which makes one
+// source of many, is a Source itself.
+//
+// Definitions flow up (List), calls flow down (Do), and what belongs to a call flows
+// back along it (Request.Back). Nothing flows sideways.
+package bridge
+
+import (
+	"context"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Source is anything that has tools: a remote MCP server, a set of Go functions, a
+// Bridge. Open is cheap: it starts what the caller needs in the background and does
+// not wait for it. It may be called from many goroutines.
+type Source interface {
+	Open(ctx context.Context, caller *Caller) (Session, error)
+}
+
+// A Session is one caller's view of one source. Its methods may be called from many
+// goroutines at once.
+type Session interface {
+	// List returns what the caller can see of one kind. It returns at once what is
+	// known, else waits for the source until ctx ends; the error then says why
+	// nothing is known. A list is immutable; another one replaces it, and the
+	// caller is notified.
+	List(ctx context.Context, kind Kind) (*List, error)
+
+	// Do carries out one request and returns its reply, whatever happens. When ctx
+	// ends, the request is cancelled where it runs and the reply is a Canceled
+	// error. Do keeps nothing of req after it has returned.
+	Do(ctx context.Context, req *Request) Reply
+
+	// Close ends what only this caller used. Requests under way end as Canceled.
+	Close() error
+}
+
+// A Request is one request on its way to the source that answers it.
+type Request struct {
+	Method string
+	Params *wire.Params // as the caller sent them; nil means none
+	Target string       // what Params names: the tool, the prompt or the resource; "" where a method names none
+	Back   Back         // takes what flows back along this request; nil: nobody listens
+}
+
+// Back takes what belongs to one request, before its reply: progress, logs.
+type Back interface {
+	// Notify delivers a notification. It never blocks and copies what it keeps.
+	// Calls are ordered, and all precede the return of Do.
+	Notify(method string, params []byte)
+}
+
+// A Reply is the answer to a Request: Result or Err, exactly one.
+type Reply struct {
+	Result []byte // raw JSON of the method's result
+	Err    *toolformat.Error
+
+	buffer *wire.Buffer
+}
+
+// Result is a reply whose bytes live in buffer, which Free gives back; a nil buffer is
+// fine.
+func Result(result []byte, buffer *wire.Buffer) Reply {
+	return Reply{Result: result, buffer: buffer}
+}
+
+// Failed is a reply that is an error.
+func Failed(err *toolformat.Error) Reply { return Reply{Err: err} }
+
+// Free gives the bytes of the reply back to their pool: Result must not be read after
+// it. A reply that nobody frees is merely garbage.
+func (r *Reply) Free() {
+	r.buffer.Free()
+	r.buffer, r.Result = nil, nil
+}
+
+// A Caller is the other end of a session: who it is, what it can do, how to reach it.
+// It does not change while sessions are open under it.
+type Caller struct {
+	ID           string    // unique among the callers of this process
+	Principal    Principal // who it is
+	Capabilities []byte    // raw JSON of what it said it can do (MCP ClientCapabilities); nil: nothing
+	// Notify takes what belongs to the session and to no request: list changes. It
+	// never blocks and copies what it keeps; nil: nobody listens.
+	Notify func(method string, params []byte)
+}
+
+// notify is Notify for callers with and without a listener.
+func (c *Caller) notify(method string, params []byte) {
+	if c.Notify != nil {
+		c.Notify(method, params)
+	}
+}
+
+// A Principal is an identity, as the door that admitted the caller established it.
+// Callers of one principal may share what is not shared with others.
+type Principal struct {
+	Name string // "" is nobody in particular
+}
