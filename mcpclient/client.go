@@ -1,0 +1,277 @@
+// Package mcpclient makes a remote MCP server a bridge.Source, over stdio, streamable
+// HTTP, legacy SSE and WebSocket.
+//
+// A Client is one configured server. Its callers reach it over links: a link is a
+// supervised connection that comes back when it is lost, shared by the callers that
+// Sharing puts on it. A link's connection (conn) matches answers to calls and knows no
+// carrier; a carrier moves messages and knows no MCP.
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+)
+
+// Sharing says which callers may share a link to a server.
+type Sharing string
+
+// The ways of sharing.
+const (
+	Shared   Sharing = "shared"   // all callers: one connection, one process
+	Identity Sharing = "identity" // the callers of one principal
+	Session  Sharing = "session"  // nobody: a link for each caller, which ends with it
+)
+
+// Transport says how a URL is spoken to.
+type Transport string
+
+// The transports. Auto is streamable HTTP, falling back to SSE where the server
+// refuses it, for http and https, and WebSocket for ws and wss.
+const (
+	Auto      Transport = ""
+	HTTP      Transport = "http"
+	SSE       Transport = "sse"
+	WebSocket Transport = "ws"
+)
+
+// Config describes one server: Command or URL, exactly one. Zero durations and sizes
+// mean the default that stands beside them.
+type Config struct {
+	Name string // as it is called in errors and logs
+
+	Command []string          // an argument vector, spoken to over stdio
+	Env     map[string]string // added to the customary inherited variables
+	Dir     string            // working directory
+
+	URL       string
+	Transport Transport
+	Headers   map[string]string // sent with every request
+
+	Sharing        Sharing
+	ConnectTimeout time.Duration // for dialling and the handshake; 30 s
+	Timeout        time.Duration // of a call, from its start or its last progress; 5 min
+	MaxTimeout     time.Duration // of a call, however much progress it makes; 30 min
+	IdleTimeout    time.Duration // how long a link outlives its last caller, and a lazy server its last call; 1 min
+	MessageBytes   int           // largest message taken; 64 MiB
+
+	Lazy     bool   // start at the first call; List answers from ListFile when it can
+	ListFile string // where a lazy server's lists are kept; "": nowhere
+
+	Fault      error               // a reason found earlier why this server cannot start
+	ClientInfo []byte              // raw JSON of MCP's Implementation: what the bridge calls itself
+	Supervisor *process.Supervisor // ends child processes when this program is killed; nil: none
+	Children   *Children           // bounds child processes; nil: no bound
+	Log        *slog.Logger        // nil: nothing is logged
+
+	http *http.Transport // the connections of all links
+}
+
+// Children bounds the child processes of several clients together.
+type Children struct {
+	Max int
+	n   atomic.Int64
+}
+
+func (c *Children) acquire() error {
+	if c == nil {
+		return nil
+	}
+	if c.n.Add(1) > int64(c.Max) {
+		c.n.Add(-1)
+		return errors.New("too many child processes are running (limits.children in the config)")
+	}
+	return nil
+}
+
+func (c *Children) release() {
+	if c != nil {
+		c.n.Add(-1)
+	}
+}
+
+// A Client is one MCP server as a source. It may be used from many goroutines.
+type Client struct {
+	cfg  Config
+	base context.Context // ends with Close
+	stop context.CancelFunc
+	wg   sync.WaitGroup // links
+
+	known [bridge.Kinds]atomic.Pointer[bridge.List] // the last list of each kind, shared by links that have the same
+
+	mu     sync.Mutex // guards what follows
+	links  map[linkKey]*link
+	closed bool
+}
+
+// linkKey is what callers must have in common to share a link.
+type linkKey struct {
+	owner        string // "" all, "principal "+name, or "caller "+id
+	capabilities string // what is offered to the server on the caller's behalf
+}
+
+// New makes a client. It connects when the first session is opened.
+func New(cfg Config) *Client {
+	setDefault(&cfg.ConnectTimeout, 30*time.Second)
+	setDefault(&cfg.Timeout, 5*time.Minute)
+	setDefault(&cfg.MaxTimeout, 30*time.Minute)
+	cfg.MaxTimeout = max(cfg.MaxTimeout, cfg.Timeout)
+	setDefault(&cfg.IdleTimeout, time.Minute)
+	setDefault(&cfg.MessageBytes, 64<<20)
+	if cfg.Sharing == "" {
+		cfg.Sharing = Session
+		if len(cfg.Command) > 0 {
+			cfg.Sharing = Shared
+		}
+	}
+	if cfg.ClientInfo == nil {
+		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	cfg.Log = cfg.Log.With("server", cfg.Name)
+	cfg.http = newTransport()
+	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
+	c.base, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+func setDefault[T int | time.Duration](v *T, value T) {
+	if *v == 0 {
+		*v = value
+	}
+}
+
+// Open gives the caller a session on the link that it may use, and starts that link
+// when it is new.
+func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	key := linkKey{capabilities: offered}
+	switch c.cfg.Sharing {
+	case Identity:
+		key.owner = "principal " + caller.Principal.Name
+	case Session:
+		key.owner = "caller " + caller.ID
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New(c.cfg.Name + " is closed")
+	}
+	l := c.links[key]
+	if l == nil {
+		l = newLink(c, key)
+		c.links[key] = l
+		c.wg.Go(l.supervise)
+	}
+	s := &session{link: l, caller: caller}
+	l.join(s)
+	return s, nil
+}
+
+// offered is what the bridge offers to servers on behalf of its callers: MCP's
+// ClientCapabilities. It relays no requests of servers yet.
+const offered = `{}`
+
+// leave ends a caller's use of a link: at once for a link of its own, after the idle
+// time for one that others may use.
+func (c *Client) leave(s *session) {
+	if !s.link.part(s) {
+		return
+	}
+	if c.cfg.Sharing == Session {
+		c.drop(s.link)
+		return
+	}
+	time.AfterFunc(c.cfg.IdleTimeout, func() {
+		if s.link.unused() {
+			c.drop(s.link)
+		}
+	})
+}
+
+func (c *Client) drop(l *link) {
+	c.mu.Lock()
+	if c.links[l.key] == l && l.unused() {
+		delete(c.links, l.key)
+		defer l.cancel()
+	}
+	c.mu.Unlock()
+}
+
+// Close ends every link and waits until they have ended, their processes included.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.wg.Wait()
+	c.cfg.http.CloseIdleConnections()
+	return nil
+}
+
+// Status says how the server is: the state of the link that has had callers longest.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	var oldest *link
+	for _, l := range c.links {
+		if oldest == nil || l.born.Before(oldest.born) {
+			oldest = l
+		}
+	}
+	c.mu.Unlock()
+	if oldest == nil {
+		return Status{State: Idle}
+	}
+	return oldest.status()
+}
+
+// Name is the server's name in the configuration.
+func (c *Client) Name() string { return c.cfg.Name }
+
+// share returns the list that another link already has when it says the same.
+func (c *Client) share(l *bridge.List) *bridge.List {
+	if known := c.known[l.Kind].Load(); known.Equal(l) {
+		return known
+	}
+	c.known[l.Kind].Store(l)
+	return l
+}
+
+// session is one caller on a link.
+type session struct {
+	link    *link
+	caller  *bridge.Caller
+	seen    atomic.Bool // it has asked for a list, and is told of changes
+	closing sync.Once
+}
+
+func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
+	l, err := s.link.list(ctx, kind)
+	s.seen.Store(true)
+	return l, err
+}
+
+func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	return s.link.do(ctx, req)
+}
+
+func (s *session) Close() error {
+	s.closing.Do(func() { s.link.client.leave(s) })
+	return nil
+}
+
+// changed tells a caller that has seen the lists that one of them changed.
+func (s *session) changed(kind bridge.Kind) {
+	if s.seen.Load() && s.caller.Notify != nil {
+		s.caller.Notify(kind.Changed(), nil)
+	}
+}

@@ -1,0 +1,311 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A carrier moves whole messages to and from one server.
+type carrier interface {
+	// send carries one message, which it takes over, and returns when the message is
+	// on its way; over HTTP, when its answer has been received. It never waits beyond
+	// ctx. k is the call that the message is the request of, nil for any other
+	// message; its sent is set before the first byte leaves.
+	send(ctx context.Context, msg *wire.Buffer, k *call) error
+	// established tells the carrier that the handshake is done.
+	established(revision string)
+	// close ends the connection and returns when nothing of it is left.
+	close()
+}
+
+// receiver takes what a carrier receives, in order. from is the call on whose own
+// stream the message came, nil when the carrier has one stream for all.
+type receiver interface {
+	receive(msg *wire.Buffer, from *call)
+	lose(err error) // the connection is lost
+}
+
+// errClosed is the reason of a connection that was ended on purpose.
+var errClosed = errors.New("the connection has been closed")
+
+// errSessionGone says that the server does not know the session any more, so that what
+// was sent surely did not run.
+var errSessionGone = errors.New("the server has ended the session")
+
+// conn is one live connection: it matches answers and notifications to calls.
+type conn struct {
+	cfg      *Config
+	carrier  carrier
+	log      *slog.Logger
+	changed  func(bridge.Kind)                  // the server says that a list changed
+	stray    func(method string, params []byte) // a notification that belongs to no call
+	greeting []byte                             // the server's InitializeResult
+	revision string                             // the protocol revision negotiated
+
+	ids    atomic.Int64
+	done   chan struct{} // closed when the connection is lost
+	err    error         // why; set before done is closed
+	work   sync.WaitGroup
+	answer chan struct{} // bounds what is sent in the background
+
+	refreshing [bridge.Kinds]atomic.Bool // a list is about to be read again
+
+	mu    sync.Mutex // guards what follows
+	lost  bool
+	under map[int64]*call
+}
+
+func newConn(cfg *Config) *conn {
+	return &conn{cfg: cfg, log: cfg.Log, done: make(chan struct{}), under: map[int64]*call{}, answer: make(chan struct{}, 16)}
+}
+
+// call is one request under way.
+type call struct {
+	id    int64
+	back  bridge.Back
+	token []byte // the caller's own progress token, raw JSON; nil: it gave none
+	start time.Time
+	limit *time.Timer       // ends the call
+	sent  atomic.Bool       // its first byte has left
+	reply chan bridge.Reply // holds one
+}
+
+// loss says that the connection was lost under a request.
+type loss struct {
+	cause        error
+	surelyNotRun bool
+}
+
+var errTimeout = errors.New("timeout")
+
+// do sends a caller's request and waits for its reply. The loss is not nil when the
+// connection was lost first.
+func (c *conn) do(ctx context.Context, req *bridge.Request) (bridge.Reply, *loss) {
+	k := c.newCall()
+	k.back = req.Back
+	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
+	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
+		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (timeout in its config)", c.cfg.Name, subject(req), time.Since(k.start).Round(time.Millisecond))
+	}
+	return reply, l
+}
+
+// request sends a request of our own.
+func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
+	k := c.newCall()
+	buf := wire.NewBuffer(len(params) + 128)
+	buf.B = wire.AppendCall(buf.B, k.id, method, params)
+	reply, l := c.roundTrip(ctx, k, buf)
+	switch {
+	case l != nil:
+		return bridge.Reply{}, l.cause
+	case reply.Err != nil:
+		return bridge.Reply{}, reply.Err
+	}
+	return reply, nil
+}
+
+func (c *conn) newCall() *call {
+	return &call{id: c.ids.Add(1), start: time.Now(), reply: make(chan bridge.Reply, 1)}
+}
+
+// roundTrip sends the message of a call and waits for its reply, the end of ctx, or
+// the call's timeout.
+func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	k.limit = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
+	defer k.limit.Stop()
+	if !c.enter(k) {
+		msg.Free()
+		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: true}
+	}
+	defer c.leave(k)
+	err := c.carrier.send(ctx, msg, k)
+	if err != nil && ctx.Err() == nil {
+		select {
+		case r := <-k.reply: // it came all the same
+			return r, nil
+		default:
+			return c.failed(err, k)
+		}
+	}
+	select {
+	case r := <-k.reply:
+		return r, nil
+	case <-ctx.Done():
+		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	case <-c.done:
+		select {
+		case r := <-k.reply:
+			return r, nil
+		default:
+			return c.failed(c.err, k)
+		}
+	}
+}
+
+// failed is what becomes of a request that the carrier could not send: an error that
+// the carrier made for the caller, or a loss.
+func (c *conn) failed(err error, k *call) (bridge.Reply, *loss) {
+	var e *toolformat.Error
+	if errors.As(err, &e) {
+		return bridge.Failed(e), nil
+	}
+	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
+}
+
+// encode makes the message of a request: the server's own name for the target, our id,
+// and our progress token, which lets the call be extended.
+func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
+	var params wire.Params
+	if req.Params != nil {
+		params = *req.Params
+	}
+	if token := params.Get(wire.MetaProgressToken); token != nil {
+		k.token = append(k.token, token...)
+	}
+	var space [20]byte
+	edits := append(make([]wire.Edit, 0, 2), wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
+	if r, ok := bridge.Routes(req.Method); ok {
+		if name, _ := params.Text(r.Key); name != req.Target {
+			edits = append(edits, wire.Edit{Key: r.Key, Value: wire.AppendString(nil, req.Target)})
+		}
+	}
+	buf := wire.NewBuffer(len(params.Raw) + 128)
+	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
+	return buf
+}
+
+// abandon gives up a call whose caller has gone or whose time is over, and tells the
+// server when it knows of it.
+func (c *conn) abandon(cause error, k *call) *toolformat.Error {
+	if k.sent.Load() {
+		c.background(func(ctx context.Context) {
+			buf := wire.NewBuffer(96)
+			params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
+			buf.B = wire.AppendNotification(buf.B, wire.NotificationCancelled, params)
+			c.carrier.send(ctx, buf, nil)
+		})
+	}
+	if errors.Is(cause, errTimeout) {
+		return toolformat.Errorf(toolformat.Timeout, "%s took too long", c.cfg.Name)
+	}
+	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
+}
+
+// backgroundTime bounds what is sent for nobody's call.
+const backgroundTime = 2 * time.Second
+
+// background sends something that no caller waits for. What exceeds its bound is
+// dropped: it is answers to a server that floods us with requests, and cancellations
+// of calls to a server that takes nothing any more.
+func (c *conn) background(f func(context.Context)) {
+	select {
+	case c.answer <- struct{}{}:
+	default:
+		c.log.Debug("dropped an answer: too many are waiting to be sent")
+		return
+	}
+	c.work.Go(func() {
+		defer func() { <-c.answer }()
+		ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+func (c *conn) enter(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost {
+		return false
+	}
+	c.under[k.id] = k
+	return true
+}
+
+func (c *conn) leave(k *call) {
+	c.mu.Lock()
+	delete(c.under, k.id)
+	c.mu.Unlock()
+}
+
+// take finds the call that an answer belongs to and takes it off, so that a second
+// answer finds none.
+func (c *conn) take(id int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.under[id]
+	delete(c.under, id)
+	return k
+}
+
+func (c *conn) find(id int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.under[id]
+}
+
+// only is the one call under way, nil when there is none or more than one.
+func (c *conn) only() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.under) != 1 {
+		return nil
+	}
+	for _, k := range c.under {
+		return k
+	}
+	return nil
+}
+
+func (c *conn) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.under)
+}
+
+func (c *conn) alive() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// lose marks the connection as lost; calls under way learn of it. Only the first
+// reason counts.
+func (c *conn) lose(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.lost {
+		c.lost, c.err = true, err
+		close(c.done)
+	}
+}
+
+// close ends the connection and waits until nothing of it is left.
+func (c *conn) close(why error) {
+	c.lose(why)
+	c.work.Wait()
+	c.carrier.close()
+}
+
+// extend gives the call its timeout anew, within the limit of all progress.
+func (k *call) extend(cfg *Config) {
+	if k.limit.Stop() {
+		k.limit.Reset(max(0, min(cfg.Timeout, cfg.MaxTimeout-time.Since(k.start))))
+	}
+}

@@ -1,0 +1,400 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// dialer makes a carrier.
+type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
+
+// dialers are the carriers to try, in order.
+func (cfg *Config) dialers() []dialer {
+	switch {
+	case len(cfg.Command) > 0:
+		return []dialer{dialStdio}
+	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
+		return []dialer{dialWS}
+	case cfg.Transport == SSE:
+		return []dialer{dialSSE}
+	case cfg.Transport == HTTP:
+		return []dialer{dialHTTP}
+	}
+	return []dialer{dialHTTP, dialSSE}
+}
+
+// statusError is an HTTP answer that is no success.
+type statusError struct {
+	code int
+	text string // what was refused, or the start of the body
+}
+
+func (e *statusError) Error() string {
+	s := fmt.Sprintf("HTTP %d %s", e.code, http.StatusText(e.code))
+	if e.text != "" {
+		s += ": " + e.text
+	}
+	switch e.code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		s += " (check the headers in its config)"
+	}
+	return s
+}
+
+// unreachable says why there is no connection, without the URL's secrets.
+func unreachable(rawURL string, err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	where := rawURL
+	if u, perr := url.Parse(rawURL); perr == nil {
+		where = u.Scheme + "://" + u.Host + u.Path
+	}
+	return fmt.Errorf("cannot reach %s: %w", where, err)
+}
+
+// proxy is the environment's, as for any Go program.
+var proxy = http.ProxyFromEnvironment
+
+// keepIdle is how long an idle connection is kept: shorter than the 5 s after which
+// servers on Node and uvicorn close theirs, since a call that meets the closing of its
+// connection cannot be repeated.
+const keepIdle = 4 * time.Second
+
+// newTransport is one server's connections.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 proxy,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       keepIdle,
+		DisableCompression:    true,
+		WriteBufferSize:       64 << 10,
+		ReadBufferSize:        64 << 10,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+// newHTTPClient makes a client that follows redirects only within the host: the
+// configured headers may hold secrets.
+func newHTTPClient(t *http.Transport) *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if r.URL.Host != via[0].URL.Host {
+			return fmt.Errorf("refused a redirect to another host (%s): put that URL in the config if it is right", r.URL.Host)
+		}
+		if len(via) >= 5 {
+			return errors.New("too many redirects")
+		}
+		return nil
+	}}
+}
+
+func (cfg *Config) header() http.Header {
+	h := make(http.Header, len(cfg.Headers)+4)
+	for k, v := range cfg.Headers {
+		h.Set(k, v)
+	}
+	return h
+}
+
+// streamable is streamable HTTP: each message is a POST, whose answer is JSON or a
+// stream of its own.
+type streamable struct {
+	cfg    *Config
+	client *http.Client
+	to     receiver
+	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
+	up     atomic.Bool                 // the handshake is done
+	life   context.Context             // of the GET stream
+	end    context.CancelFunc
+	work   sync.WaitGroup
+}
+
+func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
+	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http)}
+	h := cfg.header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	s.header.Store(&h)
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// with adds a header to all further requests.
+func (s *streamable) with(key, value string) {
+	h := s.header.Load().Clone()
+	h.Set(key, value)
+	s.header.Store(&h)
+}
+
+// body is a request's body. The transport closes it when it no longer reads it, which
+// may be after the answer has come: only then its buffer is free.
+type body struct {
+	bytes.Reader
+	buf  *wire.Buffer
+	once sync.Once
+}
+
+func (b *body) Close() error {
+	b.once.Do(b.buf.Free)
+	return nil
+}
+
+func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.cfg.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = *s.header.Load()
+	if msg != nil {
+		b := &body{buf: msg}
+		b.Reset(msg.B)
+		req.Body, req.ContentLength = b, int64(len(msg.B))
+	}
+	return req, nil
+}
+
+func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
+	req, err := s.request(ctx, http.MethodPost, msg)
+	if err != nil {
+		msg.Free()
+		return err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		var dial *net.OpError
+		if k != nil && !(errors.As(err, &dial) && dial.Op == "dial") {
+			k.sent.Store(true) // it may have left
+		}
+		err = unreachable(s.cfg.URL, err)
+		if ctx.Err() == nil && !(k != nil && k.sent.Load()) {
+			s.to.lose(err)
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	if k != nil {
+		k.sent.Store(true)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return s.refused(resp, k)
+	}
+	if id := resp.Header.Get(wire.HeaderSession); id != "" && s.header.Load().Get(wire.HeaderSession) == "" {
+		s.with(wire.HeaderSession, id)
+	}
+	if k == nil {
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		return nil
+	}
+	return s.answer(ctx, resp, k)
+}
+
+// answer takes what the server answered a request with.
+func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch kind {
+	case "application/json":
+		buf, err := readBody(resp, s.cfg.MessageBytes)
+		if err != nil {
+			return err
+		}
+		s.to.receive(buf, k)
+	case "text/event-stream":
+		if err := s.stream(ctx, resp, k); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the server answered with %q, neither JSON nor an event stream", kind)
+	}
+	if len(k.reply) == 0 {
+		return errors.New("the server ended its answer without a response")
+	}
+	return nil
+}
+
+// readBody reads a body whole.
+func readBody(resp *http.Response, limit int) (*wire.Buffer, error) {
+	if resp.ContentLength > int64(limit) {
+		return nil, &wire.TooLongError{Limit: limit, Size: int(resp.ContentLength)}
+	}
+	buf := wire.NewBuffer(max(int(resp.ContentLength), 0) + bytes.MinRead)
+	if err := wire.ReadAll(buf, resp.Body, limit); err != nil {
+		buf.Free()
+		return nil, err
+	}
+	return buf, nil
+}
+
+// stream takes the events of one answer until the response of its call has come. A
+// stream that ends before is resumed where it ended, if its events had ids.
+func (s *streamable) stream(ctx context.Context, resp *http.Response, k *call) error {
+	last, retry := "", time.Second
+	for tries := 0; ; tries++ {
+		err := s.events(resp.Body, k, &last, &retry)
+		resp.Body.Close()
+		if len(k.reply) > 0 {
+			return nil
+		}
+		if last == "" || tries >= 5 {
+			return fmt.Errorf("the stream ended before the response: %w", err)
+		}
+		if !sleep(ctx, retry) {
+			return ctx.Err()
+		}
+		if resp, err = s.get(ctx, last); err != nil {
+			return err
+		}
+	}
+}
+
+// events hands the messages of a stream over. It notes the last event id and the
+// server's wish when to come back.
+func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Duration) error {
+	events := wire.NewEventReader(r, s.cfg.MessageBytes)
+	for {
+		e, err := events.Next()
+		if err != nil {
+			return err
+		}
+		if e.HasID {
+			*last = e.ID
+		}
+		if e.Retry >= 0 {
+			*retry = min(e.Retry, time.Minute)
+		}
+		if e.Data == nil || len(e.Data.B) == 0 {
+			e.Data.Free()
+			continue
+		}
+		s.to.receive(e.Data, k)
+		if k != nil && len(k.reply) > 0 {
+			return nil
+		}
+	}
+}
+
+// get opens a stream for what the server sends by itself, or the rest of one that
+// ended after the event last.
+func (s *streamable) get(ctx context.Context, last string) (*http.Response, error) {
+	req, err := s.request(ctx, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = req.Header.Clone()
+	req.Header.Del("Content-Type")
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set(wire.HeaderLastEvent, last)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, unreachable(s.cfg.URL, err)
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		resp.Body.Close()
+		return nil, &statusError{code: resp.StatusCode}
+	}
+	return resp, nil
+}
+
+// refused turns an HTTP error into what the caller learns: the server's own JSON-RPC
+// error, the end of the session, or the status.
+func (s *streamable) refused(resp *http.Response, k *call) error {
+	const most = 64 << 10
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, most))
+	if s.up.Load() && s.header.Load().Get(wire.HeaderSession) != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
+		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, resp.StatusCode)
+		s.to.lose(err)
+		return err
+	}
+	err := &statusError{code: resp.StatusCode, text: snippet(bytes.TrimSpace(text))}
+	if k == nil || !s.up.Load() {
+		return err
+	}
+	if wire.Valid(text) == nil {
+		if object := wire.Lookup(text, "error"); object != nil {
+			return remoteError(object)
+		}
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "%s: %v", s.cfg.Name, err)
+}
+
+// established opens the stream for what the server sends by itself.
+func (s *streamable) established(revision string) {
+	if revision >= "2025-06-18" { // the first revision with this header
+		s.with(wire.HeaderProtocol, revision)
+	}
+	s.up.Store(true)
+	s.work.Go(s.listen)
+}
+
+// listen keeps the GET stream open while the server offers one.
+func (s *streamable) listen() {
+	last, retry := "", time.Second
+	for {
+		resp, err := s.get(s.life, last)
+		var refused *statusError
+		switch {
+		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.header.Load().Get(wire.HeaderSession) != "":
+			s.to.lose(fmt.Errorf("%w (HTTP 404)", errSessionGone))
+			return
+		case errors.As(err, &refused):
+			return // the server has no such stream
+		case err == nil:
+			retry = time.Second
+			s.events(resp.Body, nil, &last, &retry)
+			resp.Body.Close()
+		default:
+			retry = min(2*retry, 30*time.Second)
+		}
+		if !sleep(s.life, retry) {
+			return
+		}
+	}
+}
+
+// sleep waits; it reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// close ends the session at the server, as the specification asks, without waiting
+// long for it.
+func (s *streamable) close() {
+	s.end()
+	if s.header.Load().Get(wire.HeaderSession) != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
+			if resp, err := s.client.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		cancel()
+	}
+	s.work.Wait()
+}

@@ -1,0 +1,107 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+const (
+	// peerLineBytes is the longest line that servers on the TypeScript SDK take; they
+	// hang up on a longer one.
+	peerLineBytes = 10 << 20
+	// stdinBytes is how much may wait for a server that does not read.
+	stdinBytes = 8 << 20
+)
+
+// stdio is a child process, spoken to in lines.
+type stdio struct {
+	cfg   *Config
+	child *process.Process
+	out   *wire.LineWriter
+	read  sync.WaitGroup
+	stop  sync.Once
+}
+
+func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
+	if err := cfg.Children.acquire(); err != nil {
+		return nil, err
+	}
+	child, err := process.Start(process.Command{
+		Path:       cfg.Command[0],
+		Args:       cfg.Command[1:],
+		Dir:        cfg.Dir,
+		Env:        process.Environ(cfg.Env),
+		Stderr:     func(line string) { cfg.Log.Info(line, "from", "stderr") },
+		Supervisor: cfg.Supervisor,
+	})
+	if err != nil {
+		cfg.Children.release()
+		return nil, err
+	}
+	s := &stdio{cfg: cfg, child: child, out: wire.NewLineWriter(child.Stdin, stdinBytes)}
+	s.read.Go(func() { r.lose(s.receive(r)) })
+	return s, nil
+}
+
+// receive reads lines until the child closes its output; it returns why.
+func (s *stdio) receive(r receiver) error {
+	lines := wire.NewLineReader(s.child.Stdout, s.cfg.MessageBytes)
+	for {
+		buf, err := lines.Read()
+		var long *wire.TooLongError
+		switch {
+		case errors.As(err, &long):
+			s.cfg.Log.Warn("skipped a line that is too long", "reason", err)
+			continue
+		case err != nil:
+			s.end()
+			if why := s.child.Err(); why != nil {
+				return why
+			}
+			return errors.New("the server closed its output")
+		}
+		if b := bytes.TrimLeft(buf.B, " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
+			s.cfg.Log.Warn("skipped a line on standard output that is no message", "line", snippet(buf.B))
+			buf.Free()
+			continue
+		}
+		r.receive(buf, nil)
+	}
+}
+
+func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {
+	if len(msg.B) > peerLineBytes {
+		s.cfg.Log.Warn("sending a message that many servers refuse", "bytes", len(msg.B), "limit", peerLineBytes)
+	}
+	if k == nil {
+		return s.out.Write(ctx, msg, nil)
+	}
+	if err := s.out.Write(ctx, msg, &k.sent); err != nil {
+		return fmt.Errorf("the server takes no input: %w", err)
+	}
+	return nil
+}
+
+func (s *stdio) established(string) {}
+
+// end stops the child, which ends its output.
+func (s *stdio) end() {
+	s.stop.Do(func() {
+		s.child.Stop()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.out.Close(ctx)
+		s.cfg.Children.release()
+	})
+}
+
+func (s *stdio) close() {
+	s.end()
+	s.read.Wait()
+}
