@@ -1,0 +1,93 @@
+package mcpserver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// duplex is a session on a connection that carries both ways: stdio, SSE, WebSocket.
+// Everything to the client goes through one outbox, so that what belongs to a request
+// precedes its response.
+type duplex struct {
+	*session
+	box  *outbox
+	work sync.WaitGroup // requests under way
+}
+
+func (s *Server) newDuplex(p bridge.Principal) *duplex {
+	box := newOutbox(s.opts.QueueBytes)
+	d := &duplex{session: s.newSession(p, box), box: box}
+	return d
+}
+
+// take handles one message of the client, which it takes over. Requests run side by
+// side.
+func (d *duplex) take(msg *wire.Buffer) {
+	m, err := wire.Split(msg.B)
+	switch {
+	case err != nil && len(msg.B) > 0 && msg.B[0] == '[':
+		d.work.Go(func() { d.takeBatch(msg) })
+		return
+	case err != nil:
+		d.complain(err)
+	case m.Kind() == wire.Notification:
+		d.notified(&m)
+	case m.Kind() == wire.Request && m.Method == wire.MethodInitialize:
+		// What follows initialize needs what it settles.
+		resp := d.respond(d.ctx, &m, d.box)
+		d.box.response(resp.encode())
+	case m.Kind() == wire.Request:
+		d.work.Go(func() {
+			resp := d.respond(d.ctx, &m, d.box)
+			if resp.mute {
+				resp.reply.Free()
+			} else {
+				d.box.response(resp.encode())
+			}
+			msg.Free()
+		})
+		return
+	}
+	msg.Free()
+}
+
+func (d *duplex) takeBatch(msg *wire.Buffer) {
+	defer msg.Free()
+	answer, err := d.batch(d.ctx, msg.B, d.box)
+	switch {
+	case err != nil:
+		d.complain(err)
+	case answer != nil:
+		d.box.response(answer.Buffer)
+	}
+}
+
+// complain answers what is no JSON-RPC message.
+func (d *duplex) complain(err error) {
+	out := wire.NewBuffer(128)
+	out.B = appendUnreadable(out.B, err)
+	d.box.response(out)
+}
+
+// quiet waits until no request is under way, or ctx ends.
+func (d *duplex) quiet(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		d.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// close ends the session and waits for its requests.
+func (d *duplex) close(why error) {
+	d.end()
+	d.work.Wait()
+	d.box.end(why)
+}

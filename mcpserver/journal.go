@@ -1,0 +1,150 @@
+package mcpserver
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// journalsBytes bounds what all sessions together keep for clients that come back.
+const journalsBytes = 64 << 20
+
+// journal keeps the last events of a session's streams, within a bound, for a client
+// that lost its connection (2025-11-25, transports, resumability).
+type journal struct {
+	limit int
+	total *atomic.Int64 // of all journals
+
+	mu      sync.Mutex // guards what follows
+	entries []event
+	bytes   int
+	last    int64
+	streams map[int64]*stream // those that have not ended
+}
+
+type event struct {
+	number, seq int64
+	data        []byte
+}
+
+// open begins a stream of one POST.
+func (j *journal) open(s *session) *stream {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last++
+	st := &stream{session: s, number: j.last, box: newOutbox(s.server.opts.QueueBytes)}
+	j.streams[st.number] = st
+	return st
+}
+
+func (j *journal) find(number int64) *stream {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.streams[number]
+}
+
+func (j *journal) closed(number int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.streams, number)
+}
+
+// add notes an event; the oldest ones make room.
+func (j *journal) add(number, seq int64, data []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, event{number, seq, bytes.Clone(data)})
+	j.bytes += len(data)
+	total := j.total.Add(int64(len(data)))
+	for len(j.entries) > 1 && (j.bytes > j.limit || total > journalsBytes) {
+		total = j.drop()
+	}
+}
+
+// drop forgets the oldest event; j.mu is held.
+func (j *journal) drop() (total int64) {
+	size := len(j.entries[0].data)
+	j.entries[0].data = nil
+	j.entries = j.entries[1:]
+	j.bytes -= size
+	return j.total.Add(-int64(size))
+}
+
+// after returns the events of a stream with a higher number than seq; none for a
+// negative one.
+func (j *journal) after(number, seq int64) []event {
+	if seq < 0 {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []event
+	for _, e := range j.entries {
+		if e.number == number && e.seq > seq {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// end forgets everything and ends the streams.
+func (j *journal) end(why error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.entries) > 0 {
+		j.drop()
+	}
+	j.entries = nil
+	for _, st := range j.streams {
+		st.box.end(why)
+	}
+}
+
+// newHTTPSession makes a session whose own voice is a GET stream.
+func (s *Server) newHTTPSession(p bridge.Principal) *session {
+	one := s.newSession(p, nil)
+	one.journal = &journal{limit: s.opts.ResumeBytes, total: &s.journals, streams: map[int64]*stream{}}
+	one.standing = voice{one}
+	return one
+}
+
+// voice is what the session itself says: it goes to the GET stream, once the client
+// has opened one.
+type voice struct{ session *session }
+
+// Notify implements bridge.Back.
+func (v voice) Notify(method string, params []byte) {
+	if st := v.session.journal.find(0); st != nil {
+		st.box.Notify(method, params)
+	}
+}
+
+// voice is the session's GET stream, a new one when there is none or the client was
+// too slow for the last.
+func (s *session) voice() *stream {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	st := s.journal.streams[0]
+	if st == nil {
+		st = &stream{session: s, box: newOutbox(s.server.opts.QueueBytes)}
+		s.journal.streams[0] = st
+		return st
+	}
+	select {
+	case <-st.box.done:
+		next := &stream{session: s, seq: st.seq, box: newOutbox(s.server.opts.QueueBytes)}
+		s.journal.streams[0] = next
+		return next
+	default:
+		return st
+	}
+}
+
+// inUse reports whether requests are under way or a stream is being read.
+func (s *session) inUse() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.under) > 0 || s.readers.Load() > 0
+}

@@ -1,0 +1,109 @@
+package mcpserver
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// encode writes the response as one message and frees the reply.
+func (r *response) encode() *wire.Buffer {
+	msg := wire.NewBuffer(len(r.reply.Result) + len(r.id) + 64)
+	msg.B = r.append(msg.B)
+	r.reply.Free()
+	return msg
+}
+
+func (r *response) append(dst []byte) []byte {
+	if r.reply.Err != nil {
+		return appendError(dst, r.id, r.reply.Err)
+	}
+	return wire.AppendResult(dst, r.id, r.reply.Result)
+}
+
+// writeJSON writes the response as a whole HTTP answer, without copying the result, and
+// frees the reply.
+func (r *response) writeJSON(w http.ResponseWriter) {
+	defer r.reply.Free()
+	head, tail := wire.NewBuffer(len(r.id)+64), ""
+	defer head.Free()
+	if r.reply.Err != nil {
+		head.B = appendError(head.B, r.id, r.reply.Err)
+	} else {
+		head.B = append(append(append(head.B, `{"jsonrpc":"2.0","id":`...), r.id...), `,"result":`...)
+		tail = "}"
+	}
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(head.B) + len(r.reply.Result) + len(tail))}
+	if len(r.reply.Result) <= smallResult { // one write is cheaper than three
+		head.B = append(append(head.B, r.reply.Result...), tail...)
+		w.Write(head.B)
+		return
+	}
+	w.Write(head.B)
+	w.Write(r.reply.Result)
+	io.WriteString(w, tail)
+}
+
+// smallResult is what is copied rather than written by itself.
+const smallResult = 2 << 10
+
+// appendError writes an error response. An error of a remote server passes as it came;
+// ours carries its code as a word, so that another bridge understands it.
+func appendError(dst, id []byte, e *toolformat.Error) []byte {
+	if e.Raw != nil {
+		return wire.AppendErrorObject(dst, id, e.Raw)
+	}
+	data := append(append([]byte(`{"code":"`), e.Code.String()...), `"}`...)
+	return wire.AppendError(dst, id, number(e.Code), e.Message, data)
+}
+
+// number is the JSON-RPC code of an error.
+func number(c toolformat.Code) int {
+	switch c {
+	case toolformat.Invalid, toolformat.NotFound:
+		return wire.InvalidParams
+	case toolformat.Unsupported:
+		return wire.MethodNotFound
+	case toolformat.Unavailable, toolformat.Canceled:
+		return -32000
+	case toolformat.Timeout:
+		return -32001
+	case toolformat.Denied:
+		return -32003
+	case toolformat.Internal:
+		return wire.InternalError
+	}
+	return wire.InternalError
+}
+
+// variant is a list and what some clients see of it.
+type variant struct{ of, seen *bridge.List }
+
+// legacyList is a list as clients of revisions up to 2025-11-25 may see it: their SDKs
+// refuse a whole list in which one output schema is not of type object.
+func (s *Server) legacyList(l *bridge.List) *bridge.List {
+	if v := s.legacy.Load(); v != nil && v.of == l {
+		return v.seen
+	}
+	v := &variant{of: l, seen: l}
+	items := make([]bridge.Item, len(l.Items))
+	cut := false
+	for i, it := range l.Items {
+		schema := wire.Lookup(it.Raw, "outputSchema")
+		if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
+			it.Raw, cut = wire.CutMember(it.Raw, "outputSchema"), true
+		}
+		items[i] = it
+	}
+	if cut {
+		v.seen = bridge.NewList(l.Kind, items)
+	}
+	s.legacy.Store(v)
+	return v.seen
+}

@@ -1,0 +1,100 @@
+// Package mcpserver makes a bridge.Source an MCP server on every carrier: stdio,
+// streamable HTTP, legacy SSE and WebSocket.
+//
+// A session is one client, whatever carries it: it answers the protocol's own methods
+// and hands the rest to the source. A carrier brings messages in and takes what the
+// session has for the client out of an outbox, in order.
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// Options are the settings of a Server. Zero values mean the default that stands
+// beside them.
+type Options struct {
+	Door Door // who may come in over HTTP and WebSocket
+
+	MessageBytes    int           // largest message taken; 64 MiB
+	BatchMessages   int           // most messages in a JSON-RPC batch; 100
+	CallsPerSession int           // requests under way at once; 1000
+	QueueBytes      int           // how much may wait for a client that does not read; 8 MiB
+	Sessions        int           // HTTP sessions at once; 10,000
+	SessionIdle     time.Duration // how long an HTTP session lives unused; 2 h
+	ResumeBytes     int           // how much a session keeps for Last-Event-ID; 1 MiB
+	ReadTimeout     time.Duration // how long the body of a request may take to come; 1 min
+
+	Ready http.Handler // answers /readyz; nil: 200
+	Log   *slog.Logger // nil: nothing is logged
+}
+
+// A Server serves one source to many clients. It may be used from many goroutines.
+type Server struct {
+	source   bridge.Source
+	opts     Options
+	log      *slog.Logger
+	tickets  tickets
+	frames   sync.Pool               // write buffers of WebSocket connections
+	journals atomic.Int64            // bytes in all journals
+	legacy   atomic.Pointer[variant] // of the list asked for last
+
+	ctx  context.Context // of all sessions
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex          // guards what follows
+	sessions map[string]*session // those that clients name by id
+	closed   bool
+}
+
+// New makes a server of a source, which stays its owner's to close.
+func New(source bridge.Source, opts Options) *Server {
+	setDefault(&opts.MessageBytes, 64<<20)
+	setDefault(&opts.BatchMessages, 100)
+	setDefault(&opts.CallsPerSession, 1000)
+	setDefault(&opts.QueueBytes, 8<<20)
+	setDefault(&opts.Sessions, 10_000)
+	setDefault(&opts.SessionIdle, 2*time.Hour)
+	setDefault(&opts.ResumeBytes, 1<<20)
+	setDefault(&opts.ReadTimeout, time.Minute)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	s := &Server{source: source, opts: opts, log: opts.Log, sessions: map[string]*session{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.wg.Go(s.sweep)
+	return s
+}
+
+func setDefault[T int | time.Duration](v *T, value T) {
+	if *v == 0 {
+		*v = value
+	}
+}
+
+// Close ends every session and waits until they have ended.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	all := s.sessions
+	s.sessions = map[string]*session{}
+	s.mu.Unlock()
+	s.stop()
+	for _, one := range all {
+		one.end()
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// newID makes an identifier that cannot be guessed: 130 random bits.
+func newID() string { return rand.Text() }

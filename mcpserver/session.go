@@ -1,0 +1,235 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// session is one client: what it is called, what it said it can do, its view of the
+// source, and its requests under way.
+type session struct {
+	server    *Server
+	id        string
+	principal bridge.Principal
+	standing  bridge.Back // takes what belongs to no request
+
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	used    atomic.Int64 // when it was last used, Unix ns
+	readers atomic.Int64 // event streams that are being read
+	opened  atomic.Pointer[opened]
+	journal *journal // streams of an HTTP session; nil for others
+	sse     *duplex  // the session as one of the legacy SSE transport; nil for others
+
+	mu    sync.Mutex                         // guards what follows
+	under map[string]context.CancelCauseFunc // requests under way by their raw id
+	ended bool
+}
+
+// opened is what initialize settles.
+type opened struct {
+	revision string
+	source   bridge.Session
+}
+
+// errCancelled is the reason of a request that its client cancelled.
+var errCancelled = errors.New("cancelled by the client")
+
+func (s *Server) newSession(p bridge.Principal, standing bridge.Back) *session {
+	one := &session{server: s, id: newID(), principal: p, standing: standing, under: map[string]context.CancelCauseFunc{}}
+	one.ctx, one.cancel = context.WithCancelCause(s.ctx)
+	one.touch()
+	return one
+}
+
+func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
+
+// end cancels what is under way and closes the session's view of the source.
+func (s *session) end() {
+	s.mu.Lock()
+	was := s.ended
+	s.ended = true
+	s.mu.Unlock()
+	if was {
+		return
+	}
+	why := errors.New("the session has ended")
+	s.cancel(why)
+	if s.journal != nil {
+		s.journal.end(why)
+	}
+	if o := s.opened.Load(); o != nil {
+		o.source.Close()
+	}
+}
+
+// response is the answer to a request, not yet encoded. Its id is a slice of the
+// request.
+type response struct {
+	id    []byte
+	reply bridge.Reply
+	mute  bool // the client wants none any more
+}
+
+// respond carries out a request. back takes what belongs to it.
+func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) response {
+	s.touch()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	id := string(m.ID)
+	if err := s.begin(id, cancel); err != nil {
+		return response{id: m.ID, reply: bridge.Failed(err)}
+	}
+	defer s.finish(id)
+	r := response{id: m.ID, reply: s.dispatch(ctx, m, back)}
+	if e := r.reply.Err; e != nil && e.Raw == nil {
+		r.mute = e.Code == toolformat.Canceled
+		if e.Cause != nil && !r.mute {
+			s.server.log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
+		}
+	}
+	return r
+}
+
+func (s *session) begin(id string, cancel context.CancelCauseFunc) *toolformat.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+		return toolformat.Errorf(toolformat.Unavailable, "the session has ended")
+	case s.under[id] != nil:
+		return toolformat.Errorf(toolformat.Invalid, "a request with id %.40s is under way already", id)
+	case len(s.under) >= s.server.opts.CallsPerSession:
+		return toolformat.Errorf(toolformat.Unavailable, "too many requests under way: %d (limits.callsPerSession in the config)", len(s.under))
+	}
+	s.under[id] = cancel
+	return nil
+}
+
+func (s *session) finish(id string) {
+	s.mu.Lock()
+	delete(s.under, id)
+	s.mu.Unlock()
+}
+
+// dispatch answers the protocol's own methods and hands the rest to the source.
+func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
+	switch m.Method {
+	case wire.MethodPing:
+		return bridge.Result([]byte("{}"), nil)
+	case wire.MethodInitialize:
+		return s.initialize(ctx, m)
+	}
+	o := s.opened.Load()
+	kind, lists := bridge.KindOf(m.Method)
+	route, routed := bridge.Routes(m.Method)
+	switch {
+	case m.Method == wire.MethodDiscover, !lists && !routed && m.Method != wire.MethodSetLevel:
+		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
+	case o == nil:
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s before initialize: send initialize first", m.Method))
+	case lists:
+		return s.list(ctx, o, kind, m)
+	}
+	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
+	if routed {
+		var ok bool
+		if req.Target, ok = m.Params.Text(route.Key); !ok {
+			return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.%s is missing or not a string", m.Method, route.Key))
+		}
+	}
+	return o.source.Do(ctx, req)
+}
+
+// list answers a list method with the page that its cursor names.
+func (s *session) list(ctx context.Context, o *opened, kind bridge.Kind, m *wire.Message) bridge.Reply {
+	l, err := o.source.List(ctx, kind)
+	if err != nil {
+		var e *toolformat.Error
+		if !errors.As(err, &e) {
+			e = toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
+		}
+		return bridge.Failed(e)
+	}
+	cursor, ok := m.Params.Text(wire.Cursor)
+	if raw := m.Params.Get(wire.Cursor); raw != nil && !ok {
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.cursor is not a string", m.Method))
+	}
+	page, e := s.server.legacyList(l).Page(cursor)
+	if e != nil {
+		return bridge.Failed(e)
+	}
+	return bridge.Result(page, nil)
+}
+
+// initialize opens the source for the client and says who answers.
+func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply {
+	asked, ok := wire.Text(wire.Lookup(m.Params.Raw, "protocolVersion"))
+	switch {
+	case s.opened.Load() != nil:
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "this session is initialized already"))
+	case !ok:
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "initialize: params.protocolVersion is missing or not a string"))
+	}
+	caller := &bridge.Caller{
+		ID:           s.id,
+		Principal:    s.principal,
+		Capabilities: bytes.Clone(wire.Lookup(m.Params.Raw, "capabilities")),
+		Notify:       s.standing.Notify,
+	}
+	source, err := s.server.source.Open(ctx, caller)
+	if err != nil {
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(err))
+	}
+	o := &opened{revision: wire.Negotiate(asked), source: source}
+	s.mu.Lock()
+	ok = !s.ended && s.opened.CompareAndSwap(nil, o)
+	s.mu.Unlock()
+	if !ok {
+		source.Close()
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "this session is initialized already, or has ended"))
+	}
+	reply := source.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
+	if reply.Err != nil {
+		return reply
+	}
+	defer reply.Free()
+	result := append([]byte(nil), `{"protocolVersion":`...)
+	result = wire.AppendString(result, o.revision)
+	for _, key := range []string{"capabilities", "serverInfo", "instructions"} {
+		if v := wire.Lookup(reply.Result, key); v != nil {
+			result = append(append(append(append(result, `,"`...), key...), `":`...), v...)
+		}
+	}
+	return bridge.Result(append(result, '}'), nil)
+}
+
+// notified takes a notification of the client.
+func (s *session) notified(m *wire.Message) {
+	s.touch()
+	if m.Method != wire.NotificationCancelled {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.under[string(m.Params.Get(wire.RequestID))]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errCancelled)
+	}
+}
+
+// revision is the protocol revision that was negotiated; "" before initialize.
+func (s *session) revision() string {
+	if o := s.opened.Load(); o != nil {
+		return o.revision
+	}
+	return ""
+}

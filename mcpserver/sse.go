@@ -1,0 +1,67 @@
+package mcpserver
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// ssePath is where messages of the legacy SSE transport are posted; the session is
+// named in the query.
+const ssePath = "/sse/message"
+
+// serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
+func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+	if r.Method != http.MethodGet { // clients find out by this which transport they met
+		w.Header().Set("Allow", http.MethodGet)
+		writeError(w, http.StatusMethodNotAllowed, nil, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
+		return
+	}
+	d := s.newDuplex(p)
+	d.sse = d
+	if err := s.add(d.session); err != nil {
+		d.close(err)
+		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
+		return
+	}
+	d.readers.Add(1)
+	out := newEventWriter(w)
+	out.write("endpoint", "", []byte(ssePath+"?sessionId="+d.id))
+	if out.flush() == nil {
+		ctx, leave := context.WithCancel(r.Context())
+		release := context.AfterFunc(d.ctx, leave)
+		d.box.drain(ctx.Done(), func(batch []item) error {
+			for _, it := range batch {
+				out.write("message", "", it.msg.B)
+				it.msg.Free()
+			}
+			return out.flush()
+		}, out.idle)
+		release()
+		leave()
+	}
+	s.remove(d.session)
+	d.close(io.EOF)
+}
+
+// serveSSEMessage takes a message for a session of the legacy SSE transport.
+func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		writeError(w, http.StatusMethodNotAllowed, nil, "messages are posted here")
+		return
+	}
+	one := s.find(r.URL.Query().Get("sessionId"), p)
+	if one == nil || one.sse == nil {
+		writeError(w, http.StatusNotFound, nil, "no such session: it ends with its SSE stream")
+		return
+	}
+	msg := s.readBody(w, r)
+	if msg == nil {
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	one.sse.take(msg)
+}

@@ -1,0 +1,77 @@
+package mcpserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// lastCalls is how long requests may go on after the client closed its end: one that
+// pipes its requests in wants the answers.
+const lastCalls = time.Second
+
+// ServeStdio serves one client on a pair of streams, a message a line, until in ends
+// or ctx does. It closes neither; a Read that goes on after ctx has ended is left
+// behind.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	d := s.newDuplex(bridge.Principal{})
+	written := make(chan error, 1)
+	go func() { written <- d.box.drain(nil, lineWriter(out), func() error { return nil }) }()
+	read := make(chan error, 1)
+	go func() { read <- d.readLines(in) }()
+	var err error
+	select {
+	case err = <-read:
+		grace, cancel := context.WithTimeout(ctx, lastCalls)
+		d.quiet(grace)
+		cancel()
+	case err = <-written: // the client does not read any more
+		written <- err
+	case <-ctx.Done():
+	}
+	d.close(io.EOF)
+	select {
+	case <-written:
+	case <-time.After(lastCalls):
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (d *duplex) readLines(in io.Reader) error {
+	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
+	for {
+		msg, err := lines.Read()
+		var long *wire.TooLongError
+		switch {
+		case errors.As(err, &long):
+			d.complain(&wire.Error{Code: wire.InvalidRequest, Message: err.Error()})
+		case err != nil:
+			return err
+		default:
+			d.take(msg)
+		}
+	}
+}
+
+// lineWriter writes batches as lines, with one system call where they are small.
+func lineWriter(out io.Writer) func([]item) error {
+	w := bufio.NewWriterSize(out, 64<<10)
+	return func(batch []item) error {
+		for _, it := range batch {
+			it.msg.B = append(it.msg.B, '\n')
+			if _, err := w.Write(it.msg.B); err != nil {
+				return err
+			}
+			it.msg.Free()
+		}
+		return w.Flush()
+	}
+}

@@ -1,0 +1,290 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// primedFrom is the first revision whose clients expect a stream to begin with an
+// event that has an id and no data, so that they can come back before the first
+// message (SEP-1699).
+const primedFrom = "2025-11-25"
+
+// stream is a stream of events to an HTTP client, which may lose its connection and
+// come back for the rest: that of one POST, or number 0, on which the session itself
+// speaks.
+type stream struct {
+	session *session
+	number  int64
+	box     *outbox
+
+	mu     sync.Mutex // guards what follows
+	seq    int64
+	leave  context.CancelFunc // sends the connected client away; nil: none is connected
+	vacant chan struct{}      // closed when that one has gone
+}
+
+func (st *stream) eventID(seq int64) string { return eventID(st.number, seq) }
+
+func eventID(number, seq int64) string {
+	return strconv.FormatInt(number, 10) + "-" + strconv.FormatInt(seq, 10)
+}
+
+// attach makes the caller the one client of the stream, which leave sends away; whoever
+// was it before is sent away. detach must be called in the end.
+func (st *stream) attach(leave context.CancelFunc) (detach func()) {
+	st.mu.Lock()
+	for st.leave != nil {
+		st.leave()
+		vacant := st.vacant
+		st.mu.Unlock()
+		<-vacant
+		st.mu.Lock()
+	}
+	vacant := make(chan struct{})
+	st.leave, st.vacant = leave, vacant
+	st.mu.Unlock()
+	st.session.readers.Add(1)
+	return func() {
+		st.mu.Lock()
+		st.leave = nil
+		st.mu.Unlock()
+		close(vacant)
+		st.session.touch()
+		st.session.readers.Add(-1)
+		st.settle()
+	}
+}
+
+// settle puts the rest of an ended stream that nobody reads into the journal, where a
+// client that comes back finds it.
+func (st *stream) settle() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.leave != nil || st.number == 0 {
+		return
+	}
+	select {
+	case <-st.box.done:
+	default:
+		return
+	}
+	if batch, _ := st.box.take(); batch != nil {
+		st.keep(batch)
+	}
+	st.session.journal.closed(st.number)
+}
+
+// keep numbers the messages of a batch and notes them in the journal; st.mu is held.
+// It returns the number of the first.
+func (st *stream) keep(batch []item) int64 {
+	first := st.seq + 1
+	for _, it := range batch {
+		st.seq++
+		st.session.journal.add(st.number, st.seq, it.msg.B)
+	}
+	return first
+}
+
+// serve writes the stream to a client: what it missed after the event numbered after,
+// then what comes, until the stream or the connection ends.
+func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	defer st.attach(leave)()
+	out := newEventWriter(w)
+	if st.session.revision() >= primedFrom && after < 0 {
+		out.write("", st.eventID(0), nil)
+	}
+	for _, e := range st.session.journal.after(st.number, after) {
+		out.write("message", st.eventID(e.seq), e.data)
+	}
+	if out.flush() != nil {
+		return
+	}
+	st.box.drain(ctx.Done(), func(batch []item) error {
+		st.mu.Lock()
+		seq := st.keep(batch)
+		st.mu.Unlock()
+		for i, it := range batch {
+			out.write("message", st.eventID(seq+int64(i)), it.msg.B)
+			it.msg.Free()
+		}
+		return out.flush()
+	}, out.idle)
+}
+
+// eventWriter writes events to an HTTP response.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     []byte
+	err     error
+}
+
+// newEventWriter begins the response.
+func newEventWriter(w http.ResponseWriter) *eventWriter {
+	h := w.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-cache, no-transform"}
+	h["X-Accel-Buffering"] = []string{"no"} // proxies that would hold events back
+	w.WriteHeader(http.StatusOK)
+	return &eventWriter{w: w, control: http.NewResponseController(w)}
+}
+
+func (e *eventWriter) write(kind, id string, data []byte) {
+	if e.err == nil {
+		e.buf = wire.AppendEvent(e.buf[:0], kind, id, data)
+		e.send()
+	}
+}
+
+func (e *eventWriter) send() {
+	e.control.SetWriteDeadline(time.Now().Add(writeTime))
+	_, e.err = e.w.Write(e.buf)
+}
+
+func (e *eventWriter) flush() error {
+	if e.err == nil {
+		e.err = e.control.Flush()
+	}
+	return e.err
+}
+
+// idle keeps proxies from closing a quiet stream.
+func (e *eventWriter) idle() error {
+	e.buf = wire.AppendComment(e.buf[:0], "")
+	e.send()
+	return e.flush()
+}
+
+// streamAfter is when a request that has not been answered is answered with a stream:
+// something then keeps the connection alive, and the client can come back to it.
+const streamAfter = 2 * time.Second
+
+// exchange is the answer to one POST: JSON, or a stream once something belongs to the
+// request before its response.
+type exchange struct {
+	session *session
+	w       http.ResponseWriter
+	ctx     context.Context // ends with the client's connection
+	accept  accepted
+	late    *time.Timer
+
+	mu     sync.Mutex // guards what follows
+	ended  bool
+	stream *stream
+	served chan struct{} // closed when nothing is written to w any more
+}
+
+func newExchange(ctx context.Context, one *session, w http.ResponseWriter, accept accepted) *exchange {
+	x := &exchange{session: one, w: w, ctx: ctx, accept: accept}
+	x.late = time.AfterFunc(streamAfter, func() { x.open() })
+	return x
+}
+
+// Notify sends what belongs to the request on its own stream. A client that takes only
+// JSON gets none.
+func (x *exchange) Notify(method string, params []byte) {
+	if st := x.open(); st != nil {
+		st.box.Notify(method, params)
+	}
+}
+
+// open begins the stream if that is still possible.
+func (x *exchange) open() *stream {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stream == nil && x.accept.events && !x.ended {
+		x.stream, x.served = x.session.journal.open(x.session), make(chan struct{})
+		go func() {
+			defer close(x.served)
+			x.stream.serve(x.ctx, x.w, -1)
+		}()
+	}
+	return x.stream
+}
+
+// answer is what ends an exchange: a response, or several in a batch.
+type answer interface {
+	encode() *wire.Buffer
+	writeJSON(http.ResponseWriter)
+}
+
+// finish ends the exchange with its answer; nil when there is none.
+func (x *exchange) finish(a answer) {
+	x.late.Stop()
+	if !x.accept.json && a != nil {
+		x.open()
+	}
+	x.mu.Lock()
+	x.ended = true
+	st := x.stream
+	x.mu.Unlock()
+	switch {
+	case st == nil && a == nil:
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	case st == nil:
+		a.writeJSON(x.w)
+		return
+	case a != nil:
+		st.box.response(a.encode())
+	}
+	st.box.end(io.EOF)
+	<-x.served
+	st.settle()
+}
+
+// get opens the stream on which the session itself speaks, or the rest of one that the
+// client lost.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		writeError(w, http.StatusNotAcceptable, nil, "a GET opens an event stream: the client must accept text/event-stream")
+		return
+	}
+	one := s.named(w, r, p)
+	if one == nil {
+		return
+	}
+	last := r.Header.Get(wire.HeaderLastEvent)
+	if last == "" {
+		one.voice().serve(r.Context(), w, -1)
+		return
+	}
+	number, after, ok := parseEventID(last)
+	if !ok {
+		writeError(w, http.StatusBadRequest, nil, "Last-Event-ID is not one that this session gave out")
+		return
+	}
+	st := one.journal.find(number)
+	switch {
+	case st != nil:
+		st.serve(r.Context(), w, after)
+	case number == 0:
+		one.voice().serve(r.Context(), w, after)
+	default:
+		out := newEventWriter(w)
+		for _, e := range one.journal.after(number, after) {
+			out.write("message", eventID(number, e.seq), e.data)
+		}
+		out.flush()
+	}
+}
+
+func parseEventID(id string) (number, seq int64, ok bool) {
+	a, b, found := strings.Cut(id, "-")
+	number, err1 := strconv.ParseInt(a, 10, 64)
+	seq, err2 := strconv.ParseInt(b, 10, 64)
+	return number, seq, found && errors.Join(err1, err2) == nil && number >= 0 && seq >= 0
+}

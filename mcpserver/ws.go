@@ -1,0 +1,111 @@
+package mcpserver
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// bearerProtocol is how a browser, which cannot send a header, offers its token beside
+// the subprotocol mcp.
+const bearerProtocol = "bearer."
+
+// serveWS is MCP over WebSocket: one message a text frame.
+func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
+	offered := websocket.Subprotocols(r)
+	p, no := s.identifyWS(r, offered)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		writeError(w, http.StatusUpgradeRequired, nil, "this is a WebSocket endpoint, subprotocol mcp")
+		return
+	}
+	if len(offered) > 0 && !slices.Contains(offered, wire.Subprotocol) {
+		writeError(w, http.StatusBadRequest, nil, "offer the WebSocket subprotocol mcp")
+		return
+	}
+	up := websocket.Upgrader{
+		Subprotocols:    []string{wire.Subprotocol},
+		CheckOrigin:     func(*http.Request) bool { return true }, // the door has checked it
+		ReadBufferSize:  32 << 10,
+		WriteBufferSize: 32 << 10,
+		WriteBufferPool: &s.frames,
+	}
+	conn, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // it has been answered
+	}
+	d := s.newDuplex(p)
+	s.wg.Go(func() { d.writeFrames(conn) })
+	err = d.readFrames(conn)
+	d.close(err)
+}
+
+// identifyWS finds out who connects: by header, subprotocol or ticket.
+func (s *Server) identifyWS(r *http.Request, offered []string) (bridge.Principal, *refusal) {
+	if id := r.URL.Query().Get("ticket"); id != "" {
+		if p, ok := s.tickets.use(id); ok {
+			return p, nil
+		}
+		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "the ticket is not known, used or too old: POST /ws/ticket gives a new one"}
+	}
+	token := bearer(r)
+	for _, p := range offered {
+		if t, ok := strings.CutPrefix(p, bearerProtocol); ok {
+			token = t
+		}
+	}
+	return s.opts.Door.identify(token)
+}
+
+func (d *duplex) readFrames(conn *websocket.Conn) error {
+	alive := func(string) error { return conn.SetReadDeadline(time.Now().Add(3 * keepAlive)) }
+	alive("")
+	conn.SetPongHandler(alive)
+	for {
+		msg, err := wire.ReadFrame(conn, d.server.opts.MessageBytes)
+		if err != nil {
+			return err
+		}
+		alive("")
+		d.take(msg)
+	}
+}
+
+// writeFrames writes what the session has for the client, then says why it ends.
+func (d *duplex) writeFrames(conn *websocket.Conn) {
+	defer conn.Close()
+	stop := d.ctx.Done()
+	err := d.box.drain(stop, func(batch []item) error {
+		for _, it := range batch {
+			conn.SetWriteDeadline(time.Now().Add(writeTime))
+			if err := conn.WriteMessage(websocket.TextMessage, it.msg.B); err != nil {
+				return err
+			}
+			it.msg.Free()
+		}
+		return nil
+	}, func() error {
+		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+	})
+	code, reason := websocket.CloseNormalClosure, ""
+	var long *wire.TooLongError
+	switch {
+	case errors.Is(err, errSlow):
+		code, reason = websocket.ClosePolicyViolation, errSlow.Error()
+	case errors.As(err, &long):
+		code, reason = websocket.CloseMessageTooBig, "the message is too large"
+	case errors.Is(err, errDetached):
+		code, reason = websocket.CloseGoingAway, "the bridge is shutting down"
+	}
+	conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
+}
