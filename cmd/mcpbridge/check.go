@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+)
+
+const (
+	mcpReady = mcpclient.Ready
+	mcpIdle  = mcpclient.Idle
+)
+
+func runCheck(ctx context.Context, args []string, std streams) error {
+	f := newFlags("check", "check [flags] [-- COMMAND ARG…]", "Loads the config, connects every server, and says what is wrong and what to do.", std)
+	cfg, words, err := f.parse(args)
+	if err == nil {
+		err = f.noWords(words)
+	}
+	if err != nil {
+		return err
+	}
+	sys, own, err := openAll(ctx, cfg, std)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	defer own.Close()
+	_, err = own.List(ctx, bridge.Tools) // waits for all; each says below how it is
+	if ctx.Err() != nil {
+		return err
+	}
+	bad := len(cfg.Warnings) > 0
+	for _, c := range sys.clients {
+		st := c.Status()
+		mark := "ok  "
+		if st.State != mcpReady && st.State != mcpIdle {
+			mark, bad = "FAIL", true
+		}
+		fmt.Fprintf(std.out, "%s %s: %s\n", mark, c.Name(), describeStatus(st))
+	}
+	for _, n := range sys.bridge.Notes() {
+		bad = true
+		fmt.Fprintf(std.out, "note %s\n", n.Text)
+	}
+	if bad {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// openAll opens a config for a command that waits for every server.
+func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
+	patience := connectTimeout
+	for _, server := range cfg.Servers {
+		patience = max(patience, server.ConnectTimeout)
+	}
+	sys, err := newSystem(cfg, wiring{logLevel: "error", oneCaller: true, settle: patience + time.Second}, std.err)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(cfg.Warnings) > 0 && cfg.Log.Level == "" {
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintf(std.err, "mcpbridge: warning: %s\n", warning)
+		}
+	}
+	own, err := sys.open(ctx)
+	if err != nil {
+		sys.close()
+		return nil, nil, err
+	}
+	return sys, own, nil
+}
+
+// describeStatus says how a server is, in one line.
+func describeStatus(st mcpclient.Status) string {
+	s := string(st.State)
+	if st.Server != "" {
+		s += fmt.Sprintf(" (%s, MCP %s, %d tools)", strings.TrimSpace(st.Server), st.Revision, st.Items[bridge.Tools])
+	}
+	if st.Reason != "" {
+		s += ": " + st.Reason
+	}
+	if in := time.Until(st.Retry); in > 0 {
+		s += fmt.Sprintf(" (next attempt in %s)", in.Round(time.Second))
+	}
+	return s
+}

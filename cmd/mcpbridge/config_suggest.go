@@ -1,0 +1,140 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxQuoted is how much of a word an error repeats, in bytes.
+const maxQuoted = 60
+
+// quoteShort quotes s for an error, no more than a line of it.
+func quoteShort(s string) string { return strconv.Quote(shorten(s)) }
+
+// shorten cuts s to what an error repeats.
+func shorten(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	end := maxQuoted
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// nearMiss is the one of known that word was meant to be; "" when none is near, or several equally.
+// Letter case does not count. Near is an edit distance of two, or a third of word when that is more;
+// in words under four letters one, as two would make anything of them.
+func nearMiss(word string, known []string) string {
+	if len(word) > maxQuoted {
+		return ""
+	}
+	a := strings.ToLower(word)
+	limit := max(2, utf8.RuneCountInString(a)/3)
+	best, nearest, alone := limit+1, "", false
+	for _, k := range known {
+		b := strings.ToLower(k)
+		dist := editDistance([]rune(a), []rune(b))
+		switch {
+		case dist > limit || dist > max(1, min(len(a), len(b))/2) || len(a) <= dist:
+		case dist < best:
+			best, nearest, alone = dist, k, true
+		case dist == best:
+			alone = false
+		}
+	}
+	if !alone {
+		return ""
+	}
+	return nearest
+}
+
+// editDistance counts the characters to put in, leave out, replace or swap with a neighbour to make b of a
+// (Damerau–Levenshtein, each place changed once).
+func editDistance(a, b []rune) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		for j := range b {
+			change := last[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
+	var ours, taken []string
+	for name, k := range keys {
+		if k.take != nil {
+			taken = append(taken, name)
+			if k.same == "" {
+				ours = append(ours, name)
+			}
+		}
+	}
+	slices.Sort(ours)
+	parent.offset = m.at
+	switch near := nearMiss(m.name, taken); {
+	case near != "":
+		d.errorf(parent, "unknown key %s (did you mean %q?)", quoteShort(m.name), near)
+	case parent.path == "" && looksLikeServer(d, m):
+		d.errorf(parent, `unknown key %s: a server belongs in "mcpServers"`, quoteShort(m.name))
+	default:
+		d.errorf(parent, "unknown key %s (known: %s)", quoteShort(m.name), strings.Join(ours, ", "))
+	}
+}
+
+// looksLikeServer: what stands at the top of a file that was pasted without its frame.
+func looksLikeServer(d *configDecoder, n configNode) bool {
+	members, _ := d.membersOf(n)
+	return slices.ContainsFunc(members, func(m configNode) bool { return m.name == "command" || m.name == "url" })
+}
+
+// oneOf reads one of a closed set of words, each with its meaning.
+func oneOf(meanings map[string]string) reader[string] {
+	return func(d *configDecoder, n configNode) (string, bool) {
+		word, ok := readText(d, n)
+		if !ok {
+			return "", false
+		}
+		meaning, known := meanings[word]
+		if known {
+			return meaning, true
+		}
+		spellings := slices.Sorted(maps.Keys(meanings))
+		what := "unknown value"
+		if !n.filled() { // it may be a secret in the wrong place
+			what += " " + quoteShort(word)
+		}
+		if near := nearMiss(word, spellings); near != "" {
+			d.wrongf(n, "%s (did you mean %q?)", what, near)
+		} else {
+			d.wrongf(n, "%s (known: %s)", what, strings.Join(spellings, ", "))
+		}
+		return "", false
+	}
+}
+
+// words is a closed set whose words mean themselves.
+func words(list ...string) map[string]string {
+	set := make(map[string]string, len(list))
+	for _, w := range list {
+		set[w] = w
+	}
+	return set
+}

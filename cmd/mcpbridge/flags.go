@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// sourceFlags say where the tools come from: a config, or one upstream.
+type sourceFlags struct {
+	*pflag.FlagSet
+	config   string
+	upstream string
+	logLevel string
+}
+
+// newFlags makes the flag set of a command with the flags that every command has.
+func newFlags(name, usage, about string, std streams) *sourceFlags {
+	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	f.SetOutput(std.err)
+	f.SortFlags = false
+	f.StringVar(&f.config, "config", "", "`FILE` to read (default ./mcpbridge.json, then the user's config folder)")
+	f.StringVar(&f.upstream, "upstream", "", "no config: the one server at this `URL`, http(s):// or ws(s)://")
+	f.StringVar(&f.logLevel, "log-level", "", "what is logged: debug, info, warn or error")
+	f.Usage = func() {
+		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n\n", about, usage)
+		fmt.Fprint(std.out, f.FlagUsages())
+	}
+	return f
+}
+
+// parse reads the arguments and the configuration that they name. What stands before
+// "--" and is no flag is returned.
+func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, nil, err
+		}
+		return nil, nil, usagef("%s: %v (mcpbridge %s --help tells the flags)", f.Name(), err, f.Name())
+	}
+	words, command := f.Args(), []string(nil)
+	if dash := f.ArgsLenAtDash(); dash >= 0 {
+		words, command = words[:dash], words[dash:]
+		if len(command) == 0 {
+			return nil, nil, usagef("%s: after -- stands the command of the server", f.Name())
+		}
+	}
+	cfg, err := f.load(command)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.logLevel != "" {
+		if _, ok := logLevels[f.logLevel]; !ok {
+			return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
+		}
+		cfg.Log.Level = f.logLevel
+	}
+	return cfg, words, nil
+}
+
+// load reads the config, or makes one of the one upstream.
+func (f *sourceFlags) load(command []string) (*Config, error) {
+	given := 0
+	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil} {
+		if yes {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, usagef("%s: give --config, --upstream or -- COMMAND, one of them", f.Name())
+	}
+	switch {
+	case command != nil:
+		return &Config{Servers: []Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil
+	case f.upstream != "":
+		u, err := url.Parse(f.upstream)
+		if err != nil || u.Host == "" || !strings.Contains(" http https ws wss ", " "+u.Scheme+" ") {
+			return nil, usagef("%s: --upstream %s: expected a URL that begins with http://, https://, ws:// or wss://", f.Name(), f.upstream)
+		}
+		return &Config{Servers: []Server{{Name: u.Host, URL: f.upstream}}}, nil
+	}
+	cfg, err := Load(f.config)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return cfg, nil
+}
+
+// noWords refuses arguments that a command does not take.
+func (f *sourceFlags) noWords(words []string) error {
+	if len(words) > 0 {
+		return usagef("%s: unexpected argument %q (a server's command stands after --)", f.Name(), words[0])
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Command mcpbridge puts many MCP servers behind one.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // the tool failed, or something was left out
+	exitUsage       = 2   // bad usage, bad config, no such tool
+	exitAway        = 3   // denied, away or timed out
+	exitInterrupted = 130 // interrupted
+)
+
+func main() {
+	process.Supervise()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the program at once
+	}()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the program's standard streams.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// command is one thing the program does.
+type command struct {
+	name, usage, about string
+	run                func(context.Context, []string, streams) error
+}
+
+// commands are all of them, in the order of the help.
+func commands() []command {
+	return []command{
+		{"serve", "serve [--config FILE] [--listen HOST:PORT]", "serve MCP over HTTP, SSE and WebSocket until a signal", runServe},
+		{"stdio", "stdio [--config FILE]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
+		{"tools list", "tools list [--config FILE] [--json]", "list the tools of all servers", runToolsList},
+		{"tools call", "tools call NAME [--args JSON] [--config FILE] [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
+		{"check", "check [--config FILE]", "connect to every server and say what is wrong", runCheck},
+		{"version", "version", "version, commit, and the MCP revisions it speaks", runVersion},
+	}
+}
+
+const helpTail = `
+Each command that takes --config takes one server instead of a config:
+  mcpbridge serve -- COMMAND [ARG…]     a command, spoken to over stdio
+  mcpbridge stdio --upstream URL        http(s):// or ws(s)://
+
+Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json in
+the user's config folder. mcpbridge COMMAND --help tells more.
+`
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "mcpbridge puts many MCP servers behind one.\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  mcpbridge %s\n        %s\n", c.usage, c.about)
+	}
+	fmt.Fprint(w, helpTail)
+}
+
+// run carries out a command line and returns the exit code.
+func run(ctx context.Context, args []string, std streams) int {
+	if len(args) == 0 {
+		help(std.err)
+		return exitUsage
+	}
+	if args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
+		help(std.out)
+		return exitDone
+	}
+	if args[0] == "--version" {
+		args[0] = "version"
+	}
+	names := []string{}
+	for _, c := range commands() {
+		words := strings.Fields(c.name)
+		if len(args) >= len(words) && strings.Join(args[:len(words)], " ") == c.name {
+			return exitCode(ctx, c.run(ctx, args[len(words):], std), std.err)
+		}
+		names = append(names, c.name)
+	}
+	word := args[0]
+	if word == "tools" && len(args) > 1 {
+		word += " " + args[1]
+	}
+	hint := "mcpbridge --help lists the commands"
+	if near := nearMiss(word, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	fmt.Fprintf(std.err, "mcpbridge: unknown command %q (%s)\n", word, hint)
+	return exitUsage
+}
+
+// exitError ends the program with a code. Its text may be empty when everything has
+// been said.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// exitCode says what went wrong and turns it into a code, in one switch.
+func exitCode(ctx context.Context, err error, w io.Writer) int {
+	var exit *exitError
+	var call *toolformat.Error
+	code, text := exitFailed, ""
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, pflag.ErrHelp):
+		return exitDone
+	case errors.As(err, &exit):
+		code, text = exit.code, exit.text
+	case ctx.Err() != nil:
+		code = exitInterrupted
+	case errors.As(err, &call):
+		code, text = callExit(call), call.Error()
+	default:
+		text = err.Error()
+	}
+	if text != "" {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(w, "mcpbridge: %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	return code
+}
+
+// callExit is the exit code of a call that had no result.
+func callExit(e *toolformat.Error) int {
+	switch e.Code {
+	case toolformat.NotFound, toolformat.Unsupported, toolformat.Invalid:
+		return exitUsage
+	case toolformat.Denied, toolformat.Unavailable, toolformat.Timeout:
+		return exitAway
+	case toolformat.Canceled:
+		return exitInterrupted
+	case toolformat.Internal:
+		return exitFailed
+	}
+	return exitFailed
+}

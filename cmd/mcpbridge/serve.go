@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+const defaultListen = "127.0.0.1:7332"
+
+func runServe(ctx context.Context, args []string, std streams) error {
+	f := newFlags("serve", "serve [flags] [-- COMMAND ARG…]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws).", std)
+	listen := f.String("listen", "", "`HOST:PORT` to listen on; port 0 lets the system pick one (default "+defaultListen+")")
+	cfg, words, err := f.parse(args)
+	if err == nil {
+		err = f.noWords(words)
+	}
+	if err != nil {
+		return err
+	}
+	if *listen != "" {
+		cfg.Listen = *listen
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = defaultListen
+	}
+	if err := mayListen(cfg); err != nil {
+		return err
+	}
+	sys, err := newSystem(cfg, wiring{logLevel: "info"}, std.err)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	return sys.serve(ctx, std)
+}
+
+// mayListen refuses to open the bridge to the network without a token.
+func mayListen(cfg *Config) error {
+	host, _, err := net.SplitHostPort(cfg.Listen)
+	if err != nil {
+		return usagef("listen: %s is not HOST:PORT", cfg.Listen)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && ip.IsLoopback() || len(cfg.Tokens) > 0 {
+		return nil
+	}
+	return usagef("listen: %s is reachable from other machines, and anybody there could run the tools: put \"tokens\": {\"NAME\": \"${SECRET}\"} in the config, or listen on 127.0.0.1", cfg.Listen)
+}
+
+// serve listens until ctx ends.
+func (s *system) serve(ctx context.Context, std streams) error {
+	// The program's own session keeps shared servers up and says how they are.
+	own, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	if err := s.awaitRequired(ctx, own); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return usagef("listen: %v (another port: --listen 127.0.0.1:0 lets the system pick one)", err)
+	}
+	l := s.cfg.Limits
+	front := mcpserver.New(s.bridge, mcpserver.Options{
+		Door:         mcpserver.Door{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
+		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
+		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
+		Ready: http.HandlerFunc(s.serveReady), Log: s.log,
+	})
+	web := &http.Server{
+		Handler:           front.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(logWriter{s.log}, "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(ln) }()
+	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	front.Close() // ends the streams, so that Shutdown has nothing long to wait for
+	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if web.Shutdown(grace) != nil {
+		web.Close()
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// awaitRequired waits for the servers without which the bridge is not to start.
+func (s *system) awaitRequired(ctx context.Context, own bridge.Session) error {
+	for _, server := range s.cfg.Servers {
+		if server.Required {
+			if reply := own.Do(ctx, &bridge.Request{Method: wire.MethodDiscover}); reply.Err != nil {
+				return reply.Err
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// serveReady answers /readyz: 200 when every required server is up. It lists the
+// others to those who may know.
+func (s *system) serveReady(w http.ResponseWriter, r *http.Request) {
+	var report strings.Builder
+	status := http.StatusOK
+	for i, c := range s.clients {
+		st := c.Status()
+		if s.cfg.Servers[i].Required && st.State != mcpReady && st.State != mcpIdle {
+			status = http.StatusServiceUnavailable
+		}
+		fmt.Fprintf(&report, "%s: %s\n", c.Name(), describeStatus(st))
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	if len(s.cfg.Tokens) > 0 && !mcpserver.Knows(s.cfg.Tokens, r) {
+		fmt.Fprintln(w, http.StatusText(status))
+		return
+	}
+	fmt.Fprint(w, report.String())
+}
+
+// logWriter takes the lines of net/http's own log.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Debug("http", "message", strings.TrimSpace(string(p)))
+	return len(p), nil
+}

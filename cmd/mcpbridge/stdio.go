@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+func runStdio(ctx context.Context, args []string, std streams) error {
+	f := newFlags("stdio", "stdio [flags] [-- COMMAND ARG…]", "Serves MCP on standard input and output, for editors and desktop apps.", std)
+	cfg, words, err := f.parse(args)
+	if err == nil {
+		err = f.noWords(words)
+	}
+	if err != nil {
+		return err
+	}
+	sys, err := newSystem(cfg, wiring{logLevel: "info", oneCaller: true}, std.err)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	l := cfg.Limits
+	front := mcpserver.New(sys.bridge, mcpserver.Options{
+		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
+		Log: sys.log,
+	})
+	defer front.Close()
+	return front.ServeStdio(ctx, std.in, std.out)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// version is the module's version as the go command recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}
+
+// commit is the revision that was built; "unknown" when it was not recorded.
+func commit() string {
+	revision, dirty := "unknown", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				revision = s.Value
+			case "vcs.modified":
+				if s.Value == "true" {
+					dirty = " (modified)"
+				}
+			}
+		}
+	}
+	return revision + dirty
+}
+
+func runVersion(_ context.Context, args []string, std streams) error {
+	if len(args) > 0 {
+		return usagef("version: unexpected argument %q", args[0])
+	}
+	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(wire.Revisions, " "))
+	return nil
+}

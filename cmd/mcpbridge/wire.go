@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+)
+
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+// system is everything behind a front, wired together.
+type system struct {
+	cfg        *Config
+	log        *slog.Logger
+	bridge     *bridge.Bridge
+	clients    []*mcpclient.Client
+	supervisor *process.Supervisor
+}
+
+// wiring is what commands differ in.
+type wiring struct {
+	logLevel  string        // when the config names none
+	oneCaller bool          // every server is the one caller's own
+	settle    time.Duration // how long a first list waits for several servers; 0: the default
+}
+
+const (
+	defaultChildren = 100
+	connectTimeout  = 30 * time.Second
+)
+
+// newSystem makes the sources of a config and the bridge over them. Nothing is started
+// yet.
+func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
+	if len(cfg.Servers) == 0 {
+		return nil, usagef("%s: mcpServers names no server that is enabled", cfg.Path)
+	}
+	s := &system{cfg: cfg, log: newLog(cfg.Log, w.logLevel, stderr), supervisor: process.NewSupervisor()}
+	for _, warning := range cfg.Warnings {
+		s.log.Warn(warning)
+	}
+	info := implementation()
+	children := &mcpclient.Children{Max: cfg.Limits.Children}
+	if children.Max == 0 {
+		children.Max = defaultChildren
+	}
+	var members []bridge.Member
+	for _, server := range cfg.Servers {
+		client := mcpclient.New(s.clientConfig(server, w, info, children))
+		s.clients = append(s.clients, client)
+		members = append(members, bridge.Member{
+			Name: server.Name, Source: client, Required: server.Required,
+			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
+			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
+		})
+	}
+	s.bridge = bridge.New(bridge.Options{
+		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
+		MaxName:    cfg.Names.MaxLength,
+		Settle:     w.settle,
+		ServerInfo: info,
+		Log:        s.log,
+	}, members...)
+	return s, nil
+}
+
+func (s *system) clientConfig(server Server, w wiring, info []byte, children *mcpclient.Children) mcpclient.Config {
+	c := mcpclient.Config{
+		Name: server.Name, Fault: server.Fault,
+		Env: server.Env, Dir: server.Dir,
+		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
+		Sharing:        mcpclient.Sharing(server.Sharing),
+		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
+		MessageBytes: s.cfg.Limits.MessageBytes,
+		Lazy:         server.Lazy, ListFile: listFile(server),
+		ClientInfo: info, Supervisor: s.supervisor, Children: children, Log: s.log,
+	}
+	if server.Command != "" {
+		c.Command = append([]string{server.Command}, server.Args...)
+	}
+	if w.oneCaller {
+		c.Sharing = mcpclient.Session
+	}
+	return c
+}
+
+// listFile is where the tool list of a lazy server is kept; "" for others.
+func listFile(server Server) string {
+	dir, err := os.UserCacheDir()
+	if !server.Lazy || err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{server.Name, server.URL, server.Command}, server.Args...), "\x00")))
+	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
+}
+
+// open opens the bridge for the program itself.
+func (s *system) open(ctx context.Context) (bridge.Session, error) {
+	return s.bridge.Open(ctx, &bridge.Caller{ID: "mcpbridge"})
+}
+
+// close ends every server and waits until its processes have gone.
+func (s *system) close() {
+	done := make(chan struct{})
+	for _, c := range s.clients {
+		go func() {
+			c.Close()
+			done <- struct{}{}
+		}()
+	}
+	for range s.clients {
+		<-done
+	}
+	s.supervisor.Close()
+}
+
+func newLog(l Log, fallback string, w io.Writer) *slog.Logger {
+	if l.Level == "" {
+		l.Level = fallback
+	}
+	opts := &slog.HandlerOptions{Level: logLevels[l.Level]}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// implementation is what the bridge calls itself towards servers and clients.
+func implementation() []byte {
+	b, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": version()}) // cannot fail: strings
+	return b
+}
