@@ -6,6 +6,9 @@ import "io"
 // anything else.
 func Text(raw []byte) (s string, ok bool) { return text(raw) }
 
+// Is reports whether the value of a key is the JSON string that spells s.
+func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }
+
 // SetMember returns a copy of an object in which the member key has the raw value: in
 // the place of the last member of that key, else as a new first member. Everything
 // else stays as it is, byte for byte. The object must have been validated.
