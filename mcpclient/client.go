@@ -72,7 +72,8 @@ type Config struct {
 	Children   *Children           // bounds child processes; nil: no bound
 	Log        *slog.Logger        // nil: nothing is logged
 
-	http *http.Transport // the connections of all links
+	http  *http.Transport // the connections of all links
+	flood *throttle       // Log, for what a server can cause at will
 }
 
 // Children bounds the child processes of several clients together.
@@ -139,6 +140,7 @@ func New(cfg Config) *Client {
 		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	cfg.Log = cfg.Log.With("server", cfg.Name)
+	cfg.flood = &throttle{log: cfg.Log}
 	cfg.http = newTransport()
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.base, c.stop = context.WithCancel(context.Background())
@@ -248,10 +250,10 @@ func (c *Client) share(l *bridge.List) *bridge.List {
 
 // session is one caller on a link.
 type session struct {
-	link    *link
-	caller  *bridge.Caller
-	seen    atomic.Bool // it has asked for a list, and is told of changes
-	closing sync.Once
+	link   *link
+	caller *bridge.Caller
+	seen   atomic.Bool // it has asked for a list, and is told of changes
+	closed atomic.Bool
 }
 
 func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
@@ -261,11 +263,16 @@ func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, err
 }
 
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	return s.link.do(ctx, req)
+	return s.link.do(ctx, req, s)
 }
 
 func (s *session) Close() error {
-	s.closing.Do(func() { s.link.client.leave(s) })
+	if s.closed.CompareAndSwap(false, true) {
+		if c := s.link.conn.Load(); c != nil {
+			c.cancel(s)
+		}
+		s.link.client.leave(s)
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ var errSessionGone = errors.New("the server has ended the session")
 type conn struct {
 	cfg      *Config
 	carrier  carrier
-	log      *slog.Logger
+	flood    *throttle                          // the log, for what a server can cause at will
 	changed  func(bridge.Kind)                  // the server says that a list changed
 	stray    func(method string, params []byte) // a notification that belongs to no call
 	greeting []byte                             // the server's InitializeResult
@@ -66,15 +66,17 @@ type conn struct {
 }
 
 func newConn(cfg *Config) *conn {
-	return &conn{cfg: cfg, log: cfg.Log, done: make(chan struct{}), under: map[int64]*call{}, answer: make(chan struct{}, 16)}
+	return &conn{cfg: cfg, flood: cfg.flood, done: make(chan struct{}), under: map[int64]*call{}, answer: make(chan struct{}, 16)}
 }
 
 // call is one request under way.
 type call struct {
 	id    int64
+	owner *session // whose request it is; nil: the link's own
 	back  bridge.Back
 	token []byte // the caller's own progress token, raw JSON; nil: it gave none
 	start time.Time
+	end   context.CancelCauseFunc
 	limit *time.Timer       // ends the call
 	sent  atomic.Bool       // its first byte has left
 	reply chan bridge.Reply // holds one
@@ -90,9 +92,9 @@ var errTimeout = errors.New("timeout")
 
 // do sends a caller's request and waits for its reply. The loss is not nil when the
 // connection was lost first.
-func (c *conn) do(ctx context.Context, req *bridge.Request) (bridge.Reply, *loss) {
+func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
 	k := c.newCall()
-	k.back = req.Back
+	k.owner, k.back = owner, req.Back
 	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (timeout in its config)", c.cfg.Name, subject(req), time.Since(k.start).Round(time.Millisecond))
@@ -124,6 +126,7 @@ func (c *conn) newCall() *call {
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	k.end = cancel
 	k.limit = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
 	defer k.limit.Stop()
 	if !c.enter(k) {
@@ -150,7 +153,7 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		case r := <-k.reply:
 			return r, nil
 		default:
-			return c.failed(c.err, k)
+			return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: !k.sent.Load()}
 		}
 	}
 }
@@ -178,7 +181,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	var space [20]byte
 	edits := append(make([]wire.Edit, 0, 2), wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
 	if r, ok := bridge.Routes(req.Method); ok {
-		if name, _ := params.Text(r.Key); name != req.Target {
+		if !params.Is(r.Key, req.Target) {
 			edits = append(edits, wire.Edit{Key: r.Key, Value: wire.AppendString(nil, req.Target)})
 		}
 	}
@@ -214,15 +217,24 @@ func (c *conn) background(f func(context.Context)) {
 	select {
 	case c.answer <- struct{}{}:
 	default:
-		c.log.Debug("dropped an answer: too many are waiting to be sent")
+		c.flood.Log(slog.LevelDebug, "dropped an answer: too many are waiting to be sent")
 		return
 	}
-	c.work.Go(func() {
-		defer func() { <-c.answer }()
+	c.start(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
 		defer cancel()
 		f(ctx)
+		<-c.answer
 	})
+}
+
+// start runs f in a goroutine that close waits for, unless the connection is lost.
+func (c *conn) start(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.lost {
+		c.work.Go(f)
+	}
 }
 
 func (c *conn) enter(k *call) bool {
@@ -274,6 +286,17 @@ func (c *conn) calls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.under)
+}
+
+// cancel ends the calls of a caller that has gone.
+func (c *conn) cancel(owner *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.under {
+		if k.owner == owner {
+			k.end(errClosed)
+		}
+	}
 }
 
 func (c *conn) alive() bool {

@@ -326,17 +326,20 @@ func (l *link) list(ctx context.Context, kind bridge.Kind) (*bridge.List, error)
 
 // do carries out a request, again on a new connection when the first one was lost and
 // doing so is safe.
-func (l *link) do(ctx context.Context, req *bridge.Request) bridge.Reply {
+func (l *link) do(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
 	const attempts = 3
 	for n := 1; ; n++ {
 		c, err := l.readyFor(ctx)
 		if err != nil {
 			return bridge.Failed(err)
 		}
+		if owner.closed.Load() {
+			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled").Because(errClosed))
+		}
 		if req.Method == wire.MethodDiscover {
 			return bridge.Result(c.greeting, nil)
 		}
-		reply, lost := c.do(ctx, req)
+		reply, lost := c.do(ctx, req, owner)
 		if l.client.cfg.Lazy {
 			l.used.Store(time.Now().UnixNano())
 		}

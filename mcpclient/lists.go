@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,7 +19,7 @@ func (l *link) refresh(c *conn, kind bridge.Kind) {
 	if !c.refreshing[kind].CompareAndSwap(false, true) {
 		return
 	}
-	c.work.Go(func() {
+	c.start(func() {
 		t := time.NewTimer(refreshDelay)
 		defer t.Stop()
 		select {
@@ -50,7 +51,7 @@ func (l *link) stray(method string, params []byte) {
 		}
 		return
 	}
-	l.client.cfg.Log.Info("log message of the server", "params", snippet(params))
+	l.client.cfg.flood.Log(slog.LevelInfo, "log message of the server", "params", snippet(params))
 }
 
 // loadLists takes the lists of a lazy server from its file, so that they can be shown

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -56,7 +57,7 @@ func (c *conn) receiveBatch(buf *wire.Buffer, from *call) {
 
 // malformed ends the call whose answer cannot be used; what belongs to none is logged.
 func (c *conn) malformed(err error, buf *wire.Buffer, from *call) {
-	c.log.Warn("skipped something that is not a message of JSON-RPC", "reason", err, "bytes", len(buf.B), "start", snippet(buf.B))
+	c.flood.Log(slog.LevelWarn, "skipped something that is not a message of JSON-RPC", "reason", err, "bytes", len(buf.B), "start", snippet(buf.B))
 	var e *wire.Error
 	var k *call
 	if errors.As(err, &e) && e.ID != nil {
@@ -89,7 +90,7 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 		k = c.take(id)
 	}
 	if k == nil {
-		c.log.Debug("skipped an answer that nobody waits for", "id", string(m.ID))
+		c.flood.Log(slog.LevelDebug, "skipped an answer that nobody waits for", "id", string(m.ID))
 		buf.Free()
 		return
 	}
@@ -141,7 +142,7 @@ func (c *conn) notified(m *wire.Message, from *call) {
 	case wire.NotificationToolsChanged:
 		c.changed(bridge.Tools)
 	default:
-		c.log.Debug("skipped a notification", "method", m.Method)
+		c.flood.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
 	}
 }
 
@@ -154,7 +155,7 @@ func (c *conn) progressed(m *wire.Message) {
 		k = c.find(id)
 	}
 	if k == nil {
-		c.log.Debug("skipped progress of a call that is not under way")
+		c.flood.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
 		return
 	}
 	k.extend(c.cfg)
@@ -173,7 +174,7 @@ func (c *conn) asked(m *wire.Message) {
 	if m.Method == wire.MethodPing {
 		buf.B = wire.AppendResult(buf.B, m.ID, []byte("{}"))
 	} else {
-		c.log.Info("refused a request of the server: nothing of the kind was offered to it", "method", m.Method)
+		c.flood.Log(slog.LevelInfo, "refused a request of the server: nothing of the kind was offered to it", "method", m.Method)
 		buf.B = wire.AppendError(buf.B, m.ID, wire.MethodNotFound, "method not found: "+m.Method, nil)
 	}
 	c.background(func(ctx context.Context) { c.carrier.send(ctx, buf, nil) })

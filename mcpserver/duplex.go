@@ -19,8 +19,7 @@ type duplex struct {
 
 func (s *Server) newDuplex(p bridge.Principal) *duplex {
 	box := newOutbox(s.opts.QueueBytes)
-	d := &duplex{session: s.newSession(p, box), box: box}
-	return d
+	return &duplex{session: s.newSession(p, box), box: box}
 }
 
 // take handles one message of the client, which it takes over. Requests run side by
@@ -85,9 +84,10 @@ func (d *duplex) quiet(ctx context.Context) {
 	}
 }
 
-// close ends the session and waits for its requests.
+// close ends the session and waits for its requests. What was put in for the client
+// before is still sent.
 func (d *duplex) close(why error) {
+	d.box.end(why)
 	d.end()
 	d.work.Wait()
-	d.box.end(why)
 }

@@ -96,5 +96,15 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// start runs f in a goroutine that Close waits for; false when the server is closed.
+func (s *Server) start(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wg.Go(f)
+	}
+	return !s.closed
+}
+
 // newID makes an identifier that cannot be guessed: 130 random bits.
 func newID() string { return rand.Text() }

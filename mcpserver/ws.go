@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -45,10 +46,15 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return // it has been answered
 	}
 	d := s.newDuplex(p)
-	s.wg.Go(func() { d.writeFrames(conn) })
-	err = d.readFrames(conn)
-	d.close(err)
+	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
+	if !s.start(func() { d.writeFrames(conn) }) {
+		conn.Close()
+	}
+	d.close(d.readFrames(conn))
 }
+
+// errClosing ends the connections of a server that is closed.
+var errClosing = errors.New("the bridge is shutting down")
 
 // identifyWS finds out who connects: by header, subprotocol or ticket.
 func (s *Server) identifyWS(r *http.Request, offered []string) (bridge.Principal, *refusal) {
@@ -84,8 +90,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 // writeFrames writes what the session has for the client, then says why it ends.
 func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
-	stop := d.ctx.Done()
-	err := d.box.drain(stop, func(batch []item) error {
+	err := d.box.drain(nil, func(batch []item) error {
 		for _, it := range batch {
 			conn.SetWriteDeadline(time.Now().Add(writeTime))
 			if err := conn.WriteMessage(websocket.TextMessage, it.msg.B); err != nil {
@@ -104,8 +109,8 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 		code, reason = websocket.ClosePolicyViolation, errSlow.Error()
 	case errors.As(err, &long):
 		code, reason = websocket.CloseMessageTooBig, "the message is too large"
-	case errors.Is(err, errDetached):
-		code, reason = websocket.CloseGoingAway, "the bridge is shutting down"
+	case errors.Is(err, errClosing):
+		code, reason = websocket.CloseGoingAway, errClosing.Error()
 	}
 	conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
 }
