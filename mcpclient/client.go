@@ -258,7 +258,9 @@ type session struct {
 
 func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
 	l, err := s.link.list(ctx, kind)
-	s.seen.Store(true)
+	if !s.seen.Swap(true) && err == nil {
+		return s.link.list(ctx, kind) // nobody was told of a change in between
+	}
 	return l, err
 }
 

@@ -60,9 +60,11 @@ type conn struct {
 
 	refreshing [bridge.Kinds]atomic.Bool // a list is about to be read again
 
-	mu    sync.Mutex // guards what follows
-	lost  bool
-	under map[int64]*call
+	mu      sync.Mutex // guards what follows
+	lost    bool
+	under   map[int64]*call
+	ticking bool // expire will run
+	busy    bool // a call has begun since it ran last
 }
 
 func newConn(cfg *Config) *conn {
@@ -76,8 +78,8 @@ type call struct {
 	back  bridge.Back
 	token []byte // the caller's own progress token, raw JSON; nil: it gave none
 	start time.Time
+	limit time.Time // when its time is over; guarded by conn.mu
 	end   context.CancelCauseFunc
-	limit *time.Timer       // ends the call
 	sent  atomic.Bool       // its first byte has left
 	reply chan bridge.Reply // holds one
 }
@@ -127,13 +129,18 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	k.end = cancel
-	k.limit = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
-	defer k.limit.Stop()
 	if !c.enter(k) {
 		msg.Free()
 		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: true}
 	}
 	defer c.leave(k)
+	if k.owner != nil && k.owner.closed.Load() { // Close may not have seen this call
+		cancel(errClosed)
+	}
+	if ctx.Err() != nil {
+		msg.Free()
+		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	}
 	err := c.carrier.send(ctx, msg, k)
 	if err != nil && ctx.Err() == nil {
 		select {
@@ -153,8 +160,11 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		case r := <-k.reply:
 			return r, nil
 		default:
-			return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: !k.sent.Load()}
 		}
+		if ctx.Err() != nil { // a caller that goes may take the connection with it
+			return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+		}
+		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: !k.sent.Load()}
 	}
 }
 
@@ -243,8 +253,36 @@ func (c *conn) enter(k *call) bool {
 	if c.lost {
 		return false
 	}
-	c.under[k.id] = k
+	k.limit = k.start.Add(c.cfg.Timeout)
+	c.under[k.id], c.busy = k, true
+	if !c.ticking {
+		c.ticking = true
+		time.AfterFunc(c.cfg.tick(), c.expire)
+	}
 	return true
+}
+
+// expire ends the calls whose time is over. It runs now and then while there are
+// calls: a timer for each would cost more than the rest of its bookkeeping.
+func (c *conn) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, k := range c.under {
+		if now.After(k.limit) {
+			k.end(errTimeout)
+		}
+	}
+	c.ticking = !c.lost && (c.busy || len(c.under) > 0)
+	c.busy = false
+	if c.ticking {
+		time.AfterFunc(c.cfg.tick(), c.expire)
+	}
+}
+
+// tick is how exactly calls are timed.
+func (cfg *Config) tick() time.Duration {
+	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
 }
 
 func (c *conn) leave(k *call) {
@@ -326,9 +364,12 @@ func (c *conn) close(why error) {
 	c.carrier.close()
 }
 
-// extend gives the call its timeout anew, within the limit of all progress.
-func (k *call) extend(cfg *Config) {
-	if k.limit.Stop() {
-		k.limit.Reset(max(0, min(cfg.Timeout, cfg.MaxTimeout-time.Since(k.start))))
+// extend gives a call its timeout anew, within the limit of all progress.
+func (c *conn) extend(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.limit = time.Now().Add(c.cfg.Timeout)
+	if last := k.start.Add(c.cfg.MaxTimeout); k.limit.After(last) {
+		k.limit = last
 	}
 }

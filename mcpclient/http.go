@@ -106,8 +106,14 @@ func newHTTPClient(t *http.Transport) *http.Client {
 	}}
 }
 
+// header is what the configuration sends with every request.
 func (cfg *Config) header() http.Header {
 	h := make(http.Header, len(cfg.Headers)+4)
+	if u, err := url.Parse(cfg.URL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		r := http.Request{Header: h}
+		r.SetBasicAuth(u.User.Username(), password)
+	}
 	for k, v := range cfg.Headers {
 		h.Set(k, v)
 	}
@@ -118,7 +124,8 @@ func (cfg *Config) header() http.Header {
 // stream of its own.
 type streamable struct {
 	cfg    *Config
-	client *http.Client
+	client *http.Client // for the handshake, which follows redirects
+	url    *url.URL     // where the handshake was answered
 	to     receiver
 	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
 	up     atomic.Bool                 // the handshake is done
@@ -128,7 +135,11 @@ type streamable struct {
 }
 
 func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
-	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http)}
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http), url: u}
 	h := cfg.header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
@@ -144,8 +155,28 @@ func (s *streamable) with(key, value string) {
 	s.header.Store(&h)
 }
 
-// body is a request's body. The transport closes it when it no longer reads it, which
-// may be after the answer has come: only then its buffer is free.
+// smallBody is what net/http sends together with the headers when it knows that the
+// body is in memory; a larger one is sent from its buffer.
+const smallBody = 16 << 10
+
+// setBody makes msg, which it takes over, the body of a request.
+func setBody(req *http.Request, msg *wire.Buffer) {
+	req.ContentLength = int64(len(msg.B))
+	if len(msg.B) > smallBody {
+		b := &body{buf: msg}
+		b.Reset(msg.B)
+		req.Body = b
+		return
+	}
+	own := bytes.Clone(msg.B)
+	msg.Free()
+	// With GetBody a request of which nothing was written is sent again by net/http.
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(own)), nil }
+	req.Body, _ = req.GetBody()
+}
+
+// body is a large body. The transport closes it when it no longer reads it, which may
+// be after the answer has come: only then its buffer is free.
 type body struct {
 	bytes.Reader
 	buf  *wire.Buffer
@@ -158,17 +189,29 @@ func (b *body) Close() error {
 }
 
 func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.cfg.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "", nil)
 	if err != nil {
 		return nil, err
 	}
+	req.URL, req.Host = s.url, s.url.Host
 	req.Header = *s.header.Load()
 	if msg != nil {
-		b := &body{buf: msg}
-		b.Reset(msg.B)
-		req.Body, req.ContentLength = b, int64(len(msg.B))
+		setBody(req, msg)
 	}
 	return req, nil
+}
+
+// roundTrip sends a request. After the handshake it leaves out what http.Client adds,
+// which is a tenth of a small call.
+func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
+	if s.up.Load() {
+		return s.cfg.http.RoundTrip(req)
+	}
+	resp, err := s.client.Do(req)
+	if err == nil {
+		s.url = resp.Request.URL
+	}
+	return resp, err
 }
 
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
@@ -177,7 +220,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		msg.Free()
 		return err
 	}
-	resp, err := s.client.Do(req)
+	resp, err := s.roundTrip(req)
 	if err != nil {
 		var dial *net.OpError
 		if k != nil && !(errors.As(err, &dial) && dial.Op == "dial") {
@@ -303,7 +346,7 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 	if last != "" {
 		req.Header.Set(wire.HeaderLastEvent, last)
 	}
-	resp, err := s.client.Do(req)
+	resp, err := s.roundTrip(req)
 	if err != nil {
 		return nil, unreachable(s.cfg.URL, err)
 	}
@@ -390,7 +433,7 @@ func (s *streamable) close() {
 	if s.header.Load().Get(wire.HeaderSession) != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
-			if resp, err := s.client.Do(req); err == nil {
+			if resp, err := s.roundTrip(req); err == nil {
 				resp.Body.Close()
 			}
 		}

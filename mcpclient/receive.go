@@ -158,7 +158,7 @@ func (c *conn) progressed(m *wire.Message) {
 		c.flood.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
 		return
 	}
-	k.extend(c.cfg)
+	c.extend(k)
 	if k.token == nil || k.back == nil {
 		return
 	}

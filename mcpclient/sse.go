@@ -118,9 +118,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	}
 	req.Header = s.header.Clone()
 	req.Header.Set("Content-Type", "application/json")
-	b := &body{buf: msg}
-	b.Reset(msg.B)
-	req.Body, req.ContentLength = b, int64(len(msg.B))
+	setBody(req, msg)
 	if k != nil {
 		k.sent.Store(true)
 	}

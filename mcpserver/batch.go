@@ -15,32 +15,30 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Prin
 	if one == nil {
 		return
 	}
-	x := newExchange(r.Context(), one, w, accept)
-	answer, err := one.batch(one.ctx, msg.B, x)
+	members, err := one.batchMembers(msg.B)
 	if err != nil {
-		x.late.Stop()
 		s.unreadable(w, err)
 		return
 	}
-	if answer == nil {
+	x := newExchange(r.Context(), one, w, accept)
+	if all := one.batch(one.ctx, members, x); all != nil {
+		x.finish(all)
+	} else {
 		x.finish(nil)
-		return
 	}
-	x.finish(answer)
 }
 
-// batch answers a JSON-RPC batch; nil when there is nothing to answer.
-func (s *session) batch(ctx context.Context, raw []byte, back bridge.Back) (*batchAnswer, error) {
+// batchMembers splits a batch that the session may send.
+func (s *session) batchMembers(raw []byte) ([][]byte, error) {
 	if !wire.HasBatches(s.revision()) {
 		return nil, &wire.Error{Code: wire.InvalidRequest, Message: "a batch: only protocol revision 2025-03-26 has them"}
 	}
 	members, _, err := wire.SplitBatch(raw, s.server.opts.BatchMessages)
-	if err != nil {
-		return nil, err
-	}
-	if len(members) == 0 {
-		return nil, &wire.Error{Code: wire.InvalidRequest, Message: "an empty batch"}
-	}
+	return members, err
+}
+
+// batch answers the members of a batch; nil when there is nothing to answer.
+func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) *batchAnswer {
 	answers := make(chan []byte, len(members))
 	for _, raw := range members {
 		go func() { answers <- s.member(ctx, raw, back) }()
@@ -62,7 +60,7 @@ func (s *session) batch(ctx context.Context, raw []byte, back bridge.Back) (*bat
 	if all != nil {
 		all.B = append(all.B, ']')
 	}
-	return all, nil
+	return all
 }
 
 // batchAnswer is the array of the responses to a batch.

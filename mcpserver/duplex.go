@@ -55,12 +55,13 @@ func (d *duplex) take(msg *wire.Buffer) {
 
 func (d *duplex) takeBatch(msg *wire.Buffer) {
 	defer msg.Free()
-	answer, err := d.batch(d.ctx, msg.B, d.box)
-	switch {
-	case err != nil:
+	members, err := d.batchMembers(msg.B)
+	if err != nil {
 		d.complain(err)
-	case answer != nil:
-		d.box.response(answer.Buffer)
+		return
+	}
+	if all := d.batch(d.ctx, members, d.box); all != nil {
+		d.box.response(all.Buffer)
 	}
 }
 

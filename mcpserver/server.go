@@ -43,6 +43,7 @@ type Server struct {
 	opts     Options
 	log      *slog.Logger
 	tickets  tickets
+	late     late
 	frames   sync.Pool               // write buffers of WebSocket connections
 	journals atomic.Int64            // bytes in all journals
 	legacy   atomic.Pointer[variant] // of the list asked for last

@@ -167,10 +167,6 @@ func (e *eventWriter) idle() error {
 	return e.flush()
 }
 
-// streamAfter is when a request that has not been answered is answered with a stream:
-// something then keeps the connection alive, and the client can come back to it.
-const streamAfter = 2 * time.Second
-
 // exchange is the answer to one POST: JSON, or a stream once something belongs to the
 // request before its response.
 type exchange struct {
@@ -178,7 +174,9 @@ type exchange struct {
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
-	late    *time.Timer
+
+	since        time.Time // guarded by late
+	older, newer *exchange // guarded by late
 
 	mu     sync.Mutex // guards what follows
 	ended  bool
@@ -188,7 +186,9 @@ type exchange struct {
 
 func newExchange(ctx context.Context, one *session, w http.ResponseWriter, accept accepted) *exchange {
 	x := &exchange{session: one, w: w, ctx: ctx, accept: accept}
-	x.late = time.AfterFunc(streamAfter, func() { x.open() })
+	if accept.events {
+		one.server.late.add(x)
+	}
 	return x
 }
 
@@ -222,7 +222,7 @@ type answer interface {
 
 // finish ends the exchange with its answer; nil when there is none.
 func (x *exchange) finish(a answer) {
-	x.late.Stop()
+	x.session.server.late.remove(x)
 	if !x.accept.json && a != nil {
 		x.open()
 	}
