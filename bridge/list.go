@@ -25,7 +25,7 @@ const (
 // change, the member of the result, the member that is an item's key, and the word
 // for one of it.
 var kinds = [Kinds]struct{ method, changed, member, key, noun string }{
-	Tools: {"tools/list", wire.NotificationToolsChanged, "tools", "name", "tool"},
+	Tools: {wire.MethodToolsList, wire.NotificationToolsChanged, "tools", "name", "tool"},
 }
 
 // Method is the kind's list method.

@@ -15,33 +15,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A carrier moves whole messages to and from one server.
-type carrier interface {
-	// send carries one message, which it takes over, and returns when the message is
-	// on its way; over HTTP, when its answer has been received. It never waits beyond
-	// ctx. k is the call that the message is the request of, nil for any other
-	// message; its sent is set before the first byte leaves.
-	send(ctx context.Context, msg *wire.Buffer, k *call) error
-	// established tells the carrier that the handshake is done.
-	established(revision string)
-	// close ends the connection and returns when nothing of it is left.
-	close()
-}
-
-// receiver takes what a carrier receives, in order. from is the call on whose own
-// stream the message came, nil when the carrier has one stream for all.
-type receiver interface {
-	receive(msg *wire.Buffer, from *call)
-	lose(err error) // the connection is lost
-}
-
-// errClosed is the reason of a connection that was ended on purpose.
-var errClosed = errors.New("the connection has been closed")
-
-// errSessionGone says that the server does not know the session any more, so that what
-// was sent surely did not run.
-var errSessionGone = errors.New("the server has ended the session")
-
 // conn is one live connection: it matches answers and notifications to calls.
 type conn struct {
 	cfg      *Config

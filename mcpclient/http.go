@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,55 +17,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// dialer makes a carrier.
-type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
-
-// dialers are the carriers to try, in order.
-func (cfg *Config) dialers() []dialer {
-	switch {
-	case len(cfg.Command) > 0:
-		return []dialer{dialStdio}
-	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
-		return []dialer{dialWS}
-	case cfg.Transport == SSE:
-		return []dialer{dialSSE}
-	case cfg.Transport == HTTP:
-		return []dialer{dialHTTP}
-	}
-	return []dialer{dialHTTP, dialSSE}
-}
-
-// statusError is an HTTP answer that is no success.
-type statusError struct {
-	code int
-	text string // what was refused, or the start of the body
-}
-
-func (e *statusError) Error() string {
-	s := fmt.Sprintf("HTTP %d %s", e.code, http.StatusText(e.code))
-	if e.text != "" {
-		s += ": " + e.text
-	}
-	switch e.code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		s += " (check the headers in its config)"
-	}
-	return s
-}
-
-// unreachable says why there is no connection, without the URL's secrets.
-func unreachable(rawURL string, err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	where := rawURL
-	if u, perr := url.Parse(rawURL); perr == nil {
-		where = u.Scheme + "://" + u.Host + u.Path
-	}
-	return fmt.Errorf("cannot reach %s: %w", where, err)
-}
 
 // proxy is the environment's, as for any Go program.
 var proxy = http.ProxyFromEnvironment

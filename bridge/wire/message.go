@@ -118,28 +118,3 @@ func SplitBatch(raw []byte, max int) (members [][]byte, ok bool, err error) {
 	}
 	return members, true, nil
 }
-
-// methods are known so that their names need no memory, those first that come most.
-var methods = [...]string{
-	"tools/call", "notifications/progress", "ping", "tools/list", "resources/read", "prompts/get",
-	"notifications/message", "notifications/cancelled", "initialize", "notifications/initialized",
-	"server/discover", "subscriptions/listen", "notifications/subscriptions/acknowledged",
-	"resources/list", "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
-	"prompts/list", "completion/complete", "logging/setLevel", "sampling/createMessage", "elicitation/create",
-	"roots/list", "tasks/get", "tasks/list", "tasks/result", "tasks/update", "tasks/cancel",
-	"notifications/tools/list_changed", "notifications/resources/list_changed", "notifications/resources/updated",
-	"notifications/prompts/list_changed", "notifications/roots/list_changed", "notifications/tasks/status",
-	"notifications/elicitation/complete",
-}
-
-func methodName(raw []byte) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	for _, name := range methods {
-		if string(raw[1:len(raw)-1]) == name {
-			return name, true
-		}
-	}
-	return text(raw)
-}

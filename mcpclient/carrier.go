@@ -1,0 +1,89 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// A carrier moves whole messages to and from one server.
+type carrier interface {
+	// send carries one message, which it takes over, and returns when the message is
+	// on its way; over HTTP, when its answer has been received. It never waits beyond
+	// ctx. k is the call that the message is the request of, nil for any other
+	// message; its sent is set before the first byte leaves.
+	send(ctx context.Context, msg *wire.Buffer, k *call) error
+	// established tells the carrier that the handshake is done.
+	established(revision string)
+	// close ends the connection and returns when nothing of it is left.
+	close()
+}
+
+// receiver takes what a carrier receives, in order. from is the call on whose own
+// stream the message came, nil when the carrier has one stream for all.
+type receiver interface {
+	receive(msg *wire.Buffer, from *call)
+	lose(err error) // the connection is lost
+}
+
+// errClosed is the reason of a connection that was ended on purpose.
+var errClosed = errors.New("the connection has been closed")
+
+// errSessionGone says that the server does not know the session any more, so that what
+// was sent surely did not run.
+var errSessionGone = errors.New("the server has ended the session")
+
+// dialer makes a carrier.
+type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
+
+// dialers are the carriers to try, in order.
+func (cfg *Config) dialers() []dialer {
+	switch {
+	case len(cfg.Command) > 0:
+		return []dialer{dialStdio}
+	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
+		return []dialer{dialWS}
+	case cfg.Transport == SSE:
+		return []dialer{dialSSE}
+	case cfg.Transport == HTTP:
+		return []dialer{dialHTTP}
+	}
+	return []dialer{dialHTTP, dialSSE}
+}
+
+// statusError is an HTTP answer that is no success.
+type statusError struct {
+	code int
+	text string // what was refused, or the start of the body
+}
+
+func (e *statusError) Error() string {
+	s := fmt.Sprintf("HTTP %d %s", e.code, http.StatusText(e.code))
+	if e.text != "" {
+		s += ": " + e.text
+	}
+	switch e.code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		s += " (check the headers in its config)"
+	}
+	return s
+}
+
+// unreachable says why there is no connection, without the URL's secrets.
+func unreachable(rawURL string, err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	where := rawURL
+	if u, perr := url.Parse(rawURL); perr == nil {
+		where = u.Scheme + "://" + u.Host + u.Path
+	}
+	return fmt.Errorf("cannot reach %s: %w", where, err)
+}
+
