@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/yosida95/uritemplate/v3"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -48,10 +50,11 @@ type part struct {
 
 // view is a merged list and the way back from its names.
 type view struct {
-	list   *List
-	routes map[string]route
-	notes  []Note
-	parts  []part
+	list      *List
+	routes    map[string]route
+	templates []template // of the kind Templates: in config order
+	notes     []Note
+	parts     []part
 }
 
 // route leads from a name in the merged list to its source.
@@ -127,10 +130,26 @@ func (m *merge) add(index int, p part) {
 	member := m.members[index]
 	for _, it := range p.list.Items {
 		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away}
-		if member.shows(it.Key) {
-			m.place(member, e, m.fit(member, member.prefix(len(m.members))+member.rename(it.Key)))
+		if m.kind != Tools || member.shows(it.Key) {
+			m.place(member, e, m.name(member, it.Key))
 		}
 	}
+}
+
+// name is what an item is shown as: under its member's prefix, when it has a name.
+func (m *merge) name(member *member, key string) string {
+	if !kinds[m.kind].named {
+		return key
+	}
+	return m.fit(member, member.prefix(len(m.members))+m.rename(member, key))
+}
+
+// rename is the name that the configuration gives a tool.
+func (m *merge) rename(member *member, key string) string {
+	if to, ok := member.Rename[key]; ok && m.kind == Tools {
+		return to
+	}
+	return key
 }
 
 // fit shortens a name to the limit. A lone member without renames keeps its names,
@@ -158,8 +177,10 @@ func (m *merge) place(member *member, e entry, name string) {
 	switch {
 	case other == member:
 		m.note(true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
+	case !kinds[m.kind].named:
+		m.note(false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
 	case m.conflict == ConflictPrefix:
-		full := m.fit(member, toolformat.Prefix(member.Name)+member.rename(e.route.key))
+		full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 		if _, taken := m.at[full]; taken {
 			m.note(true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
 			return
@@ -179,7 +200,7 @@ func (m *merge) put(member *member, e entry, name string) {
 	if name != e.route.key {
 		e.item.Raw = wire.SetMember(e.item.Raw, kinds[m.kind].key, wire.AppendString(nil, name))
 	}
-	if text, ok := member.Describe[e.route.key]; ok {
+	if text, ok := member.Describe[e.route.key]; ok && m.kind == Tools {
 		e.item.Raw = wire.SetMember(e.item.Raw, "description", wire.AppendString(nil, text))
 	}
 	m.at[name] = len(m.entries)
@@ -199,7 +220,41 @@ func (m *merge) view(parts []part) *view {
 		}
 	}
 	v.list = NewList(m.kind, items)
+	if m.kind == Templates {
+		v.templates = m.templates()
+	}
 	return v
+}
+
+// template leads from the URIs of a resource template to their source.
+type template struct {
+	*uritemplate.Template
+	route route
+}
+
+// templates reads the templates. One that is no URI template is noted: nothing can be
+// routed by it.
+func (m *merge) templates() []template {
+	var all []template
+	for _, e := range m.entries {
+		t, err := uritemplate.New(e.item.Key)
+		if err != nil {
+			m.note(false, "resource template %s of %s: %v", e.item.Key, m.members[e.route.member].Name, err)
+			continue
+		}
+		all = append(all, template{t, e.route})
+	}
+	return all
+}
+
+// match finds the source of a URI.
+func (v *view) match(uri string) (route, bool) {
+	for _, t := range v.templates {
+		if t.Regexp().MatchString(uri) {
+			return route{member: t.route.member, key: uri}, true
+		}
+	}
+	return route{}, false
 }
 
 // shows reports whether the member's filter lets a tool through.
@@ -214,13 +269,6 @@ func matches(globs []string, name string) bool {
 		}
 	}
 	return false
-}
-
-func (m *member) rename(name string) string {
-	if to, ok := m.Rename[name]; ok {
-		return to
-	}
-	return name
 }
 
 // prefix is the member's prefix among so many members.

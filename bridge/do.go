@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -23,18 +24,30 @@ func Routes(method string) (Route, bool) {
 	switch method {
 	case wire.MethodToolsCall:
 		return Route{Tools, wire.Name}, true
+	case wire.MethodPromptsGet:
+		return Route{Prompts, wire.Name}, true
+	case wire.MethodResourcesRead, wire.MethodSubscribe, wire.MethodUnsubscribe:
+		return Route{Resources, wire.URI}, true
 	}
 	return Route{}, false
+}
+
+// Relayed reports whether a Bridge carries out a method that names no owner in a
+// parameter of its own.
+func Relayed(method string) bool {
+	return method == wire.MethodComplete || method == wire.MethodSetLevel
 }
 
 // Do routes a request to the member that owns its target, or to all of them.
 func (s *session) Do(ctx context.Context, req *Request) Reply {
 	if r, ok := Routes(req.Method); ok {
-		return s.one(ctx, r.Kind, req)
+		return s.one(ctx, r, req)
 	}
 	switch req.Method {
 	case wire.MethodDiscover:
 		return s.discover(ctx, req)
+	case wire.MethodComplete:
+		return s.complete(ctx, req)
 	case wire.MethodSetLevel:
 		return s.all(ctx, req)
 	}
@@ -42,24 +55,59 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 }
 
 // one sends the request to the owner of its target.
-func (s *session) one(ctx context.Context, kind Kind, req *Request) Reply {
-	r, err := s.find(ctx, kind, req.Target)
+func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
+	r, err := s.find(ctx, by.Kind, req.Target)
 	if err != nil {
 		return Failed(err)
 	}
-	m := s.bridge.members[r.member]
+	if r.key == req.Target {
+		return s.send(ctx, r.member, req)
+	}
+	below := *req
+	below.Target = r.key
+	below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: by.Key, Value: wire.AppendString(nil, r.key)})
+	return s.send(ctx, r.member, &below)
+}
+
+// send hands a request to a member, when it has room for one more.
+func (s *session) send(ctx context.Context, index int, req *Request) Reply {
+	m := s.bridge.members[index]
 	if m.slots != nil {
 		if err := m.acquire(ctx, s.bridge.opts.Queue); err != nil {
 			return Failed(err)
 		}
 		defer func() { <-m.slots }()
 	}
-	if r.key == req.Target {
-		return s.subs[r.member].Do(ctx, req)
+	return s.subs[index].Do(ctx, req)
+}
+
+// complete sends a completion to the owner of the prompt or the resource template that
+// its ref names.
+func (s *session) complete(ctx context.Context, req *Request) Reply {
+	var ref []byte
+	if req.Params != nil {
+		ref = req.Params.Get(wire.Ref)
+	}
+	kind, member := Prompts, "name"
+	if t, _ := wire.Text(wire.Lookup(ref, "type")); t == "ref/resource" {
+		kind, member = Templates, "uri"
+	} else if t != "ref/prompt" {
+		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.ref.type is %.40q, expected ref/prompt or ref/resource", req.Method, t))
+	}
+	target, ok := wire.Text(wire.Lookup(ref, member))
+	if !ok {
+		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.ref.%s is missing or not a string", req.Method, member))
+	}
+	r, err := s.find(ctx, kind, target)
+	if err != nil {
+		return Failed(err)
+	}
+	if r.key == target {
+		return s.send(ctx, r.member, req)
 	}
 	below := *req
-	below.Target = r.key
-	return s.subs[r.member].Do(ctx, &below)
+	below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: wire.Ref, Value: wire.SetMember(ref, member, wire.AppendString(nil, r.key))})
+	return s.send(ctx, r.member, &below)
 }
 
 // find looks a target up in the view that the caller has; only a miss looks whether
@@ -70,21 +118,39 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 			return r, nil
 		}
 	}
+	if len(s.subs) == 1 && !kinds[kind].named {
+		return route{key: target}, nil // its server knows more URIs than it lists
+	}
 	v, err := s.view(ctx, kind)
 	if err != nil {
-		if e, ok := err.(*toolformat.Error); ok {
-			return route{}, e
-		}
-		return route{}, toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
+		return route{}, asError(err)
 	}
 	if r, ok := v.routes[target]; ok {
 		return r, nil
+	}
+	if kind == Resources {
+		templates, err := s.view(ctx, Templates)
+		if err != nil {
+			return route{}, asError(err)
+		}
+		if r, ok := templates.match(target); ok {
+			return r, nil
+		}
 	}
 	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kind.noun(), target)
 	if near := nearest(target, v.list); near != "" {
 		e.Message += " (did you mean " + near + "?)"
 	}
 	return route{}, e
+}
+
+// asError is an error of a source as one for the caller.
+func asError(err error) *toolformat.Error {
+	var e *toolformat.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
 }
 
 // nearest is the listed key that most likely was meant: the same in other letter case,
@@ -159,7 +225,7 @@ func (s *session) each(ctx context.Context, req *Request) []Reply {
 
 // Capabilities is what a Bridge of MCP servers can do, whether or not they are up:
 // MCP's ServerCapabilities.
-const Capabilities = `{"logging":{},"tools":{"listChanged":true}}`
+const Capabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 
 // instructionsBytes bounds the gathered instructions of several members: they end up
 // in a model's context.

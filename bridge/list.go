@@ -18,14 +18,24 @@ type Kind uint8
 // The kinds, and how many there are.
 const (
 	Tools Kind = iota
+	Prompts
+	Resources
+	Templates
 	Kinds
 )
 
 // kinds says how each kind is spelled: its list method and the notification of its
-// change, the member of the result, the member that is an item's key, and the word
-// for one of it.
-var kinds = [Kinds]struct{ method, changed, member, key, noun string }{
-	Tools: {wire.MethodToolsList, wire.NotificationToolsChanged, "tools", "name", "tool"},
+// change, the member of the result, the member that is an item's key, the word for one
+// of it, and the capability of a server that has it. Keys of the named kinds may be
+// changed, URIs never.
+var kinds = [Kinds]struct {
+	method, changed, member, key, noun, capability string
+	named                                          bool
+}{
+	Tools:     {wire.MethodToolsList, wire.NotificationToolsChanged, "tools", "name", "tool", "tools", true},
+	Prompts:   {wire.MethodPromptsList, wire.NotificationPromptsChanged, "prompts", "name", "prompt", "prompts", true},
+	Resources: {wire.MethodResourcesList, wire.NotificationResourcesChanged, "resources", "uri", "resource", "resources", false},
+	Templates: {wire.MethodTemplatesList, wire.NotificationResourcesChanged, "resourceTemplates", "uriTemplate", "resource template", "resources", false},
 }
 
 // Method is the kind's list method.
@@ -36,6 +46,9 @@ func (k Kind) Changed() string { return kinds[k].changed }
 
 // Member is the member of a list result that holds the items.
 func (k Kind) Member() string { return kinds[k].member }
+
+// Capability is the member of a server's capabilities that says that it has the kind.
+func (k Kind) Capability() string { return kinds[k].capability }
 
 // noun is the kind as it stands in a sentence.
 func (k Kind) noun() string { return kinds[k].noun }

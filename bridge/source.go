@@ -43,6 +43,7 @@ type Request struct {
 	Method string
 	Params *wire.Params // as the caller sent them; nil means none
 	Target string       // what Params names: the tool, the prompt or the resource; "" where a method names none
+	Edits  []wire.Edit  // what the owner is to see instead of what stands in Params
 	Back   Back         // takes what flows back along this request; nil: nobody listens
 }
 

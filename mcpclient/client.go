@@ -252,7 +252,8 @@ func (c *Client) share(l *bridge.List) *bridge.List {
 type session struct {
 	link   *link
 	caller *bridge.Caller
-	seen   atomic.Bool // it has asked for a list, and is told of changes
+	level  atomic.Int32 // index of the log level it wants in levels, plus one; 0: it has not said
+	seen   atomic.Bool  // it has asked for a list, and is told of changes
 	closed atomic.Bool
 }
 
@@ -273,6 +274,7 @@ func (s *session) Close() error {
 		if c := s.link.conn.Load(); c != nil {
 			c.cancel(s)
 		}
+		s.link.forget(s)
 		s.link.client.leave(s)
 	}
 	return nil
@@ -280,7 +282,14 @@ func (s *session) Close() error {
 
 // changed tells a caller that has seen the lists that one of them changed.
 func (s *session) changed(kind bridge.Kind) {
-	if s.seen.Load() && s.caller.Notify != nil {
-		s.caller.Notify(kind.Changed(), nil)
+	if s.seen.Load() {
+		s.notify(kind.Changed(), nil)
+	}
+}
+
+// notify tells the caller what belongs to none of its requests.
+func (s *session) notify(method string, params []byte) {
+	if s.caller.Notify != nil {
+		s.caller.Notify(method, params)
 	}
 }

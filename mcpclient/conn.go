@@ -21,6 +21,7 @@ type conn struct {
 	carrier  carrier
 	flood    *throttle                          // the log, for what a server can cause at will
 	changed  func(bridge.Kind)                  // the server says that a list changed
+	updated  func(params []byte)                // the server says that a resource changed
 	stray    func(method string, params []byte) // a notification that belongs to no call
 	greeting []byte                             // the server's InitializeResult
 	revision string                             // the protocol revision negotiated
@@ -151,8 +152,8 @@ func (c *conn) failed(err error, k *call) (bridge.Reply, *loss) {
 	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
 }
 
-// encode makes the message of a request: the server's own name for the target, our id,
-// and our progress token, which lets the call be extended.
+// encode makes the message of a request, with our id and our progress token, which lets
+// the call be extended.
 func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	var params wire.Params
 	if req.Params != nil {
@@ -162,12 +163,8 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 		k.token = append(k.token, token...)
 	}
 	var space [20]byte
-	edits := append(make([]wire.Edit, 0, 2), wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
-	if r, ok := bridge.Routes(req.Method); ok {
-		if !params.Is(r.Key, req.Target) {
-			edits = append(edits, wire.Edit{Key: r.Key, Value: wire.AppendString(nil, req.Target)})
-		}
-	}
+	edits := append(make([]wire.Edit, 0, 4), req.Edits...)
+	edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
 	return buf

@@ -29,11 +29,14 @@ func (l *link) connect() (*conn, error) {
 		}
 		return nil, err
 	}
-	if err := l.fetch(ctx, c, bridge.Tools); err != nil {
-		c.close(errClosed)
-		return nil, err
+	for kind := range bridge.Kinds {
+		if err := l.fetch(ctx, c, kind); err != nil {
+			c.close(errClosed)
+			return nil, err
+		}
 	}
 	l.saveLists()
+	l.restore(c)
 	return c, nil
 }
 
@@ -58,7 +61,7 @@ func (l *link) greet(ctx context.Context) (*conn, error) {
 func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	c := newConn(&l.client.cfg)
 	c.changed = func(k bridge.Kind) { l.refresh(c, k) }
-	c.stray = l.stray
+	c.stray, c.updated = l.stray, l.updated
 	var err error
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err
@@ -110,6 +113,10 @@ const maxPages = 1000
 func (l *link) fetch(ctx context.Context, c *conn, kind bridge.Kind) error {
 	var items []bridge.Item
 	cursor, size := []byte(nil), 0
+	if kind != bridge.Tools && wire.Lookup(c.greeting, "capabilities", kind.Capability()) == nil {
+		l.store(bridge.NewList(kind, nil))
+		return nil
+	}
 	for page := 0; ; page++ {
 		var params []byte
 		if cursor != nil {

@@ -51,6 +51,7 @@ type link struct {
 
 	mu       sync.Mutex // guards what follows
 	sessions map[*session]struct{}
+	watched  map[string]map[*session]struct{} // who is told of a resource, by its URI
 	state    State
 	reason   error
 	retry    time.Time
@@ -59,7 +60,7 @@ type link struct {
 }
 
 func newLink(c *Client, key linkKey) *link {
-	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, state: Connecting, turn: make(chan struct{})}
+	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, state: Connecting, turn: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
@@ -324,9 +325,22 @@ func (l *link) list(ctx context.Context, kind bridge.Kind) (*bridge.List, error)
 	return l.lists[kind].Load(), nil
 }
 
-// do carries out a request, again on a new connection when the first one was lost and
-// doing so is safe.
+// do carries out a request of a caller.
 func (l *link) do(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
+	switch req.Method {
+	case wire.MethodSubscribe:
+		return l.subscribe(ctx, req, owner)
+	case wire.MethodUnsubscribe:
+		return l.unsubscribe(ctx, req, owner)
+	case wire.MethodSetLevel:
+		return l.setLevel(ctx, req, owner)
+	}
+	return l.call(ctx, req, owner)
+}
+
+// call carries out a request, again on a new connection when the first one was lost and
+// doing so is safe.
+func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
 	const attempts = 3
 	for n := 1; ; n++ {
 		c, err := l.readyFor(ctx)

@@ -45,8 +45,8 @@ func (l *link) stray(method string, params []byte) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for s := range l.sessions {
-			if s.caller.Notify != nil {
-				s.caller.Notify(method, params)
+			if s.wants(params) {
+				s.notify(method, params)
 			}
 		}
 		return

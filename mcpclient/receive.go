@@ -135,14 +135,25 @@ func (c *conn) notified(m *wire.Message, from *call) {
 			from = c.only()
 		}
 		if from != nil && from.back != nil {
-			from.back.Notify(m.Method, m.Params.Raw)
+			if from.owner.wants(m.Params.Raw) {
+				from.back.Notify(m.Method, m.Params.Raw)
+			}
 			return
 		}
 		c.stray(m.Method, m.Params.Raw)
-	case wire.NotificationToolsChanged:
-		c.changed(bridge.Tools)
+	case wire.NotificationResourceUpdated:
+		c.updated(m.Params.Raw)
 	default:
-		c.flood.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
+		known := false
+		for kind := range bridge.Kinds {
+			if kind.Changed() == m.Method {
+				known = true
+				c.changed(kind)
+			}
+		}
+		if !known {
+			c.flood.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
+		}
 	}
 }
 

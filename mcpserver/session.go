@@ -132,7 +132,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	kind, lists := bridge.KindOf(m.Method)
 	route, routed := bridge.Routes(m.Method)
 	switch {
-	case m.Method == wire.MethodDiscover, !lists && !routed && m.Method != wire.MethodSetLevel:
+	case m.Method == wire.MethodDiscover, !lists && !routed && !bridge.Relayed(m.Method):
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	case o == nil:
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s before initialize: send initialize first", m.Method))
