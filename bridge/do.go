@@ -35,7 +35,11 @@ func Routes(method string) (Route, bool) {
 // Relayed reports whether a Bridge carries out a method that names no owner in a
 // parameter of its own.
 func Relayed(method string) bool {
-	return method == wire.MethodComplete || method == wire.MethodSetLevel
+	switch method {
+	case wire.MethodComplete, wire.MethodSetLevel, wire.NotificationRootsChanged:
+		return true
+	}
+	return false
 }
 
 // Do routes a request to the member that owns its target, or to all of them.
@@ -48,7 +52,7 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 		return s.discover(ctx, req)
 	case wire.MethodComplete:
 		return s.complete(ctx, req)
-	case wire.MethodSetLevel:
+	case wire.MethodSetLevel, wire.NotificationRootsChanged:
 		return s.all(ctx, req)
 	}
 	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))

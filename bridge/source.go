@@ -47,11 +47,16 @@ type Request struct {
 	Back   Back         // takes what flows back along this request; nil: nobody listens
 }
 
-// Back takes what belongs to one request, before its reply: progress, logs.
+// Back takes what belongs to one request, before its reply: progress, logs, questions.
 type Back interface {
 	// Notify delivers a notification. It never blocks and copies what it keeps.
 	// Calls are ordered, and all precede the return of Do.
 	Notify(method string, params []byte)
+
+	// Ask sends the caller a request of its source (sampling, elicitation, roots) and
+	// waits for its result, raw JSON, until ctx ends. Only what the caller's
+	// Capabilities offer may be asked.
+	Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
 }
 
 // A Reply is the answer to a Request: Result or Err, exactly one.
@@ -87,6 +92,9 @@ type Caller struct {
 	// Notify takes what belongs to the session and to no request: list changes. It
 	// never blocks and copies what it keeps; nil: nobody listens.
 	Notify func(method string, params []byte)
+	// Ask is Back.Ask for what belongs to no request that is known; nil: it cannot be
+	// asked.
+	Ask func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
 }
 
 // notify is Notify for callers with and without a listener.

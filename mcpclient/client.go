@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // Sharing says which callers may share a link to a server.
@@ -29,6 +30,7 @@ const (
 	Shared   Sharing = "shared"   // all callers: one connection, one process
 	Identity Sharing = "identity" // the callers of one principal
 	Session  Sharing = "session"  // nobody: a link for each caller, which ends with it
+	Leased   Sharing = "leased"   // callers that can be asked something have a link each, the others share one
 )
 
 // Transport says how a URL is spoken to.
@@ -116,6 +118,7 @@ type Client struct {
 // linkKey is what callers must have in common to share a link.
 type linkKey struct {
 	owner        string // "" all, "principal "+name, or "caller "+id
+	own          bool   // one caller's own
 	capabilities string // what is offered to the server on the caller's behalf
 }
 
@@ -156,13 +159,7 @@ func setDefault[T int | time.Duration](v *T, value T) {
 // Open gives the caller a session on the link that it may use, and starts that link
 // when it is new.
 func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	key := linkKey{capabilities: offered}
-	switch c.cfg.Sharing {
-	case Identity:
-		key.owner = "principal " + caller.Principal.Name
-	case Session:
-		key.owner = "caller " + caller.ID
-	}
+	key := c.key(caller)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -179,9 +176,40 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	return s, nil
 }
 
-// offered is what the bridge offers to servers on behalf of its callers: MCP's
-// ClientCapabilities. It relays no requests of servers yet.
-const offered = `{}`
+// key says which link the caller is on. Only on a link of its own can the server ask it
+// something: elsewhere nobody could tell whom a request is meant for.
+func (c *Client) key(caller *bridge.Caller) linkKey {
+	offers := offered(caller)
+	own := linkKey{owner: "caller " + caller.ID, own: true, capabilities: offers}
+	switch c.cfg.Sharing {
+	case Session:
+		return own
+	case Leased:
+		if offers != nothing {
+			return own
+		}
+	case Identity:
+		return linkKey{owner: "principal " + caller.Principal.Name, capabilities: nothing}
+	}
+	return linkKey{capabilities: nothing}
+}
+
+// nothing is what is offered to a server on behalf of callers that cannot be asked.
+const nothing = "{}"
+
+// offered is what may be asked of a caller, of all that it says it can do: MCP's
+// ClientCapabilities.
+func offered(caller *bridge.Caller) string {
+	offers := []byte(nothing)
+	if caller.Ask != nil {
+		for _, name := range []string{"sampling", "roots", "elicitation"} {
+			if v := wire.Lookup(caller.Capabilities, name); v != nil {
+				offers = wire.SetMember(offers, name, v)
+			}
+		}
+	}
+	return string(offers)
+}
 
 // leave ends a caller's use of a link: at once for a link of its own, after the idle
 // time for one that others may use.
@@ -189,7 +217,7 @@ func (c *Client) leave(s *session) {
 	if !s.link.part(s) {
 		return
 	}
-	if c.cfg.Sharing == Session {
+	if s.link.key.own {
 		c.drop(s.link)
 		return
 	}

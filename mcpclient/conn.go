@@ -17,14 +17,16 @@ import (
 
 // conn is one live connection: it matches answers and notifications to calls.
 type conn struct {
-	cfg      *Config
-	carrier  carrier
-	flood    *throttle                          // the log, for what a server can cause at will
-	changed  func(bridge.Kind)                  // the server says that a list changed
-	updated  func(params []byte)                // the server says that a resource changed
-	stray    func(method string, params []byte) // a notification that belongs to no call
-	greeting []byte                             // the server's InitializeResult
-	revision string                             // the protocol revision negotiated
+	cfg       *Config
+	carrier   carrier
+	flood     *throttle         // the log, for what a server can cause at will
+	changed   func(bridge.Kind) // the server says that a list changed
+	offered   []byte            // what was offered to the server: MCP's ClientCapabilities
+	askCaller func(context.Context, string, []byte) ([]byte, *toolformat.Error)
+	updated   func(params []byte)                // the server says that a resource changed
+	stray     func(method string, params []byte) // a notification that belongs to no call
+	greeting  []byte                             // the server's InitializeResult
+	revision  string                             // the protocol revision negotiated
 
 	ids    atomic.Int64
 	done   chan struct{} // closed when the connection is lost
@@ -37,12 +39,13 @@ type conn struct {
 	mu      sync.Mutex // guards what follows
 	lost    bool
 	under   map[int64]*call
-	ticking bool // expire will run
-	busy    bool // a call has begun since it ran last
+	asks    map[string]context.CancelFunc // the server's questions by their raw id
+	ticking bool                          // expire will run
+	busy    bool                          // a call has begun since it ran last
 }
 
 func newConn(cfg *Config) *conn {
-	return &conn{cfg: cfg, flood: cfg.flood, done: make(chan struct{}), under: map[int64]*call{}, answer: make(chan struct{}, 16)}
+	return &conn{cfg: cfg, flood: cfg.flood, done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
 }
 
 // call is one request under way.
@@ -239,7 +242,7 @@ func (c *conn) expire() {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, k := range c.under {
-		if now.After(k.limit) {
+		if now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
 			k.end(errTimeout)
 		}
 	}
@@ -290,6 +293,19 @@ func (c *conn) only() *call {
 	return nil
 }
 
+// newest is the call that was begun last, nil when there is none.
+func (c *conn) newest() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var newest *call
+	for _, k := range c.under {
+		if k.back != nil && (newest == nil || k.id > newest.id) {
+			newest = k
+		}
+	}
+	return newest
+}
+
 func (c *conn) calls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,10 +337,15 @@ func (c *conn) alive() bool {
 func (c *conn) lose(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.lost {
-		c.lost, c.err = true, err
-		close(c.done)
+	if c.lost {
+		return
 	}
+	c.lost, c.err = true, err
+	for id, cancel := range c.asks {
+		cancel()
+		delete(c.asks, id)
+	}
+	close(c.done)
 }
 
 // close ends the connection and waits until nothing of it is left.
@@ -338,6 +359,11 @@ func (c *conn) close(why error) {
 func (c *conn) extend(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.extendLocked(k)
+}
+
+// extendLocked is extend with c.mu held.
+func (c *conn) extendLocked(k *call) {
 	k.limit = time.Now().Add(c.cfg.Timeout)
 	if last := k.start.Add(c.cfg.MaxTimeout); k.limit.After(last) {
 		k.limit = last

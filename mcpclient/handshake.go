@@ -61,12 +61,13 @@ func (l *link) greet(ctx context.Context) (*conn, error) {
 func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	c := newConn(&l.client.cfg)
 	c.changed = func(k bridge.Kind) { l.refresh(c, k) }
-	c.stray, c.updated = l.stray, l.updated
+	c.stray, c.updated, c.askCaller = l.stray, l.updated, l.ask
+	c.offered = []byte(l.key.capabilities)
 	var err error
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err
 	}
-	if err := c.initialize(ctx, l.key.capabilities); err != nil {
+	if err := c.initialize(ctx); err != nil {
 		c.close(errClosed)
 		return nil, err
 	}
@@ -82,9 +83,9 @@ func refused(err error) bool {
 }
 
 // initialize shakes hands as revisions up to 2025-11-25 do it.
-func (c *conn) initialize(ctx context.Context, capabilities string) error {
+func (c *conn) initialize(ctx context.Context) error {
 	params := append([]byte(`{"protocolVersion":"`), wire.Revisions[0]...)
-	params = append(append(params, `","capabilities":`...), capabilities...)
+	params = append(append(params, `","capabilities":`...), c.offered...)
 	params = append(append(append(params, `,"clientInfo":`...), c.cfg.ClientInfo...), '}')
 	reply, err := c.request(ctx, wire.MethodInitialize, params)
 	if err != nil {

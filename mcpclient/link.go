@@ -334,8 +334,18 @@ func (l *link) do(ctx context.Context, req *bridge.Request, owner *session) brid
 		return l.unsubscribe(ctx, req, owner)
 	case wire.MethodSetLevel:
 		return l.setLevel(ctx, req, owner)
+	case wire.NotificationRootsChanged:
+		l.pass(req.Method)
+		return bridge.Result([]byte("{}"), nil)
 	}
 	return l.call(ctx, req, owner)
+}
+
+// pass sends a notification of the caller to a server that it is the only caller of.
+func (l *link) pass(method string) {
+	if c := l.conn.Load(); c != nil && l.key.own {
+		c.respond(wire.AppendNotification(nil, method, nil))
+	}
 }
 
 // call carries out a request, again on a new connection when the first one was lost and

@@ -41,7 +41,7 @@ func (l *link) refresh(c *conn, kind bridge.Kind) {
 // stray takes a log message that belongs to no call: on a link of one caller it is the
 // caller's, on a shared one it goes to the bridge's own log.
 func (l *link) stray(method string, params []byte) {
-	if l.client.cfg.Sharing == Session {
+	if l.key.own {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for s := range l.sessions {

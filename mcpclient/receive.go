@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"strconv"
@@ -34,7 +33,8 @@ func (c *conn) receive(buf *wire.Buffer, from *call) {
 	case wire.Notification:
 		c.notified(&m, from)
 	case wire.Request:
-		c.asked(&m)
+		c.asked(&m, buf, from)
+		return
 	}
 	buf.Free()
 }
@@ -141,6 +141,8 @@ func (c *conn) notified(m *wire.Message, from *call) {
 			return
 		}
 		c.stray(m.Method, m.Params.Raw)
+	case wire.NotificationCancelled:
+		c.unask(string(m.Params.Get(wire.RequestID)))
 	case wire.NotificationResourceUpdated:
 		c.updated(m.Params.Raw)
 	default:
@@ -177,16 +179,4 @@ func (c *conn) progressed(m *wire.Message) {
 	buf.B = m.Params.Append(buf.B, wire.Edit{Key: wire.ProgressToken, Value: k.token})
 	k.back.Notify(m.Method, buf.B)
 	buf.Free()
-}
-
-// asked answers a request of the server.
-func (c *conn) asked(m *wire.Message) {
-	buf := wire.NewBuffer(128)
-	if m.Method == wire.MethodPing {
-		buf.B = wire.AppendResult(buf.B, m.ID, []byte("{}"))
-	} else {
-		c.flood.Log(slog.LevelInfo, "refused a request of the server: nothing of the kind was offered to it", "method", m.Method)
-		buf.B = wire.AppendError(buf.B, m.ID, wire.MethodNotFound, "method not found: "+m.Method, nil)
-	}
-	c.background(func(ctx context.Context) { c.carrier.send(ctx, buf, nil) })
 }

@@ -87,6 +87,7 @@ func (s *session) member(ctx context.Context, raw []byte, back bridge.Back) []by
 		s.notified(&m)
 		return nil
 	case m.Kind() == wire.Response:
+		s.asking.answered(&m)
 		return nil
 	}
 	resp := s.respond(ctx, &m, back)

@@ -19,7 +19,9 @@ type duplex struct {
 
 func (s *Server) newDuplex(p bridge.Principal) *duplex {
 	box := newOutbox(s.opts.QueueBytes)
-	return &duplex{session: s.newSession(p, box), box: box}
+	d := &duplex{session: s.newSession(p, nil), box: box}
+	d.standing = d
+	return d
 }
 
 // take handles one message of the client, which it takes over. Requests run side by
@@ -34,17 +36,19 @@ func (d *duplex) take(msg *wire.Buffer) {
 		d.complain(err)
 	case m.Kind() == wire.Notification:
 		d.notified(&m)
+	case m.Kind() == wire.Response:
+		d.asking.answered(&m)
 	case m.Kind() == wire.Request && m.Method == wire.MethodInitialize:
 		// What follows initialize needs what it settles.
-		resp := d.respond(d.ctx, &m, d.box)
-		d.box.response(resp.encode())
+		resp := d.respond(d.ctx, &m, d)
+		d.box.send(resp.encode())
 	case m.Kind() == wire.Request:
 		d.work.Go(func() {
-			resp := d.respond(d.ctx, &m, d.box)
+			resp := d.respond(d.ctx, &m, d)
 			if resp.mute {
 				resp.reply.Free()
 			} else {
-				d.box.response(resp.encode())
+				d.box.send(resp.encode())
 			}
 			msg.Free()
 		})
@@ -60,8 +64,8 @@ func (d *duplex) takeBatch(msg *wire.Buffer) {
 		d.complain(err)
 		return
 	}
-	if all := d.batch(d.ctx, members, d.box); all != nil {
-		d.box.response(all.Buffer)
+	if all := d.batch(d.ctx, members, d); all != nil {
+		d.box.send(all.Buffer)
 	}
 }
 
@@ -69,7 +73,7 @@ func (d *duplex) takeBatch(msg *wire.Buffer) {
 func (d *duplex) complain(err error) {
 	out := wire.NewBuffer(128)
 	out.B = appendUnreadable(out.B, err)
-	d.box.response(out)
+	d.box.send(out)
 }
 
 // quiet waits until no request is under way, or ctx ends.

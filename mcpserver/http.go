@@ -113,7 +113,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 		one.notified(&m)
 		w.WriteHeader(http.StatusAccepted)
 	case wire.Response:
-		one.touch()
+		one.asking.answered(&m)
 		w.WriteHeader(http.StatusAccepted)
 	case wire.Request:
 		s.exchange(w, r, one, &m, accept)

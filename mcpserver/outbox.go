@@ -41,8 +41,8 @@ func newOutbox(limit int) *outbox {
 	return &outbox{limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// response puts a response in. It is never dropped unless the outbox is closed.
-func (o *outbox) response(msg *wire.Buffer) { o.put(item{msg: msg}, false) }
+// send puts a response or a request in. It is never dropped unless the outbox is closed.
+func (o *outbox) send(msg *wire.Buffer) { o.put(item{msg: msg}, false) }
 
 // Notify puts a notification in. It is bridge.Back and the session's own voice.
 func (o *outbox) Notify(method string, params []byte) {

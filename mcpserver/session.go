@@ -20,6 +20,7 @@ type session struct {
 	id        string
 	principal bridge.Principal
 	standing  bridge.Back // takes what belongs to no request
+	asking    asking
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -184,6 +185,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		Principal:    s.principal,
 		Capabilities: bytes.Clone(wire.Lookup(m.Params.Raw, "capabilities")),
 		Notify:       s.standing.Notify,
+		Ask:          s.standing.Ask,
 	}
 	source, err := s.server.source.Open(ctx, caller)
 	if err != nil {
@@ -215,6 +217,12 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 // notified takes a notification of the client.
 func (s *session) notified(m *wire.Message) {
 	s.touch()
+	if m.Method == wire.NotificationRootsChanged {
+		if o := s.opened.Load(); o != nil {
+			o.source.Do(s.ctx, &bridge.Request{Method: m.Method})
+		}
+		return
+	}
 	if m.Method != wire.NotificationCancelled {
 		return
 	}

@@ -238,7 +238,7 @@ func (x *exchange) finish(a answer) {
 		a.writeJSON(x.w)
 		return
 	case a != nil:
-		st.box.response(a.encode())
+		st.box.send(a.encode())
 	}
 	st.box.end(io.EOF)
 	<-x.served

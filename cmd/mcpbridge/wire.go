@@ -89,8 +89,11 @@ func (s *system) clientConfig(server Server, w wiring, info []byte, children *mc
 	if server.Command != "" {
 		c.Command = append([]string{server.Command}, server.Args...)
 	}
-	if w.oneCaller {
+	switch {
+	case w.oneCaller:
 		c.Sharing = mcpclient.Session
+	case s.cfg.Path == "" && server.Command != "":
+		c.Sharing = mcpclient.Leased // no config could say otherwise
 	}
 	return c
 }

@@ -1,0 +1,148 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// maxAsked bounds the questions of a server that wait for an answer.
+const maxAsked = 64
+
+// questions are what a server may ask of a caller, and the capability that offers it.
+var questions = map[string]string{
+	wire.MethodCreateMessage: "sampling",
+	wire.MethodElicit:        "elicitation",
+	wire.MethodRootsList:     "roots",
+}
+
+// asked takes a request of the server, whose message it takes over: a question goes to
+// the caller on whose behalf it is asked.
+func (c *conn) asked(m *wire.Message, buf *wire.Buffer, from *call) {
+	capability := questions[m.Method]
+	switch {
+	case m.Method == wire.MethodPing:
+		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))
+	case capability == "" || wire.Lookup(c.offered, capability) == nil:
+		c.flood.Log(slog.LevelInfo, "refused a request of the server: nothing of the kind was offered to it", "method", m.Method)
+		c.respond(wire.AppendError(nil, m.ID, wire.MethodNotFound, "method not found: "+m.Method, nil))
+	default:
+		c.ask(m, buf, from)
+		return
+	}
+	buf.Free()
+}
+
+// respond sends a response in the background.
+func (c *conn) respond(msg []byte) {
+	c.background(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: msg}, nil) })
+}
+
+// ask puts a question to the caller and sends the answer to the server. Meanwhile no
+// call of the link runs out of time: it waits for a person.
+func (c *conn) ask(m *wire.Message, buf *wire.Buffer, from *call) {
+	id := string(m.ID)
+	ctx, cancel := context.WithCancel(context.Background())
+	if !c.beginAsk(id, cancel) {
+		cancel()
+		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, "too many requests are waiting for an answer", nil))
+		buf.Free()
+		return
+	}
+	put := c.whom(from)
+	method, params := m.Method, m.Params.Raw
+	c.start(func() {
+		defer buf.Free()
+		defer cancel()
+		result, err := put(ctx, method, params)
+		if !c.endAsk(id) {
+			return // the server has taken its question back
+		}
+		if err != nil {
+			c.respond(appendAskError([]byte(id), err))
+			return
+		}
+		c.respond(wire.AppendResult(nil, []byte(id), result))
+	})
+}
+
+// whom is who is asked: the caller along the call that caused the question, where that
+// is known.
+func (c *conn) whom(from *call) func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	if from == nil || from.back == nil {
+		from = c.newest()
+	}
+	if from != nil && from.back != nil {
+		return from.back.Ask
+	}
+	return c.askCaller
+}
+
+func appendAskError(id []byte, e *toolformat.Error) []byte {
+	if e.Raw != nil {
+		return wire.AppendErrorObject(nil, id, e.Raw)
+	}
+	code := wire.InternalError
+	if errors.Is(e, context.Canceled) || e.Code == toolformat.Canceled {
+		code = -32000
+	}
+	return wire.AppendError(nil, id, code, e.Message, nil)
+}
+
+func (c *conn) beginAsk(id string, cancel context.CancelFunc) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost || len(c.asks) >= maxAsked || c.asks[id] != nil {
+		return false
+	}
+	c.asks[id] = cancel
+	return true
+}
+
+// endAsk takes a question off; false when it was taken back.
+func (c *conn) endAsk(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.asks[id]
+	delete(c.asks, id)
+	if len(c.asks) == 0 {
+		for _, k := range c.under {
+			c.extendLocked(k)
+		}
+	}
+	return ok
+}
+
+// unask takes a question back because the server says so.
+func (c *conn) unask(id string) {
+	c.mu.Lock()
+	cancel := c.asks[id]
+	delete(c.asks, id)
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// sole is the one caller of a link of its own; nil when it has gone.
+func (l *link) sole() *bridge.Caller {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		return s.caller
+	}
+	return nil
+}
+
+// ask puts a question that belongs to no call that is known to the link's caller.
+func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	caller := l.sole()
+	if caller == nil || caller.Ask == nil {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
+	}
+	return caller.Ask(ctx, method, params)
+}
