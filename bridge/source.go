@@ -104,6 +104,32 @@ func (c *Caller) notify(method string, params []byte) {
 	}
 }
 
+// QuestionCapability is the client capability that a request of a source needs; ""
+// for a method that is no question to a client.
+func QuestionCapability(method string) string {
+	switch method {
+	case wire.MethodCreateMessage:
+		return "sampling"
+	case wire.MethodElicit:
+		return "elicitation"
+	case wire.MethodRootsList:
+		return "roots"
+	}
+	return ""
+}
+
+// Offers is what of a client's capabilities lets a source ask it something, raw JSON;
+// {} when that is nothing.
+func Offers(capabilities []byte) []byte {
+	offers := []byte("{}")
+	for _, name := range []string{"sampling", "roots", "elicitation"} {
+		if v := wire.Lookup(capabilities, name); v != nil {
+			offers = wire.SetMember(offers, name, v)
+		}
+	}
+	return offers
+}
+
 // A Principal is an identity, as the door that admitted the caller established it.
 // Callers of one principal may share what is not shared with others.
 type Principal struct {

@@ -13,17 +13,10 @@ import (
 // maxAsked bounds the questions of a server that wait for an answer.
 const maxAsked = 64
 
-// questions are what a server may ask of a caller, and the capability that offers it.
-var questions = map[string]string{
-	wire.MethodCreateMessage: "sampling",
-	wire.MethodElicit:        "elicitation",
-	wire.MethodRootsList:     "roots",
-}
-
 // asked takes a request of the server, whose message it takes over: a question goes to
 // the caller on whose behalf it is asked.
 func (c *conn) asked(m *wire.Message, buf *wire.Buffer, from *call) {
-	capability := questions[m.Method]
+	capability := bridge.QuestionCapability(m.Method)
 	switch {
 	case m.Method == wire.MethodPing:
 		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))

@@ -19,7 +19,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // Sharing says which callers may share a link to a server.
@@ -179,7 +178,10 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 // key says which link the caller is on. Only on a link of its own can the server ask it
 // something: elsewhere nobody could tell whom a request is meant for.
 func (c *Client) key(caller *bridge.Caller) linkKey {
-	offers := offered(caller)
+	offers := nothing
+	if caller.Ask != nil {
+		offers = string(bridge.Offers(caller.Capabilities))
+	}
 	own := linkKey{owner: "caller " + caller.ID, own: true, capabilities: offers}
 	switch c.cfg.Sharing {
 	case Session:
@@ -196,20 +198,6 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 
 // nothing is what is offered to a server on behalf of callers that cannot be asked.
 const nothing = "{}"
-
-// offered is what may be asked of a caller, of all that it says it can do: MCP's
-// ClientCapabilities.
-func offered(caller *bridge.Caller) string {
-	offers := []byte(nothing)
-	if caller.Ask != nil {
-		for _, name := range []string{"sampling", "roots", "elicitation"} {
-			if v := wire.Lookup(caller.Capabilities, name); v != nil {
-				offers = wire.SetMember(offers, name, v)
-			}
-		}
-	}
-	return string(offers)
-}
 
 // leave ends a caller's use of a link: at once for a link of its own, after the idle
 // time for one that others may use.

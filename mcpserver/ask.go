@@ -83,6 +83,9 @@ func (d *duplex) Notify(method string, params []byte) { d.box.Notify(method, par
 // Ask sends the question on the stream of the request that caused it, where the client
 // takes one.
 func (x *exchange) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	if x.session == nil {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "the client offered nothing of the kind")
+	}
 	if st := x.open(); st != nil {
 		return x.session.ask(ctx, st.box, method, params)
 	}

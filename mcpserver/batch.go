@@ -20,7 +20,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Prin
 		s.unreadable(w, err)
 		return
 	}
-	x := newExchange(r.Context(), one, w, accept)
+	x := newExchange(r.Context(), s, one, w, accept)
 	if all := one.batch(one.ctx, members, x); all != nil {
 		x.finish(all)
 	} else {

@@ -58,7 +58,7 @@ func (s *Server) known(next func(http.ResponseWriter, *http.Request, bridge.Prin
 
 // serveMCP is streamable HTTP.
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
-	if v := r.Header.Get(wire.HeaderProtocol); v != "" && !slices.Contains(wire.Revisions, v) {
+	if v := r.Header.Get(wire.HeaderProtocol); v != "" && v < wire.ModernRevision && !slices.Contains(wire.Revisions, v) {
 		writeError(w, http.StatusBadRequest, nil, "unsupported MCP-Protocol-Version: "+quote(v)+" (supported: "+strings.Join(wire.Revisions, ", ")+")")
 		return
 	}
@@ -99,6 +99,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 		s.unreadable(w, err)
 		return
 	}
+	if modernPost(r, &m) && m.Method != wire.MethodInitialize {
+		s.postModern(w, r, p, &m, accept)
+		return
+	}
 	var one *session
 	if m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
 		one = s.create(w, r, p)
@@ -128,7 +132,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	if m.Method == wire.MethodInitialize {
 		w.Header().Set(wire.HeaderSession, one.id)
 	}
-	x := newExchange(r.Context(), one, w, accept)
+	x := newExchange(r.Context(), s, one, w, accept)
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
 		s.remove(one)

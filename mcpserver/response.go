@@ -40,6 +40,9 @@ func (r *response) writeJSON(w http.ResponseWriter) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(head.B) + len(r.reply.Result) + len(tail))}
+	if r.status != 0 {
+		w.WriteHeader(r.status)
+	}
 	if len(r.reply.Result) <= smallResult { // one write is cheaper than three
 		head.B = append(append(head.B, r.reply.Result...), tail...)
 		w.Write(head.B)

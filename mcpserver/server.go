@@ -44,6 +44,8 @@ type Server struct {
 	log      *slog.Logger
 	tickets  tickets
 	late     late
+	views    views                   // of HTTP clients of the modern era
+	parking  parking                 // calls that wait for an answer of a modern client
 	frames   sync.Pool               // write buffers of WebSocket connections
 	journals atomic.Int64            // bytes in all journals
 	legacy   atomic.Pointer[variant] // of the list asked for last
@@ -71,6 +73,7 @@ func New(source bridge.Source, opts Options) *Server {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	s := &Server{source: source, opts: opts, log: opts.Log, sessions: map[string]*session{}}
+	s.views.server = s
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.wg.Go(s.sweep)
 	return s
@@ -90,6 +93,8 @@ func (s *Server) Close() error {
 	s.sessions = map[string]*session{}
 	s.mu.Unlock()
 	s.stop()
+	s.parking.close()
+	s.views.close()
 	for _, one := range all {
 		one.end()
 	}

@@ -21,6 +21,7 @@ type session struct {
 	principal bridge.Principal
 	standing  bridge.Back // takes what belongs to no request
 	asking    asking
+	views     views // of the modern era, on a connection that carries both ways
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -44,8 +45,11 @@ type opened struct {
 // errCancelled is the reason of a request that its client cancelled.
 var errCancelled = errors.New("cancelled by the client")
 
+// errEnded is the reason of a request that ends with its session.
+var errEnded = errors.New("the session has ended")
+
 func (s *Server) newSession(p bridge.Principal, standing bridge.Back) *session {
-	one := &session{server: s, id: newID(), principal: p, standing: standing, under: map[string]context.CancelCauseFunc{}}
+	one := &session{server: s, id: newID(), principal: p, standing: standing, under: map[string]context.CancelCauseFunc{}, views: views{server: s}}
 	one.ctx, one.cancel = context.WithCancelCause(s.ctx)
 	one.touch()
 	return one
@@ -62,7 +66,7 @@ func (s *session) end() {
 	if was {
 		return
 	}
-	why := errors.New("the session has ended")
+	why := errEnded
 	s.cancel(why)
 	if s.journal != nil {
 		s.journal.end(why)
@@ -70,14 +74,16 @@ func (s *session) end() {
 	if o := s.opened.Load(); o != nil {
 		o.source.Close()
 	}
+	s.views.close()
 }
 
 // response is the answer to a request, not yet encoded. Its id is a slice of the
 // request.
 type response struct {
-	id    []byte
-	reply bridge.Reply
-	mute  bool // the client wants none any more
+	id     []byte
+	reply  bridge.Reply
+	mute   bool // the client wants none any more
+	status int  // of HTTP; 0: 200
 }
 
 // respond carries out a request. back takes what belongs to it.
@@ -123,6 +129,9 @@ func (s *session) finish(id string) {
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
+	if isModern(m) {
+		return s.server.modern(ctx, &s.views, s.principal, m, back)
+	}
 	switch m.Method {
 	case wire.MethodPing:
 		return bridge.Result([]byte("{}"), nil)
@@ -154,21 +163,30 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 func (s *session) list(ctx context.Context, o *opened, kind bridge.Kind, m *wire.Message) bridge.Reply {
 	l, err := o.source.List(ctx, kind)
 	if err != nil {
-		var e *toolformat.Error
-		if !errors.As(err, &e) {
-			e = toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
-		}
-		return bridge.Failed(e)
+		return bridge.Failed(asError(err))
 	}
+	return page(s.server.legacyList(l), m)
+}
+
+func page(l *bridge.List, m *wire.Message) bridge.Reply {
 	cursor, ok := m.Params.Text(wire.Cursor)
 	if raw := m.Params.Get(wire.Cursor); raw != nil && !ok {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.cursor is not a string", m.Method))
 	}
-	page, e := s.server.legacyList(l).Page(cursor)
-	if e != nil {
-		return bridge.Failed(e)
+	page, err := l.Page(cursor)
+	if err != nil {
+		return bridge.Failed(err)
 	}
 	return bridge.Result(page, nil)
+}
+
+// asError is an error of a source as one for the client.
+func asError(err error) *toolformat.Error {
+	var e *toolformat.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
 }
 
 // initialize opens the source for the client and says who answers.

@@ -19,11 +19,11 @@ import (
 // message (SEP-1699).
 const primedFrom = "2025-11-25"
 
-// stream is a stream of events to an HTTP client, which may lose its connection and
-// come back for the rest: that of one POST, or number 0, on which the session itself
-// speaks.
+// stream is a stream of events to an HTTP client: that of one POST, or number 0, on
+// which a session itself speaks. A client of a session may lose its connection and come
+// back for the rest.
 type stream struct {
-	session *session
+	session *session // nil in the modern era, which has none
 	number  int64
 	box     *outbox
 
@@ -53,14 +53,18 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 	vacant := make(chan struct{})
 	st.leave, st.vacant = leave, vacant
 	st.mu.Unlock()
-	st.session.readers.Add(1)
+	if st.session != nil {
+		st.session.readers.Add(1)
+	}
 	return func() {
 		st.mu.Lock()
 		st.leave = nil
 		st.mu.Unlock()
 		close(vacant)
-		st.session.touch()
-		st.session.readers.Add(-1)
+		if st.session != nil {
+			st.session.touch()
+			st.session.readers.Add(-1)
+		}
 		st.settle()
 	}
 }
@@ -70,7 +74,7 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.leave != nil || st.number == 0 {
+	if st.leave != nil || st.number == 0 || st.session == nil {
 		return
 	}
 	select {
@@ -90,7 +94,9 @@ func (st *stream) keep(batch []item) int64 {
 	first := st.seq + 1
 	for _, it := range batch {
 		st.seq++
-		st.session.journal.add(st.number, st.seq, it.msg.B)
+		if st.session != nil {
+			st.session.journal.add(st.number, st.seq, it.msg.B)
+		}
 	}
 	return first
 }
@@ -102,11 +108,8 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	defer leave()
 	defer st.attach(leave)()
 	out := newEventWriter(w)
-	if st.session.revision() >= primedFrom && after < 0 {
-		out.write("", st.eventID(0), nil)
-	}
-	for _, e := range st.session.journal.after(st.number, after) {
-		out.write("message", st.eventID(e.seq), e.data)
+	if st.session != nil {
+		st.resume(out, after)
 	}
 	if out.flush() != nil {
 		return
@@ -116,11 +119,26 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 		seq := st.keep(batch)
 		st.mu.Unlock()
 		for i, it := range batch {
-			out.write("message", st.eventID(seq+int64(i)), it.msg.B)
+			id := ""
+			if st.session != nil {
+				id = st.eventID(seq + int64(i))
+			}
+			out.write("message", id, it.msg.B)
 			it.msg.Free()
 		}
 		return out.flush()
 	}, out.idle)
+}
+
+// resume begins what a client of a session sees of the stream: an id to come back to,
+// or what it missed after the event numbered after.
+func (st *stream) resume(out *eventWriter, after int64) {
+	if st.session.revision() >= primedFrom && after < 0 {
+		out.write("", st.eventID(0), nil)
+	}
+	for _, e := range st.session.journal.after(st.number, after) {
+		out.write("message", st.eventID(e.seq), e.data)
+	}
 }
 
 // eventWriter writes events to an HTTP response.
@@ -170,7 +188,8 @@ func (e *eventWriter) idle() error {
 // exchange is the answer to one POST: JSON, or a stream once something belongs to the
 // request before its response.
 type exchange struct {
-	session *session
+	server  *Server
+	session *session // nil in the modern era
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
@@ -184,10 +203,10 @@ type exchange struct {
 	served chan struct{} // closed when nothing is written to w any more
 }
 
-func newExchange(ctx context.Context, one *session, w http.ResponseWriter, accept accepted) *exchange {
-	x := &exchange{session: one, w: w, ctx: ctx, accept: accept}
+func newExchange(ctx context.Context, s *Server, one *session, w http.ResponseWriter, accept accepted) *exchange {
+	x := &exchange{server: s, session: one, w: w, ctx: ctx, accept: accept}
 	if accept.events {
-		one.server.late.add(x)
+		s.late.add(x)
 	}
 	return x
 }
@@ -205,7 +224,12 @@ func (x *exchange) open() *stream {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.stream == nil && x.accept.events && !x.ended {
-		x.stream, x.served = x.session.journal.open(x.session), make(chan struct{})
+		x.served = make(chan struct{})
+		if x.session != nil {
+			x.stream = x.session.journal.open(x.session)
+		} else {
+			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes)}
+		}
 		go func() {
 			defer close(x.served)
 			x.stream.serve(x.ctx, x.w, -1)
@@ -222,7 +246,7 @@ type answer interface {
 
 // finish ends the exchange with its answer; nil when there is none.
 func (x *exchange) finish(a answer) {
-	x.session.server.late.remove(x)
+	x.server.late.remove(x)
 	if !x.accept.json && a != nil {
 		x.open()
 	}

@@ -34,6 +34,16 @@ func SetMember(object []byte, key string, value []byte) []byte {
 	return append(dst, object[first:]...)
 }
 
+// FirstMember is where the first member of an object begins, 0 when it has none. The
+// object must have been validated.
+func FirstMember(object []byte) int {
+	i := gap(object, gap(object, 0)+1)
+	if at(object, i) != '"' {
+		return 0
+	}
+	return i
+}
+
 // ReadAll reads r to its end into b. What is longer than limit bytes is a
 // *TooLongError.
 func ReadAll(b *Buffer, r io.Reader, limit int) error {
