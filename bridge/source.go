@@ -89,6 +89,7 @@ type Caller struct {
 	ID           string    // unique among the callers of this process
 	Principal    Principal // who it is
 	Capabilities []byte    // raw JSON of what it said it can do (MCP ClientCapabilities); nil: nothing
+	Modern       bool      // it is of the era since 2026-07-28: an input_required is a result to it
 	// Notify takes what belongs to the session and to no request: list changes. It
 	// never blocks and copies what it keeps; nil: nobody listens.
 	Notify func(method string, params []byte)

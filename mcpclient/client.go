@@ -118,6 +118,7 @@ type Client struct {
 type linkKey struct {
 	owner        string // "" all, "principal "+name, or "caller "+id
 	own          bool   // one caller's own
+	modern       bool   // spoken to in the era since 2026-07-28 where the server can
 	capabilities string // what is offered to the server on the caller's behalf
 }
 
@@ -175,25 +176,21 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	return s, nil
 }
 
-// key says which link the caller is on. Only on a link of its own can the server ask it
-// something: elsewhere nobody could tell whom a request is meant for.
+// key says which link the caller is on. Only on a link of its own can a server of the
+// legacy era ask it something: elsewhere nobody could tell whom a request is meant for.
 func (c *Client) key(caller *bridge.Caller) linkKey {
+	key := linkKey{capabilities: nothing, modern: caller.Modern}
 	offers := nothing
 	if caller.Ask != nil {
 		offers = string(bridge.Offers(caller.Capabilities))
 	}
-	own := linkKey{owner: "caller " + caller.ID, own: true, capabilities: offers}
-	switch c.cfg.Sharing {
-	case Session:
-		return own
-	case Leased:
-		if offers != nothing {
-			return own
-		}
-	case Identity:
-		return linkKey{owner: "principal " + caller.Principal.Name, capabilities: nothing}
+	switch {
+	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
+		key.owner, key.own, key.capabilities = "caller "+caller.ID, true, offers
+	case c.cfg.Sharing == Identity:
+		key.owner = "principal " + caller.Principal.Name
 	}
-	return linkKey{capabilities: nothing}
+	return key
 }
 
 // nothing is what is offered to a server on behalf of callers that cannot be asked.

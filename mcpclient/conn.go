@@ -25,6 +25,8 @@ type conn struct {
 	askCaller func(context.Context, string, []byte) ([]byte, *toolformat.Error)
 	updated   func(params []byte)                // the server says that a resource changed
 	stray     func(method string, params []byte) // a notification that belongs to no call
+	legacy    bool                               // initialize was answered
+	modern    bool                               // server/discover was answered: requests of the modern era are understood
 	greeting  []byte                             // the server's InitializeResult
 	revision  string                             // the protocol revision negotiated
 
@@ -50,15 +52,18 @@ func newConn(cfg *Config) *conn {
 
 // call is one request under way.
 type call struct {
-	id    int64
-	owner *session // whose request it is; nil: the link's own
-	back  bridge.Back
-	token []byte // the caller's own progress token, raw JSON; nil: it gave none
-	start time.Time
-	limit time.Time // when its time is over; guarded by conn.mu
-	end   context.CancelCauseFunc
-	sent  atomic.Bool       // its first byte has left
-	reply chan bridge.Reply // holds one
+	id             int64
+	owner          *session // whose request it is; nil: the link's own
+	method, target string   // of its request
+	modern         bool     // it is a request of the modern era
+	endless        bool     // it has no time limit: a subscriptions/listen
+	back           bridge.Back
+	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
+	start          time.Time
+	limit          time.Time // when its time is over; guarded by conn.mu
+	end            context.CancelCauseFunc
+	sent           atomic.Bool       // its first byte has left
+	reply          chan bridge.Reply // holds one
 }
 
 // loss says that the connection was lost under a request.
@@ -72,8 +77,9 @@ var errTimeout = errors.New("timeout")
 // do sends a caller's request and waits for its reply. The loss is not nil when the
 // connection was lost first.
 func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
-	k := c.newCall()
-	k.owner, k.back = owner, req.Back
+	k := c.newCall(req.Method)
+	k.owner, k.back, k.target = owner, req.Back, req.Target
+	k.modern = c.modern && (owner.caller.Modern || !c.legacy)
 	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (timeout in its config)", c.cfg.Name, subject(req), time.Since(k.start).Round(time.Millisecond))
@@ -83,9 +89,20 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 
 // request sends a request of our own.
 func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
-	k := c.newCall()
+	return c.requestCall(ctx, c.newCall(method), params)
+}
+
+func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.Reply, error) {
 	buf := wire.NewBuffer(len(params) + 128)
-	buf.B = wire.AppendCall(buf.B, k.id, method, params)
+	if k.modern {
+		split, err := wire.SplitParams(params)
+		if err != nil {
+			return bridge.Reply{}, err
+		}
+		buf.B = wire.AppendRequest(buf.B, k.id, k.method, &split, c.modernEdits(nil, nil)...)
+	} else {
+		buf.B = wire.AppendCall(buf.B, k.id, k.method, params)
+	}
 	reply, l := c.roundTrip(ctx, k, buf)
 	switch {
 	case l != nil:
@@ -96,8 +113,8 @@ func (c *conn) request(ctx context.Context, method string, params []byte) (bridg
 	return reply, nil
 }
 
-func (c *conn) newCall() *call {
-	return &call{id: c.ids.Add(1), start: time.Now(), reply: make(chan bridge.Reply, 1)}
+func (c *conn) newCall(method string) *call {
+	return &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, start: time.Now(), reply: make(chan bridge.Reply, 1)}
 }
 
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, or
@@ -166,7 +183,13 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 		k.token = append(k.token, token...)
 	}
 	var space [20]byte
-	edits := append(make([]wire.Edit, 0, 4), req.Edits...)
+	edits := append(make([]wire.Edit, 0, 8), req.Edits...)
+	switch {
+	case k.modern:
+		edits = c.modernEdits(edits, k.owner)
+	case params.Get(wire.MetaProtocolVersion) != nil:
+		edits = append(edits, hopByHop[:]...)
+	}
 	edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
@@ -226,7 +249,9 @@ func (c *conn) enter(k *call) bool {
 	if c.lost {
 		return false
 	}
-	k.limit = k.start.Add(c.cfg.Timeout)
+	if !k.endless {
+		k.limit = k.start.Add(c.cfg.Timeout)
+	}
 	c.under[k.id], c.busy = k, true
 	if !c.ticking {
 		c.ticking = true
@@ -242,7 +267,7 @@ func (c *conn) expire() {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, k := range c.under {
-		if now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
+		if !k.endless && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
 			k.end(errTimeout)
 		}
 	}
@@ -284,13 +309,17 @@ func (c *conn) find(id int64) *call {
 func (c *conn) only() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.under) != 1 {
-		return nil
-	}
+	var only *call
 	for _, k := range c.under {
-		return k
+		if k.endless {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = k
 	}
-	return nil
+	return only
 }
 
 // newest is the call that was begun last, nil when there is none.

@@ -37,8 +37,14 @@ func (l *link) connect() (*conn, error) {
 	}
 	l.saveLists()
 	l.restore(c)
+	if !c.legacy {
+		c.start(func() { l.listen(l.ctx, c, listChanges) })
+	}
 	return c, nil
 }
+
+// listChanges is what a link wants to be told of by a server of the modern era.
+const listChanges = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`
 
 // greet tries the carriers that the configuration allows until one is answered.
 func (l *link) greet(ctx context.Context) (*conn, error) {
@@ -67,7 +73,7 @@ func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err
 	}
-	if err := c.initialize(ctx); err != nil {
+	if err := c.shakeHands(ctx, l.key.modern); err != nil {
 		c.close(errClosed)
 		return nil, err
 	}
@@ -101,6 +107,7 @@ func (c *conn) initialize(ctx context.Context) error {
 	if !slices.Contains(wire.Revisions, c.revision) {
 		return fmt.Errorf("it speaks protocol revision %q, and this bridge only %v", c.revision, wire.Revisions)
 	}
+	c.legacy = true
 	c.carrier.established(c.revision)
 	msg := wire.NewBuffer(64)
 	msg.B = wire.AppendNotification(msg.B, wire.NotificationInitialized, nil)

@@ -79,6 +79,7 @@ type streamable struct {
 	to     receiver
 	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
 	up     atomic.Bool                 // the handshake is done
+	modern atomic.Bool                 // in the modern era, without a session
 	life   context.Context             // of the GET stream
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -164,11 +165,29 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// setModern repeats in headers what the body of a request says, as the modern era wants
+// it.
+func (s *streamable) setModern(req *http.Request, k *call) {
+	req.Header = req.Header.Clone()
+	req.Header.Set(wire.HeaderProtocol, wire.ModernRevision)
+	req.Header.Set("Mcp-Method", k.method)
+	if k.target != "" {
+		req.Header.Set("Mcp-Name", nameHeader(k.target))
+	}
+}
+
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
+	if k == nil && s.modern.Load() { // its clients send nothing but requests; closing the stream cancels one
+		msg.Free()
+		return nil
+	}
 	req, err := s.request(ctx, http.MethodPost, msg)
 	if err != nil {
 		msg.Free()
 		return err
+	}
+	if k != nil && k.modern {
+		s.setModern(req, k)
 	}
 	resp, err := s.roundTrip(req)
 	if err != nil {
@@ -332,6 +351,11 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 
 // established opens the stream for what the server sends by itself.
 func (s *streamable) established(revision string) {
+	if revision >= wire.ModernRevision {
+		s.modern.Store(true)
+		s.up.Store(true)
+		return
+	}
 	if revision >= "2025-06-18" { // the first revision with this header
 		s.with(wire.HeaderProtocol, revision)
 	}

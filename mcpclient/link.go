@@ -52,6 +52,7 @@ type link struct {
 	mu       sync.Mutex // guards what follows
 	sessions map[*session]struct{}
 	watched  map[string]map[*session]struct{} // who is told of a resource, by its URI
+	listens  map[string]context.CancelFunc    // ends the listen of a resource, at a server of the modern era alone
 	state    State
 	reason   error
 	retry    time.Time
@@ -60,7 +61,7 @@ type link struct {
 }
 
 func newLink(c *Client, key linkKey) *link {
-	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, state: Connecting, turn: make(chan struct{})}
+	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, listens: map[string]context.CancelFunc{}, state: Connecting, turn: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
@@ -364,6 +365,9 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			return bridge.Result(c.greeting, nil)
 		}
 		reply, lost := c.do(ctx, req, owner)
+		if lost == nil && c.modern && !c.legacy && !owner.caller.Modern {
+			reply, lost = c.fulfil(ctx, req, owner, reply)
+		}
 		if l.client.cfg.Lazy {
 			l.used.Store(time.Now().UnixNano())
 		}

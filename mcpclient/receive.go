@@ -144,7 +144,7 @@ func (c *conn) notified(m *wire.Message, from *call) {
 	case wire.NotificationCancelled:
 		c.unask(string(m.Params.Get(wire.RequestID)))
 	case wire.NotificationResourceUpdated:
-		c.updated(m.Params.Raw)
+		c.updated(untagged(m.Params.Raw))
 	default:
 		known := false
 		for kind := range bridge.Kinds {

@@ -30,6 +30,15 @@ func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) b
 	if !first {
 		return bridge.Result([]byte("{}"), nil)
 	}
+	c, err := l.readyFor(ctx)
+	if err != nil {
+		l.unwatch(s, req.Target)
+		return bridge.Failed(err)
+	}
+	if !c.legacy {
+		l.watchModern(c, req.Target)
+		return bridge.Result([]byte("{}"), nil)
+	}
 	reply := l.call(ctx, req, s)
 	if reply.Err != nil {
 		l.unwatch(s, req.Target)
@@ -40,6 +49,10 @@ func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) b
 // unsubscribe is the reverse: only the last one of a link is sent.
 func (l *link) unsubscribe(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
 	if !l.unwatch(s, req.Target) {
+		return bridge.Result([]byte("{}"), nil)
+	}
+	if c := l.conn.Load(); c != nil && !c.legacy {
+		l.unwatchModern(req.Target)
 		return bridge.Result([]byte("{}"), nil)
 	}
 	return l.call(ctx, req, s)
@@ -80,6 +93,9 @@ func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) br
 	word, _ := wire.Text(wire.Lookup(req.Params.Raw, "level"))
 	s.level.Store(int32(slices.Index(levels, word) + 1))
 	lowest := l.lowest()
+	if c := l.conn.Load(); c != nil && !c.legacy {
+		return bridge.Result([]byte("{}"), nil) // each request will say
+	}
 	if lowest == "" || lowest == word { // an unknown one is for the server to refuse
 		return l.call(ctx, req, s)
 	}
@@ -124,7 +140,14 @@ func (l *link) forget(s *session) {
 		delete(l.watched, uri)
 	}
 	l.mu.Unlock()
-	if c := l.conn.Load(); c != nil && len(gone) > 0 {
+	c := l.conn.Load()
+	switch {
+	case c == nil || len(gone) == 0:
+	case !c.legacy:
+		for _, uri := range gone {
+			l.unwatchModern(uri)
+		}
+	default:
 		c.background(func(ctx context.Context) {
 			for _, uri := range gone {
 				c.quietly(ctx, wire.MethodUnsubscribe, "uri", uri)
@@ -142,6 +165,12 @@ func (l *link) restore(c *conn) {
 	}
 	l.mu.Unlock()
 	level := l.lowest()
+	if !c.legacy {
+		for _, uri := range uris {
+			l.watchModern(c, uri)
+		}
+		return
+	}
 	if level == "" && len(uris) == 0 {
 		return
 	}

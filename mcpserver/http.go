@@ -99,7 +99,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 		s.unreadable(w, err)
 		return
 	}
-	if modernPost(r, &m) && m.Method != wire.MethodInitialize {
+	if modernPost(r, &m) {
 		s.postModern(w, r, p, &m, accept)
 		return
 	}

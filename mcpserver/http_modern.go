@@ -22,7 +22,7 @@ const (
 // modernPost reports whether a POST belongs to the modern era, by its body or its
 // header.
 func modernPost(r *http.Request, m *wire.Message) bool {
-	return isModern(m) || r.Header.Get(wire.HeaderProtocol) >= wire.ModernRevision
+	return isModern(m) || r.Header.Get(wire.HeaderProtocol) >= wire.ModernRevision && m.Method != wire.MethodInitialize
 }
 
 // postModern answers one request of the modern era. The end of the connection is its

@@ -139,6 +139,7 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 		ID:           "view " + newID(),
 		Principal:    key.principal,
 		Capabilities: []byte(key.capabilities),
+		Modern:       true,
 		Notify:       v.notify,
 		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 			return nil, toolformat.Errorf(toolformat.Unavailable, "a client of revision %s can be asked only along one of its requests", wire.ModernRevision)
@@ -175,7 +176,7 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 	case m.Method == wire.MethodSubscribe, m.Method == wire.MethodUnsubscribe, !routed && m.Method != wire.MethodComplete:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	}
-	req := &bridge.Request{Method: m.Method, Params: &m.Params, Edits: hopByHop, Back: v.logged(ctx, m, back)}
+	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: v.logged(ctx, m, back)}
 	if routed {
 		var ok bool
 		if req.Target, ok = m.Params.Text(route.Key); !ok {
@@ -192,12 +193,6 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		return cacheable(reply)
 	}
 	return complete(reply)
-}
-
-// hopByHop are the members of _meta that mean one connection and are never passed on.
-var hopByHop = []wire.Edit{
-	{Key: wire.MetaProtocolVersion}, {Key: wire.MetaClientInfo}, {Key: wire.MetaClientCapabilities},
-	{Key: wire.MetaLogLevel}, {Key: wire.MetaSubscriptionID},
 }
 
 func invalid(format string, args ...any) bridge.Reply {

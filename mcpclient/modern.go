@@ -1,0 +1,234 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// shakeHands finds out whether the server speaks the era of the link's callers. Over
+// stdio initialize always comes first, since some servers die of anything else; a
+// server/discover after it is harmless, but some servers then take the whole connection
+// for one of the modern era, so that it is asked only for callers of that era.
+func (c *conn) shakeHands(ctx context.Context, modern bool) error {
+	if modern && len(c.cfg.Command) == 0 {
+		err := c.discover(ctx)
+		if err == nil || ctx.Err() != nil || !c.alive() {
+			return err
+		}
+		return c.initialize(ctx)
+	}
+	err := c.initialize(ctx)
+	var e *toolformat.Error
+	switch {
+	case err == nil && modern:
+		c.discover(ctx) // one that does not know it is of the legacy era alone
+		return nil
+	case err == nil, !c.alive(), ctx.Err() != nil, !errors.As(err, &e), e.Raw == nil:
+		return err
+	case c.discover(ctx) == nil: // it refuses initialize because it is of the modern era alone
+		return nil
+	}
+	return err
+}
+
+// discover asks a server of the modern era who it is.
+func (c *conn) discover(ctx context.Context) error {
+	k := c.newCall(wire.MethodDiscover)
+	k.modern = true
+	reply, err := c.requestCall(ctx, k, nil)
+	if err != nil {
+		return err
+	}
+	defer reply.Free()
+	known := false
+	for v := range wire.Elements(wire.Lookup(reply.Result, "supportedVersions")) {
+		known = known || string(v) == `"`+wire.ModernRevision+`"`
+	}
+	if !known {
+		return errors.New("it does not speak protocol revision " + wire.ModernRevision)
+	}
+	c.modern = true
+	if c.legacy {
+		return nil
+	}
+	c.revision = wire.ModernRevision
+	c.greeting = bytes.Clone(reply.Result)
+	if info := wire.Lookup(c.greeting, "_meta", "io.modelcontextprotocol/serverInfo"); info != nil {
+		c.greeting = wire.SetMember(c.greeting, "serverInfo", info)
+	}
+	c.carrier.established(c.revision)
+	return nil
+}
+
+// hopByHop are the members of _meta that mean one connection and are never passed on.
+var hopByHop = [...]wire.Edit{
+	{Key: wire.MetaProtocolVersion}, {Key: wire.MetaClientInfo}, {Key: wire.MetaClientCapabilities},
+	{Key: wire.MetaLogLevel}, {Key: wire.MetaSubscriptionID},
+}
+
+var modernRevision = []byte(`"` + wire.ModernRevision + `"`)
+
+// modernEdits add what each request of the modern era says of its client.
+func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
+	capabilities := c.offered
+	if owner != nil && owner.caller.Modern {
+		capabilities = owner.caller.Capabilities
+	}
+	edits = append(edits,
+		wire.Edit{Key: wire.MetaProtocolVersion, Value: modernRevision},
+		wire.Edit{Key: wire.MetaClientInfo, Value: c.cfg.ClientInfo},
+		wire.Edit{Key: wire.MetaClientCapabilities, Value: capabilities},
+		wire.Edit{Key: wire.MetaSubscriptionID})
+	if owner != nil && !owner.caller.Modern {
+		if level := owner.level.Load(); level > 0 {
+			edits = append(edits, wire.Edit{Key: wire.MetaLogLevel, Value: wire.AppendString(nil, levels[level-1])})
+		}
+	}
+	return edits
+}
+
+// maxRounds bounds a server that never has all the input it wants.
+const maxRounds = 20
+
+// fulfil asks a caller of the legacy era what a server of the modern one wants to know,
+// and repeats the request with the answers until its result is complete.
+func (c *conn) fulfil(ctx context.Context, req *bridge.Request, owner *session, reply bridge.Reply) (bridge.Reply, *loss) {
+	for range maxRounds {
+		if reply.Err != nil || !inputRequired(reply.Result) {
+			return reply, nil
+		}
+		responses, err := c.answers(ctx, req, owner, wire.Lookup(reply.Result, "inputRequests"))
+		if err != nil {
+			reply.Free()
+			return bridge.Failed(err), nil
+		}
+		again := *req
+		again.Edits = append(append([]wire.Edit(nil), req.Edits...), wire.Edit{Key: wire.InputResponses, Value: responses})
+		if state := wire.Lookup(reply.Result, "requestState"); state != nil {
+			again.Edits = append(again.Edits, wire.Edit{Key: wire.RequestState, Value: bytes.Clone(state)})
+		}
+		reply.Free()
+		var lost *loss
+		if reply, lost = c.do(ctx, &again, owner); lost != nil {
+			return reply, lost
+		}
+	}
+	reply.Free()
+	return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: %s wants more input after %d rounds", c.cfg.Name, subject(req), maxRounds)), nil
+}
+
+func inputRequired(result []byte) bool {
+	return string(wire.Lookup(result, "resultType")) == `"input_required"`
+}
+
+// answers puts the questions of an input_required to the caller, side by side.
+func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session, questions []byte) ([]byte, *toolformat.Error) {
+	ask := owner.caller.Ask
+	if req.Back != nil {
+		ask = req.Back.Ask
+	}
+	var mu sync.Mutex // guards responses and failed
+	responses, failed := []byte("{}"), (*toolformat.Error)(nil)
+	var wg sync.WaitGroup
+	for key, q := range wire.Members(questions) {
+		method, _ := wire.Text(wire.Lookup(q, "method"))
+		capability := bridge.QuestionCapability(method)
+		if ask == nil || capability == "" || wire.Lookup(owner.caller.Capabilities, capability) == nil {
+			return nil, toolformat.Errorf(toolformat.Unavailable, "%s wants %s, which the client cannot do", c.cfg.Name, method)
+		}
+		params := wire.Lookup(q, "params")
+		wg.Go(func() {
+			result, err := ask(ctx, method, params)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = err
+				return
+			}
+			responses = wire.SetMember(responses, key, result)
+		})
+	}
+	wg.Wait()
+	return responses, failed
+}
+
+// listen keeps a subscriptions/listen open at a server of the modern era alone.
+func (l *link) listen(ctx context.Context, c *conn, filter string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for delay := time.Second; ; delay = min(2*delay, time.Minute) {
+		k := c.newCall(wire.MethodListen)
+		k.endless = true
+		reply, err := c.requestCall(ctx, k, []byte(`{"notifications":`+filter+`}`))
+		var refused *toolformat.Error
+		if err == nil {
+			reply.Free()
+		}
+		if errors.As(err, &refused) || ctx.Err() != nil || !sleep(ctx, delay) {
+			return // it has none, or nobody listens any more
+		}
+	}
+}
+
+// watchModern keeps a listen open for one resource until nobody watches it.
+func (l *link) watchModern(c *conn, uri string) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	l.mu.Lock()
+	l.listens[uri] = cancel
+	l.mu.Unlock()
+	filter := string(wire.AppendString([]byte(`{"resourceSubscriptions":[`), uri)) + "]}"
+	c.start(func() {
+		defer cancel()
+		l.listen(ctx, c, filter)
+	})
+}
+
+// unwatchModern ends it.
+func (l *link) unwatchModern(uri string) {
+	l.mu.Lock()
+	cancel := l.listens[uri]
+	delete(l.listens, uri)
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// untagged is params less the tag of the listen stream that they came on.
+func untagged(params []byte) []byte {
+	if !bytes.Contains(params, []byte("subscriptionId")) {
+		return params
+	}
+	p, err := wire.SplitParams(bytes.Clone(params))
+	if err != nil {
+		return params
+	}
+	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
+}
+
+// nameHeader is the value of a header that holds text, which is base64 where a header
+// cannot hold it (SEP-2243).
+func nameHeader(text string) string {
+	plain := strings.IndexFunc(text, func(r rune) bool { return r < 0x20 || r > 0x7e }) < 0 &&
+		strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
+	if plain {
+		return text
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+}
