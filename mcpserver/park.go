@@ -151,10 +151,7 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 		first = false
 		b = wire.AppendString(b, key)
 		b = wire.AppendString(append(b, `:{"method":`...), q.method)
-		if q.params != nil {
-			b = append(append(b, `,"params":`...), q.params...)
-		}
-		b = append(b, '}')
+		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
 	b = wire.AppendString(append(b, `},"requestState":`...), state)
 	return bridge.Result(append(b, '}'), nil)
@@ -217,6 +214,9 @@ func (c *parkedCall) Notify(method string, params []byte) {
 // Ask parks the call with a question until a retry brings the answer.
 func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	q := &question{method: method, params: bytes.Clone(params), answer: make(chan []byte, 1)}
+	if params == nil {
+		q.params = []byte("{}") // some SDKs fail without
+	}
 	c.mu.Lock()
 	c.last++
 	key := "input" + strconv.Itoa(c.last)
