@@ -116,6 +116,7 @@ type session struct {
 	subs    []Session // one a member
 	settled time.Time // until when a list waits for members that connect
 	views   [Kinds]atomic.Pointer[view]
+	owners  owners // of tasks
 
 	mu      sync.Mutex // guards what follows
 	closed  bool

@@ -36,7 +36,8 @@ func Routes(method string) (Route, bool) {
 // parameter of its own.
 func Relayed(method string) bool {
 	switch method {
-	case wire.MethodComplete, wire.MethodSetLevel, wire.NotificationRootsChanged:
+	case wire.MethodComplete, wire.MethodSetLevel, wire.NotificationRootsChanged,
+		wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return true
 	}
 	return false
@@ -54,6 +55,10 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 		return s.complete(ctx, req)
 	case wire.MethodSetLevel, wire.NotificationRootsChanged:
 		return s.all(ctx, req)
+	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate:
+		return s.task(ctx, req)
+	case wire.MethodTasksList:
+		return s.listTasks(ctx, req)
 	}
 	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 }
@@ -64,13 +69,17 @@ func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
 	if err != nil {
 		return Failed(err)
 	}
-	if r.key == req.Target {
-		return s.send(ctx, r.member, req)
+	if r.key != req.Target {
+		below := *req
+		below.Target = r.key
+		below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: by.Key, Value: wire.AppendString(nil, r.key)})
+		req = &below
 	}
-	below := *req
-	below.Target = r.key
-	below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: by.Key, Value: wire.AppendString(nil, r.key)})
-	return s.send(ctx, r.member, &below)
+	reply := s.send(ctx, r.member, req)
+	if len(s.subs) > 1 && req.Params != nil && req.Params.Get(wire.Task) != nil && reply.Err == nil {
+		s.owners.note(reply.Result, r.member)
+	}
+	return reply
 }
 
 // send hands a request to a member, when it has room for one more.
@@ -228,7 +237,7 @@ func (s *session) each(ctx context.Context, req *Request) []Reply {
 }
 
 // Capabilities is what a Bridge of MCP servers can do, whether or not they are up:
-// MCP's ServerCapabilities.
+// MCP's ServerCapabilities. What only some servers can is added when they say so.
 const Capabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 
 // instructionsBytes bounds the gathered instructions of several members: they end up
@@ -249,13 +258,18 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 	}
 	defer cancel()
 	replies := s.each(wait, req)
-	info, instructions := s.bridge.opts.ServerInfo, ""
+	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(Capabilities)
 	for i := range replies {
 		if err := replies[i].Err; err != nil {
 			if s.bridge.members[i].Required {
 				return Failed(err)
 			}
 			continue
+		}
+		for _, name := range []string{"tasks", "extensions", "experimental"} {
+			if v := wire.Lookup(replies[i].Result, "capabilities", name); v != nil {
+				capabilities = wire.SetMember(capabilities, name, v)
+			}
 		}
 		text, _ := wire.Text(wire.Lookup(replies[i].Result, "instructions"))
 		if len(replies) == 1 {
@@ -268,7 +282,7 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 		}
 	}
 	b := append([]byte(nil), `{"capabilities":`...)
-	b = append(append(append(b, Capabilities...), `,"serverInfo":`...), info...)
+	b = append(append(append(b, capabilities...), `,"serverInfo":`...), info...)
 	if instructions != "" {
 		b = wire.AppendString(append(b, `,"instructions":`...), strings.TrimRight(instructions, "\n"))
 	}

@@ -23,6 +23,7 @@ type conn struct {
 	changed   func(bridge.Kind) // the server says that a list changed
 	offered   []byte            // what was offered to the server: MCP's ClientCapabilities
 	askCaller func(context.Context, string, []byte) ([]byte, *toolformat.Error)
+	status    func(params []byte)                // the server says how a task is
 	updated   func(params []byte)                // the server says that a resource changed
 	stray     func(method string, params []byte) // a notification that belongs to no call
 	legacy    bool                               // initialize was answered

@@ -52,6 +52,7 @@ type link struct {
 	mu       sync.Mutex // guards what follows
 	sessions map[*session]struct{}
 	watched  map[string]map[*session]struct{} // who is told of a resource, by its URI
+	tasks    map[string]*session              // who created a task, by its id
 	listens  map[string]context.CancelFunc    // ends the listen of a resource, at a server of the modern era alone
 	state    State
 	reason   error
@@ -61,7 +62,7 @@ type link struct {
 }
 
 func newLink(c *Client, key linkKey) *link {
-	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, listens: map[string]context.CancelFunc{}, state: Connecting, turn: make(chan struct{})}
+	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, tasks: map[string]*session{}, listens: map[string]context.CancelFunc{}, state: Connecting, turn: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
@@ -372,6 +373,9 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			l.used.Store(time.Now().UnixNano())
 		}
 		if lost == nil {
+			if req.Params != nil && req.Params.Get(wire.Task) != nil && reply.Err == nil {
+				l.noteTask(reply.Result, owner)
+			}
 			return reply
 		}
 		if n < attempts && (lost.surelyNotRun || l.repeatable(req)) {

@@ -143,6 +143,8 @@ func (c *conn) notified(m *wire.Message, from *call) {
 		c.stray(m.Method, m.Params.Raw)
 	case wire.NotificationCancelled:
 		c.unask(string(m.Params.Get(wire.RequestID)))
+	case wire.NotificationTaskStatus:
+		c.status(m.Params.Raw)
 	case wire.NotificationResourceUpdated:
 		c.updated(untagged(m.Params.Raw))
 	default:

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,6 +88,35 @@ func (l *link) updated(params []byte) {
 	}
 }
 
+// maxTasks bounds the tasks of a link whose creators are remembered.
+const maxTasks = 10_000
+
+// noteTask notes who has created the task of a result, and is told of its status.
+func (l *link) noteTask(result []byte, s *session) {
+	if id, ok := wire.Text(wire.Lookup(result, "task", "taskId")); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.tasks) < maxTasks {
+			l.tasks[id] = s
+		}
+	}
+}
+
+// taskStatus tells the creator of a task how it is.
+func (l *link) taskStatus(params []byte) {
+	id, _ := wire.Text(wire.Lookup(params, "taskId"))
+	status, _ := wire.Text(wire.Lookup(params, "status"))
+	l.mu.Lock()
+	s := l.tasks[id]
+	if status == "completed" || status == "failed" || status == "cancelled" {
+		delete(l.tasks, id)
+	}
+	l.mu.Unlock()
+	if s != nil {
+		s.notify(wire.NotificationTaskStatus, params)
+	}
+}
+
 // setLevel notes the level that a caller wants; the server is asked for the lowest of
 // all.
 func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
@@ -139,6 +169,7 @@ func (l *link) forget(s *session) {
 	for _, uri := range gone {
 		delete(l.watched, uri)
 	}
+	maps.DeleteFunc(l.tasks, func(_ string, creator *session) bool { return creator == s })
 	l.mu.Unlock()
 	c := l.conn.Load()
 	switch {

@@ -15,6 +15,7 @@ const (
 	Progress                  // progress
 	Reason                    // reason
 	Ref                       // ref
+	Task                      // task
 	TaskID                    // taskId
 	InputResponses            // inputResponses
 	RequestState              // requestState
@@ -46,7 +47,7 @@ const metaPrefix = "io.modelcontextprotocol/"
 
 var names = [allKeys]string{
 	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
-	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", TaskID: "taskId",
+	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
 	InputResponses: "inputResponses", RequestState: "requestState",
 
 	MetaProgressToken: "progressToken", MetaProtocolVersion: metaPrefix + "protocolVersion",
