@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -71,6 +72,10 @@ type Item struct {
 	// Repeatable says that running the tool twice does no more than running it once:
 	// it is annotated as read-only or idempotent.
 	Repeatable bool
+
+	// ParamHeaders says that arguments of the tool are repeated in HTTP headers
+	// (x-mcp-header, SEP-2243).
+	ParamHeaders bool
 }
 
 // NewItem reads an item of a list result. It fails when the definition is not an
@@ -81,7 +86,8 @@ func NewItem(kind Kind, raw []byte) (Item, error) {
 		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
 	}
 	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(raw, "annotations", "readOnlyHint")) == "true" ||
-		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true"}, nil
+		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true",
+		ParamHeaders: bytes.Contains(raw, []byte(`"x-mcp-header"`))}, nil
 }
 
 // Tool reads the definition of a tool.

@@ -63,6 +63,7 @@ type Back interface {
 type Reply struct {
 	Result []byte // raw JSON of the method's result
 	Err    *toolformat.Error
+	Modern bool // Result is of the modern era as it stands: it says whether it is complete
 
 	buffer *wire.Buffer
 }

@@ -23,6 +23,7 @@ type conn struct {
 	changed   func(bridge.Kind) // the server says that a list changed
 	offered   []byte            // what was offered to the server: MCP's ClientCapabilities
 	askCaller func(context.Context, string, []byte) ([]byte, *toolformat.Error)
+	tool      func(name string) (bridge.Item, bool)
 	status    func(params []byte)                // the server says how a task is
 	updated   func(params []byte)                // the server says that a resource changed
 	stray     func(method string, params []byte) // a notification that belongs to no call
@@ -54,10 +55,11 @@ func newConn(cfg *Config) *conn {
 // call is one request under way.
 type call struct {
 	id             int64
-	owner          *session // whose request it is; nil: the link's own
-	method, target string   // of its request
-	modern         bool     // it is a request of the modern era
-	endless        bool     // it has no time limit: a subscriptions/listen
+	owner          *session          // whose request it is; nil: the link's own
+	method, target string            // of its request
+	modern         bool              // it is a request of the modern era
+	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
+	endless        bool              // it has no time limit: a subscriptions/listen
 	back           bridge.Back
 	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
 	start          time.Time
@@ -81,7 +83,11 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	k := c.newCall(req.Method)
 	k.owner, k.back, k.target = owner, req.Back, req.Target
 	k.modern = c.modern && (owner.caller.Modern || !c.legacy)
+	if k.modern && req.Method == wire.MethodToolsCall {
+		k.headers = c.paramHeaders(req)
+	}
 	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
+	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (timeout in its config)", c.cfg.Name, subject(req), time.Since(k.start).Round(time.Millisecond))
 	}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -170,9 +172,13 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 func (s *streamable) setModern(req *http.Request, k *call) {
 	req.Header = req.Header.Clone()
 	req.Header.Set(wire.HeaderProtocol, wire.ModernRevision)
-	req.Header.Set("Mcp-Method", k.method)
+	req.Header.Set(mcp.HeaderMethod, k.method)
 	if k.target != "" {
-		req.Header.Set("Mcp-Name", nameHeader(k.target))
+		name, _ := mcp.EncodeHeaderValue(k.target) // a string always can be
+		req.Header.Set(mcp.HeaderName, name)
+	}
+	for key, value := range k.headers {
+		req.Header.Set(key, value)
 	}
 }
 

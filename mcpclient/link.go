@@ -406,11 +406,7 @@ func (l *link) repeatable(req *bridge.Request) bool {
 	if req.Method != wire.MethodToolsCall {
 		return true
 	}
-	list := l.lists[bridge.Tools].Load()
-	if list == nil {
-		return false
-	}
-	it, ok := list.Find(req.Target)
+	it, ok := l.tool(req.Target)
 	return ok && it.Repeatable
 }
 

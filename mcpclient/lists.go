@@ -38,6 +38,15 @@ func (l *link) refresh(c *conn, kind bridge.Kind) {
 	})
 }
 
+// tool is a tool as the server defines it.
+func (l *link) tool(name string) (bridge.Item, bool) {
+	list := l.lists[bridge.Tools].Load()
+	if list == nil {
+		return bridge.Item{}, false
+	}
+	return list.Find(name)
+}
+
 // stray takes a log message that belongs to no call: on a link of one caller it is the
 // caller's, on a shared one it goes to the bridge's own log.
 func (l *link) stray(method string, params []byte) {

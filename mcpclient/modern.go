@@ -3,11 +3,11 @@ package mcpclient
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -222,13 +222,11 @@ func untagged(params []byte) []byte {
 	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
 }
 
-// nameHeader is the value of a header that holds text, which is base64 where a header
-// cannot hold it (SEP-2243).
-func nameHeader(text string) string {
-	plain := strings.IndexFunc(text, func(r rune) bool { return r < 0x20 || r > 0x7e }) < 0 &&
-		strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
-	if plain {
-		return text
+// paramHeaders are the arguments that the tool wants repeated in headers.
+func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
+	it, ok := c.tool(req.Target)
+	if !ok || !it.ParamHeaders || req.Params == nil {
+		return nil
 	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+	return mcp.GenerateParamHeaders(&mcp.Tool{RawInputSchema: it.Tool().InputSchema}, req.Params.Raw)
 }

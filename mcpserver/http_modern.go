@@ -2,21 +2,14 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"strconv"
-	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
-)
-
-// The headers in which a request of the modern era repeats what its body says, so that
-// proxies need not read it (SEP-2243).
-const (
-	headerMethod = "Mcp-Method"
-	headerName   = "Mcp-Name"
 )
 
 // modernPost reports whether a POST belongs to the modern era, by its body or its
@@ -41,7 +34,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, p bridge.Pri
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
 	x := newExchange(ctx, s, nil, w, accept)
-	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, p, m, x)}
+	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, p, m, x, r)}
 	if e := resp.reply.Err; e != nil {
 		if e.Code == toolformat.Canceled && e.Raw == nil {
 			x.finish(nil)
@@ -81,8 +74,8 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 		return mismatch("the header MCP-Protocol-Version is %s, and the request says %s", quote(header), quote(revision))
 	case revision != wire.ModernRevision:
 		return unsupportedVersion(revision)
-	case r.Header.Get(headerMethod) != m.Method:
-		return mismatch("the header Mcp-Method is %s, and the request says %s", quote(r.Header.Get(headerMethod)), quote(m.Method))
+	case r.Header.Get(mcp.HeaderMethod) != m.Method:
+		return mismatch("the header Mcp-Method is %s, and the request says %s", quote(r.Header.Get(mcp.HeaderMethod)), quote(m.Method))
 	}
 	route, routed := bridge.Routes(m.Method)
 	if !routed {
@@ -92,8 +85,8 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 	if !ok {
 		return nil // refused where it is carried out
 	}
-	if got, ok := decodeHeader(r.Header.Get(headerName)); !ok || got != name {
-		return mismatch("the header Mcp-Name is %s, and the request says %s", quote(r.Header.Get(headerName)), quote(name))
+	if got, ok := mcp.DecodeHeaderValue(r.Header.Get(mcp.HeaderName)); !ok || got != name {
+		return mismatch("the header Mcp-Name is %s, and the request says %s", quote(r.Header.Get(mcp.HeaderName)), quote(name))
 	}
 	return nil
 }
@@ -103,16 +96,26 @@ func mismatch(format string, args ...any) *toolformat.Error {
 	return remoteStyle(wire.HeaderMismatch, e.Message, nil)
 }
 
-// decodeHeader reads a header value that may be base64, as values are that a header
-// cannot hold.
-func decodeHeader(value string) (string, bool) {
-	encoded, ok := strings.CutPrefix(value, "=?base64?")
-	if !ok {
-		return value, true
+// checkParams refuses a call whose Mcp-Param headers say anything else than its
+// arguments, as far as its tool has such headers.
+func checkParams(ctx context.Context, v *view, r *http.Request, req *bridge.Request) *toolformat.Error {
+	l, err := v.source.List(ctx, bridge.Tools)
+	if err != nil {
+		return nil // the call itself will say why
 	}
-	if encoded, ok = strings.CutSuffix(encoded, "?="); !ok {
-		return value, true
+	it, ok := l.Find(req.Target)
+	if !ok || !it.ParamHeaders {
+		return nil
 	}
-	b, err := base64.StdEncoding.DecodeString(encoded)
-	return string(b), err == nil
+	lookup := func(name string) (string, bool) {
+		values := r.Header.Values(name)
+		if len(values) == 0 {
+			return "", false
+		}
+		return values[0], true
+	}
+	if err := mcp.ValidateParamHeadersLookup(lookup, &mcp.Tool{RawInputSchema: it.Tool().InputSchema}, req.Params.Raw); err != nil {
+		return mismatch("%v", err)
+	}
+	return nil
 }

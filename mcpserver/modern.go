@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -149,8 +150,9 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 	return v, err
 }
 
-// modern carries out a request of the modern era.
-func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *wire.Message, back bridge.Back) bridge.Reply {
+// modern carries out a request of the modern era. r is the HTTP request that it came
+// with, nil on a connection that carries both ways.
+func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *wire.Message, back bridge.Back, r *http.Request) bridge.Reply {
 	if revision, _ := m.Params.Text(wire.MetaProtocolVersion); revision != wire.ModernRevision {
 		return bridge.Failed(unsupportedVersion(revision))
 	}
@@ -173,7 +175,7 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		return s.listen(ctx, v, m, back)
 	case lists:
 		return cacheable(modernPage(ctx, v, kind, m))
-	case m.Method == wire.MethodSubscribe, m.Method == wire.MethodUnsubscribe, !routed && m.Method != wire.MethodComplete:
+	case !modernMethod(m.Method):
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	}
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: v.logged(ctx, m, back)}
@@ -181,6 +183,11 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		var ok bool
 		if req.Target, ok = m.Params.Text(route.Key); !ok {
 			return invalid("%s: params.%s is missing or not a string", m.Method, route.Key)
+		}
+	}
+	if r != nil && m.Method == wire.MethodToolsCall {
+		if err := checkParams(ctx, v, r, req); err != nil {
+			return bridge.Failed(err)
 		}
 	}
 	var reply bridge.Reply
@@ -193,6 +200,16 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		return cacheable(reply)
 	}
 	return complete(reply)
+}
+
+// modernMethod reports whether the modern era has a method that the source carries out.
+func modernMethod(method string) bool {
+	switch method {
+	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodComplete,
+		wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
+		return true
+	}
+	return false
 }
 
 func invalid(format string, args ...any) bridge.Reply {
@@ -248,7 +265,7 @@ func cacheable(reply bridge.Reply) bridge.Reply {
 
 // decorate puts members before those of a result that has none of them.
 func decorate(reply bridge.Reply, members string) bridge.Reply {
-	if reply.Err != nil || wire.Lookup(reply.Result, "resultType") != nil {
+	if reply.Err != nil || reply.Modern {
 		return reply
 	}
 	defer reply.Free()

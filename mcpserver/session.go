@@ -130,7 +130,7 @@ func (s *session) finish(id string) {
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if isModern(m) {
-		return s.server.modern(ctx, &s.views, s.principal, m, back)
+		return s.server.modern(ctx, &s.views, s.principal, m, back, nil)
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -156,7 +156,20 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 			return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.%s is missing or not a string", m.Method, route.Key))
 		}
 	}
-	return o.source.Do(ctx, req)
+	return forLegacy(o.source.Do(ctx, req))
+}
+
+// forLegacy takes out of a modern result what SDKs of the legacy era refuse: structured
+// content that is no object. Its text stays.
+func forLegacy(reply bridge.Reply) bridge.Reply {
+	if !reply.Modern || reply.Err != nil {
+		return reply
+	}
+	if v := wire.Lookup(reply.Result, "structuredContent"); v == nil || v[0] == '{' {
+		return reply
+	}
+	defer reply.Free()
+	return bridge.Result(wire.CutMember(reply.Result, "structuredContent"), nil)
 }
 
 // list answers a list method with the page that its cursor names.
