@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -143,6 +145,10 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.Kind) error {
 		reply.Free()
 		for raw := range wire.Elements(wire.Lookup(result, kind.Member())) {
 			it, err := bridge.NewItem(kind, raw)
+			if err == nil && it.ParamHeaders && c.modern && c.cfg.URL != "" {
+				// A client of the modern era must leave such a tool out (SEP-2243).
+				err = mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: it.Key, RawInputSchema: it.Tool().InputSchema})
+			}
 			if err != nil {
 				l.client.cfg.Log.Warn("left out", "reason", err)
 				continue

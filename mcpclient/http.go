@@ -344,7 +344,7 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 		return err
 	}
 	err := &statusError{code: resp.StatusCode, text: snippet(bytes.TrimSpace(text))}
-	if k == nil || !s.up.Load() {
+	if k == nil || !s.up.Load() && !k.modern {
 		return err
 	}
 	if wire.Valid(text) == nil {

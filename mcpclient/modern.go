@@ -42,18 +42,16 @@ func (c *conn) shakeHands(ctx context.Context, modern bool) error {
 
 // discover asks a server of the modern era who it is.
 func (c *conn) discover(ctx context.Context) error {
-	k := c.newCall(wire.MethodDiscover)
-	k.modern = true
-	reply, err := c.requestCall(ctx, k, nil)
+	reply, err := c.askDiscover(ctx)
+	var e *toolformat.Error
+	if errors.As(err, &e) && speaksModern(wire.Lookup(e.Raw, "data", "supported")) {
+		reply, err = c.askDiscover(ctx) // it refused the revision, and names it as one that it supports
+	}
 	if err != nil {
 		return err
 	}
 	defer reply.Free()
-	known := false
-	for v := range wire.Elements(wire.Lookup(reply.Result, "supportedVersions")) {
-		known = known || string(v) == `"`+wire.ModernRevision+`"`
-	}
-	if !known {
+	if !speaksModern(wire.Lookup(reply.Result, "supportedVersions")) {
 		return errors.New("it does not speak protocol revision " + wire.ModernRevision)
 	}
 	c.modern = true
@@ -67,6 +65,22 @@ func (c *conn) discover(ctx context.Context) error {
 	}
 	c.carrier.established(c.revision)
 	return nil
+}
+
+func (c *conn) askDiscover(ctx context.Context) (bridge.Reply, error) {
+	k := c.newCall(wire.MethodDiscover)
+	k.modern = true
+	return c.requestCall(ctx, k, nil)
+}
+
+// speaksModern reports whether the modern revision is in a list of revisions.
+func speaksModern(versions []byte) bool {
+	for v := range wire.Elements(versions) {
+		if string(v) == string(modernRevision) {
+			return true
+		}
+	}
+	return false
 }
 
 // hopByHop are the members of _meta that mean one connection and are never passed on.
