@@ -64,8 +64,8 @@ func (s *Server) listen(ctx context.Context, v *view, m *wire.Message, back brid
 	l := &listener{id: m.ID, back: back, filter: *params.Notifications}
 	l.filter.URIs = v.watch(ctx, l.filter.URIs)
 	granted, _ := json.Marshal(l.filter) // cannot fail
-	l.tell(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}'))
 	v.mu.Lock()
+	l.tell(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}')) // before all else
 	v.listeners[l] = struct{}{}
 	v.mu.Unlock()
 	<-ctx.Done()

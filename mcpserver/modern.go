@@ -178,7 +178,12 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 	case !modernMethod(m.Method):
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	}
-	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: v.logged(ctx, m, back)}
+	word, _ := m.Params.Text(wire.MetaLogLevel)
+	level, ok := logLevels[word]
+	if !ok {
+		level = len(logLevels) // none
+	}
+	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: logBack{back, level}}
 	if routed {
 		var ok bool
 		if req.Target, ok = m.Params.Text(route.Key); !ok {
@@ -192,9 +197,16 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 	}
 	var reply bridge.Reply
 	if len(bridge.Offers(capabilities)) == len("{}") {
+		v.setLevel(ctx, word)
 		reply = v.source.Do(ctx, req)
 	} else {
-		reply = s.parking.do(ctx, p, req, func() (*view, func(), *toolformat.Error) { return vs.take(ctx, key, true) })
+		reply = s.parking.do(ctx, p, req, func() (*view, func(), *toolformat.Error) {
+			v, done, err := vs.take(ctx, key, true)
+			if err == nil {
+				v.setLevel(ctx, word)
+			}
+			return v, done, err
+		})
 	}
 	if m.Method == wire.MethodResourcesRead {
 		return cacheable(reply)
@@ -283,22 +295,18 @@ func decorate(reply bridge.Reply, members string) bridge.Reply {
 // logBack lets through the log messages that a request asked for.
 type logBack struct {
 	bridge.Back
-	level int // index in logLevels; -1: none
+	level int // the lowest it wants, by logLevels
 }
 
 var logLevels = map[string]int{"debug": 0, "info": 1, "notice": 2, "warning": 3, "error": 4, "critical": 5, "alert": 6, "emergency": 7}
 
-// logged is back for a request, less the log messages that the request does not want,
-// and sets the source's log for those that it does.
-func (v *view) logged(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Back {
-	word, _ := m.Params.Text(wire.MetaLogLevel)
+// setLevel sets the source's log to the level that a request asks for, when it has not
+// been set as low yet.
+func (v *view) setLevel(ctx context.Context, word string) {
 	level, ok := logLevels[word]
-	if !ok {
-		return logBack{back, -1}
-	}
 	v.mu.Lock()
 	current, set := logLevels[v.level]
-	lower := !set || level < current
+	lower := ok && (!set || level < current)
 	if lower {
 		v.level = word
 	}
@@ -308,13 +316,12 @@ func (v *view) logged(ctx context.Context, m *wire.Message, back bridge.Back) br
 		reply := v.source.Do(ctx, &bridge.Request{Method: wire.MethodSetLevel, Params: &params})
 		reply.Free()
 	}
-	return logBack{back, level}
 }
 
 func (b logBack) Notify(method string, params []byte) {
 	if method == wire.NotificationMessage {
 		word, _ := wire.Text(wire.Lookup(params, "level"))
-		if b.level < 0 || logLevels[word] < b.level {
+		if logLevels[word] < b.level {
 			return
 		}
 	}

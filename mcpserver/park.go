@@ -27,6 +27,8 @@ const (
 // its retry with the answers finds the call again. A parked call ends with its client's
 // answer, with its time, or with the server.
 type parking struct {
+	work sync.WaitGroup // calls
+
 	mu    sync.Mutex // guards calls
 	calls map[string]*parkedCall
 }
@@ -81,10 +83,10 @@ func (p *parking) begin(ctx context.Context, v *view, done func(), who bridge.Pr
 	own := *req
 	own.Params, own.Back = &params, c
 	c.digest = digest(&own)
-	go func() {
+	p.work.Go(func() {
 		defer done()
 		c.reply <- v.source.Do(run, &own)
-	}()
+	})
 	return p.wait(ctx, c, req.Back)
 }
 
@@ -184,8 +186,10 @@ func (p *parking) expire(state string) {
 	}
 }
 
-// close ends every parked call.
+// close ends every parked call and waits until none is left. Those that a request waits
+// for must have been cancelled.
 func (p *parking) close() {
+	defer p.work.Wait()
 	p.mu.Lock()
 	all := p.calls
 	p.calls = nil

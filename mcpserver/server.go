@@ -93,11 +93,11 @@ func (s *Server) Close() error {
 	s.sessions = map[string]*session{}
 	s.mu.Unlock()
 	s.stop()
-	s.parking.close()
-	s.views.close()
 	for _, one := range all {
 		one.end()
 	}
+	s.views.close()
+	s.parking.close()
 	s.wg.Wait()
 	return nil
 }
