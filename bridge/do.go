@@ -200,21 +200,23 @@ func (m *member) acquire(ctx context.Context, patience time.Duration) *toolforma
 }
 
 // all sends the request to every member side by side. It succeeds when one of them
-// does; else the first error in config order is the reply.
+// does, or when none has the method, which the bridge itself offers for those that do;
+// else the first error in config order is the reply.
 func (s *session) all(ctx context.Context, req *Request) Reply {
 	replies := s.each(ctx, req)
-	best := 0
+	best, wanted := 0, false
 	for i := range replies {
 		if replies[i].Err == nil && replies[best].Err != nil {
 			best = i
 		}
+		wanted = wanted || replies[i].Err == nil || replies[i].Err.Code != toolformat.Unsupported
 	}
 	for i := range replies {
 		if i != best {
 			replies[i].Free()
 		}
 	}
-	if len(replies) == 0 {
+	if !wanted {
 		return Result([]byte("{}"), nil)
 	}
 	return replies[best]

@@ -123,8 +123,8 @@ func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) br
 	word, _ := wire.Text(wire.Lookup(req.Params.Raw, "level"))
 	s.level.Store(int32(slices.Index(levels, word) + 1))
 	lowest := l.lowest()
-	if c := l.conn.Load(); c != nil && !c.legacy {
-		return bridge.Result([]byte("{}"), nil) // each request will say
+	if c := l.conn.Load(); c == nil || !c.legacy {
+		return bridge.Result([]byte("{}"), nil) // a new connection will be told, or each request will say
 	}
 	if lowest == "" || lowest == word { // an unknown one is for the server to refuse
 		return l.call(ctx, req, s)

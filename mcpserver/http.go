@@ -33,12 +33,17 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /readyz", ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if no := s.opts.Door.admit(r); no != nil {
-			s.log.Info("refused", "path", r.URL.Path, "status", no.status, "reason", no.reason)
-			no.write(w)
+			s.refuse(w, r, no)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// refuse turns somebody away, and says so in the log.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
+	s.log.Info("refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", no.status, "reason", no.reason)
+	no.write(w)
 }
 
 // known lets in who has a token, with CORS for pages of allowed origins.
@@ -49,7 +54,7 @@ func (s *Server) known(next func(http.ResponseWriter, *http.Request, bridge.Prin
 		}
 		p, no := s.opts.Door.identify(bearer(r))
 		if no != nil {
-			no.write(w)
+			s.refuse(w, r, no)
 			return
 		}
 		next(w, r, p)

@@ -23,7 +23,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
 	p, no := s.identifyWS(r, offered)
 	if no != nil {
-		no.write(w)
+		s.refuse(w, r, no)
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
