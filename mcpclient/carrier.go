@@ -86,4 +86,3 @@ func unreachable(rawURL string, err error) error {
 	}
 	return fmt.Errorf("cannot reach %s: %w", where, err)
 }
-
