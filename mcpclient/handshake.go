@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -24,6 +25,9 @@ func (l *link) connect() (*conn, error) {
 	defer cancel()
 	c, err := l.greet(ctx)
 	if err != nil {
+		if end, _ := ctx.Deadline(); !time.Now().Before(end) {
+			<-ctx.Done() // the clock of a carrier may be ahead
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -33,6 +37,7 @@ func (l *link) connect() (*conn, error) {
 		c.close(errClosed)
 		return nil, err
 	}
+	close(c.ready)
 	l.saveLists()
 	return c, nil
 }
@@ -63,6 +68,7 @@ func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err
 	}
+	close(c.dialled)
 	if err := c.initialize(ctx, l.key.capabilities); err != nil {
 		c.close(errClosed)
 		return nil, err

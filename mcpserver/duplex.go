@@ -27,7 +27,7 @@ func (s *Server) newDuplex(p bridge.Principal) *duplex {
 func (d *duplex) take(msg *wire.Buffer) {
 	m, err := wire.Split(msg.B)
 	switch {
-	case err != nil && len(msg.B) > 0 && msg.B[0] == '[':
+	case err != nil && isBatch(msg.B):
 		d.work.Go(func() { d.takeBatch(msg) })
 		return
 	case err != nil:
@@ -39,8 +39,9 @@ func (d *duplex) take(msg *wire.Buffer) {
 		resp := d.respond(d.ctx, &m, d.box)
 		d.box.response(resp.encode())
 	case m.Kind() == wire.Request:
+		u := d.begin(d.ctx, &m) // here, so that a cancellation that follows finds it
 		d.work.Go(func() {
-			resp := d.respond(d.ctx, &m, d.box)
+			resp := d.carry(u, &m, d.box)
 			if resp.mute {
 				resp.reply.Free()
 			} else {
