@@ -18,7 +18,7 @@ import (
 // conn is one live connection: it matches answers and notifications to calls.
 type conn struct {
 	cfg       *Config
-	carrier   carrier
+	carrier   carrier           // to be used once dialled is closed
 	flood     *throttle         // the log, for what a server can cause at will
 	changed   func(bridge.Kind) // the server says that a list changed
 	offered   []byte            // what was offered to the server: MCP's ClientCapabilities
@@ -31,6 +31,9 @@ type conn struct {
 	modern    bool                               // server/discover was answered: requests of the modern era are understood
 	greeting  []byte                             // the server's InitializeResult
 	revision  string                             // the protocol revision negotiated
+
+	dialled chan struct{}
+	ready   chan struct{} // closed when the lists have been read
 
 	ids    atomic.Int64
 	done   chan struct{} // closed when the connection is lost
@@ -49,7 +52,7 @@ type conn struct {
 }
 
 func newConn(cfg *Config) *conn {
-	return &conn{cfg: cfg, flood: cfg.flood, done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
+	return &conn{cfg: cfg, flood: cfg.flood, dialled: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
 }
 
 // call is one request under way.
@@ -66,6 +69,7 @@ type call struct {
 	limit          time.Time // when its time is over; guarded by conn.mu
 	end            context.CancelCauseFunc
 	sent           atomic.Bool       // its first byte has left
+	queued         bool              // the carrier has taken it
 	reply          chan bridge.Reply // holds one
 }
 
@@ -151,6 +155,7 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 			return c.failed(err, k)
 		}
 	}
+	k.queued = err == nil
 	select {
 	case r := <-k.reply:
 		return r, nil
@@ -206,7 +211,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 // abandon gives up a call whose caller has gone or whose time is over, and tells the
 // server when it knows of it.
 func (c *conn) abandon(cause error, k *call) *toolformat.Error {
-	if k.sent.Load() {
+	if k.sent.Load() || k.queued {
 		c.background(func(ctx context.Context) {
 			buf := wire.NewBuffer(96)
 			params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
@@ -236,7 +241,11 @@ func (c *conn) background(f func(context.Context)) {
 	c.start(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
 		defer cancel()
-		f(ctx)
+		select {
+		case <-c.dialled: // a server may speak before that
+			f(ctx)
+		case <-ctx.Done():
+		}
 		<-c.answer
 	})
 }

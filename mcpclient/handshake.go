@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -26,6 +27,9 @@ func (l *link) connect() (*conn, error) {
 	defer cancel()
 	c, err := l.greet(ctx)
 	if err != nil {
+		if end, _ := ctx.Deadline(); !time.Now().Before(end) {
+			<-ctx.Done() // the clock of a carrier may be ahead
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -37,6 +41,7 @@ func (l *link) connect() (*conn, error) {
 			return nil, err
 		}
 	}
+	close(c.ready)
 	l.saveLists()
 	l.restore(c)
 	if !c.legacy {
@@ -76,6 +81,7 @@ func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err
 	}
+	close(c.dialled)
 	if err := c.shakeHands(ctx, l.key.modern); err != nil {
 		c.close(errClosed)
 		return nil, err

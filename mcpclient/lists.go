@@ -27,6 +27,11 @@ func (l *link) refresh(c *conn, kind bridge.Kind) {
 		case <-c.done:
 			return
 		}
+		select {
+		case <-c.ready: // a server may say so before it is greeted
+		case <-c.done:
+			return
+		}
 		c.refreshing[kind].Store(false) // what changes from here on is read again
 		ctx, cancel := context.WithTimeout(l.ctx, l.client.cfg.ConnectTimeout)
 		defer cancel()

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -27,6 +28,9 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Prin
 		x.finish(nil)
 	}
 }
+
+// isBatch reports whether a message begins like a batch.
+func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\r\n"), []byte("[")) }
 
 // batchMembers splits a batch that the session may send.
 func (s *session) batchMembers(raw []byte) ([][]byte, error) {

@@ -29,7 +29,7 @@ func (s *Server) newDuplex(p bridge.Principal) *duplex {
 func (d *duplex) take(msg *wire.Buffer) {
 	m, err := wire.Split(msg.B)
 	switch {
-	case err != nil && len(msg.B) > 0 && msg.B[0] == '[':
+	case err != nil && isBatch(msg.B):
 		d.work.Go(func() { d.takeBatch(msg) })
 		return
 	case err != nil:
@@ -43,8 +43,9 @@ func (d *duplex) take(msg *wire.Buffer) {
 		resp := d.respond(d.ctx, &m, d)
 		d.box.send(resp.encode())
 	case m.Kind() == wire.Request:
+		u := d.begin(d.ctx, &m) // here, so that a cancellation that follows finds it
 		d.work.Go(func() {
-			resp := d.respond(d.ctx, &m, d)
+			resp := d.carry(u, &m, d)
 			if resp.mute {
 				resp.reply.Free()
 			} else {

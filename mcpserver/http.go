@@ -32,6 +32,10 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.Handle("GET /readyz", ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// net/http reads what is left of a body before it sends a refusal.
+			http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
+		}
 		if no := s.opts.Door.admit(r); no != nil {
 			s.refuse(w, r, no)
 			return
@@ -96,7 +100,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 	}
 	defer msg.Free()
 	m, err := wire.Split(msg.B)
-	if err != nil && msg.B[0] == '[' {
+	if err != nil && isBatch(msg.B) {
 		s.postBatch(w, r, p, msg, accept)
 		return
 	}
@@ -140,6 +144,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	x := newExchange(r.Context(), s, one, w, accept)
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
+		w.Header().Del(wire.HeaderSession)
 		s.remove(one)
 	}
 	if resp.mute {
@@ -165,11 +170,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 		s.tooLarge(w)
 		return nil
 	}
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
 	msg := wire.NewBuffer(max(int(r.ContentLength), 0) + 512)
 	err := wire.ReadAll(msg, r.Body, limit)
-	control.SetReadDeadline(time.Time{})
+	if err == nil {
+		http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
 	var long *wire.TooLongError
 	switch {
 	case errors.As(err, &long):
@@ -267,8 +272,9 @@ func (s *Server) named(w http.ResponseWriter, r *http.Request, p bridge.Principa
 		return nil
 	}
 	one := s.find(id, p)
-	if one == nil {
+	if one == nil || one.journal == nil { // one of legacy SSE has no streams here
 		writeError(w, http.StatusNotFound, nil, "no such session: it has ended, send initialize anew")
+		return nil
 	}
 	return one
 }

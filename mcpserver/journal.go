@@ -22,6 +22,7 @@ type journal struct {
 	bytes   int
 	last    int64
 	streams map[int64]*stream // those that have not ended
+	ended   bool              // nothing is noted any more
 }
 
 type event struct {
@@ -55,6 +56,9 @@ func (j *journal) closed(number int64) {
 func (j *journal) add(number, seq int64, data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.ended {
+		return
+	}
 	j.entries = append(j.entries, event{number, seq, bytes.Clone(data)})
 	j.bytes += len(data)
 	total := j.total.Add(int64(len(data)))
@@ -96,7 +100,7 @@ func (j *journal) end(why error) {
 	for len(j.entries) > 0 {
 		j.drop()
 	}
-	j.entries = nil
+	j.entries, j.ended = nil, true
 	for _, st := range j.streams {
 		st.box.end(why)
 	}
@@ -110,13 +114,17 @@ func (s *Server) newHTTPSession(p bridge.Principal) *session {
 	return one
 }
 
-// voice is what the session itself says: it goes to the GET stream, once the client
-// has opened one.
+// voice is what the session itself says: it goes to the GET stream. Before the client
+// has opened one only list changes are kept for it.
 type voice struct{ session *session }
 
 // Notify implements bridge.Back.
 func (v voice) Notify(method string, params []byte) {
-	if st := v.session.journal.find(0); st != nil {
+	st := v.session.journal.find(0)
+	if st == nil && params == nil {
+		st = v.session.voice()
+	}
+	if st != nil {
 		st.box.Notify(method, params)
 	}
 }

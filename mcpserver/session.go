@@ -88,15 +88,43 @@ type response struct {
 
 // respond carries out a request. back takes what belongs to it.
 func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) response {
+	return s.carry(s.begin(ctx, m), m, back)
+}
+
+// underWay is a request that a cancellation finds, until carry has carried it out.
+type underWay struct {
+	id     string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	err    *toolformat.Error // why it is refused
+}
+
+func (s *session) begin(ctx context.Context, m *wire.Message) underWay {
 	s.touch()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	id := string(m.ID)
-	if err := s.begin(id, cancel); err != nil {
-		return response{id: m.ID, reply: bridge.Failed(err)}
+	u := underWay{id: string(m.ID)}
+	u.ctx, u.cancel = context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended:
+		u.err = toolformat.Errorf(toolformat.Unavailable, "the session has ended")
+	case s.under[u.id] != nil:
+		u.err = toolformat.Errorf(toolformat.Invalid, "a request with id %.40s is under way already", u.id)
+	case len(s.under) >= s.server.opts.CallsPerSession:
+		u.err = toolformat.Errorf(toolformat.Unavailable, "too many requests under way: %d (limits.callsPerSession in the config)", len(s.under))
+	default:
+		s.under[u.id] = u.cancel
 	}
-	defer s.finish(id)
-	r := response{id: m.ID, reply: s.dispatch(ctx, m, back)}
+	return u
+}
+
+func (s *session) carry(u underWay, m *wire.Message, back bridge.Back) response {
+	defer u.cancel(nil)
+	if u.err != nil {
+		return response{id: m.ID, reply: bridge.Failed(u.err)}
+	}
+	defer s.finish(u.id)
+	r := response{id: m.ID, reply: s.dispatch(u.ctx, m, back)}
 	if e := r.reply.Err; e != nil && e.Raw == nil {
 		r.mute = e.Code == toolformat.Canceled
 		if e.Cause != nil && !r.mute {
@@ -104,21 +132,6 @@ func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back
 		}
 	}
 	return r
-}
-
-func (s *session) begin(id string, cancel context.CancelCauseFunc) *toolformat.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.ended:
-		return toolformat.Errorf(toolformat.Unavailable, "the session has ended")
-	case s.under[id] != nil:
-		return toolformat.Errorf(toolformat.Invalid, "a request with id %.40s is under way already", id)
-	case len(s.under) >= s.server.opts.CallsPerSession:
-		return toolformat.Errorf(toolformat.Unavailable, "too many requests under way: %d (limits.callsPerSession in the config)", len(s.under))
-	}
-	s.under[id] = cancel
-	return nil
 }
 
 func (s *session) finish(id string) {
@@ -222,6 +235,12 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	if err != nil {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(err))
 	}
+	reply := source.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
+	if reply.Err != nil { // the client may try again
+		source.Close()
+		return reply
+	}
+	defer reply.Free()
 	o := &opened{revision: wire.Negotiate(asked), source: source}
 	s.mu.Lock()
 	ok = !s.ended && s.opened.CompareAndSwap(nil, o)
@@ -230,11 +249,6 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		source.Close()
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "this session is initialized already, or has ended"))
 	}
-	reply := source.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
-	if reply.Err != nil {
-		return reply
-	}
-	defer reply.Free()
 	result := append([]byte(nil), `{"protocolVersion":`...)
 	result = wire.AppendString(result, o.revision)
 	for _, key := range []string{"capabilities", "serverInfo", "instructions"} {

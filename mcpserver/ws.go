@@ -109,6 +109,8 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 		code, reason = websocket.ClosePolicyViolation, errSlow.Error()
 	case errors.As(err, &long):
 		code, reason = websocket.CloseMessageTooBig, "the message is too large"
+	case errors.Is(err, wire.ErrBinary):
+		code, reason = websocket.CloseUnsupportedData, "MCP has text messages only"
 	case errors.Is(err, errClosing):
 		code, reason = websocket.CloseGoingAway, errClosing.Error()
 	}

@@ -10,7 +10,8 @@ import (
 // Subprotocol is the WebSocket subprotocol of MCP, where each text message is a JSON-RPC message.
 const Subprotocol = "mcp"
 
-var errBinary = errors.New("a binary WebSocket message, where MCP has text only")
+// ErrBinary is why [ReadFrame] takes no binary message.
+var ErrBinary = errors.New("a binary WebSocket message, where MCP has text only")
 
 // ReadFrame reads the next text message of the connection whole, into a Buffer that becomes the caller's. Only one
 // goroutine may read from a connection. The error is a [*TooLongError] for a message over limit bytes, an error for a binary
@@ -21,7 +22,7 @@ func ReadFrame(c *websocket.Conn, limit int) (*Buffer, error) {
 		return nil, err
 	}
 	if kind != websocket.TextMessage {
-		return nil, errBinary
+		return nil, ErrBinary
 	}
 	b := NewBuffer(0)
 	for {

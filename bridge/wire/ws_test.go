@@ -43,7 +43,7 @@ func TestReadFrame(t *testing.T) {
 	if _, err := ReadFrame(c, len(long)); !errors.As(err, &tooLong) || tooLong.Limit != len(long) {
 		t.Error(err)
 	}
-	if _, err := ReadFrame(c, len(long)); err != errBinary {
+	if _, err := ReadFrame(c, len(long)); err != ErrBinary {
 		t.Error(err)
 	}
 	if _, err := ReadFrame(c, len(long)); err == nil {

@@ -10,19 +10,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-const (
-	mcpReady = mcpclient.Ready
-	mcpIdle  = mcpclient.Idle
-)
-
 func runCheck(ctx context.Context, args []string, std streams) error {
-	f := newFlags("check", "check [flags] [-- COMMAND ARG…]", "Loads the config, connects every server, and says what is wrong and what to do.", std)
-	cfg, words, err := f.parse(args)
-	if err == nil {
-		err = f.noWords(words)
-	}
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and says what is wrong and what to do.", std)
+	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
+	}
+	for i := range cfg.Servers {
+		cfg.Servers[i].Lazy = false // to find out is what check is for
 	}
 	sys, own, err := openAll(ctx, cfg, std)
 	if err != nil {
@@ -38,7 +33,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	for _, c := range sys.clients {
 		st := c.Status()
 		mark := "ok  "
-		if st.State != mcpReady && st.State != mcpIdle {
+		if !isUp(st) {
 			mark, bad = "FAIL", true
 		}
 		fmt.Fprintf(std.out, "%s %s: %s\n", mark, c.Name(), describeStatus(st))
@@ -53,13 +48,14 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	return nil
 }
 
-// openAll opens a config for a command that waits for every server.
+// openAll opens a config for a command that waits for every server. It says itself how
+// they are, so that nothing is logged unless the config or a flag asks for it.
 func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
 	patience := connectTimeout
 	for _, server := range cfg.Servers {
 		patience = max(patience, server.ConnectTimeout)
 	}
-	sys, err := newSystem(cfg, wiring{logLevel: "error", oneCaller: true, settle: patience + time.Second}, std.err)
+	sys, err := newSystem(cfg, wiring{oneCaller: true, settle: patience + time.Second}, std.err)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,17 +72,23 @@ func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Ses
 	return sys, own, nil
 }
 
+// isUp: nothing is missing because of the server. A lazy one that nobody has needed is.
+func isUp(st mcpclient.Status) bool {
+	return st.State == mcpclient.Ready || st.State == mcpclient.Idle
+}
+
 // describeStatus says how a server is, in one line.
 func describeStatus(st mcpclient.Status) string {
 	s := string(st.State)
 	if st.Server != "" {
-		s += fmt.Sprintf(" (%s, MCP %s, %d tools)", strings.TrimSpace(st.Server), st.Revision, st.Items[bridge.Tools])
+		tools := "tools"
+		if st.Items[bridge.Tools] == 1 {
+			tools = "tool"
+		}
+		s += fmt.Sprintf(" (%s, MCP %s, %d %s)", strings.TrimSpace(st.Server), st.Revision, st.Items[bridge.Tools], tools)
 	}
 	if st.Reason != "" {
 		s += ": " + st.Reason
-	}
-	if in := time.Until(st.Retry); in > 0 {
-		s += fmt.Sprintf(" (next attempt in %s)", in.Round(time.Second))
 	}
 	return s
 }

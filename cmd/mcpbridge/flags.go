@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,16 +17,16 @@ type sourceFlags struct {
 	config   string
 	upstream string
 	logLevel string
+	check    func(words []string) error // what is wrong with the arguments and the command's own flags
 }
 
-// newFlags makes the flag set of a command with the flags that every command has.
+// newFlags makes the flag set of a command. parse adds the flags that every command has,
+// behind the command's own.
 func newFlags(name, usage, about string, std streams) *sourceFlags {
 	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	f.check = f.noWords
 	f.SetOutput(std.err)
 	f.SortFlags = false
-	f.StringVar(&f.config, "config", "", "`FILE` to read (default ./mcpbridge.json, then the user's config folder)")
-	f.StringVar(&f.upstream, "upstream", "", "no config: the one server at this `URL`, http(s):// or ws(s)://")
-	f.StringVar(&f.logLevel, "log-level", "", "what is logged: debug, info, warn or error")
 	f.Usage = func() {
 		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n\n", about, usage)
 		fmt.Fprint(std.out, f.FlagUsages())
@@ -36,6 +37,9 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 // parse reads the arguments and the configuration that they name. What stands before
 // "--" and is no flag is returned.
 func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
+	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then\nmcpbridge/mcpbridge.json in the user's config folder)")
+	f.StringVar(&f.upstream, "upstream", "", "no config: use the one server at this `URL`, http(s):// or ws(s)://")
+	f.StringVar(&f.logLevel, "log-level", "", "log from this `LEVEL` on to standard error: debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, nil, err
@@ -46,19 +50,20 @@ func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 	if dash := f.ArgsLenAtDash(); dash >= 0 {
 		words, command = words[:dash], words[dash:]
 		if len(command) == 0 {
-			return nil, nil, usagef("%s: after -- stands the command of the server", f.Name())
+			return nil, nil, usagef("%s: expected a server's command after --, as in: mcpbridge %s -- npx -y some-server", f.Name(), f.Name())
 		}
+	}
+	if err := f.check(words); err != nil {
+		return nil, nil, err
+	}
+	if _, ok := logLevels[f.logLevel]; !ok && f.logLevel != "" {
+		return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
 	}
 	cfg, err := f.load(command)
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.logLevel != "" {
-		if _, ok := logLevels[f.logLevel]; !ok {
-			return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
-		}
-		cfg.Log.Level = f.logLevel
-	}
+	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
 	return cfg, words, nil
 }
 
@@ -71,7 +76,7 @@ func (f *sourceFlags) load(command []string) (*Config, error) {
 		}
 	}
 	if given > 1 {
-		return nil, usagef("%s: give --config, --upstream or -- COMMAND, one of them", f.Name())
+		return nil, usagef("%s: --config, --upstream and -- COMMAND exclude each other: give one of them", f.Name())
 	}
 	switch {
 	case command != nil:

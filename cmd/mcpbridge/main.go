@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -62,11 +63,14 @@ func commands() []command {
 
 const helpTail = `
 Each command that takes --config takes one server instead of a config:
-  mcpbridge serve -- COMMAND [ARG…]     a command, spoken to over stdio
+  mcpbridge serve -- COMMAND [ARG…]     a program, spoken to over stdio
   mcpbridge stdio --upstream URL        http(s):// or ws(s)://
 
 Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json in
-the user's config folder. mcpbridge COMMAND --help tells more.
+the user's config folder. mcpbridge COMMAND --help tells more about a command.
+
+Exit codes: 0 done · 1 the tool failed, or a server or tool was left out · 2 bad
+usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupted.
 `
 
 func help(w io.Writer) {
@@ -83,31 +87,49 @@ func run(ctx context.Context, args []string, std streams) int {
 		help(std.err)
 		return exitUsage
 	}
-	if args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
+	switch args[0] {
+	case "help":
+		if args = append(args[1:], "--help"); len(args) == 1 {
+			help(std.out)
+			return exitDone
+		}
+	case "--help", "-h":
 		help(std.out)
 		return exitDone
-	}
-	if args[0] == "--version" {
+	case "--version":
 		args[0] = "version"
 	}
-	names := []string{}
 	for _, c := range commands() {
 		words := strings.Fields(c.name)
-		if len(args) >= len(words) && strings.Join(args[:len(words)], " ") == c.name {
+		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
 			return exitCode(ctx, c.run(ctx, args[len(words):], std), std.err)
 		}
+	}
+	fmt.Fprintf(std.err, "mcpbridge: %s\n", unknownCommand(args))
+	return exitUsage
+}
+
+// unknownCommand says what may have been meant.
+func unknownCommand(args []string) string {
+	var names []string
+	for _, c := range commands() {
 		names = append(names, c.name)
 	}
+	if args[0] == "tools" && (len(args) == 1 || strings.HasPrefix(args[1], "-")) {
+		return "tools: expected list or call (mcpbridge tools list --help tells more)"
+	}
 	word := args[0]
-	if word == "tools" && len(args) > 1 {
-		word += " " + args[1]
+	near := nearMiss(word, names)
+	if len(args) > 1 && near == "" { // two words, as in tools list
+		if near = nearMiss(word+" "+args[1], names); near != "" || word == "tools" {
+			word += " " + args[1]
+		}
 	}
 	hint := "mcpbridge --help lists the commands"
-	if near := nearMiss(word, names); near != "" {
+	if near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	fmt.Fprintf(std.err, "mcpbridge: unknown command %q (%s)\n", word, hint)
-	return exitUsage
+	return fmt.Sprintf("unknown command %s (%s)", quoteShort(word), hint)
 }
 
 // exitError ends the program with a code. Its text may be empty when everything has

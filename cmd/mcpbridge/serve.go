@@ -20,12 +20,9 @@ import (
 const defaultListen = "127.0.0.1:7332"
 
 func runServe(ctx context.Context, args []string, std streams) error {
-	f := newFlags("serve", "serve [flags] [-- COMMAND ARG…]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws).", std)
-	listen := f.String("listen", "", "`HOST:PORT` to listen on; port 0 lets the system pick one (default "+defaultListen+")")
-	cfg, words, err := f.parse(args)
-	if err == nil {
-		err = f.noWords(words)
-	}
+	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws).", std)
+	listen := f.String("listen", "", "listen on this `HOST:PORT`; port 0 lets the system pick one\n(default: \"listen\" in the config, else "+defaultListen+")")
+	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
 	}
@@ -50,7 +47,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 func mayListen(cfg *Config) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
-		return usagef("listen: %s is not HOST:PORT", cfg.Listen)
+		return usagef("listen: %s is not HOST:PORT, as in %s", cfg.Listen, defaultListen)
 	}
 	ip, err := netip.ParseAddr(host)
 	if host == "localhost" || err == nil && ip.IsLoopback() || len(cfg.Tokens) > 0 {
@@ -127,10 +124,14 @@ func (s *system) serveReady(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	for i, c := range s.clients {
 		st := c.Status()
-		if s.cfg.Servers[i].Required && st.State != mcpReady && st.State != mcpIdle {
+		if s.cfg.Servers[i].Required && !isUp(st) {
 			status = http.StatusServiceUnavailable
 		}
-		fmt.Fprintf(&report, "%s: %s\n", c.Name(), describeStatus(st))
+		fmt.Fprintf(&report, "%s: %s", c.Name(), describeStatus(st))
+		if in := time.Until(st.Retry); in > 0 {
+			fmt.Fprintf(&report, " (next attempt in %s)", in.Round(time.Second))
+		}
+		report.WriteByte('\n')
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)

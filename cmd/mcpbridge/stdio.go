@@ -7,11 +7,8 @@ import (
 )
 
 func runStdio(ctx context.Context, args []string, std streams) error {
-	f := newFlags("stdio", "stdio [flags] [-- COMMAND ARG…]", "Serves MCP on standard input and output, for editors and desktop apps.", std)
-	cfg, words, err := f.parse(args)
-	if err == nil {
-		err = f.noWords(words)
-	}
+	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.", std)
+	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
 	}

@@ -14,21 +14,22 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func runToolsList(ctx context.Context, args []string, std streams) error {
-	f := newFlags("tools list", "tools list [flags] [-- COMMAND ARG…]", "Lists the tools of all servers, under the names that clients see.", std)
-	asJSON := f.Bool("json", false, "print the definitions as a JSON array")
-	format := f.String("format", "", "format of the definitions with --json: mcp (default)")
-	cfg, words, err := f.parse(args)
-	if err == nil {
-		err = f.noWords(words)
+	f := newFlags("tools list", "tools list [flags] [-- COMMAND [ARG…]]", "Lists the tools of all servers, under the names that clients see.", std)
+	asJSON := f.Bool("json", false, "print the definitions as a JSON array, one a line")
+	format := f.String("format", "", "print the definitions in this `FORMAT`: mcp, which is what --json prints")
+	f.check = func(words []string) error {
+		if *format != "" && *format != "mcp" {
+			return usagef("tools list: --format %s: expected mcp", *format)
+		}
+		return f.noWords(words)
 	}
+	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
-	}
-	if *format != "" && *format != "mcp" {
-		return usagef("tools list: --format %s: expected mcp", *format)
 	}
 	sys, own, err := openAll(ctx, cfg, std)
 	if err != nil {
@@ -84,7 +85,7 @@ func printNames(w io.Writer, list *bridge.List) error {
 func (s *system) leftOut(w io.Writer) error {
 	missing := false
 	for _, c := range s.clients {
-		if st := c.Status(); st.State != mcpReady && st.State != mcpIdle {
+		if st := c.Status(); !isUp(st) {
 			missing = true
 			fmt.Fprintf(w, "mcpbridge: %s: %s\n", c.Name(), describeStatus(st))
 		}
@@ -100,18 +101,22 @@ func (s *system) leftOut(w io.Writer) error {
 }
 
 func runToolsCall(ctx context.Context, args []string, std streams) error {
-	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND ARG…]", "Calls one tool and prints the text of its result.", std)
+	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND [ARG…]]", "Calls one tool and prints the text of its result.", std)
 	arguments := f.String("args", "{}", "the arguments, a `JSON` object; - reads them from standard input")
 	asJSON := f.Bool("json", false, "print the whole MCP result")
-	dir := f.String("out", "", "save images, audio and other files of the result in this `DIR`")
-	cfg, words, err := f.parse(args)
-	switch {
-	case err != nil:
-		return err
-	case len(words) != 1:
-		return usagef("tools call: expected the name of one tool, got %d arguments (mcpbridge tools list shows the names)", len(words))
+	dir := f.String("out", "", "save images, audio and other binary content of the result in this `DIR`")
+	var params *wire.Params
+	f.check = func(words []string) (err error) {
+		switch len(words) {
+		case 0:
+			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
+		case 1:
+			params, err = callParams(words[0], *arguments, std.in)
+			return err
+		}
+		return usagef("tools call: unexpected argument %s: the arguments of the tool are one JSON object, as in --args '{\"city\": \"Rome\"}'", quoteShort(words[1]))
 	}
-	params, err := callParams(words[0], *arguments, std.in)
+	cfg, words, err := f.parse(args)
 	if err != nil {
 		return err
 	}
@@ -121,13 +126,13 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	}
 	defer sys.close()
 	defer own.Close()
-	if _, err := own.List(ctx, bridge.Tools); err != nil { // waits for every server
+	list, err := own.List(ctx, bridge.Tools) // waits for every server
+	if err != nil {
 		return err
 	}
 	reply := own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
 	if reply.Err != nil {
-		sys.leftOut(std.err)
-		return reply.Err
+		return sys.explain(reply.Err, words[0], list, std.err)
 	}
 	if *asJSON {
 		fmt.Fprintf(std.out, "%s\n", reply.Result)
@@ -138,6 +143,34 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// explain says more of a call without a result: why there is no such tool.
+func (s *system) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
+	if e.Code != toolformat.NotFound || e.Raw != nil {
+		return e
+	}
+	for i, c := range s.clients {
+		prefix := toolformat.Prefix(c.Name())
+		if own := s.cfg.Servers[i].Prefix; own != nil {
+			prefix = *own
+		}
+		if st := c.Status(); prefix != "" && strings.HasPrefix(name, prefix) && !isUp(st) {
+			return &exitError{exitAway, fmt.Sprintf("%s: its server %s is away: %s", name, c.Name(), describeStatus(st))}
+		}
+	}
+	s.leftOut(w)
+	if strings.Contains(e.Message, "did you mean") {
+		return e
+	}
+	var names []string
+	for _, it := range list.Items {
+		names = append(names, it.Key)
+	}
+	if near := nearMiss(name, names); near != "" {
+		return usagef("%s (did you mean %s?)", e.Message, near)
+	}
+	return usagef("%s (mcpbridge tools list shows the names)", e.Message)
 }
 
 func callParams(name, arguments string, in io.Reader) (*wire.Params, error) {
@@ -223,17 +256,31 @@ func save(w io.Writer, dir string, n int, kind, mimeType, data string) error {
 	if err != nil {
 		return fmt.Errorf("the %s of the result is not base64: %w", kind, err)
 	}
-	ext := ".bin"
-	if known, _ := mime.ExtensionsByType(mimeType); len(known) > 0 {
-		ext = known[0]
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, fmt.Sprintf("%s-%d%s", kind, n, ext))
+	name := filepath.Join(dir, fmt.Sprintf("%s-%d%s", kind, n, extension(mimeType)))
 	if err := os.WriteFile(name, bytes, 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, name)
 	return nil
+}
+
+// extension is the end of a file's name that tells its type. The system's table comes in
+// no useful order, so that the customary ones come first.
+func extension(mimeType string) string {
+	mimeType, _, _ = mime.ParseMediaType(mimeType)
+	switch mimeType {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/mpeg":
+		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	}
+	if known, _ := mime.ExtensionsByType(mimeType); len(known) > 0 {
+		return known[0]
+	}
+	return ".bin"
 }

@@ -38,8 +38,12 @@ func commit() string {
 }
 
 func runVersion(_ context.Context, args []string, std streams) error {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(std.out, "Prints the version, the commit, the Go version and the MCP revisions.\n\nUsage: mcpbridge version\n")
+		return nil
+	}
 	if len(args) > 0 {
-		return usagef("version: unexpected argument %q", args[0])
+		return usagef("version: unexpected argument %s", quoteShort(args[0]))
 	}
 	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(wire.Revisions, " "))
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,7 +31,7 @@ type system struct {
 
 // wiring is what commands differ in.
 type wiring struct {
-	logLevel  string        // when the config names none
+	logLevel  string        // when the config names none; "": nothing is logged then
 	oneCaller bool          // every server is the one caller's own
 	settle    time.Duration // how long a first list waits for several servers; 0: the default
 }
@@ -129,8 +130,8 @@ func (s *system) close() {
 }
 
 func newLog(l Log, fallback string, w io.Writer) *slog.Logger {
-	if l.Level == "" {
-		l.Level = fallback
+	if l.Level = cmp.Or(l.Level, fallback); l.Level == "" {
+		return slog.New(slog.DiscardHandler)
 	}
 	opts := &slog.HandlerOptions{Level: logLevels[l.Level]}
 	if l.Format == "json" {

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// A reader turns a node into a value; false: it said why it cannot.
+type reader[T any] func(*configDecoder, configNode) (T, bool)
+
+// into is the take of a key whose value goes to a field.
+func into[T any](field *T, read reader[T]) func(*configDecoder, configNode) {
+	return func(d *configDecoder, n configNode) {
+		if v, ok := read(d, n); ok {
+			*field = v
+		}
+	}
+}
+
+// inside is the take of a key whose value is an object with keys of its own.
+func inside(keys func() configKeys) func(*configDecoder, configNode) {
+	return func(d *configDecoder, n configNode) { d.object(n, keys()) }
+}
+
+func listOf(read reader[string]) reader[[]string] {
+	return func(d *configDecoder, n configNode) ([]string, bool) {
+		arr, ok := n.value.(*hujson.Array)
+		if !ok {
+			d.expected(n, "an array of strings")
+			return nil, false
+		}
+		var list []string
+		for i, e := range arr.Elements {
+			if v, ok := read(d, n.element(i, e)); ok {
+				list = append(list, v)
+			}
+		}
+		return list, true
+	}
+}
+
+// mapOf reads an object of strings; check says what is wrong with a key, or "".
+func mapOf(check func(key string) string, read reader[string]) reader[map[string]string] {
+	return func(d *configDecoder, n configNode) (map[string]string, bool) {
+		members, ok := d.members(n, "an object of strings")
+		values := make(map[string]string, len(members))
+		for _, m := range members {
+			if check != nil && check(m.name) != "" {
+				d.errorf(m.key(), "%s", check(m.name))
+			}
+			if v, ok := read(d, m); ok {
+				values[m.name] = v
+			}
+		}
+		return values, ok
+	}
+}
+
+// readString reads a string as it is written.
+func readString(d *configDecoder, n configNode) (string, bool) {
+	if n.value.Kind() != '"' {
+		d.expected(n, "a string")
+		return "", false
+	}
+	return n.value.(hujson.Literal).String(), true
+}
+
+func readBool(d *configDecoder, n configNode) (bool, bool) {
+	value, ok := n.boolean()
+	if !ok {
+		d.expected(n, "true or false")
+	}
+	return value, ok
+}
+
+// number is n's number; false: it is none that a float64 holds.
+func (n configNode) number() (float64, bool) {
+	if n.value.Kind() != '0' {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(n.value.(hujson.Literal)), 64)
+	return f, err == nil
+}
+
+// whole converts f when it is a whole number from 1 that an int holds exactly.
+func whole(f float64) (int, bool) {
+	if f < 1 || f > min(1<<53, math.MaxInt) || f != math.Trunc(f) {
+		return 0, false
+	}
+	return int(f), true
+}
+
+func readCount(d *configDecoder, n configNode) (int, bool) {
+	f, ok := n.number()
+	count, fits := whole(f)
+	switch {
+	case !ok:
+		d.expected(n, "a whole number above zero")
+	case !fits:
+		d.errorf(n, "expected a whole number above zero (leave the key out for the default)")
+	}
+	return count, ok && fits
+}
+
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+func readSize(d *configDecoder, n configNode) (int, bool) {
+	const want = `a size above zero: a number of bytes, or "64MiB", "10MB", "512KiB"`
+	f, ok := n.number()
+	if n.value.Kind() == '"' {
+		text, filled := readText(d, n)
+		if !filled {
+			return 0, false
+		}
+		digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
+		count, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		f, ok = count*unit, known && err == nil
+	}
+	size, fits := whole(f)
+	return size, d.fits(n, ok && fits, want)
+}
+
+// fits says what was wanted of a string or number when it is not that.
+func (d *configDecoder) fits(n configNode, ok bool, want string) bool {
+	switch k := n.value.Kind(); {
+	case ok:
+	case k == '"' || k == '0':
+		d.wrongf(n, "expected %s", want)
+	default:
+		d.expected(n, want)
+	}
+	return ok
+}
+
+func readDuration(d *configDecoder, n configNode) (time.Duration, bool) {
+	const want = `a duration above zero: "30s", "5m", or a number of seconds`
+	f, ok := n.number()
+	dur := time.Duration(0)
+	if ok && f < math.MaxInt64/1e9 {
+		dur = time.Duration(f * 1e9)
+	}
+	if n.value.Kind() == '"' {
+		text, filled := readText(d, n)
+		if !filled {
+			return 0, false
+		}
+		dur, _ = time.ParseDuration(text)
+	}
+	return dur, d.fits(n, dur > 0, want)
+}
+
+// readTimeout is a duration, or milliseconds: some clients write 60, others 60000.
+func readTimeout(d *configDecoder, n configNode) (time.Duration, bool) {
+	dur, ok := readDuration(d, n)
+	if f, isNumber := n.number(); ok && isNumber && f >= 1000 {
+		dur /= 1000
+		d.warnf(n, `%s is read as milliseconds; "%v" says so`, strconv.FormatFloat(f, 'f', -1, 64), dur)
+	}
+	return dur, ok
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxNesting bounds objects and arrays inside each other: the parser recurses.
+const maxNesting = 100
+
+// parse makes the syntax tree; false: it said where the file is no JSON with comments.
+func (d *configDecoder) parse() (configNode, bool) {
+	if _, mistake := scan(d.data); mistake != nil {
+		d.problems = append(d.problems, *mistake)
+		return configNode{}, false
+	}
+	// The parser wants a line's end behind a line comment.
+	root, err := hujson.Parse(slices.Concat(d.data, []byte("\n")))
+	if err != nil {
+		d.problems = append(d.problems, d.syntax(err))
+		return configNode{}, false
+	}
+	n := configNode{offset: root.StartOffset, value: root.Value}
+	if n.value.Kind() != '{' {
+		d.expected(n, `an object such as {"mcpServers": {}}`)
+		return n, false
+	}
+	return n, true
+}
+
+// scan finds what the parser cannot take or says unclearly: deep nesting, strings that are not closed, text that is
+// not UTF-8. open is where the objects and arrays begin that are not closed at the end of b.
+func scan(b []byte) (open []int, mistake *remark) {
+	if !utf8.Valid(b) {
+		at := len(b) - len(bytes.TrimLeftFunc(b, func(r rune) bool { return r != utf8.RuneError }))
+		for r, size := utf8.DecodeRune(b[at:]); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(b[at:]) {
+			at += size
+		}
+		return nil, &remark{at, "not UTF-8: save the file as UTF-8"}
+	}
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '{', '[':
+			if open = append(open, i); len(open) > maxNesting {
+				return nil, &remark{i, fmt.Sprintf("nested deeper than %d levels", maxNesting)}
+			}
+		case '}', ']':
+			open = open[:max(0, len(open)-1)]
+		case '/':
+			i += commentSize(b[i:])
+		case '"':
+			end, text := stringEnd(b, i)
+			if text != "" {
+				return nil, &remark{end, text}
+			}
+			i = end
+		}
+	}
+	return open, nil
+}
+
+// commentSize is the length of the comment that b begins with, less one; 0 when there is none.
+func commentSize(b []byte) int {
+	end := "\n"
+	switch {
+	case bytes.HasPrefix(b, []byte("/*")):
+		end = "*/"
+	case !bytes.HasPrefix(b, []byte("//")):
+		return 0
+	}
+	if size := bytes.Index(b[2:], []byte(end)); size >= 0 {
+		return size + 1 + len(end)
+	}
+	return len(b) - 1
+}
+
+// stringEnd is the offset of the quote that closes the string at start, or that of a mistake and what it is.
+func stringEnd(b []byte, start int) (offset int, mistake string) {
+	for i := start + 1; i < len(b); i++ {
+		switch {
+		case b[i] == '"':
+			return i, ""
+		case b[i] == '\n' || b[i] == '\r':
+			return start, `the string is not closed on its line: expected '"'`
+		case b[i] < ' ':
+			return i, `a control character in a string is written as an escape, as in "\t"`
+		case b[i] == '\\':
+			i++
+		}
+	}
+	return start, `the string is not closed: expected '"'`
+}
+
+// syntaxMistakes puts the parser's errors into words that say what was expected and repeat nothing of the file.
+var syntaxMistakes = []struct{ parser, text string }{
+	{"parsing value", "expected a value"},
+	{"parsing object after name", "expected ':' after the key"},
+	{"parsing object after value", "expected ',' or '}'"},
+	{"parsing array after value", "expected ',' or ']'"},
+	{"parsing comment", "the comment is not closed: expected '*/'"},
+	{"at start of value", "expected a value: a string in double quotes, a number, true, false, null, '{' or '['"},
+	{"invalid literal", "expected a value: a string in double quotes, a number, true, false, null, '{' or '['"},
+	{"at start of object name", "expected a key in double quotes"},
+	{"after object name", "expected ':' after the key"},
+	{"after object value", "expected ',' or '}'"},
+	{"after array value", "expected ',' or ']'"},
+	{"after top-level value", "expected the end of the file"},
+	{"in line comment", "a line comment with a Unicode line separator in it"},
+}
+
+// syntax is the parser's error as a remark. It comes as text alone, with line and column in bytes.
+func (d *configDecoder) syntax(err error) remark {
+	var line, column int
+	r := remark{text: "not JSON with comments"}
+	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr == nil && line <= len(d.lines) {
+		r.offset = min(d.lines[line-1]+column-1, len(d.data))
+	} else {
+		r.offset = len(d.data)
+	}
+	for _, m := range syntaxMistakes {
+		if strings.Contains(err.Error(), m.parser) {
+			r.text = m.text
+			break
+		}
+	}
+	before, rest := bytes.TrimRight(d.data[:r.offset], " \t\r\n"), d.data[r.offset:]
+	open, _ := scan(before)
+	inObject := len(open) > 0 && d.data[open[len(open)-1]] == '{'
+	switch {
+	case len(bytes.TrimSpace(d.data)) == 0:
+		return remark{0, `the file is empty: expected an object such as {"mcpServers": {}}`}
+	case len(bytes.TrimSpace(rest)) == 0:
+		r.offset = len(before)
+		r.text += ", got the end of the file"
+		if len(open) > 0 {
+			at := open[len(open)-1]
+			r.text += fmt.Sprintf(" (the '%c' of line %d is not closed)", d.data[at], d.line(at))
+		}
+	case inObject && (bytes.HasSuffix(before, []byte("{")) || bytes.HasSuffix(before, []byte(","))):
+		r.text = "expected a key in double quotes"
+	case rest[0] == '"' && strings.Contains(err.Error(), "invalid literal"):
+		r.text = `an escape in the string is none of JSON's (a backslash is written \\, as in "C:\\tools")`
+	}
+	return r
+}

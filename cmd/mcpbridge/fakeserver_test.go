@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// fakeServer is the command fakeserver of the scripts: an MCP server over stdio, written
+// by hand so that it can also behave as no library would.
+func fakeServer() {
+	f := fakeMCP{out: json.NewEncoder(os.Stdout)}
+	flag.StringVar(&f.name, "name", "fake", "what the server calls itself")
+	tools := flag.String("tools", "echo", "names of its tools, with commas between")
+	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing")
+	flag.BoolVar(&f.mute, "mute", false, "never answer initialize")
+	crash := flag.String("crash", "", "write this to standard error and exit with 1")
+	flag.Parse()
+	if *crash != "" {
+		fmt.Fprintln(os.Stderr, *crash)
+		os.Exit(1)
+	}
+	if *tools != "" {
+		f.tools = strings.Split(*tools, ",")
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		f.take(lines.Bytes())
+	}
+	// A program with the race detector takes a second to exit.
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		self.Kill()
+	}
+}
+
+type fakeMCP struct {
+	name, answer string
+	tools        []string
+	mute         bool
+	out          *json.Encoder
+}
+
+type object = map[string]any
+
+// take answers one message.
+func (f *fakeMCP) take(line []byte) {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
+		return
+	}
+	var result any
+	switch m.Method {
+	case "initialize":
+		if f.mute {
+			return
+		}
+		result = object{"protocolVersion": "2025-06-18", "capabilities": object{"tools": object{}},
+			"serverInfo": object{"name": f.name, "version": "1.0"}, "instructions": "Instructions of " + f.name + "."}
+	case "tools/list":
+		list := []object{}
+		for _, name := range f.tools {
+			list = append(list, object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"type": "object"}})
+		}
+		result = object{"tools": list}
+	case "tools/call":
+		if f.answer == "nothing" {
+			return
+		}
+		if f.answer == "refusal" {
+			f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no such table: " + m.Params.Name}})
+			return
+		}
+		result = f.call(m.Params.Name, m.Params.Arguments)
+	default:
+		result = object{}
+	}
+	f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+}
+
+// call is the result of a tool.
+func (f *fakeMCP) call(tool string, arguments json.RawMessage) object {
+	text := func(s string) object { return object{"type": "text", "text": s} }
+	switch f.answer {
+	case "env":
+		return object{"content": []object{text(strings.Join(os.Environ(), "\n"))}}
+	case "image": // "AAAA" are three bytes
+		return object{"content": []object{text("a picture"), {"type": "image", "mimeType": "image/png", "data": "AAAA"}}}
+	case "failure":
+		return object{"content": []object{text(tool + " failed")}, "isError": true}
+	}
+	return object{"content": []object{text(f.name + " " + tool + " " + string(arguments))}}
+}

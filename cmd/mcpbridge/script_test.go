@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+)
+
+func TestMain(m *testing.M) {
+	process.Supervise()
+	flag.Set("test.parallel", "8") // scripts mostly wait; the command line may say otherwise
+	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer})
+}
+
+// TestScripts runs testdata/script/*.txtar: the command line as its users type it. With
+// UPDATE_GOLDEN=1 in the environment what a script compares with is written anew.
+//
+// Beside testscript's own commands there are:
+//
+//	exits CODE COMMAND…   runs a command that ends with that exit code
+//	serve ARG…            runs mcpbridge serve until it says where it listens: $URL, and $ADDR without the scheme
+//	get PATH              fetches $URL/PATH and prints the status and the body
+//	end SIGNAL            ends serve with TERM or INT; it must exit with 0. stdout and stderr are its own
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
+		Setup: func(env *testscript.Env) error {
+			// HOME is one that does not exist; caches belong into the script's folder.
+			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/.cache")
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("TOKEN", "0123456789abcdef") // for serve, which a script's own env does not reach
+			env.Values[servedKey{}] = &served{env: env}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": cmdExits, "serve": cmdServe, "get": cmdGet, "end": cmdEnd,
+		},
+	})
+}
+
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	code := "0"
+	err := ts.Exec(args[1], args[2:]...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = strconv.Itoa(exit.ExitCode())
+	} else {
+		ts.Check(err)
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, not %s", code, args[0])
+	}
+}
+
+// patience bounds every wait: long enough for a machine under load.
+const patience = time.Minute
+
+type servedKey struct{}
+
+// served is a bridge that a script has started.
+type served struct {
+	env    *testscript.Env
+	cmd    *exec.Cmd
+	stdout strings.Builder
+	stderr lineLog
+	done   chan error
+}
+
+// lineLog keeps what is written to it and passes on the first address that the bridge
+// says it listens on.
+type lineLog struct {
+	text  strings.Builder
+	found chan string
+	told  bool
+}
+
+func (l *lineLog) Write(p []byte) (int, error) {
+	l.text.Write(p)
+	_, rest, _ := strings.Cut(l.text.String(), "listening on ")
+	if url, _, whole := strings.Cut(rest, "\n"); whole && !l.told {
+		l.found <- url
+		l.told = true
+	}
+	return len(p), nil
+}
+
+func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(servedKey{}).(*served)
+	if neg || s.cmd != nil {
+		ts.Fatalf("usage: serve ARG…, once")
+	}
+	path, err := exec.LookPath("mcpbridge")
+	ts.Check(err)
+	s.cmd = exec.Command(path, append([]string{"serve"}, args...)...)
+	s.cmd.Dir, s.cmd.Env = ts.MkAbs("."), s.env.Vars
+	s.stderr.found, s.done = make(chan string, 1), make(chan error, 1)
+	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
+	ts.Check(s.cmd.Start())
+	go func() { s.done <- s.cmd.Wait() }()
+	ts.Defer(func() { s.cmd.Process.Kill() })
+	select {
+	case url := <-s.stderr.found:
+		ts.Setenv("URL", url)
+		ts.Setenv("ADDR", strings.TrimPrefix(url, "http://"))
+	case err := <-s.done:
+		ts.Fatalf("serve ended: %v\n%s", err, s.stderr.text.String())
+	case <-time.After(patience):
+		ts.Fatalf("serve does not say where it listens")
+	}
+}
+
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: get PATH")
+	}
+	client := http.Client{Timeout: patience}
+	resp, err := client.Get(ts.Getenv("URL") + args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	fmt.Fprintln(ts.Stdout(), resp.Status)
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt}
+	s := ts.Value(servedKey{}).(*served)
+	if neg || len(args) != 1 || signals[args[0]] == nil || s.cmd == nil {
+		ts.Fatalf("usage: end TERM|INT, after serve")
+	}
+	ts.Check(s.cmd.Process.Signal(signals[args[0]]))
+	select {
+	case err := <-s.done:
+		fmt.Fprint(ts.Stdout(), s.stdout.String())
+		fmt.Fprint(ts.Stderr(), s.stderr.text.String())
+		ts.Check(err)
+	case <-time.After(patience):
+		ts.Fatalf("serve does not end")
+	}
+}

@@ -1,0 +1,115 @@
+package soaktest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+)
+
+// childMode in the environment makes the test binary one of the children below.
+const childMode = "SOAKTEST_CHILD"
+
+func TestMain(m *testing.M) {
+	process.Supervise()
+	switch mode := os.Getenv(childMode); mode {
+	case "":
+		os.Exit(m.Run())
+	case "client":
+		client()
+	default:
+		server(mode)
+	}
+}
+
+// forever is how a child waits to be killed.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+type object = map[string]any
+
+// server is an MCP server whose tool pid tells its process id, and whose tool block
+// never answers. One that is deaf goes on after the end of its input, as servers do
+// that do not look; a stubborn one ignores TERM too.
+func server(mode string) {
+	if mode == "stubborn" {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	messages, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ ProtocolVersion, Name string }
+		}
+		if err := messages.Decode(&m); err != nil {
+			break
+		}
+		var result object
+		switch m.Method {
+		case "initialize":
+			result = object{
+				"protocolVersion": m.Params.ProtocolVersion,
+				"capabilities":    object{"tools": object{}},
+				"serverInfo":      object{"name": "soak", "version": "1"},
+			}
+		case "tools/list":
+			schema := object{"type": "object"}
+			result = object{"tools": []object{
+				{"name": "pid", "inputSchema": schema, "annotations": object{"readOnlyHint": true}},
+				{"name": "block", "inputSchema": schema},
+			}}
+		case "tools/call":
+			result = object{"content": []object{{"type": "text", "text": strconv.Itoa(os.Getpid())}}}
+		}
+		if m.ID != nil && m.Params.Name != "block" {
+			answers.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+		}
+	}
+	if mode != "polite" {
+		forever()
+	}
+}
+
+// client connects as its arguments say, calls, calls what does not answer, says that it
+// is ready, and waits to be killed.
+func client() {
+	ctx := context.Background()
+	p, err := dial(ctx, os.Args[1], os.Args[2:])
+	if err == nil {
+		_, err = p.pid(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if os.Args[1] != "http" { // over HTTP a lost connection does not end a call
+		p.begin(ctx, "tools/call", object{"name": "block"})
+	}
+	fmt.Println("ready")
+	forever()
+}
+
+// pid calls the tool of that name.
+func (p *peer) pid(ctx context.Context) (int, error) {
+	result, err := p.tool(ctx, "pid")
+	if err != nil {
+		return 0, err
+	}
+	if len(result.Content) != 1 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return strconv.Atoi(strings.TrimSpace(result.Content[0].Text))
+}

@@ -1,0 +1,317 @@
+// Package soaktest connects, calls and kills, many times over and in every way, and
+// looks what is left: processes, descriptors, threads, memory, goroutines.
+package soaktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+// variant is one way in which things end: run connects, calls and kills once. The n-th
+// cycle differs from the one before.
+type variant struct {
+	name   string
+	cycles int // -short runs a tenth
+	run    func(ctx context.Context, s *stage, n int) error
+}
+
+// atOnce is how many cycles run side by side.
+const atOnce = 10
+
+// repeat runs the cycles of a variant, and after each batch of them what looks at the
+// rest.
+func (v variant) repeat(t *testing.T, s *stage, after func()) {
+	t.Helper()
+	cycles := v.cycles
+	if testing.Short() {
+		cycles /= 10
+	}
+	for n := 0; n < cycles && !t.Failed(); n += atOnce {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		var wg sync.WaitGroup
+		for i := n; i < min(n+atOnce, cycles); i++ {
+			wg.Go(func() {
+				if err := v.run(ctx, s, i); err != nil {
+					t.Errorf("%s, cycle %d: %v", v.name, i, err)
+				}
+			})
+		}
+		wg.Wait()
+		cancel()
+		after()
+	}
+}
+
+// What becomes of the processes when a client, or the bridge, ends well or badly. With
+// the two of TestServeDoesNotGrow they are 200 cycles.
+var endings = []variant{
+	{"client of stdio killed", 40, clientKilled},
+	{"stdio killed", 40, stdioKilled},
+	{"serve killed", 20, serveKilled},
+	{"stdio ends", 20, stdioEnds},
+	{"serve ends", 20, serveEnds},
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	program := build(t)
+	for _, v := range endings {
+		t.Run(v.name, func(t *testing.T) {
+			s := newStage(t, program)
+			v.repeat(t, s, func() { s.mustBeEmpty(t) })
+		})
+	}
+}
+
+func clientKilled(ctx context.Context, s *stage, n int) error {
+	return s.killedClient(ctx, "stdio", s.stdio(n)...)
+}
+
+// killedClient runs a client of its own process and kills it when it has called.
+func (s *stage) killedClient(ctx context.Context, kind string, target ...string) error {
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{kind}, target...)...)
+	cmd.Env = append(os.Environ(), childMode+"=client", mark+"="+s.id)
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_, err = out.Read(make([]byte, 10)) // it says that it is ready
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err != nil {
+		return fmt.Errorf("the client ended: %s", &stderr)
+	}
+	return nil
+}
+
+func stdioKilled(ctx context.Context, s *stage, n int) error {
+	p, err := connected(ctx, n, "stdio", s.stdio(n)...)
+	if err != nil {
+		return err
+	}
+	p.carrier.(*stdioCarrier).cmd.Process.Kill()
+	p.end()
+	return nil
+}
+
+func stdioEnds(ctx context.Context, s *stage, n int) error {
+	p, err := connected(ctx, n, "stdio", s.stdio(n)...)
+	if err != nil {
+		return err
+	}
+	return p.end()
+}
+
+func serveKilled(ctx context.Context, s *stage, n int) error {
+	return s.endServe(ctx, n, syscall.SIGKILL)
+}
+
+func serveEnds(ctx context.Context, s *stage, n int) error {
+	return s.endServe(ctx, n, syscall.SIGTERM)
+}
+
+// endServe signals a bridge that has a client.
+func (s *stage) endServe(ctx context.Context, n int, signal syscall.Signal) error {
+	b, err := s.serve(ctx, mode(n))
+	if err != nil {
+		return err
+	}
+	p, err := connected(ctx, n, remote(n), b.url)
+	if err != nil {
+		b.end(syscall.SIGKILL)
+		return err
+	}
+	err = b.end(signal)
+	p.end()
+	if signal == syscall.SIGKILL {
+		return nil
+	}
+	return err
+}
+
+// connected is a client that has called, every other one with a call under way.
+func connected(ctx context.Context, n int, kind string, target ...string) (*peer, error) {
+	p, err := dial(ctx, kind, target)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = p.pid(ctx); err == nil && n%2 == 1 && kind != "http" {
+		err = p.begin(ctx, "tools/call", object{"name": "block"})
+	}
+	if err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
+// mode is the server of the n-th cycle.
+func mode(n int) string {
+	switch {
+	case n%10 == 5:
+		return "stubborn"
+	case n%3 == 0:
+		return "polite"
+	}
+	return "deaf"
+}
+
+// remote is the n-th way to reach a bridge over the network.
+func remote(n int) string { return []string{"ws", "sse", "http"}[n%3] }
+
+// lasting are the variants on one bridge that goes on.
+var lasting = []variant{
+	{"server killed", 40, serverKilled},
+	{"client of serve killed", 20, remoteKilled},
+}
+
+// Slack is what a process may hold more than before: the Go runtime keeps threads and
+// memory for later. A leak in each of the cycles would be more.
+const (
+	slackThreads   = 8
+	slackKilobytes = 16 << 10
+)
+
+func TestServeDoesNotGrow(t *testing.T) {
+	s := newStage(t, build(t))
+	b, err := s.serve(context.Background(), "deaf") // beyond the end of t.Context: it is asked to end
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.end(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		s.mustBeEmpty(t)
+	})
+	s.lasting = b
+	pid := b.cmd.Process.Pid
+	// What the first cycles make stays: threads, pools.
+	for _, v := range lasting {
+		variant{v.name, atOnce, v.run}.repeat(t, s, func() {})
+	}
+	before := settled(t, pid)
+	u := before
+	for _, v := range lasting {
+		v.repeat(t, s, func() {
+			u = settled(t, pid)
+			if u.descriptors > before.descriptors || u.threads > before.threads+slackThreads || u.kilobytes > before.kilobytes+slackKilobytes {
+				t.Errorf("%s: it held %+v and now holds %+v", v.name, before, u)
+			}
+		})
+	}
+	t.Logf("before: %+v, after: %+v", before, u)
+}
+
+// settled is what the bridge holds when nothing goes on: of its children there are the
+// supervisor and the server of its own session, and its descriptors have not changed for
+// a while.
+func settled(t *testing.T, pid int) (u usage) {
+	t.Helper()
+	same := 0
+	eventually(t,
+		func() bool {
+			now := usageOf(pid)
+			if same++; now.children != 2 || now.descriptors != u.descriptors {
+				same = 0
+			}
+			u = now
+			return same >= 50
+		},
+		func() string { return fmt.Sprintf("children stay: %+v", u) })
+	return u
+}
+
+// serverKilled kills the server of a client: its next call works again.
+func serverKilled(ctx context.Context, s *stage, n int) error {
+	p, err := dial(ctx, remote(n), []string{s.lasting.url})
+	if err != nil {
+		return err
+	}
+	return errors.Join(killServer(ctx, p), p.end())
+}
+
+func killServer(ctx context.Context, p *peer) error {
+	first, err := p.pid(ctx)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		return err
+	}
+	second, err := p.pid(ctx)
+	if err != nil {
+		return fmt.Errorf("after its server was killed: %w", err)
+	}
+	if first == second {
+		return fmt.Errorf("process %d answers, which was killed", first)
+	}
+	return nil
+}
+
+func remoteKilled(ctx context.Context, s *stage, n int) error {
+	return s.killedClient(ctx, remote(n), s.lasting.url)
+}
+
+// TestGoroutinesEnd has the bridge in this process, where its goroutines can be counted.
+func TestGoroutinesEnd(t *testing.T) {
+	before := runtime.NumGoroutine()
+	supervisor := process.NewSupervisor()
+	client := mcpclient.New(mcpclient.Config{
+		Name: "soak", Command: []string{os.Args[0]}, Env: map[string]string{childMode: "polite"},
+		Sharing: mcpclient.Session, Supervisor: supervisor,
+	})
+	front := mcpserver.New(bridge.New(bridge.Options{}, bridge.Member{Name: "soak", Source: client}), mcpserver.Options{})
+	web := httptest.NewServer(front.Handler())
+	idle := runtime.NumGoroutine() + 1 // the one that waits for the supervisor comes with the first child
+
+	variant{"server killed", 100, func(ctx context.Context, _ *stage, n int) error {
+		p, err := dial(ctx, remote(n), []string{web.URL})
+		if err != nil {
+			return err
+		}
+		if n%2 == 0 {
+			return errors.Join(killServer(ctx, p), p.end())
+		}
+		_, err = p.pid(ctx)
+		return errors.Join(err, p.end())
+	}}.repeat(t, nil, func() { mustHaveGoroutines(t, idle) })
+
+	front.Close()
+	web.Close()
+	client.Close()
+	supervisor.Close()
+	mustHaveGoroutines(t, before)
+}
+
+// mustHaveGoroutines waits until there are no more goroutines than so many.
+func mustHaveGoroutines(t *testing.T, most int) {
+	t.Helper()
+	eventually(t,
+		func() bool { return runtime.NumGoroutine() <= most },
+		func() string {
+			var stacks strings.Builder
+			pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+			return fmt.Sprintf("%d goroutines, not %d:\n%s", runtime.NumGoroutine(), most, &stacks)
+		})
+}
