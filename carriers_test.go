@@ -1,0 +1,122 @@
+// Package mcpbridge_test holds the whole way to the law: a source behind a server, a
+// carrier and a client is the same source.
+package mcpbridge_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	mcpgo "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+// childMode is the variable that makes the test binary a server on stdio.
+const childMode = "MCPBRIDGE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	switch mode := os.Getenv(childMode); mode {
+	case "":
+		os.Exit(m.Run())
+	case "fake":
+		s := mcpserver.New(sourcetest.NewFake(), mcpserver.Options{})
+		if err := s.ServeStdio(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "mcp-go":
+		if err := mcpgo.ServeStdio(newMCPGoServer()); err != nil {
+			os.Exit(1)
+		}
+	default:
+		fmt.Fprintf(os.Stderr, "no such child: %s\n", mode)
+		os.Exit(2)
+	}
+}
+
+// carriers are the ways from a client to a server of a new Fake.
+var carriers = []struct {
+	name   string
+	config func(testing.TB) mcpclient.Config
+}{
+	{"stdio", func(testing.TB) mcpclient.Config { return childConfig("fake") }},
+	{"http", func(t testing.TB) mcpclient.Config {
+		return mcpclient.Config{URL: serve(t, sourcetest.NewFake()) + "/mcp"}
+	}},
+	{"http-shared", func(t testing.TB) mcpclient.Config {
+		return mcpclient.Config{URL: serve(t, sourcetest.NewFake()) + "/mcp", Sharing: mcpclient.Shared}
+	}},
+	{"sse", func(t testing.TB) mcpclient.Config {
+		return mcpclient.Config{URL: serve(t, sourcetest.NewFake()) + "/sse", Transport: mcpclient.SSE}
+	}},
+	{"ws", func(t testing.TB) mcpclient.Config {
+		return mcpclient.Config{URL: "ws" + strings.TrimPrefix(serve(t, sourcetest.NewFake()), "http") + "/ws"}
+	}},
+}
+
+// childConfig is a server that is this test binary.
+func childConfig(mode string) mcpclient.Config {
+	return mcpclient.Config{Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode, "GORACE": "atexit_sleep_ms=0"}}
+}
+
+// serve serves a source over HTTP until the test ends, and returns where.
+func serve(t testing.TB, source bridge.Source) string {
+	s := mcpserver.New(source, mcpserver.Options{})
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		s.Close()
+		web.Close()
+	})
+	return web.URL
+}
+
+// dial makes a client that is closed when the test ends.
+func dial(t testing.TB, cfg mcpclient.Config) *mcpclient.Client {
+	cfg.Name = "upstream"
+	c := mcpclient.New(cfg)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A source seen through a server and a client is the same source.
+func TestCarriers(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.name, func(t *testing.T) {
+			sourcetest.Law{Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
+				return bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, c.config(t))})
+			})
+		})
+	}
+}
+
+// The client alone keeps the law too.
+func TestClients(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.name, func(t *testing.T) {
+			sourcetest.Law{Legacy: true}.Run(t, func(t *testing.T) bridge.Source { return dial(t, c.config(t)) })
+		})
+	}
+}
+
+// Two hops, with other names on each.
+func TestCarriersChained(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.name, func(t *testing.T) {
+			sourcetest.Law{Prefix: "outer__inner__", Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
+				inner := bridge.New(bridge.Options{},
+					bridge.Member{Name: "beside", Source: sourcetest.NewFake()},
+					bridge.Member{Name: "inner", Source: dial(t, c.config(t))})
+				return bridge.New(bridge.Options{},
+					bridge.Member{Name: "outer", Source: dial(t, mcpclient.Config{URL: serve(t, inner) + "/mcp"})},
+					bridge.Member{Name: "other", Source: sourcetest.NewFake()})
+			})
+		})
+	}
+}

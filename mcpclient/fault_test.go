@@ -1,0 +1,444 @@
+package mcpclient_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// patience bounds what a test waits for; it is reached only when something is wrong.
+const patience = 20 * time.Second
+
+// caller is a session on a client.
+type caller struct {
+	*testing.T
+	client  *mcpclient.Client
+	session bridge.Session
+	changes chan struct{}
+}
+
+func open(t *testing.T, cfg mcpclient.Config) *caller {
+	cfg.Name = "up"
+	c := &caller{T: t, client: mcpclient.New(cfg), changes: make(chan struct{}, 100)}
+	t.Cleanup(func() { c.client.Close() })
+	var err error
+	c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name(), Notify: func(method string, _ []byte) {
+		if method == wire.NotificationToolsChanged {
+			select {
+			case c.changes <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *caller) call(tool string) bridge.Reply {
+	ctx, cancel := context.WithTimeout(c.Context(), patience)
+	defer cancel()
+	return c.do(ctx, tool, "{}")
+}
+
+func (c *caller) do(ctx context.Context, tool, args string) bridge.Reply {
+	params, err := wire.SplitParams([]byte(`{"name":"` + tool + `","arguments":` + args + `}`))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return c.session.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: tool})
+}
+
+// works checks that a tool answers as it should.
+func (c *caller) works(tool string) {
+	c.Helper()
+	r := c.call(tool)
+	if want := `{"content":[],"tool":"` + tool + `"}`; string(r.Result) != want {
+		c.Fatalf("%s: %s %v, want %s", tool, r.Result, r.Err, want)
+	}
+}
+
+func (c *caller) fails(r bridge.Reply, code toolformat.Code, text string) {
+	c.Helper()
+	if r.Err == nil || r.Err.Code != code || !strings.Contains(r.Err.Message, text) {
+		c.Errorf("got %s %v (%v), want the error %v with %q", r.Result, r.Err, codeOf(r), code, text)
+	}
+}
+
+func codeOf(r bridge.Reply) string {
+	if r.Err == nil {
+		return "no error"
+	}
+	return fmt.Sprint(r.Err.Code, ", cause ", r.Err.Cause)
+}
+
+func everywhere(t *testing.T, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
+	for _, one := range carriers {
+		t.Run(one.name, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			closedOnce.Store(false)
+			cfg := one.config(t)
+			if change != nil {
+				change(&cfg)
+			}
+			test(t, one.name, open(t, cfg))
+		})
+	}
+}
+
+// A server that answers wrongly harms the call that it answers, and nothing else.
+func TestWrongAnswers(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = 500 * time.Millisecond }, func(t *testing.T, carrier string, c *caller) {
+		c.works("ok")
+		c.works("twice")
+		c.works("ok")
+		c.fails(c.call("neither"), toolformat.Internal, "not valid")
+		c.fails(c.call("both"), toolformat.Internal, "not valid")
+		c.works("ok")
+		if carrier == "http" { // its stream ends, and there is nothing to wait for
+			c.fails(c.call("wrong id"), toolformat.Unavailable, "unknown whether it ran")
+			c.fails(c.call("garbage"), toolformat.Internal, "not valid")
+		} else {
+			c.fails(c.call("wrong id"), toolformat.Timeout, "took longer than")
+			c.works("garbage")
+		}
+		c.works("ok")
+	})
+}
+
+func TestFlood(t *testing.T) {
+	everywhere(t, nil, func(t *testing.T, carrier string, c *caller) {
+		c.works("flood")
+		c.works("ok")
+	})
+}
+
+func TestLongMessage(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.MessageBytes = 64 << 10 }, func(t *testing.T, carrier string, c *caller) {
+		if carrier == "stdio" { // a line can be skipped
+			c.works("long")
+		} else if r := c.call("long"); r.Err == nil {
+			t.Error("a message beyond the bound was taken")
+		}
+		c.works("ok")
+	})
+}
+
+// A connection that is lost under a call comes back; the call is repeated only where
+// that is safe.
+func TestLost(t *testing.T) {
+	everywhere(t, nil, func(t *testing.T, carrier string, c *caller) {
+		c.works("ok")
+		c.fails(c.call("close"), toolformat.Unavailable, "unknown whether it ran")
+		c.works("ok")
+	})
+	everywhere(t, nil, func(t *testing.T, carrier string, c *caller) {
+		c.works("close-once") // read-only: repeated
+		c.works("ok")
+	})
+}
+
+// What the server asks is answered: a ping with a pong, the rest with an error.
+func TestServerRequests(t *testing.T) {
+	everywhere(t, nil, func(t *testing.T, carrier string, c *caller) {
+		r := c.call("ask")
+		for _, want := range []string{`{"jsonrpc":"2.0","id":"their ping","result":{}}`, `{"jsonrpc":"2.0","id":12345678901234567890,"error":{"code":-32601,`} {
+			if !strings.Contains(string(r.Result), want) {
+				t.Errorf("the server heard %s %v, want %s", r.Result, r.Err, want)
+			}
+		}
+	})
+}
+
+// A server may speak before it is spoken to.
+func TestEagerServer(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	answered := make(chan string, 100)
+	eager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		up := websocket.Upgrader{Subprotocols: []string{"mcp"}}
+		conn, err := up.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for _, m := range []string{`{"jsonrpc":"2.0","id":"eager","method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`} {
+			conn.WriteMessage(websocket.TextMessage, []byte(m))
+		}
+		for {
+			_, b, err := conn.ReadMessage()
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(b), "eager") {
+				answered <- string(b)
+			}
+		}
+	}))
+	t.Cleanup(eager.Close)
+	for range 20 {
+		c := open(t, mcpclient.Config{URL: "ws" + strings.TrimPrefix(eager.URL, "http")})
+		select {
+		case got := <-answered:
+			if got != `{"jsonrpc":"2.0","id":"eager","result":{}}` {
+				t.Fatal(got)
+			}
+		case <-time.After(patience):
+			t.Fatal("its ping is not answered")
+		}
+		c.client.Close()
+	}
+}
+
+// A call whose time is over, or whose caller has gone, is cancelled under the id that
+// the server knows.
+func TestTimeoutCancels(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = 200 * time.Millisecond }, func(t *testing.T, carrier string, c *caller) {
+		c.works("ok")
+		c.fails(c.call("silent"), toolformat.Timeout, "timeout in its config")
+		for end := time.Now().Add(patience); ; {
+			r := c.call("cancelled")
+			silent := wire.Lookup(r.Result, "silent")
+			if string(silent) != "[]" && string(silent) == string(wire.Lookup(r.Result, "cancelled")) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the server was not told: %s %v", r.Result, r.Err)
+			}
+		}
+	})
+}
+
+func TestProgressExtends(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = time.Second; cfg.MaxTimeout = 10 * time.Second }, func(t *testing.T, carrier string, c *caller) {
+		c.works("slow but alive")
+	})
+	everywhere(t, func(cfg *mcpclient.Config) {
+		cfg.Timeout = 500 * time.Millisecond
+		cfg.MaxTimeout = 600 * time.Millisecond
+	}, func(t *testing.T, carrier string, c *caller) {
+		c.works("ok")
+		c.fails(c.call("slow but alive"), toolformat.Timeout, "took longer than")
+	})
+}
+
+// A child that reads nothing any more holds up nobody beyond the caller's own patience.
+func TestDeafChild(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	c := open(t, child(t, "deaf"))
+	if _, err := c.session.List(t.Context(), bridge.Tools); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			c.fails(c.do(ctx, "ok", `{"pad":"`+strings.Repeat("x", 1<<20)+`"}`), toolformat.Canceled, "")
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("a call took %s", took)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A session that the server has forgotten is begun anew, and the call, which surely did
+// not run, is repeated.
+func TestSessionForgotten(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	w := newWeb(t)
+	c := open(t, mcpclient.Config{URL: w.URL + "/mcp"})
+	c.works("ok")
+	w.gone.Store(true)
+	c.works("ok")
+	if n := w.sessions.Load(); n != 2 {
+		t.Errorf("%d sessions, want 2", n)
+	}
+}
+
+// A server that does not come up is an error that says why, in time.
+func TestNoStart(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"not this one","data":{"supported":["1999"]}}}`)
+	}))
+	defer refusing.Close()
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then the end of the connection is seen
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	for _, c := range []struct {
+		name string
+		cfg  mcpclient.Config
+		want string
+	}{
+		{"refuses initialize", mcpclient.Config{URL: refusing.URL}, "not this one"},
+		{"silent", mcpclient.Config{URL: silent.URL, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
+		{"silent SSE", mcpclient.Config{URL: silent.URL, Transport: mcpclient.SSE, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
+		{"silent WebSocket", mcpclient.Config{URL: "ws" + strings.TrimPrefix(silent.URL, "http"), ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
+		{"silent child", mcpclient.Config{Command: []string{"sleep", "60"}, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
+		{"no such program", mcpclient.Config{Command: []string{"/no/such/program"}}, "/no/such/program"},
+		{"a program that ends", mcpclient.Config{Command: []string{"false"}}, "exit"},
+		{"nobody there", mcpclient.Config{URL: "http://127.0.0.1:1/?secret=x"}, "cannot reach"},
+		{"no MCP", mcpclient.Config{URL: refusing.URL, Transport: mcpclient.SSE}, "SSE"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			up := open(t, c.cfg)
+			_, err := up.session.List(t.Context(), bridge.Tools)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("List: %v, want %q", err, c.want)
+			}
+			up.fails(up.call("ok"), toolformat.Unavailable, c.want)
+			if st := up.client.Status(); st.State != mcpclient.Failed || !strings.Contains(st.Reason, c.want) {
+				t.Errorf("Status: %+v", st)
+			}
+			up.client.Close()
+		})
+	}
+}
+
+// Children are bounded.
+func TestChildren(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	bound := &mcpclient.Children{Max: 1}
+	cfg := child(t, "script")
+	cfg.Children = bound
+	first := open(t, cfg)
+	first.works("ok")
+	second := open(t, cfg)
+	if r := second.call("ok"); r.Err != nil {
+		second.fails(r, toolformat.Unavailable, "limits.children")
+	} else {
+		t.Error("a second child was started")
+	}
+	second.client.Close()
+	first.client.Close()
+	third := open(t, cfg)
+	third.works("ok")
+}
+
+// A lazy server shows its kept list, starts at the first call, and stops when idle.
+func TestLazy(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	cfg := child(t, "script")
+	cfg.Lazy, cfg.ListFile, cfg.IdleTimeout = true, filepath.Join(t.TempDir(), "lists", "x.json"), 50*time.Millisecond
+	c := open(t, cfg)
+	c.works("ok") // nothing was kept
+	first, err := c.session.List(t.Context(), bridge.Tools)
+	if err != nil || len(first.Items) != 3 {
+		t.Fatalf("%v %v", first, err)
+	}
+	c.idle()
+	c.works("ok") // it starts again
+	c.client.Close()
+	kept, err := os.ReadFile(cfg.ListFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = open(t, cfg)
+	again, err := c.session.List(t.Context(), bridge.Tools)
+	if err != nil || !again.Equal(first) {
+		t.Errorf("the kept list is %v (%v): %s", again, err, kept)
+	}
+	if st := c.client.Status(); st.State != mcpclient.Idle {
+		t.Errorf("it runs: %+v", st)
+	}
+	c.works("ok")
+}
+
+// idle waits until a lazy server has stopped.
+func (c *caller) idle() {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); c.client.Status().State != mcpclient.Idle; <-tick.C {
+		if time.Now().After(end) {
+			c.Fatalf("it does not stop: %+v", c.client.Status())
+		}
+	}
+}
+
+// A burst of list changes is read once.
+func TestListChangeBurst(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	var lists atomic.Int64
+	burst := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			w.WriteHeader(405)
+			return
+		}
+		buf := wire.NewBuffer(0)
+		wire.ReadAll(buf, r.Body, 1<<20)
+		m, _ := wire.Split(buf.B)
+		answer := func(result string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
+		switch m.Method {
+		case "initialize":
+			answer(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{}}`)
+		case "tools/list":
+			answer(fmt.Sprintf(`{"tools":[{"name":"t%d"}]}`, lists.Add(1)))
+		case "tools/call":
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 500 {
+				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+			}
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", m.ID)
+		default:
+			w.WriteHeader(202)
+		}
+	}))
+	t.Cleanup(burst.Close)
+	c := open(t, mcpclient.Config{URL: burst.URL})
+	if _, err := c.session.List(t.Context(), bridge.Tools); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.call("x"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	select {
+	case <-c.changes:
+	case <-time.After(patience):
+		t.Fatal("no change was told")
+	}
+	if n := lists.Load(); n != 2 {
+		t.Errorf("the list was read %d times, want 2", n)
+	}
+	l, _ := c.session.List(t.Context(), bridge.Tools)
+	if _, ok := l.Find("t2"); !ok {
+		t.Errorf("the list is %s", l.Items[0].Raw)
+	}
+}
+
+// A server that crashes again and again is started less and less often.
+func TestCrashLoop(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	c := open(t, child(t, "crash"))
+	if _, err := c.session.List(t.Context(), bridge.Tools); err == nil {
+		t.Fatal("it has a list")
+	}
+	r := c.call("ok")
+	c.fails(r, toolformat.Unavailable, "exit")
+	if st := c.client.Status(); st.State != mcpclient.Failed || time.Until(st.Retry) > time.Second || st.Retry.IsZero() {
+		t.Errorf("after the first failure: %+v", st)
+	}
+}

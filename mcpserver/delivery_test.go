@@ -1,0 +1,157 @@
+package mcpserver_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+// events reads n events that have data from a response, and the id of the last.
+func events(t *testing.T, resp *http.Response, n int) (data []string, last string) {
+	t.Helper()
+	if resp.StatusCode != 200 {
+		t.Fatalf("HTTP %d", resp.StatusCode)
+	}
+	r := wire.NewEventReader(resp.Body, 1<<20)
+	for len(data) < n {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatalf("after %q: %v", data, err)
+		}
+		if e.HasID {
+			last = e.ID
+		}
+		if e.Data != nil && len(e.Data.B) > 0 {
+			data = append(data, string(e.Data.B))
+		}
+	}
+	return data, last
+}
+
+// A client that loses the stream of its call comes back for the rest, before and after
+// the call has ended.
+func TestResume(t *testing.T) {
+	h := newHost(t, mcpserver.Options{})
+	resp := h.request("POST", "/mcp", fmt.Sprintf(initialize, newest))
+	resp.Body.Close()
+	id := resp.Header.Get("Mcp-Session-Id")
+	post := func(msg string) *http.Response { return h.request("POST", "/mcp", msg, "Mcp-Session-Id", id) }
+	get := func(last string) *http.Response {
+		return h.request("GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", last)
+	}
+	call := func(id, tool, args string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `,"_meta":{"progressToken":` + id + `}}}`
+	}
+	resp = post(call("1", "cancelled", `{"n":1}`))
+	first, last := events(t, resp, 1)
+	resp.Body.Close()
+
+	rest := get(last)
+	waiting := post(call("2", "wait", "{}"))
+	events(t, waiting, 1)
+	post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`).Body.Close()
+	waiting.Body.Close()
+	second, _ := events(t, rest, 2)
+	rest.Body.Close()
+	if !strings.Contains(first[0], `"progress":1,`) || !strings.Contains(second[0], `"progress":2,`) || !strings.Contains(second[1], `"id":1,"result":`) {
+		t.Fatalf("%q, then %q", first, second)
+	}
+
+	number, _, _ := strings.Cut(last, "-")
+	again := get(number + "-0")
+	all, _ := events(t, again, 3)
+	again.Body.Close()
+	if got, want := strings.Join(all, "\n"), strings.Join(append(first, second...), "\n"); got != want {
+		t.Errorf("from the beginning:\n%s\nwant\n%s", got, want)
+	}
+	for last, want := range map[string]int{"x": 400, "1": 400, "-1-1": 400, "1-x": 400} {
+		if got := h.status("GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", last); got != want {
+			t.Errorf("Last-Event-ID %s: HTTP %d, want %d", last, got, want)
+		}
+	}
+}
+
+// A client that does not read gets the newest progress and its response in the end.
+func TestSlowClientProgress(t *testing.T) {
+	h := newHost(t, mcpserver.Options{})
+	bystander := h.http().greeted(newest)
+	conn := h.upgrade("/ws", nil)
+	defer conn.Close()
+	say := func(msg string) { conn.WriteMessage(websocket.TextMessage, []byte(msg)) }
+	hear := func() string {
+		_, b, err := conn.ReadMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	say(fmt.Sprintf(initialize, newest))
+	hear()
+	const n = 200_000
+	say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"n":200000},"_meta":{"progressToken":"t"}}}`)
+	for h.fake.Calls("progress") == 0 { // it makes all of it before it returns
+		bystander.works()
+	}
+	bystander.works()
+	count, newest := 0, ""
+	for {
+		m := hear()
+		if !strings.Contains(m, wire.NotificationProgress) {
+			if m != `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}` {
+				t.Errorf("the response is %s", m)
+			}
+			break
+		}
+		count++
+		newest = m
+	}
+	if !strings.Contains(newest, fmt.Sprintf(`"progress":%d,`, n)) {
+		t.Errorf("the last progress is %s", newest)
+	}
+	t.Logf("%d of %d notifications", count, n)
+}
+
+// One that lets too much pile up is sent away, with the reason, and what had been
+// queued comes whole.
+func TestSlowClientBytes(t *testing.T) {
+	h := newHost(t, mcpserver.Options{QueueBytes: 1 << 20})
+	bystander := h.http().greeted(newest)
+	conn := h.upgrade("/ws", nil)
+	defer conn.Close()
+	conn.WriteMessage(websocket.TextMessage, []byte(fmt.Sprintf(initialize, newest)))
+	if _, _, err := conn.ReadMessage(); err != nil {
+		t.Fatal(err)
+	}
+	args := `{"pad":"` + strings.Repeat("x", 256<<10) + `"}`
+	const n = 100
+	for i := range n {
+		conn.WriteMessage(websocket.TextMessage, []byte(call(fmt.Sprint(i), "echo", args)))
+	}
+	for h.fake.Calls("echo") < n { // nothing of it has been read
+		bystander.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		bystander.next()
+	}
+	got := 0
+	for {
+		_, b, err := conn.ReadMessage()
+		if err != nil {
+			if !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+				t.Errorf("closed with %v, want 1008", err)
+			}
+			break
+		}
+		if got++; !strings.HasSuffix(string(b), `"result":{"content":[],"structuredContent":`+args+`}}`) {
+			t.Errorf("not a whole response: %.200s", b)
+		}
+	}
+	if got == n {
+		t.Error("all of it came, and the connection was closed")
+	}
+	bystander.works()
+}
