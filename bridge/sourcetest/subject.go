@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // subject is a source under test with one session on it.
@@ -133,6 +134,11 @@ type back struct {
 type note struct{ method, params string }
 
 func newBack() *back { return &back{first: make(chan struct{})} }
+
+// Ask implements bridge.Back: this caller offers nothing that it could be asked for.
+func (b *back) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	return nil, toolformat.Errorf(toolformat.Unsupported, "not offered")
+}
 
 func (b *back) Notify(method string, params []byte) {
 	b.mu.Lock()
