@@ -84,9 +84,6 @@ func setDefault[T int | time.Duration](v *T, value T) {
 // Open opens every member for the caller.
 func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	s := &session{bridge: b, caller: caller, settled: time.Now().Add(b.opts.Settle)}
-	if len(b.members) == 1 {
-		s.settled = time.Now().Add(b.opts.Alone)
-	}
 	below := *caller
 	below.Notify = s.fromBelow
 	for _, m := range b.members {
@@ -114,7 +111,7 @@ type session struct {
 	bridge  *Bridge
 	caller  *Caller
 	subs    []Session // one a member
-	settled time.Time // until when a list waits for members that connect
+	settled time.Time // until when a list waits for several members
 	views   [Kinds]atomic.Pointer[view]
 	owners  owners // of tasks
 
@@ -133,7 +130,7 @@ func (s *session) List(ctx context.Context, kind Kind) (*List, error) {
 
 // view merges what the members have now. It fails only for a lone member.
 func (s *session) view(ctx context.Context, kind Kind) (*view, error) {
-	wait, cancel := context.WithDeadline(ctx, s.settled)
+	wait, cancel := context.WithDeadline(ctx, s.until())
 	defer cancel()
 	parts := make([]part, len(s.subs))
 	for i, sub := range s.subs {
@@ -152,6 +149,15 @@ func (s *session) view(ctx context.Context, kind Kind) (*view, error) {
 		s.views[kind].Store(v)
 	}
 	return v, nil
+}
+
+// until is how long a list waits for members that connect: a lone one is all there is,
+// several are waited for once.
+func (s *session) until() time.Time {
+	if len(s.subs) == 1 {
+		return time.Now().Add(s.bridge.opts.Alone)
+	}
+	return s.settled
 }
 
 // changeDelay gathers the list changes of several members into one.

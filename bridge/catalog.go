@@ -160,7 +160,7 @@ func (m *merge) fit(member *member, name string) string {
 	}
 	short := toolformat.Shorten(name, m.maxName)
 	if short != name {
-		m.note(false, "%s of %s: its name %s is longer than %d characters and becomes %s", m.kind.noun(), member.Name, name, m.maxName, short)
+		m.note(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", m.kind.noun(), member.Name, name, m.maxName, short)
 	}
 	return short
 }

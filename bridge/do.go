@@ -254,7 +254,7 @@ func (b *Bridge) required() bool {
 // instructions and capabilities. A lone member speaks for itself; several speak under
 // their names.
 func (s *session) discover(ctx context.Context, req *Request) Reply {
-	wait, cancel := context.WithDeadline(ctx, s.settled)
+	wait, cancel := context.WithDeadline(ctx, s.until())
 	if s.bridge.required() {
 		wait = ctx // each ends its wait with its own connect timeout
 	}

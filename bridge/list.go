@@ -116,6 +116,9 @@ type List struct {
 	once   sync.Once
 	pages  [][]byte
 	digest string
+
+	deriving sync.Once
+	derived  *List
 }
 
 // NewList makes a list of items, which it takes over. Of items with the same key the
@@ -126,6 +129,13 @@ func NewList(kind Kind, items []Item) *List {
 		l.index[items[i].Key] = i
 	}
 	return l
+}
+
+// Derive returns what f makes of the list, made once in the list's life: whoever asks
+// must mean the same f.
+func (l *List) Derive(f func(*List) *List) *List {
+	l.deriving.Do(func() { l.derived = f(l) })
+	return l.derived
 }
 
 // Find returns the item with a key.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A carrier moves whole messages to and from one server.
@@ -37,6 +38,11 @@ var errClosed = errors.New("the connection has been closed")
 // errSessionGone says that the server does not know the session any more, so that what
 // was sent surely did not run.
 var errSessionGone = errors.New("the server has ended the session")
+
+// tooLong is the error for the caller of a request whose answer is too large.
+func tooLong(cfg *Config) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Unavailable, "%s: the answer is larger than %d bytes (limits.messageBytes in the config)", cfg.Name, cfg.MessageBytes)
+}
 
 // dialer makes a carrier.
 type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)

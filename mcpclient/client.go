@@ -44,6 +44,16 @@ const (
 	WebSocket Transport = "ws"
 )
 
+// Era says which of MCP's two eras a server is spoken to in.
+type Era string
+
+// The eras. Without one it is found out: a server that speaks both is spoken to in its
+// caller's.
+const (
+	Legacy Era = "legacy" // up to 2025-11-25: initialize, and nothing before it
+	Modern Era = "modern" // since 2026-07-28: server/discover, and never initialize
+)
+
 // Config describes one server: Command or URL, exactly one. Zero durations and sizes
 // mean the default that stands beside them.
 type Config struct {
@@ -56,6 +66,8 @@ type Config struct {
 	URL       string
 	Transport Transport
 	Headers   map[string]string // sent with every request
+
+	Era Era // "": found out
 
 	Sharing        Sharing
 	ConnectTimeout time.Duration // for dialling and the handshake; 30 s
@@ -180,6 +192,9 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 // legacy era ask it something: elsewhere nobody could tell whom a request is meant for.
 func (c *Client) key(caller *bridge.Caller) linkKey {
 	key := linkKey{capabilities: nothing, modern: caller.Modern}
+	if c.cfg.Era != "" {
+		key.modern = c.cfg.Era == Modern
+	}
 	offers := nothing
 	if caller.Ask != nil {
 		offers = string(bridge.Offers(caller.Capabilities))
@@ -206,11 +221,7 @@ func (c *Client) leave(s *session) {
 		c.drop(s.link)
 		return
 	}
-	time.AfterFunc(c.cfg.IdleTimeout, func() {
-		if s.link.unused() {
-			c.drop(s.link)
-		}
-	})
+	s.link.endIdle(c.cfg.IdleTimeout)
 }
 
 func (c *Client) drop(l *link) {

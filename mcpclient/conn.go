@@ -395,6 +395,13 @@ func (c *conn) lose(err error) {
 
 // close ends the connection and waits until nothing of it is left.
 func (c *conn) close(why error) {
+	c.mu.Lock()
+	if !c.lost { // nobody wants it any more: what is under way ends too
+		for _, k := range c.under {
+			k.end(why)
+		}
+	}
+	c.mu.Unlock()
 	c.lose(why)
 	c.work.Wait()
 	c.carrier.close()

@@ -230,6 +230,10 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 	switch kind {
 	case "application/json":
 		buf, err := readBody(resp, s.cfg.MessageBytes)
+		var long *wire.TooLongError
+		if errors.As(err, &long) {
+			return tooLong(s.cfg)
+		}
 		if err != nil {
 			return err
 		}

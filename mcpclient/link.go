@@ -28,7 +28,7 @@ const (
 // Status is a state with its reason.
 type Status struct {
 	State    State
-	Reason   string    // why it failed
+	Reason   string    // why it failed, also while it is tried again
 	Retry    time.Time // when it is tried again
 	Server   string    // name and version of the server, as it says; "" before the handshake
 	Items    [bridge.Kinds]int
@@ -51,6 +51,7 @@ type link struct {
 
 	mu       sync.Mutex // guards what follows
 	sessions map[*session]struct{}
+	ending   *time.Timer                      // ends a link that nobody uses
 	watched  map[string]map[*session]struct{} // who is told of a resource, by its URI
 	tasks    map[string]*session              // who created a task, by its id
 	listens  map[string]context.CancelFunc    // ends the listen of a resource, at a server of the modern era alone
@@ -73,8 +74,21 @@ func newLink(c *Client, key linkKey) *link {
 
 func (l *link) join(s *session) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.sessions[s] = struct{}{}
-	l.mu.Unlock()
+	if l.ending != nil {
+		l.ending.Stop()
+	}
+}
+
+// endIdle ends the link when nobody has joined it for a while.
+func (l *link) endIdle(after time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending != nil {
+		l.ending.Stop()
+	}
+	l.ending = time.AfterFunc(after, func() { l.client.drop(l) })
 }
 
 // part takes a session off the link; it reports whether it was the last one.
@@ -151,7 +165,7 @@ func (l *link) serve(c *conn) error {
 	}
 	l.conn.Store(nil)
 	if lost != nil {
-		l.set(Connecting, nil, 0)
+		l.set(Connecting, lost, 0)
 	} else if l.client.cfg.Lazy {
 		l.set(Idle, nil, 0)
 	}
@@ -210,7 +224,10 @@ func (l *link) backOff(err error, failures int) bool {
 // went away or came back.
 func (l *link) set(s State, reason error, retryIn time.Duration) {
 	l.mu.Lock()
-	l.state, l.reason, l.retry = s, reason, time.Time{}
+	if s != Connecting || reason != nil { // while it connects again, the last failure stays the reason
+		l.reason = reason
+	}
+	l.state, l.retry = s, time.Time{}
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}

@@ -17,8 +17,15 @@ import (
 // shakeHands finds out whether the server speaks the era of the link's callers. Over
 // stdio initialize always comes first, since some servers die of anything else; a
 // server/discover after it is harmless, but some servers then take the whole connection
-// for one of the modern era, so that it is asked only for callers of that era.
+// for one of the modern era, so that it is asked only for callers of that era. The
+// configuration may know better.
 func (c *conn) shakeHands(ctx context.Context, modern bool) error {
+	switch c.cfg.Era {
+	case Legacy:
+		return c.initialize(ctx)
+	case Modern:
+		return c.discover(ctx)
+	}
 	if modern && len(c.cfg.Command) == 0 {
 		err := c.discover(ctx)
 		if err == nil || ctx.Err() != nil || !c.alive() {

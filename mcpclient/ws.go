@@ -20,10 +20,16 @@ const (
 // ws is a WebSocket, one message a text frame.
 type ws struct {
 	conn *websocket.Conn
-	turn chan struct{} // held by who writes; a channel, so that waiting ends with ctx
+	out  chan frame
 	done chan struct{}
 	work sync.WaitGroup
 	once sync.Once
+}
+
+// frame is a message on its way out, with the call that it is the request of, if any.
+type frame struct {
+	msg *wire.Buffer
+	of  *call
 }
 
 func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
@@ -38,9 +44,9 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if conn.Subprotocol() != wire.Subprotocol {
 		cfg.Log.Warn("the server did not choose the WebSocket subprotocol mcp", "chose", conn.Subprotocol())
 	}
-	w := &ws{conn: conn, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	w := &ws{conn: conn, out: make(chan frame, 64), done: make(chan struct{})}
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
-	w.work.Go(w.ping)
+	w.work.Go(func() { w.write(r) })
 	return w, nil
 }
 
@@ -59,33 +65,45 @@ func (w *ws) receive(cfg *Config, r receiver) error {
 	}
 }
 
-// ping keeps proxies from closing an idle connection and finds out a dead one.
-func (w *ws) ping() {
+// write writes what is sent, one frame a message, and pings, which keeps proxies from
+// closing an idle connection and finds out a dead one.
+func (w *ws) write(r receiver) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()
 	for {
+		var err error
 		select {
 		case <-t.C:
-			w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+			err = w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+		case f := <-w.out:
+			if f.of != nil {
+				f.of.sent.Store(true)
+			}
+			w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+			err = w.conn.WriteMessage(websocket.TextMessage, f.msg.B)
+			f.msg.Free()
 		case <-w.done:
+			return
+		}
+		if err != nil {
+			r.lose(fmt.Errorf("the WebSocket takes nothing: %w", err))
+			w.conn.Close()
 			return
 		}
 	}
 }
 
 func (w *ws) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	defer msg.Free()
 	select {
-	case w.turn <- struct{}{}:
+	case w.out <- frame{msg, k}:
+		return nil
 	case <-ctx.Done():
+		msg.Free()
 		return ctx.Err()
+	case <-w.done:
+		msg.Free()
+		return errClosed
 	}
-	defer func() { <-w.turn }()
-	if k != nil {
-		k.sent.Store(true)
-	}
-	w.conn.SetWriteDeadline(time.Now().Add(writeTime))
-	return w.conn.WriteMessage(websocket.TextMessage, msg.B)
 }
 
 func (w *ws) established(string) {}

@@ -22,6 +22,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Prin
 		return
 	}
 	x := newExchange(r.Context(), s, one, w, accept)
+	x.abort = func(error) {} // its other requests go on
 	if all := one.batch(one.ctx, members, x); all != nil {
 		x.finish(all)
 	} else {

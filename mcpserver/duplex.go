@@ -38,13 +38,14 @@ func (d *duplex) take(msg *wire.Buffer) {
 		d.notified(&m)
 	case m.Kind() == wire.Response:
 		d.asking.answered(&m)
-	case m.Kind() == wire.Request && m.Method == wire.MethodInitialize:
-		// What follows initialize needs what it settles.
-		resp := d.respond(d.ctx, &m, d)
-		d.box.send(resp.encode())
 	case m.Kind() == wire.Request:
 		u := d.begin(d.ctx, &m) // here, so that a cancellation that follows finds it
+		opened := func() {}
+		if m.Method == wire.MethodInitialize {
+			opened = d.opening()
+		}
 		d.work.Go(func() {
+			defer opened()
 			resp := d.carry(u, &m, d)
 			if resp.mute {
 				resp.reply.Free()

@@ -142,6 +142,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 		w.Header().Set(wire.HeaderSession, one.id)
 	}
 	x := newExchange(r.Context(), s, one, w, accept)
+	x.abort = func(err error) { one.cancelRequest(string(m.ID), err) }
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
 		w.Header().Del(wire.HeaderSession)

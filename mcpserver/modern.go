@@ -22,7 +22,7 @@ import (
 func isModern(m *wire.Message) bool { return m.Params.Get(wire.MetaProtocolVersion) != nil }
 
 // supported are all revisions spoken here, newest first.
-var supported = append([]string{wire.ModernRevision}, wire.Revisions...)
+func supported() []string { return append([]string{wire.ModernRevision}, wire.Revisions...) }
 
 // views are the open views of one connection, or of all HTTP clients.
 type views struct {
@@ -230,7 +230,7 @@ func invalid(format string, args ...any) bridge.Reply {
 
 // unsupportedVersion is the error for a revision that is not spoken here.
 func unsupportedVersion(revision string) *toolformat.Error {
-	data, _ := json.Marshal(map[string]any{"supported": supported, "requested": revision}) // cannot fail: strings
+	data, _ := json.Marshal(map[string]any{"supported": supported(), "requested": revision}) // cannot fail: strings
 	return remoteStyle(wire.UnsupportedVersion, "unsupported protocol version: "+quote(revision), data)
 }
 
@@ -246,7 +246,7 @@ func discovered(reply bridge.Reply) bridge.Reply {
 		return reply
 	}
 	defer reply.Free()
-	versions, _ := json.Marshal(supported) // cannot fail: strings
+	versions, _ := json.Marshal(supported()) // cannot fail: strings
 	b := append([]byte(`{"supportedVersions":`), versions...)
 	for _, key := range []string{"capabilities", "instructions"} {
 		if v := wire.Lookup(reply.Result, key); v != nil {

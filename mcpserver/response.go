@@ -85,16 +85,9 @@ func number(c toolformat.Code) int {
 	return wire.InternalError
 }
 
-// variant is a list and what some clients see of it.
-type variant struct{ of, seen *bridge.List }
-
 // legacyList is a list as clients of revisions up to 2025-11-25 may see it: their SDKs
 // refuse a whole list in which one output schema is not of type object.
-func (s *Server) legacyList(l *bridge.List) *bridge.List {
-	if v := s.legacy.Load(); v != nil && v.of == l {
-		return v.seen
-	}
-	v := &variant{of: l, seen: l}
+func legacyList(l *bridge.List) *bridge.List {
 	items := make([]bridge.Item, len(l.Items))
 	cut := false
 	for i, it := range l.Items {
@@ -104,9 +97,8 @@ func (s *Server) legacyList(l *bridge.List) *bridge.List {
 		}
 		items[i] = it
 	}
-	if cut {
-		v.seen = bridge.NewList(l.Kind, items)
+	if !cut {
+		return l
 	}
-	s.legacy.Store(v)
-	return v.seen
+	return bridge.NewList(l.Kind, items)
 }

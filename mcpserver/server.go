@@ -44,11 +44,10 @@ type Server struct {
 	log      *slog.Logger
 	tickets  tickets
 	late     late
-	views    views                   // of HTTP clients of the modern era
-	parking  parking                 // calls that wait for an answer of a modern client
-	frames   sync.Pool               // write buffers of WebSocket connections
-	journals atomic.Int64            // bytes in all journals
-	legacy   atomic.Pointer[variant] // of the list asked for last
+	views    views        // of HTTP clients of the modern era
+	parking  parking      // calls that wait for an answer of a modern client
+	frames   sync.Pool    // write buffers of WebSocket connections
+	journals atomic.Int64 // bytes in all journals
 
 	ctx  context.Context // of all sessions
 	stop context.CancelFunc

@@ -31,9 +31,10 @@ type session struct {
 	journal *journal // streams of an HTTP session; nil for others
 	sse     *duplex  // the session as one of the legacy SSE transport; nil for others
 
-	mu    sync.Mutex                         // guards what follows
-	under map[string]context.CancelCauseFunc // requests under way by their raw id
-	ended bool
+	mu      sync.Mutex                         // guards what follows
+	under   map[string]context.CancelCauseFunc // requests under way by their raw id
+	pending chan struct{}                      // closed when the initialize that is under way has ended; nil: none is
+	ended   bool
 }
 
 // opened is what initialize settles.
@@ -151,7 +152,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	case wire.MethodInitialize:
 		return s.initialize(ctx, m)
 	}
-	o := s.opened.Load()
+	o := s.awaitOpened(ctx)
 	kind, lists := bridge.KindOf(m.Method)
 	route, routed := bridge.Routes(m.Method)
 	switch {
@@ -185,13 +186,49 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 	return bridge.Result(wire.CutMember(reply.Result, "structuredContent"), nil)
 }
 
+// opening says that initialize is under way: what follows it needs what it settles, and
+// waits until done is called.
+func (s *session) opening() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending != nil {
+		return func() {} // another one is
+	}
+	pending := make(chan struct{})
+	s.pending = pending
+	return func() {
+		s.mu.Lock()
+		s.pending = nil
+		s.mu.Unlock()
+		close(pending)
+	}
+}
+
+// awaitOpened is what initialize has settled; nil when there was none, or it failed.
+func (s *session) awaitOpened(ctx context.Context) *opened {
+	if o := s.opened.Load(); o != nil {
+		return o
+	}
+	s.mu.Lock()
+	pending := s.pending
+	s.mu.Unlock()
+	if pending == nil {
+		return nil
+	}
+	select {
+	case <-pending:
+	case <-ctx.Done():
+	}
+	return s.opened.Load()
+}
+
 // list answers a list method with the page that its cursor names.
 func (s *session) list(ctx context.Context, o *opened, kind bridge.Kind, m *wire.Message) bridge.Reply {
 	l, err := o.source.List(ctx, kind)
 	if err != nil {
 		return bridge.Failed(asError(err))
 	}
-	return page(s.server.legacyList(l), m)
+	return page(l.Derive(legacyList), m)
 }
 
 func page(l *bridge.List, m *wire.Message) bridge.Reply {
@@ -271,11 +308,16 @@ func (s *session) notified(m *wire.Message) {
 	if m.Method != wire.NotificationCancelled {
 		return
 	}
+	s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
+}
+
+// cancelRequest cancels a request under way, by its raw id.
+func (s *session) cancelRequest(id string, why error) {
 	s.mu.Lock()
-	cancel := s.under[string(m.Params.Get(wire.RequestID))]
+	cancel := s.under[id]
 	s.mu.Unlock()
 	if cancel != nil {
-		cancel(errCancelled)
+		cancel(why)
 	}
 }
 

@@ -102,8 +102,8 @@ func (st *stream) keep(batch []item) int64 {
 }
 
 // serve writes the stream to a client: what it missed after the event numbered after,
-// then what comes, until the stream or the connection ends.
-func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64) {
+// then what comes, until the stream or the connection ends. It returns why.
+func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	defer st.attach(leave)()
@@ -111,10 +111,10 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	if st.session != nil {
 		st.resume(out, after)
 	}
-	if out.flush() != nil {
-		return
+	if err := out.flush(); err != nil {
+		return err
 	}
-	st.box.drain(ctx.Done(), func(batch []item) error {
+	return st.box.drain(ctx.Done(), func(batch []item) error {
 		st.mu.Lock()
 		seq := st.keep(batch)
 		st.mu.Unlock()
@@ -193,6 +193,7 @@ type exchange struct {
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
+	abort   func(error) // ends the request, whose client does not take what belongs to it
 
 	since        time.Time // guarded by late
 	older, newer *exchange // guarded by late
@@ -232,7 +233,9 @@ func (x *exchange) open() *stream {
 		}
 		go func() {
 			defer close(x.served)
-			x.stream.serve(x.ctx, x.w, -1)
+			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) {
+				x.abort(err)
+			}
 		}()
 	}
 	return x.stream

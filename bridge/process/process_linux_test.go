@@ -32,13 +32,15 @@ func childOfSystem(mode string) {
 		}
 	case "emigrant": // its child leaves the group, with all the pipes
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childMode+"=deaf")
+		cmd.Env = append(os.Environ(), childMode+"=emigrated")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
-		fmt.Println(cmd.Process.Pid)
+	case "emigrated": // nobody but the test can end it, which therefore hears of nothing else first
+		fmt.Println(os.Getpid())
+		forever()
 	case "bridge":
 		bridge()
 	case "subreaper":
@@ -181,7 +183,10 @@ func TestCrashEndsGrandchildren(t *testing.T) {
 func TestEmigrantDoesNotHoldUs(t *testing.T) {
 	p := mustStart(t, self(t, "emigrant"))
 	emigrant := pid(t, p.Stdout)
-	defer unix.Kill(emigrant, unix.SIGKILL)
+	t.Cleanup(func() {
+		unix.Kill(emigrant, unix.SIGKILL)
+		awaitGone(t, emigrant)
+	})
 	await(t, "done", p.Done())
 	read := make(chan struct{})
 	go func() {
