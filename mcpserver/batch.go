@@ -21,8 +21,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Prin
 		s.unreadable(w, err)
 		return
 	}
-	x := newExchange(r.Context(), s, one, w, accept)
-	x.abort = func(error) {} // its other requests go on
+	x := (&exchange{server: s, session: one, w: w, ctx: r.Context(), accept: accept}).begin()
 	if all := one.batch(one.ctx, members, x); all != nil {
 		x.finish(all)
 	} else {

@@ -141,8 +141,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	if m.Method == wire.MethodInitialize {
 		w.Header().Set(wire.HeaderSession, one.id)
 	}
-	x := newExchange(r.Context(), s, one, w, accept)
-	x.abort = func(err error) { one.cancelRequest(string(m.ID), err) }
+	x := (&exchange{server: s, session: one, w: w, ctx: r.Context(), accept: accept, id: m.ID}).begin()
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
 		w.Header().Del(wire.HeaderSession)
@@ -176,12 +175,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
-	var long *wire.TooLongError
 	switch {
-	case errors.As(err, &long):
-		s.tooLarge(w)
 	case err != nil:
-		writeError(w, http.StatusBadRequest, nil, "the request body did not arrive whole")
+		s.badBody(w, err)
 	case len(msg.B) == 0:
 		writeError(w, http.StatusBadRequest, nil, "the request body is empty")
 	default:
@@ -189,6 +185,15 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	}
 	msg.Free()
 	return nil
+}
+
+func (s *Server) badBody(w http.ResponseWriter, err error) {
+	var long *wire.TooLongError
+	if errors.As(err, &long) {
+		s.tooLarge(w)
+		return
+	}
+	writeError(w, http.StatusBadRequest, nil, "the request body did not arrive whole")
 }
 
 func (s *Server) tooLarge(w http.ResponseWriter) {
@@ -287,7 +292,6 @@ func (s *Server) find(id string, p bridge.Principal) *session {
 	if one == nil || one.principal != p { // an id is no proof of who one is
 		return nil
 	}
-	one.touch()
 	return one
 }
 

@@ -33,8 +33,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, p bridge.Pri
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
-	x := newExchange(ctx, s, nil, w, accept)
-	x.abort = cancel
+	x := (&exchange{server: s, w: w, ctx: ctx, accept: accept, cancel: cancel}).begin()
 	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, p, m, x, r)}
 	if e := resp.reply.Err; e != nil {
 		if e.Code == toolformat.Canceled && e.Raw == nil {

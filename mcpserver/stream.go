@@ -193,7 +193,8 @@ type exchange struct {
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
-	abort   func(error) // ends the request, whose client does not take what belongs to it
+	id      []byte                  // raw id of the request in its session; nil for a batch
+	cancel  context.CancelCauseFunc // ends the request of the modern era, which has no session
 
 	since        time.Time // guarded by late
 	older, newer *exchange // guarded by late
@@ -204,10 +205,10 @@ type exchange struct {
 	served chan struct{} // closed when nothing is written to w any more
 }
 
-func newExchange(ctx context.Context, s *Server, one *session, w http.ResponseWriter, accept accepted) *exchange {
-	x := &exchange{server: s, session: one, w: w, ctx: ctx, accept: accept}
-	if accept.events {
-		s.late.add(x)
+// begin makes the exchange ready for what belongs to its request.
+func (x *exchange) begin() *exchange {
+	if x.accept.events {
+		x.server.late.add(x)
 	}
 	return x
 }
@@ -217,6 +218,17 @@ func newExchange(ctx context.Context, s *Server, one *session, w http.ResponseWr
 func (x *exchange) Notify(method string, params []byte) {
 	if st := x.open(); st != nil {
 		st.box.Notify(method, params)
+	}
+}
+
+// abort ends a request whose client does not take what belongs to it. The other
+// requests of a batch go on.
+func (x *exchange) abort(why error) {
+	switch {
+	case x.cancel != nil:
+		x.cancel(why)
+	case x.id != nil:
+		x.session.cancelRequest(string(x.id), why)
 	}
 }
 
