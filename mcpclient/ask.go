@@ -72,7 +72,7 @@ func (c *conn) whom(from *call) func(context.Context, string, []byte) ([]byte, *
 	if from != nil && from.back != nil {
 		return from.back.Ask
 	}
-	return c.askCaller
+	return c.link.ask
 }
 
 func appendAskError(id []byte, e *toolformat.Error) []byte {

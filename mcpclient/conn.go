@@ -17,20 +17,16 @@ import (
 
 // conn is one live connection: it matches answers and notifications to calls.
 type conn struct {
-	cfg       *Config
-	carrier   carrier           // to be used once dialled is closed
-	flood     *throttle         // the log, for what a server can cause at will
-	changed   func(bridge.Kind) // the server says that a list changed
-	offered   []byte            // what was offered to the server: MCP's ClientCapabilities
-	askCaller func(context.Context, string, []byte) ([]byte, *toolformat.Error)
-	tool      func(name string) (bridge.Item, bool)
-	status    func(params []byte)                // the server says how a task is
-	updated   func(params []byte)                // the server says that a resource changed
-	stray     func(method string, params []byte) // a notification that belongs to no call
-	legacy    bool                               // initialize was answered
-	modern    bool                               // server/discover was answered: requests of the modern era are understood
-	greeting  []byte                             // the server's InitializeResult
-	revision  string                             // the protocol revision negotiated
+	link    *link
+	cfg     *Config
+	carrier carrier   // to be used once dialled is closed
+	flood   *throttle // the log, for what a server can cause at will
+	offered []byte    // what was offered to the server: MCP's ClientCapabilities
+
+	legacy   bool   // initialize was answered
+	modern   bool   // server/discover was answered: requests of the modern era are understood
+	greeting []byte // the server's InitializeResult
+	revision string // the protocol revision negotiated
 
 	dialled chan struct{}
 	ready   chan struct{} // closed when the lists have been read
@@ -51,26 +47,9 @@ type conn struct {
 	busy    bool                          // a call has begun since it ran last
 }
 
-func newConn(cfg *Config) *conn {
-	return &conn{cfg: cfg, flood: cfg.flood, dialled: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
-}
-
-// call is one request under way.
-type call struct {
-	id             int64
-	owner          *session          // whose request it is; nil: the link's own
-	method, target string            // of its request
-	modern         bool              // it is a request of the modern era
-	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
-	endless        bool              // it has no time limit: a subscriptions/listen
-	back           bridge.Back
-	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
-	start          time.Time
-	limit          time.Time // when its time is over; guarded by conn.mu
-	end            context.CancelCauseFunc
-	sent           atomic.Bool       // its first byte has left
-	queued         bool              // the carrier has taken it
-	reply          chan bridge.Reply // holds one
+func newConn(l *link) *conn {
+	cfg := &l.client.cfg
+	return &conn{link: l, cfg: cfg, flood: cfg.flood, offered: []byte(l.key.capabilities), dialled: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
 }
 
 // loss says that the connection was lost under a request.
@@ -93,7 +72,11 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
 	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
-		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (timeout in its config)", c.cfg.Name, subject(req), time.Since(k.start).Round(time.Millisecond))
+		limit, key := c.cfg.Timeout, "timeout"
+		if time.Since(k.start) >= c.cfg.MaxTimeout && c.cfg.MaxTimeout > limit {
+			limit, key = c.cfg.MaxTimeout, "maxTimeout"
+		}
+		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (%s in its config)", c.cfg.Name, subject(req), limit, key)
 	}
 	return reply, l
 }
@@ -122,10 +105,6 @@ func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.
 		return bridge.Reply{}, reply.Err
 	}
 	return reply, nil
-}
-
-func (c *conn) newCall(method string) *call {
-	return &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, start: time.Now(), reply: make(chan bridge.Reply, 1)}
 }
 
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, or
@@ -259,115 +238,6 @@ func (c *conn) start(f func()) {
 	}
 }
 
-func (c *conn) enter(k *call) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lost {
-		return false
-	}
-	if !k.endless {
-		k.limit = k.start.Add(c.cfg.Timeout)
-	}
-	c.under[k.id], c.busy = k, true
-	if !c.ticking {
-		c.ticking = true
-		time.AfterFunc(c.cfg.tick(), c.expire)
-	}
-	return true
-}
-
-// expire ends the calls whose time is over. It runs now and then while there are
-// calls: a timer for each would cost more than the rest of its bookkeeping.
-func (c *conn) expire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	for _, k := range c.under {
-		if !k.endless && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
-			k.end(errTimeout)
-		}
-	}
-	c.ticking = !c.lost && (c.busy || len(c.under) > 0)
-	c.busy = false
-	if c.ticking {
-		time.AfterFunc(c.cfg.tick(), c.expire)
-	}
-}
-
-// tick is how exactly calls are timed.
-func (cfg *Config) tick() time.Duration {
-	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
-}
-
-func (c *conn) leave(k *call) {
-	c.mu.Lock()
-	delete(c.under, k.id)
-	c.mu.Unlock()
-}
-
-// take finds the call that an answer belongs to and takes it off, so that a second
-// answer finds none.
-func (c *conn) take(id int64) *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.under[id]
-	delete(c.under, id)
-	return k
-}
-
-func (c *conn) find(id int64) *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.under[id]
-}
-
-// only is the one call under way, nil when there is none or more than one.
-func (c *conn) only() *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var only *call
-	for _, k := range c.under {
-		if k.endless {
-			continue
-		}
-		if only != nil {
-			return nil
-		}
-		only = k
-	}
-	return only
-}
-
-// newest is the call that was begun last, nil when there is none.
-func (c *conn) newest() *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var newest *call
-	for _, k := range c.under {
-		if k.back != nil && (newest == nil || k.id > newest.id) {
-			newest = k
-		}
-	}
-	return newest
-}
-
-func (c *conn) calls() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.under)
-}
-
-// cancel ends the calls of a caller that has gone.
-func (c *conn) cancel(owner *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.under {
-		if k.owner == owner {
-			k.end(errClosed)
-		}
-	}
-}
-
 func (c *conn) alive() bool {
 	select {
 	case <-c.done:
@@ -405,19 +275,4 @@ func (c *conn) close(why error) {
 	c.lose(why)
 	c.work.Wait()
 	c.carrier.close()
-}
-
-// extend gives a call its timeout anew, within the limit of all progress.
-func (c *conn) extend(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.extendLocked(k)
-}
-
-// extendLocked is extend with c.mu held.
-func (c *conn) extendLocked(k *call) {
-	k.limit = time.Now().Add(c.cfg.Timeout)
-	if last := k.start.Add(c.cfg.MaxTimeout); k.limit.After(last) {
-		k.limit = last
-	}
 }

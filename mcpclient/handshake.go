@@ -72,11 +72,7 @@ func (l *link) greet(ctx context.Context) (*conn, error) {
 }
 
 func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
-	c := newConn(&l.client.cfg)
-	c.changed = func(k bridge.Kind) { l.refresh(c, k) }
-	c.stray, c.updated, c.status, c.askCaller = l.stray, l.updated, l.taskStatus, l.ask
-	c.tool = l.tool
-	c.offered = []byte(l.key.capabilities)
+	c := newConn(l)
 	var err error
 	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
 		return nil, err

@@ -245,7 +245,7 @@ func untagged(params []byte) []byte {
 
 // paramHeaders are the arguments that the tool wants repeated in headers.
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
-	it, ok := c.tool(req.Target)
+	it, ok := c.link.tool(req.Target)
 	if !ok || !it.ParamHeaders || req.Params == nil {
 		return nil
 	}

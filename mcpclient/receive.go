@@ -140,19 +140,19 @@ func (c *conn) notified(m *wire.Message, from *call) {
 			}
 			return
 		}
-		c.stray(m.Method, m.Params.Raw)
+		c.link.stray(m.Method, m.Params.Raw)
 	case wire.NotificationCancelled:
 		c.unask(string(m.Params.Get(wire.RequestID)))
 	case wire.NotificationTaskStatus:
-		c.status(m.Params.Raw)
+		c.link.taskStatus(m.Params.Raw)
 	case wire.NotificationResourceUpdated:
-		c.updated(untagged(m.Params.Raw))
+		c.link.updated(untagged(m.Params.Raw))
 	default:
 		known := false
 		for kind := range bridge.Kinds {
 			if kind.Changed() == m.Method {
 				known = true
-				c.changed(kind)
+				c.link.refresh(c, kind)
 			}
 		}
 		if !known {

@@ -1,0 +1,155 @@
+package mcpclient
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// call is one request under way.
+type call struct {
+	id             int64
+	owner          *session          // whose request it is; nil: the link's own
+	method, target string            // of its request
+	modern         bool              // it is a request of the modern era
+	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
+	endless        bool              // it has no time limit: a subscriptions/listen
+	back           bridge.Back
+	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
+	start          time.Time
+	limit          time.Time // when its time is over; guarded by conn.mu
+	end            context.CancelCauseFunc
+	sent           atomic.Bool       // its first byte has left
+	queued         bool              // the carrier has taken it
+	reply          chan bridge.Reply // holds one
+}
+
+func (c *conn) newCall(method string) *call {
+	return &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, start: time.Now(), reply: make(chan bridge.Reply, 1)}
+}
+
+func (c *conn) enter(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost {
+		return false
+	}
+	if !k.endless {
+		k.limit = k.start.Add(c.cfg.Timeout)
+	}
+	c.under[k.id], c.busy = k, true
+	if !c.ticking {
+		c.ticking = true
+		time.AfterFunc(c.cfg.tick(), c.expire)
+	}
+	return true
+}
+
+// expire ends the calls whose time is over. It runs now and then while there are
+// calls: a timer for each would cost more than the rest of its bookkeeping.
+func (c *conn) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, k := range c.under {
+		if !k.endless && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
+			k.end(errTimeout)
+		}
+	}
+	c.ticking = !c.lost && (c.busy || len(c.under) > 0)
+	c.busy = false
+	if c.ticking {
+		time.AfterFunc(c.cfg.tick(), c.expire)
+	}
+}
+
+// tick is how exactly calls are timed.
+func (cfg *Config) tick() time.Duration {
+	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
+}
+
+func (c *conn) leave(k *call) {
+	c.mu.Lock()
+	delete(c.under, k.id)
+	c.mu.Unlock()
+}
+
+// take finds the call that an answer belongs to and takes it off, so that a second
+// answer finds none.
+func (c *conn) take(id int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.under[id]
+	delete(c.under, id)
+	return k
+}
+
+func (c *conn) find(id int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.under[id]
+}
+
+// only is the one call under way, nil when there is none or more than one.
+func (c *conn) only() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var only *call
+	for _, k := range c.under {
+		if k.endless {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = k
+	}
+	return only
+}
+
+// newest is the call that was begun last, nil when there is none.
+func (c *conn) newest() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var newest *call
+	for _, k := range c.under {
+		if k.back != nil && (newest == nil || k.id > newest.id) {
+			newest = k
+		}
+	}
+	return newest
+}
+
+func (c *conn) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.under)
+}
+
+// cancel ends the calls of a caller that has gone.
+func (c *conn) cancel(owner *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.under {
+		if k.owner == owner {
+			k.end(errClosed)
+		}
+	}
+}
+
+// extend gives a call its timeout anew, within the limit of all progress.
+func (c *conn) extend(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.extendLocked(k)
+}
+
+// extendLocked is extend with c.mu held.
+func (c *conn) extendLocked(k *call) {
+	k.limit = time.Now().Add(c.cfg.Timeout)
+	if last := k.start.Add(c.cfg.MaxTimeout); k.limit.After(last) {
+		k.limit = last
+	}
+}
