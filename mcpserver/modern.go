@@ -39,10 +39,11 @@ type viewKey struct {
 
 // view is what one principal with certain capabilities sees of the source.
 type view struct {
-	source bridge.Session
-	users  int
-	leased bool // by a call that may be asked something: nobody else could tell whose question it is
-	idle   *time.Timer
+	source  bridge.Session
+	askable bool // the client offers to be asked something
+	users   int
+	leased  bool // by a call that may be asked something: nobody else could tell whose question it is
+	idle    *time.Timer
 
 	mu        sync.Mutex // guards what follows
 	listeners map[*listener]struct{}
@@ -51,8 +52,8 @@ type view struct {
 }
 
 const (
-	viewIdle = 5 * time.Minute // how long a view outlives the last request that used it
-	maxViews = 100             // views of one principal with the same capabilities
+	viewIdle = time.Minute // how long a view outlives the last request that used it
+	maxViews = 100         // views of one principal with the same capabilities
 )
 
 // take finds or opens a view; done must be called when the request has ended. A lease
@@ -135,7 +136,7 @@ func (vs *views) close() {
 }
 
 func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
-	v := &view{listeners: map[*listener]struct{}{}, watched: map[string]int{}}
+	v := &view{askable: string(bridge.Offers([]byte(key.capabilities))) != "{}", listeners: map[*listener]struct{}{}, watched: map[string]int{}}
 	source, err := s.source.Open(ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    key.principal,
@@ -196,10 +197,7 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		}
 	}
 	var reply bridge.Reply
-	if len(bridge.Offers(capabilities)) == len("{}") {
-		v.setLevel(ctx, word)
-		reply = v.source.Do(ctx, req)
-	} else {
+	if v.askable {
 		reply = s.parking.do(ctx, p, req, func() (*view, func(), *toolformat.Error) {
 			v, done, err := vs.take(ctx, key, true)
 			if err == nil {
@@ -207,6 +205,9 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 			}
 			return v, done, err
 		})
+	} else {
+		v.setLevel(ctx, word)
+		reply = v.source.Do(ctx, req)
 	}
 	if m.Method == wire.MethodResourcesRead {
 		return cacheable(reply)

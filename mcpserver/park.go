@@ -156,7 +156,9 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
 	b = wire.AppendString(append(b, `},"requestState":`...), state)
-	return bridge.Result(append(b, '}'), nil)
+	reply := bridge.Result(append(b, '}'), nil)
+	reply.Modern = true
+	return reply
 }
 
 // take takes a parked call off for the retry that names it; nil when it is not the
