@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // Sharing says which callers may share a link to a server.
@@ -202,6 +203,10 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	switch {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
 		key.owner, key.own, key.capabilities = "caller "+caller.ID, true, offers
+		// What else the client says that it knows (MCP Apps, for one) passes through.
+		if v := wire.Lookup(caller.Capabilities, "extensions"); v != nil {
+			key.capabilities = string(wire.SetMember([]byte(offers), "extensions", v))
+		}
 	case c.cfg.Sharing == Identity:
 		key.owner = "principal " + caller.Principal.Name
 	}

@@ -65,7 +65,7 @@ var errTimeout = errors.New("timeout")
 func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
 	k := c.newCall(req.Method)
 	k.owner, k.back, k.target = owner, req.Back, req.Target
-	k.modern = c.modern && (owner.caller.Modern || !c.legacy)
+	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyAlone(req.Method))
 	if k.modern && req.Method == wire.MethodToolsCall {
 		k.headers = c.paramHeaders(req)
 	}
@@ -79,6 +79,12 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (%s in its config)", c.cfg.Name, subject(req), limit, key)
 	}
 	return reply, l
+}
+
+// legacyAlone reports whether only the legacy era has a method that we send for callers
+// of both.
+func legacyAlone(method string) bool {
+	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
 }
 
 // request sends a request of our own.

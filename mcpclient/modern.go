@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,7 +25,10 @@ func (c *conn) shakeHands(ctx context.Context, modern bool) error {
 	case Legacy:
 		return c.initialize(ctx)
 	case Modern:
-		return c.discover(ctx)
+		if err := c.discover(ctx); err != nil {
+			return fmt.Errorf("server/discover failed (era in its config is modern): %w", err)
+		}
+		return nil
 	}
 	if modern && len(c.cfg.Command) == 0 {
 		err := c.discover(ctx)
@@ -34,17 +38,22 @@ func (c *conn) shakeHands(ctx context.Context, modern bool) error {
 		return c.initialize(ctx)
 	}
 	err := c.initialize(ctx)
-	var e *toolformat.Error
 	switch {
 	case err == nil && modern:
 		c.discover(ctx) // one that does not know it is of the legacy era alone
 		return nil
-	case err == nil, !c.alive(), ctx.Err() != nil, !errors.As(err, &e), e.Raw == nil:
+	case err == nil, !c.alive(), ctx.Err() != nil, !answeredNo(err):
 		return err
 	case c.discover(ctx) == nil: // it refuses initialize because it is of the modern era alone
 		return nil
 	}
 	return err
+}
+
+// answeredNo reports whether a server has refused a request, over HTTP by its status.
+func answeredNo(err error) bool {
+	var e *toolformat.Error
+	return errors.As(err, &e) && e.Raw != nil || refused(err)
 }
 
 // discover asks a server of the modern era who it is.

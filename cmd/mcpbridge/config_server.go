@@ -26,6 +26,7 @@ type Server struct {
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
 
 	Transport string // "stdio", "http", "sse" or "ws"; "": what Command or URL tell
+	Era       string // "legacy" or "modern"; "": found out
 
 	Prefix   *string           // before its names; nil: the rule, "": none
 	Include  []string          // globs (path.Match) of tool names that are taken; default all
@@ -69,6 +70,7 @@ func (s *Server) keys(envFile *string) configKeys {
 
 		"type":      {take: into(&s.Transport, oneOf(transports))},
 		"transport": {take: into(&s.Transport, oneOf(transports)), same: "type"},
+		"era":       {take: into(&s.Era, oneOf(words("legacy", "modern")))},
 		"disabled":  {take: off},
 		"enabled":   {take: off},
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // fakeServer is the command fakeserver of the scripts: an MCP server over stdio, written
@@ -17,15 +18,20 @@ func fakeServer() {
 	tools := flag.String("tools", "echo", "names of its tools, with commas between")
 	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing")
 	flag.BoolVar(&f.mute, "mute", false, "never answer initialize")
+	flag.BoolVar(&f.modern, "modern", false, "answer server/discover as a server of revision 2026-07-28")
+	flag.StringVar(&f.fatal, "fatal", "", "exit with 1 when this method is called")
+	once := flag.String("once", "", "crash only while there is no such file, and make it then")
+	delay := flag.Duration("delay", 0, "wait before the first answer")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
 	flag.Parse()
-	if *crash != "" {
+	if *crash != "" && isFirst(*once) {
 		fmt.Fprintln(os.Stderr, *crash)
 		os.Exit(1)
 	}
 	if *tools != "" {
 		f.tools = strings.Split(*tools, ",")
 	}
+	time.Sleep(*delay)
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -37,10 +43,24 @@ func fakeServer() {
 	}
 }
 
+// isFirst reports whether there was no such file, and makes it. Without a name it is
+// always the first time.
+func isFirst(path string) bool {
+	if path == "" {
+		return true
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
 type fakeMCP struct {
 	name, answer string
 	tools        []string
-	mute         bool
+	mute, modern bool
+	fatal        string
 	out          *json.Encoder
 }
 
@@ -59,8 +79,19 @@ func (f *fakeMCP) take(line []byte) {
 	if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
 		return
 	}
+	if m.Method == f.fatal {
+		fmt.Fprintln(os.Stderr, "cannot stand "+m.Method)
+		os.Exit(1)
+	}
 	var result any
 	switch m.Method {
+	case "server/discover":
+		if !f.modern {
+			f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32601, "message": "method not found"}})
+			return
+		}
+		result = object{"resultType": "complete", "supportedVersions": []string{"2026-07-28"}, "capabilities": object{"tools": object{}},
+			"_meta": object{"io.modelcontextprotocol/serverInfo": object{"name": f.name, "version": "1.0"}}}
 	case "initialize":
 		if f.mute {
 			return

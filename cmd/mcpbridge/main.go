@@ -29,6 +29,10 @@ const (
 
 func main() {
 	process.Supervise()
+	// A client may close its end of standard error and go on. Without a handler the next
+	// line of the log would end the program with SIGPIPE; with one, writing only fails.
+	// It is not ignored, since the servers that are started would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-ctx.Done()
@@ -161,6 +165,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 		code = exitInterrupted
 	case errors.As(err, &call):
 		code, text = callExit(call), call.Error()
+	case errors.Is(err, syscall.EPIPE): // who reads the output has read enough, as head does
 	default:
 		text = err.Error()
 	}

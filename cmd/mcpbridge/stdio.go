@@ -7,7 +7,7 @@ import (
 )
 
 func runStdio(ctx context.Context, args []string, std streams) error {
-	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.", std)
+	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+spoken(), std)
 	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err

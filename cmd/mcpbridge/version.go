@@ -19,6 +19,16 @@ func version() string {
 	return info.Main.Version
 }
 
+// revisions are those of MCP that the bridge speaks on both sides, newest first.
+func revisions() []string {
+	return append([]string{wire.ModernRevision}, wire.Revisions...)
+}
+
+// spoken says in the help which revisions clients and servers may speak.
+func spoken() string {
+	return "Clients and servers may each speak any of MCP's revisions " + wire.Revisions[len(wire.Revisions)-1] + " to " + wire.ModernRevision + "."
+}
+
 // commit is the revision that was built; "unknown" when it was not recorded.
 func commit() string {
 	revision, dirty := "unknown", ""
@@ -45,6 +55,6 @@ func runVersion(_ context.Context, args []string, std streams) error {
 	if len(args) > 0 {
 		return usagef("version: unexpected argument %s", quoteShort(args[0]))
 	}
-	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(wire.Revisions, " "))
+	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(revisions(), " "))
 	return nil
 }

@@ -81,6 +81,7 @@ func (s *system) clientConfig(server Server, w wiring, info []byte, children *mc
 		Name: server.Name, Fault: server.Fault,
 		Env: server.Env, Dir: server.Dir,
 		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
+		Era:            mcpclient.Era(server.Era),
 		Sharing:        mcpclient.Sharing(server.Sharing),
 		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
 		MessageBytes: s.cfg.Limits.MessageBytes,

@@ -106,6 +106,7 @@ func serve(ctx context.Context, t *testing.T) string {
 
 func connect(ctx context.Context, t *testing.T, url string, notified chan<- mcp.JSONRPCNotification) *client.Client {
 	t.Helper()
+	//lint:ignore SA1019 the GET stream is how a server of the legacy revisions says that its tools changed
 	c, err := client.NewStreamableHttpClient(url, transport.WithContinuousListening())
 	if err != nil {
 		t.Fatal(err)
