@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		if err := mcpgo.ServeStdio(newMCPGoServer()); err != nil {
 			os.Exit(1)
 		}
+	case "relay":
+		relay(os.Getenv(relaySocket))
 	default:
 		fmt.Fprintf(os.Stderr, "no such child: %s\n", mode)
 		os.Exit(2)

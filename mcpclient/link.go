@@ -353,6 +353,8 @@ func (l *link) do(ctx context.Context, req *bridge.Request, owner *session) brid
 		return l.unsubscribe(ctx, req, owner)
 	case wire.MethodSetLevel:
 		return l.setLevel(ctx, req, owner)
+	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
+		return l.task(ctx, req, owner)
 	case wire.NotificationRootsChanged:
 		l.pass(req.Method)
 		return bridge.Result([]byte("{}"), nil)

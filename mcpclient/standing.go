@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // What a caller asks for once and a server remembers, the resources it is told of and
@@ -102,15 +103,46 @@ func (l *link) noteTask(result []byte, s *session) {
 	}
 }
 
+// task carries out a request about a task. On a shared link a caller reaches only the
+// tasks that it has created.
+func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+	if l.key.own {
+		return l.call(ctx, req, s)
+	}
+	mine := func(id string) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.tasks[id] == s
+	}
+	if req.Method != wire.MethodTasksList {
+		id, _ := req.Params.Text(wire.TaskID)
+		if !mine(id) {
+			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
+		}
+		return l.call(ctx, req, s)
+	}
+	reply := l.call(ctx, req, s)
+	if reply.Err != nil {
+		return reply
+	}
+	defer reply.Free()
+	tasks := []byte("[")
+	for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
+		if id, _ := wire.Text(wire.Lookup(raw, "taskId")); mine(id) {
+			if len(tasks) > 1 {
+				tasks = append(tasks, ',')
+			}
+			tasks = append(tasks, raw...)
+		}
+	}
+	return bridge.Result(wire.SetMember(reply.Result, "tasks", append(tasks, ']')), nil)
+}
+
 // taskStatus tells the creator of a task how it is.
 func (l *link) taskStatus(params []byte) {
 	id, _ := wire.Text(wire.Lookup(params, "taskId"))
-	status, _ := wire.Text(wire.Lookup(params, "status"))
 	l.mu.Lock()
 	s := l.tasks[id]
-	if status == "completed" || status == "failed" || status == "cancelled" {
-		delete(l.tasks, id)
-	}
 	l.mu.Unlock()
 	if s != nil {
 		s.notify(wire.NotificationTaskStatus, params)

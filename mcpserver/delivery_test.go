@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -133,7 +134,9 @@ func TestSlowClientBytes(t *testing.T) {
 	for i := range n {
 		conn.WriteMessage(websocket.TextMessage, []byte(call(fmt.Sprint(i), "echo", args)))
 	}
-	for h.fake.Calls("echo") < n { // nothing of it has been read
+	// Nothing of it is read until all have been called, or the client has been sent away
+	// before that, which cannot be seen from here.
+	for end := time.Now().Add(5 * time.Second); h.fake.Calls("echo") < n && time.Now().Before(end); {
 		bystander.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		bystander.next()
 	}

@@ -71,6 +71,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, p bridge.Princ
 		writeError(w, http.StatusBadRequest, nil, "unsupported MCP-Protocol-Version: "+quote(v)+" (supported: "+strings.Join(wire.Revisions, ", ")+")")
 		return
 	}
+	if r.Method != http.MethodPost && r.Header.Get(wire.HeaderProtocol) >= wire.ModernRevision {
+		w.Header().Set("Allow", http.MethodPost)
+		writeError(w, http.StatusMethodNotAllowed, nil, "revision "+wire.ModernRevision+" has neither a stream nor a session of its own: use POST")
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r, p)

@@ -28,8 +28,9 @@ func supported() []string { return append([]string{wire.ModernRevision}, wire.Re
 type views struct {
 	server *Server
 
-	mu   sync.Mutex // guards open, and users and leased of the views in it
-	open map[viewKey][]*view
+	mu     sync.Mutex // guards what follows, and users and leased of the views in it
+	open   map[viewKey][]*view
+	closed bool
 }
 
 type viewKey struct {
@@ -61,6 +62,9 @@ const (
 func (vs *views) take(ctx context.Context, key viewKey, lease bool) (v *view, done func(), err *toolformat.Error) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
+	if vs.closed {
+		return nil, nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")
+	}
 	for _, one := range vs.open[key] {
 		if !lease || !one.leased {
 			v = one
@@ -94,7 +98,7 @@ func (vs *views) leave(key viewKey, v *view, lease bool) {
 	if lease {
 		v.leased = false
 	}
-	if v.users--; v.users == 0 {
+	if v.users--; v.users == 0 && !vs.closed {
 		v.idle = time.AfterFunc(viewIdle, func() { vs.drop(key, v) })
 	}
 }
@@ -119,7 +123,7 @@ func (vs *views) drop(key viewKey, v *view) {
 func (vs *views) close() {
 	vs.mu.Lock()
 	all := vs.open
-	vs.open = nil
+	vs.open, vs.closed = nil, true
 	for _, some := range all {
 		for _, v := range some {
 			if v.idle != nil {

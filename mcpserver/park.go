@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,16 +29,19 @@ const (
 // its retry with the answers finds the call again. A parked call ends with its client's
 // answer, with its time, or with the server.
 type parking struct {
+	life time.Duration  // how long a call is parked at most
+	most int            // parked calls at once
 	work sync.WaitGroup // calls
 
-	mu    sync.Mutex // guards calls
-	calls map[string]*parkedCall
+	mu     sync.Mutex // guards what follows
+	calls  map[string]*parkedCall
+	closed bool
 }
 
 // parkedCall is one call that may be asked something on its way.
 type parkedCall struct {
 	principal bridge.Principal
-	digest    [sha256.Size]byte // of the request, which a retry must repeat
+	req       *bridge.Request // which a retry must repeat
 	cancel    context.CancelCauseFunc
 	reply     chan bridge.Reply
 	asked     chan struct{} // a question has come
@@ -73,21 +78,31 @@ func (p *parking) do(ctx context.Context, who bridge.Principal, req *bridge.Requ
 
 // begin starts a call in a goroutine of its own, since it may outlive the request.
 func (p *parking) begin(ctx context.Context, v *view, done func(), who bridge.Principal, req *bridge.Request) bridge.Reply {
-	params, err := wire.SplitParams(bytes.Clone(req.Params.Raw)) // the request's buffer ends with it
-	if err != nil {
-		done()
-		return invalid("%s: %v", req.Method, err)
-	}
+	params := req.Params.Clone() // its buffer ends with the HTTP request
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &parkedCall{principal: who, cancel: cancel, reply: make(chan bridge.Reply, 1), asked: make(chan struct{}, 1), questions: map[string]*question{}, back: req.Back}
 	own := *req
 	own.Params, own.Back = &params, c
-	c.digest = digest(&own)
-	p.work.Go(func() {
+	c.req = &own
+	if !p.start(func() {
 		defer done()
 		c.reply <- v.source.Do(run, &own)
-	})
+	}) {
+		cancel(errEnded)
+		done()
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down"))
+	}
 	return p.wait(ctx, c, req.Back)
+}
+
+// start runs f in a goroutine that close waits for; false when it is too late.
+func (p *parking) start(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.work.Go(f)
+	}
+	return !p.closed
 }
 
 // wait waits until the call has a reply, has been asked something, or its client goes.
@@ -95,47 +110,50 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) bri
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
-	select {
-	case reply := <-c.reply:
-		c.cancel(nil)
+	if reply, ended := ends(ctx, c, c.asked); ended {
 		return reply
-	case <-ctx.Done():
-		c.cancel(context.Cause(ctx))
-		return <-c.reply
-	case <-c.asked:
 	}
 	gather := time.NewTimer(gatherTime)
 	defer gather.Stop()
+	if reply, ended := ends(ctx, c, gather.C); ended {
+		return reply
+	}
+	return p.park(c)
+}
+
+// ends waits for the call's reply, the end of its client, or something else: it reports
+// whether the call has ended.
+func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Reply, bool) {
 	select {
 	case reply := <-c.reply:
 		c.cancel(nil)
-		return reply
+		return reply, true
 	case <-ctx.Done():
 		c.cancel(context.Cause(ctx))
-		return <-c.reply
-	case <-gather.C:
+		return <-c.reply, true
+	case <-other:
+		return bridge.Reply{}, false
 	}
-	return p.park(c)
 }
 
 // park keeps the call for a retry and makes the input_required that asks for it.
 func (p *parking) park(c *parkedCall) bridge.Reply {
 	state := stateMark + newID()
 	p.mu.Lock()
-	full := len(p.calls) >= maxParked
+	full := p.closed || len(p.calls) >= p.most
 	if !full {
 		if p.calls == nil {
 			p.calls = map[string]*parkedCall{}
 		}
 		p.calls[state] = c
-		c.expiry = time.AfterFunc(parkTime, func() { p.expire(state) })
+		c.expiry = time.AfterFunc(p.life, func() { p.expire(state) })
 	}
 	p.mu.Unlock()
 	if full {
 		c.cancel(errEnded)
 		reply := <-c.reply
 		reply.Free()
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for an answer of their clients: %d", maxParked))
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for an answer of their clients: %d", p.most))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,12 +163,11 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 	default:
 	}
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
-	first := true
-	for key, q := range c.questions {
-		if !first {
+	for i, key := range slices.SortedFunc(maps.Keys(c.questions), inOrder) {
+		q := c.questions[key]
+		if i > 0 {
 			b = append(b, ',')
 		}
-		first = false
 		b = wire.AppendString(b, key)
 		b = wire.AppendString(append(b, `:{"method":`...), q.method)
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
@@ -161,6 +178,9 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 	return reply
 }
 
+// inOrder compares keys of questions by their number.
+func inOrder(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
 // take takes a parked call off for the retry that names it; nil when it is not the
 // caller's, or not the same request.
 func (p *parking) take(state string, who bridge.Principal, req *bridge.Request) *parkedCall {
@@ -170,7 +190,7 @@ func (p *parking) take(state string, who bridge.Principal, req *bridge.Request) 
 	if c == nil || c.principal != who {
 		return nil
 	}
-	if d := digest(req); subtle.ConstantTimeCompare(d[:], c.digest[:]) != 1 {
+	if digest(req) != digest(c.req) {
 		return nil
 	}
 	delete(p.calls, state)
@@ -194,7 +214,7 @@ func (p *parking) close() {
 	defer p.work.Wait()
 	p.mu.Lock()
 	all := p.calls
-	p.calls = nil
+	p.calls, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range all {
 		c.expiry.Stop()

@@ -71,7 +71,7 @@ func New(source bridge.Source, opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	s := &Server{source: source, opts: opts, log: opts.Log, sessions: map[string]*session{}}
+	s := &Server{source: source, opts: opts, log: opts.Log, sessions: map[string]*session{}, parking: parking{life: parkTime, most: maxParked}}
 	s.views.server = s
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.wg.Go(s.sweep)

@@ -1,6 +1,9 @@
 package wire
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // Text decodes a raw JSON string that has been validated; ok is false when raw is
 // anything else.
@@ -8,6 +11,13 @@ func Text(raw []byte) (s string, ok bool) { return text(raw) }
 
 // Is reports whether the value of a key is the JSON string that spells s.
 func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }
+
+// Clone returns params that share no memory with p.
+func (p *Params) Clone() Params {
+	own := *p
+	own.Raw = bytes.Clone(p.Raw)
+	return own
+}
 
 // SetMember returns a copy of an object in which the member key has the raw value: in
 // the place of the last member of that key, else as a new first member. Everything

@@ -1,0 +1,240 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// asker is a source whose every call asks its caller something and answers with the
+// answer.
+type asker struct {
+	begun, ended chan string // a call with that target
+}
+
+func (a *asker) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return a, nil }
+func (a *asker) Close() error                                                 { return nil }
+func (a *asker) List(_ context.Context, kind bridge.Kind) (*bridge.List, error) {
+	return bridge.NewList(kind, nil), nil
+}
+
+func (a *asker) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	a.begun <- req.Target
+	defer func() { a.ended <- req.Target }()
+	answer, err := req.Back.Ask(ctx, wire.MethodElicit, []byte(`{"message":"x"}`))
+	if err != nil {
+		return bridge.Failed(err)
+	}
+	return bridge.Result([]byte(`{"content":[],"answer":`+string(answer)+`}`), nil)
+}
+
+// parked is a server of an asker.
+type parked struct {
+	*testing.T
+	*Server
+	source *asker
+}
+
+func newParked(t *testing.T) *parked {
+	sourcetest.NoLeaks(t)
+	p := &parked{T: t, source: &asker{begun: make(chan string, 100), ended: make(chan string, 100)}}
+	p.Server = New(p.source, Options{Door: Door{Tokens: map[string]string{"ann": "a", "bob": "b"}}})
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// post is a request of the one who holds a token; members stand in its params.
+func (p *parked) post(ctx context.Context, token, tool, members string) (status int, body []byte) {
+	msg := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `",` + members +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+	r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
+		"Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": "tools/call", "Mcp-Name": tool,
+	} {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	return w.Code, w.Body.Bytes()
+}
+
+// park begins a call of ann's and returns the raw state that it is parked under.
+func (p *parked) park() string {
+	p.Helper()
+	status, body := p.post(p.Context(), "a", "t", `"arguments":{"x":1},`)
+	state := string(wire.Lookup(body, "result", "requestState"))
+	if status != http.StatusOK || state == "" {
+		p.Fatalf("%d %s", status, body)
+	}
+	p.came(p.source.begun)
+	return state
+}
+
+func (p *parked) came(c <-chan string) {
+	p.Helper()
+	t := time.NewTimer(20 * time.Second)
+	defer t.Stop()
+	select {
+	case <-c:
+	case <-t.C:
+		p.Fatal("it does not come")
+	}
+}
+
+func retry(state string) string {
+	return `"arguments":{"x":1},"requestState":` + state + `,"inputResponses":{"input1":{"action":"accept"}},`
+}
+
+// Nobody but the caller who was asked can answer, with nothing but the request that was
+// asked something, and once.
+func TestParkedIsItsCallersAlone(t *testing.T) {
+	p := newParked(t)
+	state := p.park()
+	right := retry(state)
+	for _, c := range []struct{ name, token, tool, members string }{
+		{"another principal", "b", "t", right},
+		{"another tool", "a", "u", right},
+		{"other arguments", "a", "t", strings.Replace(right, `"x":1`, `"x":2`, 1)},
+		{"no arguments", "a", "t", strings.Replace(right, `"arguments":{"x":1},`, "", 1)},
+		{"one member more", "a", "t", `"more":1,` + right},
+		{"a state cut short", "a", "t", strings.Replace(right, state, state[:len(state)-2]+`"`, 1)},
+		{"a state made up", "a", "t", retry(`"mcpbridge.AAAAAAAAAAAAAAAAAAAAAAAAAA"`)},
+		{"an empty state of ours", "a", "t", retry(`"mcpbridge."`)},
+	} {
+		status, body := p.post(t.Context(), c.token, c.tool, c.members)
+		if status != http.StatusBadRequest || string(wire.Lookup(body, "error", "code")) != "-32602" {
+			t.Errorf("%s: %d %s", c.name, status, body)
+		}
+	}
+	if len(p.source.ended) > 0 {
+		t.Fatal("the call ended under what others said")
+	}
+	if _, body := p.post(t.Context(), "a", "t", right); string(wire.Lookup(body, "result", "answer")) != `{"action":"accept"}` {
+		t.Errorf("the right retry: %s", body)
+	}
+	p.came(p.source.ended)
+	if status, body := p.post(t.Context(), "a", "t", right); status != http.StatusBadRequest || string(wire.Lookup(body, "error", "code")) != "-32602" {
+		t.Errorf("the same retry again: %d %s", status, body)
+	}
+	if len(p.source.begun) > 0 {
+		t.Error("a retry that was refused has begun a call")
+	}
+}
+
+// The order of what a retry repeats is not its caller's to know.
+func TestParkedRetryInOtherOrder(t *testing.T) {
+	p := newParked(t)
+	state := p.park()
+	_, body := p.post(t.Context(), "a", "t", `"requestState":`+state+`,"inputResponses":{"input1":{"action":"decline"}},"arguments":{"x":1},`)
+	if string(wire.Lookup(body, "result", "answer")) != `{"action":"decline"}` {
+		t.Errorf("%s", body)
+	}
+}
+
+// A retry without the answers is asked again, under a new state.
+func TestParkedAskedAgain(t *testing.T) {
+	p := newParked(t)
+	state := p.park()
+	_, body := p.post(t.Context(), "a", "t", `"arguments":{"x":1},"requestState":`+state+`,`)
+	again := string(wire.Lookup(body, "result", "requestState"))
+	if again == "" || again == state || wire.Lookup(body, "result", "inputRequests", "input1") == nil {
+		t.Fatalf("%s", body)
+	}
+	if _, body = p.post(t.Context(), "a", "t", retry(state)); wire.Lookup(body, "error") == nil {
+		t.Errorf("the state used up: %s", body)
+	}
+	if _, body = p.post(t.Context(), "a", "t", retry(again)); wire.Lookup(body, "result", "answer") == nil {
+		t.Errorf("%s", body)
+	}
+}
+
+// A call that nobody comes back for ends with its time, and is cancelled.
+func TestParkedExpires(t *testing.T) {
+	p := newParked(t)
+	p.parking.life = time.Millisecond
+	state := p.park()
+	p.came(p.source.ended)
+	if _, body := p.post(t.Context(), "a", "t", retry(state)); string(wire.Lookup(body, "error", "code")) != "-32602" {
+		t.Errorf("%s", body)
+	}
+}
+
+// A client that goes during its retry takes the call with it.
+func TestParkedClientGoes(t *testing.T) {
+	p := newParked(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, body := p.post(ctx, "a", "t", retry(p.park())); wire.Lookup(body, "result", "answer") == nil && len(body) > 0 {
+		t.Logf("%s", body) // either may be first
+	}
+	p.came(p.source.ended)
+}
+
+// At the bound a call that would be parked is refused and ended; those parked stay.
+func TestParkedBound(t *testing.T) {
+	p := newParked(t)
+	p.parking.most = 3
+	var states []string
+	for range 3 {
+		states = append(states, p.park())
+	}
+	_, body := p.post(t.Context(), "a", "t", `"arguments":{"x":1},`)
+	if code, _ := wire.Text(wire.Lookup(body, "error", "data", "code")); code != toolformat.Unavailable.String() {
+		t.Errorf("%s", body)
+	}
+	p.came(p.source.ended)
+	for _, state := range states {
+		if _, body := p.post(t.Context(), "a", "t", retry(state)); wire.Lookup(body, "result", "answer") == nil {
+			t.Errorf("%s", body)
+		}
+	}
+	for id := range 5 { // and there is room again
+		if _, body := p.post(t.Context(), "a", "t", retry(p.park())); wire.Lookup(body, "result", "answer") == nil {
+			t.Errorf("%d: %s", id, body)
+		}
+	}
+}
+
+// Close ends calls that are parked; nothing of them is left.
+func TestParkedClose(t *testing.T) {
+	p := newParked(t)
+	for range 20 {
+		p.park()
+	}
+	p.Close()
+	if got := len(p.source.ended); got != 20 {
+		t.Errorf("%d calls have ended, want 20", got)
+	}
+	if status, body := p.post(t.Context(), "a", "t", `"arguments":{"x":1},`); status == http.StatusOK && wire.Lookup(body, "result") != nil {
+		t.Errorf("a call after Close: %s", body)
+	}
+}
+
+// Calls that park while the server closes are ended too.
+func TestParkedCloseRace(t *testing.T) {
+	p := newParked(t)
+	done := make(chan string, 20)
+	for i := range cap(done) {
+		go func() {
+			_, body := p.post(context.Background(), "a", fmt.Sprint("t", i), "")
+			done <- string(body)
+		}()
+	}
+	for range 10 {
+		p.came(p.source.begun)
+	}
+	p.Close()
+	for range cap(done) {
+		p.came(done)
+	}
+}
