@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -53,10 +54,10 @@ type member struct {
 // New makes a Bridge of its members, in the order in which their items are listed and
 // in which the first wins. The members' sources stay their owner's to close.
 func New(opts Options, members ...Member) *Bridge {
-	setDefault(&opts.MaxName, 64)
-	setDefault(&opts.Settle, 2*time.Second)
-	setDefault(&opts.Alone, 30*time.Second)
-	setDefault(&opts.Queue, 30*time.Second)
+	opts.MaxName = cmp.Or(opts.MaxName, 64)
+	opts.Settle = cmp.Or(opts.Settle, 2*time.Second)
+	opts.Alone = cmp.Or(opts.Alone, 30*time.Second)
+	opts.Queue = cmp.Or(opts.Queue, 30*time.Second)
 	if opts.ServerInfo == nil {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
@@ -73,12 +74,6 @@ func New(opts Options, members ...Member) *Bridge {
 	}
 	b.catalog = catalog{members: b.members, conflict: opts.Conflict, maxName: opts.MaxName, log: opts.Log}
 	return b
-}
-
-func setDefault[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 // Open opens every member for the caller.

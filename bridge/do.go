@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +135,7 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 	}
 	v, err := s.view(ctx, kind)
 	if err != nil {
-		return route{}, asError(err)
+		return route{}, toolformat.AsError(err)
 	}
 	if r, ok := v.routes[target]; ok {
 		return r, nil
@@ -144,7 +143,7 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 	if kind == Resources {
 		templates, err := s.view(ctx, Templates)
 		if err != nil {
-			return route{}, asError(err)
+			return route{}, toolformat.AsError(err)
 		}
 		if r, ok := templates.match(target); ok {
 			return r, nil
@@ -155,15 +154,6 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 		e.Message += " (did you mean " + near + "?)"
 	}
 	return route{}, e
-}
-
-// asError is an error of a source as one for the caller.
-func asError(err error) *toolformat.Error {
-	var e *toolformat.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
 }
 
 // nearest is the listed key that most likely was meant: the same in other letter case,

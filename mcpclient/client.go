@@ -8,6 +8,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -137,12 +138,12 @@ type linkKey struct {
 
 // New makes a client. It connects when the first session is opened.
 func New(cfg Config) *Client {
-	setDefault(&cfg.ConnectTimeout, 30*time.Second)
-	setDefault(&cfg.Timeout, 5*time.Minute)
-	setDefault(&cfg.MaxTimeout, 30*time.Minute)
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 30*time.Second)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Minute)
+	cfg.MaxTimeout = cmp.Or(cfg.MaxTimeout, 30*time.Minute)
 	cfg.MaxTimeout = max(cfg.MaxTimeout, cfg.Timeout)
-	setDefault(&cfg.IdleTimeout, time.Minute)
-	setDefault(&cfg.MessageBytes, 64<<20)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, time.Minute)
+	cfg.MessageBytes = cmp.Or(cfg.MessageBytes, 64<<20)
 	if cfg.Sharing == "" {
 		cfg.Sharing = Session
 		if len(cfg.Command) > 0 {
@@ -161,12 +162,6 @@ func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.base, c.stop = context.WithCancel(context.Background())
 	return c
-}
-
-func setDefault[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 // Open gives the caller a session on the link that it may use, and starts that link

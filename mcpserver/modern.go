@@ -265,7 +265,7 @@ func discovered(reply bridge.Reply) bridge.Reply {
 func modernPage(ctx context.Context, v *view, kind bridge.Kind, m *wire.Message) bridge.Reply {
 	l, err := v.source.List(ctx, kind)
 	if err != nil {
-		return bridge.Failed(asError(err))
+		return bridge.Failed(toolformat.AsError(err))
 	}
 	return page(l, m)
 }

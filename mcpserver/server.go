@@ -7,6 +7,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -60,14 +61,14 @@ type Server struct {
 
 // New makes a server of a source, which stays its owner's to close.
 func New(source bridge.Source, opts Options) *Server {
-	setDefault(&opts.MessageBytes, 64<<20)
-	setDefault(&opts.BatchMessages, 100)
-	setDefault(&opts.CallsPerSession, 1000)
-	setDefault(&opts.QueueBytes, 8<<20)
-	setDefault(&opts.Sessions, 10_000)
-	setDefault(&opts.SessionIdle, 2*time.Hour)
-	setDefault(&opts.ResumeBytes, 1<<20)
-	setDefault(&opts.ReadTimeout, time.Minute)
+	opts.MessageBytes = cmp.Or(opts.MessageBytes, 64<<20)
+	opts.BatchMessages = cmp.Or(opts.BatchMessages, 100)
+	opts.CallsPerSession = cmp.Or(opts.CallsPerSession, 1000)
+	opts.QueueBytes = cmp.Or(opts.QueueBytes, 8<<20)
+	opts.Sessions = cmp.Or(opts.Sessions, 10_000)
+	opts.SessionIdle = cmp.Or(opts.SessionIdle, 2*time.Hour)
+	opts.ResumeBytes = cmp.Or(opts.ResumeBytes, 1<<20)
+	opts.ReadTimeout = cmp.Or(opts.ReadTimeout, time.Minute)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -76,12 +77,6 @@ func New(source bridge.Source, opts Options) *Server {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.wg.Go(s.sweep)
 	return s
-}
-
-func setDefault[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 // Close ends every session and waits until they have ended.

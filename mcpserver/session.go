@@ -226,7 +226,7 @@ func (s *session) awaitOpened(ctx context.Context) *opened {
 func (s *session) list(ctx context.Context, o *opened, kind bridge.Kind, m *wire.Message) bridge.Reply {
 	l, err := o.source.List(ctx, kind)
 	if err != nil {
-		return bridge.Failed(asError(err))
+		return bridge.Failed(toolformat.AsError(err))
 	}
 	return page(l.Derive(legacyList), m)
 }
@@ -241,15 +241,6 @@ func page(l *bridge.List, m *wire.Message) bridge.Reply {
 		return bridge.Failed(err)
 	}
 	return bridge.Result(page, nil)
-}
-
-// asError is an error of a source as one for the client.
-func asError(err error) *toolformat.Error {
-	var e *toolformat.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
 }
 
 // initialize opens the source for the client and says who answers.

@@ -2,6 +2,7 @@ package toolformat
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -51,6 +52,16 @@ type Error struct {
 // Errorf is an Error whose message is formatted.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// AsError is any error as one for the caller: itself when it is one, else an internal
+// error that keeps it as its cause.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Errorf(Internal, "internal error").Because(err)
 }
 
 // Because adds the cause, which goes to the log and not to the caller.
