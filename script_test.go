@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -33,7 +35,6 @@ type script struct {
 	watched  map[string]bool               // resources subscribed to
 	listens  map[*scriptCall]struct{}      // streams of subscriptions/listen
 	level    string                        // of the log
-	granted  map[string]int                // progress that a call may make, by its tag
 	added    []string                      // tools
 	standing map[string]func(string)       // ways to say what belongs to no request, by session
 	ends     []func()                      // each ends connections
@@ -44,7 +45,7 @@ func newScript(era string) *script {
 	return &script{
 		legacy: era != "modern", modern: era != "legacy", news: make(chan struct{}), asked: map[string]chan string{},
 		calls: map[string]context.CancelFunc{}, states: map[string]map[string]string{}, watched: map[string]bool{},
-		listens: map[*scriptCall]struct{}{}, standing: map[string]func(string){}, granted: map[string]int{},
+		listens: map[*scriptCall]struct{}{}, standing: map[string]func(string){},
 	}
 }
 
@@ -194,39 +195,108 @@ func relayed(t testing.TB, s *script) mcpclient.Config {
 
 // overLines serves a script on a connection of lines.
 func (s *script) overLines(conn net.Conn) {
+	lines := wire.NewLineReader(conn, 64<<20)
+	s.converse(func() ([]byte, error) {
+		b, err := lines.Read()
+		if err != nil {
+			return nil, err
+		}
+		return b.B, nil
+	}, func(m string) { io.WriteString(conn, m+"\n") }, func() { conn.Close() })
+}
+
+// converse serves a script on a connection that carries both ways, until read fails. It
+// writes one message at a time, or several as lines.
+func (s *script) converse(read func() ([]byte, error), write func(string), end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	defer conn.Close()
+	defer end()
 	var mu sync.Mutex
 	say := func(m string) {
 		mu.Lock()
 		defer mu.Unlock()
-		io.WriteString(conn, m+"\n")
+		write(m)
 	}
 	s.mu.Lock()
 	s.last++
 	id := fmt.Sprint(s.last)
 	s.standing[id] = say
-	s.ends = append(s.ends, func() { conn.Close() })
+	s.ends = append(s.ends, end)
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		delete(s.standing, id)
 		s.mu.Unlock()
 	}()
-	lines := wire.NewLineReader(conn, 64<<20)
 	for {
-		b, err := lines.Read()
+		msg, err := read()
 		if err != nil {
 			return
 		}
-		if wire.Lookup(b.B, "method") == nil || wire.Lookup(b.B, "id") == nil {
-			s.take(ctx, id+" ", b.B, say) // in order
+		if wire.Lookup(msg, "method") == nil || wire.Lookup(msg, "id") == nil {
+			s.take(ctx, id+" ", msg, say) // in order
 			continue
 		}
-		work.Go(func() { s.take(ctx, id+" ", b.B, say) })
+		work.Go(func() { s.take(ctx, id+" ", msg, say) })
+	}
+}
+
+// serveWeb serves a way to a script over HTTP until the test ends.
+func serveWeb(t testing.TB, s *script, h http.HandlerFunc) string {
+	web := httptest.NewServer(h)
+	t.Cleanup(func() {
+		s.kill()
+		web.Close()
+	})
+	return web.URL
+}
+
+// overWS serves a script on a WebSocket.
+func (s *script) overWS(rw http.ResponseWriter, r *http.Request) {
+	up := websocket.Upgrader{Subprotocols: []string{wire.Subprotocol}}
+	conn, err := up.Upgrade(rw, r, nil)
+	if err != nil {
+		return // it has been answered
+	}
+	s.converse(func() ([]byte, error) {
+		_, b, err := conn.ReadMessage()
+		return b, err
+	}, func(m string) {
+		for line := range strings.SplitSeq(m, "\n") {
+			conn.WriteMessage(websocket.TextMessage, []byte(line))
+		}
+	}, func() { conn.Close() })
+}
+
+// overSSE is the handler of a script on the legacy HTTP+SSE transport.
+func (s *script) overSSE() http.HandlerFunc {
+	var posted sync.Map // a chan []byte by the query of its client's endpoint
+	return func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, _ := io.ReadAll(r.Body)
+			rw.WriteHeader(202)
+			if in, ok := posted.Load(r.URL.RawQuery); ok {
+				in.(chan []byte) <- body
+			}
+			return
+		}
+		ctx, end := context.WithCancel(r.Context())
+		in := make(chan []byte, 10_000)
+		id := fmt.Sprintf("client=%p", in)
+		posted.Store(id, in)
+		say := events(rw)
+		io.WriteString(rw, "event: endpoint\n")
+		say("/?" + id)
+		s.converse(func() ([]byte, error) {
+			select {
+			case msg := <-in:
+				return msg, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}, say, end)
 	}
 }
 

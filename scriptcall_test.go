@@ -126,13 +126,9 @@ func (c *scriptCall) call() {
 	}
 	switch tool {
 	case "progress":
-		token := c.m.Params.Get(wire.MetaProgressToken)
-		window, tag := c.number("window"), c.argument("tag")
+		token, tag := c.m.Params.Get(wire.MetaProgressToken), c.argument("tag")
 		for i := range c.number("n") {
-			if window > 0 && i >= window && !c.until(c.ctx, func() bool { return i < c.granted[tag]+window }) {
-				return
-			}
-			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%q}}`, token, i, c.argument("tag")))
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%q}}`, token, i, tag))
 		}
 	case "touch":
 		c.touch(c.argument("uri"))

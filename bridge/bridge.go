@@ -78,7 +78,7 @@ func New(opts Options, members ...Member) *Bridge {
 
 // Open opens every member for the caller.
 func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
-	s := &session{bridge: b, caller: caller, settled: time.Now().Add(b.opts.Settle)}
+	s := &session{bridge: b, caller: caller, tasking: caller.tasking(), settled: time.Now().Add(b.opts.Settle)}
 	below := *caller
 	below.Notify = s.fromBelow
 	for _, m := range b.members {
@@ -105,6 +105,7 @@ func (b *Bridge) Notes() []Note {
 type session struct {
 	bridge  *Bridge
 	caller  *Caller
+	tasking bool      // any of its calls may create a task
 	subs    []Session // one a member
 	settled time.Time // until when a list waits for several members
 	views   [Kinds]atomic.Pointer[view]

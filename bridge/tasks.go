@@ -19,9 +19,19 @@ type owners struct {
 	order  []string
 }
 
-// note reads the task that a result has created.
+// tasking reports whether the caller takes a task for a result unasked (the tasks
+// extension).
+func (c *Caller) tasking() bool {
+	return wire.Lookup(c.Capabilities, "extensions", "io.modelcontextprotocol/tasks") != nil
+}
+
+// note reads the task that a result has created: in a member of its own (2025-11-25), or
+// as the result itself (the tasks extension).
 func (o *owners) note(result []byte, member int) {
 	id, ok := wire.Text(wire.Lookup(result, "task", "taskId"))
+	if !ok && string(wire.Lookup(result, "resultType")) == `"task"` {
+		id, ok = wire.Text(wire.Lookup(result, "taskId"))
+	}
 	if !ok {
 		return
 	}

@@ -15,7 +15,7 @@ type call struct {
 	method, target string            // of its request
 	modern         bool              // it is a request of the modern era
 	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
-	endless        bool              // it has no time limit: a subscriptions/listen
+	acked          func([]byte)      // takes what the server grants to a subscriptions/listen, which has no time limit; nil: it is none
 	back           bridge.Back
 	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
 	start          time.Time
@@ -36,10 +36,17 @@ func (c *conn) enter(k *call) bool {
 	if c.lost {
 		return false
 	}
-	if !k.endless {
+	if k.acked == nil {
 		k.limit = k.start.Add(c.cfg.Timeout)
 	}
 	c.under[k.id], c.busy = k, true
+	if k.owner != nil {
+		name := k.owner.caller.Principal.Name
+		if c.servedOne && c.served != name {
+			c.servedMany = true
+		}
+		c.served, c.servedOne = name, true
+	}
 	if !c.ticking {
 		c.ticking = true
 		time.AfterFunc(c.cfg.tick(), c.expire)
@@ -54,7 +61,7 @@ func (c *conn) expire() {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, k := range c.under {
-		if !k.endless && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
+		if k.acked == nil && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
 			k.end(errTimeout)
 		}
 	}
@@ -92,13 +99,18 @@ func (c *conn) find(id int64) *call {
 	return c.under[id]
 }
 
-// only is the one call under way, nil when there is none or more than one.
+// only is the one call under way, nil when there is none or more than one. It is nil also
+// on a connection that has served several principals: what a server says late, of a call
+// that has ended, is not for the next caller.
 func (c *conn) only() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var only *call
+	if c.servedMany {
+		return nil
+	}
 	for _, k := range c.under {
-		if k.endless {
+		if k.acked != nil {
 			continue
 		}
 		if only != nil {
@@ -122,10 +134,16 @@ func (c *conn) newest() *call {
 	return newest
 }
 
-func (c *conn) calls() int {
+// calling reports whether a call is under way; what only listens is none.
+func (c *conn) calling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.under)
+	for _, k := range c.under {
+		if k.acked == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // cancel ends the calls of a caller that has gone.

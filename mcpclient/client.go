@@ -26,7 +26,10 @@ import (
 // Sharing says which callers may share a link to a server.
 type Sharing string
 
-// The ways of sharing.
+// The ways of sharing. A server of the modern era asks by the result of a call, which
+// needs no link of its own: once a server has been found to speak that era, callers of
+// it that offer the same share where Session and Leased would give them a link each,
+// those of one principal for Session.
 const (
 	Shared   Sharing = "shared"   // all callers: one connection, one process
 	Identity Sharing = "identity" // the callers of one principal
@@ -121,7 +124,8 @@ type Client struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup // links
 
-	known [bridge.Kinds]atomic.Pointer[bridge.List] // the last list of each kind, shared by links that have the same
+	modern atomic.Bool                               // the server speaks the modern era, as far as is known
+	known  [bridge.Kinds]atomic.Pointer[bridge.List] // the last list of each kind, shared by links that have the same
 
 	mu     sync.Mutex // guards what follows
 	links  map[linkKey]*link
@@ -133,7 +137,24 @@ type linkKey struct {
 	owner        string // "" all, "principal "+name, or "caller "+id
 	own          bool   // one caller's own
 	modern       bool   // spoken to in the era since 2026-07-28 where the server can
-	capabilities string // what is offered to the server on the caller's behalf
+	capabilities string // what the server is told of its callers: MCP's ClientCapabilities
+}
+
+// offered is what the server may ask for at any time: on a link of several callers
+// nothing, since nobody could tell whom it asks.
+func (k *linkKey) offered() []byte {
+	if k.own {
+		return []byte(k.capabilities)
+	}
+	return extended([]byte(nothing), []byte(k.capabilities))
+}
+
+// extended adds to an offer what else the client says that it knows (MCP Apps, for one).
+func extended(offer, capabilities []byte) []byte {
+	if v := wire.Lookup(capabilities, "extensions"); v != nil {
+		return wire.SetMember(offer, "extensions", v)
+	}
+	return offer
 }
 
 // New makes a client. It connects when the first session is opened.
@@ -160,6 +181,7 @@ func New(cfg Config) *Client {
 	cfg.flood = &throttle{log: cfg.Log}
 	cfg.http = newTransport()
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
+	c.modern.Store(cfg.Era == Modern)
 	c.base, c.stop = context.WithCancel(context.Background())
 	return c
 }
@@ -179,7 +201,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 		c.links[key] = l
 		c.wg.Go(l.supervise)
 	}
-	s := &session{link: l, caller: caller}
+	s := &session{link: l, caller: caller, done: make(chan struct{})}
 	l.join(s)
 	return s, nil
 }
@@ -197,16 +219,20 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	}
 	switch {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
-		key.owner, key.own, key.capabilities = "caller "+caller.ID, true, offers
-		// What else the client says that it knows (MCP Apps, for one) passes through.
-		if v := wire.Lookup(caller.Capabilities, "extensions"); v != nil {
-			key.capabilities = string(wire.SetMember([]byte(offers), "extensions", v))
+		key.capabilities = string(extended([]byte(offers), caller.Capabilities))
+		switch {
+		case !caller.Modern || !c.modern.Load():
+			key.owner, key.own = "caller "+caller.ID, true
+		case c.cfg.Sharing == Session:
+			key.owner = ofPrincipal(caller)
 		}
 	case c.cfg.Sharing == Identity:
-		key.owner = "principal " + caller.Principal.Name
+		key.owner = ofPrincipal(caller)
 	}
 	return key
 }
+
+func ofPrincipal(caller *bridge.Caller) string { return "principal " + caller.Principal.Name }
 
 // nothing is what is offered to a server on behalf of callers that cannot be asked.
 const nothing = "{}"
@@ -279,6 +305,7 @@ type session struct {
 	level  atomic.Int32 // index of the log level it wants in levels, plus one; 0: it has not said
 	seen   atomic.Bool  // it has asked for a list, and is told of changes
 	closed atomic.Bool
+	done   chan struct{} // closed once closed is set
 }
 
 func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
@@ -295,6 +322,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 
 func (s *session) Close() error {
 	if s.closed.CompareAndSwap(false, true) {
+		close(s.done)
 		if c := s.link.conn.Load(); c != nil {
 			c.cancel(s)
 		}

@@ -21,7 +21,8 @@ type conn struct {
 	cfg     *Config
 	carrier carrier   // to be used once dialled is closed
 	flood   *throttle // the log, for what a server can cause at will
-	offered []byte    // what was offered to the server: MCP's ClientCapabilities
+	told    []byte    // what the server is told of its callers where they do not say it: MCP's ClientCapabilities
+	offered []byte    // what of it the server may ask for at any time
 
 	legacy   bool   // initialize was answered
 	modern   bool   // server/discover was answered: requests of the modern era are understood
@@ -32,8 +33,10 @@ type conn struct {
 	ready   chan struct{} // closed when the lists have been read
 
 	ids    atomic.Int64
-	done   chan struct{} // closed when the connection is lost
-	err    error         // why; set before done is closed
+	life   context.Context // ends when the connection is lost, by the reason
+	end    context.CancelCauseFunc
+	done   <-chan struct{} // of life
+	err    error           // why it was lost; set before life ends
 	work   sync.WaitGroup
 	answer chan struct{} // bounds what is sent in the background
 
@@ -45,11 +48,18 @@ type conn struct {
 	asks    map[string]context.CancelFunc // the server's questions by their raw id
 	ticking bool                          // expire will run
 	busy    bool                          // a call has begun since it ran last
+
+	served     string // the principal of the last call, when servedOne
+	servedOne  bool
+	servedMany bool // there have been calls of several principals
 }
 
 func newConn(l *link) *conn {
 	cfg := &l.client.cfg
-	return &conn{link: l, cfg: cfg, flood: cfg.flood, offered: []byte(l.key.capabilities), dialled: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
+	c := &conn{link: l, cfg: cfg, flood: cfg.flood, told: []byte(l.key.capabilities), offered: l.key.offered(), dialled: make(chan struct{}), ready: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	c.done = c.life.Done()
+	return c
 }
 
 // loss says that the connection was lost under a request.
@@ -60,14 +70,20 @@ type loss struct {
 
 var errTimeout = errors.New("timeout")
 
+// tookLonger tells a caller of the limit of the configuration that has ended its request.
+const tookLonger = "%s: %s took longer than %s (%s in its config)"
+
 // do sends a caller's request and waits for its reply. The loss is not nil when the
 // connection was lost first.
 func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
 	k := c.newCall(req.Method)
 	k.owner, k.back, k.target = owner, req.Back, req.Target
 	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyAlone(req.Method))
-	if k.modern && req.Method == wire.MethodToolsCall {
+	switch {
+	case k.modern && req.Method == wire.MethodToolsCall:
 		k.headers = c.paramHeaders(req)
+	case k.modern && k.target == "" && req.Params != nil: // tasks go where their id leads
+		k.target, _ = req.Params.Text(wire.TaskID)
 	}
 	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
 	reply.Modern = k.modern
@@ -76,7 +92,7 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 		if time.Since(k.start) >= c.cfg.MaxTimeout && c.cfg.MaxTimeout > limit {
 			limit, key = c.cfg.MaxTimeout, "maxTimeout"
 		}
-		reply.Err.Message = fmt.Sprintf("%s: %s took longer than %s (%s in its config)", c.cfg.Name, subject(req), limit, key)
+		reply.Err.Message = fmt.Sprintf(tookLonger, c.cfg.Name, subject(req), limit, key)
 	}
 	return reply, l
 }
@@ -266,7 +282,7 @@ func (c *conn) lose(err error) {
 		cancel()
 		delete(c.asks, id)
 	}
-	close(c.done)
+	c.end(err)
 }
 
 // close ends the connection and waits until nothing of it is left.

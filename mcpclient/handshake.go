@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -35,6 +33,9 @@ func (l *link) connect() (*conn, error) {
 		}
 		return nil, err
 	}
+	if !c.legacy {
+		l.hear(ctx, c)
+	}
 	for kind := range bridge.Kinds {
 		if err := l.fetch(ctx, c, kind); err != nil {
 			c.close(errClosed)
@@ -44,14 +45,8 @@ func (l *link) connect() (*conn, error) {
 	close(c.ready)
 	l.saveLists()
 	l.restore(c)
-	if !c.legacy {
-		c.start(func() { l.listen(l.ctx, c, listChanges) })
-	}
 	return c, nil
 }
-
-// listChanges is what a link wants to be told of by a server of the modern era.
-const listChanges = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`
 
 // greet tries the carriers that the configuration allows until one is answered.
 func (l *link) greet(ctx context.Context) (*conn, error) {
@@ -81,6 +76,9 @@ func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
 	if err := c.shakeHands(ctx, l.key.modern); err != nil {
 		c.close(errClosed)
 		return nil, err
+	}
+	if l.key.modern || c.modern { // else it was not asked
+		l.client.modern.Store(c.modern)
 	}
 	return c, nil
 }
@@ -149,7 +147,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.Kind) error {
 			it, err := bridge.NewItem(kind, raw)
 			if err == nil && it.ParamHeaders && c.modern && c.cfg.URL != "" {
 				// A client of the modern era must leave such a tool out (SEP-2243).
-				err = mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: it.Key, RawInputSchema: it.Tool().InputSchema})
+				_, err = readParamHeaders(it)
 			}
 			if err != nil {
 				l.client.cfg.Log.Warn("left out", "reason", err)

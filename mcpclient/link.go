@@ -49,21 +49,21 @@ type link struct {
 	lists [bridge.Kinds]atomic.Pointer[bridge.List]
 	used  atomic.Int64 // when the last call ended, Unix ns; kept for lazy servers
 
-	mu       sync.Mutex // guards what follows
-	sessions map[*session]struct{}
-	ending   *time.Timer                      // ends a link that nobody uses
-	watched  map[string]map[*session]struct{} // who is told of a resource, by its URI
-	tasks    map[string]*session              // who created a task, by its id
-	listens  map[string]context.CancelFunc    // ends the listen of a resource, at a server of the modern era alone
-	state    State
-	reason   error
-	retry    time.Time
-	lost     bool          // the lists are of an earlier connection, and a new attempt has failed
-	turn     chan struct{} // closed when the state changes
+	mu        sync.Mutex // guards what follows
+	sessions  map[*session]struct{}
+	ending    *time.Timer        // ends a link that nobody uses
+	watched   map[string]*watch  // by the URI of the resource
+	tasks     map[string]creator // by the id of the task
+	taskOrder []string           // ids of tasks, oldest first
+	state     State
+	reason    error
+	retry     time.Time
+	lost      bool          // the lists are of an earlier connection, and a new attempt has failed
+	turn      chan struct{} // closed when the state changes
 }
 
 func newLink(c *Client, key linkKey) *link {
-	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]map[*session]struct{}{}, tasks: map[string]*session{}, listens: map[string]context.CancelFunc{}, state: Connecting, turn: make(chan struct{})}
+	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]*watch{}, tasks: map[string]creator{}, state: Connecting, turn: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
@@ -187,7 +187,7 @@ func (l *link) idle() <-chan struct{} {
 		left := l.client.cfg.IdleTimeout - time.Since(time.Unix(0, l.used.Load()))
 		switch {
 		case c == nil:
-		case left <= 0 && c.calls() == 0:
+		case left <= 0 && !c.calling() && !l.watching():
 			close(done)
 		default:
 			time.AfterFunc(max(left, time.Second), check)
@@ -288,7 +288,10 @@ func (l *link) count(kind bridge.Kind) int {
 // once when the last attempt has failed.
 func (l *link) ready(ctx context.Context) (*conn, *toolformat.Error) {
 	for {
-		if c := l.conn.Load(); c != nil && c.alive() {
+		l.mu.Lock()
+		state, turn, err := l.state, l.turn, l.unavailable()
+		l.mu.Unlock()
+		if c := l.conn.Load(); c != nil && c.alive() { // a later one closes turn
 			return c, nil
 		}
 		if l.client.cfg.Lazy {
@@ -297,9 +300,6 @@ func (l *link) ready(ctx context.Context) (*conn, *toolformat.Error) {
 			default:
 			}
 		}
-		l.mu.Lock()
-		state, turn, err := l.state, l.turn, l.unavailable()
-		l.mu.Unlock()
 		if state == Failed {
 			return nil, err
 		}
@@ -392,9 +392,7 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			l.used.Store(time.Now().UnixNano())
 		}
 		if lost == nil {
-			if req.Params != nil && req.Params.Get(wire.Task) != nil && reply.Err == nil {
-				l.noteTask(reply.Result, owner)
-			}
+			l.noteTask(req, &reply, owner)
 			return reply
 		}
 		if n < attempts && (lost.surelyNotRun || l.repeatable(req)) {

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -109,7 +106,7 @@ var modernRevision = []byte(`"` + wire.ModernRevision + `"`)
 
 // modernEdits add what each request of the modern era says of its client.
 func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
-	capabilities := c.offered
+	capabilities := c.told
 	if owner != nil && owner.caller.Modern {
 		capabilities = owner.caller.Capabilities
 	}
@@ -191,55 +188,6 @@ func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session,
 	return responses, failed
 }
 
-// listen keeps a subscriptions/listen open at a server of the modern era alone.
-func (l *link) listen(ctx context.Context, c *conn, filter string) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-c.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	for delay := time.Second; ; delay = min(2*delay, time.Minute) {
-		k := c.newCall(wire.MethodListen)
-		k.endless = true
-		reply, err := c.requestCall(ctx, k, []byte(`{"notifications":`+filter+`}`))
-		var refused *toolformat.Error
-		if err == nil {
-			reply.Free()
-		}
-		if errors.As(err, &refused) || ctx.Err() != nil || !sleep(ctx, delay) {
-			return // it has none, or nobody listens any more
-		}
-	}
-}
-
-// watchModern keeps a listen open for one resource until nobody watches it.
-func (l *link) watchModern(c *conn, uri string) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	l.mu.Lock()
-	l.listens[uri] = cancel
-	l.mu.Unlock()
-	filter := string(wire.AppendString([]byte(`{"resourceSubscriptions":[`), uri)) + "]}"
-	c.start(func() {
-		defer cancel()
-		l.listen(ctx, c, filter)
-	})
-}
-
-// unwatchModern ends it.
-func (l *link) unwatchModern(uri string) {
-	l.mu.Lock()
-	cancel := l.listens[uri]
-	delete(l.listens, uri)
-	l.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-}
-
 // untagged is params less the tag of the listen stream that they came on.
 func untagged(params []byte) []byte {
 	if !bytes.Contains(params, []byte("subscriptionId")) {
@@ -250,13 +198,4 @@ func untagged(params []byte) []byte {
 		return params
 	}
 	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
-}
-
-// paramHeaders are the arguments that the tool wants repeated in headers.
-func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
-	it, ok := c.link.tool(req.Target)
-	if !ok || !it.ParamHeaders || req.Params == nil {
-		return nil
-	}
-	return mcp.GenerateParamHeaders(&mcp.Tool{RawInputSchema: it.Tool().InputSchema}, req.Params.Raw)
 }

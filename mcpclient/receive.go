@@ -145,6 +145,8 @@ func (c *conn) notified(m *wire.Message, from *call) {
 		c.unask(string(m.Params.Get(wire.RequestID)))
 	case wire.NotificationTaskStatus:
 		c.link.taskStatus(m.Params.Raw)
+	case wire.NotificationSubscribed:
+		c.acknowledged(m, from)
 	case wire.NotificationResourceUpdated:
 		c.link.updated(untagged(m.Params.Raw))
 	default:

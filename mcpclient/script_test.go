@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "deaf":
 		deaf()
+	case "era":
+		eraChild()
 	case "crash":
 		os.Exit(3)
 	default:

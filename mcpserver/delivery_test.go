@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -134,9 +133,12 @@ func TestSlowClientBytes(t *testing.T) {
 	for i := range n {
 		conn.WriteMessage(websocket.TextMessage, []byte(call(fmt.Sprint(i), "echo", args)))
 	}
-	// Nothing of it is read until all have been called, or the client has been sent away
-	// before that, which cannot be seen from here.
-	for end := time.Now().Add(5 * time.Second); h.fake.Calls("echo") < n && time.Now().Before(end); {
+	// Nothing of it is read until no more is called, since the client has been sent away:
+	// which cannot be seen from here.
+	for calls, quiet := 0, 0; quiet < 500; quiet++ {
+		if now := h.fake.Calls("echo"); now > calls {
+			calls, quiet = now, 0
+		}
 		bystander.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		bystander.next()
 	}
@@ -157,4 +159,24 @@ func TestSlowClientBytes(t *testing.T) {
 		t.Error("all of it came, and the connection was closed")
 	}
 	bystander.works()
+}
+
+// One that is sent away learns why, also while it is still sending.
+func TestSlowClientSending(t *testing.T) {
+	h := newHost(t, mcpserver.Options{QueueBytes: 64 << 10})
+	conn := h.upgrade("/ws", nil)
+	defer conn.Close()
+	conn.WriteMessage(websocket.TextMessage, []byte(fmt.Sprintf(initialize, newest)))
+	args := `{"pad":"` + strings.Repeat("x", 256<<10) + `"}`
+	for i := range 100 {
+		conn.WriteMessage(websocket.TextMessage, []byte(call(fmt.Sprint(i), "echo", args)))
+	}
+	for {
+		if _, _, err := conn.ReadMessage(); err != nil {
+			if !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+				t.Errorf("closed with %v, want 1008", err)
+			}
+			return
+		}
+	}
 }

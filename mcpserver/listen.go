@@ -98,6 +98,9 @@ func (l *listener) tag(object []byte) []byte {
 
 // notify passes what the source says by itself to the listeners who want it.
 func (v *view) notify(method string, params []byte) {
+	if method == wire.NotificationToolsChanged {
+		v.tools.Store(nil)
+	}
 	uri, _ := wire.Text(wire.Lookup(params, "uri"))
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -3,9 +3,11 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -28,8 +30,11 @@ func supported() []string { return append([]string{wire.ModernRevision}, wire.Re
 type views struct {
 	server *Server
 
-	mu     sync.Mutex // guards what follows, and users and leased of the views in it
+	mu     sync.Mutex // guards what follows, and users, leased, left and tasks of the views in it
 	open   map[viewKey][]*view
+	count  int               // of them
+	tasks  map[taskKey]*view // where a task was created
+	posts  map[*exchange]struct{}
 	closed bool
 }
 
@@ -38,13 +43,23 @@ type viewKey struct {
 	capabilities string
 }
 
+type taskKey struct {
+	principal bridge.Principal
+	id        string
+}
+
 // view is what one principal with certain capabilities sees of the source.
 type view struct {
+	key     viewKey
 	source  bridge.Session
 	askable bool // the client offers to be asked something
+	tasking bool // it takes a task for a result
 	users   int
-	leased  bool // by a call that may be asked something: nobody else could tell whose question it is
+	leased  bool      // by a call that may be asked something: nobody else could tell whose question it is
+	left    time.Time // when the last request that used it has ended
+	tasks   int       // that were created in it
 	idle    *time.Timer
+	tools   atomic.Pointer[bridge.List] // the last one; nil when it has changed since
 
 	mu        sync.Mutex // guards what follows
 	listeners map[*listener]struct{}
@@ -54,81 +69,168 @@ type view struct {
 
 const (
 	viewIdle = time.Minute // how long a view outlives the last request that used it
+	taskIdle = time.Hour   // the same for one in which a task was created: no other knows it
 	maxViews = 100         // views of one principal with the same capabilities
+	maxTasks = 10_000      // tasks that are known
 )
 
-// take finds or opens a view; done must be called when the request has ended. A lease
-// is a view that no other call has.
-func (vs *views) take(ctx context.Context, key viewKey, lease bool) (v *view, done func(), err *toolformat.Error) {
+// take finds or opens a view; leave must be called when the request has ended.
+func (vs *views) take(ctx context.Context, who bridge.Principal, capabilities []byte) (*view, *toolformat.Error) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if vs.closed {
-		return nil, nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")
+	if all := vs.open[viewKey{who, string(capabilities)}]; len(all) > 0 {
+		all[0].users++
+		return all[0], nil
 	}
-	for _, one := range vs.open[key] {
-		if !lease || !one.leased {
-			v = one
-			break
-		}
-	}
-	if v == nil {
-		if len(vs.open[key]) >= maxViews {
-			return nil, nil, toolformat.Errorf(toolformat.Unavailable, "too many calls are under way that may ask something: %d", maxViews)
-		}
-		var cause error
-		if v, cause = vs.server.newView(ctx, key); cause != nil {
-			return nil, nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(cause)
-		}
-		if vs.open == nil {
-			vs.open = map[viewKey][]*view{}
-		}
-		vs.open[key] = append(vs.open[key], v)
-	}
-	v.users++
-	v.leased = v.leased || lease
-	if v.idle != nil {
-		v.idle.Stop()
-	}
-	return v, func() { vs.leave(key, v, lease) }, nil
+	return vs.add(ctx, viewKey{who, string(capabilities)})
 }
 
-func (vs *views) leave(key viewKey, v *view, lease bool) {
+// lease finds or opens a view for a call that may be asked something: no other such call
+// has it until leave.
+func (vs *views) lease(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	for _, v := range vs.open[key] {
+		if !v.leased {
+			v.users++
+			v.leased = true
+			return v, nil
+		}
+	}
+	v, err := vs.add(ctx, key)
+	if err == nil {
+		v.leased = true
+	}
+	return v, err
+}
+
+// add opens a view for its first user; vs.mu is held.
+func (vs *views) add(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+	if vs.closed {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")
+	}
+	if len(vs.open[key]) >= maxViews {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "too many calls are under way that may ask something: %d", maxViews)
+	}
+	if most := vs.server.opts.Sessions; vs.count >= most && !vs.makeRoom() {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "too many clients of revision %s: %d (limits.sessions in the config)", wire.ModernRevision, most)
+	}
+	v, err := vs.server.newView(ctx, key)
+	if err != nil {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(err)
+	}
+	if vs.open == nil {
+		vs.open, vs.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
+	}
+	vs.open[key] = append(vs.open[key], v)
+	vs.count++
+	v.users = 1
+	v.idle = time.AfterFunc(viewIdle, func() { vs.expire(v) })
+	return v, nil
+}
+
+// leave ends a request's use of a view.
+func (vs *views) leave(v *view, lease bool) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if lease {
 		v.leased = false
 	}
-	if v.users--; v.users == 0 && !vs.closed {
-		v.idle = time.AfterFunc(viewIdle, func() { vs.drop(key, v) })
-	}
+	v.users--
+	v.left = time.Now()
 }
 
-// drop closes a view that nobody uses.
-func (vs *views) drop(key viewKey, v *view) {
-	vs.mu.Lock()
-	unused := v.users == 0 && slices.Contains(vs.open[key], v)
-	if unused {
-		vs.open[key] = slices.DeleteFunc(vs.open[key], func(one *view) bool { return one == v })
-		if len(vs.open[key]) == 0 {
-			delete(vs.open, key)
-		}
-	}
-	vs.mu.Unlock()
-	if unused {
+// expire closes a view that nobody has used for its time. It runs now and then: to set
+// a timer with each request would cost more.
+func (vs *views) expire(v *view) {
+	if vs.remove(v) {
 		v.source.Close()
 	}
 }
 
-// close closes every view.
+// remove takes off a view whose time is over, else sees to it that it is looked at again.
+func (vs *views) remove(v *view) bool {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	life := viewIdle
+	if v.tasks > 0 {
+		life = taskIdle
+	}
+	rest := life - time.Since(v.left)
+	switch {
+	case !slices.Contains(vs.open[v.key], v):
+		return false // it has ended otherwise
+	case v.users > 0:
+		v.idle.Reset(viewIdle)
+		return false
+	case rest > 0:
+		v.idle.Reset(rest)
+		return false
+	}
+	vs.takeOff(v)
+	return true
+}
+
+// takeOff forgets a view; vs.mu is held.
+func (vs *views) takeOff(v *view) {
+	vs.count--
+	vs.open[v.key] = slices.DeleteFunc(vs.open[v.key], func(one *view) bool { return one == v })
+	if len(vs.open[v.key]) == 0 {
+		delete(vs.open, v.key)
+	}
+	maps.DeleteFunc(vs.tasks, func(_ taskKey, one *view) bool { return one == v })
+}
+
+// makeRoom ends the view unused longest, when that is long enough; vs.mu is held.
+func (vs *views) makeRoom() bool {
+	var oldest *view
+	for _, some := range vs.open {
+		for _, v := range some {
+			if v.users == 0 && (oldest == nil || v.left.Before(oldest.left)) {
+				oldest = v
+			}
+		}
+	}
+	if oldest == nil || time.Since(oldest.left) < idleEnough {
+		return false
+	}
+	if !vs.server.start(func() { oldest.source.Close() }) {
+		return false // it ends with the server
+	}
+	vs.server.log.Warn("ended the view unused longest: too many clients", "limit", vs.server.opts.Sessions)
+	oldest.idle.Stop()
+	vs.takeOff(oldest)
+	return true
+}
+
+// enter notes a POST that ends with the views. A set is cheaper than a context that ends
+// with either of two.
+func (vs *views) enter(x *exchange) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if vs.posts == nil {
+		vs.posts = map[*exchange]struct{}{}
+	}
+	vs.posts[x] = struct{}{}
+}
+
+func (vs *views) exit(x *exchange) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	delete(vs.posts, x)
+}
+
+// close closes every view, and ends the POSTs that are under way.
 func (vs *views) close() {
 	vs.mu.Lock()
 	all := vs.open
 	vs.open, vs.closed = nil, true
+	for x := range vs.posts {
+		x.cancel(errEnded)
+	}
 	for _, some := range all {
 		for _, v := range some {
-			if v.idle != nil {
-				v.idle.Stop()
-			}
+			v.idle.Stop()
 		}
 	}
 	vs.mu.Unlock()
@@ -139,8 +241,50 @@ func (vs *views) close() {
 	}
 }
 
+// do carries out a request in a view, and notes the task that it may have created.
+func (vs *views) do(ctx context.Context, v *view, req *bridge.Request) bridge.Reply {
+	reply := v.source.Do(ctx, req)
+	if reply.Err != nil || req.Method != wire.MethodToolsCall || !v.tasking && req.Params.Get(wire.Task) == nil {
+		return reply
+	}
+	id, ok := wire.Text(wire.Lookup(reply.Result, "task", "taskId")) // up to 2025-11-25
+	if t, _ := wire.Text(wire.Lookup(reply.Result, "resultType")); t == "task" {
+		id, ok = wire.Text(wire.Lookup(reply.Result, "taskId"))
+	}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if ok && len(vs.tasks) < maxTasks && !vs.closed {
+		v.tasks++
+		vs.tasks[taskKey{v.key.principal, id}] = v
+	}
+	return reply
+}
+
+// task carries out a request about a task where it was created: a source may know it
+// nowhere else. Such a request asks nothing.
+func (vs *views) task(ctx context.Context, v *view, m *wire.Message) bridge.Reply {
+	id, ok := m.Params.Text(wire.TaskID)
+	if !ok {
+		return invalid("%s: params.taskId is missing or not a string", m.Method)
+	}
+	vs.mu.Lock()
+	if creator := vs.tasks[taskKey{v.key.principal, id}]; creator != nil {
+		v = creator
+	}
+	v.users++
+	vs.mu.Unlock()
+	defer vs.leave(v, false)
+	return complete(v.source.Do(ctx, &bridge.Request{Method: m.Method, Params: &m.Params}))
+}
+
 func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
-	v := &view{askable: string(bridge.Offers([]byte(key.capabilities))) != "{}", listeners: map[*listener]struct{}{}, watched: map[string]int{}}
+	v := &view{
+		key:       key,
+		askable:   string(bridge.Offers([]byte(key.capabilities))) != "{}",
+		tasking:   wire.Lookup([]byte(key.capabilities), "extensions", "io.modelcontextprotocol/tasks") != nil,
+		listeners: map[*listener]struct{}{},
+		watched:   map[string]int{},
+	}
 	source, err := s.source.Open(ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    key.principal,
@@ -155,22 +299,47 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 	return v, err
 }
 
+// tool is the definition of a tool. To ask for the list with each call would cost more
+// than the rest of what the modern era adds to a small one.
+func (v *view) tool(ctx context.Context, name string) (bridge.Item, bool) {
+	if l := v.tools.Load(); l != nil {
+		if it, ok := l.Find(name); ok {
+			return it, true
+		}
+	}
+	asked := new(bridge.List) // gives way to nil when the list changes meanwhile
+	v.tools.Store(asked)
+	l, err := v.source.List(ctx, bridge.Tools)
+	if err != nil {
+		return bridge.Item{}, false
+	}
+	v.tools.CompareAndSwap(asked, l)
+	return l.Find(name)
+}
+
+// modernRequest is a request on its way to the source, which gets only the log messages
+// back that it asked for.
+type modernRequest struct {
+	bridge.Request
+	back logBack
+}
+
 // modern carries out a request of the modern era. r is the HTTP request that it came
 // with, nil on a connection that carries both ways.
 func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *wire.Message, back bridge.Back, r *http.Request) bridge.Reply {
-	if revision, _ := m.Params.Text(wire.MetaProtocolVersion); revision != wire.ModernRevision {
+	if !m.Params.Is(wire.MetaProtocolVersion, wire.ModernRevision) {
+		revision, _ := m.Params.Text(wire.MetaProtocolVersion)
 		return bridge.Failed(unsupportedVersion(revision))
 	}
 	capabilities := m.Params.Get(wire.MetaClientCapabilities)
 	if len(capabilities) == 0 || capabilities[0] != '{' {
 		return invalid("%s: params._meta[%q] is missing or not an object", m.Method, wire.MetaClientCapabilities)
 	}
-	key := viewKey{p, string(capabilities)}
-	v, done, err := vs.take(ctx, key, false)
+	v, err := vs.take(ctx, p, capabilities)
 	if err != nil {
 		return bridge.Failed(err)
 	}
-	defer done()
+	defer vs.leave(v, false)
 	kind, lists := bridge.KindOf(m.Method)
 	route, routed := bridge.Routes(m.Method)
 	switch {
@@ -180,6 +349,8 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		return s.listen(ctx, v, m, back)
 	case lists:
 		return cacheable(modernPage(ctx, v, kind, m))
+	case taskMethod(m.Method):
+		return vs.task(ctx, v, m)
 	case !modernMethod(m.Method):
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	}
@@ -188,7 +359,8 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 	if !ok {
 		level = len(logLevels) // none
 	}
-	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: logBack{back, level}}
+	req := &modernRequest{Request: bridge.Request{Method: m.Method, Params: &m.Params}, back: logBack{back, level}}
+	req.Back = &req.back
 	if routed {
 		var ok bool
 		if req.Target, ok = m.Params.Text(route.Key); !ok {
@@ -196,22 +368,18 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 		}
 	}
 	if r != nil && m.Method == wire.MethodToolsCall {
-		if err := checkParams(ctx, v, r, req); err != nil {
+		if err := checkParams(ctx, v, r, &req.Request); err != nil {
 			return bridge.Failed(err)
 		}
 	}
 	var reply bridge.Reply
 	if v.askable {
-		reply = s.parking.do(ctx, p, req, func() (*view, func(), *toolformat.Error) {
-			v, done, err := vs.take(ctx, key, true)
-			if err == nil {
-				v.setLevel(ctx, word)
-			}
-			return v, done, err
-		})
+		var params *wire.Buffer // the result may lie in it
+		reply, params = s.parking.do(ctx, vs, v.key, &req.Request, word)
+		defer params.Free()
 	} else {
 		v.setLevel(ctx, word)
-		reply = v.source.Do(ctx, req)
+		reply = vs.do(ctx, v, &req.Request)
 	}
 	if m.Method == wire.MethodResourcesRead {
 		return cacheable(reply)
@@ -222,8 +390,16 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 // modernMethod reports whether the modern era has a method that the source carries out.
 func modernMethod(method string) bool {
 	switch method {
-	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodComplete,
-		wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
+	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodComplete:
+		return true
+	}
+	return false
+}
+
+// taskMethod reports whether a method of the modern era is about a task.
+func taskMethod(method string) bool {
+	switch method {
+	case wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
 		return true
 	}
 	return false
@@ -323,7 +499,7 @@ func (v *view) setLevel(ctx context.Context, word string) {
 	}
 }
 
-func (b logBack) Notify(method string, params []byte) {
+func (b *logBack) Notify(method string, params []byte) {
 	if method == wire.NotificationMessage {
 		word, _ := wire.Text(wire.Lookup(params, "level"))
 		if logLevels[word] < b.level {

@@ -8,9 +8,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// maxNotes is how many notifications wait for a slow client before progress of one
-// token is coalesced to the newest.
-const maxNotes = 1000
+// maxProgress is how much progress of one token waits for a slow client before the newest
+// takes the place of the one before it.
+const maxProgress = 1000
+
+// maxKeyed is how many keys the memory for them is kept for when all has been taken.
+const maxKeyed = 1000
 
 // errSlow ends a connection whose client does not read.
 var errSlow = errors.New("the client does not read what it is sent")
@@ -23,18 +26,17 @@ type outbox struct {
 	done  chan struct{} // closed with the outbox
 
 	mu    sync.Mutex // guards what follows
-	items []item
-	spare []item // the batch taken last, to be used again
+	items []*wire.Buffer
+	spare []*wire.Buffer   // the batch taken last, to be used again
+	keyed map[string]keyed // what of the items has a key
 	bytes int
-	notes int
 	err   error // why it is closed
 }
 
-// item is one message. Of items with the same key the newest is enough.
-type item struct {
-	msg  *wire.Buffer
-	key  string
-	note bool
+// keyed is what waits of one key: the method of a list change, or a progress token.
+type keyed struct {
+	n      int
+	newest int // its index in the items
 }
 
 func newOutbox(limit int) *outbox {
@@ -42,43 +44,54 @@ func newOutbox(limit int) *outbox {
 }
 
 // send puts a response or a request in. It is never dropped unless the outbox is closed.
-func (o *outbox) send(msg *wire.Buffer) { o.put(item{msg: msg}, false) }
+func (o *outbox) send(msg *wire.Buffer) { o.put(msg, "", 0) }
 
 // Notify puts a notification in. It is bridge.Back and the session's own voice.
 func (o *outbox) Notify(method string, params []byte) {
-	it := item{msg: wire.NewBuffer(len(params) + len(method) + 64), note: true}
-	it.msg.B = wire.AppendNotification(it.msg.B, method, params)
-	newest := params == nil // list changes say nothing but that there is one
-	if newest {
-		it.key = method
-	} else if method == wire.NotificationProgress {
-		it.key = string(wire.Lookup(params, "progressToken"))
+	msg := wire.NewBuffer(len(params) + len(method) + 64)
+	msg.B = wire.AppendNotification(msg.B, method, params)
+	switch {
+	case params == nil: // list changes say nothing but that there is one
+		o.put(msg, method, 1)
+	case method == wire.NotificationProgress:
+		o.put(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
+	default:
+		o.put(msg, "", 0)
 	}
-	o.put(it, newest)
 }
 
-func (o *outbox) put(it item, newest bool) {
+// put puts a message in, at the end, or in the place of the newest one with the same key
+// when most of these wait already. Without a key there is no such bound.
+func (o *outbox) put(msg *wire.Buffer, key string, most int) {
 	o.mu.Lock()
 	if o.err != nil {
 		o.mu.Unlock()
-		it.msg.Free()
+		msg.Free()
 		return
 	}
-	if it.key != "" && (newest || o.notes >= maxNotes) && o.replace(it) {
+	same := o.keyed[key]
+	if key != "" && same.n >= most {
+		old := o.items[same.newest]
+		o.bytes += len(msg.B) - len(old.B)
+		o.items[same.newest] = msg
 		o.mu.Unlock()
+		old.Free()
 		return
 	}
 	if o.bytes > o.limit {
 		o.close(errSlow)
 		o.mu.Unlock()
-		it.msg.Free()
+		msg.Free()
 		return
 	}
-	o.items = append(o.items, it)
-	o.bytes += len(it.msg.B)
-	if it.note {
-		o.notes++
+	if key != "" {
+		if o.keyed == nil {
+			o.keyed = map[string]keyed{}
+		}
+		o.keyed[key] = keyed{same.n + 1, len(o.items)}
 	}
+	o.items = append(o.items, msg)
+	o.bytes += len(msg.B)
 	o.mu.Unlock()
 	select {
 	case o.wake <- struct{}{}:
@@ -86,22 +99,9 @@ func (o *outbox) put(it item, newest bool) {
 	}
 }
 
-// replace puts an item in the place of the last one with its key; o.mu is held.
-func (o *outbox) replace(it item) bool {
-	for i := len(o.items) - 1; i >= 0; i-- {
-		if o.items[i].key == it.key {
-			o.bytes += len(it.msg.B) - len(o.items[i].msg.B)
-			o.items[i].msg.Free()
-			o.items[i] = it
-			return true
-		}
-	}
-	return false
-}
-
 // take returns what waits, when something does. The batch is valid until the next
 // take; its messages are the taker's.
-func (o *outbox) take() ([]item, error) {
+func (o *outbox) take() ([]*wire.Buffer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.items) == 0 {
@@ -110,7 +110,12 @@ func (o *outbox) take() ([]item, error) {
 	batch := o.items
 	clear(o.spare)
 	o.items, o.spare = o.spare[:0], batch
-	o.bytes, o.notes = 0, 0
+	o.bytes = 0
+	if len(o.keyed) > maxKeyed {
+		o.keyed = nil
+	} else {
+		clear(o.keyed)
+	}
 	return batch, nil
 }
 
@@ -134,7 +139,7 @@ var errDetached = errors.New("the client has gone")
 
 // drain hands batches to write until the outbox is closed and empty, write fails, or
 // gone is closed; idle is called each keepAlive without any. It returns why it ended.
-func (o *outbox) drain(gone <-chan struct{}, write func([]item) error, idle func() error) error {
+func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
 	t := time.NewTicker(keepAlive)
 	defer t.Stop()
 	for {

@@ -40,12 +40,17 @@ type parking struct {
 
 // parkedCall is one call that may be asked something on its way.
 type parkedCall struct {
-	principal bridge.Principal
-	req       *bridge.Request // which a retry must repeat
-	cancel    context.CancelCauseFunc
-	reply     chan bridge.Reply
-	asked     chan struct{} // a question has come
-	expiry    *time.Timer
+	views  *views
+	view   *view // leased to it
+	req    *bridge.Request
+	buffer *wire.Buffer    // of its params: that of an HTTP request ends with it
+	run    context.Context // of the call, which may outlive each of its requests
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when there is a reply
+	reply  bridge.Reply
+	asked  chan struct{} // a question has come
+	expiry *time.Timer
+	digest [sha256.Size]byte // of what a retry must repeat; set when it parks
 
 	mu        sync.Mutex  // guards what follows
 	back      bridge.Back // of the request that waits for the call now; nil: it is parked
@@ -59,78 +64,81 @@ type question struct {
 	answer chan []byte
 }
 
-// do carries out a request, or goes on with the call that it is the retry of.
-func (p *parking) do(ctx context.Context, who bridge.Principal, req *bridge.Request, lease func() (*view, func(), *toolformat.Error)) bridge.Reply {
+// do carries out a request, or goes on with the call that it is the retry of. The buffer
+// must be freed when the reply has been used.
+func (p *parking) do(ctx context.Context, vs *views, key viewKey, req *bridge.Request, level string) (bridge.Reply, *wire.Buffer) {
 	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
-		c := p.take(state, who, req)
+		c := p.take(state, key.principal, req)
 		if c == nil {
-			return invalid("%s: params.requestState is not known here, used, too old, or of another request: call again without it", req.Method)
+			return invalid("%s: params.requestState is not known here, used, too old, or of another request: call again without it", req.Method), nil
 		}
 		c.answer(req.Params.Get(wire.InputResponses))
 		return p.wait(ctx, c, req.Back)
 	}
-	v, done, err := lease()
+	v, err := vs.lease(ctx, key)
 	if err != nil {
-		return bridge.Failed(err)
+		return bridge.Failed(err), nil
 	}
-	return p.begin(ctx, v, done, who, req)
+	v.setLevel(ctx, level)
+	back := req.Back
+	c := &parkedCall{views: vs, view: v, req: req, back: back, buffer: wire.NewBuffer(len(req.Params.Raw)), done: make(chan struct{}), asked: make(chan struct{}, 1)}
+	c.buffer.B = append(c.buffer.B, req.Params.Raw...)
+	req.Params.Raw, req.Back = c.buffer.B, c
+	c.run, c.cancel = context.WithCancelCause(context.Background())
+	if !p.start(c) {
+		c.cancel(errEnded)
+		vs.leave(v, true)
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")), c.buffer
+	}
+	return p.wait(ctx, c, back)
 }
 
-// begin starts a call in a goroutine of its own, since it may outlive the request.
-func (p *parking) begin(ctx context.Context, v *view, done func(), who bridge.Principal, req *bridge.Request) bridge.Reply {
-	params := req.Params.Clone() // its buffer ends with the HTTP request
-	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &parkedCall{principal: who, cancel: cancel, reply: make(chan bridge.Reply, 1), asked: make(chan struct{}, 1), questions: map[string]*question{}, back: req.Back}
-	own := *req
-	own.Params, own.Back = &params, c
-	c.req = &own
-	if !p.start(func() {
-		defer done()
-		c.reply <- v.source.Do(run, &own)
-	}) {
-		cancel(errEnded)
-		done()
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down"))
-	}
-	return p.wait(ctx, c, req.Back)
-}
-
-// start runs f in a goroutine that close waits for; false when it is too late.
-func (p *parking) start(f func()) bool {
+// start carries out a call in a goroutine that close waits for; false when it is too
+// late.
+func (p *parking) start(c *parkedCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.work.Go(f)
+		p.work.Add(1)
+		go p.carryOut(c)
 	}
 	return !p.closed
 }
 
+func (p *parking) carryOut(c *parkedCall) {
+	defer p.work.Done()
+	c.reply = c.views.do(c.run, c.view, c.req)
+	c.views.leave(c.view, true) // before its client can call again
+	close(c.done)
+}
+
 // wait waits until the call has a reply, has been asked something, or its client goes.
-func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) bridge.Reply {
+func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (bridge.Reply, *wire.Buffer) {
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
 	if reply, ended := ends(ctx, c, c.asked); ended {
-		return reply
+		return reply, c.buffer
 	}
 	gather := time.NewTimer(gatherTime)
 	defer gather.Stop()
 	if reply, ended := ends(ctx, c, gather.C); ended {
-		return reply
+		return reply, c.buffer
 	}
-	return p.park(c)
+	return p.park(c), nil
 }
 
 // ends waits for the call's reply, the end of its client, or something else: it reports
 // whether the call has ended.
 func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Reply, bool) {
 	select {
-	case reply := <-c.reply:
+	case <-c.done:
 		c.cancel(nil)
-		return reply, true
+		return c.reply, true
 	case <-ctx.Done():
 		c.cancel(context.Cause(ctx))
-		return <-c.reply, true
+		<-c.done
+		return c.reply, true
 	case <-other:
 		return bridge.Reply{}, false
 	}
@@ -139,6 +147,7 @@ func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Rep
 // park keeps the call for a retry and makes the input_required that asks for it.
 func (p *parking) park(c *parkedCall) bridge.Reply {
 	state := stateMark + newID()
+	c.digest = digest(c.req)
 	p.mu.Lock()
 	full := p.closed || len(p.calls) >= p.most
 	if !full {
@@ -151,8 +160,8 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 	p.mu.Unlock()
 	if full {
 		c.cancel(errEnded)
-		reply := <-c.reply
-		reply.Free()
+		<-c.done
+		c.reply.Free()
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for an answer of their clients: %d", p.most))
 	}
 	c.mu.Lock()
@@ -184,13 +193,11 @@ func inOrder(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.C
 // take takes a parked call off for the retry that names it; nil when it is not the
 // caller's, or not the same request.
 func (p *parking) take(state string, who bridge.Principal, req *bridge.Request) *parkedCall {
+	own := digest(req) // here, not while all others wait
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[state]
-	if c == nil || c.principal != who {
-		return nil
-	}
-	if digest(req) != digest(c.req) {
+	if c == nil || c.view.key.principal != who || c.digest != own {
 		return nil
 	}
 	delete(p.calls, state)
@@ -244,6 +251,9 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 		q.params = []byte("{}") // some SDKs fail without
 	}
 	c.mu.Lock()
+	if c.questions == nil {
+		c.questions = map[string]*question{}
+	}
 	c.last++
 	key := "input" + strconv.Itoa(c.last)
 	c.questions[key] = q

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // ssePath is where messages of the legacy SSE transport are posted; the session is
@@ -32,10 +33,10 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, p bridge.Princ
 	if out.flush() == nil {
 		ctx, leave := context.WithCancel(r.Context())
 		release := context.AfterFunc(d.ctx, leave)
-		d.box.drain(ctx.Done(), func(batch []item) error {
-			for _, it := range batch {
-				out.write("message", "", it.msg.B)
-				it.msg.Free()
+		d.box.drain(ctx.Done(), func(batch []*wire.Buffer) error {
+			for _, msg := range batch {
+				out.write("message", "", msg.B)
+				msg.Free()
 			}
 			return out.flush()
 		}, out.idle)

@@ -62,15 +62,15 @@ func (d *duplex) readLines(in io.Reader) error {
 }
 
 // lineWriter writes batches as lines, with one system call where they are small.
-func lineWriter(out io.Writer) func([]item) error {
+func lineWriter(out io.Writer) func([]*wire.Buffer) error {
 	w := bufio.NewWriterSize(out, 64<<10)
-	return func(batch []item) error {
-		for _, it := range batch {
-			it.msg.B = append(it.msg.B, '\n')
-			if _, err := w.Write(it.msg.B); err != nil {
+	return func(batch []*wire.Buffer) error {
+		for _, msg := range batch {
+			msg.B = append(msg.B, '\n')
+			if _, err := w.Write(msg.B); err != nil {
 				return err
 			}
-			it.msg.Free()
+			msg.Free()
 		}
 		return w.Flush()
 	}

@@ -90,12 +90,12 @@ func (st *stream) settle() {
 
 // keep numbers the messages of a batch and notes them in the journal; st.mu is held.
 // It returns the number of the first.
-func (st *stream) keep(batch []item) int64 {
+func (st *stream) keep(batch []*wire.Buffer) int64 {
 	first := st.seq + 1
-	for _, it := range batch {
+	for _, msg := range batch {
 		st.seq++
 		if st.session != nil {
-			st.session.journal.add(st.number, st.seq, it.msg.B)
+			st.session.journal.add(st.number, st.seq, msg.B)
 		}
 	}
 	return first
@@ -114,17 +114,17 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	if err := out.flush(); err != nil {
 		return err
 	}
-	return st.box.drain(ctx.Done(), func(batch []item) error {
+	return st.box.drain(ctx.Done(), func(batch []*wire.Buffer) error {
 		st.mu.Lock()
 		seq := st.keep(batch)
 		st.mu.Unlock()
-		for i, it := range batch {
+		for i, msg := range batch {
 			id := ""
 			if st.session != nil {
 				id = st.eventID(seq + int64(i))
 			}
-			out.write("message", id, it.msg.B)
-			it.msg.Free()
+			out.write("message", id, msg.B)
+			msg.Free()
 		}
 		return out.flush()
 	}, out.idle)

@@ -82,21 +82,28 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		alive("")
-		d.take(msg)
+		select {
+		case <-d.box.done: // the client is being sent away
+			msg.Free()
+		default:
+			alive("")
+			d.take(msg)
+		}
 	}
 }
 
-// writeFrames writes what the session has for the client, then says why it ends.
+// writeFrames writes what the session has for the client, then says why it ends. It
+// then waits for the client to close its end: a connection that is closed while there is
+// something to read is reset, and what was written last is lost.
 func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
-	err := d.box.drain(nil, func(batch []item) error {
-		for _, it := range batch {
+	err := d.box.drain(nil, func(batch []*wire.Buffer) error {
+		for _, msg := range batch {
 			conn.SetWriteDeadline(time.Now().Add(writeTime))
-			if err := conn.WriteMessage(websocket.TextMessage, it.msg.B); err != nil {
+			if err := conn.WriteMessage(websocket.TextMessage, msg.B); err != nil {
 				return err
 			}
-			it.msg.Free()
+			msg.Free()
 		}
 		return nil
 	}, func() error {
@@ -114,5 +121,11 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 	case errors.Is(err, errClosing):
 		code, reason = websocket.CloseGoingAway, errClosing.Error()
 	}
-	conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
+	if err := conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second)); err != nil {
+		return
+	}
+	select {
+	case <-d.ctx.Done():
+	case <-time.After(writeTime):
+	}
 }

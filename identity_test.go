@@ -1,0 +1,285 @@
+package mcpbridge_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+)
+
+// two are ann and bob at one bridge, and the server whose one connection they share.
+type two struct {
+	*testing.T
+	script   *script
+	ann, bob *peer
+	up       string // the server's carrier
+}
+
+// twoPrincipals runs a test for every mixture of eras and carriers.
+func twoPrincipals(t *testing.T, capabilities string, run func(*two)) {
+	twoCallers(t, "ann", "bob", capabilities, run)
+}
+
+// twoCallers is twoPrincipals for the two that are named.
+func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
+	for _, up := range scriptCarriers {
+		for _, era := range []string{"legacy", "modern"} {
+			for i, a := range principalCarriers {
+				for _, b := range principalCarriers[i:] {
+					t.Run(fmt.Sprintf("%s-%s/%s-%s", up.name, era, a.name, b.name), func(t *testing.T) {
+						sourcetest.NoLeaks(t)
+						s := newScript(era)
+						cfg := up.config(t, s)
+						cfg.Sharing = mcpclient.Shared
+						f := newGuarded(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
+						run(&two{t, s, newPeer(t, f, a.dial(ann), a.modern, capabilities), newPeer(t, f, b.dial(bob), b.modern, capabilities), up.name})
+					})
+				}
+			}
+		}
+	}
+}
+
+// heard is what a client has been told beside responses, after all that was under way.
+func (c *peer) heard() string {
+	c.Helper()
+	c.result(c.request("tools/list", "", "")) // it comes last, on a connection
+	all := ""
+	for _, m := range c.held {
+		if m.Kind() != wire.Response {
+			all += string(m.Raw) + "\n"
+		}
+	}
+	c.held = nil
+	return all
+}
+
+// nothing fails the test if anybody has been told more of something.
+func (t *two) nothing(of string) {
+	t.Helper()
+	for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+		if got := c.heard(); strings.Contains(got, of) {
+			t.Errorf("%s was told of %s: %s", name, of, got)
+		}
+	}
+}
+
+// Progress goes to whose call it is, also when both name their calls alike.
+func TestProgressOfTwo(t *testing.T) {
+	const n = 100
+	twoPrincipals(t, `{}`, func(t *two) {
+		peers := map[string]*peer{"ann": t.ann, "bob": t.bob}
+		for tag, c := range peers {
+			c.last = 100 // their ids are alike too
+			c.request("tools/call", fmt.Sprintf(`"name":"progress","arguments":{"n":%d,"tag":%q}`, n, tag), `"progressToken":"same"`)
+		}
+		for tag, c := range peers {
+			for i := range n {
+				m := c.next("progress", func(m *said) bool { return m.Method == wire.NotificationProgress || string(m.ID) == "101" })
+				c.same("progress", string(m.Params.Raw), fmt.Sprintf(`{"progressToken":"same","progress":%d,"message":%q}`, i, tag))
+			}
+			c.result("101")
+		}
+		t.nothing(wire.NotificationProgress)
+	})
+}
+
+// What a server logs along a call is its caller's where that is known, and else nobody's.
+func TestLogsOfTwo(t *testing.T) {
+	twoPrincipals(t, `{}`, func(t *two) {
+		meta := map[*peer]string{}
+		for _, c := range []*peer{t.ann, t.bob} {
+			c.result(c.request("tools/list", "", ""))
+			if c.modern {
+				meta[c] = `"io.modelcontextprotocol/logLevel":"debug"`
+			} else {
+				c.result(c.request("logging/setLevel", `"level":"debug"`, ""))
+			}
+		}
+		logs := func(c *peer) (n int) {
+			c.Helper()
+			id := c.request("tools/call", `"name":"log","arguments":{}`, meta[c])
+			for {
+				m := c.next("the response", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+				if m.Kind() == wire.Response {
+					return n
+				}
+				n++
+			}
+		}
+		alone := 4 // nothing else is under way
+		if t.up == "stdio" && t.script.legacy && !t.ann.modern && !t.bob.modern {
+			alone = 0 // ann has used the connection too: it may be hers
+		}
+		if n := logs(t.bob); n != alone {
+			t.Errorf("bob alone was told of %d messages, want %d", n, alone)
+		}
+		t.script.mu.Lock()
+		begun := t.script.count(wire.MethodToolsCall)
+		t.script.mu.Unlock()
+		waiting := t.ann.request("tools/call", `"name":"silent","arguments":{}`, meta[t.ann])
+		t.ann.wait(t.script, "ann's call", func() bool { return t.script.count(wire.MethodToolsCall) > begun })
+		want := 4
+		if t.up == "stdio" && t.ann.modern == t.bob.modern { // there nobody can tell; each era has its own connection
+			want = 0
+		}
+		if n := logs(t.bob); n != want {
+			t.Errorf("beside ann's call bob was told of %d messages, want %d", n, want)
+		}
+		t.nothing(wire.NotificationMessage)
+		t.ann.cancel(waiting)
+	})
+}
+
+// What a server logs late, when the call that it belongs to has ended, does not go to
+// the next caller of a connection that several principals have used.
+func TestLateLogsOfTwo(t *testing.T) {
+	twoPrincipals(t, `{}`, func(t *two) {
+		if t.up != "stdio" || !t.script.legacy || t.ann.modern || t.bob.modern {
+			return // elsewhere a log comes on the stream of its call
+		}
+		for _, c := range []*peer{t.ann, t.bob} {
+			c.result(c.request("logging/setLevel", `"level":"debug"`, ""))
+		}
+		t.ann.tool("log", `{}`)
+		t.ann.heard()
+		t.bob.tool("log", `{}`)
+		t.nothing(wire.NotificationMessage)
+	})
+}
+
+// Each sees the log from the level on that it wants, in either era; a server of the
+// legacy era is told the lowest. Over stdio, where nobody can tell whose log it is, they
+// have to be one user.
+func TestLogLevelsOfTwo(t *testing.T) {
+	twoCallers(t, "ann", "ann", `{}`, func(t *two) {
+		if t.ann.modern != t.bob.modern {
+			return // they have a connection each, of which a script knows one level
+		}
+		levels := map[*peer]string{t.ann: "error", t.bob: "info"}
+		want := map[string]string{"error": "error", "info": "info warning error"}
+		for _, c := range []*peer{t.bob, t.ann, t.bob} {
+			c.result(c.request("tools/list", "", "")) // the link is up
+			meta := `"io.modelcontextprotocol/logLevel":"` + levels[c] + `"`
+			if !c.modern {
+				meta = ""
+				c.result(c.request("logging/setLevel", `"level":"`+levels[c]+`"`, ""))
+			}
+			id := c.request("tools/call", `"name":"log","arguments":{}`, meta)
+			var got []string
+			for {
+				m := c.next("the response", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+				if m.Kind() == wire.Response {
+					break
+				}
+				word, _ := wire.Text(wire.Lookup(m.Params.Raw, "level"))
+				got = append(got, word)
+			}
+			c.same("the log from "+levels[c], strings.Join(got, " "), want[levels[c]])
+		}
+		t.script.mu.Lock()
+		defer t.script.mu.Unlock()
+		if level := t.script.level; level != "" && level != "info" {
+			t.Errorf("the server was told %s", level)
+		}
+	})
+}
+
+// watch has a client told of a resource; the tag is that of what it will be told.
+func (c *peer) watch(uri string) (tag string) {
+	c.Helper()
+	if !c.modern {
+		c.result(c.request("resources/subscribe", `"uri":"`+uri+`"`, ""))
+		return ""
+	}
+	id := c.request("subscriptions/listen", `"notifications":{"resourceSubscriptions":["`+uri+`"]}`, "")
+	c.note(wire.NotificationSubscribed)
+	return id
+}
+
+// Who watches a resource is told of it, and nobody else.
+func TestUpdatesOfTwo(t *testing.T) {
+	twoPrincipals(t, `{}`, func(t *two) {
+		for _, c := range []*peer{t.ann, t.bob} {
+			c.result(c.request("tools/list", "", ""))
+		}
+		tags := map[*peer]string{t.ann: t.ann.watch("file:///a"), t.bob: t.bob.watch("file:///b")}
+		for range 3 {
+			t.bob.tool("touch", `{"uri":"file:///a"}`)
+			t.ann.tool("touch", `{"uri":"file:///b"}`)
+		}
+		for range 3 {
+			for c, uri := range map[*peer]string{t.ann: "file:///a", t.bob: "file:///b"} {
+				m := c.note(wire.NotificationResourceUpdated)
+				c.same("the uri", string(m.Params.Get(wire.URI)), `"`+uri+`"`)
+				c.same("the tag", tagOf(&m), tags[c])
+			}
+		}
+		t.nothing(wire.NotificationResourceUpdated)
+	})
+}
+
+// Nobody is asked on a connection that is shared, but along its own call, where both
+// eras let the server do that: and then each answers for itself.
+func TestQuestionsOfTwo(t *testing.T) {
+	twoPrincipals(t, asksAll, func(t *two) {
+		for round := range 2 {
+			for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+				if !c.modern || !t.script.modern {
+					m := c.response(c.request("tools/call", `"name":"ask_elicit","arguments":{}`, ""))
+					if text := string(m.Raw); !strings.Contains(text, `"code":-32601`) && !strings.Contains(text, `"code":-32021`) {
+						t.Errorf("%s: %s", name, text)
+					}
+					continue
+				}
+				answer := fmt.Sprintf(`{"action":"accept","content":{"who":"%s%d"}}`, name, round)
+				got := (&eraCase{c, "modern", t.up}).converse("ask_elicit", func(int, []question) []string { return []string{answer} })
+				c.same("the answer", string(wire.Lookup([]byte(got), "answers", "color")), answer)
+			}
+		}
+		for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+			if got := c.heard(); got != "" {
+				t.Errorf("%s was told %s", name, got)
+			}
+		}
+	})
+}
+
+// A question along one's call cannot be answered by the other, who gets neither it nor
+// the result.
+func TestAnswersOfTwo(t *testing.T) {
+	for _, up := range scriptCarriers {
+		for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased} {
+			t.Run(fmt.Sprintf("%s-%s", up.name, sharing), func(t *testing.T) {
+				sourcetest.NoLeaks(t)
+				cfg := up.config(t, newScript("legacy"))
+				cfg.Sharing = sharing
+				f := newGuarded(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
+				ann, bob := newPeer(t, f, byHTTP("ann"), true, asksAll), newPeer(t, f, byHTTP("bob"), true, asksAll)
+				states := map[*peer]string{}
+				call := func(c *peer, more string) said {
+					return c.response(c.request("tools/call", join(`"name":"ask_elicit","arguments":{}`, more), ""))
+				}
+				for _, c := range []*peer{ann, bob} {
+					m := call(c, "")
+					states[c] = string(wire.Lookup(m.Result, "requestState"))
+				}
+				retry := func(c *peer, state, who string) said {
+					return call(c, `"requestState":`+state+`,"inputResponses":{"input1":{"action":"accept","content":{"who":"`+who+`"}}}`)
+				}
+				if m := retry(bob, states[ann], "bob"); string(wire.Lookup(m.Error, "code")) != "-32602" || strings.Contains(string(m.Raw), "who") {
+					t.Errorf("bob with ann's state: %s", m.Raw)
+				}
+				for c, who := range map[*peer]string{ann: "ann", bob: "bob"} {
+					if m := retry(c, states[c], who); string(wire.Lookup(m.Result, "answers", "color", "content", "who")) != `"`+who+`"` {
+						t.Errorf("%s: %s", who, m.Raw)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package mcpclient_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// eraFile is the file in the directory of a child of the mode "era" that says which eras
+// it speaks: legacy, modern or dual.
+const eraFile = "era"
+
+// eraChild is a server on stdio whose tools say what it knows of its client.
+func eraChild() {
+	era, err := os.ReadFile(eraFile)
+	if err != nil {
+		os.Exit(1)
+	}
+	legacy, modern := string(era) != "modern", string(era) != "legacy"
+	out := bufio.NewWriter(os.Stdout)
+	offered := "null" // by initialize
+	lines := wire.NewLineReader(os.Stdin, 1<<20)
+	for {
+		b, err := lines.Read()
+		if err != nil {
+			return
+		}
+		m, _ := wire.Split(b.B)
+		if m.Kind() != wire.Request {
+			continue
+		}
+		told := m.Params.Get(wire.MetaClientCapabilities)
+		answer := `"error":{"code":-32601,"message":"method not found"}`
+		switch {
+		case m.Method == wire.MethodInitialize && legacy:
+			offered = string(wire.Lookup(m.Params.Raw, "capabilities"))
+			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{}}`
+		case m.Method == wire.MethodDiscover && modern:
+			answer = `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
+		case (told != nil) && !modern || told == nil && !legacy:
+		case m.Method == wire.MethodToolsList:
+			answer = `"result":{"tools":[{"name":"who"},{"name":"end"},{"name":"task"}]}`
+		case m.Method == wire.MethodTasksGet:
+			answer = `"result":{"status":"working"}`
+		case toolOf(&m) == "end":
+			os.Exit(1)
+		case toolOf(&m) == "task":
+			answer = `"result":{"resultType":"task","taskId":"t1"}`
+		case toolOf(&m) == "who":
+			if told == nil {
+				told = []byte("null")
+			}
+			answer = fmt.Sprintf(`"result":{"pid":%d,"told":%s,"offered":%s}`, os.Getpid(), told, offered)
+		}
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
+		out.Flush()
+	}
+}
+
+// eraConfig is a child that speaks an era.
+func eraConfig(t *testing.T, era string, sharing mcpclient.Sharing) mcpclient.Config {
+	cfg := child(t, "era")
+	cfg.Sharing = sharing
+	setEra(t, cfg, era)
+	return cfg
+}
+
+func setEra(t *testing.T, cfg mcpclient.Config, era string) {
+	if err := os.WriteFile(filepath.Join(cfg.Dir, eraFile), []byte(era), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	asksMe   = `{"extensions":{"x/y":{}},"elicitation":{}}`
+	asksMore = `{"elicitation":{},"sampling":{}}`
+)
+
+// askable is a caller of the modern era that can be asked something.
+func askable(id, principal, capabilities string) bridge.Caller {
+	return bridge.Caller{
+		ID: id, Principal: bridge.Principal{Name: principal}, Capabilities: []byte(capabilities), Modern: true,
+		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+			return nil, toolformat.Errorf(toolformat.Unavailable, "not now")
+		},
+	}
+}
+
+// who is what the server knows of a caller.
+func (c *caller) who() (pid, told, offered string) {
+	c.Helper()
+	r := c.call("who")
+	if r.Err != nil {
+		c.Fatal(r.Err)
+	}
+	of := func(key string) string { return string(wire.Lookup(r.Result, key)) }
+	return of("pid"), of("told"), of("offered")
+}
+
+// pids are the links of n callers that come at once.
+func (c *caller) pids(n int, who func(i int) bridge.Caller) map[string]bool {
+	c.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	all := map[string]bool{}
+	for i := range n {
+		one := c.also(who(i))
+		wg.Go(func() {
+			r := one.call("who")
+			mu.Lock()
+			defer mu.Unlock()
+			all[string(wire.Lookup(r.Result, "pid"))] = true
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// startEra makes a client whose server has been found to speak its era, and returns its
+// first caller.
+func startEra(t *testing.T, cfg mcpclient.Config) *caller {
+	sourcetest.NoLeaks(t)
+	cfg.Name = "up"
+	c := &caller{T: t, client: mcpclient.New(cfg)}
+	t.Cleanup(func() { c.client.Close() })
+	first := c.also(askable("first", "", asksMe))
+	first.who()
+	return first
+}
+
+// Callers of the modern era that can be asked something share a link to a server of
+// that era, and have one each to a server of the legacy era.
+func TestLinksByEra(t *testing.T) {
+	const n = 5
+	for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased} {
+		for era, want := range map[string]int{"legacy": n, "modern": 1, "dual": 1} {
+			t.Run(fmt.Sprint(sharing, "-", era), func(t *testing.T) {
+				first := startEra(t, eraConfig(t, era, sharing))
+				all := first.pids(n, func(i int) bridge.Caller { return askable(fmt.Sprint(i), "", asksMe) })
+				if len(all) != want {
+					t.Errorf("%d links, want %d", len(all), want)
+				}
+			})
+		}
+	}
+	t.Run("configured", func(t *testing.T) { // the first one shares too
+		sourcetest.NoLeaks(t)
+		cfg := eraConfig(t, "modern", mcpclient.Session)
+		cfg.Name, cfg.Era = "up", mcpclient.Modern
+		c := &caller{T: t, client: mcpclient.New(cfg)}
+		t.Cleanup(func() { c.client.Close() })
+		if all := c.pids(n, func(i int) bridge.Caller { return askable(fmt.Sprint(i), "", asksMe) }); len(all) != 1 {
+			t.Errorf("%d links", len(all))
+		}
+	})
+}
+
+// Who shares a link, and what the server learns of them: with each request what its
+// caller can do, and by initialize, which speaks for all, nothing that it could ask.
+func TestLinksOfModernCallers(t *testing.T) {
+	for era, offered := range map[string]string{"modern": "null", "dual": `{"extensions":{"x/y":{}}}`} {
+		for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased} {
+			t.Run(fmt.Sprint(sharing, "-", era), func(t *testing.T) {
+				first := startEra(t, eraConfig(t, era, sharing))
+				own, told, all := first.who()
+				if told != asksMe || era == "dual" && all != asksMe {
+					t.Errorf("the first: told %s, offered %s", told, all)
+				}
+				pids := map[string]string{}
+				for id, who := range map[string]bridge.Caller{
+					"a": askable("a", "alice", asksMe), "a2": askable("a2", "alice", asksMe),
+					"more": askable("more", "alice", asksMore), "b": askable("b", "bob", asksMe),
+				} {
+					one := first.also(who)
+					pid, told, got := one.who()
+					if told != string(who.Capabilities) {
+						t.Errorf("%s: told %s, want %s", id, told, who.Capabilities)
+					}
+					if id != "more" && got != offered || strings.Contains(got, "elicitation") {
+						t.Errorf("%s: offered %s, want %s", id, got, offered)
+					}
+					pids[id] = pid
+				}
+				if pids["a"] == own || pids["a"] != pids["a2"] || pids["a"] == pids["more"] || (pids["a"] == pids["b"]) != (sharing == mcpclient.Leased) {
+					t.Errorf("the first one's link is %s, the others' are %v", own, pids)
+				}
+				old := askable("old", "alice", asksMe)
+				old.Modern = false
+				if pid, _, _ := first.also(old).who(); pid == own || pid == pids["a"] {
+					t.Errorf("a caller of the legacy era shares a link: %s", pid)
+				}
+			})
+		}
+	}
+}
+
+// A server that comes back with another era than it had is believed.
+func TestLinksEraChanges(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		links    int
+	}{{"modern", "legacy", 3}, {"legacy", "dual", 1}} {
+		t.Run(c.from+"-"+c.to, func(t *testing.T) {
+			cfg := eraConfig(t, c.from, mcpclient.Session)
+			first := startEra(t, cfg)
+			setEra(t, cfg, c.to)
+			first.call("end")
+			first.who() // it is back
+			all := first.pids(3, func(i int) bridge.Caller { return askable(fmt.Sprint(i), "", asksMe) })
+			if len(all) != c.links {
+				t.Errorf("%d links, want %d", len(all), c.links)
+			}
+		})
+	}
+}
+
+// A task is reached by its creator, through whichever of its sessions, and by nobody
+// else.
+func TestTasksOfModernCallers(t *testing.T) {
+	const capabilities = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+	for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased, mcpclient.Shared} {
+		t.Run(string(sharing), func(t *testing.T) {
+			first := startEra(t, eraConfig(t, "modern", sharing))
+			get := func(id, principal string) bridge.Reply {
+				params, err := wire.SplitParams([]byte(`{"taskId":"t1"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				one := first.also(askable(id, principal, capabilities))
+				defer one.session.Close()
+				return one.session.Do(t.Context(), &bridge.Request{Method: wire.MethodTasksGet, Params: &params})
+			}
+			creator := first.also(askable("a", "alice", capabilities))
+			if r := creator.call("task"); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			creator.session.Close()
+			if r := get("a2", "alice"); r.Err != nil {
+				t.Errorf("the creator: %v", r.Err)
+			}
+			if sharing == mcpclient.Session {
+				return // others have another process
+			}
+			first.fails(get("b", "bob"), toolformat.NotFound, "unknown task")
+		})
+	}
+}

@@ -1,0 +1,309 @@
+package mcpclient_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const res = "file:///a"
+
+// eras runs a test of subscriptions at servers of both eras; how is the method by which
+// they are asked to tell of a resource.
+func eras(t *testing.T, test func(t *testing.T, u *upstream, cfg mcpclient.Config, how string)) {
+	for era, how := range map[string]string{"legacy": wire.MethodSubscribe, "modern": wire.MethodListen} {
+		t.Run(era, func(t *testing.T) {
+			upstreams(t, era == "legacy", func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+				sourcetest.NoLeaks(t)
+				test(t, u, cfg, how)
+			})
+		})
+	}
+}
+
+// told checks that an update reaches a caller.
+func told(t *testing.T, updates <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-updates:
+		if got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+	case <-time.After(patience):
+		t.Error("not told")
+	}
+}
+
+// watcher is a session that is told of resources.
+func (c *caller) watcher(id string) (*caller, <-chan string) {
+	updates := make(chan string, 100)
+	return c.also(bridge.Caller{ID: id, Notify: func(method string, params []byte) {
+		if method == wire.NotificationResourceUpdated {
+			updates <- string(params)
+		}
+	}}), updates
+}
+
+// A caller that subscribes has its answer when the server has agreed: what happens to
+// the resource from then on it is told.
+func TestSubscribeAwaitsServer(t *testing.T) {
+	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+		c := open(t, cfg)
+		one, updates := c.watcher("one")
+		reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+		a := u.next(t, how, res)
+		one.waits(reply)
+		a.agree()
+		one.agreed(reply)
+		if how == wire.MethodListen {
+			a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+			told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+		}
+		one.agreed(one.ask(t.Context(), wire.MethodSubscribe, res)) // again
+		u.quiet(t)
+		reply = one.ask(t.Context(), wire.MethodUnsubscribe, res)
+		if how == wire.MethodSubscribe {
+			u.next(t, wire.MethodUnsubscribe, res).agree()
+		}
+		one.agreed(reply)
+		a.ended(t)
+		reply = one.ask(t.Context(), wire.MethodSubscribe, res)
+		u.next(t, how, res).agree()
+		one.agreed(reply)
+	})
+}
+
+// A subscription that the server refuses is an error, and the next one is asked anew.
+func TestSubscribeRefused(t *testing.T) {
+	refusals := map[string]func(*asked){
+		"error": func(a *asked) { a.refuse(-32602) },
+		"other": func(a *asked) { a.grant(`{"resourceSubscriptions":["file:///b"]}`) },
+		"none":  func(a *asked) { a.grant(`{}`) },
+		"ended": func(a *asked) { a.result(`"resultType":"complete"`) },
+	}
+	for name, refuse := range refusals {
+		t.Run(name, func(t *testing.T) {
+			eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+				if how == wire.MethodSubscribe && name != "error" {
+					t.Skip("the legacy era knows no other refusal")
+				}
+				c := open(t, cfg)
+				one, updates := c.watcher("one")
+				for range 2 {
+					reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+					a := u.next(t, how, res)
+					refuse(a)
+					if r := one.reply(reply); r.Err == nil || r.Err.Code == toolformat.Timeout {
+						t.Fatalf("got %s %v", r.Result, r.Err)
+					} else if name == "error" && r.Err.Raw == nil {
+						t.Errorf("it is not the server's error: %v", r.Err)
+					}
+					a.ended(t)
+				}
+				reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+				a := u.next(t, how, res)
+				a.agree()
+				one.agreed(reply)
+				u.quiet(t)
+				if how == wire.MethodListen {
+					a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+					told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+				}
+			})
+		})
+	}
+}
+
+// Who subscribes to a resource while the server is asked about it already has the same
+// answer when that is yes, and asks itself otherwise.
+func TestSubscribeTogether(t *testing.T) {
+	outcomes := map[string]struct {
+		first func(a *asked, cancel context.CancelFunc, first *caller)
+		code  toolformat.Code // of the first caller's error
+	}{
+		"agreed":   {first: func(a *asked, _ context.CancelFunc, _ *caller) { a.agree() }},
+		"refused":  {func(a *asked, _ context.CancelFunc, _ *caller) { a.refuse(-32602) }, toolformat.Invalid},
+		"canceled": {func(_ *asked, cancel context.CancelFunc, _ *caller) { cancel() }, toolformat.Canceled},
+		"closed":   {func(_ *asked, _ context.CancelFunc, first *caller) { first.session.Close() }, toolformat.Canceled},
+	}
+	for name, outcome := range outcomes {
+		t.Run(name, func(t *testing.T) {
+			eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+				c := open(t, cfg)
+				one, _ := c.watcher("one")
+				two, updates := c.watcher("two")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first := one.ask(ctx, wire.MethodSubscribe, res)
+				a := u.next(t, how, res)
+				second := two.ask(t.Context(), wire.MethodSubscribe, res)
+				c.waits(first, second)
+				u.quiet(t)
+				outcome.first(a, cancel, one)
+				if name == "agreed" {
+					one.agreed(first)
+				} else {
+					one.fails(one.reply(first), outcome.code, "")
+					a.ended(t)
+					a = u.next(t, how, res)
+					c.waits(second)
+					a.agree()
+				}
+				two.agreed(second)
+				u.quiet(t)
+				if how == wire.MethodListen {
+					a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+					told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+				}
+			})
+		})
+	}
+}
+
+// A server that never agrees is waited for as long as for any call, also by those who
+// wait for somebody else's answer.
+func TestSubscribeTimeout(t *testing.T) {
+	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+		cfg.Timeout = time.Second
+		c := open(t, cfg)
+		c.sees("ok") // it is connected
+		one, _ := c.watcher("one")
+		two, _ := c.watcher("two")
+		first := one.ask(t.Context(), wire.MethodSubscribe, res)
+		a := u.next(t, how, res)
+		second := two.ask(t.Context(), wire.MethodSubscribe, res)
+		one.fails(one.reply(first), toolformat.Timeout, "took longer than 1s (timeout in its config)")
+		two.fails(two.reply(second), toolformat.Timeout, "took longer than 1s (timeout in its config)")
+		a.ended(t)
+	})
+}
+
+// A connection that is lost before the server has agreed is made again, and the server
+// asked again; so it is for what it had agreed to.
+func TestSubscribeLost(t *testing.T) {
+	for era, how := range map[string]string{"legacy": wire.MethodSubscribe, "modern": wire.MethodListen} {
+		t.Run(era, func(t *testing.T) {
+			u := newUpstream(t, era == "legacy")
+			sourcetest.NoLeaks(t)
+			c := open(t, mcpclient.Config{URL: "ws" + u.URL[len("http"):] + "/ws", Sharing: mcpclient.Shared})
+			one, updates := c.watcher("one")
+			reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+			u.next(t, how, res).hang()
+			a := u.next(t, how, res)
+			one.waits(reply)
+			a.agree()
+			one.agreed(reply)
+			a.hang()
+			a = u.next(t, how, res)
+			a.agree()
+			a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+			if era == "modern" { // the other one has been answered, and says no more
+				told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+			}
+			u.quiet(t)
+		})
+	}
+}
+
+// A caller that goes takes its subscriptions with it.
+func TestSubscriberGoes(t *testing.T) {
+	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+		c := open(t, cfg)
+		one, _ := c.watcher("one")
+		two, _ := c.watcher("two")
+		reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+		a := u.next(t, how, res)
+		a.agree()
+		one.agreed(reply)
+		two.agreed(two.ask(t.Context(), wire.MethodSubscribe, res))
+		one.session.Close()
+		c.works("ok")
+		u.quiet(t)
+		two.session.Close()
+		if how == wire.MethodSubscribe {
+			u.next(t, wire.MethodUnsubscribe, res).agree()
+		}
+		a.ended(t)
+	})
+}
+
+// sees waits until a caller's list has a tool.
+func (c *caller) sees(tool string) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), patience)
+	defer cancel()
+	for {
+		l, err := c.session.List(ctx, bridge.Tools)
+		if err != nil {
+			c.Fatal(err)
+		}
+		if _, ok := l.Find(tool); ok {
+			return
+		}
+		select {
+		case <-c.changes:
+		case <-ctx.Done():
+			c.Fatalf("the list has no %s", tool)
+		}
+	}
+}
+
+// No change of a list is missed, whenever the server begins to tell of them.
+func TestListChangesFromTheStart(t *testing.T) {
+	for name, listen := range map[string]func(u *upstream, a *asked){
+		"at once": func(u *upstream, a *asked) {
+			u.add("new")
+			a.grant(everything)
+		},
+		"late": func(u *upstream, a *asked) {
+			go func() { // meanwhile it answers other requests
+				<-u.read
+				u.add("new")
+				a.grant(everything)
+			}()
+		},
+		"never": func(u *upstream, a *asked) {
+			u.add("new")
+			a.refuse(wire.MethodNotFound)
+		},
+		"nothing": func(u *upstream, a *asked) {
+			u.add("new")
+			a.grant(`{}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+				sourcetest.NoLeaks(t)
+				u.listen = func(a *asked) { listen(u, a) }
+				open(t, cfg).sees("new")
+			})
+		})
+	}
+}
+
+// A listen that has ended is opened anew, and the lists are read again.
+func TestListChangesAgain(t *testing.T) {
+	upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+		sourcetest.NoLeaks(t)
+		listens := make(chan *asked, 10)
+		u.listen = func(a *asked) {
+			a.grant(everything)
+			listens <- a
+		}
+		c := open(t, cfg)
+		c.sees("ok")
+		u.add("one")
+		a := <-listens
+		a.note(wire.NotificationToolsChanged, `"x":1`)
+		c.sees("one")
+		u.add("two")
+		a.result(`"resultType":"complete"`)
+		c.sees("two")
+	})
+}

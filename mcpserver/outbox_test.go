@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// Progress of one token is coalesced when much of it waits, whatever waits of others.
+// List changes always are, and other notifications never.
+func TestOutboxCoalesces(t *testing.T) {
+	const few, many = 100, 3 * maxProgress
+	o := newOutbox(8 << 20)
+	for range 2 { // what has been taken does not count any more
+		want := map[string][]string{}
+		progress := func(token, n int) {
+			o.Notify(wire.NotificationProgress, fmt.Appendf(nil, `{"progressToken":%d,"progress":%d}`, token, n))
+			key := fmt.Sprint(token)
+			if all := want[key]; len(all) == maxProgress {
+				all[len(all)-1] = fmt.Sprint(n)
+			} else {
+				want[key] = append(all, fmt.Sprint(n))
+			}
+		}
+		for n := range few {
+			for token := range 100 {
+				progress(token, n)
+			}
+		}
+		for n := range many {
+			progress(-1, n)
+			progress(1000+n, n) // which is more tokens than are remembered
+			o.Notify(wire.NotificationToolsChanged, nil)
+			o.Notify(wire.NotificationMessage, []byte(`{"data":1}`))
+			want["log"] = append(want["log"], "")
+		}
+		want["list"] = []string{""}
+
+		batch, err := o.take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, msg := range batch {
+			m, _ := wire.Split(msg.B)
+			key := string(m.Params.Get(wire.ProgressToken))
+			switch m.Method {
+			case wire.NotificationMessage:
+				key = "log"
+			case wire.NotificationToolsChanged:
+				key = "list"
+			}
+			got[key] = append(got[key], string(wire.Lookup(m.Params.Raw, "progress")))
+		}
+		for key, all := range want {
+			if !reflect.DeepEqual(got[key], all) {
+				t.Errorf("of %s came %.200v, want %.200v", key, got[key], all)
+			}
+		}
+	}
+}

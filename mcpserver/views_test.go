@@ -1,0 +1,242 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// listed is a source with a list of tools that a test changes. Its tool wait waits until
+// it is cancelled; any other makes the task of its argument id.
+type listed struct {
+	mu     sync.Mutex // guards what follows
+	list   *bridge.List
+	reads  int // of the list
+	notify []func(string, []byte)
+	open   int
+
+	begun, ended chan string // of wait
+}
+
+func newListed(t *testing.T, schema string) *listed {
+	s := &listed{begun: make(chan string, 10), ended: make(chan string, 10)}
+	s.change(t, schema)
+	return s
+}
+
+// change gives its tool t another input schema, and says so.
+func (s *listed) change(t *testing.T, schema string) {
+	it, err := bridge.NewItem(bridge.Tools, []byte(`{"name":"t","inputSchema":`+schema+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.list = bridge.NewList(bridge.Tools, []bridge.Item{it})
+	notify := s.notify
+	s.mu.Unlock()
+	for _, f := range notify {
+		f(wire.NotificationToolsChanged, nil)
+	}
+}
+
+func (s *listed) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify = append(s.notify, caller.Notify)
+	s.open++
+	return s, nil
+}
+
+func (s *listed) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	return nil
+}
+
+func (s *listed) List(context.Context, bridge.Kind) (*bridge.List, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return s.list, nil
+}
+
+func (s *listed) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Target == "wait" {
+		s.begun <- req.Target
+		<-ctx.Done()
+		s.ended <- fmt.Sprint(context.Cause(ctx))
+		return bridge.Result([]byte(`{}`), nil)
+	}
+	id, _ := wire.Text(wire.Lookup(req.Params.Get(wire.Arguments), "id"))
+	return bridge.Result([]byte(`{"resultType":"task","taskId":"`+id+`"}`), nil)
+}
+
+func newViews(t *testing.T, s *listed) *parked {
+	sourcetest.NoLeaks(t)
+	p := &parked{T: t, Server: New(s, Options{})}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// send is a request of the modern era over HTTP, without and with an Mcp-Param header.
+func (p *parked) send(method, name, params, param string) *httptest.ResponseRecorder {
+	msg := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
+	r := httptest.NewRequestWithContext(p.Context(), "POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		r.Header.Set(k, v)
+	}
+	if param != "" {
+		r.Header.Set("Mcp-Param-A", param)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// Which headers a call needs follows the list, which is not asked for with each call.
+func TestParamHeadersFollowTheList(t *testing.T) {
+	const plain, marked = `{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`
+	s := newListed(t, plain)
+	p := newViews(t, s)
+	call := func(param string) int {
+		return p.send(wire.MethodToolsCall, "t", `"name":"t","arguments":{"a":"x"},`, param).Code
+	}
+	for i, c := range []struct {
+		schema, param string
+		want          int
+	}{
+		{"", "", 200}, {"", "y", 200}, {marked, "", 400}, {"", "y", 400}, {"", "x", 200}, {plain, "", 200}, {"", "y", 200}, {marked, "y", 400}, {"", "x", 200},
+	} {
+		if c.schema != "" {
+			s.change(t, c.schema)
+		}
+		if got := call(c.param); got != c.want {
+			t.Errorf("call %d: %d, want %d", i, got, c.want)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reads != 4 {
+		t.Errorf("the list was asked for %d times", s.reads)
+	}
+}
+
+// A list that changes while it is asked for is not kept.
+func TestParamHeadersListRaces(t *testing.T) {
+	s := newListed(t, `{"type":"object"}`)
+	p := newViews(t, s)
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			for range 50 {
+				p.send(wire.MethodToolsCall, "t", `"name":"t","arguments":{"a":"x"},`, "x")
+			}
+		})
+	}
+	for range 50 {
+		s.change(t, `{"type":"object"}`)
+	}
+	s.change(t, `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`)
+	work.Wait()
+	if w := p.send(wire.MethodToolsCall, "t", `"name":"t","arguments":{"a":"x"},`, "y"); w.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A view ends when nobody has used it for its time, which is longer once a task was
+// created in it; and the tasks are forgotten with it.
+func TestViewsEnd(t *testing.T) {
+	s := newListed(t, `{"type":"object"}`)
+	p := newViews(t, s)
+	p.send(wire.MethodToolsList, "", "", "")
+	var v *view
+	for _, all := range p.views.open {
+		v = all[0]
+	}
+	for _, c := range []struct {
+		name  string
+		unset time.Duration // since the last request
+		use   bool
+		task  string
+		want  int // sessions of the source
+	}{
+		{"just used", 0, false, "", 1},
+		{"in use", 2 * viewIdle, true, "", 1},
+		{"with a task", 2 * viewIdle, false, "one", 1},
+		{"with a task, for long", 2 * taskIdle, false, "", 0},
+	} {
+		if c.task != "" {
+			p.send(wire.MethodToolsCall, "t", `"name":"t","arguments":{"id":"`+c.task+`"},`, "")
+		}
+		p.views.mu.Lock()
+		v.left = time.Now().Add(-c.unset)
+		if c.use {
+			v.users++
+		}
+		p.views.mu.Unlock()
+		p.views.expire(v)
+		p.views.mu.Lock()
+		if c.use {
+			v.users--
+		}
+		tasks := len(p.views.tasks)
+		p.views.mu.Unlock()
+		s.mu.Lock()
+		if s.open != c.want || (c.task != "") != (tasks == 1) {
+			t.Errorf("%s: %d sessions and %d tasks", c.name, s.open, tasks)
+		}
+		s.mu.Unlock()
+	}
+	if w := p.send(wire.MethodToolsList, "", "", ""); w.Code != http.StatusOK {
+		t.Errorf("a new view: %d %s", w.Code, w.Body)
+	}
+}
+
+// What is under way over HTTP ends with the server: a listen with its result, a call as
+// cancelled.
+func TestPostsEndWithServer(t *testing.T) {
+	s := newListed(t, `{"type":"object"}`)
+	p := newViews(t, s)
+	listen, call := make(chan string, 1), make(chan string, 1)
+	go func() {
+		listen <- p.send(wire.MethodListen, "", `"notifications":{"toolsListChanged":true},`, "").Body.String()
+	}()
+	go func() {
+		call <- p.send(wire.MethodToolsCall, "wait", `"name":"wait",`, "").Body.String()
+	}()
+	p.came(s.begun)
+	for listening := false; !listening && t.Context().Err() == nil; {
+		p.views.mu.Lock()
+		for _, all := range p.views.open {
+			all[0].mu.Lock()
+			listening = len(all[0].listeners) > 0
+			all[0].mu.Unlock()
+		}
+		p.views.mu.Unlock()
+	}
+	p.Close()
+	if got := <-listen; !strings.Contains(got, `"resultType":"complete"`) {
+		t.Errorf("the listen: %s", got)
+	}
+	<-call
+	if got := <-s.ended; got != errEnded.Error() {
+		t.Errorf("the call was cancelled since %s", got)
+	}
+	if s.open != 0 || len(p.views.posts) != 0 {
+		t.Errorf("%d sessions and %d requests are left", s.open, len(p.views.posts))
+	}
+}
