@@ -14,6 +14,7 @@ type Tool struct {
 	InputSchema  json.RawMessage // JSON Schema of the arguments, an object
 	OutputSchema json.RawMessage // JSON Schema of the structured result; nil when there is none
 	Extra        json.RawMessage // the whole definition as it came (title, annotations, icons, _meta); nil for a tool made here
+	Format       Format          // what Extra is written in; "" is FormatMCP
 }
 
 // A Call is one call of a tool.

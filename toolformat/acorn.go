@@ -1,0 +1,94 @@
+package toolformat
+
+import (
+	"slices"
+	"strings"
+)
+
+// acornFormat is an entry of an Acorn tools file (DataSQRL/Acorn, TOOLS_CONFIG.md). A
+// tool from elsewhere becomes one of type "client": whoever loads the file runs it. An
+// Acorn entry of any type (api, client, local) stays as it is in an Acorn file; into
+// another format it goes without the arguments that its context fills in.
+var acornFormat = format{
+	name:    FormatAcorn,
+	match:   matchAcorn,
+	write:   writeAcorn,
+	inner:   "function",
+	input:   []string{"parameters"},
+	idle:    map[string]string{"type": "", "context": ""}, // said by another note, where it matters
+	open:    "[",
+	shut:    "]",
+	dialect: dialect{name: "Acorn", input: []pass{{"root", typedRoot}}},
+}
+
+// acornTypes are who runs a function: an API, the agent itself, the client.
+var acornTypes = []string{"api", "local", "client"}
+
+func matchAcorn(def *node) match {
+	switch {
+	case isAcorn(def):
+		return isMatch
+	case matchOpenAI(def) == isMatch && !def.get("function").is(objectNode): // a client function, as a configuration names it
+		return mayMatch
+	}
+	return noMatch
+}
+
+// isAcorn reports whether a definition is an Acorn entry, with a type of today or not.
+func isAcorn(def *node) bool {
+	return def.get("function").is(objectNode) &&
+		(slices.Contains(acornTypes, def.get("type").text()) || def.has("context") || def.has("api"))
+}
+
+func writeAcorn(d *definition) fields {
+	return fields{
+		{key: "type", val: text("client"), weak: true},
+		{key: "function", in: fields{
+			{key: "name", val: text(d.name)},
+			{key: "description", val: text(d.description)},
+			{key: "parameters", val: d.input},
+		}},
+		{key: "context", val: []byte("[]"), weak: true},
+	}
+}
+
+// isAcornInternal reports whether a function is one that Acorn itself calls and never
+// passes to a model (TOOLS_CONFIG.md, "Special Functions"; in any letter case, as
+// ToolsBackendFactory compares).
+func isAcornInternal(name string) bool {
+	return strings.EqualFold(name, "InternalSaveChatMessage") || strings.EqualFold(name, "InternalGetChatMessages")
+}
+
+// contextFields are the arguments of an entry that its context fills in.
+func contextFields(entry *node) []string {
+	var names []string
+	if context := entry.get("context"); context.is(arrayNode) {
+		for _, it := range context.items {
+			if it.is(textNode) {
+				names = append(names, it.text())
+			}
+		}
+	}
+	return names
+}
+
+// hideProperties removes arguments from properties and required, in any letter case, as
+// Acorn does before a model sees a function (FunctionDefinition.removeContext).
+func hideProperties(names []string) func(*rewrite) {
+	return func(r *rewrite) {
+		isHidden := func(key string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) })
+		}
+		if properties := r.root.get("properties"); properties.is(objectNode) {
+			properties.members = slices.DeleteFunc(properties.members, func(m member) bool {
+				if isHidden(m.key) {
+					r.note(r.base.at("properties").at(m.key), "is left out: its context fills it in, and a model never sees it")
+				}
+				return isHidden(m.key)
+			})
+		}
+		if required := r.root.get("required"); required.is(arrayNode) {
+			required.items = slices.DeleteFunc(required.items, func(it *node) bool { return it.is(textNode) && isHidden(it.text()) })
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package toolformat
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestArguments holds what becomes of a model's arguments.
+func TestArguments(t *testing.T) {
+	schema := `{"type":"object","properties":{
+		"n":{"type":"integer"},"x":{"type":"number"},"b":{"type":"boolean"},"s":{"type":"string"},
+		"o":{"type":"object","properties":{"n":{"$ref":"#/$defs/count"}},"required":["n"]},
+		"l":{"type":"array","items":{"type":"integer"}},
+		"ns":{"type":["integer","string"]},"nn":{"type":["integer","null"]},
+		"e":{"enum":[1,2,"three"]},"u":{"anyOf":[{"type":"integer"},{"type":"array"}]},
+		"any":{}
+	},"$defs":{"count":{"type":"integer","minimum":1}}}`
+	checker := mustChecker(t, schema)
+	for _, c := range []struct{ name, raw, want string }{
+		{"bytes are kept", " { \"n\" : 1 , \"any\" : [1.50, 1e2, \"\\u0041\"] }\n", "{ \"n\" : 1 , \"any\" : [1.50, 1e2, \"\\u0041\"] }"},
+		{"none", ``, `{}`},
+		{"blank", " \n", `{}`},
+		{"null", `null`, `{}`},
+		{"empty string", `""`, `{}`},
+		{"object in a string", `"{\"n\":1}"`, `{"n":1}`},
+		{"object in a string in a string", `"\"{\\\"n\\\":1}\""`, `{"n":1}`},
+		{"null in a string", `"null"`, `{}`},
+		{"integer in a string", `{"n":"12"}`, `{"n":12}`},
+		{"whole number in a string", `{"n":"12.0"}`, `{"n":12}`},
+		{"number in a string", `{"x":"1.5"}`, `{"x":1.5}`},
+		{"boolean in a string", `{"b":"false"}`, `{"b":false}`},
+		{"Python's boolean in a string", `{"b":"True"}`, `{"b":true}`},
+		{"number where a string will do", `{"ns":"12","s":"12","any":"12"}`, `{"ns":"12","s":"12","any":"12"}`},
+		{"null in a string where null will do", `{"nn":"null"}`, `{"nn":null}`},
+		{"object in a member", `{"o":"{\"n\":2}"}`, `{"o":{"n":2}}`},
+		{"object in a member twice", `{"o":"\"{\\\"n\\\":\\\"2\\\"}\""}`, `{"o":{"n":2}}`},
+		{"array in a member", `{"l":"[1, 2]"}`, `{"l":[1,2]}`},
+		{"items", `{"l":["1",2.0,3e0]}`, `{"l":[1,2,3]}`},
+		{"enum", `{"e":"2"}`, `{"e":2}`},
+		{"enum in quotes", `{"e":"\"three\""}`, `{"e":"three"}`},
+		{"enum as a whole number", `{"e":2.0}`, `{"e":2}`},
+		{"alternatives", `{"u":"5"}`, `{"u":5}`},
+		{"alternatives as a whole number", `{"u":5.0}`, `{"u":5}`},
+		{"null for what is optional", `{"n":null,"s":"a","o":null}`, `{"s":"a"}`},
+		{"null where it will do", `{"nn":null,"any":null}`, `{"nn":null,"any":null}`},
+		{"whole numbers", `{"n":12.0,"o":{"n":1e1},"l":[-0.0,100E-2]}`, `{"n":12,"o":{"n":10},"l":[0,1]}`},
+		{"whole numbers where any number will do", `{"x":12.0,"any":12.0}`, `{"x":12.0,"any":12.0}`},
+		{"big numbers", `{"n":12345678901234567890.0,"x":0.1234567890123456789}`, `{"n":12345678901234567890,"x":0.1234567890123456789}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := checker.Arguments("t", json.RawMessage(c.raw))
+			if err != nil || string(got) != c.want {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+	for _, c := range []struct{ name, raw, want string }{
+		{"no object", `[1]`, `invalid arguments for tool t: expected object, got array [1]`},
+		{"a string", `"Rome"`, `invalid arguments for tool t: expected object, got string "Rome"`},
+		{"no JSON", `{n:1}`, `invalid arguments for tool t: not JSON: unexpected 'n' in an object, expected a key in quotes`},
+		{"no JSON in a string", `"{n:1}"`, `invalid arguments for tool t: not JSON: unexpected 'n' in an object, expected a key in quotes`},
+		{"cut off", `{"n":1`, `invalid arguments for tool t: not JSON: unexpected end of input in an object, expected ',' or '}'`},
+		{"null for what is required", `{"o":{"n":null}}`, `invalid arguments for tool t: /o: missing required property "n"`},
+		{"no integer in a string", `{"n":"1.5"}`, `invalid arguments for tool t: /n: expected integer, got string "1.5"`},
+		{"no number in a string", `{"n":"1,000","x":" "}`, "invalid arguments for tool t:\n- /n: expected integer, got string \"1,000\"\n- /x: expected number, got string \" \""},
+		{"put right and still wrong", `{"o":"{\"n\":\"0\"}","b":"maybe"}`, "invalid arguments for tool t:\n- /o/n: expected >= 1, got 0\n- /b: expected boolean, got string \"maybe\""},
+		{"exponent", `{"n":1e9999999}`, `invalid arguments for tool t: /n: expected a number of at most 1000 characters and an exponent of at most 400, got 1e9999999`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := checker.Arguments("t", json.RawMessage(c.raw))
+			var e *CheckError
+			if got != nil || !errors.As(err, &e) || err.Error() != c.want {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestConvertedArguments: names that a conversion has changed are the tool's again, and
+// errors speak in those that the model knows.
+func TestConvertedArguments(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"object","properties":{"a b":{"type":"string"}},"required":["a b"],"additionalProperties":false}},"additionalProperties":false}`)
+	c := Converted{Tool: Tool{Name: "odata.query", InputSchema: schema}, Name: "odata_query", check: newLazyChecker(schema), keys: &keyMap{
+		original:   map[string]string{"_top": "$top", "filter_id_": "filter[id]"},
+		properties: map[string]*keyMap{"filter_id_": {original: map[string]string{"a_b": "a b"}}},
+	}}
+	all := []Converted{c, c}
+	for _, test := range []struct{ raw, want string }{
+		{`{"_top":10.0,"filter_id_":"{\"a_b\":\"x\"}"}`, `{"$top":10,"filter[id]":{"a b":"x"}}`},
+		{`{"_top": 1}`, `{"$top":1}`},
+		{`{ }`, `{ }`},
+		{`{"_top":"x"}`, `invalid arguments for tool odata_query: /_top: expected integer, got string "x"`},
+		{`{"filter_id_":{"a_c":1}}`, "invalid arguments for tool odata_query:\n- /filter_id_: missing required property \"a_b\"\n- /filter_id_: unknown property \"a_c\" (known: \"a_b\")"},
+		{`{"filters":{}}`, `invalid arguments for tool odata_query: unknown property "filters" (did you mean "filter_id_"?)`},
+	} {
+		got, err := all[1].Arguments(json.RawMessage(test.raw))
+		said := string(got)
+		if err != nil {
+			said = err.Error()
+		}
+		if said != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.raw, said, test.want)
+		}
+	}
+	var e *Error
+	broken := Converted{Tool: Tool{Name: "broken", InputSchema: json.RawMessage(`[]`)}}
+	if _, err := broken.Arguments(nil); !errors.As(err, &e) || e.Code != Internal || !strings.Contains(err.Error(), "tool broken: its arguments cannot be checked: expected object or boolean") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFillDefaults(t *testing.T) {
+	schema := `{"properties":{"unit":{"enum":["celsius","fahrenheit"],"default":"celsius"},"n":{"$ref":"#/$defs/n"},"o":{"properties":{"a":{"default":[1]},"b":{}}},
+		"l":{"items":{"properties":{"x":{"default":null}}}}},"allOf":[{"properties":{"more":{"default":1e400}}}],"$defs":{"n":{"default":{"deep":true},"properties":{"k":{"default":0}}}}}`
+	const all = `"unit":"celsius","n":{"deep":true,"k":0}`
+	for _, c := range []struct{ schema, arguments, want string }{
+		{schema, ``, `{"more":1e400,` + all + `}`},
+		{schema, `{"unit":"fahrenheit"}`, `{"unit":"fahrenheit","more":1e400,"n":{"deep":true,"k":0}}`},
+		{schema, `{"more":1,"unit":1,"n":1, "o":{"a":1}}`, `{"more":1,"unit":1,"n":1, "o":{"a":1}}`},
+		{schema, `{"more":1,"unit":1,"n":{},"o":{},"l":[{},1,{"x":2}]}`, `{"more":1,"unit":1,"n":{"k":0},"o":{"a":[1]},"l":[{"x":null},1,{"x":2}]}`},
+		{schema, `[1]`, `[1]`},
+		{schema, `{`, `{`},
+		{`[]`, `{"a": 1}`, `{"a": 1}`},
+		{`{`, `{"a": 1}`, `{"a": 1}`},
+		{`{"$ref":"#","allOf":[{"$ref":"#"},{"$ref":"#"}]}`, `{"a": 1}`, `{"a": 1}`},
+	} {
+		if got := FillDefaults(json.RawMessage(c.schema), json.RawMessage(c.arguments)); string(got) != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.arguments, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package toolformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// TestCorpusSchemas: every real schema is one, and all of it is checked.
+func TestCorpusSchemas(t *testing.T) {
+	n := 0
+	for _, tool := range corpusTools(t) {
+		for _, schema := range []json.RawMessage{tool.InputSchema, tool.OutputSchema} {
+			if schema == nil {
+				continue
+			}
+			n++
+			if notes := checkSchema(schema, nil); notes != nil {
+				t.Errorf("%s: %v", tool.Name, notes)
+			}
+			if _, notes, err := NewChecker(schema); err != nil || notes != nil {
+				t.Errorf("%s: %v %v", tool.Name, notes, err)
+			}
+		}
+	}
+	if n < 400 {
+		t.Errorf("only %d schemas", n)
+	}
+}
+
+func BenchmarkCheckSchema(b *testing.B) {
+	tools := corpusTools(b)
+	for i := 0; b.Loop(); {
+		if i = (i + 1) % len(tools); tools[i].InputSchema != nil {
+			checkSchema(tools[i].InputSchema, nil)
+		}
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	checker := mustChecker(b, shapes)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := checker.Check(json.RawMessage(`{"shape":{"kind":"box","side":2}}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// fuzzSchemas are schemas that have a trap each.
+var fuzzSchemas = []string{
+	`true`, `{}`, shapes,
+	`{"$schema":"http://json-schema.org/draft-04/schema#","id":"http://e.com/a","minimum":1,"exclusiveMinimum":true,"items":[{}],"additionalItems":false}`,
+	`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/a","definitions":{"a":{"$id":"#b","dependencies":{"a":["b"],"c":{"$ref":"#b"}}}}}`,
+	`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}},"unevaluatedItems":false}`,
+	`{"$dynamicAnchor":"n","$id":"urn:x:y","properties":{"c":{"$dynamicRef":"#n"}},"$defs":{"n":{"$id":"z","$dynamicAnchor":"n"}}}`,
+	`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/allOf/0"},{"$ref":"#"}]}}}`,
+	`{"oneOf":[{"pattern":"(?=a)"},{"not":{"$ref":"#/oneOf/0"}}],"if":{"$ref":"file:///etc/passwd"},"then":false,"unevaluatedProperties":false}`,
+	`{"patternProperties":{"^a":{"contains":{"const":1e9999999},"maxContains":0},"(?!x)":false},"propertyNames":{"maxLength":1e300}}`,
+	`{"type":["STRING","integer"],"enum":[1.0,"1",null],"required":true,"nullable":true,"components":{"a":{"type":"x"}},"properties":{"a":{"$ref":"#/components/a"},"%41/~":{}}}`,
+	`{"prefixItems":[{"multipleOf":0.1}],"items":{"uniqueItems":true},"dependentRequired":{"a":["b"]},"minContains":-1,"contains":{}}`,
+}
+
+var fuzzInstances = []string{
+	`null`, `1e9999999`, `"(?=a)"`, `[1,1.0,[0.1,0.2]]`, `{"a":1,"b":{"a":[1]},"%41/~":"{}"}`, `{"c":{"c":{"c":1}}}`, `{"shape":{"kind":"box","side":"1.0"}}`, `"{\"a\":null}"`,
+}
+
+// FuzzChecker: no schema and no value makes a check panic or hang; what it says is the
+// same each time, and short.
+func FuzzChecker(f *testing.F) {
+	for i, schema := range fuzzSchemas {
+		for j := range fuzzInstances {
+			if (i+j)%3 == 0 {
+				f.Add([]byte(schema), []byte(fuzzInstances[j]))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, schema, instance []byte) {
+		violations := checkSchema(schema, nil)
+		checker, notes, err := NewChecker(schema)
+		if err != nil {
+			if violations == nil && !tooManySchemas(err) {
+				t.Fatalf("a valid schema cannot be used: %v", err)
+			}
+			return
+		}
+		got := checker.Check(instance)
+		if got != nil && len(got.Error()) > 3000 {
+			t.Fatalf("%d bytes: %v", len(got.Error()), got)
+		}
+		again, notesAgain, err := NewChecker(schema)
+		if err != nil || len(notes) != len(notesAgain) {
+			t.Fatalf("%v %v %v", notes, notesAgain, err)
+		}
+		for i := range notes {
+			if notes[i] != notesAgain[i] {
+				t.Fatalf("%v\n%v", notes[i], notesAgain[i])
+			}
+		}
+		if second := again.Check(instance); got == nil != (second == nil) || got != nil && got.Error() != second.Error() {
+			t.Fatalf("%v\nand the second time\n%v", got, second)
+		}
+	})
+}
+
+func tooManySchemas(err error) bool { return bytes.Contains([]byte(err.Error()), []byte("too large")) }
+
+// FuzzArguments: arguments that are accepted are an object that the schema accepts, and
+// are accepted again as they are.
+func FuzzArguments(f *testing.F) {
+	for _, schema := range fuzzSchemas {
+		for _, instance := range fuzzInstances {
+			f.Add([]byte(schema), []byte(instance))
+		}
+	}
+	f.Fuzz(func(t *testing.T, schema, raw []byte) {
+		checker, _, err := NewChecker(schema)
+		if err != nil {
+			return
+		}
+		got, err := checker.Arguments("t", raw)
+		if err != nil {
+			return
+		}
+		n, err := parseNode(got)
+		if err != nil || !n.is(objectNode) {
+			t.Fatalf("%s: %v", got, err)
+		}
+		if err := checker.Check(got); err != nil {
+			t.Fatalf("%s is not valid: %v", got, err)
+		}
+		if again, err := checker.Arguments("t", got); err != nil || !bytes.Equal(again, got) {
+			t.Fatalf("%s became %s the second time: %v", got, again, err)
+		}
+		filled := FillDefaults(schema, got)
+		if n, err := parseNode(filled); err != nil || !n.is(objectNode) {
+			t.Fatalf("%s with defaults: %s", got, filled)
+		}
+	})
+}

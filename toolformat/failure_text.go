@@ -1,0 +1,277 @@
+package toolformat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// How much is shown of a value or a name, of a list of them, and of a path; in bytes.
+const (
+	maxShown = 60
+	maxList  = 300
+	maxPath  = 200
+)
+
+// note is what is told of a failure. keys are the names that the reader knows, where
+// they are not the schema's own.
+func (f *failure) note(keys *keyMap) Note {
+	tokens, below := keys.spell(f.tokens)
+	text := f.text(below)
+	if f.value == nil && f.name == "" && len(tokens) > 0 { // below propertyNames
+		last := len(tokens) - 1
+		text = fmt.Sprintf("the name of property %s: %s", shown(tokens[last]), text)
+		tokens = tokens[:last]
+	}
+	if f.among > 0 {
+		text += fmt.Sprintf(" (for the nearest of %d alternatives)", f.among)
+	}
+	at := (*path)(nil)
+	for _, token := range tokens {
+		at = at.at(token)
+	}
+	return Note{Path: clip(at.String(), maxPath), Rule: f.keyword, Text: text}
+}
+
+// text says what was expected and what came.
+func (f *failure) text(keys *keyMap) string {
+	name := func(key string) string {
+		spelled, _ := keys.spell([]string{key})
+		return shown(spelled[0])
+	}
+	if types, values := f.wants(); types != nil || values != nil {
+		return f.expected(types, values)
+	}
+	switch f.keyword {
+	case "required":
+		if f.name != "" {
+			return "missing required property " + name(f.name)
+		}
+	case "dependentRequired", "dependencies":
+		if f.name != "" {
+			return fmt.Sprintf("missing property %s, which is required beside %s", name(f.name), name(f.other))
+		}
+	case "additionalProperties":
+		if f.name != "" {
+			return "unknown property " + name(f.name) + f.known(name)
+		}
+	case "unevaluatedProperties":
+		return "unknown property"
+	case "false":
+		return "not allowed here"
+	}
+	want := f.schema.get(f.keyword)
+	if f.schema != nil {
+		switch f.keyword {
+		case "not":
+			return "expected anything that does not match " + want.short() + ", got " + f.got()
+		case "pattern":
+			return "expected a string that matches " + clip(want.text(), 2*maxShown) + ", got " + f.got()
+		case "multipleOf":
+			return "expected a multiple of " + want.short() + ", got " + f.got()
+		case "minContains", "maxContains":
+			return f.amount() + " of " + f.schema.get("contains").short()
+		}
+		if bound, ok := bounds[f.keyword]; ok {
+			if want.is(boolNode) { // draft-04
+				want = f.schema.get(bound.beside)
+			}
+			return "expected " + bound.sign + " " + want.short() + ", got " + f.got()
+		}
+	}
+	return f.amount()
+}
+
+// bounds are the keywords that bound a number. In draft-04 the number of the exclusive
+// ones stands beside them.
+var bounds = map[string]struct{ sign, beside string }{
+	"minimum":          {">=", ""},
+	"maximum":          {"<=", ""},
+	"exclusiveMinimum": {">", "minimum"},
+	"exclusiveMaximum": {"<", "maximum"},
+}
+
+// amount says two numbers that stand in jsonschema's message, in other words.
+func (f *failure) amount() string {
+	var a, b int
+	if told, ok := amounts[f.keyword]; ok {
+		if n, _ := fmt.Sscanf(f.message, told.heard, &a, &b); n == 2 {
+			return fmt.Sprintf(told.said, a, b)
+		}
+	}
+	return f.message
+}
+
+var amounts = map[string]struct{ heard, said string }{
+	"minLength":       {"length must be >= %d, but got %d", "expected a length >= %d, got %d"},
+	"maxLength":       {"length must be <= %d, but got %d", "expected a length <= %d, got %d"},
+	"minItems":        {"minimum %d items required, but found %d items", "expected >= %d items, got %d"},
+	"maxItems":        {"maximum %d items required, but found %d items", "expected <= %d items, got %d"},
+	"additionalItems": {"only %d items are allowed, but found %d items", "expected <= %d items, got %d"},
+	"minContains":     {"valid must be >= %d, but got %d", "expected >= %d items, got %d"},
+	"maxContains":     {"valid must be <= %d, but got %d", "expected <= %d items, got %d"},
+	"minProperties":   {"minimum %d properties allowed, but found %d properties", "expected >= %d properties, got %d"},
+	"maxProperties":   {"maximum %d properties allowed, but found %d properties", "expected <= %d properties, got %d"},
+	"uniqueItems":     {"items at index %d and %d are equal", "expected no two items alike, got equal ones at %d and %d"},
+	"oneOf":           {"valid against schemas at indexes %d and %d", "expected one alternative of oneOf to match, got %d and %d"},
+}
+
+// expected says which types or values would have done.
+func (f *failure) expected(types, values []string) string {
+	got := f.got()
+	if types != nil && f.value != nil {
+		if kind := typeNames[f.value.kind]; kind != got {
+			got = kind + " " + got
+		}
+	}
+	text := "expected " + joined(types, " or ")
+	switch {
+	case len(values) == 1 && types == nil:
+		text = "expected " + values[0]
+	case types == nil:
+		text = "expected one of " + joined(values, ", ")
+	case values != nil:
+		text = "expected one of " + joined(values, ", ") + ", or " + joined(types, " or ")
+	}
+	text += ", got " + got
+	if near := closest(got, values); near != "" && f.value.is(textNode) {
+		text += " (did you mean " + near + "?)"
+	}
+	return text
+}
+
+// typeNames are the names that JSON Schema has for the types.
+var typeNames = [...]string{nullNode: "null", boolNode: "boolean", numberNode: "number", textNode: "string", arrayNode: "array", objectNode: "object"}
+
+// got is what came, cut short.
+func (f *failure) got() string {
+	if f.value == nil && len(f.tokens) > 0 {
+		return shown(f.tokens[len(f.tokens)-1])
+	}
+	if f.value == nil {
+		return "nothing"
+	}
+	return f.value.short()
+}
+
+// known helps with a property that the schema does not know.
+func (f *failure) known(name func(string) string) string {
+	var names []string
+	if properties := f.schema.get("properties"); properties != nil {
+		for _, m := range properties.members[:min(len(properties.members), 500)] {
+			if f.value.get(m.key) == nil {
+				names = append(names, name(m.key))
+			}
+		}
+	}
+	if near := closest(name(f.name), names); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	if len(names) > 0 {
+		return " (known: " + joined(names, ", ") + ")"
+	}
+	return ""
+}
+
+// joined is a list of words, cut where they are too many.
+func joined(words []string, separator string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		if b.Len()+len(w) > maxList {
+			fmt.Fprintf(&b, "… (%d in all)", len(words))
+			break
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}
+
+// shown is a name in quotes, cut short.
+func shown(name string) string { return clip(quote(name), maxShown) }
+
+// clip cuts a text that is longer than most bytes.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// closest is the word that was most likely meant; "" when none is near, or several
+// equally. Letter case and what stands between words do not count.
+func closest(word string, known []string) string {
+	a := []rune(plainWord(word))
+	best, found := len(a)/3+1, "" // not more than a third of it may be wrong
+	for _, k := range known[:min(len(known), 500)] {
+		if len(k) > maxShown || len(word) > maxShown {
+			continue
+		}
+		switch d := distance(a, []rune(plainWord(k))); {
+		case d < best:
+			best, found = d, k
+		case d == best:
+			found = ""
+		}
+	}
+	return found
+}
+
+func plainWord(word string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "", `"`, "").Replace(strings.ToLower(word))
+}
+
+// distance counts the characters to put in, leave out or replace to make b of a
+// (Levenshtein).
+func distance(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// spell puts the names of a conversion for a tool's own, in the keys of a path; below is
+// what is renamed there.
+func (k *keyMap) spell(tokens []string) (spelled []string, below *keyMap) {
+	spelled = slices.Clone(tokens)
+	for i, token := range tokens {
+		if k == nil {
+			break
+		}
+		name := token
+		for renamed, original := range k.original {
+			if original == token {
+				name = renamed
+			}
+		}
+		spelled[i] = name
+		next, named := k.properties[name]
+		if !named {
+			next = k.additional
+		}
+		if k.items != nil && isIndex(token) {
+			next = k.items
+		}
+		k = next
+	}
+	return spelled, k
+}

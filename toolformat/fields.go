@@ -1,0 +1,87 @@
+package toolformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// fields are the members of a definition that is written, in order. One without a value
+// is not written.
+type fields []field
+
+type field struct {
+	key  string
+	val  json.RawMessage
+	in   fields // the members of its value, instead of val
+	weak bool   // only what stands there when the definition itself says nothing else
+}
+
+func (f field) empty() bool { return f.val == nil && f.in == nil }
+
+// text is a JSON string; nil for the empty one.
+func text(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return json.RawMessage(quote(s))
+}
+
+// append writes the fields as an object.
+func (fs fields) append(b []byte) []byte {
+	b = append(b, '{')
+	first := true
+	for _, f := range fs {
+		if f.empty() {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(b, quote(f.key)...), ':')
+		if f.in != nil {
+			b = f.in.append(b)
+		} else {
+			b = append(b, f.val...)
+		}
+	}
+	return append(b, '}')
+}
+
+// over puts the fields over an object of source: a member that is written again stands
+// where it stood, one of known that is not written is gone, and the others are kept. The
+// known members stand in the innermost fields.
+func (fs fields) over(n *node, source []byte, known []string) fields {
+	nested := slices.ContainsFunc(fs, func(f field) bool { return f.in != nil })
+	var all fields
+	for _, m := range n.members {
+		i := slices.IndexFunc(fs, func(f field) bool { return f.key == m.key && !f.empty() })
+		switch {
+		case i < 0 && !nested && slices.Contains(known, m.key) && !(m.key == "description" && m.val.text() == ""):
+		case i < 0, fs[i].weak && m.val.kind != nullNode:
+			all = append(all, field{key: m.key, val: compact(source[m.val.at:m.val.end])})
+		case fs[i].in != nil && m.val.is(objectNode):
+			all = append(all, field{key: m.key, in: fs[i].in.over(m.val, source, known)})
+		default:
+			all = append(all, fs[i])
+		}
+	}
+	for _, f := range fs {
+		if n.get(f.key) == nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// compact is JSON without the white space between its tokens, and otherwise as it is:
+// definitions are sent on carriers that take a line a message.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	b.Grow(len(raw))
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,88 @@
+package toolformat
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// geminiFormat is a functionDeclaration of Gemini's generateContent (genai
+// FunctionDeclaration, v1.77). Its schemas are JSON Schema under parametersJsonSchema
+// and responseJsonSchema; "parameters" and "response", an OpenAPI subset with types in
+// capitals, are read too. A description is required (the API's reference of
+// FunctionDeclaration).
+var geminiFormat = format{
+	name:   FormatGemini,
+	match:  matchGemini,
+	write:  writeGemini,
+	input:  []string{"parametersJsonSchema", "parameters_json_schema", openAPIParameters},
+	output: []string{"responseJsonSchema", "response_json_schema", openAPIResponse},
+	open:   `[{"functionDeclarations":[`,
+	shut:   `]}]`,
+	// The documentation: "must start with a letter or an underscore", then [a-zA-Z0-9_.:-];
+	// 128 in the SDK's comment, 64 in the API's errors (gemini-cli#20987, vscode#246409).
+	names:     nameRule{first: letters + "_", rest: letters + digits + "_.:-", most: 64, pattern: "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"},
+	described: true,
+	checked:   true,
+	dialect:   geminiDialect,
+}
+
+// The members whose schemas are of OpenAPI.
+const (
+	openAPIParameters = "parameters"
+	openAPIResponse   = "response"
+)
+
+// matchGemini: parameters alone are taken for a function of OpenAI's, unless a type in
+// capitals tells.
+func matchGemini(def *node) match {
+	if def.has("type") || def.has("function") {
+		return noMatch
+	}
+	for _, key := range []string{"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema", openAPIResponse} {
+		if def.has(key) {
+			return isMatch
+		}
+	}
+	switch {
+	case def.has(openAPIParameters) && hasCapitalTypes(def.get(openAPIParameters)):
+		return isMatch
+	case def.has(openAPIParameters), isBare(def):
+		return mayMatch
+	}
+	return noMatch
+}
+
+// hasCapitalTypes reports whether a schema spells types as OpenAPI in protocol buffers
+// does: "STRING".
+func hasCapitalTypes(schema *node) bool {
+	found := false
+	eachSchema(schema, nil, func(s *node, _ *path) {
+		kind := s.get("type").text()
+		found = found || kind != "" && kind == strings.ToUpper(kind)
+	})
+	return found
+}
+
+// fromOpenAPI is an OpenAPI schema as JSON Schema, and what had to be changed.
+func fromOpenAPI(schema json.RawMessage, at *path) (json.RawMessage, []Note, error) {
+	r, err := newRewrite(schema, at, "JSON Schema")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.through([]pass{{draftRule, upgradeDraft}, {"nullable", foldNullable}}); err != nil {
+		return nil, nil, err
+	}
+	if len(r.notes) == 0 {
+		return schema, nil, nil
+	}
+	return r.root.json(), r.notes, nil
+}
+
+func writeGemini(d *definition) fields {
+	return fields{
+		{key: "name", val: text(d.name)},
+		{key: "description", val: text(d.description)},
+		{key: "parametersJsonSchema", val: d.input},
+		{key: "responseJsonSchema", val: d.output},
+	}
+}

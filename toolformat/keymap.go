@@ -1,0 +1,62 @@
+package toolformat
+
+// A keyMap knows the properties that a conversion has renamed, so that arguments in the
+// new names can be given the tool's own, and those that it made nullable because they
+// may not be left out. A nil keyMap changes nothing. One that a schema's recursion leads
+// back to is part of itself.
+type keyMap struct {
+	original   map[string]string  // the tool's own key by the new one
+	optional   map[string]bool    // properties whose null says that they are not given, by the new key
+	properties map[string]*keyMap // what is changed below a property, by its new key
+	additional *keyMap            // below properties that the schema does not name
+	items      *keyMap            // below the items of an array
+}
+
+// restore gives arguments the tool's own keys, in place and in their order. A key that
+// is the tool's own already is left as it is; where the new one stands beside it, the
+// new one counts, since that is what the model was told to write.
+func (k *keyMap) restore(arguments *node) {
+	switch {
+	case k == nil || arguments == nil:
+	case arguments.is(arrayNode):
+		for _, it := range arguments.items {
+			k.items.restore(it)
+		}
+	case arguments.is(objectNode):
+		k.restoreMembers(arguments)
+	}
+}
+
+func (k *keyMap) restoreMembers(object *node) {
+	renamed := make(map[string]string, len(k.original))
+	for name, original := range k.original {
+		renamed[original] = name
+	}
+	given := make(map[string]bool, len(object.members))
+	for _, m := range object.members {
+		given[m.key] = true
+	}
+	kept := object.members[:0]
+	for _, m := range object.members {
+		name := m.key
+		if other, ok := renamed[m.key]; ok {
+			if given[other] {
+				continue
+			}
+			name = other
+		}
+		if k.optional[name] && m.val.is(nullNode) {
+			continue
+		}
+		if below, named := k.properties[name]; named {
+			below.restore(m.val)
+		} else {
+			k.additional.restore(m.val)
+		}
+		if original, ok := k.original[name]; ok {
+			m.key = original
+		}
+		kept = append(kept, m)
+	}
+	object.members = kept
+}

@@ -1,0 +1,377 @@
+package toolformat
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What holds for every schema, made up or real: arguments that a tool accepts are
+// accepted by what a provider is sent for it, and a format that changes nothing gives
+// the tool back as it was.
+
+// TestAcceptsWhatItAccepted: an instance that is valid before is valid after.
+func TestAcceptsWhatItAccepted(t *testing.T) {
+	schemas := corpusSchemas(t)
+	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
+	made := 3000
+	if testing.Short() {
+		made = 300
+	}
+	for range made {
+		schemas = append(schemas, g.objectSchema(3).json())
+	}
+	for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &geminiDialect, &ollamaDialect} {
+		t.Run(d.name, func(t *testing.T) {
+			g := &generator{rand: rand.New(rand.NewPCG(3, 4))}
+			valid := 0
+			for _, schema := range schemas {
+				valid += holdLaw(t, d, schema, g)
+				if t.Failed() {
+					return
+				}
+			}
+			if valid < made {
+				t.Errorf("only %d valid instances were tried", valid)
+			}
+		})
+	}
+}
+
+// holdLaw tries instances of a schema on what a dialect makes of it; it returns how many
+// were valid.
+func holdLaw(t *testing.T, d *dialect, schema []byte, g *generator) int {
+	before, _, err := NewChecker(schema)
+	if err != nil {
+		return 0
+	}
+	r, err := newRewrite(schema, nil, d.name)
+	if err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	if r.through(d.input) != nil {
+		return 0 // it cannot be expressed, and that is said
+	}
+	converted := r.root.json()
+	after, _, err := NewChecker(converted)
+	if err != nil {
+		t.Fatalf("%s\nbecame\n%s\nwhich is no schema: %v", schema, converted, err)
+	}
+	original, _ := parseNode(schema)
+	valid := 0
+	for range 8 {
+		instance := g.instance(original, original, 5)
+		if !instance.is(objectNode) || before.Check(instance.json()) != nil {
+			continue
+		}
+		valid++
+		renamed := instance.clone()
+		rename(renamed, r.keys)
+		if err := after.Check(renamed.json()); err != nil {
+			t.Errorf("%s\nbecame\n%s\nand %s is not valid any more: %v", schema, converted, renamed.json(), err)
+		}
+		r.keys.restore(renamed)
+		if !renamed.equal(instance) {
+			t.Errorf("%s came back as %s", instance.json(), renamed.json())
+		}
+	}
+	return valid
+}
+
+// rename is the reverse of keyMap.restore.
+func rename(n *node, k *keyMap) {
+	if k == nil || n == nil {
+		return
+	}
+	for _, it := range n.items {
+		rename(it, k.items)
+	}
+	for i, m := range n.members {
+		for renamed, original := range k.original {
+			if original == m.key {
+				n.members[i].key = renamed
+			}
+		}
+		below := k.properties[n.members[i].key]
+		if below == nil {
+			below = k.additional
+		}
+		rename(m.val, below)
+	}
+}
+
+// TestRoundTrip: internal -> F -> internal is the same tool wherever F can carry it.
+func TestRoundTrip(t *testing.T) {
+	g := &generator{rand: rand.New(rand.NewPCG(5, 6))}
+	var tools []Tool
+	for i := range 100 {
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does \"it\".\nThen <that> & ü.", InputSchema: g.objectSchema(3).json()})
+		tools = append(tools, Tool{Name: fmt.Sprintf("plain_%d", i), Description: "Does it.", InputSchema: g.plainSchema(2).json()})
+	}
+	for i, schema := range corpusSchemas(t) {
+		tools = append(tools, Tool{Name: fmt.Sprintf("real_%d", i), Description: "d", InputSchema: schema})
+	}
+	for _, format := range Formats() {
+		t.Run(string(format), func(t *testing.T) { roundTrip(t, tools, format) })
+	}
+}
+
+func roundTrip(t *testing.T, tools []Tool, format Format) {
+	internal, err := Encode(tools, FormatInternal, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	carried := 0
+	for _, in := range internal.Tools {
+		reading, err := Read(in.JSON, FormatInternal)
+		if err != nil || len(reading.Tools) != 1 {
+			t.Fatalf("%s: %v %v", in.JSON, err, reading)
+		}
+		out, err := Encode(reading.Tools, format, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Tools) == 0 || len(out.Tools[0].Notes) > 0 {
+			continue // it cannot carry it, and says so
+		}
+		back, err := Read(out.Tools[0].JSON, format)
+		if err != nil || len(back.Tools) != 1 {
+			t.Fatalf("%s: %v %+v", out.Tools[0].JSON, err, back)
+		}
+		again, err := Encode(back.Tools, FormatInternal, Options{})
+		if err != nil || len(again.Tools) != 1 {
+			t.Fatalf("%s: %v", out.Tools[0].JSON, err)
+		}
+		if want, got := canonical(t, in.JSON), canonical(t, again.Tools[0].JSON); want != got {
+			t.Errorf("%s\nbecame\n%s\nand came back as\n%s", want, out.Tools[0].JSON, got)
+		}
+		carried++
+	}
+	if carried < 100 { // the plain ones at least
+		t.Errorf("only %d of %d tools were carried", carried, len(tools))
+	}
+}
+
+// canonical is JSON less what is noise: titles, which providers are not sent.
+func canonical(t *testing.T, raw []byte) string {
+	n, err := parseNode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := n.get("input_schema")
+	eachSchema(schema, nil, func(s *node, _ *path) { s.cut("title") })
+	return string(n.json())
+}
+
+// TestCorpus: every real tool goes into every format, twice alike.
+func TestCorpus(t *testing.T) {
+	tools := corpusTools(t)
+	for _, format := range Formats() {
+		set, err := Encode(tools, format, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range set.Faults {
+			t.Errorf("%s: %v", format, f.Notes)
+		}
+		again, err := Encode(tools, format, Options{})
+		if err != nil || !bytes.Equal(set.JSON(), again.JSON()) {
+			t.Errorf("%s: two runs differ (%v)", format, err)
+		}
+		rules := map[string]int{}
+		for _, c := range set.Tools {
+			seen := map[string]bool{}
+			for _, n := range c.Notes {
+				if !seen[n.Rule] {
+					rules[n.Rule]++
+				}
+				seen[n.Rule] = true
+			}
+			for _, broken := range brokenRules(format, &c) {
+				t.Errorf("%s: %s: %s", format, c.Tool.Name, broken)
+			}
+		}
+		t.Logf("%s: %d tools, %d bytes, by rule %v", format, len(set.Tools), len(set.JSON()), rules)
+	}
+}
+
+// brokenRules are the rules of a provider that a definition breaks, told without the
+// code that keeps them (providers.md of the notes, and the issues named in dialect.go).
+func brokenRules(format Format, c *Converted) []string {
+	n, err := parseNode(c.JSON)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var broken []string
+	var schema *node
+	switch format {
+	case FormatAnthropic:
+		schema = n.get("input_schema")
+	case FormatOpenAI, FormatOllama:
+		schema = n.get("function").get("parameters")
+	case FormatOpenAIResponses:
+		schema = n.get("parameters")
+	case FormatGemini:
+		schema = n.get("parametersJsonSchema")
+	default:
+		return nil
+	}
+	if schema.get("type").text() != "object" {
+		broken = append(broken, "the root is no object")
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum", "not"} {
+		if schema.get(key) != nil {
+			broken = append(broken, key+" at the root")
+		}
+	}
+	if format != FormatOllama && (len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != "") {
+		broken = append(broken, "the name "+c.Name)
+	}
+	eachSchema(schema, nil, func(s *node, at *path) {
+		complain := func(what string) { broken = append(broken, at.String()+": "+what) }
+		if format == FormatOllama && s.is(boolNode) && !strings.HasSuffix(at.String(), "additionalProperties") {
+			complain("a boolean schema")
+		}
+		openai := format == FormatOpenAI || format == FormatOpenAIResponses
+		if openai && s.get("type").text() == "array" && s.get("items") == nil {
+			complain("an array without items")
+		}
+		if openai && s.get("type").text() == "object" && s.get("properties") == nil {
+			complain("an object without properties")
+		}
+		if ref := s.get("$ref"); ref != nil && (format == FormatGemini || format == FormatOllama || !strings.HasPrefix(ref.text(), "#/$defs/") && ref.text() != "#") {
+			complain("the reference " + ref.text())
+		}
+		if s.get("items").is(arrayNode) || s.get("exclusiveMinimum").is(boolNode) || s.get("required").is(boolNode) || s.get("definitions") != nil {
+			complain("a form of an old draft")
+		}
+	})
+	return broken
+}
+
+// corpusTools are the real tools, under names that tell their sources apart.
+func corpusTools(t testing.TB) []Tool {
+	t.Helper()
+	dir := os.Getenv("MCPBRIDGE_CORPUS")
+	if dir == "" {
+		t.Skip("MCPBRIDGE_CORPUS is not set: the corpus of real tools is not there")
+	}
+	f, err := os.Open(filepath.Join(dir, "mcp-tools", "tools.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var tools []Tool
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var d struct {
+			Src, Name, Description    string
+			InputSchema, OutputSchema json.RawMessage
+		}
+		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+			t.Fatal(err)
+		}
+		tools = append(tools, Tool{Name: d.Src + "__" + d.Name, Description: d.Description, InputSchema: d.InputSchema, OutputSchema: d.OutputSchema})
+	}
+	return tools
+}
+
+// corpusSchemas are their schemas; none without the corpus.
+func corpusSchemas(t *testing.T) []json.RawMessage {
+	if os.Getenv("MCPBRIDGE_CORPUS") == "" {
+		t.Log("MCPBRIDGE_CORPUS is not set: made-up schemas only")
+		return nil
+	}
+	var schemas []json.RawMessage
+	for _, tool := range corpusTools(t) {
+		if tool.InputSchema != nil {
+			schemas = append(schemas, tool.InputSchema)
+		}
+	}
+	return schemas
+}
+
+func BenchmarkCorpus(b *testing.B) {
+	tools := corpusTools(b)
+	for _, format := range Formats() {
+		b.Run(string(format), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Encode(tools, format, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// FuzzRead: no input makes reading or converting panic, hang, or write what cannot be
+// read back.
+func FuzzRead(f *testing.F) {
+	golden, _ := filepath.Glob("../testdata/tools/*.txtar")
+	for _, name := range golden {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, data, _ = bytes.Cut(data, []byte("-- in.json --\n"))
+		data, _, _ = bytes.Cut(data, []byte("\n-- "))
+		f.Add(data, "")
+	}
+	f.Add([]byte(`[{"functionDeclarations":[{"name":"a"}]}]`), "gemini")
+	f.Add([]byte(`{"tools":[1,{"type":"mcp"}]}`), "openai")
+	f.Fuzz(func(t *testing.T, data []byte, from string) {
+		if from != "" && !slices.Contains(Formats(), Format(from)) {
+			return
+		}
+		reading, err := Read(data, Format(from))
+		if err != nil {
+			return
+		}
+		for _, format := range Formats() {
+			set, err := Encode(reading.Tools, format, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(set.Tools)+len(set.Faults) != len(reading.Tools) {
+				t.Fatalf("%s: %d tools became %d and %d faults", format, len(reading.Tools), len(set.Tools), len(set.Faults))
+			}
+			if again, err := Read(set.JSON(), format); err != nil || len(again.Tools) != len(set.Tools) {
+				t.Fatalf("%s cannot be read back: %v %+v\n%s", format, err, again, set.JSON())
+			}
+		}
+	})
+}
+
+// FuzzPasses: no schema makes a dialect panic, hang or write what is no JSON, and what
+// was accepted stays accepted.
+func FuzzPasses(f *testing.F) {
+	g := &generator{rand: rand.New(rand.NewPCG(7, 8))}
+	for range 50 {
+		f.Add([]byte(g.objectSchema(3).json()), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
+		n, err := parseNode(schema)
+		if err != nil || checkSchema(schema, nil) != nil {
+			return
+		}
+		if _, depth := measure(n); depth > maxSchemaDepth {
+			return
+		}
+		for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &openaiStrictDialect, &geminiDialect, &ollamaDialect} {
+			if r, err := newRewrite(schema, nil, d.name); err == nil && r.through(d.input) == nil && !json.Valid(r.root.json()) {
+				t.Fatalf("%s wrote %s", d.name, r.root.json())
+			}
+			if d != &openaiStrictDialect {
+				holdLaw(t, d, schema, &generator{rand: rand.New(rand.NewPCG(seed, 0))})
+			}
+		}
+	})
+}

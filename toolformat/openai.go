@@ -1,0 +1,50 @@
+package toolformat
+
+// openaiFormat is a function of OpenAI's Chat Completions (openai-go
+// ChatCompletionFunctionToolParam). strict is written only for strict mode, since its
+// absence means false. The functions of old requests, and what Acorn's configurations
+// name, are the inner object alone; they are read too.
+var openaiFormat = format{
+	name:  FormatOpenAI,
+	match: matchOpenAI,
+	write: writeOpenAI,
+	inner: "function",
+	input: []string{"parameters"},
+	idle:  map[string]string{"type": `"function"`, "strict": "false"},
+	open:  "[",
+	shut:  "]",
+	// The SDK's comment on the name; "string too long … 64": 5ire#403, mastra#6302.
+	names:   openaiNames,
+	checked: true,
+	dialect: openaiDialect,
+	strict:  openaiStrictDialect,
+}
+
+var openaiNames = nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", most: 64, pattern: "[a-zA-Z0-9_-]{1,64}"}
+
+func matchOpenAI(def *node) match {
+	bare := def.has("parameters") && !def.has("type")
+	switch {
+	case isAcorn(def):
+		return noMatch
+	case def.get("function").is(objectNode):
+		return isMatch
+	case isBare(def), bare && matchGemini(def) == isMatch:
+		return mayMatch
+	case bare:
+		return isMatch
+	}
+	return noMatch
+}
+
+func writeOpenAI(d *definition) fields {
+	function := fields{
+		{key: "name", val: text(d.name)},
+		{key: "description", val: text(d.description)},
+		{key: "parameters", val: d.input},
+	}
+	if d.strict {
+		function = append(function, field{key: "strict", val: []byte("true")})
+	}
+	return fields{{key: "type", val: text("function"), weak: true}, {key: "function", in: function}}
+}

@@ -1,0 +1,310 @@
+package toolformat
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// A passCase is what some passes make of a schema.
+type passCase struct {
+	name, in, want string
+	notes          string // a line a note: its path and its text
+}
+
+// testPasses runs each case through passes.
+func testPasses(t *testing.T, cases []passCase, passes ...func(*rewrite)) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := afterPasses(t, c.in, passes...)
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			if got := string(r.root.json()); got != c.want {
+				t.Errorf("became\n%s\nexpected\n%s", got, c.want)
+			}
+			if got := noteLines(r); got != strings.TrimSpace(c.notes) {
+				t.Errorf("notes\n%s\nexpected\n%s", got, strings.TrimSpace(c.notes))
+			}
+		})
+	}
+}
+
+func afterPasses(t testing.TB, schema string, passes ...func(*rewrite)) *rewrite {
+	t.Helper()
+	r, err := newRewrite([]byte(schema), nil, "X")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range passes {
+		if run(r); r.err != nil {
+			break
+		}
+	}
+	return r
+}
+
+func noteLines(r *rewrite) string {
+	var lines []string
+	for _, n := range r.notes {
+		lines = append(lines, n.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestPassesAcceptWhatWasAccepted: unions in unions, closed and half closed, references to
+// the root and keywords that see what others let pass: an instance that is valid before
+// is valid after, and comes back as it was.
+func TestPassesAcceptWhatWasAccepted(t *testing.T) {
+	rounds := 100
+	if testing.Short() {
+		rounds = 40
+	}
+	for _, d := range []dialect{anthropicDialect, openaiDialect, geminiDialect, ollamaDialect} {
+		t.Run(d.name, func(t *testing.T) {
+			g, tried := &generator{rand: rand.New(rand.NewPCG(13, 14))}, 0
+			for range rounds {
+				schema := g.nested(2)
+				before, err := compiled(schema)
+				if err != nil {
+					continue
+				}
+				r, err := newRewrite(schema.json(), nil, d.name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.through(d.input) != nil {
+					continue
+				}
+				after, err := compiled(r.root)
+				if err != nil && strings.Contains(err.Error(), "infinite loop") {
+					continue // it was one before
+				} else if err != nil {
+					t.Fatalf("%s\nbecame\n%s\n%v", schema.json(), r.root.json(), err)
+				}
+				for range 20 {
+					instance := g.instance(schema, schema, 5)
+					if !instance.is(objectNode) || before.Validate(value(instance)) != nil {
+						continue
+					}
+					tried++
+					renamed := instance.clone()
+					rename(renamed, r.keys)
+					if err := after.Validate(value(renamed)); err != nil {
+						t.Fatalf("%s\nbecame\n%s\nand %s is not valid any more: %#v", schema.json(), r.root.json(), renamed.json(), err)
+					}
+					if r.keys.restore(renamed); !renamed.equal(instance) {
+						t.Fatalf("%s came back as %s", instance.json(), renamed.json())
+					}
+				}
+			}
+			if tried < rounds/2 {
+				t.Errorf("only %d instances were tried", tried)
+			}
+		})
+	}
+}
+
+func compiled(schema *node) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	if err := c.AddResource("mem:///schema.json", strings.NewReader(string(schema.json()))); err != nil {
+		return nil, err
+	}
+	return c.Compile("mem:///schema.json")
+}
+
+func value(n *node) any {
+	var v any
+	_ = json.Unmarshal(n.json(), &v) // it was written by us
+	return v
+}
+
+// nested is a schema with unions, conditions and references on several levels.
+func (g *generator) nested(depth int) *node {
+	s := g.objectSchema(2)
+	if s.cut("$defs"); depth > 0 {
+		for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+			if g.oneIn(3) {
+				list := newArray()
+				for range 1 + g.rand.IntN(3) {
+					list.items = append(list.items, g.nested(depth-1))
+				}
+				s.set(key, list)
+			}
+		}
+	}
+	switch g.rand.IntN(8) {
+	case 0:
+		s.set("unevaluatedProperties", newBool(false))
+	case 1:
+		s.set("unevaluatedProperties", g.schema(1))
+	case 2:
+		s.set("additionalProperties", newBool(false))
+		s.cut("patternProperties")
+	case 3:
+		s.set("propertyNames", newObject(member{"pattern", newText("^[$a-z]")}))
+	case 4:
+		s.set("enum", newArray(newObject(member{"a", newNumber(1)}), newObject(member{"$top", newNumber(1)}), newObject()))
+	}
+	if g.oneIn(3) {
+		s.cut("required")
+	}
+	if g.oneIn(6) {
+		s.cut("type")
+	}
+	if depth == 2 {
+		g.refer(s)
+	}
+	return s
+}
+
+// refer gives a root definitions, and leaves of its references those to them and to the
+// root itself.
+func (g *generator) refer(root *node) {
+	root.set("$defs", newObject(member{"D", g.nested(0)}, member{"E", g.nested(0)}))
+	if g.oneIn(4) {
+		root.set("$ref", newText("#/$defs/D"))
+	}
+	eachSchema(root, nil, func(s *node, _ *path) {
+		if ref := s.get("$ref").text(); ref == "#/properties/a" || ref == "#/$defs/none" {
+			s.cut("$ref")
+		}
+	})
+}
+
+// TestPassesTakeAnything: what is no schema at all makes no pass panic, and what comes
+// out is JSON that the next reader takes.
+func TestPassesTakeAnything(t *testing.T) {
+	g := &generator{rand: rand.New(rand.NewPCG(9, 10))}
+	rounds := 1500
+	if testing.Short() {
+		rounds = 200
+	}
+	for range rounds {
+		schema := g.objectSchema(3)
+		for range 1 + g.rand.IntN(6) {
+			g.spoil(schema)
+		}
+		for _, d := range []dialect{anthropicDialect, openaiDialect, openaiStrictDialect, geminiDialect, ollamaDialect} {
+			r, err := newRewrite(schema.json(), nil, d.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.through(d.input) != nil {
+				continue
+			}
+			again, err := parseNode(r.root.json())
+			if err != nil || !again.equal(r.root) {
+				t.Fatalf("%s\nbecame\n%s\n%v", schema.json(), r.root.json(), err)
+			}
+			r.keys.restore(g.scalar())
+			r.keys.restore(schema.clone())
+		}
+	}
+}
+
+// spoil puts a value of the wrong kind, or a keyword that does not belong there, somewhere
+// into a schema.
+func (g *generator) spoil(n *node) {
+	for {
+		switch {
+		case len(n.members) > 0 && (len(n.items) == 0 || g.oneIn(2)):
+			i := g.rand.IntN(len(n.members))
+			if next := n.members[i].val; !g.oneIn(4) && len(next.members)+len(next.items) > 0 {
+				n = next
+				continue
+			}
+			if g.oneIn(2) {
+				n.set(g.keyword(), g.garbage())
+			} else {
+				n.members[i].val = g.garbage()
+			}
+		case len(n.items) > 0:
+			i := g.rand.IntN(len(n.items))
+			if next := n.items[i]; !g.oneIn(4) && len(next.members)+len(next.items) > 0 {
+				n = next
+				continue
+			}
+			n.items[i] = g.garbage()
+		}
+		return
+	}
+}
+
+func (g *generator) keyword() string {
+	all := slices.Sorted(func(yield func(string) bool) {
+		for key := range assertions {
+			if !yield(key) {
+				return
+			}
+		}
+	})
+	return pick(g, append(all, "description", "default", "$defs", "examples")...)
+}
+
+func (g *generator) garbage() *node {
+	switch g.rand.IntN(8) {
+	case 0:
+		return newArray()
+	case 1:
+		return newObject()
+	case 2:
+		return newArray(g.scalar(), newArray(g.scalar()), newObject(member{"type", g.scalar()}))
+	case 3:
+		return newObject(member{"a", g.scalar()}, member{"$top", newArray(g.scalar())}, member{"required", g.scalar()})
+	case 4:
+		return g.schema(2)
+	case 5:
+		return newArray(g.schema(1), g.schema(1))
+	}
+	return g.scalar()
+}
+
+// TestPassesAreBounded: schemas made to exhaust a converter are done with, which no
+// timeout has to tell, and do not grow without end.
+func TestPassesAreBounded(t *testing.T) {
+	for name, schema := range map[string]string{
+		"branches that each require one":  `{"type":"object","allOf":[` + repeated(9000, `{"required":["p%d"]}`) + `]}`,
+		"branches with a property each":   `{"type":"object","anyOf":[` + repeated(4000, `{"properties":{"p%d":{"type":"string"}},"required":["p%[1]d"]}`) + `]}`,
+		"nested branches":                 `{"type":"object","properties":{"x":{"allOf":[` + repeated(5000, `{"properties":{"p%d":{}}}`) + `]}}}`,
+		"descriptions":                    `{"type":"object","allOf":[` + repeated(9000, `{"description":"d%d"}`) + `]}`,
+		"patterns":                        `{"type":"object","allOf":[` + repeated(9000, `{"pattern":"p%d"}`) + `]}`,
+		"illegal keys":                    `{"type":"object","properties":{` + repeated(9000, `"$%d":{"type":"string"}`) + `},"patternProperties":{` + repeated(3000, `"^p%d":{}`) + `}}`,
+		"illegal keys in branches":        `{"type":"object","properties":{"x":{"anyOf":[` + repeated(3000, `{"properties":{"$%d":{"type":"string"}}}`) + `]}}}`,
+		"references that double":          `{"type":"object","$ref":"#/$defs/d0","$defs":{` + repeated(60, `"d%d":{"allOf":[{"$ref":"#/$defs/d%[2]d"},{"$ref":"#/$defs/d%[2]d","properties":{"p%[1]d":{"$ref":"#/$defs/d%[2]d","minProperties":1}}}]}`) + `}}`,
+		"references that meet themselves": `{"type":"object","properties":{"x":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]}},"$defs":{"a":{"type":"object","properties":{"n":{"$ref":"#/$defs/a","minProperties":1}}},"b":{"type":"object","properties":{"n":{"$ref":"#/$defs/b","maxProperties":9}}}}}`,
+		"unions of unions":                `{"type":"object","anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/a"}]},"b":{"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"},{"required":["x"]}]}}}`,
+		"values":                          `{"type":"object","properties":{"x":{"allOf":[{"enum":[` + repeated(9000, `%d`) + `]},{"enum":[` + repeated(9000, `1%d`) + `]}]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, d := range []dialect{anthropicDialect, openaiDialect, openaiStrictDialect, geminiDialect, ollamaDialect} {
+				r, err := newRewrite([]byte(schema), nil, d.name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.through(d.input); err != nil {
+					continue
+				}
+				if count, depth := measure(r.root); count > 3*maxSchemaNodes || depth > maxDepth {
+					t.Errorf("%s: %d values, %d levels", d.name, count, depth)
+				}
+			}
+		})
+	}
+}
+
+// repeated is a text for the numbers up to n and the ones after them, with commas.
+func repeated(n int, format string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(format+"%.0[3]s", i, i+1, "")
+	}
+	return strings.Join(parts, ",")
+}

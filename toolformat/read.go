@@ -1,0 +1,279 @@
+package toolformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Read reads tool definitions: one, an array, several values one after another, or what
+// a provider or a server wraps them in. With from "" the format of each definition is
+// recognised by its shape, so that a list may mix them (as convert_to_openai_tools of
+// AbstractLLM takes them). What could be of several formats is taken for the first:
+// what keeps all rules of the internal format or has an output_schema for internal and
+// not anthropic, a function for openai and not ollama, a bare name for mcp.
+//
+// Read with from FormatInternal is strict and finds every violation of that format; the
+// others are met halfway.
+//
+// The tools come in the order of the input. One that cannot be used stands in Faults
+// and the others are whole; the error is for input that is no list of definitions at
+// all and begins with the line and the column: "3:14: unexpected …".
+func Read(data []byte, from Format) (*Reading, error) {
+	r := &reader{data: bytes.TrimPrefix(data, []byte("\ufeff")), reading: &Reading{}}
+	if from != "" {
+		f, err := lookup(from)
+		if err != nil {
+			return nil, err
+		}
+		r.from = f
+	}
+	values, err := r.values()
+	if err != nil {
+		return nil, err
+	}
+	r.reading.Single = len(values) == 1 && values[0].is(objectNode) && r.lists(payload(values[0])) == nil
+	for _, v := range values {
+		r.value(v, nil)
+	}
+	return r.reading, nil
+}
+
+// A reader reads one input.
+type reader struct {
+	data    []byte
+	from    *format // nil: each definition tells
+	reading *Reading
+	count   int // definitions so far
+}
+
+// values are the JSON values of the input, one after another: "JSON lines" is that too.
+func (r *reader) values() ([]*node, error) {
+	var all []*node
+	p := parser{data: r.data}
+	for p.space() < len(r.data) {
+		v, err := p.value(0)
+		if err != nil {
+			var syntax *syntaxError
+			errors.As(err, &syntax)
+			return nil, r.errorAt(syntax.at, syntax.msg)
+		}
+		if !v.is(objectNode) && !v.is(arrayNode) {
+			return nil, r.errorAt(v.at, "expected a tool definition or an array of them, got "+v.kind.String())
+		}
+		all = append(all, v)
+	}
+	if all == nil {
+		return nil, r.errorAt(p.pos, "there is nothing: expected a tool definition or an array of them")
+	}
+	return all, nil
+}
+
+// errorAt is an error that begins with a place: line and column, in characters, from 1.
+func (r *reader) errorAt(offset int, msg string) error {
+	before := r.data[:min(offset, len(r.data))]
+	line := bytes.Count(before, []byte("\n"))
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return fmt.Errorf("%d:%d: %s", line+1, column+1, msg)
+}
+
+// wrapped are definitions in a wrapper.
+type wrapped struct {
+	key   string
+	items []*node
+	hint  *format // what the wrapper says of their format; nil: nothing
+}
+
+// wrappers are the members that hold definitions: of MCP's tools/list and of every
+// provider's request; of Gemini's tools; of old OpenAI requests.
+var wrappers = [...]struct {
+	key  string
+	hint Format
+}{
+	{"tools", ""}, {"functionDeclarations", FormatGemini}, {"function_declarations", FormatGemini}, {"functions", FormatOpenAI},
+}
+
+// lists are the definitions that an object wraps; nil when it is a definition itself.
+func (r *reader) lists(n *node) []wrapped {
+	if n.get("function").is(objectNode) || n.get("name").is(textNode) && !isBare(n) {
+		return nil
+	}
+	var all []wrapped
+	for _, w := range wrappers {
+		if v := n.get(w.key); v.is(arrayNode) {
+			hint, _ := lookup(w.hint)
+			all = append(all, wrapped{w.key, v.items, hint})
+		}
+	}
+	return all
+}
+
+// payload is what a message carries: an answer to tools/list, when it was recorded whole.
+func payload(n *node) *node {
+	if result := n.get("result"); result.is(objectNode) && n.has("jsonrpc") {
+		return result
+	}
+	return n
+}
+
+// value reads what stands where definitions do.
+func (r *reader) value(n *node, hint *format) {
+	if n.is(arrayNode) {
+		r.items(n.items, hint)
+		return
+	}
+	n = payload(n)
+	lists := r.lists(n)
+	if lists == nil {
+		r.definition(n, hint)
+		return
+	}
+	var beside []string
+	for _, m := range n.members {
+		switch {
+		case isHostedByGemini(m.key):
+			r.fault("", fmt.Sprintf("%q: %s", m.key, hostedTool))
+		case r.wraps(lists, m.key), m.val.kind == nullNode:
+		default:
+			beside = append(beside, strconv.Quote(m.key))
+		}
+	}
+	if beside != nil {
+		r.reading.Notes = append(r.reading.Notes, Note{Rule: ruleLeftOut, Text: fmt.Sprintf("beside %q is left out: %s", lists[0].key, enumerate(beside))})
+	}
+	for _, l := range lists {
+		if l.hint == nil {
+			l.hint = hint
+		}
+		r.items(l.items, l.hint)
+	}
+}
+
+func (r *reader) wraps(lists []wrapped, key string) bool {
+	for _, l := range lists {
+		if l.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// items reads the elements of a list, each of which may wrap some in turn.
+func (r *reader) items(items []*node, hint *format) {
+	for _, it := range items {
+		if it.is(objectNode) {
+			r.value(it, hint)
+		} else {
+			r.fault("", "expected a tool definition, an object, got "+it.short())
+		}
+	}
+}
+
+// fault leaves out the definition that comes next.
+func (r *reader) fault(name, text string) {
+	r.leaveOut(name, []Note{{Rule: ruleInvalid, Text: text}})
+}
+
+func (r *reader) leaveOut(name string, notes []Note) {
+	for i := range notes {
+		notes[i].Tool = name
+	}
+	r.reading.Faults = append(r.reading.Faults, Fault{Index: r.count, Tool: name, Notes: notes})
+	r.count++
+}
+
+// definition reads one.
+func (r *reader) definition(n *node, hint *format) {
+	name := nameOf(n)
+	f, why := r.formatOf(n, hint)
+	if why != "" {
+		r.fault(name, why)
+		return
+	}
+	var violations []Note
+	if r.from == f && f.name == FormatInternal {
+		violations = strictDefinition(n)
+	}
+	t := Tool{Extra: r.raw(n), Format: f.name}
+	var notes []Note
+	if violations == nil {
+		notes, violations = r.members(&t, n, f)
+	}
+	if violations != nil {
+		r.leaveOut(name, violations)
+		return
+	}
+	for _, note := range notes {
+		note.Tool = t.Name
+		r.reading.Notes = append(r.reading.Notes, note)
+	}
+	r.reading.Tools = append(r.reading.Tools, t)
+	r.count++
+}
+
+// nameOf is the name that a definition has in whatever format.
+func nameOf(n *node) string {
+	if name := n.get("function").get("name").text(); name != "" {
+		return name
+	}
+	return n.get("name").text()
+}
+
+// formatOf is the format of a definition, or why it is none that can be read.
+func (r *reader) formatOf(n *node, hint *format) (f *format, why string) {
+	if why := notAFunction(n); why != "" {
+		return nil, why
+	}
+	best := recognise(n)
+	if f = r.from; f == nil {
+		f = hint
+	}
+	switch {
+	case f != nil && (f.match(n) != noMatch || f.name == FormatInternal && r.from != nil):
+		return f, ""
+	case r.from != nil && best != nil:
+		return nil, fmt.Sprintf("is not of the format %s: it looks like %s", r.from.name, best.name)
+	case best != nil:
+		return best, ""
+	}
+	var keys []string
+	for _, m := range n.members {
+		keys = append(keys, strconv.Quote(m.key))
+	}
+	return nil, fmt.Sprintf("of no tool format: it has %s (the formats are %s; a definition has a \"name\" and a schema)", enumerate(keys), formatNames())
+}
+
+// enumerate lists words, the first ten of them; "nothing" when there are none.
+func enumerate(words []string) string {
+	const most = 10
+	switch {
+	case len(words) == 0:
+		return "nothing"
+	case len(words) > most:
+		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
+	}
+	return strings.Join(words, ", ")
+}
+
+// recognise is the format that fits a definition best; nil when none does.
+func recognise(n *node) *format {
+	var maybe *format
+	for i := range formats {
+		switch formats[i].match(n) {
+		case isMatch:
+			return &formats[i]
+		case mayMatch:
+			if maybe == nil {
+				maybe = &formats[i]
+			}
+		}
+	}
+	return maybe
+}
+
+// raw is the JSON of a node as it stands in the input.
+func (r *reader) raw(n *node) json.RawMessage { return r.data[n.at:n.end:n.end] }

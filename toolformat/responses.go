@@ -1,0 +1,45 @@
+package toolformat
+
+import "strconv"
+
+// responsesFormat is a function of OpenAI's Responses (openai-go FunctionToolParam,
+// v3.95). strict is always written: where it is absent the API assumes true and
+// rewrites the schema, as all of 14 recorded requests show. output_schema is the
+// "JSON value encoded in string outputs" (v3.95), which is what MCP's outputSchema is.
+var responsesFormat = format{
+	name:    FormatOpenAIResponses,
+	match:   matchResponses,
+	write:   writeResponses,
+	input:   []string{"parameters"},
+	output:  []string{"output_schema"},
+	idle:    map[string]string{"type": `"function"`, "strict": "false", "defer_loading": "false"},
+	open:    "[",
+	shut:    "]",
+	names:   openaiNames,
+	checked: true,
+	dialect: openaiDialect,
+	strict:  openaiStrictDialect,
+}
+
+func matchResponses(def *node) match {
+	switch {
+	case def.get("function").is(objectNode):
+		return noMatch
+	case def.get("type").text() == "function":
+		return isMatch
+	case isBare(def), !def.has("type") && def.has("parameters"):
+		return mayMatch
+	}
+	return noMatch
+}
+
+func writeResponses(d *definition) fields {
+	return fields{
+		{key: "type", val: text("function"), weak: true},
+		{key: "name", val: text(d.name)},
+		{key: "description", val: text(d.description)},
+		{key: "parameters", val: d.input},
+		{key: "strict", val: []byte(strconv.FormatBool(d.strict)), weak: !d.strict},
+		{key: "output_schema", val: d.output},
+	}
+}

@@ -1,0 +1,351 @@
+package toolformat
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// links are what the references of a schema lead to (2020-12 core, 8.2). Only the
+// schema itself is looked at: nothing is ever loaded.
+type links struct {
+	root    *node
+	sites   []*site // in the order of the schema
+	schemas []placed
+	places  map[*node]*path
+	above   map[*node][]above // what a schema stands below
+	from    map[*node]*site   // the site that a schema is
+	strays  []*site           // those who are the first to lead to something that no keyword leads to
+	groups  map[*node]bool    // what holds many schemas, and is none
+
+	home      map[*node]string // the URI that a schema resolves its references against
+	resources map[string]*node // what has an $id, by its URI; "" is the root
+	anchors   map[string]*node // what has an $anchor, by "URI#name"
+	index     map[*node]map[string]*node
+}
+
+// placed is a schema and where it stands.
+type placed struct {
+	schema *node
+	at     *path
+}
+
+// above is a schema right above another one, and the keyword between them, which is
+// $ref when it is above by reference.
+type above struct {
+	schema  *node
+	keyword string
+}
+
+// A site is a schema that has a $ref.
+type site struct {
+	placed
+	ref      string   // as it is written
+	value    *node    // where it is written
+	target   *node    // what it leads to
+	resource *node    // what the pointer in it starts from; nil when it is no pointer
+	tokens   []string // the pointer
+	fault    string   // why it leads nowhere, to follow the reference in a sentence
+	state    siteState
+}
+
+// A siteState is how far a pass has come with a site.
+type siteState uint8
+
+const (
+	notVisited siteState = iota
+	inProgress
+	done
+)
+
+// links finds and resolves every $ref of the schema.
+func (r *rewrite) links() *links {
+	x := &links{
+		root: r.root, places: map[*node]*path{}, groups: map[*node]bool{}, above: map[*node][]above{}, from: map[*node]*site{}, home: map[*node]string{},
+		resources: map[string]*node{"": r.root}, anchors: map[string]*node{}, index: map[*node]map[string]*node{},
+	}
+	x.add(r.root, r.base, "")
+	strays := map[*node]*node{}
+	for i := 0; i < len(x.sites); i++ { // a stray adds sites of its own
+		s := x.sites[i]
+		if x.resolve(s); s.target == nil {
+			continue
+		}
+		if _, known := x.home[s.target]; !known {
+			r.stray(x, s, strays)
+		}
+		if s.target != nil {
+			x.above[s.target] = append(x.above[s.target], above{s.schema, "$ref"})
+		}
+	}
+	x.findLoops()
+	return x
+}
+
+// stray makes the target of a site its own copy of what stands where no keyword leads
+// (#/components/schemas/Pet), which may well be data.
+func (r *rewrite) stray(x *links, s *site, strays map[*node]*node) {
+	found := s.target
+	if s.target = strays[found]; s.target != nil {
+		return
+	}
+	if !r.afford(found) {
+		s.fault = "leads to more than can be copied"
+		return
+	}
+	at := r.base
+	for _, token := range s.tokens {
+		at = at.at(token)
+	}
+	s.target = found.clone()
+	strays[found] = s.target
+	x.strays = append(x.strays, s)
+	x.add(s.target, at, x.home[s.schema])
+}
+
+// add takes in a schema and all below it.
+func (x *links) add(s *node, at *path, home string) {
+	if id := s.get("$id").text(); id != "" {
+		uri, _, _ := strings.Cut(id, "#")
+		home = resolveURI(home, uri)
+		if x.resources[home] == nil {
+			x.resources[home] = s
+		}
+	}
+	x.home[s] = home
+	x.schemas = append(x.schemas, placed{s, at})
+	x.places[s] = at
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+		if name := home + "#" + s.get(keyword).text(); s.get(keyword) != nil && x.anchors[name] == nil {
+			x.anchors[name] = s
+		}
+	}
+	for _, m := range s.members {
+		if keywords[m.key] == manySchemas {
+			x.groups[m.val] = true
+		}
+	}
+	if ref := s.get("$ref"); ref != nil {
+		found := &site{placed: placed{s, at}, ref: ref.text(), value: ref}
+		if !ref.is(textNode) {
+			found.ref, found.fault = ref.short(), "is not a string"
+		}
+		x.sites = append(x.sites, found)
+		x.from[s] = found
+	}
+	eachChild(s, at, func(child *node, below *path) {
+		if _, known := x.home[child]; !known {
+			x.above[child] = append(x.above[child], above{s, keywordBetween(at, below)})
+			x.add(child, below, home)
+		}
+	})
+}
+
+// keywordBetween is the keyword that leads from a schema to one right below it.
+func keywordBetween(at, below *path) string {
+	for below.parent != at {
+		below = below.parent
+	}
+	return below.key
+}
+
+// resolveURI is a URI resolved against a base; it is itself when it is none that can be read.
+func resolveURI(base, uri string) string {
+	if uri == "" {
+		return base
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return uri
+	}
+	u, err := b.Parse(uri)
+	if err != nil {
+		return uri
+	}
+	return u.String()
+}
+
+// resolve finds what a site leads to.
+func (x *links) resolve(s *site) {
+	if s.fault != "" {
+		return
+	}
+	uri, fragment, _ := strings.Cut(s.ref, "#")
+	home := resolveURI(x.home[s.schema], uri)
+	if decoded, err := url.PathUnescape(fragment); err == nil {
+		fragment = decoded
+	}
+	resource := x.resources[home]
+	switch {
+	case resource == nil:
+		s.fault = "leads out of the schema, and nothing is ever loaded"
+		return
+	case fragment == "":
+		s.resource, s.target = resource, resource
+	case fragment[0] == '/':
+		s.tokens = strings.Split(fragment[1:], "/")
+		for i, token := range s.tokens {
+			s.tokens[i] = unescapePointer.Replace(token)
+		}
+		s.resource, s.target = x.search(s, resource)
+	default:
+		s.target = x.anchors[home+"#"+fragment]
+	}
+	if !s.target.is(objectNode) && !s.target.is(boolNode) || x.groups[s.target] {
+		s.target, s.fault = nil, "leads to no schema"
+	}
+}
+
+// search follows the pointer of a site from its resource. One to a definition that is not
+// there is looked for in the schemas around the site, too, and at last in the root: those
+// who put one schema into another forget that its references were meant from its own
+// root ({"properties":{"a":{"$ref":"#/$defs/A","$defs":{…}}}}).
+func (x *links) search(s *site, resource *node) (from, target *node) {
+	target = x.walk(resource, s.tokens)
+	if target != nil || s.tokens[0] != "$defs" && s.tokens[0] != "definitions" {
+		return resource, target
+	}
+	for n := s.schema; n != nil; {
+		if target = x.walk(n, s.tokens); target != nil {
+			return n, target
+		}
+		up := x.above[n]
+		if len(up) == 0 || up[0].keyword == "$ref" {
+			break
+		}
+		n = up[0].schema
+	}
+	return x.root, x.walk(x.root, s.tokens)
+}
+
+// walk follows the tokens of a JSON Pointer; nil when they lead nowhere.
+func (x *links) walk(n *node, tokens []string) *node {
+	for _, token := range tokens {
+		switch {
+		case n.is(objectNode):
+			n = x.member(n, token)
+		case n.is(arrayNode):
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(n.items) {
+				return nil
+			}
+			n = n.items[i]
+		default:
+			return nil
+		}
+	}
+	return n
+}
+
+// member is get, for objects with thousands of members that thousands of references
+// lead to.
+func (x *links) member(n *node, key string) *node {
+	if len(n.members) < 16 {
+		return n.get(key)
+	}
+	if x.index[n] == nil {
+		x.index[n] = make(map[string]*node, len(n.members))
+		for _, m := range n.members {
+			x.index[n][m.key] = m.val
+		}
+	}
+	return x.index[n][key]
+}
+
+// findLoops faults the references that lead back to themselves before any part of an
+// instance has been taken: whoever follows them never ends (2020-12 core, 9.4.1). They are
+// those within one strongly connected component of what applies in place (Tarjan, 1972).
+func (x *links) findLoops() {
+	order := make(map[*node]int, len(x.schemas)) // when a schema was first seen, from 1
+	low := make(map[*node]int, len(x.schemas))   // the first seen of its component that is known
+	var open []*node                             // whose component is not complete
+	var visit func(s *node)
+	reach := func(s, next *node) {
+		if order[next] == 0 {
+			visit(next)
+		}
+		if low[next] > 0 { // its component is not complete
+			low[s] = min(low[s], low[next])
+		}
+	}
+	visit = func(s *node) {
+		order[s] = len(order) + 1
+		low[s] = order[s]
+		open = append(open, s)
+		if link := x.from[s]; link != nil && link.target != nil {
+			reach(s, link.target)
+		}
+		eachChild(s, nil, func(child *node, below *path) {
+			if inPlace(keywordBetween(nil, below)) {
+				reach(s, child)
+			}
+		})
+		if low[s] < order[s] {
+			return
+		}
+		first := len(open) - 1
+		for open[first] != s {
+			first--
+		}
+		for _, n := range open[first:] {
+			if link := x.from[n]; link != nil && low[link.target] > 0 && order[link.target] >= order[s] {
+				link.fault = "leads only back to itself"
+			}
+		}
+		for _, n := range open[first:] {
+			low[n] = 0
+		}
+		open = open[:first]
+	}
+	for _, s := range x.schemas {
+		if order[s.schema] == 0 {
+			visit(s.schema)
+		}
+	}
+}
+
+// dropDead takes out the references that lead nowhere: what stands beside them stays,
+// else anything is accepted. It returns the sites that are left.
+func (r *rewrite) dropDead(x *links) []*site {
+	var dead []*node
+	alive := slices.DeleteFunc(slices.Clone(x.sites), func(s *site) bool {
+		if s.fault == "" {
+			return false
+		}
+		r.note(s.at, "the reference %.80q %s: it is dropped, and what it would have refused is accepted", s.ref, s.fault)
+		s.schema.cut("$ref")
+		dead = append(dead, s.schema)
+		return true
+	})
+	r.loosen(dead, true)
+	return alive
+}
+
+// settleDynamic makes every $dynamicRef a $ref (2020-12 core, 8.2.3.2). With one
+// $dynamicAnchor of its name it is one; with several its target depends on the way that
+// led to it, and it is dropped.
+func (r *rewrite) settleDynamic() {
+	anchors := map[string]int{}
+	r.each(func(s *node, _ *path) {
+		if name := s.get("$dynamicAnchor"); name != nil {
+			anchors[name.text()]++
+		}
+	})
+	var dead []*node
+	r.each(func(s *node, at *path) {
+		ref := s.cut("$dynamicRef")
+		if ref == nil {
+			return
+		}
+		_, name, _ := strings.Cut(ref.text(), "#")
+		if anchors[name] > 1 {
+			r.note(at, `"$dynamicRef": %s has %d anchors that it may mean: it is dropped, and what it would have refused is accepted`, ref.short(), anchors[name])
+			dead = append(dead, s)
+			return
+		}
+		r.note(at, `"$dynamicRef": %s has one anchor only, and is a "$ref"`, ref.short())
+		s.also("$ref", ref)
+	})
+	r.loosen(dead, true)
+}
