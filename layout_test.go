@@ -43,9 +43,9 @@ func mayImport(from, to string) bool {
 	switch {
 	case to == "cmd" || strings.HasPrefix(to, "cmd/"):
 		return false
-	case strings.HasPrefix(from, "cmd/"), from == "": // the root has tests only
+	case strings.HasPrefix(from, "cmd/"), strings.HasPrefix(from, "examples/"), from == "": // programs; the root has tests only
 		return true
-	case slices.Contains(leaves, from), strings.HasPrefix(from, "examples/"):
+	case slices.Contains(leaves, from):
 		return false
 	case from == "bridge":
 		return to == "toolformat" || to == "bridge/wire"
@@ -191,7 +191,7 @@ func remarks(files *token.FileSet, f *ast.File, written map[string]bool) []strin
 
 // isConstant reports whether the i-th variable of a declaration is one that only the
 // language keeps from being a constant: an error value, a pool, a compiled pattern, a
-// table without functions, a foreign value under a shorter name.
+// table without functions, a kind of native tools, a foreign value under a shorter name.
 func isConstant(v *ast.ValueSpec, i int) bool {
 	if i >= len(v.Values) {
 		return false // a zero value is there to be changed
@@ -200,12 +200,12 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 	case *ast.SelectorExpr: // http.ProxyFromEnvironment
 		return true
 	case *ast.CompositeLit:
-		return isPool(x) || isTable(x)
+		return isPool(x) || isTable(x) || dotted(x.Type) == "bridge.NativeKind"
 	case *ast.CallExpr:
 		if array, ok := x.Fun.(*ast.ArrayType); ok { // []byte("x")
 			return array.Len == nil
 		}
-		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile"}, dotted(x.Fun))
+		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}, dotted(x.Fun))
 	}
 	return false
 }

@@ -1,0 +1,67 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A NativeKind is a kind of native tool, such as rest or sql. Each has a folder below
+// this package that exports its Kind, and one line of wiring in cmd/mcpbridge.
+type NativeKind struct {
+	Name    string   // as a definition and an API of the config spell it
+	Aliases []string // other spellings: jdbc is sql
+
+	// Open makes a backend for one API of the config. It is cheap: what it needs is
+	// connected by the first call.
+	Open func(BackendConfig) (Backend, error)
+}
+
+// BackendConfig is what a backend is made with.
+type BackendConfig struct {
+	Name   string          // of the API, for errors
+	Config json.RawMessage // the API's object in the config; nil for a kind that needs none
+	Dir    string          // what relative paths are relative to
+	Log    *slog.Logger    // never nil
+}
+
+// A Backend is an API that native tools are made on. It may be used from many
+// goroutines.
+type Backend interface {
+	// Tool makes a tool of a definition, whose InputSchema is the full one: context
+	// fields stand in it. spec is what the definition says for this kind, a JSON object.
+	// The notes warn of what is legal and odd, such as a placeholder that is no
+	// property.
+	Tool(definition toolformat.Tool, spec json.RawMessage) (Tool, []toolformat.Note, error)
+
+	// Close ends what the backend holds, when no call is under way any more.
+	Close() error
+}
+
+// DecodeSpec decodes what a config or a definition says into T, a struct, strictly: the
+// error names an unknown key, with the one that may have been meant, or the path of a
+// value of the wrong type, and says what was expected. what names the whole in errors.
+func DecodeSpec[T any](what string, raw json.RawMessage) (spec T, err error) {
+	schema, err := toolformat.SchemaFor[T]()
+	if err != nil {
+		return spec, err
+	}
+	check, _, err := toolformat.NewChecker(schema)
+	if err != nil {
+		return spec, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := check.Check(raw); err != nil {
+		var faults *toolformat.CheckError
+		if errors.As(err, &faults) {
+			faults.Subject = what
+		}
+		return spec, err
+	}
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return spec, fmt.Errorf("%s: %w", what, err)
+	}
+	return spec, nil
+}

@@ -1,0 +1,271 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// nativeCall is one call of a Tool. Its function may go on when nobody waits for it any
+// more, so that what it reaches is a copy, and nothing of it gets to the caller then.
+type nativeCall struct {
+	native   *Native
+	tool     *nativeTool
+	caller   *Caller
+	request  Request // a copy
+	back     Back
+	begun    time.Time
+	returned chan struct{} // closed when the function has returned
+
+	mu     sync.Mutex // guards what follows
+	over   bool       // nobody waits for it any more
+	asking int        // questions that wait for the caller, whose time is not the tool's
+	timer  *time.Timer
+}
+
+var (
+	errTimedOut = errors.New("timed out")
+	errGone     = errors.New("the function ended its goroutine")
+)
+
+// callKey is the key of a call in its context.
+type callKey struct{}
+
+// RequestOf is the request that the function of a Tool is called for, and its caller;
+// nil outside of one. The request's Back is there even if nobody listens, and takes
+// nothing any more when the call has ended.
+func RequestOf(ctx context.Context) (*Request, *Caller) {
+	c, ok := ctx.Value(callKey{}).(*nativeCall)
+	if !ok {
+		return nil, nil
+	}
+	return &c.request, c.caller
+}
+
+// Progress says how far the call is that ctx belongs to: progress of total, 0 when that
+// is not known. It gives the call its timeout anew and never blocks. Outside of a call
+// it does nothing.
+func Progress(ctx context.Context, progress, total float64, message string) {
+	c, ok := ctx.Value(callKey{}).(*nativeCall)
+	if !ok || math.IsNaN(progress+total) || math.IsInf(progress+total, 0) {
+		return
+	}
+	token := c.request.Params.Get(wire.MetaProgressToken)
+	if token == nil { // the caller does not want to know
+		c.extend()
+		return
+	}
+	b := append([]byte(`{"progressToken":`), token...)
+	b = strconv.AppendFloat(append(b, `,"progress":`...), progress, 'f', -1, 64)
+	if total != 0 {
+		b = strconv.AppendFloat(append(b, `,"total":`...), total, 'f', -1, 64)
+	}
+	if message != "" {
+		b = wire.AppendString(append(b, `,"message":`...), message)
+	}
+	c.Notify(wire.NotificationProgress, append(b, '}'))
+}
+
+// call carries out a tools/call.
+func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
+	tool := s.native.tools.Load().byName[req.Target]
+	if tool == nil {
+		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", req.Target))
+	}
+	c := &nativeCall{native: s.native, tool: tool, caller: s.caller, back: req.Back, begun: time.Now(), returned: make(chan struct{})}
+	if err := c.copyRequest(req); err != nil {
+		return Failed(err)
+	}
+	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments))
+	if refusal != nil {
+		return Result(refusal.JSON, nil)
+	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(nil) })()
+	if ctx.Err() != nil || !s.begin(c) {
+		return Failed(canceled(ctx.Err()))
+	}
+	defer c.end()
+	done := make(chan outcome, 1)
+	go c.run(ctx, arguments, done)
+	select {
+	case o := <-done:
+		if o.err == nil || ctx.Err() == nil { // else it fails because it was ended
+			return o.reply()
+		}
+	case <-ctx.Done():
+	case <-c.timer.C:
+		cancel(errTimedOut)
+	}
+	if errors.Is(context.Cause(ctx), errTimedOut) {
+		return Failed(c.tooLong())
+	}
+	return Failed(canceled(ctx.Err()))
+}
+
+// copyRequest makes the request the call's own, with its edits made.
+func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
+	var params wire.Params
+	switch {
+	case len(req.Edits) > 0:
+		if req.Params != nil {
+			params = *req.Params
+		}
+		var err error
+		if params, err = wire.SplitParams(params.Append(nil, req.Edits...)); err != nil {
+			return toolformat.AsError(err)
+		}
+	case req.Params != nil:
+		params = req.Params.Clone()
+	}
+	c.request = Request{Method: req.Method, Params: &params, Target: req.Target, Back: c}
+	return nil
+}
+
+// arguments are those of a call, valid and with the defaults filled in, or the result
+// that says what is wrong with them.
+func (t *nativeTool) arguments(raw json.RawMessage) (json.RawMessage, *toolformat.Result) {
+	if t.free && len(raw) > 0 && raw[0] == '{' {
+		return raw, nil
+	}
+	filled := toolformat.FillDefaults(t.InputSchema, raw)
+	valid, err := t.check.Arguments(t.Name, filled)
+	if err != nil {
+		return nil, toolformat.TextResult(err.Error(), true)
+	}
+	if !bytes.Equal(valid, filled) { // a null for what is optional has been left out
+		valid = toolformat.FillDefaults(t.InputSchema, valid)
+	}
+	return valid, nil
+}
+
+// begin enters the call, unless its session has ended.
+func (s *nativeSession) begin(c *nativeCall) bool {
+	s.native.mu.Lock()
+	defer s.native.mu.Unlock()
+	if s.ctx.Err() != nil || s.native.closed {
+		return false
+	}
+	c.timer = time.NewTimer(min(c.tool.Timeout, s.native.opts.MaxTimeout))
+	s.native.running[c] = struct{}{}
+	return true
+}
+
+// end lets nothing of the call get to the caller any more.
+func (c *nativeCall) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.timer.Stop()
+}
+
+// run runs the function. One outcome comes, whatever the function does.
+func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage, done chan<- outcome) {
+	o := outcome{err: internal(errGone)} // runtime.Goexit passes over what follows
+	defer func() {
+		if p := recover(); p != nil {
+			c.native.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
+			o.err = internal(fmt.Errorf("panic: %v", p))
+		}
+		c.native.mu.Lock()
+		delete(c.native.running, c)
+		c.native.mu.Unlock()
+		close(c.returned)
+		done <- o
+	}()
+	o.result, o.err = c.tool.Call(ctx, arguments)
+}
+
+// internal is an error that keeps what happened for the log.
+func internal(cause error) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Internal, "internal error").Because(cause)
+}
+
+// outcome is what a function returned.
+type outcome struct {
+	result *toolformat.Result
+	err    error
+}
+
+func (o outcome) reply() Reply {
+	var e *toolformat.Error
+	switch {
+	case errors.As(o.err, &e):
+		return Failed(e)
+	case o.err != nil:
+		return Result(toolformat.TextResult(o.err.Error(), true).JSON, nil)
+	case o.result == nil || len(o.result.JSON) == 0:
+		return Result([]byte(`{"content":[]}`), nil)
+	}
+	return Result(o.result.JSON, nil)
+}
+
+func (c *nativeCall) tooLong() *toolformat.Error {
+	if time.Since(c.begun) >= c.native.opts.MaxTimeout {
+		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.native.opts.MaxTimeout)
+	}
+	return toolformat.Errorf(toolformat.Timeout, "tool %s timed out: no result or progress for %s", c.tool.Name, c.tool.Timeout)
+}
+
+// extend gives the call its timeout anew.
+func (c *nativeCall) extend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.extendLocked()
+}
+
+// extendLocked is extend with c.mu held.
+func (c *nativeCall) extendLocked() {
+	if c.over {
+		return
+	}
+	left := time.Until(c.begun.Add(c.native.opts.MaxTimeout))
+	if c.asking == 0 {
+		left = min(left, c.tool.Timeout)
+	}
+	c.timer.Reset(left)
+}
+
+// Notify implements Back.
+func (c *nativeCall) Notify(method string, params []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if method == wire.NotificationProgress {
+		c.extendLocked()
+	}
+	if c.back != nil && !c.over {
+		c.back.Notify(method, params)
+	}
+}
+
+// Ask implements Back. The time that the caller takes does not count as the tool's.
+func (c *nativeCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	if c.back == nil {
+		return nil, toolformat.Errorf(toolformat.Unsupported, "the caller cannot be asked: %s", method)
+	}
+	if !c.wait(1) {
+		return nil, canceled(context.Canceled)
+	}
+	defer c.wait(-1)
+	return c.back.Ask(ctx, method, params)
+}
+
+// wait counts a question; it reports whether the call still goes on.
+func (c *nativeCall) wait(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking += n
+	c.extendLocked()
+	return !c.over
+}
