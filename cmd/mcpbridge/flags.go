@@ -17,7 +17,8 @@ type sourceFlags struct {
 	config   string
 	upstream string
 	logLevel string
-	check    func(words []string) error // what is wrong with the arguments and the command's own flags
+	file     bool                       // the tools come from a file that the command reads itself: no config is read
+	check    func(words []string) error // what is wrong with the arguments and the command's own flags; may set upstream and file
 }
 
 // newFlags makes the flag set of a command. parse adds the flags that every command has,
@@ -70,7 +71,7 @@ func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 // load reads the config, or makes one of the one upstream.
 func (f *sourceFlags) load(command []string) (*Config, error) {
 	given := 0
-	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil} {
+	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil, f.file} {
 		if yes {
 			given++
 		}
@@ -79,6 +80,8 @@ func (f *sourceFlags) load(command []string) (*Config, error) {
 		return nil, usagef("%s: --config, --upstream and -- COMMAND exclude each other: give one of them", f.Name())
 	}
 	switch {
+	case f.file:
+		return &Config{}, nil
 	case command != nil:
 		return &Config{Servers: []Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil
 	case f.upstream != "":

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -20,10 +20,16 @@ import (
 func runToolsList(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools list", "tools list [flags] [-- COMMAND [ARG…]]", "Lists the tools of all servers, under the names that clients see.", std)
 	asJSON := f.Bool("json", false, "print the definitions as a JSON array, one a line")
-	format := f.String("format", "", "print the definitions in this `FORMAT`: mcp, which is what --json prints")
-	f.check = func(words []string) error {
-		if *format != "" && *format != "mcp" {
-			return usagef("tools list: --format %s: expected mcp", *format)
+	word := f.String("format", "", "print the definitions in this `FORMAT`: "+formatList()+"\n(mcp is what --json prints)")
+	format := toolformat.FormatMCP
+	f.check = func(words []string) (err error) {
+		if *word != "" {
+			if format, err = parseFormat("tools list", "--format", *word); err != nil {
+				return err
+			}
+		}
+		if *asJSON && format != toolformat.FormatMCP {
+			return usagef("tools list: --json prints mcp, --format %s something else: give one of them", format)
 		}
 		return f.noWords(words)
 	}
@@ -41,15 +47,36 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if *asJSON || *format != "" {
+	var lost error // what the format cannot express
+	switch {
+	case format != toolformat.FormatMCP:
+		lost, err = printAs(format, list, std)
+	case *asJSON || *word != "":
 		err = printDefinitions(std.out, list)
-	} else {
+	default:
 		err = printNames(std.out, list)
 	}
 	if err != nil {
 		return err
 	}
-	return sys.leftOut(std.err)
+	return cmp.Or(sys.leftOut(std.err), lost)
+}
+
+// printAs writes the definitions in a format; lost is not nil when it cannot express
+// some.
+func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, err error) {
+	tools := make([]toolformat.Tool, len(list.Items))
+	for i, it := range list.Items {
+		tools[i] = it.Tool()
+	}
+	set, err := toolformat.Encode(tools, format, toolformat.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := printSet(std.out, set, false); err != nil {
+		return nil, err
+	}
+	return explainSet(std.err, "tools list", set, false), nil
 }
 
 // printDefinitions writes the definitions as they are, one a line.
@@ -134,12 +161,13 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if reply.Err != nil {
 		return sys.explain(reply.Err, words[0], list, std.err)
 	}
+	result := &toolformat.Result{JSON: reply.Result}
 	if *asJSON {
-		fmt.Fprintf(std.out, "%s\n", reply.Result)
-	} else if err := printResult(std.out, reply.Result, *dir); err != nil {
+		fmt.Fprintf(std.out, "%s\n", result.JSON)
+	} else if err := printResult(std.out, result, *dir); err != nil {
 		return err
 	}
-	if string(wire.Lookup(reply.Result, "isError")) == "true" {
+	if result.IsError() {
 		return &exitError{code: exitFailed}
 	}
 	return nil
@@ -196,50 +224,34 @@ func callParams(name, arguments string, in io.Reader) (*wire.Params, error) {
 	return &params, nil
 }
 
-// content is one block of a result, as far as the command line shows it.
-type content struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Data     string `json:"data"`
-	MimeType string `json:"mimeType"`
-	URI      string `json:"uri"`
-	Resource struct {
-		URI      string  `json:"uri"`
-		MimeType string  `json:"mimeType"`
-		Text     *string `json:"text"`
-		Blob     string  `json:"blob"`
-	} `json:"resource"`
-}
-
 // printResult prints what a person can read of a result and saves the rest.
-func printResult(w io.Writer, result []byte, dir string) error {
-	n := 0
-	for raw := range wire.Elements(wire.Lookup(result, "content")) {
-		var c content
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return fmt.Errorf("the result has a content block of an unexpected form: %w", err)
-		}
-		n++
+func printResult(w io.Writer, result *toolformat.Result, dir string) error {
+	blocks, err := result.Content()
+	if err != nil {
+		return fmt.Errorf("the result has a content block of an unexpected form: %w", err)
+	}
+	for i, c := range blocks {
 		switch c.Type {
-		case "text":
+		case toolformat.TextContent:
 			fmt.Fprintln(w, c.Text)
-		case "image", "audio":
-			if err := save(w, dir, n, c.Type, c.MimeType, c.Data); err != nil {
-				return err
+		case toolformat.ImageContent, toolformat.AudioContent:
+			err = save(w, dir, i+1, &c)
+		case toolformat.ResourceContent:
+			if c.Data == "" {
+				fmt.Fprintln(w, c.Text)
+			} else {
+				err = save(w, dir, i+1, &c)
 			}
-		case "resource":
-			if c.Resource.Text != nil {
-				fmt.Fprintln(w, *c.Resource.Text)
-			} else if err := save(w, dir, n, "resource", c.Resource.MimeType, c.Resource.Blob); err != nil {
-				return err
-			}
-		case "resource_link":
+		case toolformat.LinkContent:
 			fmt.Fprintln(w, c.URI)
 		default:
 			fmt.Fprintf(w, "[%s: --json shows it]\n", c.Type)
 		}
+		if err != nil {
+			return err
+		}
 	}
-	if structured := wire.Lookup(result, "structuredContent"); n == 0 && structured != nil {
+	if structured := result.Structured(); len(blocks) == 0 && structured != nil {
 		fmt.Fprintf(w, "%s\n", structured)
 	}
 	return nil
@@ -247,19 +259,19 @@ func printResult(w io.Writer, result []byte, dir string) error {
 
 // save writes a binary block to a file of dir and prints where; without a dir it says
 // what there is.
-func save(w io.Writer, dir string, n int, kind, mimeType, data string) error {
+func save(w io.Writer, dir string, n int, c *toolformat.Content) error {
 	if dir == "" {
-		fmt.Fprintf(w, "[%s, %s, %d bytes: --out DIR saves it]\n", kind, mimeType, base64.StdEncoding.DecodedLen(len(data)))
+		fmt.Fprintf(w, "[%s, %s, %d bytes: --out DIR saves it]\n", c.Type, c.MimeType, base64.StdEncoding.DecodedLen(len(c.Data)))
 		return nil
 	}
-	bytes, err := base64.StdEncoding.DecodeString(data)
+	bytes, err := base64.StdEncoding.DecodeString(c.Data)
 	if err != nil {
-		return fmt.Errorf("the %s of the result is not base64: %w", kind, err)
+		return fmt.Errorf("the %s of the result is not base64: %w", c.Type, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, fmt.Sprintf("%s-%d%s", kind, n, extension(mimeType)))
+	name := filepath.Join(dir, fmt.Sprintf("%s-%d%s", c.Type, n, extension(c.MimeType)))
 	if err := os.WriteFile(name, bytes, 0o644); err != nil {
 		return err
 	}

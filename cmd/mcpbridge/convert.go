@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func runConvert(_ context.Context, args []string, std streams) error {
+	f := newFlags("convert", "convert [--from FORMAT] --to FORMAT [FILE]",
+		"Converts tool definitions from FILE, or from standard input, to another format: one,\na list, or several values one after another. What could not be kept is said on\nstandard error.\n\nFormats: "+formatList()+".", std)
+	from := f.String("from", "", "the `FORMAT` of the input (default: what the shape of each definition tells;\ninternal is read strictly only when it is named here)")
+	to := f.String("to", "", "the `FORMAT` of the output")
+	strict := f.Bool("strict", false, "for OpenAI's strict mode: every property required, no others")
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return err
+	} else if err != nil {
+		return usagef("convert: %v (mcpbridge convert --help tells the flags)", err)
+	}
+	source, target, err := convertFormats(*from, *to)
+	if err != nil {
+		return err
+	}
+	name := "-"
+	switch words := f.Args(); {
+	case len(words) > 1:
+		return usagef("convert: unexpected argument %s (one FILE at a time)", quoteShort(words[1]))
+	case len(words) == 1:
+		name = words[0]
+	}
+	reading, err := readDefinitions(name, source, std)
+	if err != nil {
+		return err
+	}
+	set, err := toolformat.Encode(reading.Tools, target, toolformat.Options{Strict: *strict})
+	if err != nil {
+		return usagef("convert: --strict: %v", err)
+	}
+	if err := printSet(std.out, set, reading.Single); err != nil {
+		return err
+	}
+	printNotes(std.err, "convert", reading.Notes)
+	leftOut := printFaults(std.err, "convert", reading.Faults)
+	return explainSet(std.err, "convert", set, leftOut)
+}
+
+// formatList names all tool formats.
+func formatList() string {
+	var names []string
+	for _, f := range toolformat.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// convertFormats are the formats that the flags name.
+func convertFormats(from, to string) (source, target toolformat.Format, err error) {
+	if from != "" {
+		if source, err = parseFormat("convert", "--from", from); err != nil {
+			return "", "", err
+		}
+	}
+	if to == "" {
+		return "", "", usagef("convert: expected --to FORMAT, one of %s", formatList())
+	}
+	target, err = parseFormat("convert", "--to", to)
+	return source, target, err
+}
+
+// parseFormat is the format that a flag of a command names.
+func parseFormat(command, flag, word string) (toolformat.Format, error) {
+	format, err := toolformat.ParseFormat(word)
+	if err != nil {
+		return "", usagef("%s: %s %s: expected one of %s", command, flag, shorten(word), formatList())
+	}
+	return format, nil
+}
+
+// readDefinitions reads a file of definitions; "-" is standard input. With from "" the
+// shape of each tells its format.
+func readDefinitions(name string, from toolformat.Format, std streams) (*toolformat.Reading, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		name = "standard input"
+		data, err = io.ReadAll(std.in)
+	} else {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	reading, err := toolformat.Read(data, from)
+	if err != nil { // it begins with line and column
+		return nil, usagef("%s:%v", name, err)
+	}
+	return reading, nil
+}
+
+// printSet writes definitions, indented. A single one that was left out is nothing.
+func printSet(w io.Writer, set *toolformat.Set, single bool) error {
+	raw := set.JSON()
+	if single {
+		if len(set.Tools) == 0 {
+			return nil
+		}
+		raw = set.Tools[0].JSON
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// explainSet says what became of the tools of a set. The error is for a tool that is
+// left out, from the set or before.
+func explainSet(w io.Writer, command string, set *toolformat.Set, leftOut bool) error {
+	for _, c := range set.Tools {
+		printNotes(w, command, c.Notes)
+	}
+	if printFaults(w, command, set.Faults) || leftOut {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+func printNotes(w io.Writer, command string, notes []toolformat.Note) {
+	for _, n := range notes {
+		fmt.Fprintf(w, "mcpbridge: %s: %s\n", command, oneLine(n.String()))
+	}
+}
+
+// printFaults says which definitions are left out and why; false: none is.
+func printFaults(w io.Writer, command string, faults []toolformat.Fault) bool {
+	for _, fault := range faults {
+		who := fault.Tool
+		if who == "" {
+			who = fmt.Sprintf("definition %d", fault.Index+1)
+		}
+		for _, n := range fault.Notes {
+			n.Tool = ""
+			fmt.Fprintf(w, "mcpbridge: %s: %s: left out: %s\n", command, oneLine(who), oneLine(n.String()))
+		}
+	}
+	return len(faults) > 0
+}
+
+// oneLine is a text without what would end its line or move a terminal's cursor: names
+// and keys come from whoever wrote the definitions.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// mirror makes types of this program of types in source, so that toolformat says what
+// their schema is, by the same rules as in a program that runs. Structs keep their tags,
+// and comments on their fields become descriptions. Other names are lost, and a type
+// that reads or writes itself becomes one that does so with anything.
+type mirror struct {
+	fields map[token.Pos]*ast.Field
+	result bool              // types of results, not of arguments
+	docs   map[string]string // descriptions of the properties at the top
+	above  []types.Type      // named types that are being mirrored
+	depth  int               // of structs, less those embedded
+	parts  int               // types that have been mirrored
+}
+
+// The bounds of what is mirrored: a few lines of Go can make a struct of billions of
+// fields, and reflect panics on an array that no memory holds.
+const (
+	maxMirrored      = 10_000
+	maxMirroredArray = 1 << 20
+)
+
+// typeProblem is what is wrong in source, and where.
+type typeProblem struct {
+	pos token.Pos
+	err error
+}
+
+func (p *typeProblem) Error() string { return p.err.Error() }
+func (p *typeProblem) Unwrap() error { return p.err }
+
+func problem(pos token.Pos, format string, args ...any) error {
+	return &typeProblem{pos, fmt.Errorf(format, args...)}
+}
+
+// errInvalid is the problem of a type that the type checker does not know.
+var errInvalid = errors.New("its type cannot be resolved")
+
+// genText is a type that reads and writes itself as text.
+type genText struct{}
+
+// MarshalText implements encoding.TextMarshaler.
+func (genText) MarshalText() ([]byte, error) { return nil, nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (*genText) UnmarshalText([]byte) error { return nil }
+
+// basicValues have the types that the basic ones are mirrored as.
+var basicValues = map[types.BasicKind]any{
+	types.Bool: false, types.String: "", types.Float32: float32(0), types.Float64: float64(0),
+	types.Int: int(0), types.Int8: int8(0), types.Int16: int16(0), types.Int32: int32(0), types.Int64: int64(0),
+	types.Uint: uint(0), types.Uint8: uint8(0), types.Uint16: uint16(0), types.Uint32: uint32(0), types.Uint64: uint64(0),
+	types.Uintptr: uintptr(0), types.Complex64: complex64(0), types.Complex128: complex128(0),
+}
+
+// schema is the schema of a mirrored type.
+func (m *mirror) schema(t reflect.Type) (json.RawMessage, error) {
+	of := toolformat.ArgumentsSchema
+	if m.result {
+		of = toolformat.ResultSchema
+	}
+	schema, err := of(t)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "toolformat: "))
+	}
+	return schema, nil
+}
+
+// of mirrors a type. What cannot be expressed stays what it is, so that its schema says
+// so.
+func (m *mirror) of(t types.Type) (reflect.Type, error) {
+	t = types.Unalias(t)
+	if m.parts++; m.parts > maxMirrored {
+		return nil, fmt.Errorf("the type has more than %d parts", maxMirrored)
+	}
+	if t == types.Typ[types.Invalid] {
+		return nil, errInvalid
+	}
+	if known := m.known(t); known != nil {
+		return known, nil
+	}
+	if _, ok := t.(*types.Named); ok {
+		if slices.ContainsFunc(m.above, func(up types.Type) bool { return types.Identical(up, t) }) {
+			return nil, fmt.Errorf("%s contains itself, which JSON Schema cannot express without references; use json.RawMessage there", shortType(t))
+		}
+		m.above = append(m.above, t)
+		defer func() { m.above = m.above[:len(m.above)-1] }()
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if v, ok := basicValues[u.Kind()]; ok {
+			return reflect.TypeOf(v), nil
+		}
+	case *types.Interface:
+		if u.NumMethods() == 0 || m.result {
+			return reflect.TypeFor[any](), nil
+		}
+		return nil, fmt.Errorf("nothing can be decoded into the interface %s; use a type that implements it", shortType(t))
+	case *types.Chan:
+		return reflect.TypeFor[chan int](), nil
+	case *types.Signature:
+		return reflect.TypeFor[func()](), nil
+	case *types.Struct:
+		return m.structOf(t, u)
+	case *types.Map:
+		key, err := m.of(u.Key())
+		if err != nil {
+			return nil, err
+		}
+		return m.around(u.Elem(), func(elem reflect.Type) reflect.Type { return reflect.MapOf(key, elem) })
+	case *types.Pointer:
+		return m.around(u.Elem(), reflect.PointerTo)
+	case *types.Slice:
+		return m.around(u.Elem(), reflect.SliceOf)
+	case *types.Array:
+		if u.Len() <= maxMirroredArray {
+			return m.around(u.Elem(), func(elem reflect.Type) reflect.Type { return reflect.ArrayOf(int(u.Len()), elem) })
+		}
+	}
+	return nil, fmt.Errorf("%s cannot be expressed in JSON Schema", shortType(t))
+}
+
+// around mirrors what is in a type, and the type with it.
+func (m *mirror) around(elem types.Type, make func(reflect.Type) reflect.Type) (reflect.Type, error) {
+	mirrored, err := m.of(elem)
+	if err != nil {
+		return nil, err
+	}
+	return make(mirrored), nil
+}
+
+// shortType is a type as its users spell it.
+func shortType(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
+
+// known is what a type is mirrored as whose JSON does not follow from what it is made
+// of; nil for others.
+func (m *mirror) known(t types.Type) reflect.Type {
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
+		switch named.Obj().Pkg().Path() + "." + named.Obj().Name() {
+		case "time.Time":
+			return reflect.TypeFor[time.Time]()
+		case "encoding/json.Number":
+			return reflect.TypeFor[json.Number]()
+		case "encoding/json.RawMessage":
+			return reflect.TypeFor[json.RawMessage]()
+		}
+	}
+	if _, ok := t.(*types.Pointer); ok || types.IsInterface(t) {
+		return nil
+	}
+	itself, text := "UnmarshalJSON", "UnmarshalText"
+	if m.result {
+		itself, text = "MarshalJSON", "MarshalText"
+	}
+	switch {
+	case m.codes(t, itself):
+		return reflect.TypeFor[json.RawMessage]()
+	case m.codes(t, text):
+		return reflect.TypeFor[genText]()
+	}
+	return nil
+}
+
+// codes reports whether a type has that method of encoding/json or encoding.
+func (m *mirror) codes(t types.Type, method string) bool {
+	bytes := types.NewVar(token.NoPos, nil, "", types.NewSlice(types.Typ[types.Byte]))
+	fault := types.NewVar(token.NoPos, nil, "", types.Universe.Lookup("error").Type())
+	params, results := types.NewTuple(bytes), types.NewTuple(fault)
+	if m.result {
+		params, results = nil, types.NewTuple(bytes, fault)
+	}
+	want := types.NewFunc(token.NoPos, nil, method, types.NewSignatureType(nil, nil, nil, params, results, false))
+	return types.Implements(types.NewPointer(t), types.NewInterfaceType([]*types.Func{want}, nil).Complete())
+}
+
+func (m *mirror) structOf(t types.Type, u *types.Struct) (reflect.Type, error) {
+	m.depth++
+	defer func() { m.depth-- }()
+	var fields []reflect.StructField
+	names := map[string]bool{}
+	for i := range u.NumFields() {
+		f, err := m.field(u.Field(i), reflect.StructTag(u.Tag(i)))
+		switch {
+		case err != nil && errors.As(err, new(*typeProblem)):
+			return nil, err
+		case err != nil:
+			return nil, &typeProblem{u.Field(i).Pos(), fmt.Errorf("%s: %w", u.Field(i).Name(), err)}
+		case f == nil:
+			continue
+		}
+		for names[f.Name] { // an embedded one, whose name does not count
+			f.Name += "_"
+		}
+		names[f.Name] = true
+		fields = append(fields, *f)
+	}
+	if len(fields) == 0 && u.NumFields() > 0 && !u.Field(0).Exported() {
+		return nil, fmt.Errorf("%s has no exported field, so that nothing of it would be in JSON", shortType(t))
+	}
+	return reflect.StructOf(fields), nil
+}
+
+// field mirrors a field, and finds what is wrong with it alone; nil when JSON passes it
+// over.
+func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructField, error) {
+	word, hasTag := tag.Lookup("json")
+	name, _, _ := strings.Cut(word, ",")
+	of := v.Type()
+	if p, ok := types.Unalias(of).(*types.Pointer); ok && v.Embedded() {
+		of = p.Elem()
+	}
+	_, isStruct := of.Underlying().(*types.Struct)
+	isStruct = isStruct && v.Embedded()
+	f := &reflect.StructField{Name: exportedName(v.Name()), Tag: tag, Anonymous: isStruct && name == ""}
+	switch {
+	case word == "-":
+		return nil, nil
+	case !v.Exported() && !isStruct:
+		if !hasTag {
+			return nil, nil
+		}
+		f.Name, f.PkgPath = v.Name(), v.Pkg().Path()
+	case f.Anonymous && of != v.Type() && !v.Exported():
+		return nil, errors.New("encoding/json cannot set an embedded pointer to a struct that is not exported")
+	}
+	if f.Anonymous {
+		m.depth--
+		defer func() { m.depth++ }()
+	}
+	var err error
+	if f.Type, err = m.of(v.Type()); err != nil {
+		return nil, err
+	}
+	if f.Anonymous {
+		return f, nil
+	}
+	m.describe(f, v, name)
+	if _, err := m.schema(reflect.StructOf([]reflect.StructField{*f})); err != nil {
+		return nil, &typeProblem{v.Pos(), err}
+	}
+	return f, nil
+}
+
+// describe gives a field its description, unless its tag has one: what the function's
+// comment says, else what the comment on the field does.
+func (m *mirror) describe(f *reflect.StructField, v *types.Var, name string) {
+	if name == "" {
+		name = v.Name()
+	}
+	text := ""
+	if m.depth == 1 {
+		text = m.docs[name]
+	}
+	if field := m.fields[v.Pos()]; text == "" && field != nil {
+		if text = unwrapped(field.Doc.Text()); text == "" {
+			text = unwrapped(field.Comment.Text())
+		}
+	}
+	if _, ok := f.Tag.Lookup("jsonschema"); !ok && text != "" {
+		f.Tag += reflect.StructTag(` jsonschema:` + strconv.Quote(text))
+	}
+}
+
+// exportedName is a name as one of a field that is exported.
+func exportedName(name string) string {
+	runes := []rune(name)
+	if runes[0] = unicode.ToUpper(runes[0]); !unicode.IsUpper(runes[0]) {
+		return "X" + name
+	}
+	return string(runes)
+}

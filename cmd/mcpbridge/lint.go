@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// lintTargets are the providers that lint knows, each with the format of its tools.
+var lintTargets = []struct {
+	provider string
+	format   toolformat.Format
+}{
+	{"anthropic", toolformat.FormatAnthropic},
+	{"openai", toolformat.FormatOpenAI},
+	{"openai-responses", toolformat.FormatOpenAIResponses},
+	{"ollama", toolformat.FormatOllama},
+	{"gemini", toolformat.FormatGemini},
+	{"prompted", toolformat.FormatInternal}, // the definitions stand in the prompt
+}
+
+func runLint(ctx context.Context, args []string, std streams) error {
+	f := newFlags("lint", "lint [flags] [FILE | URL | -- COMMAND [ARG…]]",
+		"Says which tool fails on which provider and why, what was repaired, and what each\ncosts in tokens. The tools come from the config, from a FILE of definitions in any\nformat (- is standard input), or from a running server.", std)
+	providers := f.StringSlice("for", nil, "check for this `PROVIDER` alone; may be repeated (default all)")
+	asJSON := f.Bool("json", false, "print one JSON object")
+	var file string
+	var to []string
+	f.check = func(words []string) (err error) {
+		if to, err = lintProviders(*providers); err != nil || len(words) == 0 {
+			return err
+		}
+		if len(words) > 1 {
+			return usagef("lint: unexpected argument %s (one FILE or URL at a time)", quoteShort(words[1]))
+		}
+		if strings.Contains(words[0], "://") && f.upstream == "" {
+			f.upstream = words[0]
+		} else {
+			f.file, file = true, words[0]
+		}
+		return nil
+	}
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	var tools []toolformat.Tool
+	var leftOut error
+	if f.file {
+		tools, leftOut, err = lintFile(file, std)
+	} else {
+		tools, leftOut, err = lintConfig(ctx, cfg, std)
+	}
+	if err != nil {
+		return err
+	}
+	report, err := toolformat.Lint(tools, lintFormats(to))
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		err = printLintJSON(std.out, report, to)
+	} else {
+		err = printLint(std.out, report, to)
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range report.Targets {
+		if t.Count[toolformat.Impossible] > 0 {
+			return &exitError{code: exitFailed}
+		}
+	}
+	return leftOut
+}
+
+// lintProviders are the providers to check for, in the order of lintTargets.
+func lintProviders(given []string) ([]string, error) {
+	var all, to []string
+	for _, t := range lintTargets {
+		all = append(all, t.provider)
+		if len(given) == 0 || slices.Contains(given, t.provider) {
+			to = append(to, t.provider)
+		}
+	}
+	for _, word := range given {
+		if slices.Contains(all, word) {
+			continue
+		}
+		if near := nearMiss(word, all); near != "" {
+			return nil, usagef("lint: --for %s: unknown provider (did you mean %s?)", word, near)
+		}
+		return nil, usagef("lint: --for %s: unknown provider (known: %s)", word, strings.Join(all, ", "))
+	}
+	return to, nil
+}
+
+// lintFormats are the formats of providers.
+func lintFormats(providers []string) []toolformat.Format {
+	var formats []toolformat.Format
+	for _, t := range lintTargets {
+		if slices.Contains(providers, t.provider) {
+			formats = append(formats, t.format)
+		}
+	}
+	return formats
+}
+
+// lintFile reads definitions; leftOut is not nil when some cannot be used.
+func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err error) {
+	reading, err := readDefinitions(name, "", std)
+	if err != nil {
+		return nil, nil, err
+	}
+	if printFaults(std.err, "lint", reading.Faults) {
+		leftOut = &exitError{code: exitFailed}
+	}
+	return reading.Tools, leftOut, nil
+}
+
+// lintConfig asks the servers of a config; leftOut is not nil when one is away.
+func lintConfig(ctx context.Context, cfg *Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
+	sys, own, err := openAll(ctx, cfg, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer sys.close()
+	defer own.Close()
+	list, err := own.List(ctx, bridge.Tools) // waits for every server
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, it := range list.Items {
+		tools = append(tools, it.Tool())
+	}
+	return tools, sys.leftOut(std.err), nil
+}
+
+// printLint writes a block a tool. What several providers have alike is said once.
+func printLint(w io.Writer, report *toolformat.Report, providers []string) error {
+	var b strings.Builder
+	for _, tool := range report.Tools {
+		fmt.Fprintf(&b, "%s\n", tool.Name)
+		for _, group := range alike(tool.Verdicts) {
+			v := tool.Verdicts[group[0]]
+			var names []string
+			for _, i := range group {
+				names = append(names, providers[i])
+			}
+			price := ""
+			if v.Status != toolformat.Impossible {
+				price = ", " + tokenRange(tool.Verdicts, group)
+			}
+			fmt.Fprintf(&b, "  %s: %s%s\n", v.Status, strings.Join(names, ", "), price)
+			for _, n := range v.Notes {
+				fmt.Fprintf(&b, "      %s\n", lintNote(n))
+			}
+		}
+		for _, n := range tool.Notes {
+			fmt.Fprintf(&b, "  hint: %s\n", lintNote(n))
+		}
+	}
+	if len(report.Tools) > 0 {
+		b.WriteByte('\n')
+	}
+	if len(report.Tools) == 1 {
+		b.WriteString("1 tool\n")
+	} else {
+		fmt.Fprintf(&b, "%d tools\n", len(report.Tools))
+	}
+	for i, t := range report.Targets {
+		fmt.Fprintf(&b, "  %s: %d ok, %d repaired, %d impossible, %d tokens\n", providers[i], t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens)
+		for _, n := range t.Notes {
+			fmt.Fprintf(&b, "      %s\n", lintNote(n))
+		}
+	}
+	for _, n := range report.Notes {
+		fmt.Fprintf(&b, "  hint: %s\n", n)
+	}
+	b.WriteString("Tokens are estimated: the bytes of a definition as it is sent, divided by 4.\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// alike groups the verdicts that say the same, prices aside.
+func alike(verdicts []toolformat.Verdict) [][]int {
+	var groups [][]int
+	for i, v := range verdicts {
+		same := func(g []int) bool {
+			first := verdicts[g[0]]
+			return first.Status == v.Status && slices.EqualFunc(first.Notes, v.Notes, func(a, b toolformat.Note) bool { return a == b })
+		}
+		if at := slices.IndexFunc(groups, same); at >= 0 {
+			groups[at] = append(groups[at], i)
+		} else {
+			groups = append(groups, []int{i})
+		}
+	}
+	return groups
+}
+
+// tokenRange is what the verdicts of a group cost.
+func tokenRange(verdicts []toolformat.Verdict, group []int) string {
+	low, high := verdicts[group[0]].Tokens, verdicts[group[0]].Tokens
+	for _, i := range group {
+		low, high = min(low, verdicts[i].Tokens), max(high, verdicts[i].Tokens)
+	}
+	if low == high {
+		return fmt.Sprintf("%d tokens", low)
+	}
+	return fmt.Sprintf("%d–%d tokens", low, high)
+}
+
+// lintNote is a note below the name of its tool.
+func lintNote(n toolformat.Note) string {
+	n.Tool = ""
+	return n.String()
+}
+
+// lintJSON is what --json prints.
+type lintJSON struct {
+	Tools   []lintToolJSON            `json:"tools"`
+	Targets map[string]lintTargetJSON `json:"providers"`
+	Notes   []lintNoteJSON            `json:"notes,omitempty"`
+	Rule    string                    `json:"token_rule"`
+}
+
+type lintToolJSON struct {
+	Name     string                     `json:"name"`
+	Notes    []lintNoteJSON             `json:"notes,omitempty"`
+	Verdicts map[string]lintVerdictJSON `json:"providers"`
+}
+
+type lintVerdictJSON struct {
+	Status string         `json:"status"`
+	Name   string         `json:"name,omitempty"`
+	Tokens int            `json:"tokens,omitempty"`
+	Notes  []lintNoteJSON `json:"notes,omitempty"`
+}
+
+type lintTargetJSON struct {
+	OK         int            `json:"ok"`
+	Repaired   int            `json:"repaired"`
+	Impossible int            `json:"impossible"`
+	Tokens     int            `json:"tokens"`
+	Notes      []lintNoteJSON `json:"notes,omitempty"`
+}
+
+type lintNoteJSON struct {
+	Tool string `json:"tool,omitempty"`
+	Path string `json:"path,omitempty"`
+	Rule string `json:"rule"`
+	Text string `json:"text"`
+}
+
+func lintNotesJSON(notes []toolformat.Note, tool string) []lintNoteJSON {
+	var all []lintNoteJSON
+	for _, n := range notes {
+		if n.Tool == tool {
+			n.Tool = "" // it stands below its tool
+		}
+		all = append(all, lintNoteJSON(n))
+	}
+	return all
+}
+
+func printLintJSON(w io.Writer, report *toolformat.Report, providers []string) error {
+	out := lintJSON{Tools: []lintToolJSON{}, Targets: map[string]lintTargetJSON{}, Notes: lintNotesJSON(report.Notes, ""), Rule: "bytes/4"}
+	for _, tool := range report.Tools {
+		t := lintToolJSON{Name: tool.Name, Notes: lintNotesJSON(tool.Notes, tool.Name), Verdicts: map[string]lintVerdictJSON{}}
+		for i, v := range tool.Verdicts {
+			t.Verdicts[providers[i]] = lintVerdictJSON{v.Status.String(), v.Name, v.Tokens, lintNotesJSON(v.Notes, tool.Name)}
+		}
+		out.Tools = append(out.Tools, t)
+	}
+	for i, t := range report.Targets {
+		out.Targets[providers[i]] = lintTargetJSON{t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens, lintNotesJSON(t.Notes, "")}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
