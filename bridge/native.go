@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,6 +27,12 @@ type Tool struct {
 	// 0: 30 s.
 	Timeout time.Duration
 
+	// Context names the arguments that no caller sees or sets, in any letter case: they
+	// are taken out of the schema that callers get and out of the arguments that they
+	// send, and filled in from Caller.Context. A call without one of them is a failed
+	// result, and Call is not reached.
+	Context []string
+
 	// Call carries out one call. The arguments are valid by the tool's InputSchema, with
 	// its defaults filled in, and Call's own. It may run in many goroutines at once.
 	//
@@ -44,6 +51,10 @@ type NativeOptions struct {
 	MaxTimeout time.Duration // how long a call may take that reports progress; 0: 30 min
 	Grace      time.Duration // how long Close waits for calls that do not heed their context; 0: 5 s
 	Log        *slog.Logger  // nil: nothing is logged
+
+	// Context is what Caller.Context does not know: values that are the same for all
+	// callers. nil: there are none.
+	Context func(name string) (value []byte, ok bool)
 }
 
 // A Native is the source that tools of this program become. It may be used from many
@@ -67,8 +78,9 @@ type toolset struct {
 
 type nativeTool struct {
 	Tool
-	check *toolformat.Checker
-	free  bool // its schema takes every object: arguments pass byte for byte
+	check  *toolformat.Checker // what callers send
+	hidden *hiddenContext      // nil: the tool has none
+	free   bool                // its schema takes every object: arguments pass byte for byte
 }
 
 // NewNative makes a source of tools, which are listed in that order. The error names the
@@ -113,6 +125,10 @@ func (n *Native) newToolset(tools []Tool) (*toolset, error) {
 	set := &toolset{byName: make(map[string]*nativeTool, len(tools))}
 	items := make([]Item, 0, len(tools))
 	for _, t := range tools {
+		hidden, err := hide(&t)
+		if err != nil {
+			return nil, err
+		}
 		it, err := t.item()
 		switch {
 		case err != nil:
@@ -123,7 +139,7 @@ func (n *Native) newToolset(tools []Tool) (*toolset, error) {
 			return nil, fmt.Errorf("bridge: tool %s: there is another tool of this name", t.Name)
 		}
 		t.Timeout = cmp.Or(t.Timeout, 30*time.Second)
-		own := &nativeTool{Tool: t, free: takesAll(t.inputSchema())}
+		own := &nativeTool{Tool: t, hidden: hidden, free: hidden == nil && takesAll(t.inputSchema())}
 		var notes []toolformat.Note
 		if own.check, notes, err = toolformat.NewChecker(t.inputSchema()); err != nil {
 			return nil, fmt.Errorf("bridge: tool %s: input schema: %w", t.Name, err)
@@ -171,6 +187,10 @@ func (t *Tool) item() (Item, error) {
 			raw = append(append(raw, `,"outputSchema":`...), t.OutputSchema...)
 		}
 		raw = append(raw, '}')
+		var lean bytes.Buffer // a schema of a file is indented
+		if err := json.Compact(&lean, raw); err == nil {
+			raw = lean.Bytes()
+		}
 	}
 	if t.Name == "" {
 		return Item{}, fmt.Errorf("bridge: a tool has no name (its description is %.60q)", t.Description)

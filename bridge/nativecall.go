@@ -87,6 +87,9 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 		return Failed(err)
 	}
 	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments))
+	if refusal == nil && tool.hidden != nil {
+		arguments, refusal = tool.hidden.fill(arguments, s.contextValue)
+	}
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
 	}
@@ -138,6 +141,9 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 func (t *nativeTool) arguments(raw json.RawMessage) (json.RawMessage, *toolformat.Result) {
 	if t.free && len(raw) > 0 && raw[0] == '{' {
 		return raw, nil
+	}
+	if t.hidden != nil {
+		raw = t.hidden.strip(raw)
 	}
 	filled := toolformat.FillDefaults(t.InputSchema, raw)
 	valid, err := t.check.Arguments(t.Name, filled)

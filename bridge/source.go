@@ -94,6 +94,10 @@ type Caller struct {
 	// Notify takes what belongs to the session and to no request: list changes. It
 	// never blocks and copies what it keeps; nil: nobody listens.
 	Notify func(method string, params []byte)
+	// Context is a hidden value by its name, raw JSON: what a tool is given that no model
+	// sees, such as whose data it may read. Names count in any letter case. ok is false
+	// for one that is not known. nil: there is none.
+	Context func(name string) (value []byte, ok bool)
 	// Ask is Back.Ask for what belongs to no request that is known; nil: it cannot be
 	// asked.
 	Ask func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)

@@ -71,24 +71,3 @@ func contextFields(entry *node) []string {
 	}
 	return names
 }
-
-// hideProperties removes arguments from properties and required, in any letter case, as
-// Acorn does before a model sees a function (FunctionDefinition.removeContext).
-func hideProperties(names []string) func(*rewrite) {
-	return func(r *rewrite) {
-		isHidden := func(key string) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) })
-		}
-		if properties := r.root.get("properties"); properties.is(objectNode) {
-			properties.members = slices.DeleteFunc(properties.members, func(m member) bool {
-				if isHidden(m.key) {
-					r.note(r.base.at("properties").at(m.key), "is left out: its context fills it in, and a model never sees it")
-				}
-				return isHidden(m.key)
-			})
-		}
-		if required := r.root.get("required"); required.is(arrayNode) {
-			required.items = slices.DeleteFunc(required.items, func(it *node) bool { return it.is(textNode) && isHidden(it.text()) })
-		}
-	}
-}

@@ -21,9 +21,9 @@ import (
 func TestAcceptsWhatItAccepted(t *testing.T) {
 	schemas := corpusSchemas(t)
 	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
-	made := 3000
+	made := 1000
 	if testing.Short() {
-		made = 300
+		made = 200
 	}
 	for range made {
 		schemas = append(schemas, g.objectSchema(3).json())
