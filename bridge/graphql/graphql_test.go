@@ -1,0 +1,351 @@
+package graphql
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// seen is what the double of an API saw of a request.
+type seen struct {
+	method, uri, body string
+	header            http.Header
+}
+
+// double is an API that answers with what it is told to, 200 and {"data":{}} by default.
+type double struct {
+	*httptest.Server
+	answer http.HandlerFunc
+
+	mu       sync.Mutex // guards what follows
+	requests []seen
+}
+
+func newDouble(t testing.TB, answer http.HandlerFunc) *double {
+	d := &double{answer: answer}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		d.mu.Lock()
+		d.requests = append(d.requests, seen{r.Method, r.RequestURI, string(body), r.Header.Clone()})
+		d.mu.Unlock()
+		if d.answer != nil {
+			d.answer(w, r)
+			return
+		}
+		io.WriteString(w, `{"data":{}}`)
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *double) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.requests)
+}
+
+// last is the last request.
+func (d *double) last(t testing.TB) seen {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.requests) == 0 {
+		t.Fatal("no request came")
+	}
+	return d.requests[len(d.requests)-1]
+}
+
+// says answers with a status and a body.
+func says(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// openAPI opens a backend of a config, in which URL stands for the double's.
+func openAPI(t testing.TB, d *double, config string) bridge.Backend {
+	t.Helper()
+	if d != nil {
+		config = strings.ReplaceAll(config, "URL", d.URL)
+	}
+	b, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// newTool makes a tool of a spec.
+func newTool(t testing.TB, b bridge.Backend, spec Spec) bridge.Tool {
+	t.Helper()
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, _, err := b.Tool(toolformat.Tool{Name: "tool"}, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// wantTexts wants a result of these texts.
+func wantTexts(t testing.TB, r *toolformat.Result, failed bool, texts ...string) {
+	t.Helper()
+	content, err := r.Content()
+	if err != nil || len(content) != len(texts) || r.IsError() != failed {
+		t.Errorf("result %.700s (%v), want %d texts, failed %v", r.JSON, err, len(texts), failed)
+		return
+	}
+	for i, text := range texts {
+		if content[i].Text != text {
+			t.Errorf("text %d: %.700q\nwant %.700q", i, content[i].Text, text)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	d := newDouble(t, nil)
+	b := openAPI(t, d, `{"type":"GraphQL","url":"URL/graphql?key=k","auth":"verbatim secret","headers":{"X-Version":"2"}}`)
+	const query = "query Orders($id: Int!, $limit: Int = 10) {\n\torders(id: $id, limit: $limit) { id <é> }\n}"
+	tool := newTool(t, b, Spec{Query: strings.ReplaceAll(query, "<é>", `a(s: "<é>")`)})
+	if _, err := tool.Call(t.Context(), json.RawMessage(`{"id":12.0,"other":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	r := d.last(t)
+	want := `{"query":"query Orders($id: Int!, $limit: Int = 10) {\n\torders(id: $id, limit: $limit) { id a(s: \"<é>\") }\n}","operationName":"Orders","variables":{"id":12}}`
+	if r.method != "POST" || r.uri != "/graphql?key=k" || r.body != want {
+		t.Errorf("%s %s %s\nwant %s", r.method, r.uri, r.body, want)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "verbatim secret", "X-Version": "2", "Content-Type": "application/json", "User-Agent": "mcpbridge",
+		"Accept": "application/graphql-response+json, application/json;q=0.9",
+	} {
+		if got := r.header.Get(name); got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+}
+
+func TestAuth(t *testing.T) {
+	for config, want := range map[string][2]string{
+		`"Bearer x"`:     {"Authorization", "Bearer x"},
+		`{"bearer":"x"}`: {"Authorization", "Bearer x"},
+		`{"basic":{"username":"u","password":"p"}}`: {"Authorization", "Basic dTpw"},
+		`{"header":{"name":"X-Key","value":"k"}}`:   {"X-Key", "k"},
+	} {
+		d := newDouble(t, nil)
+		tool := newTool(t, openAPI(t, d, `{"url":"URL","auth":`+config+`}`), Spec{Query: "{a}"})
+		if _, err := tool.Call(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.last(t).header.Get(want[0]); got != want[1] {
+			t.Errorf("%s: %s is %q", config, want[0], got)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for config, want := range map[string]string{
+		``:                                     "graphql: api shop: there is no such API in the config",
+		`{}`:                                   "url",
+		`{"url":""}`:                           "url is empty",
+		`{"url":"ftp://s3cret@x"}`:             "expected http:// or https://",
+		`{"url":"http://s3cret:%zz@x"}`:        "not a URL",
+		`{"url":"http://"}`:                    "no host",
+		`{"url":"http://x/#s3cret"}`:           "fragment",
+		`{"type":"rest","url":"http://x"}`:     `type is "rest", not graphql`,
+		`{"url":"http://x","auth":"s3cret\n"}`: "line break",
+		`{"url":"http://x","auth":{"bearer":["s3cret"]}}`: "auth",
+		`{"url":"http://x","headers":{"Host":"s3cret"}}`:  "belongs to the connection",
+		`{"url":"http://x","headers":{"X":"s3cret\r"}}`:   "line break",
+		`{"url":"http://x","maxBytes":-1}`:                "maxBytes",
+		`{"url":"http://x","maxConnections":-1}`:          "maxConnections",
+		`{"url":"http://x","timeout":"soon"}`:             "duration",
+		`{"url":"http://x","heders":{}}`:                  "headers",
+	} {
+		cfg := bridge.BackendConfig{Name: "shop", Log: slog.New(slog.DiscardHandler)}
+		if config != "" {
+			cfg.Config = json.RawMessage(config)
+		}
+		_, err := Kind.Open(cfg)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v, want %s", config, err, want)
+		}
+	}
+}
+
+func TestResult(t *testing.T) {
+	long := strings.Repeat("é", 3000)
+	var many []string
+	for range 13 {
+		many = append(many, `{"message":"m"}`)
+	}
+	for _, c := range []struct {
+		name, sel string
+		status    int
+		body      string
+		failed    bool
+		texts     []string
+		structure string
+	}{
+		{"data", "", 200, "{\"data\": {\n \"a\": 1.50}}", false, []string{"{\n \"a\": 1.50}"}, `{  "a": 1.50}`},
+		{"big numbers and order", "", 200, `{"data":{"b":12345678901234567890,"a":1e2},"extensions":{}}`, false, []string{`{"b":12345678901234567890,"a":1e2}`}, `{"b":12345678901234567890,"a":1e2}`},
+		{"byte order mark", "", 200, "\ufeff{\"data\":{}}", false, []string{`{}`}, `{}`},
+		{"no errors", "", 200, `{"errors":[],"data":{}}`, false, []string{`{}`}, `{}`},
+		{"null errors", "", 200, `{"errors":null,"data":{}}`, false, []string{`{}`}, `{}`},
+		{"null data", "/a", 200, `{"data":null}`, false, []string{`null`}, ""},
+		{"select object", "/a/1", 200, `{"data":{"a":[1,{"b":2}]}}`, false, []string{`{"b":2}`}, `{"b":2}`},
+		{"select array", "/a", 200, `{"data":{"a":[1, 2]}}`, false, []string{`[1, 2]`}, ""},
+		{"select string", "/a~1b", 200, `{"data":{"a/b":"x\ny"}}`, false, []string{"x\ny"}, ""},
+		{"select behind null", "/a/b/c", 200, `{"data":{"a":null}}`, false, []string{`null`}, ""},
+		{"select nothing", "/a/b", 200, `{"data":{"a":{}}}`, true, []string{`the data has no "b" at "/a", which is to be selected`}, ""},
+		{"errors", "/a", 200, `{"errors":[{"message":"not found","path":["a",0,"b"]},{"message":"other","extensions":{"code":1}}],"data":null}`, true, []string{"GraphQL error: not found (at /a/0/b)\nGraphQL error: other"}, ""},
+		{"errors and data", "/a", 200, `{"data":{"a":{"b":null}},"errors":[{"message":"m"}]}`, true, []string{"GraphQL error: m", `{"b":null}`}, ""},
+		{"errors and data without selection", "/x", 200, `{"data":{"a":1},"errors":[{"message":"m"}]}`, true, []string{"GraphQL error: m", `{"a":1}`}, ""},
+		{"odd errors", "", 200, `{"errors":["text",{"code":1},{"message":5}]}`, true, []string{"GraphQL error: \"text\"\nGraphQL error: {\"code\":1}\nGraphQL error: {\"message\":5}"}, ""},
+		{"errors are an object", "", 200, `{"errors":{"message":"x"}}`, true, []string{`GraphQL error: {"message":"x"}`}, ""},
+		{"long error", "", 200, `{"errors":[{"message":"` + long + `"}]}`, true, []string{"GraphQL error: " + long[:maxMessage] + "…"}, ""},
+		{"many errors", "", 200, `{"errors":[` + strings.Join(many, ",") + `]}`, true, []string{strings.Repeat("GraphQL error: m\n", maxErrors) + "… and 3 more errors"}, ""},
+		{"neither", "", 200, `{"a":1}`, true, []string{"HTTP 200 OK: the answer has neither data nor errors: it is not GraphQL\n{\"a\":1}"}, ""},
+		{"an array", "", 200, `[]`, true, []string{"HTTP 200 OK: the answer has neither data nor errors: it is not GraphQL\n[]"}, ""},
+		{"not JSON", "", 200, `<html>`, true, []string{"HTTP 200 OK: the answer is not JSON\n<html>"}, ""},
+		{"cut JSON", "", 200, `{"data":{"a":1}`, true, []string{"HTTP 200 OK: the answer is not JSON\n{\"data\":{\"a\":1}"}, ""},
+		{"empty", "", 200, ``, true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
+		{"bytes", "", 200, "\x00\xff", true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
+		{"400", "", 400, `{"errors":[{"message":"m"}]}`, true, []string{"HTTP 400 Bad Request\n" + `{"errors":[{"message":"m"}]}`}, ""},
+		{"500", "", 500, long, true, []string{"HTTP 500 Internal Server Error\n" + long[:maxFailure] + "…"}, ""},
+		{"503", "", 503, "", true, []string{"HTTP 503 Service Unavailable"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDouble(t, says(c.status, c.body))
+			tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), Spec{Query: "mutation {a}", Select: c.sel})
+			r, err := tool.Call(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTexts(t, r, c.failed, c.texts...)
+			if got := string(r.Structured()); got != c.structure {
+				t.Errorf("structured content %s, want %s", got, c.structure)
+			}
+			if n := d.count(); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// With an output schema whatever was selected is the structured content.
+func TestOutputSchema(t *testing.T) {
+	d := newDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
+	b := openAPI(t, d, `{"url":"URL"}`)
+	for sel, want := range map[string]string{"/a": `["x"]`, "/b": `"y"`} {
+		tool, _, err := b.Tool(toolformat.Tool{Name: "t", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"query":"{a b}","select":"`+sel+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := tool.Call(t.Context(), nil)
+		if err != nil || string(r.Structured()) != want {
+			t.Errorf("%s: %s %v", sel, r.JSON, err)
+		}
+	}
+}
+
+func TestMaxBytes(t *testing.T) {
+	d := newDouble(t, says(200, `{"data":{}}`))
+	tool := newTool(t, openAPI(t, d, `{"url":"URL","maxBytes":10}`), Spec{Query: "{a}"})
+	r, err := tool.Call(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, r, true, "the answer is longer than 10 bytes, which is the most that is read: ask for less")
+	tool = newTool(t, openAPI(t, d, `{"url":"URL","maxBytes":11}`), Spec{Query: "{a}"})
+	if r, err = tool.Call(t.Context(), nil); err != nil || r.IsError() {
+		t.Errorf("%s %v", r.JSON, err)
+	}
+}
+
+// A connection that breaks is an error of the caller's without a secret in it, and the
+// request is not sent again, on a new connection or one that has been used.
+func TestBroken(t *testing.T) {
+	for query, want := range map[string]string{"{a}": "try again later", "mutation {a}": "may have been carried out"} {
+		d := newDouble(t, nil)
+		tool := newTool(t, openAPI(t, d, `{"url":"URL/?key=s3cret"}`), Spec{Query: query})
+		if _, err := tool.Call(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		d.answer = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+		_, err := tool.Call(t.Context(), nil)
+		var e *toolformat.Error
+		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "s3cret") || strings.Contains(e.Cause.Error(), "s3cret") {
+			t.Errorf("%s: %v", query, err)
+		}
+		if n := d.count(); n != 2 {
+			t.Errorf("%s: %d requests, want 2", query, n)
+		}
+	}
+}
+
+func TestRedirect(t *testing.T) {
+	other := newDouble(t, nil)
+	for _, c := range []struct {
+		status int
+		to     string
+		want   string
+		count  int
+	}{
+		{307, "/new", "", 2},
+		{308, "/new", "", 2},
+		{302, "/new", "HTTP 302 Found: redirected to ", 1}, // it would become a GET
+		{303, "/new", "HTTP 303 See Other: redirected to ", 1},
+		{307, other.URL, "HTTP 307 Temporary Redirect: redirected to " + other.URL + ", which is not followed", 1},
+		{307, "https://s3cret@example.com/s3cret", "HTTP 307 Temporary Redirect: redirected to https://example.com, which", 1},
+		{307, "", "HTTP 307 Temporary Redirect: redirected to ", 6}, // to itself
+	} {
+		d := newDouble(t, nil)
+		d.answer = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/new" {
+				io.WriteString(w, `{"data":{}}`)
+				return
+			}
+			to := c.to
+			if to == "" {
+				to = "/api"
+			}
+			w.Header().Set("Location", to)
+			w.WriteHeader(c.status)
+		}
+		tool := newTool(t, openAPI(t, d, `{"url":"URL/api","auth":"s3cret"}`), Spec{Query: "{a}"})
+		r, err := tool.Call(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.IsError() != (c.want != "") || !strings.Contains(string(r.JSON), c.want) || strings.Contains(string(r.JSON), "s3cret") || d.count() != c.count {
+			t.Errorf("%d %s: %s after %d requests", c.status, c.to, r.JSON, d.count())
+		}
+		if last := d.last(t); last.method != "POST" || last.body != `{"query":"{a}","variables":{}}` || last.header.Get("Authorization") != "s3cret" {
+			t.Errorf("%d %s: the last request is %+v", c.status, c.to, last)
+		}
+	}
+	if other.count() > 0 {
+		t.Error("a redirect to another host was followed")
+	}
+}

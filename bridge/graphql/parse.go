@@ -1,0 +1,317 @@
+package graphql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of a document.
+const (
+	maxDocument = 1 << 20 // bytes
+	maxNesting  = 200     // of selections, values and types
+)
+
+// A document is what a request executes: operations, and the fragments that they use.
+type document struct {
+	src        string
+	operations []*definition
+	fragments  map[string]*definition
+}
+
+// A definition is an operation or a fragment.
+type definition struct {
+	kind      string // query, mutation, subscription, fragment
+	name      string // "" for an anonymous operation
+	at        int
+	variables []variable
+	uses      []token // variables, by their names without the $
+	spreads   []token // fragments, by their names
+}
+
+// A variable is one that an operation declares.
+type variable struct {
+	name       string
+	typ        typeRef
+	hasDefault bool
+}
+
+// required reports whether a request must have the variable.
+func (v *variable) required() bool { return v.typ.nonNull && !v.hasDefault }
+
+// A typeRef is the type of a variable: a named one, or a list.
+type typeRef struct {
+	name    string
+	item    *typeRef // of a list; else nil
+	nonNull bool
+}
+
+// String is the type as GraphQL writes it.
+func (t *typeRef) String() string {
+	s := t.name
+	if t.item != nil {
+		s = "[" + t.item.String() + "]"
+	}
+	if t.nonNull {
+		s += "!"
+	}
+	return s
+}
+
+// parse reads a document by the grammar of executable documents (GraphQL, September
+// 2025, 2.2). The error says at which line and column it is none.
+func parse(src string) (*document, error) {
+	switch {
+	case strings.TrimSpace(src) == "":
+		return nil, errors.New("query is empty: expected a GraphQL document, such as query ($id: ID!) { user(id: $id) { name } }")
+	case len(src) > maxDocument:
+		return nil, fmt.Errorf("query has %d bytes; at most %d are read", len(src), maxDocument)
+	case !utf8.ValidString(src):
+		return nil, errors.New("query is not UTF-8")
+	}
+	p := parser{scanner: scanner{src: src}, doc: &document{src: src, fragments: map[string]*definition{}}}
+	for p.advance(); p.fault == nil && p.tok.kind != tokenEnd; {
+		p.definition()
+	}
+	if p.fault != nil {
+		return nil, fmt.Errorf("query: %s: %s", place(src, p.fault.at), p.fault.text)
+	}
+	return p.doc, nil
+}
+
+// place is where a byte of a text is, for a reader.
+func place(src string, at int) string {
+	before := strings.ReplaceAll(strings.ReplaceAll(src[:at], "\r\n", "\n"), "\r", "\n")
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
+}
+
+// A parser reads a document by recursive descent. After a fault all that comes is the
+// end, and the first fault stays.
+type parser struct {
+	scanner
+	doc   *document
+	def   *definition // that is being read
+	tok   token       // the one that comes
+	depth int
+	fault *syntaxError
+}
+
+func (p *parser) advance() {
+	if p.fault != nil {
+		return
+	}
+	tok, fault := p.next()
+	p.tok = tok
+	if fault != nil {
+		p.fail(fault.at, "%s", fault.text)
+	}
+}
+
+func (p *parser) fail(at int, format string, args ...any) {
+	if p.fault == nil {
+		p.fault = faultAt(at, format, args...)
+	}
+	p.tok = token{at: at}
+}
+
+func (p *parser) unexpected(wanted string) {
+	p.fail(p.tok.at, "expected %s, got %s", wanted, p.tok)
+}
+
+// accept skips a token of that kind; false when another one comes.
+func (p *parser) accept(kind byte) bool {
+	if p.tok.kind != kind || p.fault != nil {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+// expect takes a token of that kind.
+func (p *parser) expect(kind byte) token {
+	tok := p.tok
+	if !p.accept(kind) {
+		wanted := string(rune(kind))
+		if kind == tokenName {
+			wanted = "a name"
+		}
+		p.unexpected(wanted)
+	}
+	return tok
+}
+
+// group reads what stands between two brackets, least times or more.
+func (p *parser) group(open, end byte, least int, read func()) {
+	p.expect(open)
+	if p.depth++; p.depth > maxNesting {
+		p.fail(p.tok.at, "nested more than %d deep", maxNesting)
+	}
+	for n := 0; p.fault == nil && (n < least || !p.accept(end)); n++ {
+		read()
+	}
+	p.depth--
+}
+
+func (p *parser) definition() {
+	p.def = &definition{kind: "query", at: p.tok.at}
+	described := p.accept(tokenString)
+	if p.tok.kind == '{' && !described {
+		p.selections()
+		p.doc.operations = append(p.doc.operations, p.def)
+		return
+	}
+	switch p.tok.text {
+	case "query", "mutation", "subscription":
+		p.def.kind = p.expect(tokenName).text
+		p.operation()
+	case "fragment":
+		p.def.kind = p.expect(tokenName).text
+		p.fragment()
+	default:
+		p.unexpected("query, mutation, fragment or {")
+	}
+}
+
+func (p *parser) operation() {
+	if p.tok.kind == tokenName {
+		p.def.name = p.expect(tokenName).text
+	}
+	if p.tok.kind == '(' {
+		p.group('(', ')', 1, p.variable)
+	}
+	p.directives(false)
+	p.selections()
+	for _, other := range p.doc.operations {
+		if other.name == p.def.name && other.name != "" {
+			p.fail(p.def.at, "there is another operation %s", clip(other.name))
+		}
+	}
+	p.doc.operations = append(p.doc.operations, p.def)
+}
+
+func (p *parser) variable() {
+	p.accept(tokenString) // a description
+	p.expect('$')
+	tok := p.expect(tokenName)
+	p.expect(':')
+	v := variable{name: tok.text, typ: p.typeRef()}
+	if v.hasDefault = p.accept('='); v.hasDefault {
+		p.value(true)
+	}
+	p.directives(true)
+	for _, other := range p.def.variables {
+		if other.name == v.name {
+			p.fail(tok.at, "the variable $%s is declared twice", clip(v.name))
+		}
+	}
+	p.def.variables = append(p.def.variables, v)
+}
+
+func (p *parser) typeRef() (t typeRef) {
+	if p.tok.kind == '[' {
+		n := 0
+		t.item = new(typeRef)
+		p.group('[', ']', 1, func() {
+			if n++; n > 1 {
+				p.unexpected("]")
+			}
+			*t.item = p.typeRef()
+		})
+	} else {
+		t.name = p.expect(tokenName).text
+	}
+	t.nonNull = p.accept('!')
+	return t
+}
+
+func (p *parser) fragment() {
+	tok := p.expect(tokenName)
+	if p.def.name = tok.text; tok.text == "on" {
+		p.fail(tok.at, "a fragment cannot have the name on")
+	}
+	p.typeCondition()
+	p.directives(false)
+	p.selections()
+	if p.doc.fragments[p.def.name] != nil {
+		p.fail(p.def.at, "there is another fragment %s", clip(p.def.name))
+	}
+	p.doc.fragments[p.def.name] = p.def
+}
+
+func (p *parser) typeCondition() {
+	if p.tok.text != "on" {
+		p.unexpected("on")
+	}
+	p.advance()
+	p.expect(tokenName)
+}
+
+func (p *parser) selections() { p.group('{', '}', 1, p.selection) }
+
+// selection reads a field, a spread of a fragment or an inline fragment.
+func (p *parser) selection() {
+	if p.accept('.') {
+		if p.tok.kind == tokenName && p.tok.text != "on" {
+			p.def.spreads = append(p.def.spreads, p.expect(tokenName))
+			p.directives(false)
+			return
+		}
+		if p.tok.kind == tokenName {
+			p.typeCondition()
+		}
+		p.directives(false)
+		p.selections()
+		return
+	}
+	p.expect(tokenName)
+	if p.accept(':') {
+		p.expect(tokenName)
+	}
+	p.arguments(false)
+	p.directives(false)
+	if p.tok.kind == '{' {
+		p.selections()
+	}
+}
+
+func (p *parser) arguments(constant bool) {
+	if p.tok.kind == '(' {
+		p.group('(', ')', 1, func() { p.pair(constant) })
+	}
+}
+
+func (p *parser) directives(constant bool) {
+	for p.accept('@') {
+		p.expect(tokenName)
+		p.arguments(constant)
+	}
+}
+
+// pair reads an argument, or a field of an input object.
+func (p *parser) pair(constant bool) {
+	p.expect(tokenName)
+	p.expect(':')
+	p.value(constant)
+}
+
+// value reads a value; a constant one has no variables in it.
+func (p *parser) value(constant bool) {
+	switch p.tok.kind {
+	case tokenName, tokenNumber, tokenString:
+		p.advance()
+	case '[':
+		p.group('[', ']', 0, func() { p.value(constant) })
+	case '{':
+		p.group('{', '}', 0, func() { p.pair(constant) })
+	case '$':
+		if constant {
+			p.fail(p.tok.at, "a default value or a directive of a variable cannot have variables in it")
+		}
+		p.advance()
+		p.def.uses = append(p.def.uses, p.expect(tokenName))
+	default:
+		p.unexpected("a value")
+	}
+}

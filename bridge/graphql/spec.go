@@ -1,0 +1,132 @@
+package graphql
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// A Spec is what a definition says of its request.
+type Spec struct {
+	// Query is a GraphQL document with a query or a mutation, at most 1 MiB. It is sent
+	// as it stands, whatever the arguments are: they are its variables. Of the arguments
+	// those are sent that the operation declares, each as the declared type wants it:
+	// 12.0 and "12" are 12 for an Int, 12 is "12" for a String or an ID, one value is a
+	// list of it. A variable without an argument is left out.
+	Query string `json:"query"`
+
+	// OperationName says which operation of the document is meant. It is needed when
+	// there are several.
+	OperationName string `json:"operationName,omitempty"`
+
+	// Select is a JSON Pointer (RFC 6901) into the data of the answer: only that part is
+	// the result, such as /user/orders. What lies behind a null is null.
+	Select string `json:"select,omitempty"`
+}
+
+// A tool is a Spec that can be called.
+type tool struct {
+	backend   *backend
+	name      string
+	hasOutput bool // it has an output schema
+
+	op     *definition
+	unused map[string]bool // variables that are declared, and have no place in the operation
+	head   []byte          // of the request's body, up to the variables
+	sel    []string
+}
+
+func (s *Spec) compile() (*tool, error) {
+	doc, err := parse(s.Query)
+	if err != nil {
+		return nil, err
+	}
+	t := &tool{unused: map[string]bool{}}
+	if t.op, err = doc.choose(s.OperationName); err != nil {
+		return nil, err
+	}
+	for _, v := range t.op.variables {
+		t.unused[v.name] = true
+	}
+	if err := doc.resolve(t.op, t.unused); err != nil {
+		return nil, err
+	}
+	if t.sel, err = parsePointer(s.Select); err != nil {
+		return nil, err
+	}
+	t.head = wire.AppendString([]byte(`{"query":`), s.Query)
+	if t.op.name != "" {
+		t.head = wire.AppendString(append(t.head, `,"operationName":`...), t.op.name)
+	}
+	t.head = append(t.head, `,"variables":`...)
+	return t, nil
+}
+
+// choose is the operation of that name; of any when there is one only.
+func (d *document) choose(name string) (*definition, error) {
+	var names []string
+	var found *definition
+	for _, op := range d.operations {
+		if op.name == "" && len(d.operations) > 1 {
+			return nil, fmt.Errorf("query: %s: an operation without a name must be the only one", place(d.src, op.at))
+		}
+		if names = append(names, op.name); name == "" || name == op.name {
+			found = op
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("query: there is no operation in it: expected a query or a mutation beside the fragments")
+	case found == nil && names[0] == "":
+		return nil, fmt.Errorf("operationName: %q: the operation has no name", clip(name))
+	case found == nil:
+		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", clip(name), clip(strings.Join(names, ", ")))
+	case name == "" && len(names) > 1:
+		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", clip(strings.Join(names, ", ")))
+	case found.kind == "subscription":
+		return nil, fmt.Errorf("query: %s: a subscription has no single answer: expected a query or a mutation", place(d.src, found.at))
+	}
+	return found, nil
+}
+
+// resolve follows an operation into its fragments, and takes the variables off declared
+// that have a place there. A server refuses what the error names (GraphQL, September
+// 2025, 5.5.2.1 and 5.8.3).
+func (d *document) resolve(op *definition, unused map[string]bool) error {
+	declared := maps.Clone(unused)
+	seen := map[string]bool{}
+	for todo := []*definition{op}; len(todo) > 0; {
+		def := todo[0]
+		todo = todo[1:]
+		for _, use := range def.uses {
+			if !declared[use.text] {
+				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), clip(use.text), nearest("$", use.text, declared))
+			}
+			delete(unused, use.text)
+		}
+		for _, spread := range def.spreads {
+			fragment := d.fragments[spread.text]
+			if fragment == nil {
+				known := slices.Collect(maps.Keys(d.fragments))
+				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), clip(spread.text), nearest("", spread.text, set(known)))
+			}
+			if !seen[spread.text] {
+				seen[spread.text] = true
+				todo = append(todo, fragment)
+			}
+		}
+	}
+	return nil
+}
+
+func set(names []string) map[string]bool {
+	s := make(map[string]bool, len(names))
+	for _, name := range names {
+		s[name] = true
+	}
+	return s
+}

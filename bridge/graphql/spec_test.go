@@ -1,0 +1,235 @@
+package graphql
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func TestSpecErrors(t *testing.T) {
+	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	for _, c := range []struct{ query, operation, sel, want string }{
+		{"", "", "", "graphql: query is empty"},
+		{" \n\t", "", "", "graphql: query is empty"},
+		{"# only this", "", "", "there is no operation"},
+		{"fragment F on A { a }", "", "", "there is no operation"},
+		{"query {", "", "", "line 1, column 8: expected a name, got the end"},
+		{"query {\r\n  a\n  é }", "", "", `line 3, column 3: the character 'é' cannot stand here`},
+		{"query { }", "", "", "expected a name, got }"},
+		{"query ($a Int) {a}", "", "", "line 1, column 11: expected :, got Int"},
+		{"query ($a: Int!!) {a}", "", "", "expected $, got !"},
+		{"query ($a: [Int Int]) {a}", "", "", "expected ], got Int"},
+		{"query () {a}", "", "", "expected $, got )"},
+		{"query ($a: Int = $b) {a}", "", "", "cannot have variables"},
+		{"query ($a: Int, $a: Int) {a}", "", "", "$a is declared twice"},
+		{`{a(s: "x)}`, "", "", "line 1, column 7: a string does not end"},
+		{"{a(s: \"x\n\")}", "", "", "does not end on its line"},
+		{`{a(s: """x"")}`, "", "", "a block string does not end"},
+		{`{a(s: "\x")}`, "", "", "line 1, column 8: there is no such escape"},
+		{`{a(s: "\u12")}`, "", "", "no such escape"},
+		{"{a(n: 01)}", "", "", "is no number"},
+		{"{a(n: 1.)}", "", "", "is no number"},
+		{"{a(n: 1x)}", "", "", "is no number"},
+		{"{a(n: -)}", "", "", "is no number"},
+		{"{a} }", "", "", "expected query, mutation, fragment or {, got }"},
+		{"type A { a: Int }", "", "", "expected query, mutation, fragment or {, got type"},
+		{"fragment on on A {a}", "", "", "cannot have the name on"},
+		{"fragment F in A {a}", "", "", "expected on, got in"},
+		{"{..F}", "", "", "cannot stand here"},
+		{"{a} {b}", "", "", "must be the only one"},
+		{"query A {a} {b}", "", "", "must be the only one"},
+		{"query A {a} query A {b}", "", "", "another operation A"},
+		{"{...F} fragment F on A {a} fragment F on A {b}", "", "", "another fragment F"},
+		{"query A {a} query B {b}", "", "", "operationName is empty and the query has several operations: expected one of A, B"},
+		{"query A {a} query B {b}", "C", "", `"C" is no operation of the query; it has A, B`},
+		{"{a}", "C", "", "the operation has no name"},
+		{"subscription S {a}", "", "", "a subscription has no single answer"},
+		{"query A {a} subscription S {a}", "S", "", "a subscription"},
+		{"query ($idd: Int) {a(id: $id)}", "", "", "does not declare the variable $id (did you mean $idd?)"},
+		{"{...F} fragment F on A {a(x: $x)}", "", "", "does not declare the variable $x"},
+		{"{...F}", "", "", "there is no fragment F"},
+		{strings.Repeat("{a", 300), "", "", "nested more than 200 deep"},
+		{"{a(x: " + strings.Repeat("[", 1000) + ")}", "", "", "nested more than 200 deep"},
+		{"query ($a: " + strings.Repeat("[", 1000) + ") {a}", "", "", "nested more than 200 deep"},
+		{strings.Repeat(" ", maxDocument) + "{a}", "", "", "at most 1048576 are read"},
+		{"{a}", "", "a", "is no JSON Pointer"},
+		{"{a}", "", "/~2", "is no JSON Pointer"},
+	} {
+		raw, err := json.Marshal(Spec{Query: c.query, OperationName: c.operation, Select: c.sel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.Tool(toolformat.Tool{Name: "t"}, raw); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.80s: %v\nwant %s", c.query, err, c.want)
+		}
+	}
+	for spec, want := range map[string]string{`{}`: "query", `{"query":"{a}","selct":"/a"}`: "select", `{"query":5}`: "query"} {
+		if _, _, err := b.Tool(toolformat.Tool{Name: "t"}, json.RawMessage(spec)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// everything has each construct of an executable document.
+const everything = "\ufeff# a comment with { and \"\n" + `
+"""A description with \""" in it and }"""
+query Q("of a variable" $a: [[Int!]!]! = [[1], [-2]] @d(x: 1), $b: In = {a: "}", b: [E, true, null, 1.5e-3]}, $c: ID) @d(x: $c) {
+  alias: field(a: $a, b: {x: [$b, "\u00e9\u{1F600}\"$no"], y: """ $no } \""" """}) @include(if: true) { ...F ... on T @d { x } ... { on } ... @skip(if: false) { query } }
+  fragment mutation, type
+}
+mutation M($x: Int) { m(x: $x) }
+fragment F on T @d { y(c: $c) ...F }
+`
+
+func TestParse(t *testing.T) {
+	doc, err := parse(everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := doc.choose("Q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	unused := map[string]bool{}
+	for _, v := range op.variables {
+		unused[v.name] = true
+		got = append(got, v.name+" "+v.typ.String())
+		if v.hasDefault != (v.name != "c") || v.required() {
+			t.Errorf("%+v", v)
+		}
+	}
+	if want := []string{"a [[Int!]!]!", "b In", "c ID"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := doc.resolve(op, unused); err != nil || len(unused) > 0 {
+		t.Errorf("%v %v", err, unused)
+	}
+}
+
+func TestOperationName(t *testing.T) {
+	d := newDouble(t, nil)
+	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), Spec{Query: "query A($x: Int!) {a(x: $x)} mutation B($y: Int!) {b(y: $y)}", OperationName: "B"})
+	if _, err := tool.Call(t.Context(), json.RawMessage(`{"x":1,"y":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.last(t).body; !strings.HasSuffix(got, `,"operationName":"B","variables":{"y":2}}`) {
+		t.Error(got)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	for _, c := range []struct{ query, schema, want string }{
+		{"query($a: Int!, $b: [Int]) {x(a: $a, b: $b)}", `{"properties":{"a":{"type":"integer"},"b":{"type":"array"}},"required":["a"]}`, ``},
+		{"query($slip: ID!) {x(a: $slip)}", `{"properties":{"slid":{}}}`,
+			"t: /graphql: the variable $slip: ID! is no property (did you mean slid?); each call fails without it\n" +
+				"t: /input_schema/properties/slid: slid is no variable of the operation and is never sent (did you mean $slip?)\n"},
+		{"query($a: Int = 1) {x(a: $a)}", ``, "t: /graphql: the variable $a: Int is no property; it is left out of each request\n"},
+		{"query($a: Int!) {x(a: $a)}", `{"properties":{"a":{}}}`, "t: /input_schema/properties/a: a is not required, and the variable $a: Int! is: a call without it fails\n"},
+		{"query($a: Int!) {x(a: $a)}", `{"properties":{"a":{"default":1}}}`, ``},
+		{"query($limit: Int!) {x(a: $limit)}", `{"properties":{"limit":{"type":"string"}},"required":["limit"]}`,
+			"t: /input_schema/properties/limit: limit is of the type string, the variable $limit: Int! is not: a call fails unless the value can be read as one\n"},
+		{"query($a: String) {x(a: $a)}", `{"properties":{"a":{"type":"array"}}}`, "t: /input_schema/properties/a: a is of the type array, the variable $a: String is not: a call fails unless the value can be read as one\n"},
+		{"query($a: In, $b: [ID]) {x(a: $a, b: $b)}", `{"properties":{"a":{"type":"object"},"b":{"type":"integer"}}}`, ``},
+		{"query($a: Int) {x}", `{"properties":{"a":{}}}`, "t: /graphql: the variable $a is declared and has no place in the operation: a server may refuse the query\n"},
+		{"{x}", `{"properties":{"a/b":{}}}`, "t: /input_schema/properties/a~1b: a/b is no variable of the operation and is never sent\n"},
+	} {
+		raw, err := json.Marshal(Spec{Query: c.query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, notes, err := b.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(c.schema)}, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for _, n := range notes {
+			got.WriteString(n.Tool + ": " + n.Path + ": " + n.Text + "\n")
+		}
+		if got.String() != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.query, &got, c.want)
+		}
+	}
+}
+
+// TestCorpus: each GraphQL tool of Acorn's own examples loads, and sends its query.
+// $MCPBRIDGE_CORPUS has them below acorn/.
+func TestCorpus(t *testing.T) {
+	root := os.Getenv("MCPBRIDGE_CORPUS")
+	if root == "" {
+		t.Skip("MCPBRIDGE_CORPUS is not set: it names the folder with acorn/*.tools.json")
+	}
+	want := map[string]struct {
+		arguments, variables string
+		notes                int // of the last two the arguments are not the model's, and no properties
+	}{
+		"character_by_name":       {`{"name":"Rick"}`, `{"name":"Rick"}`, 0},
+		"episode_by_id":           {`{"episodeid":"S01E01"}`, `{"episodeid":"S01E01"}`, 0},
+		"ordered_products":        {`{"customerid":5.0}`, `{"customerid":5}`, 0},
+		"spending_by_week":        {`{"customerid":5}`, `{"customerid":5}`, 0},
+		"orders":                  {`{"limit":"3","customerid":"5"}`, `{"customerid":5,"limit":3}`, 0},
+		"InternalSaveChatMessage": {`{"role":"user","content":"c","customerid":5,"uuid":"u"}`, `{"role":"user","content":"c","customerid":5}`, 5},
+		"InternalGetChatMessages": {`{"customerid":5,"limit":50}`, `{"customerid":5,"limit":50}`, 2},
+	}
+	files, err := filepath.Glob(filepath.Join(root, "acorn", "*.tools.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files below %s (%v)", root, err)
+	}
+	d := newDouble(t, nil)
+	b := openAPI(t, d, `{"type":"graphql","url":"URL"}`)
+	found := 0
+	for _, file := range files {
+		for _, e := range entries(t, file) {
+			var spec Spec
+			if json.Unmarshal(e.API, &spec) != nil || spec.Query == "" {
+				continue // another kind
+			}
+			found++
+			c, known := want[e.Function.Name]
+			tool, notes, err := b.Tool(toolformat.Tool{Name: e.Function.Name, InputSchema: e.Function.Parameters}, e.API)
+			if err != nil || !known || len(notes) != c.notes {
+				t.Errorf("%s: %s: %v %v", file, e.Function.Name, err, notes)
+				continue
+			}
+			if _, err := tool.Call(t.Context(), json.RawMessage(c.arguments)); err != nil {
+				t.Error(err)
+				continue
+			}
+			var sent struct {
+				Query     string
+				Variables json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(d.last(t).body), &sent); err != nil || sent.Query != spec.Query || string(sent.Variables) != c.variables {
+				t.Errorf("%s: %v %s", e.Function.Name, err, d.last(t).body)
+			}
+		}
+	}
+	if found != len(want) {
+		t.Errorf("%d GraphQL tools, want %d", found, len(want))
+	}
+}
+
+type entry struct {
+	Function struct {
+		Name       string
+		Parameters json.RawMessage
+	}
+	API json.RawMessage
+}
+
+func entries(t *testing.T, file string) (all []entry) {
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

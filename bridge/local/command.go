@@ -1,0 +1,189 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	// termGrace is how long a command has to end by itself when its time is over.
+	termGrace = 500 * time.Millisecond
+	// outputWait bounds the wait for the end of what a command wrote when it and its
+	// group have ended: only a process that left the group holds it up.
+	outputWait = time.Second
+)
+
+// A command is a Spec with a command that can be called.
+type command struct {
+	program  process.Command // but for Args
+	args     []template
+	dashes   int // the first element "--" in args; len(args) when there is none
+	stdin    bool
+	maxBytes int
+	slots    chan struct{} // one for each that runs
+}
+
+func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []toolformat.Note, error) {
+	c := &command{stdin: s.Stdin == nil || *s.Stdin, maxBytes: s.MaxBytes, slots: make(chan struct{}, s.MaxRunning)}
+	if err := c.compile(s); err != nil {
+		return bridge.Tool{}, nil, fmt.Errorf("command: %w", err)
+	}
+	log := cmp.Or(b.log, slog.New(slog.DiscardHandler)).With("tool", definition.Name)
+	c.program = process.Command{
+		Path:       s.Command[0],
+		Dir:        below(b.dir, s.Dir),
+		Env:        process.Environ(s.Env),
+		Stderr:     func(line string) { log.Info(line, "from", "stderr") },
+		Supervisor: b.supervisor,
+		Grace:      process.Grace{Stdin: -1, Term: termGrace},
+	}
+	if filepath.Base(s.Command[0]) != s.Command[0] {
+		path, err := filepath.Abs(below(b.dir, s.Command[0]))
+		if err != nil {
+			return bridge.Tool{}, nil, fmt.Errorf("command: %w", err)
+		}
+		c.program.Path = path
+	}
+	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Call: c.call}, c.notes(definition), nil
+}
+
+// below is a path that is relative to dir unless it is absolute.
+func below(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// compile reads the elements, and refuses those in which an argument could become more
+// than an argument.
+func (c *command) compile(s *Spec) error {
+	if len(s.Command) == 0 || s.Command[0] == "" {
+		return errors.New(`it is empty: expected the program and its arguments, such as ["git", "log", "--", "{path}"]`)
+	}
+	if !parseTemplate(s.Command[0]).isFixed() {
+		return fmt.Errorf("an argument cannot say which program is run: expected its name, got %q", s.Command[0])
+	}
+	for i, element := range s.Command {
+		switch t := parseTemplate(element); {
+		case strings.Contains(element, "\x00"):
+			return fmt.Errorf("element %d has a NUL in it, which no command can take", i)
+		case !t.isFixed() && isCode(s.Command, i):
+			return fmt.Errorf(`element %d, %q: %s would run an argument as code; hand it over as an element of its own behind the code, which reads it as "$1", sys.argv[1] or the like, or read standard input`, i, element, s.Command[0])
+		case i > 0:
+			c.args = append(c.args, t)
+		}
+	}
+	if c.dashes = slices.Index(s.Command[1:], "--"); c.dashes < 0 {
+		c.dashes = len(c.args)
+	}
+	return nil
+}
+
+// call runs the command once.
+func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+	args, err := c.expand(arguments)
+	if err != nil {
+		return nil, err
+	}
+	release, err := acquire(ctx, c.slots)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	run := c.program
+	run.Args = args
+	child, err := process.Start(run)
+	if err != nil {
+		return nil, err
+	}
+	defer child.Stop()
+
+	fed, read := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(fed)
+		if c.stdin {
+			// A command need not read it, so that an error means nothing.
+			_, _ = child.Stdin.Write(append(slices.Clip(arguments), '\n'))
+		}
+		child.Stdin.Close()
+	}()
+	out := &output{limit: c.maxBytes}
+	go func() {
+		defer close(read)
+		out.readFrom(child.Stdout)
+	}()
+	defer func() {
+		child.Stop() // frees both
+		<-fed
+		<-read
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-child.Done():
+	}
+	patience := time.NewTimer(outputWait)
+	defer patience.Stop()
+	select {
+	case <-read:
+	case <-patience.C:
+		child.Stop()
+		<-read
+	}
+	if err := child.Err(); err != nil {
+		return out.failure(exitText(err)), nil
+	}
+	return out.result(), nil
+}
+
+// expand is the argument vector of a call.
+func (c *command) expand(arguments json.RawMessage) ([]string, error) {
+	values := argumentsOf(arguments)
+	args := make([]string, 0, len(c.args))
+	for i, t := range c.args {
+		switch element, ok, err := t.expand(values, i > c.dashes); {
+		case err != nil:
+			return nil, err
+		case ok:
+			args = append(args, element)
+		}
+	}
+	return args, nil
+}
+
+// exitText says how a command ended, in the words of process: "exit status 3: " and the
+// last lines of its standard error.
+func exitText(err error) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return "the command ended and nobody knows how: " + err.Error()
+	}
+	return "the command failed: " + err.Error()
+}
+
+// acquire takes one of the slots; release gives it back.
+func acquire(ctx context.Context, slots chan struct{}) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

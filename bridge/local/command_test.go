@@ -1,0 +1,193 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"encoding/json"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func TestCommandInput(t *testing.T) {
+	b := open(t, Options{})
+	const arguments = `{"a":12345678901234567890,"b":"<ä>","c":1.0}`
+	r := call(t, build(t, b, spec("cat", "")), arguments)
+	if text(t, r) != arguments || string(r.Structured()) != arguments || r.IsError() {
+		t.Errorf("%s", r.JSON)
+	}
+	if r = call(t, build(t, b, spec("cat", `"stdin":false`)), arguments); text(t, r) != "" || r.Structured() != nil {
+		t.Errorf("%s", r.JSON)
+	}
+	large := `{"a":"` + strings.Repeat("x", 3<<20) + `"}`
+	if got := text(t, call(t, build(t, b, spec("deaf", "")), large)); got != "deaf" {
+		t.Errorf("got %q", got)
+	}
+	if got := text(t, call(t, build(t, b, spec("cat", `"maxBytes":10000000`)), large)); got != large {
+		t.Errorf("got %d bytes", len(got))
+	}
+}
+
+func TestCommandEnviron(t *testing.T) {
+	t.Setenv("LOCAL_TEST_TOKEN", "secret")
+	got := strings.Split(text(t, call(t, build(t, open(t, Options{}), spec("environ", "")), `{}`)), "\n")
+	if !slices.Contains(got, "PATH="+os.Getenv("PATH")) || !slices.Contains(got, childMode+"=environ") {
+		t.Errorf("%q", got)
+	}
+	if i := slices.IndexFunc(got, func(v string) bool { return strings.Contains(v, "TOKEN") }); i >= 0 {
+		t.Errorf("the command got %s", got[i])
+	}
+}
+
+func TestCommandDir(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Kind(Options{}).Open(bridge.BackendConfig{Dir: dir, Log: slog.New(slog.DiscardHandler), Config: json.RawMessage(`{"type":"local"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, c := range []struct{ more, want string }{{"", dir}, {`"dir":"sub"`, filepath.Join(dir, "sub")}} {
+		if got := text(t, call(t, build(t, b, spec("dir", c.more)), `{}`)); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+	for spec, want := range map[string]string{
+		spec("dir", `"dir":"none"`):                       "does not exist",
+		`{"command":["./no-such-program"]}`:               "does not exist",
+		`{"command":["mcpbridge-no-such-program"]}`:       "not found in PATH",
+		`{"command":["x"],"env":{"PATH":""},"dir":"sub"}`: "no PATH",
+	} {
+		if _, err := build(t, b, spec).Call(t.Context(), json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", spec, err, want)
+		}
+	}
+}
+
+func TestCommandFailure(t *testing.T) {
+	r := call(t, build(t, open(t, Options{}), spec("fail", "")), `{}`)
+	const want = "the command failed: exit status 3: first line | no such thing\nstandard output: half of it"
+	if !r.IsError() || text(t, r) != want {
+		t.Errorf("%s", r.JSON)
+	}
+}
+
+func TestCommandFlood(t *testing.T) {
+	for _, limit := range []int{1, 1000, 1001, defaultMaxBytes} {
+		r := call(t, build(t, open(t, Options{}), spec("flood", fmt.Sprintf(`"maxBytes":%d`, limit))), `{}`)
+		got := text(t, r)
+		end := fmt.Sprintf("\n... [output truncated after %d bytes]", limit)
+		if !strings.HasSuffix(got, end) || len(got) > limit+len(end) || !utf8.ValidString(got) || strings.Contains(got, "\ufffd") || r.IsError() {
+			t.Errorf("%d: %d bytes, …%q", limit, len(got), got[max(0, len(got)-100):])
+		}
+	}
+}
+
+func TestCommandRunning(t *testing.T) {
+	tool := build(t, open(t, Options{}), spec("stay", `"maxRunning":1`))
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for range 3 {
+		calls.Go(func() {
+			if r, err := tool.Call(ctx, json.RawMessage(`{}`)); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, %v", r, err)
+			}
+		})
+	}
+	cancel()
+	calls.Wait()
+}
+
+// TestCommandLeavesNothing: when a call's time is over, a command that ignores TERM and
+// its child, which does too, are gone.
+func TestCommandLeavesNothing(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	supervisor := process.NewSupervisor()
+	defer supervisor.Close()
+	pids := filepath.Join(t.TempDir(), "pids")
+	tool := build(t, open(t, Options{Supervisor: supervisor}), spec("tree", `"timeout":"1s"`, pids))
+	n, err := bridge.NewNative(bridge.NativeOptions{}, tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := n.Open(t.Context(), &bridge.Caller{ID: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.Do(t.Context(), request(t, "tool", `{}`))
+	if r.Err == nil || r.Err.Code != toolformat.Timeout {
+		t.Errorf("%s, %v", r.Result, r.Err)
+	}
+	if err := n.Close(); err != nil { // waits for the function
+		t.Error(err)
+	}
+	raw, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids [2]int
+	if _, err := fmt.Sscan(string(raw), &ids[0], &ids[1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if runs(t, id) {
+			t.Errorf("process %d still runs", id)
+		}
+	}
+}
+
+// TestCommandLog: what a command says on standard error is in the log, with its tool.
+func TestCommandLog(t *testing.T) {
+	var log bytes.Buffer
+	b, err := Kind(Options{}).Open(bridge.BackendConfig{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, build(t, b, spec("fail", "")), `{}`)
+	if got := log.String(); !strings.Contains(got, `msg="no such thing" tool=tool from=stderr`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func BenchmarkCommand(b *testing.B) {
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		b.Skip("there is no cat")
+	}
+	tool := build(b, open(b, Options{}), `{"command":["cat"]}`)
+	begun := time.Now()
+	for range 50 {
+		cmd := exec.Command(cat)
+		cmd.Stdin = strings.NewReader(`{"a":1}`)
+		if _, err := cmd.Output(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bare := time.Since(begun) / 50
+	for b.Loop() {
+		if _, err := tool.Call(b.Context(), json.RawMessage(`{"a":1}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(bare), "×bare")
+}

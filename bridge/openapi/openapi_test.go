@@ -1,0 +1,293 @@
+package openapi_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/openapi"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
+)
+
+func load(t *testing.T, doc string, opt openapi.Options) *openapi.API {
+	t.Helper()
+	api, err := openapi.Import([]byte(doc), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// document is one of a version with paths, and components when they are given.
+func document(version, paths, components string) string {
+	return `{"openapi":"` + version + `","info":{"title":"t","version":"1"},"servers":[{"url":"https://api.example.com/v1"}],"paths":` + paths + `,"components":{` + components + `}}`
+}
+
+const ok = `"responses":{"200":{"description":"ok"}}`
+
+// definitions are what operations become. want is a line each of NAME: DESCRIPTION, the
+// schema and the spec, and then of the notes.
+var definitions = []struct {
+	name, version, paths, components string
+	want                             string
+}{
+	{
+		"parameters", "3.0.3", `{"/users/{id}/orders":{
+				"parameters":[{"name":"id","in":"path","required":true,"description":"whose","schema":{"type":"integer","format":"int64","maximum":12345678901234567890}},{"name":"limit","in":"query","schema":{"type":"string"}}],
+				"get":{"operationId":"listOrders","summary":"List orders","description":"All of them.","parameters":[
+					{"name":"limit","in":"query","schema":{"type":"integer","default":10,"minimum":0,"exclusiveMinimum":true}},
+					{"name":"status[]","in":"query","schema":{"type":"array","items":{"type":"string","enum":["open","done"]}}},
+					{"name":"ids","in":"query","explode":false,"schema":{"type":"array","items":{"type":"integer"}}},
+					{"name":"tags","in":"query","style":"pipeDelimited","schema":{"type":"array","items":{"type":"string"}}},
+					{"name":"filter","in":"query","style":"deepObject","schema":{"type":"object","properties":{"a":{"type":"string"}}}},
+					{"name":"X-Trace","in":"header","schema":{"type":"string","nullable":true}},
+					{"name":"Accept","in":"header","schema":{"type":"string"}}],` + ok + `}}}`, "",
+		"listOrders: List orders\n\nAll of them.\n" +
+			`{"type":"object","properties":{"id":{"description":"whose","type":"integer","format":"int64","maximum":12345678901234567890},"limit":{"type":"integer","default":10,"exclusiveMinimum":0},"status[]":{"type":"array","items":{"type":"string","enum":["open","done"]}},"ids":{"type":"array","items":{"type":"integer"}},"tags":{"type":"array","items":{"type":"string"}},"filter":{"type":"object","properties":{"a":{"type":"string"}}},"X-Trace":{"type":["string","null"]}},"required":["id"],"additionalProperties":false}` + "\n" +
+			`{"method":"GET","path":"/users/{id}/orders?limit={limit}&status%5B%5D={status[]}&ids={ids}&tags={tags}&filter={filter}","headers":{"X-Trace":"{X-Trace}"},"join":{"filter":"[]","ids":",","tags":"|"}}`,
+	}, {
+		"body of properties", "3.1.0", `{"/pets":{"post":{"summary":"Add","requestBody":{"required":true,"content":{"application/json":{"schema":{"allOf":[{"$ref":"#/components/schemas/Base"},{"type":"object","properties":{"owner":{"$ref":"#/components/schemas/Owner"}},"required":["owner"]}]}}}},` + ok + `}}}`,
+		`"schemas":{"Base":{"type":"object","title":"Base","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"],"examples":["Rex"],"x-order":1}}},"Owner":{"type":"object","properties":{"pets":{"type":"array","items":{"$ref":"#/components/schemas/Owner"}},"a/b":{"$ref":"#/components/schemas/Base/properties/name"}}}}`,
+		"post_pets: Add\n" +
+			`{"type":"object","properties":{"name":{"type":["string","null"],"examples":["Rex"]},"owner":{"$ref":"#/$defs/Owner"}},"required":["name","owner"],"additionalProperties":false,"$defs":{"Owner":{"type":"object","properties":{"pets":{"type":"array","items":{"$ref":"#/$defs/Owner"}},"a/b":{"$ref":"#/$defs/Base.properties.name"}}},"Base.properties.name":{"type":["string","null"],"examples":["Rex"]}}}` + "\n" +
+			`{"method":"POST","path":"/pets","body":"json"}`,
+	}, {
+		"body as a whole", "3.0.0", `{"/pets/{body}":{"put":{"operationId":"put/pet","parameters":[{"name":"body","in":"path","required":true,"schema":{"type":"string"}}],"requestBody":{"description":"the pets","content":{"application/merge-patch+json":{"schema":{"type":"array","items":{"type":"object"}}}}},` + ok + `}}}`, "",
+		"put_pet: PUT /pets/{body}\n" +
+			`{"type":"object","properties":{"body":{"type":"string"},"request_body":{"description":"the pets","type":"array","items":{"type":"object"}}},"required":["body"],"additionalProperties":false}` + "\n" +
+			`{"method":"PUT","path":"/pets/{body}","headers":{"Content-Type":"application/merge-patch+json"},"body":"{request_body}"}` + "\n" +
+			`put_pet: the operation is "put/pet" in the document`,
+	}, {
+		"clash", "3.0.0", `{"/{id}":{"patch":{"operationId":"p","parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}},{"name":"id","in":"query","schema":{"type":"string"}}],"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"id":{"type":"string"}}}}}},` + ok + `}}}`, "",
+		"p: PATCH /{id}\n" +
+			`{"type":"object","properties":{"id":{"type":"string"},"query_id":{"type":"string"},"body":{"type":"object","properties":{"id":{"type":"string"}}}},"required":["id","body"],"additionalProperties":false}` + "\n" +
+			`{"method":"PATCH","path":"/{id}?id={query_id}","body":"{body}"}` + "\n" +
+			`p: the parameter id in query is the argument query_id`,
+	}, {
+		"form", "3.0.0", `{"/f":{"post":{"operationId":"f","requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}},"multipart/form-data":{}}},` + ok + `}}}`, "",
+		"f: POST /f\n" + `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}` + "\n" + `{"method":"POST","path":"/f","body":"form"}`,
+	}, {
+		"3.0 schemas", "3.0.0", `{"/f":{"post":{"operationId":"f","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{
+				"a":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/A"}]},"b":{"type":"string","enum":["x"],"nullable":true,"example":"x","xml":{}},"c":{"$ref":"#/components/schemas/A","description":"not counted"},"d":{"type":"number","maximum":5,"exclusiveMaximum":false},"e":{"default":{"$ref":"kept"},"nullable":true}}}}}},` + ok + `}}}`,
+		`"schemas":{"A":{"type":"string"}}`,
+		"f: POST /f\n" + `{"type":"object","properties":{"a":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null],"examples":["x"]},"c":{"$ref":"#/$defs/A"},"d":{"type":"number","maximum":5},"e":{"default":{"$ref":"kept"}}},"additionalProperties":false,"$defs":{"A":{"type":"string"}}}` + "\n" + `{"method":"POST","path":"/f"}`,
+	}, {
+		"auth", "3.0.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]},{"token":["x"]}],` + ok + `}},"/b":{"get":{"operationId":"b","security":[{"key":[]}],"parameters":[{"name":"sid","in":"cookie","schema":{"type":"string"}}],` + ok + `}}}`,
+		`"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"},"token":{"type":"http","scheme":"bearer"}}`,
+		"a: GET /a\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/a"}` + "\n" +
+			"b: GET /b\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/b"}` + "\n" +
+			`a (security scheme key): set the API's auth to {"header": {"name": "X-Key", "value": KEY}}` + "\n" +
+			`a (security scheme token): set the API's auth to {"bearer": TOKEN}` + "\n" +
+			`b: the cookie sid is left out: a cookie is best set with the API's headers`,
+	}, {
+		"left out", "3.0.0", `{"/a":{"get":{"operationId":"old","deprecated":true,` + ok + `},"options":{` + ok + `},"post":{"operationId":"upload","requestBody":{"required":true,"content":{"multipart/form-data":{}}},` + ok + `}},"/b/{x}":{"get":{"parameters":[{"name":"x","in":"path","required":true,"style":"label","schema":{"type":"string"}}],` + ok + `},"delete":{"operationId":"same",` + ok + `}},"/c":{"get":{"operationId":"same",` + ok + `}}}`, "",
+		"same: DELETE /b/{x}\n" + `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}` + "\n" + `{"method":"DELETE","path":"/b/{x}"}` + "\n" +
+			"same_2: GET /c\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/c"}` + "\n" +
+			"old: GET /a is deprecated and left out\n" +
+			"options_a: OPTIONS /a is left out: the kind rest has no such method\n" +
+			"upload: POST /a is left out: its body is multipart/form-data; only JSON and forms are supported\n" +
+			`get_b_x: GET /b/{x} is left out: the style "label" of the parameter x is not supported in a path` + "\n" +
+			"same: {x} is in the path and no parameter: it is taken as a string\n" +
+			"same_2: there is another operation same",
+	},
+}
+
+func TestDefinitions(t *testing.T) {
+	for _, c := range definitions {
+		t.Run(c.name, func(t *testing.T) {
+			api := load(t, document(c.version, c.paths, c.components), openapi.Options{})
+			var got []string
+			for _, d := range api.Definitions {
+				got = append(got, d.Tool.Name+": "+d.Tool.Description, string(d.Tool.InputSchema), string(d.Spec))
+			}
+			for _, n := range api.Notes {
+				got = append(got, n.String())
+			}
+			if text := strings.Join(got, "\n"); text != c.want {
+				t.Errorf("got\n%s\nwant\n%s", text, c.want)
+			}
+			loadable(t, api)
+		})
+	}
+}
+
+// loadable: the kind rest takes each definition, and finds nothing odd in it.
+func loadable(t *testing.T, api *openapi.API) []bridge.Tool {
+	t.Helper()
+	config, _ := json.Marshal(map[string]string{"url": api.URL})
+	backend, err := rest.Kind.Open(bridge.BackendConfig{Name: "api", Config: config, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { backend.Close() })
+	var tools []bridge.Tool
+	for _, d := range api.Definitions {
+		tool, notes, err := backend.Tool(d.Tool, d.Spec)
+		if err != nil || len(notes) > 0 {
+			t.Errorf("%s: %v, notes %v: %s", d.Tool.Name, err, notes, d.Spec)
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	if _, err := bridge.NewNative(bridge.NativeOptions{}, tools...); err != nil {
+		t.Error(err)
+	}
+	return tools
+}
+
+func TestFilters(t *testing.T) {
+	doc := document("3.0.0", `{"/a":{"get":{"operationId":"getA","tags":["pets"],`+ok+`},"post":{"operationId":"postA","tags":["pets","admin"],`+ok+`}},"/b":{"get":{"operationId":"getB","deprecated":true,`+ok+`}}}`, "")
+	for _, c := range []struct {
+		opt  openapi.Options
+		want string
+	}{
+		{openapi.Options{}, "getA postA"},
+		{openapi.Options{Deprecated: true}, "getA postA getB"},
+		{openapi.Options{Tags: []string{"adm*"}}, "postA"},
+		{openapi.Options{Include: []string{"get*"}}, "getA"},
+		{openapi.Options{Exclude: []string{"getA"}}, "postA"},
+		{openapi.Options{Tags: []string{"pets"}, Include: []string{"*A"}, Exclude: []string{"post?"}}, "getA"},
+	} {
+		var names []string
+		for _, d := range load(t, doc, c.opt).Definitions {
+			names = append(names, d.Tool.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.opt, got, c.want)
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	for servers, want := range map[string]string{
+		`[{"url":"https://{region}.example.com/{v}","variables":{"region":{"default":"eu"},"v":{"default":"v2"}}},{"url":"https://other.example"}]`: "https://eu.example.com/v2",
+		`[{"url":"/v1"}]`: "",
+		`[]`:              "",
+	} {
+		doc := `{"openapi":"3.1.0","info":{"title":"t","version":"1"},"servers":` + servers + `,"paths":{}}`
+		api, err := openapi.Import([]byte(doc), openapi.Options{})
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "set its url") {
+				t.Errorf("%s: %v", servers, err)
+			}
+			api, err = openapi.Import([]byte(doc), openapi.Options{URL: "http://localhost:1/x"})
+			want = "http://localhost:1/x"
+		}
+		if err != nil || api.URL != want {
+			t.Errorf("%s: %v, %v", servers, api, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for doc, want := range map[string]string{
+		``:                                "expected a mapping",
+		`[1]`:                             "expected a mapping",
+		`{"a":`:                           "neither JSON nor YAML",
+		`{"swagger":"2.0"}`:               "Swagger 2.0",
+		`{"info":{}}`:                     `has no "openapi"`,
+		`{"openapi":"4.0.0"}`:             "version 4.0.0 is not supported",
+		`openapi: 3.0.0` + "\nx: &a [*a]": "nested deeper",
+		document("3.0.0", `{"/a":{"get":{"parameters":[{"$ref":"other.json#/x"}],`+ok+`}}}`, ""):                "bundle the document",
+		document("3.0.0", `{"/a":{"get":{"parameters":[{"$ref":"http://127.0.0.1:1/x.json"}],`+ok+`}}}`, ""):    "bundle the document",
+		document("3.0.0", `{"/a":{"get":{"parameters":[{"$ref":"#/components/parameters/none"}],`+ok+`}}}`, ""): "none",
+	} {
+		if _, err := openapi.Import([]byte(doc), openapi.Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "openapi: ") {
+			t.Errorf("%.100s: %v, want %s", doc, err, want)
+		}
+	}
+	if _, err := openapi.Import(nil, openapi.Options{Tags: []string{"["}}); err == nil {
+		t.Error("a broken pattern is taken")
+	}
+}
+
+const yamlDocument = `
+openapi: 3.0.3
+info: {title: t, version: "1"}
+servers: [{url: https://api.example.com}]
+x-page: &page
+  z: {type: integer, maximum: 12345678901234567890, minimum: 0x10}
+  a: {type: string, default: "on"}
+paths:
+  /search:
+    post:
+      operationId: search
+      requestBody:
+        content:
+          application/json:
+            schema:
+              type: object
+              properties:
+                <<: *page
+                q: {type: string, description: yes, example: 2024-01-01}
+                flag: {type: boolean, default: true}
+      responses:
+        200: {description: ok}
+`
+
+func TestYAML(t *testing.T) {
+	api := load(t, yamlDocument, openapi.Options{})
+	const want = `{"type":"object","properties":{"q":{"type":"string","description":"yes","examples":["2024-01-01"]},"flag":{"type":"boolean","default":true},"z":{"type":"integer","maximum":12345678901234567890,"minimum":16},"a":{"type":"string","default":"on"}},"additionalProperties":false}`
+	if got := string(api.Definitions[0].Tool.InputSchema); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	var bomb strings.Builder
+	bomb.WriteString("openapi: 3.0.0\na0: &a0 [" + strings.Repeat("lol,", 1000) + "]\n")
+	for i := range 9 {
+		n := string(rune('0' + i))
+		bomb.WriteString("a" + string(rune('1'+i)) + ": &a" + string(rune('1'+i)) + " [" + strings.Repeat("*a"+n+",", 20) + "]\n")
+	}
+	if _, err := openapi.Import([]byte(bomb.String()), openapi.Options{}); err == nil {
+		t.Error("a bomb of aliases is read")
+	}
+}
+
+// TestCall: an imported operation is called, from the document to the wire.
+func TestCall(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = r.Method + " " + r.RequestURI + " " + r.Header.Get("X-Trace") + " " + string(body)
+	}))
+	defer server.Close()
+	doc := document("3.1.0", `{"/users/{user id}/items":{"post":{"operationId":"add","parameters":[{"name":"user id","in":"path","required":true,"schema":{"type":"string"}},{"name":"f","in":"query","style":"deepObject","schema":{"type":"object"}},{"name":"n&m","in":"query","explode":false,"schema":{"type":"array","items":{"type":"integer"}}},{"name":"X-Trace","in":"header","schema":{"type":"string"}}],"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"name":{"type":"string"}}}}}},`+ok+`}}}`, "")
+	tools := loadable(t, load(t, doc, openapi.Options{URL: server.URL}))
+	if _, err := tools[0].Call(t.Context(), json.RawMessage(`{"user id":"a/b","f":{"x":1},"n&m":[1,2],"X-Trace":"t","name":"é"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if want := `POST /users/a%2Fb/items?f%5Bx%5D=1&n%26m=1,2 t {"name":"é"}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// FuzzImport: whatever a document is, what comes of it can be loaded.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(yamlDocument))
+	f.Add([]byte(document("3.1.0", `{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","required":true,"schema":{"$ref":"#/components/schemas/A"}}],`+ok+`}}}`, `"schemas":{"A":{"anyOf":[{"$ref":"#/components/schemas/A"}]}}`)))
+	backend, err := rest.Kind.Open(bridge.BackendConfig{Name: "api", Config: json.RawMessage(`{"url":"http://localhost"}`), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		api, err := openapi.Import(doc, openapi.Options{URL: "http://localhost"})
+		if err != nil {
+			return
+		}
+		for _, d := range api.Definitions {
+			if !json.Valid(d.Tool.InputSchema) {
+				t.Fatalf("the schema is not JSON: %s", d.Tool.InputSchema)
+			}
+			if _, _, err := backend.Tool(d.Tool, d.Spec); err != nil {
+				t.Fatalf("%s: %v", d.Spec, err)
+			}
+		}
+	})
+}

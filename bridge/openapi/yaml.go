@@ -1,0 +1,175 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/oasdiff/yaml3"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// toJSON is a document as JSON, in its own order and with its own numbers.
+func toJSON(doc []byte) ([]byte, error) {
+	doc = bytes.TrimSpace(bytes.TrimPrefix(doc, []byte("\ufeff")))
+	if len(doc) > maxDocument {
+		return nil, fmt.Errorf("the document has %d bytes; %d is the most", len(doc), maxDocument)
+	}
+	if bytes.HasPrefix(doc, []byte("{")) {
+		raw := bytes.Clone(doc) // Valid writes to it
+		if err := wire.Valid(raw); err == nil {
+			return raw, nil
+		}
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(doc, &root); err != nil {
+		return nil, fmt.Errorf("neither JSON nor YAML: %w", err)
+	}
+	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("not an OpenAPI document: expected a mapping at its root")
+	}
+	c := converter{}
+	err := c.node(root.Content[0], 0)
+	return c.dst, err
+}
+
+// converter writes YAML as JSON. Aliases are written out, within the bound of a document.
+type converter struct{ dst []byte }
+
+func (c *converter) node(n *yaml.Node, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("line %d: nested deeper than %d", n.Line, maxDepth)
+	}
+	if len(c.dst) > maxDocument {
+		return fmt.Errorf("line %d: with its aliases written out the document has more than %d bytes", n.Line, maxDocument)
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return c.node(n.Alias, depth+1)
+	case yaml.MappingNode:
+		return c.mapping(n, depth)
+	case yaml.SequenceNode:
+		c.dst = append(c.dst, '[')
+		for i, item := range n.Content {
+			if i > 0 {
+				c.dst = append(c.dst, ',')
+			}
+			if err := c.node(item, depth+1); err != nil {
+				return err
+			}
+		}
+		c.dst = append(c.dst, ']')
+		return nil
+	}
+	return c.scalar(n)
+}
+
+func (c *converter) mapping(n *yaml.Node, depth int) error {
+	members, err := merged(n, 0)
+	if err != nil {
+		return err
+	}
+	c.dst = append(c.dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			c.dst = append(c.dst, ',')
+		}
+		c.dst = append(wire.AppendString(c.dst, m.key), ':')
+		if err := c.node(m.value, depth+1); err != nil {
+			return err
+		}
+	}
+	c.dst = append(c.dst, '}')
+	return nil
+}
+
+type yamlMember struct {
+	key   string
+	value *yaml.Node
+}
+
+// merged are the members of a mapping, with those that << brings and it does not have
+// itself.
+func merged(n *yaml.Node, depth int) (all []yamlMember, err error) {
+	if depth > 10 {
+		return nil, fmt.Errorf("line %d: merged deeper than 10", n.Line)
+	}
+	has := map[string]bool{}
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return nil, fmt.Errorf("line %d: a key that is no text", key.Line)
+		case key.ShortTag() == "!!merge":
+			merges = append(merges, value)
+		default:
+			has[key.Value] = true
+			all = append(all, yamlMember{key.Value, value})
+		}
+	}
+	for i := 0; i < len(merges) && i < maxDepth; i++ {
+		from := merges[i]
+		if from.Kind == yaml.AliasNode {
+			from = from.Alias
+		}
+		if from.Kind == yaml.SequenceNode {
+			merges = append(merges, from.Content...)
+			continue
+		}
+		if from.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("line %d: << brings what is no mapping", from.Line)
+		}
+		more, err := merged(from, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range more {
+			if !has[m.key] {
+				has[m.key] = true
+				all = append(all, m)
+			}
+		}
+	}
+	return all, nil
+}
+
+// scalar writes one value: as a number with the digits that it has, where JSON can.
+func (c *converter) scalar(n *yaml.Node) error {
+	switch n.ShortTag() {
+	case "!!null":
+		c.dst = append(c.dst, "null"...)
+	case "!!bool":
+		var b bool
+		if err := n.Decode(&b); err != nil {
+			return fmt.Errorf("line %d: %w", n.Line, err)
+		}
+		c.dst = fmt.Appendf(c.dst, "%t", b)
+	case "!!int", "!!float":
+		if raw := []byte(n.Value); json.Valid(raw) {
+			c.dst = append(c.dst, raw...)
+			return nil
+		}
+		if i, ok := new(big.Int).SetString(strings.ReplaceAll(n.Value, "_", ""), 0); ok && len(n.Value) < 100 {
+			c.dst = i.Append(c.dst, 10)
+			return nil
+		}
+		var f float64
+		err := n.Decode(&f)
+		raw, jsonErr := json.Marshal(f)
+		if err != nil || jsonErr != nil {
+			return fmt.Errorf("line %d: %.40s is no number of JSON", n.Line, n.Value)
+		}
+		c.dst = append(c.dst, raw...)
+	default:
+		c.dst = wire.AppendString(c.dst, n.Value)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hostile are arguments that mean to get out of where they stand.
+var hostile = []string{
+	"..", ".", "../", "..\\", "../../etc/passwd", "/../admin", "a/../b", "a/..", "./x", "..;/admin", "..;a=b/x", "a\\..\\b", "/..", "//..//", "...", ". .", ".. ",
+	"/", "//evil.example", "//evil.example/x", "\\\\evil.example", "https://evil.example/", "@evil.example", ":80@evil.example", "evil.example:1", ".evil.example",
+	"%2e%2e", "%2e%2e%2f", "%2F..%2F", "%252e%252e", "%00", "%0d%0aX: y", "%", "%zz", "%u002e", "..%c0%af", "%5c..",
+	"?admin=1", "#frag", "a?b=c", "a#b", "a&admin=1", "a;admin=1", "a=b", "&", "=", "+", "a b", "a+b", "{x}", "{", "}", "{{x}}", "${x}", "$(id)", "`id`",
+	"\r\nX-Injected: 1", "a\r\n\r\nGET /admin HTTP/1.1\r\nHost: evil\r\n\r\n", "a\nb", "a\rb", "a\x00b", "\x00", "\x7f", "\x1b[2J", "a\tb", "\v", "\f",
+	"\u0085X-Injected: 1", "\u2028X", "\u2029X", "\u200b", "\ufeff", "\u202e", "\ufffd", "é", "\u0430pi", "\uff0e\uff0e\uff0f", "\u2024\u2024/", "\u2215..\u2215", "嘊嘍X-Injected: 1",
+	"", " ", "  ", "null", "undefined", "true", "-1", "1e400", "NaN", "[]", "{}", "[1]", `"`, `\"`, `'`, `"}`, `","admin":true,"x":"`, `</script>`, "' OR 1=1 --", "; DROP TABLE x",
+	"Bearer x", "Basic dTpw", "chunked", "close", "a: b", "X-Injected: 1", "a,b", "a;b", `a"b`, "=?utf-8?q?x?=", strings.Repeat("../", 200), strings.Repeat("a", 10000), strings.Repeat("%", 100),
+	"http:evil", "javascript:alert(1)", "file:///etc/passwd", "data:,x", "[::1]", "127.0.0.1", "localhost", "a@b@c", "user:pass@host", "|", "^", "<>", "~", "*", "!", "$&", ",", "(", ")",
+}
+
+// Wherever a hostile argument stands it stays there, byte for byte, or is refused: the
+// request has the same host, segments, pairs and headers as one with a harmless
+// argument.
+func TestHostile(t *testing.T) {
+	d := newDouble(t, nil)
+	b := openAPI(t, d, `{"url":"URL/base?key=k","auth":"secret","headers":{"X-Static":"s"}}`)
+	host := strings.TrimPrefix(d.URL, "http://")
+	places := map[string]string{
+		"path":   `{"method":"POST","path":"/a/{x}/z?q=1"}`,
+		"affix":  `{"method":"POST","path":"/a/p{x}s/z?q=1"}`,
+		"query":  `{"method":"POST","path":"/a/b/z?q={x}&r=1"}`,
+		"embed":  `{"method":"POST","path":"/a/b/z?q=p{x}s"}`,
+		"header": `{"method":"POST","path":"/a/b/z?q=1","headers":{"X-Arg":"{x}"}}`,
+		"body":   `{"method":"POST","path":"/a/b/z?q=1"}`,
+		"form":   `{"method":"POST","path":"/a/b/z?q=1","body":"form"}`,
+	}
+	refused := map[string]int{}
+	for place, spec := range places {
+		tool := newTool(t, b, spec)
+		for _, text := range hostile {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.requests = nil
+			d.answer = func(w http.ResponseWriter, r *http.Request) {
+				if r.Host != host {
+					t.Errorf("%s %q: host %s", place, text, r.Host)
+				}
+			}
+			if _, err = tool.Call(t.Context(), json.RawMessage(`{"x":`+string(quoted)+`}`)); err != nil {
+				if refused[place]++; len(d.requests) > 0 || !strings.HasPrefix(err.Error(), "argument x: ") {
+					t.Errorf("%s %q: %v after %d requests", place, text, err, len(d.requests))
+				}
+				continue
+			}
+			if len(d.requests) != 1 {
+				t.Fatalf("%s %q: %d requests", place, text, len(d.requests))
+			}
+			if err := stays(d.requests[0], place, text); err != nil {
+				t.Errorf("%s %q: %v", place, text, err)
+			}
+		}
+	}
+	if n := len(hostile) * len(places); n < 500 || refused["query"]+refused["body"]+refused["form"] > 0 || refused["path"] < 20 {
+		t.Errorf("%d cases, refused: %v", n, refused)
+	}
+}
+
+// stays checks that a request has the argument in its place and nothing else anywhere.
+func stays(r seen, place, text string) error {
+	path, query, _ := strings.Cut(r.uri, "?")
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		segments[i], _ = url.PathUnescape(s)
+	}
+	wantPath := []string{"", "base", "a", "b", "z"}
+	wantQuery := url.Values{"key": {"k"}, "q": {"1"}}
+	wantBody := ""
+	switch place {
+	case "path":
+		wantPath[3] = text
+	case "affix":
+		wantPath[3] = "p" + text + "s"
+	case "query":
+		wantQuery["q"], wantQuery["r"] = []string{text}, []string{"1"}
+	case "embed":
+		wantQuery["q"] = []string{"p" + text + "s"}
+	case "body":
+		b, _ := json.Marshal(map[string]string{"x": text})
+		wantBody = string(b)
+	case "form":
+		wantBody = "x=" + strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+	case "header":
+		if got := r.header.Get("X-Arg"); got != strings.Trim(text, " \t") {
+			return fmt.Errorf("the header is %q", got)
+		}
+	}
+	got, err := url.ParseQuery(query)
+	switch {
+	case !slices.Equal(segments, wantPath):
+		return fmt.Errorf("the path is %q", segments)
+	case err != nil || got.Encode() != wantQuery.Encode():
+		return fmt.Errorf("the query is %q (%v)", query, err)
+	case strings.ContainsAny(r.uri, " +\\\"<>^`{|}\r\n\t"):
+		return fmt.Errorf("not escaped: %q", r.uri)
+	case r.body != wantBody:
+		return fmt.Errorf("the body is %s, not %s", r.body, wantBody)
+	case r.header.Get("Authorization") != "secret" || r.header.Get("X-Static") != "s" || r.header.Get("X-Injected") != "":
+		return fmt.Errorf("the headers are %v", r.header)
+	}
+	for name := range r.header {
+		if !slices.Contains([]string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Arg", "X-Static"}, name) {
+			return fmt.Errorf("the header %s", name)
+		}
+	}
+	return nil
+}
+
+// The cookie of an argument is one cookie.
+func TestHostileCookie(t *testing.T) {
+	d := newDouble(t, nil)
+	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), `{"method":"GET","path":"/","headers":{"Cookie":"sid={x}"}}`)
+	for _, text := range []string{"a; admin=1", "a,b", "a b", `a"`, `a\\`, "a\t"} {
+		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"x":%q}`, text))); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	call(t, tool, `{"x":"a=b+c/d=="}`)
+	if got := d.last(t).header.Get("Cookie"); got != "sid=a=b+c/d==" {
+		t.Errorf("cookie %q", got)
+	}
+}
+
+// FuzzTemplate: whatever a template and its arguments are, a request that comes of them
+// goes to the API's host below its path, with the template's number of segments, and no
+// line break gets into its head.
+func FuzzTemplate(f *testing.F) {
+	for _, text := range hostile {
+		f.Add("/a/{x}/b?c={x}&d=e{y}", text, "v")
+		f.Add(text+"{x}", "a", text)
+	}
+	f.Add("/path/{param1}?param3={param3}&staticFilter", "a", "b")
+	api := API{URL: "https://api.example.com/v1?k=v", Auth: Auth{"Authorization", "s"}}
+	b, err := api.backend("fuzz")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, path, x, y string) {
+		s := Spec{Method: "PUT", Path: path, Headers: map[string]string{"X-Arg": "a{x}"}}
+		tool, err := s.compile()
+		if err != nil {
+			return
+		}
+		tool.backend = b
+		raw, err := json.Marshal(map[string]any{"x": x, "y": []string{y, x}, "body": y})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := tool.request(t.Context(), readArguments(raw))
+		if err != nil {
+			return
+		}
+		if req.URL.Scheme != "https" || req.URL.Host != "api.example.com" || req.Host != "api.example.com" || req.URL.User != nil {
+			t.Fatalf("%q: the request goes to %s", path, req.URL)
+		}
+		uri := req.URL.RequestURI()
+		if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
+			t.Fatalf("%q: not escaped: %q", path, uri)
+		}
+		again, err := url.ParseRequestURI(uri)
+		if err != nil || !strings.HasPrefix(uri, "/v1") || !strings.HasPrefix(again.RawQuery, "k=v") {
+			t.Fatalf("%q: the URI is %q (%v)", path, uri, err)
+		}
+		if n := strings.Count(again.EscapedPath(), "/"); n != 1+len(tool.path) {
+			t.Fatalf("%q: %d segments in %q, %d in the template", path, n, uri, len(tool.path))
+		}
+		for name, values := range req.Header {
+			if strings.ContainsAny(name+strings.Join(values, ""), "\r\n\x00") {
+				t.Fatalf("the header %q: %q", name, values)
+			}
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// request makes the request of a call. An error is for the model: it says what is wrong
+// with which argument.
+func (t *tool) request(ctx context.Context, args arguments) (*http.Request, error) {
+	path, err := t.expandPath(args)
+	if err != nil {
+		return nil, err
+	}
+	header, err := t.expandHeaders(args)
+	if err != nil {
+		return nil, err
+	}
+	u := *t.backend.base
+	if u.RawPath = path; path == "" {
+		u.RawPath = u.EscapedPath()
+	}
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return nil, fmt.Errorf("the path cannot be made: %w", err)
+	}
+	u.RawQuery = t.expandQuery(args)
+	body, contentType, err := t.expandBody(args)
+	if err != nil {
+		return nil, err
+	}
+	var reader io.Reader
+	if contentType != "" {
+		reader = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, t.method, "/", reader)
+	if err != nil {
+		return nil, fmt.Errorf("the request cannot be made: %w", err)
+	}
+	req.URL, req.Host, req.Header = &u, u.Host, header
+	if contentType != "" && header.Get("Content-Type") == "" {
+		header.Set("Content-Type", contentType)
+	}
+	return req, nil
+}
+
+// expandPath is the base's path and the tool's, escaped; "" when the tool has none.
+func (t *tool) expandPath(args arguments) (string, error) {
+	if t.path == nil {
+		return "", nil
+	}
+	dst := append(make([]byte, 0, 128), t.backend.path...)
+	for _, segment := range t.path {
+		dst = append(dst, '/')
+		begin := len(dst)
+		for _, p := range segment {
+			if p.name == "" {
+				dst = append(dst, p.text...)
+				continue
+			}
+			v, ok := args.get(p.name)
+			if !ok {
+				return "", fmt.Errorf("missing argument: %s, a part of the path %s", p.name, t.pattern)
+			}
+			dst = appendPlain(dst, v, ",", appendEscaped)
+		}
+		if names := segment.names(); names != nil {
+			text, err := url.PathUnescape(string(dst[begin:]))
+			if err != nil {
+				return "", fmt.Errorf("the path %s cannot be made: %w", t.pattern, err)
+			}
+			if err := checkSegment(text, names); err != nil {
+				return "", err
+			}
+		}
+	}
+	return string(dst), nil
+}
+
+// expandQuery is the base's query and the tool's, without the pairs of absent arguments.
+func (t *tool) expandQuery(args arguments) string {
+	if t.query == nil {
+		return t.backend.base.RawQuery
+	}
+	dst := append(make([]byte, 0, 128), t.backend.base.RawQuery...)
+	for _, pair := range t.query {
+		dst = t.appendPair(dst, pair, args)
+	}
+	return string(dst)
+}
+
+// appendPair appends what a pair becomes: nothing, one pair, or one for each item.
+func (t *tool) appendPair(dst []byte, pair template, args arguments) []byte {
+	names := pair.names()
+	if len(pair) == 0 {
+		return dst
+	}
+	for _, name := range names {
+		if _, ok := args.get(name); !ok {
+			return dst
+		}
+	}
+	if len(names) == 1 {
+		switch v, sep := args.values[names[0]], t.join[names[0]]; {
+		case sep == "[]" && isObject(v):
+			for key, member := range wire.Members(v) {
+				field := strings.TrimSuffix(pair[0].text, "=")
+				dst = appendPlain(append(appendEscaped(append(and(dst), field+"%5B"...), key), "%5D="...), member, ",", appendEscaped)
+			}
+			return dst
+		case isArray(v) && (sep == "" || sep == "[]"):
+			for item := range wire.Elements(v) {
+				dst = pair.append(and(dst), func(dst []byte, _ string) []byte { return appendEscaped(dst, plain(item)) })
+			}
+			return dst
+		}
+	}
+	return pair.append(and(dst), func(dst []byte, name string) []byte {
+		sep := t.join[name]
+		if sep != "," {
+			sep = string(appendEscaped(nil, sep))
+		}
+		if sep == "" || sep == "%5B%5D" {
+			sep = ","
+		}
+		return appendPlain(dst, args.values[name], sep, appendEscaped)
+	})
+}
+
+// and separates a pair from what stands before it.
+func and(dst []byte) []byte {
+	if len(dst) > 0 && dst[len(dst)-1] != '&' {
+		dst = append(dst, '&')
+	}
+	return dst
+}
+
+// append appends a template with its placeholders as write says.
+func (t template) append(dst []byte, write func(dst []byte, name string) []byte) []byte {
+	for _, p := range t {
+		if p.name == "" {
+			dst = append(dst, p.text...)
+		} else {
+			dst = write(dst, p.name)
+		}
+	}
+	return dst
+}
+
+func (t *tool) expandHeaders(args arguments) (http.Header, error) {
+	all := t.backend.header.Clone()
+next:
+	for _, h := range t.headers {
+		for _, name := range h.value.names() {
+			v, ok := args.get(name)
+			if !ok {
+				continue next
+			}
+			text := string(appendPlain(nil, v, ",", appendText))
+			if !isHeaderValue(text) {
+				return nil, fmt.Errorf("argument %s: a line break or another control character cannot be in the header %s", name, h.name)
+			}
+			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text, " \t\",;\\") { // RFC 6265, 4.1.1
+				return nil, fmt.Errorf("argument %s: white space, quotes, commas, semicolons and backslashes cannot be in a cookie", name)
+			}
+		}
+		all.Set(h.name, string(h.value.append(nil, func(dst []byte, name string) []byte {
+			return appendPlain(dst, args.values[name], ",", appendText)
+		})))
+	}
+	return all, nil
+}
+
+// expandBody is the body and its type, which is "" when there is none.
+func (t *tool) expandBody(args arguments) (body, contentType string, err error) {
+	const jsonType = "application/json"
+	if t.payload != "" {
+		v, ok := args.values[t.payload]
+		if !ok {
+			return "", "", nil
+		}
+		return string(v), jsonType, nil
+	}
+	if t.body == bodyNone {
+		return "", "", nil
+	}
+	var names []string
+	for _, name := range args.names {
+		if !t.used[name] {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case t.body == bodyForm:
+		return form(names, args), "application/x-www-form-urlencoded", nil
+	case len(names) == 0 && t.body == bodyAuto:
+		return "", "", nil
+	}
+	return object(names, args.values), jsonType, nil
+}
+
+// object is the JSON object of some arguments, each as it came.
+func object(names []string, values map[string]json.RawMessage) string {
+	dst := []byte{'{'}
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(wire.AppendString(dst, name), ':'), values[name]...)
+	}
+	return string(append(dst, '}'))
+}
+
+// form is some arguments as pairs; an array is a pair for each item.
+func form(names []string, args arguments) string {
+	var dst []byte
+	pair := func(name, value string) {
+		dst = appendEscaped(append(appendEscaped(and(dst), name), '='), value)
+	}
+	for _, name := range names {
+		v, ok := args.get(name)
+		switch {
+		case !ok:
+		case isArray(v):
+			for item := range wire.Elements(v) {
+				pair(name, plain(item))
+			}
+		default:
+			pair(name, plain(v))
+		}
+	}
+	return string(dst)
+}

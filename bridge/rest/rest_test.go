@@ -1,0 +1,301 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// seen is what the double of an API saw of a request.
+type seen struct {
+	method, uri, body string
+	header            http.Header
+}
+
+// double is an API that answers with what it is told to, 200 and {} by default.
+type double struct {
+	*httptest.Server
+	requests []seen
+	answer   http.HandlerFunc
+}
+
+func newDouble(t testing.TB, answer http.HandlerFunc) *double {
+	d := &double{answer: answer}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		d.requests = append(d.requests, seen{r.Method, r.RequestURI, string(body), r.Header.Clone()})
+		if d.answer != nil {
+			d.answer(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, "{}")
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+// last is the last request.
+func (d *double) last(t testing.TB) seen {
+	t.Helper()
+	if len(d.requests) == 0 {
+		t.Fatal("no request came")
+	}
+	return d.requests[len(d.requests)-1]
+}
+
+// openAPI opens a backend of a config, in which URL stands for the double's.
+func openAPI(t testing.TB, d *double, config string) bridge.Backend {
+	t.Helper()
+	if d != nil {
+		config = strings.ReplaceAll(config, "URL", d.URL)
+	}
+	b, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// newTool makes a tool of a spec; its arguments are anything.
+func newTool(t testing.TB, b bridge.Backend, spec string) bridge.Tool {
+	t.Helper()
+	tool, _, err := b.Tool(toolformat.Tool{Name: "tool"}, json.RawMessage(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+func call(t testing.TB, tool bridge.Tool, arguments string) *toolformat.Result {
+	t.Helper()
+	r, err := tool.Call(t.Context(), json.RawMessage(arguments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wantText wants a result of one text.
+func wantText(t testing.TB, r *toolformat.Result, text string, failed bool) {
+	t.Helper()
+	content, err := r.Content()
+	if err != nil || len(content) != 1 || content[0].Text != text || r.IsError() != failed {
+		t.Errorf("result %.500s (%v), want the text %q, failed %v", r.JSON, err, text, failed)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	const restUtil = `{"method":"GET","path":"/path/{param1}/resource/{param2}?param3={param3}&param4={param4}&staticFilter&anotherFilter=5"}`
+	for _, c := range []struct {
+		name, spec, arguments string
+		want                  string // METHOD URI BODY
+	}{
+		{"RestUtilTest", restUtil, `{"param1":"value1","param2":"value2","param4":4}`, "GET /v1/path/value1/resource/value2?param4=4&staticFilter&anotherFilter=5 "},
+		{"all query arguments absent", `{"method":"get","path":"/filter?type={type}&participants={participants}"}`, `{}`, "GET /v1/filter "},
+		{"null is absent", `{"method":"GET","path":"/f?a={a}&b={b}"}`, `{"a":null,"b":""}`, "GET /v1/f?b= "},
+		{"embedded", `{"method":"GET","path":"/f?q=pre{x}&r=a{x}b{y}c"}`, `{"x":"a b&c"}`, "GET /v1/f?q=prea%20b%26c "},
+		{"embedded twice", `{"method":"GET","path":"/f?q={x}-{y}"}`, `{"x":1,"y":[2,"3,4"]}`, "GET /v1/f?q=1-2,3%2C4 "},
+		{"space and slash", `{"method":"GET","path":"/a/{x}/b"}`, `{"x":"a b/c+d%2e"}`, "GET /v1/a/a%20b%2Fc%2Bd%252e/b "},
+		{"prefix in a segment", `{"method":"GET","path":"/a/v{x}.json"}`, `{"x":2}`, "GET /v1/a/v2.json "},
+		{"array in a path", `{"method":"GET","path":"/a/{x}"}`, `{"x":["a","b,c",3]}`, "GET /v1/a/a,b%2Cc,3 "},
+		{"array in a query", `{"method":"GET","path":"/a?x={x}&y=1"}`, `{"x":["a","b&c",3]}`, "GET /v1/a?x=a&x=b%26c&x=3&y=1 "},
+		{"empty array", `{"method":"GET","path":"/a?x={x}"}`, `{"x":[]}`, "GET /v1/a "},
+		{"object in a query", `{"method":"GET","path":"/a?x={x}"}`, `{"x":{"a":[1]}}`, "GET /v1/a?x=%7B%22a%22%3A%5B1%5D%7D "},
+		{"joined", `{"method":"GET","path":"/a?x={x}&y={y}","join":{"x":",","y":"|"}}`, `{"x":["a","b,"],"y":[1,2]}`, "GET /v1/a?x=a,b%2C&y=1%7C2 "},
+		{"deep object", `{"method":"GET","path":"/a?f={f}","join":{"f":"[]"}}`, `{"f":{"a":1,"b]&":["x","y"]}}`, "GET /v1/a?f%5Ba%5D=1&f%5Bb%5D%26%5D=x,y "},
+		{"big numbers", `{"method":"POST","path":"/a/{x}?y={y}"}`, `{"x":12345678901234567890,"y":1.50,"z":0.10000000000000000001}`, `POST /v1/a/12345678901234567890?y=1.50 {"z":0.10000000000000000001}`},
+		{"body keeps its order and bytes", `{"method":"POST","path":"/a"}`, `{"z":"<&\u00e9>","a":null,"m":{"k": [1.0]}}`, `POST /v1/a {"z":"<&\u00e9>","a":null,"m":{"k": [1.0]}}`},
+		{"POST without arguments", `{"method":"POST","path":"/a"}`, `{}`, "POST /v1/a "},
+		{"always an object", `{"method":"POST","path":"/a/{x}","body":"json"}`, `{"x":1}`, "POST /v1/a/1 {}"},
+		{"one argument is the body", `{"method":"PUT","path":"/a","body":"{doc}"}`, `{"doc":[1,{"a":2}],"x":1}`, `PUT /v1/a [1,{"a":2}]`},
+		{"no body", `{"method":"PATCH","path":"/a","body":"none"}`, `{"x":1}`, "PATCH /v1/a "},
+		{"form", `{"method":"POST","path":"/a/{id}","body":"form"}`, `{"id":1,"a b":"c&d","l":[1,2],"n":null}`, "POST /v1/a/1 a%20b=c%26d&l=1&l=2"},
+		{"DELETE", `{"method":"DELETE","path":"/a/{x}"}`, `{"x":"é"}`, "DELETE /v1/a/%C3%A9 "},
+		{"GET ignores what is left", `{"method":"GET","path":"/a"}`, `{"x":1}`, "GET /v1/a "},
+		{"HEAD", `{"method":"HEAD","path":"/a"}`, `{"x":1}`, "HEAD /v1/a "},
+		{"no slash first", `{"method":"GET","path":"a/{x}"}`, `{"x":1}`, "GET /v1/a/1 "},
+		{"argument first", `{"method":"GET","path":"{x}"}`, `{"x":".evil.example"}`, "GET /v1/.evil.example "},
+		{"query alone", `{"method":"GET","path":"?x={x}"}`, `{"x":1}`, "GET /v1/?x=1 "},
+		{"literals", `{"method":"GET","path":"/a b/é%2F:@?k k=ü%20&&x"}`, `{}`, "GET /v1/a%20b/%C3%A9%2F:@?k%20k=%C3%BC%20&x "},
+		{"odd names", `{"method":"GET","path":"/{a/b}?q={c?d&e}"}`, `{"a/b":1,"c?d&e":2}`, "GET /v1/1?q=2 "},
+		{"duplicates: the last", `{"method":"GET","path":"/{a}"}`, `{"a":1,"a":2}`, "GET /v1/2 "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDouble(t, nil)
+			call(t, newTool(t, openAPI(t, d, `{"type":"rest","url":"URL/v1/"}`), c.spec), c.arguments)
+			if r := d.last(t); r.method+" "+r.uri+" "+r.body != c.want {
+				t.Errorf("%s %s %s\nwant %s", r.method, r.uri, r.body, c.want)
+			} else if wantType := r.body != ""; wantType != (r.header.Get("Content-Type") != "") {
+				t.Errorf("content type %q of the body %q", r.header.Get("Content-Type"), r.body)
+			}
+		})
+	}
+}
+
+func TestMissingArgument(t *testing.T) {
+	d := newDouble(t, nil)
+	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), `{"method":"GET","path":"/advice/{slip_id}"}`)
+	for _, arguments := range []string{`{"slid_id":"1"}`, `{"slip_id":null}`} {
+		_, err := tool.Call(t.Context(), json.RawMessage(arguments))
+		if err == nil || err.Error() != "missing argument: slip_id, a part of the path /advice/{slip_id}" {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	if len(d.requests) != 0 {
+		t.Errorf("requests came: %v", d.requests)
+	}
+}
+
+func TestHeadersAndAuth(t *testing.T) {
+	for _, c := range []struct{ auth, name, want string }{
+		{`"Token abc"`, "Authorization", "Token abc"},
+		{`{"bearer":"abc"}`, "Authorization", "Bearer abc"},
+		{`{"basic":{"username":"u","password":"p:é"}}`, "Authorization", "Basic dTpwOsOp"},
+		{`{"header":{"name":"X-Api-Key","value":"k"}}`, "X-Api-Key", "k"},
+		{`""`, "Authorization", ""},
+	} {
+		d := newDouble(t, nil)
+		b := openAPI(t, d, `{"url":"URL?key=s%26t","auth":`+c.auth+`,"headers":{"X-A":"1","X-B":"{2}","Accept":"text/plain"}}`)
+		call(t, newTool(t, b, `{"method":"POST","path":"/?x={x}","headers":{"X-B":"b{b}","x-c":"{c}","Content-Type":"application/merge-patch+json"}}`), `{"x":1,"b":[1,"é"],"d":1}`)
+		r := d.last(t)
+		got := []string{r.header.Get(c.name), r.header.Get("X-A"), r.header.Get("X-B"), r.header.Get("X-C"), r.header.Get("Accept"), r.header.Get("Content-Type"), r.uri, r.body}
+		want := []string{c.want, "1", "b1,é", "", "text/plain", "application/merge-patch+json", "/?key=s%26t&x=1", `{"d":1}`}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%s: %q\nwant %q", c.auth, got, want)
+		}
+	}
+}
+
+// No fault of a config shows what is secret in it.
+func TestOpenErrors(t *testing.T) {
+	const secret = "s3cr3t"
+	for config, want := range map[string]string{
+		`{"url":""}`:                                                                  "url is empty",
+		`{"url":"ftp://h"}`:                                                           "expected http:// or https://",
+		`{"url":"http://u:s3cr3t@h:x"}`:                                               "not a URL",
+		`{"url":"https://?s3cr3t"}`:                                                   "no host",
+		`{"url":"https://h/#s3cr3t"}`:                                                 "fragment",
+		`{"url":"https://h","type":"graphql"}`:                                        `type is "graphql"`,
+		`{"url":"https://h","retries":11}`:                                            "expected 0 to 10",
+		`{"url":"https://h","maxBytes":-1}`:                                           "maxBytes",
+		`{"url":"https://h","maxConnections":-1}`:                                     "maxConnections",
+		`{"url":"https://h","timeout":"soon"}`:                                        "expected a duration",
+		`{"url":"https://h","timeout":0}`:                                             "expected a duration",
+		`{"url":"https://h","auth":["s3cr3t"]}`:                                       "auth: expected",
+		`{"url":"https://h","auth":{"baerer":"s3cr3t"}}`:                              "auth: expected",
+		`{"url":"https://h","auth":{"bearer":"s3cr3t\r\nX: y"}}`:                      "line break",
+		`{"url":"https://h","auth":{"bearer":"a","basic":{}}}`:                        "auth: expected",
+		`{"url":"https://h","auth":{"basic":{"username":"a:b","password":"s3cr3t"}}}`: "colon",
+		`{"url":"https://h","auth":{"header":{"name":"Host","value":"s3cr3t"}}}`:      "belongs to the connection",
+		`{"url":"https://h","headers":{"X-Key":["s3cr3t"]}}`:                          "expected an object of strings",
+		`{"url":"https://h","headers":{"X-Key":"s3cr3t\n"}}`:                          "line break",
+		`{"url":"https://h","headers":{"X Key":"s3cr3t"}}`:                            "no name of a header",
+		`{"ulr":"https://h"}`:                                                         "url",
+	} {
+		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "rest: api shop") || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v, want %s", config, err, want)
+		}
+	}
+	if _, err := Kind.Open(bridge.BackendConfig{}); err == nil {
+		t.Error("a kind that needs an API opens without one")
+	}
+}
+
+func TestSpecErrors(t *testing.T) {
+	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	for spec, want := range map[string]string{
+		`{"method":"","path":"/a"}`:                             "method is empty",
+		`{"path":"/a"}`:                                         "method",
+		`{"method":"TRACE","path":"/a"}`:                        "TRACE is not supported",
+		`{"method":"GET","path":""}`:                            "path is empty",
+		`{"method":"GET"}`:                                      "path",
+		`{"method":"GET","path":"/a/{b"}`:                       "unbalanced braces: no } after",
+		`{"method":"GET","path":"/a/b}"}`:                       "unbalanced braces: } without {",
+		`{"method":"GET","path":"/a/{{b}}"}`:                    "unbalanced braces",
+		`{"method":"GET","path":"/a/{}"}`:                       "{} names no argument",
+		`{"method":"GET","path":"/a%zz"}`:                       "%25",
+		`{"method":"GET","path":"/a?b#c"}`:                      "fragment",
+		`{"method":"GET","path":"https://evil.example/{a}"}`:    "whole URL",
+		`{"method":"GET","path":"/a","pth":1}`:                  "pth",
+		`{"method":"GET","path":"/a","headers":{"Host":"{h}"}}`: "belongs to the connection",
+		`{"method":"GET","path":"/a","headers":{"X":"{h"}}`:     "unbalanced",
+		`{"method":"GET","path":"/a","headers":{"X":"a\nb"}}`:   "line break",
+		`{"method":"GET","path":"/a","body":"json"}`:            "a GET has none",
+		`{"method":"POST","path":"/a","body":"xml"}`:            "expected \"json\"",
+		`{"method":"POST","path":"/a","body":"{a}{b}"}`:         "one placeholder",
+		`{"method":"GET","path":"/a?b={b}","join":{"c":","}}`:   "{c} is not in the query",
+		`{"method":"GET","path":"/a?b={b}","join":{"b":""}}`:    "is empty",
+		`{"method":"GET","path":"/a?b=x{b}","join":{"b":"[]"}}`: "is for a pair",
+		`{"method":"GET","path":"/a","select":"a/b"}`:           "JSON Pointer",
+		`{"method":"GET","path":"/a","select":"/a~2"}`:          "JSON Pointer",
+	} {
+		_, _, err := b.Tool(toolformat.Tool{Name: "tool"}, json.RawMessage(spec))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "rest") {
+			t.Errorf("%s: %v, want %s", spec, err, want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	for _, c := range []struct {
+		schema, spec string
+		want         []string
+	}{
+		{`{"type":"object","properties":{"slid_id":{"type":"string"}},"required":["slid_id"]}`, `{"method":"GET","path":"/advice/{slip_id}"}`, []string{
+			"tool: /rest: the placeholder {slip_id} is no property (did you mean {slid_id}?); a call fails without it",
+			"tool: /input_schema/properties/slid_id: slid_id has no place in the request and is ignored: a GET has no body",
+		}},
+		{`{"properties":{"a":{},"b":{"default":1},"c":{}}}`, `{"method":"POST","path":"/{a}/{b}?d={dddd}","body":"none"}`, []string{
+			"tool: /input_schema/properties/a: a is in the path and not required: a call without it fails",
+			"tool: /rest: the placeholder {dddd} is no property; it is left out of each request",
+			"tool: /input_schema/properties/c: c has no place in the request and is ignored: a POST has no body, as its spec says",
+		}},
+		{`{"properties":{"a":{},"b":{}}}`, `{"method":"POST","path":"/","body":"{a}"}`, []string{
+			"tool: /input_schema/properties/b: b has no place in the request and is ignored: the body is {a}",
+		}},
+		{`{"properties":{"a":{},"b":{}},"required":["a"]}`, `{"method":"POST","path":"/{a}"}`, nil},
+	} {
+		_, notes, err := b.Tool(toolformat.Tool{Name: "tool", InputSchema: json.RawMessage(c.schema)}, json.RawMessage(c.spec))
+		var got []string
+		for _, n := range notes {
+			got = append(got, n.String())
+		}
+		if err != nil || strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+			t.Errorf("%s: %v\n%s\nwant\n%s", c.spec, err, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// What does not answer is an error for the caller, which shows no URL.
+func TestAway(t *testing.T) {
+	d := newDouble(t, nil)
+	b := openAPI(t, d, `{"url":"URL/?key=s3cr3t","retries":0}`)
+	d.Close()
+	_, err := newTool(t, b, `{"method":"GET","path":"/{a}"}`).Call(t.Context(), json.RawMessage(`{"a":"s3cr3t"}`))
+	var e *toolformat.Error
+	if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool tool: the API "shop" did not answer; try again later` {
+		t.Fatalf("%v", err)
+	}
+	if e.Cause == nil || strings.Contains(e.Cause.Error(), "s3cr3t") {
+		t.Errorf("cause %v", e.Cause)
+	}
+}

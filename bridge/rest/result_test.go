@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func answer(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{contentType}
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+func TestResults(t *testing.T) {
+	text := func(s string) string {
+		b, _ := json.Marshal(s)
+		return `{"content":[{"type":"text","text":` + string(b) + `}]`
+	}
+	for _, c := range []struct {
+		name        string
+		status      int
+		contentType string
+		body, spec  string
+		want        string
+	}{
+		{"object", 200, "application/json", `{"n":12345678901234567890,"a":1.0}`, "", text(`{"n":12345678901234567890,"a":1.0}`) + `,"structuredContent":{"n":12345678901234567890,"a":1.0}}`},
+		{"line breaks", 201, "application/problem+json", "{\n\"a\":1}", "", text("{\n\"a\":1}") + `,"structuredContent":{ "a":1}}`},
+		{"array", 200, "application/json", `[1,2]`, "", text(`[1,2]`) + "}"},
+		{"JSON of another name", 200, "text/html; charset=UTF-8", `{"slip":{}}`, "", text(`{"slip":{}}`) + `,"structuredContent":{"slip":{}}}`},
+		{"not the JSON that it says", 200, "application/json", `{"a":`, "", text(`{"a":`) + "}"},
+		{"byte order mark", 200, "application/json", "\ufeff{}", "", text("{}") + `,"structuredContent":{}}`},
+		{"text", 200, "text/plain", "a\nb", "", text("a\nb") + "}"},
+		{"Latin 1", 200, "text/plain; charset=ISO-8859-1", "caf\xe9", "", text("café") + "}"},
+		{"no type, readable", 200, "", "plain", "", text("plain") + "}"},
+		{"no type, bytes", 200, "", "\x00\x01", "", `{"content":[{"type":"resource","resource":{"uri":"mcpbridge://rest/tool","mimeType":"application/octet-stream","blob":"AAE="}}]}`},
+		{"image", 200, "image/png", "\x89PNG", "", `{"content":[{"type":"image","mimeType":"image/png","data":"iVBORw=="}]}`},
+		{"audio", 200, "audio/mpeg; x=y", "ID3", "", `{"content":[{"type":"audio","mimeType":"audio/mpeg","data":"SUQz"}]}`},
+		{"binary", 200, "application/pdf", "%PDF", "", `{"content":[{"type":"resource","resource":{"uri":"mcpbridge://rest/tool","mimeType":"application/pdf","blob":"JVBERg=="}}]}`},
+		{"empty", 204, "", "", "", text("HTTP 204 No Content (the answer is empty)") + "}"},
+		{"failure", 404, "application/json", `{"error":"no such user"}`, "", text("HTTP 404 Not Found\n{\"error\":\"no such user\"}") + `,"isError":true}`},
+		{"long failure", 500, "text/plain", strings.Repeat("é", 1500), "", text("HTTP 500 Internal Server Error\n"+strings.Repeat("é", 1000)+"…") + `,"isError":true}`},
+		{"binary failure", 418, "image/png", "x", "", text("HTTP 418 I'm a teapot") + `,"isError":true}`},
+		{"unknown status", 599, "text/plain", "", "", text("HTTP 599") + `,"isError":true}`},
+		{"HEAD", 200, "text/plain", "", `{"method":"HEAD","path":"/"}`, text("HTTP 200 OK\nContent-Type: text/plain") + "}"},
+		{"select object", 200, "application/json", `{"data":{"items":[{"a~/b":{"x":1.0}}]}}`, `{"method":"GET","path":"/","select":"/data/items/0/a~0~1b"}`, text(`{"x":1.0}`) + `,"structuredContent":{"x":1.0}}`},
+		{"select string", 200, "application/json", ` {"a":"x\ny"}`, `{"method":"GET","path":"/","select":"/a"}`, text("x\ny") + "}"},
+		{"select number", 200, "application/json", `[1,12345678901234567890]`, `{"method":"GET","path":"/","select":"/1"}`, text("12345678901234567890") + "}"},
+		{"select null", 200, "application/json", `{"":null}`, `{"method":"GET","path":"/","select":"/"}`, text("null") + "}"},
+		{"select nothing", 200, "application/json", `{"a":{"b":1}}`, `{"method":"GET","path":"/","select":"/a/c/d"}`, text(`the answer has no "c" at "/a", which is to be selected`) + `,"isError":true}`},
+		{"select index", 200, "application/json", `{"a":[1]}`, `{"method":"GET","path":"/","select":"/a/01"}`, text(`the answer has no "01" at "/a", which is to be selected`) + `,"isError":true}`},
+		{"select from text", 200, "text/plain", `hello`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is not JSON: nothing can be selected from it`) + `,"isError":true}`},
+		{"select from bytes", 200, "image/png", `x`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is image/png, not JSON: nothing can be selected from it`) + `,"isError":true}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDouble(t, answer(c.status, c.contentType, c.body))
+			if c.spec == "" {
+				c.spec = `{"method":"GET","path":"/"}`
+			}
+			if r := call(t, newTool(t, openAPI(t, d, `{"url":"URL"}`), c.spec), `{}`); string(r.JSON) != c.want {
+				t.Errorf("%s\nwant\n%s", r.JSON, c.want)
+			}
+		})
+	}
+}
+
+// With an output schema any JSON is structured content.
+func TestStructured(t *testing.T) {
+	for body, want := range map[string]string{`[1]`: `[1]`, `5`: `5`, `"x"`: `"x"`, `x`: ``} {
+		d := newDouble(t, answer(200, "application/json", body))
+		tool, _, err := openAPI(t, d, `{"url":"URL"}`).Tool(toolformat.Tool{Name: "tool", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"method":"GET","path":"/"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := call(t, tool, `{}`).Structured(); string(got) != want {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		contentType, body, spec, want string
+		failed                        bool
+	}{
+		{"text/plain", "0123456789", "", "0123456789", false},
+		{"text/plain", "012345678é", "", "012345678\n... [output truncated: the answer is longer than 10 bytes]", false},
+		{"application/json", `{"a":"bcdefg"}`, "", `{"a":"bcde` + "\n... [output truncated: the answer is longer than 10 bytes]", false},
+		{"image/png", "0123456789a", "", "the answer (image/png) is longer than 10 bytes, which is the most that is read", true},
+		{"application/json", `{"a":"bcdefg"}`, `,"select":"/a"`, "the answer is longer than what is read of one: nothing can be selected from it", true},
+	} {
+		d := newDouble(t, answer(200, c.contentType, c.body))
+		b := openAPI(t, d, `{"url":"URL","maxBytes":10}`)
+		wantText(t, call(t, newTool(t, b, `{"method":"GET","path":"/"`+c.spec+`}`), `{}`), c.want, c.failed)
+	}
+}
+
+// An answer that inflates is cut where it is too long, not where it is too long packed.
+func TestCutInflated(t *testing.T) {
+	d := newDouble(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", "text/plain")
+		z := gzip.NewWriter(w)
+		fmt.Fprint(z, strings.Repeat("x", 1<<20))
+		z.Close()
+	})
+	b := openAPI(t, d, `{"url":"URL","maxBytes":5000}`)
+	wantText(t, call(t, newTool(t, b, `{"method":"GET","path":"/"}`), `{}`), strings.Repeat("x", 5000)+"\n... [output truncated: the answer is longer than 5000 bytes]", false)
+}

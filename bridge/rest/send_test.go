@@ -1,0 +1,148 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRedirects(t *testing.T) {
+	other := newDouble(t, nil)
+	d := newDouble(t, nil)
+	b := openAPI(t, d, `{"url":"URL","auth":"s3cr3t"}`)
+	for _, c := range []struct {
+		method   string
+		status   int
+		location string
+		want     string // the last request; "" when it is not followed
+	}{
+		{"GET", 302, "/there?x=1", "GET /there?x=1 "},
+		{"GET", 301, "URL/there", "GET /there "},
+		{"POST", 307, "/there", `POST /there {"a":1}`},
+		{"PUT", 308, "/there", `PUT /there {"a":1}`},
+		{"POST", 303, "/there", "GET /there "},
+		{"DELETE", 301, "/there", ""},
+		{"POST", 302, "/there", ""},
+		{"GET", 302, "OTHER/there?s3cr3t", ""},
+		{"GET", 302, "//evil.example/", ""},
+		{"GET", 302, "https://127.0.0.1/", ""},
+		{"GET", 302, "http://u:p@HOST/", ""},
+		{"GET", 302, "/loop", ""},
+	} {
+		d.requests, other.requests = nil, nil
+		location := strings.NewReplacer("URL", d.URL, "OTHER", other.URL, "HOST", strings.TrimPrefix(d.URL, "http://")).Replace(c.location)
+		d.answer = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/there" {
+				io.WriteString(w, "{}")
+				return
+			}
+			w.Header().Set("Location", location)
+			w.WriteHeader(c.status)
+		}
+		r := call(t, newTool(t, b, `{"method":"`+c.method+`","path":"/here"}`), `{"a":1}`)
+		last := d.last(t)
+		got := last.method + " " + last.uri + " " + last.body
+		if c.want != "" && (got != c.want || r.IsError() || last.header.Get("Authorization") != "s3cr3t") {
+			t.Errorf("%s %d %s: %s, %s", c.method, c.status, c.location, got, r.JSON)
+		}
+		if c.want == "" && (!r.IsError() || !strings.Contains(string(r.JSON), "redirected to http") || strings.Contains(string(r.JSON), "s3cr3t") || len(d.requests) > maxRedirects+1) {
+			t.Errorf("%s %d %s: %s after %d requests", c.method, c.status, c.location, r.JSON, len(d.requests))
+		}
+		if len(other.requests) > 0 {
+			t.Errorf("%s: another host was asked", c.location)
+		}
+	}
+}
+
+// trip is an API in memory, for faked time.
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func reply(status int, retryAfter string) *http.Response {
+	h := http.Header{"Content-Type": {"text/plain"}}
+	if retryAfter != "" {
+		h.Set("Retry-After", retryAfter)
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(strconv.Itoa(status)))}
+}
+
+func TestRetries(t *testing.T) {
+	broken := errors.New("connection reset")
+	for _, c := range []struct {
+		name, method string
+		config       string
+		answers      []any // *http.Response or error
+		tries        int
+		least, most  time.Duration
+		want         string // "" for an error
+	}{
+		{"GET", "GET", "", []any{reply(503, ""), reply(502, ""), reply(200, "")}, 3, 150 * time.Millisecond, 300 * time.Millisecond, "200"},
+		{"no more", "GET", "", []any{reply(503, ""), reply(504, ""), reply(503, "")}, 3, 0, time.Second, "HTTP 503 Service Unavailable\n503"},
+		{"connection", "PUT", "", []any{broken, reply(200, "")}, 2, 50 * time.Millisecond, 100 * time.Millisecond, "200"},
+		{"connection, at last", "DELETE", "", []any{broken, broken, broken}, 3, 0, time.Second, ""},
+		{"Retry-After", "GET", "", []any{reply(429, "7"), reply(200, "")}, 2, 7 * time.Second, 7 * time.Second, "200"},
+		{"Retry-After, a date", "GET", "", []any{reply(503, "Sat, 01 Jan 2000 00:00:03 GMT"), reply(200, "")}, 2, 3 * time.Second, 3 * time.Second, "200"},
+		{"Retry-After, too long", "GET", "", []any{reply(429, "11")}, 1, 0, 0, "HTTP 429 Too Many Requests\n429"},
+		{"POST", "POST", "", []any{reply(503, "")}, 1, 0, 0, "HTTP 503 Service Unavailable\n503"},
+		{"PATCH", "PATCH", "", []any{broken}, 1, 0, 0, ""},
+		{"other status", "GET", "", []any{reply(500, "")}, 1, 0, 0, "HTTP 500 Internal Server Error\n500"},
+		{"none", "GET", `,"retries":0`, []any{reply(503, "")}, 1, 0, 0, "HTTP 503 Service Unavailable\n503"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := openAPI(t, nil, `{"url":"http://api.example.com"`+c.config+`}`).(*backend)
+				tries := 0
+				b.client.Transport = trip(func(r *http.Request) (*http.Response, error) {
+					if tries++; c.method == "PUT" {
+						if body, err := io.ReadAll(r.Body); err != nil || string(body) != `{"a":1}` {
+							t.Errorf("try %d: body %q (%v)", tries, body, err)
+						}
+					}
+					switch a := c.answers[tries-1].(type) {
+					case error:
+						return nil, a
+					default:
+						return a.(*http.Response), nil
+					}
+				})
+				start := time.Now()
+				r, err := newTool(t, b, `{"method":"`+c.method+`","path":"/"}`).Call(t.Context(), json.RawMessage(`{"a":1}`))
+				if took := time.Since(start); tries != c.tries || took < c.least || took > c.most {
+					t.Errorf("%d tries in %s", tries, took)
+				}
+				if c.want == "" {
+					if !errors.Is(err, broken) {
+						t.Errorf("error %v", err)
+					}
+				} else if err != nil {
+					t.Errorf("error %v", err)
+				} else {
+					wantText(t, r, c.want, strings.HasPrefix(c.want, "HTTP"))
+				}
+			})
+		})
+	}
+}
+
+// A call that ends while it waits to try again ends at once.
+func TestRetryCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := openAPI(t, nil, `{"url":"http://api.example.com"}`).(*backend)
+		b.client.Transport = trip(func(*http.Request) (*http.Response, error) { return reply(503, "9"), nil })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := newTool(t, b, `{"method":"GET","path":"/"}`).Call(ctx, json.RawMessage(`{}`))
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+	})
+}

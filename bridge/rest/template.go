@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A template is a text with placeholders: "pre{name}".
+type template []part
+
+// A part is a literal text, or a placeholder when it has a name.
+type part struct{ text, name string }
+
+// parseTemplate reads a template. The braces of a placeholder are the only ones that may
+// stand in it.
+func parseTemplate(s string) (template, error) {
+	var t template
+	for s != "" {
+		i := strings.IndexAny(s, "{}")
+		if i < 0 {
+			return append(t, part{text: s}), nil
+		}
+		if s[i] == '}' {
+			return nil, fmt.Errorf("unbalanced braces: } without { before %q", clip(s[i+1:]))
+		}
+		if i > 0 {
+			t = append(t, part{text: s[:i]})
+		}
+		end := strings.IndexAny(s[i+1:], "{}")
+		switch {
+		case end < 0 || s[i+1+end] == '{':
+			return nil, fmt.Errorf("unbalanced braces: no } after %q", clip(s[i:]))
+		case end == 0:
+			return nil, errors.New("{} names no argument")
+		}
+		t = append(t, part{name: s[i+1 : i+1+end]})
+		s = s[i+2+end:]
+	}
+	return t, nil
+}
+
+// clip is the beginning of a text, for an error.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// names are those of the placeholders, in order.
+func (t template) names() []string {
+	var all []string
+	for _, p := range t {
+		if p.name != "" {
+			all = append(all, p.name)
+		}
+	}
+	return all
+}
+
+// cut splits a template at the first separator in its literals.
+func (t template) cut(sep string) (before, after template, found bool) {
+	for i, p := range t {
+		left, right, ok := strings.Cut(p.text, sep)
+		if !ok {
+			continue
+		}
+		before = append(before, t[:i]...)
+		if left != "" {
+			before = append(before, part{text: left})
+		}
+		if right != "" {
+			after = append(after, part{text: right})
+		}
+		return before, append(after, t[i+1:]...), true
+	}
+	return t, nil, false
+}
+
+// split splits a template at each separator in its literals.
+func (t template) split(sep string) []template {
+	var all []template
+	for {
+		before, after, found := t.cut(sep)
+		if all = append(all, before); !found {
+			return all
+		}
+		t = after
+	}
+}
+
+// escapeLiterals makes the literals such that they may stand in a URL. What is escaped
+// stays so; allowed are the characters that need not be.
+func (t template) escapeLiterals(allowed string) error {
+	for i, p := range t {
+		var b []byte
+		for j := 0; j < len(p.text); j++ {
+			c := p.text[j]
+			switch {
+			case c == '%':
+				if j+2 >= len(p.text) || !isHex(p.text[j+1]) || !isHex(p.text[j+2]) {
+					return fmt.Errorf("%q: %% is followed by no two hexadecimal digits; a percent sign itself is %%25", clip(p.text[j:]))
+				}
+				b = append(b, c)
+			case isUnreserved(c) || strings.IndexByte(allowed, c) >= 0:
+				b = append(b, c)
+			default:
+				b = appendByte(b, c)
+			}
+		}
+		t[i].text = string(b)
+	}
+	return nil
+}
+
+// What may stand in a URL as it is, besides unreserved characters (RFC 3986, 3.3 and 3.4).
+const (
+	pathLiterals  = "!$&'()*+,;=:@"
+	queryLiterals = pathLiterals + "/?"
+)
+
+// isUnreserved: these never need to be escaped (RFC 3986, 2.3).
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// appendEscaped appends a text in which all that is not unreserved is escaped, so that
+// it means itself wherever it stands.
+func appendEscaped(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if isUnreserved(s[i]) {
+			dst = append(dst, s[i])
+		} else {
+			dst = appendByte(dst, s[i])
+		}
+	}
+	return dst
+}
+
+func appendByte(dst []byte, c byte) []byte {
+	const hex = "0123456789ABCDEF"
+	return append(dst, '%', hex[c>>4], hex[c&15])
+}

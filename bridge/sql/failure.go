@@ -1,0 +1,83 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A connectError says why there is no connection.
+type connectError struct{ err error }
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// failure is an error of an engine as the caller may see it: what the database says about
+// the statement is for the model, and everything else for the log.
+func (t *tool) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if text := saidByDatabase(err); text != "" {
+		return fmt.Errorf("the query failed: %s", t.secrets.hideText(text))
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.hide(err))
+}
+
+// saidByDatabase is what the database says is wrong with a statement; "" when the error
+// is something else.
+func saidByDatabase(err error) string {
+	var (
+		away *connectError
+		lite *sqlite.Error
+		pg   *pgconn.PgError
+		my   *mysql.MySQLError
+	)
+	switch {
+	case errors.As(err, &away):
+		return ""
+	case errors.As(err, &lite):
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT:
+			return ""
+		}
+		return lite.Error()
+	case errors.As(err, &pg):
+		if strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "53") {
+			return "" // the connection, the operator, resources
+		}
+		return fmt.Sprintf("%s (SQLSTATE %s)", pg.Message, pg.Code)
+	case errors.As(err, &my):
+		return fmt.Sprintf("%s (error %d)", my.Message, my.Number)
+	}
+	return ""
+}
+
+// secrets are what no error may show.
+type secrets []string
+
+// add keeps a password, as it is and as it stands in a URL.
+func (s *secrets) add(password string) {
+	if password != "" {
+		*s = append(*s, password, url.QueryEscape(password), url.PathEscape(password), url.UserPassword("", password).String()[1:])
+	}
+}
+
+func (s secrets) hideText(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
+	return text
+}
+
+// hide is an error whose text has no secrets. What it wraps is gone.
+func (s secrets) hide(err error) error { return errors.New(s.hideText(err.Error())) }

@@ -1,0 +1,197 @@
+package sql
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// A pgFormat is how the text of a PostgreSQL value becomes JSON.
+type pgFormat struct {
+	format format // of the value, or of what is in the array
+	array  bool
+	bytea  bool
+	comma  byte // between the items of an array
+}
+
+// postgresFormat is the format of a type of PostgreSQL's own, by its object id
+// (pg_type.dat). Those that a database defines are text.
+func postgresFormat(oid uint32) pgFormat {
+	if item := elementOf(oid); item != 0 {
+		f := postgresFormat(item)
+		f.array, f.comma = true, ','
+		if oid == pgtype.BoxArrayOID {
+			f.comma = ';'
+		}
+		return f
+	}
+	switch oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID:
+		return pgFormat{format: numeric}
+	case pgtype.BoolOID:
+		return pgFormat{format: boolean}
+	case pgtype.JSONOID, pgtype.JSONBOID:
+		return pgFormat{format: object}
+	case pgtype.TimestampOID, pgtype.TimestamptzOID:
+		return pgFormat{format: instant}
+	case pgtype.ByteaOID:
+		return pgFormat{format: binary, bytea: true}
+	}
+	return pgFormat{format: asText}
+}
+
+// elementOf is the type of the items of an array type; 0 when it is none that is known.
+func elementOf(array uint32) uint32 {
+	switch array {
+	case pgtype.BoolArrayOID:
+		return pgtype.BoolOID
+	case pgtype.ByteaArrayOID:
+		return pgtype.ByteaOID
+	case pgtype.Int2ArrayOID, pgtype.Int4ArrayOID, pgtype.Int8ArrayOID, pgtype.OIDArrayOID, pgtype.Float4ArrayOID, pgtype.Float8ArrayOID, pgtype.NumericArrayOID:
+		return pgtype.NumericOID
+	case pgtype.TimestampArrayOID, pgtype.TimestamptzArrayOID:
+		return pgtype.TimestamptzOID
+	case pgtype.JSONArrayOID, pgtype.JSONBArrayOID:
+		return pgtype.JSONBOID
+	case pgtype.TextArrayOID, pgtype.VarcharArrayOID, pgtype.BPCharArrayOID, pgtype.NameArrayOID, pgtype.QCharArrayOID, pgtype.UUIDArrayOID,
+		pgtype.DateArrayOID, pgtype.TimeArrayOID, pgtype.TimetzArrayOID, pgtype.IntervalArrayOID, pgtype.InetArrayOID, pgtype.CIDRArrayOID,
+		pgtype.MacaddrArrayOID, pgtype.XMLArrayOID, pgtype.BitArrayOID, pgtype.VarbitArrayOID, pgtype.PointArrayOID, pgtype.BoxArrayOID:
+		return pgtype.TextOID
+	}
+	return 0
+}
+
+// append appends the text of a value; nil is NULL.
+func (f pgFormat) append(dst, text []byte) []byte {
+	switch {
+	case text == nil:
+		return append(dst, "null"...)
+	case f.array:
+		if all, ok := f.items(dst, string(text)); ok {
+			return all
+		}
+		return appendText(dst, asText, string(text))
+	}
+	return f.one(dst, string(text))
+}
+
+func (f pgFormat) one(dst []byte, text string) []byte {
+	if f.bytea && strings.HasPrefix(text, `\x`) {
+		if raw, err := hex.DecodeString(text[2:]); err == nil {
+			return appendBytes(dst, string(raw))
+		}
+	}
+	return appendText(dst, f.format, text)
+}
+
+// items appends the JSON of an array as PostgreSQL writes it:
+// https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO. ok is false for one that
+// is written otherwise.
+func (f pgFormat) items(dst []byte, text string) (_ []byte, ok bool) {
+	if i := strings.Index(text, "={"); i > 0 && text[0] == '[' { // the bounds: [0:1]={…}
+		text = text[i+1:]
+	}
+	depth := 0
+	for i := 0; i < len(text); {
+		switch c := text[i]; c {
+		case '{':
+			dst, depth, i = append(dst, '['), depth+1, i+1
+		case '}':
+			dst, depth, i = append(dst, ']'), depth-1, i+1
+		case f.comma:
+			dst, i = append(dst, ','), i+1
+		default:
+			var item string
+			var isNull bool
+			if item, isNull, i = f.item(text, i); isNull {
+				dst = append(dst, "null"...)
+			} else {
+				dst = f.one(dst, item)
+			}
+		}
+		if depth <= 0 && i < len(text) {
+			return nil, false
+		}
+	}
+	return dst, depth == 0 && text != ""
+}
+
+// item is the item of an array that begins at i, and where it ends.
+func (f pgFormat) item(text string, i int) (item string, isNull bool, end int) {
+	if text[i] != '"' {
+		n := strings.IndexAny(text[i:], "}"+string(rune(f.comma)))
+		if n < 0 {
+			n = len(text) - i
+		}
+		return text[i : i+n], text[i:i+n] == "NULL", i + n
+	}
+	var b strings.Builder
+	for i++; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String(), false, i + 1
+}
+
+// parameters are values as text for the server, which reads them as the types that the
+// parameters have. types are their object ids; nil when they are not known.
+func parameters(values []any, types []uint32) [][]byte {
+	all := make([][]byte, len(values))
+	for i, value := range values {
+		switch v := value.(type) {
+		case bool:
+			all[i] = strconv.AppendBool(nil, v)
+		case int64:
+			all[i] = strconv.AppendInt(nil, v, 10)
+		case string:
+			all[i] = []byte(v)
+		case jsonText:
+			all[i] = []byte(v)
+			if i < len(types) && v[0] == '[' && elementOf(types[i]) != 0 {
+				all[i] = appendArray(nil, []byte(v))
+			}
+		}
+	}
+	return all
+}
+
+// appendArray appends a JSON array as PostgreSQL reads one.
+func appendArray(dst, raw []byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for item := range wire.Elements(raw) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		switch item[0] {
+		case '[':
+			dst = appendArray(dst, item)
+		case '"':
+			text, _ := wire.Text(item)
+			dst = appendQuoted(dst, text)
+		case '{':
+			dst = appendQuoted(dst, string(item))
+		default: // a number, true, false, null
+			dst = append(dst, item...)
+		}
+	}
+	return append(dst, '}')
+}
+
+func appendQuoted(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, text[i])
+	}
+	return append(dst, '"')
+}

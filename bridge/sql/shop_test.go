@@ -1,0 +1,221 @@
+package sql
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// The servers that tests run against, as URLs; .ci/databases starts them.
+const (
+	postgresVariable = "MCPBRIDGE_TEST_POSTGRES"
+	mysqlVariable    = "MCPBRIDGE_TEST_MYSQL"
+)
+
+// A shop is a database under test.
+type shop struct {
+	testing.TB
+	bridge.Backend
+	dialect dialect
+	log     *bytes.Buffer // what the backend logs
+}
+
+// onEach runs a test on each database system that is there.
+func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
+	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
+		t.Run(d.String(), func(t *testing.T) { test(t, newShop(t, d, "")) })
+	}
+}
+
+// newShop opens a database of a system, or skips the test. more are members of its API.
+func newShop(t testing.TB, d dialect, more string) *shop {
+	t.Helper()
+	dir, url := t.TempDir(), "sqlite:shop.db"
+	switch d {
+	case sqliteDialect:
+		if err := os.WriteFile(filepath.Join(dir, "shop.db"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	case postgresDialect:
+		url = fromEnvironment(t, postgresVariable)
+	case mysqlDialect:
+		url = fromEnvironment(t, mysqlVariable)
+	}
+	return openShop(t, d, dir, fmt.Sprintf(`{"type":"sql","url":%q,"write":true%s}`, url, more))
+}
+
+func fromEnvironment(t testing.TB, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		t.Skipf("%s is not set: .ci/databases go test ./bridge/sql/ starts the server", variable)
+	}
+	return value
+}
+
+func openShop(t testing.TB, d dialect, dir, config string) *shop {
+	t.Helper()
+	s := &shop{TB: t, dialect: d, log: &bytes.Buffer{}}
+	var err error
+	s.Backend, err = Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Dir: dir, Log: slog.New(slog.NewTextHandler(s.log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// fill makes the table product, with three rows.
+func (s *shop) fill() *shop {
+	s.Helper()
+	decimal, id := "NUMERIC(30,10)", "INTEGER PRIMARY KEY"
+	if s.dialect == sqliteDialect {
+		decimal = "TEXT"
+	}
+	s.write(`DROP TABLE IF EXISTS product`)
+	s.write(`CREATE TABLE product (id ` + id + `, name VARCHAR(200), price ` + decimal + `, customerid BIGINT)`)
+	s.write(`INSERT INTO product (id, name, price, customerid) VALUES (1, 'nut', '1.5000000000', 7), (2, 'bolt', '12345678901234567890.0123456789', 7), (3, 'it''s', NULL, 9007199254740993)`)
+	return s
+}
+
+// write runs a statement that writes.
+func (s *shop) write(query string) string {
+	s.Helper()
+	return s.must(s.tool(query, `"write":true`), `{}`)
+}
+
+// tool makes a tool of a query, with a property for each of its parameters that takes
+// anything. more are members of its spec.
+func (s *shop) tool(query string, more ...string) bridge.Tool {
+	s.Helper()
+	tool, _, err := s.make(query, more...)
+	if err != nil {
+		s.Fatalf("%s: %v", query, err)
+	}
+	return tool
+}
+
+func (s *shop) make(query string, more ...string) (bridge.Tool, []toolformat.Note, error) {
+	st, err := parse(s.dialect, query)
+	schema := `{"type":"object","properties":{`
+	if err == nil {
+		for i, name := range st.names {
+			if i > 0 {
+				schema += ","
+			}
+			schema += string(wire.AppendString(nil, name)) + ":{}"
+		}
+	}
+	spec := append([]string{`"query":` + string(wire.AppendString(nil, query))}, more...)
+	return s.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(schema + "}}")}, json.RawMessage("{"+strings.Join(spec, ",")+"}"))
+}
+
+// must is the text of a call's result, which did not fail.
+func (s *shop) must(tool bridge.Tool, arguments string) string {
+	s.Helper()
+	r, err := tool.Call(s.Context(), json.RawMessage(arguments))
+	if err != nil {
+		s.Fatalf("%s: %v", arguments, describe(err))
+	}
+	return textOf(s, r)
+}
+
+// describe is an error with its cause.
+func describe(err error) string {
+	if cause := toolformat.AsError(err).Cause; cause != nil {
+		return fmt.Sprintf("%v: %v", err, cause)
+	}
+	return err.Error()
+}
+
+// textOf is the text of a result, whose JSON must be valid.
+func textOf(t testing.TB, r *toolformat.Result) string {
+	t.Helper()
+	if err := wire.Valid(slices.Clone(r.JSON)); err != nil {
+		t.Fatalf("the result is not valid: %v: %s", err, r.JSON)
+	}
+	content, err := r.Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, c := range content {
+		texts = append(texts, c.Text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// query is the text of what a query answers.
+func (s *shop) query(query, arguments string, more ...string) string {
+	s.Helper()
+	return s.must(s.tool(query, more...), arguments)
+}
+
+// refused is the error of a query that must fail, when it is loaded or when it runs.
+func (s *shop) refused(query, arguments string, more ...string) string {
+	s.Helper()
+	tool, _, err := s.make(query, more...)
+	if err != nil {
+		return err.Error()
+	}
+	r, err := tool.Call(s.Context(), json.RawMessage(arguments))
+	if err == nil {
+		s.Errorf("%s with %s was not refused: %s", query, arguments, r.JSON)
+		return ""
+	}
+	return err.Error()
+}
+
+func want(t testing.TB, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// native makes a source of tools, and a session on it.
+func native(t testing.TB, tools ...bridge.Tool) bridge.Session {
+	t.Helper()
+	n, err := bridge.NewNative(bridge.NativeOptions{Log: quiet()}, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := n.Open(context.Background(), &bridge.Caller{ID: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
+}
+
+// callNative calls a tool of a source.
+func callNative(ctx context.Context, s bridge.Session, name, arguments string) bridge.Reply {
+	params, err := wire.SplitParams([]byte(`{"arguments":` + arguments + `}`))
+	if err != nil {
+		panic(err) // a test wrote it
+	}
+	return s.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: name})
+}

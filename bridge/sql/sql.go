@@ -1,0 +1,123 @@
+// Package sql is the kind of native tool that runs one SQL statement: on SQLite, which
+// is built in, on PostgreSQL, or on MySQL and MariaDB.
+//
+// An API of the config is a database, and a tool on it a statement with named parameters,
+// each of which is an argument of the tool:
+//
+//	{"type": "sql", "url": "sqlite:shop.db"}
+//	{"query": "SELECT name, price FROM product WHERE category = :category AND id IN (:ids)"}
+//
+// Arguments are bound. They never become part of the SQL text, but for the number of
+// values in an IN list. A tool reads only, unless its API and the tool itself say
+// "write": true, and it is the database that holds it to that: by a connection that
+// cannot write to the file (SQLite), a read-only transaction that is rolled back
+// (PostgreSQL), or a session whose transactions are read-only (MySQL).
+//
+// The result is an array of objects, a row each, with its keys in the order of the
+// columns and numbers with all their digits; see Spec.
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Kind is the kind sql. It needs an API, which is a database: see API and Spec.
+var Kind = bridge.NativeKind{Name: "sql", Aliases: []string{"jdbc"}, Open: open}
+
+// A backend is a database, and implements bridge.Backend.
+type backend struct {
+	name    string // of the API
+	api     API
+	dialect dialect
+	engine  engine
+	log     *slog.Logger
+	secrets secrets
+}
+
+// An engine runs statements on one database system. It may be used from many goroutines,
+// and connects when it is first used.
+type engine interface {
+	// run runs a statement and puts what it answers into out. An error may be the
+	// driver's own.
+	run(ctx context.Context, q query, out *output) error
+
+	// close ends its connections, when no statement runs any more.
+	close() error
+}
+
+// A query is a statement with the values of one call.
+type query struct {
+	*statement
+	text   string
+	values []any // nil, bool, string, int64, float64, jsonText
+	write  bool  // it may write
+}
+
+func open(c bridge.BackendConfig) (bridge.Backend, error) {
+	api, err := bridge.DecodeSpec[API]("sql: api "+c.Name, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{name: c.Name, api: api, log: c.Log}
+	if err := b.connect(c.Dir); err != nil {
+		return nil, fmt.Errorf("sql: api %s: %w", c.Name, err)
+	}
+	if api.DriverClass != "" {
+		c.Log.Info("driverClass is not needed and has no effect", "api", c.Name)
+	}
+	return b, nil
+}
+
+// Tool implements bridge.Backend.
+func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
+	spec, err := bridge.DecodeSpec[Spec]("sql", raw)
+	if err != nil {
+		return bridge.Tool{}, nil, err
+	}
+	t := &tool{backend: b, limits: limitsOf(spec, b.api), write: spec.Write}
+	if t.statement, err = parse(b.dialect, spec.Query); err == nil {
+		err = b.check(t.statement, spec)
+	}
+	var notes []toolformat.Note
+	if err == nil {
+		notes, err = compare(t.statement, definition)
+	}
+	if err != nil {
+		return bridge.Tool{}, nil, fmt.Errorf("sql: %w", err)
+	}
+	return bridge.Tool{Tool: definition, Call: t.call}, notes, nil
+}
+
+// Close implements bridge.Backend.
+func (b *backend) Close() error {
+	if err := b.engine.close(); err != nil {
+		return fmt.Errorf("sql: api %s: %w", b.name, b.secrets.hide(err))
+	}
+	return nil
+}
+
+// A tool is one statement on a database.
+type tool struct {
+	*backend
+	statement *statement
+	limits    limits
+	write     bool
+}
+
+func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+	text, values, err := t.statement.bind(arguments)
+	if err != nil {
+		return nil, err
+	}
+	out := newOutput(t.limits)
+	if err := t.engine.run(ctx, query{statement: t.statement, text: text, values: values, write: t.write}, out); err != nil {
+		return nil, t.failure(ctx, err)
+	}
+	return out.result(), nil
+}
