@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,10 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 			mark, bad = "FAIL", true
 		}
 		fmt.Fprintf(std.out, "%s %s: %s\n", mark, c.Name(), describeStatus(st))
+	}
+	for _, text := range slices.Concat(sys.natives.leftOut, sys.natives.warnings) {
+		bad = true
+		fmt.Fprintf(std.out, "note %s\n", text)
 	}
 	for _, n := range sys.bridge.Notes() {
 		bad = true

@@ -22,13 +22,16 @@ const (
 
 // Config is mcpbridge.json as loaded. Zero values mean "not said": defaults belong to whoever uses a value.
 type Config struct {
-	Path           string            // the file as it was named; it begins every error and warning
-	Dir            string            // absolute: the folder that relative paths start from
-	Servers        []Server          // mcpServers in file order, disabled ones left out
-	Listen         string            // host:port; default 127.0.0.1:7332
-	Tokens         map[string]string // who may connect: name → bearer token, never two alike; default: none needed
-	AllowedOrigins []string          // as browsers write them: lower case, no default port; or "null"
-	PublicHosts    []string          // names in a Host header under which the bridge is reached, lower case, with or without port
+	Path           string        // the file as it was named; it begins every error and warning
+	Dir            string        // absolute: the folder that relative paths start from
+	Servers        []Server      // mcpServers in file order, disabled ones left out
+	Tools          []Definitions // native tools, in the order of the file
+	APIs           []API
+	Context        map[string]ContextField // hidden values by their names in lower case
+	Listen         string                  // host:port; default 127.0.0.1:7332
+	Tokens         map[string]string       // who may connect: name → bearer token, never two alike; default: none needed
+	AllowedOrigins []string                // as browsers write them: lower case, no default port; or "null"
+	PublicHosts    []string                // names in a Host header under which the bridge is reached, lower case, with or without port
 	Names          Names
 	Limits         Limits
 	Log            Log
@@ -148,9 +151,10 @@ func (c *Config) keys() configKeys {
 		"limits":         {take: inside(c.Limits.keys)},
 		"log":            {take: inside(c.Log.keys)},
 
-		"tools":     {later: true},
-		"apis":      {later: true},
-		"context":   {later: true},
+		"tools":   {take: into(&c.Tools, readDefinitionsList)},
+		"apis":    {take: into(&c.APIs, readAPIs)},
+		"context": {take: into(&c.Context, readContext)},
+
 		"providers": {later: true},
 		"loop":      {later: true},
 

@@ -117,6 +117,10 @@ func (s *system) leftOut(w io.Writer) error {
 			fmt.Fprintf(w, "mcpbridge: %s: %s\n", c.Name(), describeStatus(st))
 		}
 	}
+	for _, text := range s.natives.leftOut {
+		missing = true
+		fmt.Fprintf(w, "mcpbridge: %s\n", text)
+	}
 	for _, n := range s.bridge.Notes() {
 		missing = missing || n.LeftOut
 		fmt.Fprintf(w, "mcpbridge: %s\n", n.Text)
@@ -131,6 +135,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND [ARG…]]", "Calls one tool and prints the text of its result.", std)
 	arguments := f.String("args", "{}", "the arguments, a `JSON` object; - reads them from standard input")
 	asJSON := f.Bool("json", false, "print the whole MCP result")
+	hidden := f.StringArray("context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and wins over the config")
 	dir := f.String("out", "", "save images, audio and other binary content of the result in this `DIR`")
 	var params *wire.Params
 	f.check = func(words []string) (err error) {
@@ -138,6 +143,11 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		case 0:
 			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
 		case 1:
+			for _, pair := range *hidden {
+				if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+					return usagef("tools call: --context %s: expected NAME=VALUE", quoteShort(name))
+				}
+			}
 			params, err = callParams(words[0], *arguments, std.in)
 			return err
 		}
@@ -147,6 +157,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	cfg.setContext(*hidden)
 	sys, own, err := openAll(ctx, cfg, std)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ type system struct {
 	log        *slog.Logger
 	bridge     *bridge.Bridge
 	clients    []*mcpclient.Client
+	natives    *natives
+	native     *bridge.Native // nil: the config has no native tools
 	supervisor *process.Supervisor
 }
 
@@ -44,8 +47,8 @@ const (
 // newSystem makes the sources of a config and the bridge over them. Nothing is started
 // yet.
 func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
-	if len(cfg.Servers) == 0 {
-		return nil, usagef("%s: mcpServers names no server that is enabled", cfg.Path)
+	if len(cfg.Servers) == 0 && len(cfg.Tools) == 0 {
+		return nil, usagef("%s: mcpServers names no server that is enabled, and tools no native tool", cfg.Path)
 	}
 	s := &system{cfg: cfg, log: newLog(cfg.Log, w.logLevel, stderr), supervisor: process.NewSupervisor()}
 	for _, warning := range cfg.Warnings {
@@ -65,6 +68,17 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
 			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
 		})
+	}
+	s.natives = loadNatives(cfg, s.log, s.supervisor)
+	if len(cfg.Tools) > 0 {
+		for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
+			s.log.Warn(warning)
+		}
+		var err error
+		if s.native, err = bridge.NewNative(bridge.NativeOptions{Log: s.log, Context: cfg.contextValue}, s.natives.tools...); err != nil {
+			return nil, err
+		}
+		members = append(members, bridge.Member{Name: "native tools", Source: s.native, Prefix: new(string)})
 	}
 	s.bridge = bridge.New(bridge.Options{
 		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
@@ -127,6 +141,12 @@ func (s *system) close() {
 	for range s.clients {
 		<-done
 	}
+	if s.native != nil {
+		if err := s.native.Close(); err != nil {
+			s.log.Warn(err.Error())
+		}
+	}
+	s.natives.close()
 	s.supervisor.Close()
 }
 
