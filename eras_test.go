@@ -286,7 +286,7 @@ func (e *eraCase) subscribe() {
 		e.Errorf("it came on the stream of %s", m.stream)
 	}
 	unsubscribed := wire.MethodUnsubscribe
-	if e.era == "modern" || e.era == "dual" && e.modern && e.up == "http" {
+	if e.era == "modern" || e.era == "dual" && e.modern && e.up != "stdio" {
 		unsubscribed = wire.NotificationCancelled
 	}
 	if e.modern {

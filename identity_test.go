@@ -112,7 +112,7 @@ func TestLogsOfTwo(t *testing.T) {
 			}
 		}
 		alone := 4 // nothing else is under way
-		if t.up == "stdio" && t.script.legacy && !t.ann.modern && !t.bob.modern {
+		if t.up != "http" && t.script.legacy && !t.ann.modern && !t.bob.modern {
 			alone = 0 // ann has used the connection too: it may be hers
 		}
 		if n := logs(t.bob); n != alone {
@@ -124,7 +124,7 @@ func TestLogsOfTwo(t *testing.T) {
 		waiting := t.ann.request("tools/call", `"name":"silent","arguments":{}`, meta[t.ann])
 		t.ann.wait(t.script, "ann's call", func() bool { return t.script.count(wire.MethodToolsCall) > begun })
 		want := 4
-		if t.up == "stdio" && t.ann.modern == t.bob.modern { // there nobody can tell; each era has its own connection
+		if t.up != "http" && t.ann.modern == t.bob.modern { // there nobody can tell; each era has its own connection
 			want = 0
 		}
 		if n := logs(t.bob); n != want {
@@ -139,7 +139,7 @@ func TestLogsOfTwo(t *testing.T) {
 // the next caller of a connection that several principals have used.
 func TestLateLogsOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
-		if t.up != "stdio" || !t.script.legacy || t.ann.modern || t.bob.modern {
+		if t.up == "http" || !t.script.legacy || t.ann.modern || t.bob.modern {
 			return // elsewhere a log comes on the stream of its call
 		}
 		for _, c := range []*peer{t.ann, t.bob} {
@@ -153,7 +153,7 @@ func TestLateLogsOfTwo(t *testing.T) {
 }
 
 // Each sees the log from the level on that it wants, in either era; a server of the
-// legacy era is told the lowest. Over stdio, where nobody can tell whose log it is, they
+// legacy era is told the lowest. On one connection, where nobody can tell whose log it is, they
 // have to be one user.
 func TestLogLevelsOfTwo(t *testing.T) {
 	twoCallers(t, "ann", "ann", `{}`, func(t *two) {

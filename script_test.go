@@ -467,6 +467,12 @@ var scriptCarriers = []struct {
 	{"http", func(t testing.TB, s *script) mcpclient.Config {
 		return mcpclient.Config{URL: serveScript(t, s), Sharing: mcpclient.Session}
 	}},
+	{"sse", func(t testing.TB, s *script) mcpclient.Config {
+		return mcpclient.Config{URL: serveWeb(t, s, s.overSSE()), Transport: mcpclient.SSE, Sharing: mcpclient.Session}
+	}},
+	{"ws", func(t testing.TB, s *script) mcpclient.Config {
+		return mcpclient.Config{URL: "ws" + strings.TrimPrefix(serveWeb(t, s, s.overWS), "http"), Sharing: mcpclient.Session}
+	}},
 }
 
 // eras are what a script can speak.

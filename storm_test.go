@@ -12,29 +12,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// stormCarriers are the ways from a client to a script over one connection.
-var stormCarriers = []struct {
-	name   string
-	config func(testing.TB, *script) mcpclient.Config
-}{
-	{"stdio", relayed},
-	{"http", func(t testing.TB, s *script) mcpclient.Config {
-		return mcpclient.Config{URL: serveScript(t, s)}
-	}},
-	{"sse", func(t testing.TB, s *script) mcpclient.Config {
-		return mcpclient.Config{URL: serveWeb(t, s, s.overSSE()), Transport: mcpclient.SSE}
-	}},
-	{"ws", func(t testing.TB, s *script) mcpclient.Config {
-		return mcpclient.Config{URL: "ws" + strings.TrimPrefix(serveWeb(t, s, s.overWS), "http")}
-	}},
-}
-
 // All progress of many calls side by side arrives, however fast it comes: in order,
 // before the response, on the right call and, over HTTP, on the stream of that call.
 func TestProgressStorm(t *testing.T) {
 	for _, down := range peerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
-			for _, up := range stormCarriers {
+			for _, up := range scriptCarriers {
 				if testing.Short() && up.name != down.name {
 					continue
 				}

@@ -28,7 +28,6 @@ type stub struct {
 	mu   sync.Mutex // guards what follows
 	seen []stubCall // what it was sent, the handshake and the lists apart
 	news chan struct{}
-	last int // of its tasks
 }
 
 // stubCall is one message to a stub.

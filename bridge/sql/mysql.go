@@ -104,8 +104,8 @@ const killTimeout = 5 * time.Second
 
 // setupMySQL prepares connections with a statement, and stops what runs on them with a
 // KILL on another one.
-func setupMySQL(other driver.Connector, statement string) func(context.Context, driver.Conn) (func(), error) {
-	return func(ctx context.Context, c driver.Conn) (func(), error) {
+func setupMySQL(other driver.Connector, statement string) func(context.Context, driver.Conn) (stopper, error) {
+	return func(ctx context.Context, c driver.Conn) (stopper, error) {
 		if statement != "" {
 			if _, err := c.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
 				return nil, err
@@ -115,7 +115,7 @@ func setupMySQL(other driver.Connector, statement string) func(context.Context, 
 		if err != nil {
 			return nil, err
 		}
-		return func() {
+		return func(<-chan struct{}) { // the driver has closed the connection, of which the server knows nothing yet
 			ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 			defer cancel()
 			c, err := other.Connect(ctx)
@@ -123,7 +123,7 @@ func setupMySQL(other driver.Connector, statement string) func(context.Context, 
 				return // then the server will notice when it writes
 			}
 			defer c.Close()
-			_, _ = c.(driver.ExecerContext).ExecContext(ctx, fmt.Sprintf("KILL QUERY %d", id), nil)
+			_, _ = c.(driver.ExecerContext).ExecContext(ctx, fmt.Sprintf("KILL %d", id), nil)
 		}, nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -51,6 +52,8 @@ func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postg
 	b.secrets.add(c.Password) // of the environment, of a file
 	c.RuntimeParams["datestyle"] = "ISO"
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner reads them
+	c.MaxProtocolMessageBodyLen = maxValue
+	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceler{conn: conn} }
 	e := &postgresEngine{prepares: c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement}
 	e.pool = pool{config: config, connector: marking{stdlib.GetConnector(*c)}}
 	return e, nil
@@ -96,7 +99,7 @@ func (e *postgresEngine) run(ctx context.Context, q query, out *output) error {
 		}
 		err = c.Raw(func(c any) error {
 			s := session{c.(*stdlib.Conn).Conn().PgConn(), e.prepares}
-			return s.keep(s.run(ctx, q, out))
+			return s.keep(ctx, s.run(ctx, q, out))
 		})
 		c.Close() // gives it back to the pool
 		if again := pgconn.SafeToRetry(err) || isStale(err); !again || try == 1 || ctx.Err() != nil {
@@ -123,23 +126,29 @@ const rollbackTimeout = 5 * time.Second
 
 // keep leaves the connection as it was before the statement, or else closes it. It gives
 // back the statement's error.
-func (s session) keep(err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+func (s session) keep(ctx context.Context, err error) error {
+	own, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 	defer cancel()
 	switch {
 	case s.conn.IsClosed():
-	case isStale(err): // as may be its other statements
-		s.conn.Close(ctx)
+	case ctx.Err() != nil, err == errUnread, isStale(err): // a late request to cancel may follow; others may be stale as well
+		s.conn.Close(own)
 	case s.conn.TxStatus() != 'I':
-		if _, err := s.conn.Exec(ctx, rollback).ReadAll(); err != nil {
-			s.conn.Close(ctx)
+		if _, err := s.conn.Exec(own, rollback).ReadAll(); err != nil {
+			s.conn.Close(own)
 		}
 	}
 	if s.conn.IsClosed() {
-		<-s.conn.CleanupDone() // which has the server end the statement, and gives up after 15 s
+		<-s.conn.CleanupDone() // it gives up after 15 s
+	}
+	if err == errUnread {
+		return nil
 	}
 	return err
 }
+
+// errUnread says that there are more rows than a result may have.
+var errUnread = errors.New("more rows than are read")
 
 // The transaction around a statement that reads. It is rolled back, so that settings
 // that functions have changed go with it.
@@ -170,7 +179,7 @@ func (s session) run(ctx context.Context, q query, out *output) error {
 		if results.NextResult() && !readRows(results.ResultReader(), q, out) {
 			cancel() // the server need not go on
 			_ = results.Close()
-			return nil
+			return errUnread
 		}
 	}
 	return results.Close()

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"modernc.org/libc"
 	"modernc.org/sqlite"
@@ -116,7 +117,7 @@ const maxValue = 64 << 20
 
 // setupSQLite prepares a connection: it reaches no other file than its own, and can be
 // interrupted.
-func setupSQLite(_ context.Context, c driver.Conn) (stop func(), err error) {
+func setupSQLite(_ context.Context, c driver.Conn) (stopper, error) {
 	// The driver does not show the handle, which sqlite3_interrupt needs.
 	handle := reflect.Indirect(reflect.ValueOf(c)).FieldByName("db")
 	if !handle.IsValid() || !handle.CanUint() || handle.Uint() == 0 {
@@ -127,12 +128,25 @@ func setupSQLite(_ context.Context, c driver.Conn) (stop func(), err error) {
 	defer tls.Close()
 	sqlite3.Xsqlite3_limit(tls, db, sqlite3.SQLITE_LIMIT_ATTACHED, 0)
 	sqlite3.Xsqlite3_limit(tls, db, sqlite3.SQLITE_LIMIT_LENGTH, maxValue)
-	return func() {
+	return func(over <-chan struct{}) {
 		tls := libc.NewTLS()
 		defer tls.Close()
-		sqlite3.Xsqlite3_interrupt(tls, db)
+		again := time.NewTicker(interruptEvery)
+		defer again.Stop()
+		for {
+			sqlite3.Xsqlite3_interrupt(tls, db)
+			select {
+			case <-over:
+				return
+			case <-again.C:
+			}
+		}
 	}, nil
 }
+
+// interruptEvery is how often a statement is interrupted until it ends: SQLite forgets
+// an interrupt that comes before the first step.
+const interruptEvery = 10 * time.Millisecond
 
 // sqliteFormat is how the values of a column become JSON, by the type that the table
 // declares. SQLite itself has no booleans, dates or JSON.

@@ -11,11 +11,13 @@ import (
 type connector struct {
 	driver.Connector
 
-	// setup prepares a new connection. stop ends the statement that runs on it; it is
-	// called from another goroutine, may block for a bounded time, and does nothing when
-	// no statement runs.
-	setup func(context.Context, driver.Conn) (stop func(), err error)
+	// setup prepares a new connection, and gives what stops it.
+	setup func(context.Context, driver.Conn) (stopper, error)
 }
+
+// A stopper ends the statement that runs on a connection. It runs beside that, and may go
+// on until over is closed, which is when the statement has ended; else it is bounded.
+type stopper func(over <-chan struct{})
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -35,7 +37,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // prepared statements, without transactions.
 type conn struct {
 	driver.Conn
-	stop func()
+	stop stopper
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
@@ -58,7 +60,7 @@ func (c *conn) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
 // A stmt is a prepared statement of a conn.
 type stmt struct {
 	driver.Stmt
-	stop func()
+	stop stopper
 }
 
 // QueryContext implements driver.StmtQueryContext.
@@ -95,23 +97,29 @@ func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
 	return r.Rows.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)
 }
 
-// A watch calls a function when a context ends before it does.
+// A watch stops a statement when its context ends first.
 type watch struct {
-	cancel func() bool
-	done   chan struct{} // closed when the function has returned
+	ctx        context.Context
+	stop       stopper
+	forgo      func() bool
+	over, done chan struct{} // closed when the statement has ended, and when its stopper has
 }
 
-func watchOver(ctx context.Context, stop func()) watch {
-	done := make(chan struct{})
-	return watch{done: done, cancel: context.AfterFunc(ctx, func() {
-		defer close(done)
-		stop()
-	})}
+func watchOver(ctx context.Context, stop stopper) watch {
+	w := watch{ctx: ctx, stop: stop, over: make(chan struct{}), done: make(chan struct{})}
+	w.forgo = context.AfterFunc(ctx, func() {
+		defer close(w.done)
+		stop(w.over)
+	})
+	return w
 }
 
-// end ends the watch. If the function has been called, it waits for that.
+// end ends the watch, and waits for the stopper if that runs.
 func (w watch) end() {
-	if !w.cancel() {
+	switch close(w.over); {
+	case !w.forgo():
 		<-w.done
+	case w.ctx.Err() != nil: // the driver has noticed before the stopper was called
+		w.stop(w.over)
 	}
 }

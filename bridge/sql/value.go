@@ -166,9 +166,8 @@ func appendInstant(dst []byte, text string) []byte {
 		return wire.AppendString(dst, text)
 	}
 	end := len(shape)
-	if end < len(text) && text[end] == '.' {
-		for end++; end < len(text) && isDigit(text[end]); end++ {
-		}
+	if fraction := strings.TrimLeft(text[end:], "."); len(fraction) == len(text)-end-1 && fraction != "" && isDigit(fraction[0]) {
+		end = len(text) - len(strings.TrimLeft(fraction, "0123456789"))
 	}
 	zone := text[end:]
 	switch {

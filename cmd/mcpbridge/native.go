@@ -256,8 +256,8 @@ func (n *natives) context(t toolformat.Tool, notes []toolformat.Note) ([]string,
 }
 
 // contextValue is a hidden value that is the same for all callers.
-func (cfg *Config) contextValue(name string) ([]byte, bool) {
-	field, ok := cfg.Context[strings.ToLower(name)]
+func (c *Config) contextValue(name string) ([]byte, bool) {
+	field, ok := c.Context[strings.ToLower(name)]
 	if field.Env != "" {
 		value, set := os.LookupEnv(field.Env)
 		return wire.AppendString(nil, value), set
@@ -266,13 +266,13 @@ func (cfg *Config) contextValue(name string) ([]byte, bool) {
 }
 
 // setContext takes hidden values of the command line, NAME=VALUE each.
-func (cfg *Config) setContext(pairs []string) {
+func (c *Config) setContext(pairs []string) {
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
-		if cfg.Context == nil {
-			cfg.Context = map[string]ContextField{}
+		if c.Context == nil {
+			c.Context = map[string]ContextField{}
 		}
-		cfg.Context[strings.ToLower(name)] = ContextField{Value: wire.AppendString(nil, value)}
+		c.Context[strings.ToLower(name)] = ContextField{Value: wire.AppendString(nil, value)}
 	}
 }
 

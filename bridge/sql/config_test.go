@@ -1,0 +1,176 @@
+package sql
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const secret = `p:w@rd/?#%x '"`
+
+// secretInURL is the secret as it stands in a URL.
+const secretInURL = `p%3Aw%40rd%2F%3F%23%25x%20%27%22`
+
+// What is wrong with an API is said when it is opened, without its password.
+func TestOpenErrors(t *testing.T) {
+	for _, c := range []struct{ config, want string }{
+		{`{}`, `sql: api shop: missing required property "url"`},
+		{`{"ulr":"sqlite:a"}`, `ulr`},
+		{`{"url":7}`, `url`},
+		{`{"url":"shop.db"}`, `sql: api shop: url: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"oracle://a"}`, `sql: api shop: url: there is no driver for oracle: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"jdbc:h2:mem:test"}`, `sql: api shop: url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"sqlite:a.db?mode=rw"}`, `sql: api shop: url: SQLite has no parameters here: expected sqlite:file`},
+		{`{"url":"sqlite:a.db","maxOpen":-1}`, `sql: api shop: maxOpen: expected a number above 0, got -1`},
+		{`{"url":"sqlite:a.db","idleTimeout":"soon"}`, `sql: api shop: idleTimeout: expected a duration such as "90s" or "5m", got "soon"`},
+		{`{"url":"postgres://u:` + secret + `@h/d"}`, `sql: api shop: url: expected postgres://user:password@host:port/database; in a password, @ : / ? # and % are written %40 %3A %2F %3F %23 %25, or it stands in "password"`},
+		{`{"url":"postgres://u:` + secretInURL + `@h/d?sslmode=odd"}`, `sslmode`},
+		{`{"url":"postgres://u@h/d?password=` + secretInURL + `&connect_timeout=x"}`, `connect_timeout`},
+		{`{"url":"jdbc:postgresql://h/d?user=u&password=` + secretInURL + `&foo=1"}`, `sql: api shop: url: the parameter foo of JDBC is not understood; write the URL without jdbc: to use the driver's own parameters`},
+		{`{"url":"mysql://u:` + secretInURL + `@h/d?time_zone=1"}`, `sql: api shop: url: time_zone: it is always UTC here`},
+		{`{"url":"mysql://u:` + secretInURL + `@h/d?tls=odd"}`, `sql: api shop: url: invalid value / unknown config name: odd`},
+		{`{"url":"mysql://u:` + secretInURL + `@h/d?parseTime=` + secretInURL + `"}`, `xxxxx`},
+		{`{"url":"jdbc:mysql://u:` + secretInURL + `@h/d?allowMultiQueries=true"}`, `the parameter allowMultiQueries of JDBC is not understood`},
+	} {
+		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(c.config, secret, `p:w@rd/?#%x '\"`)), Log: quiet()})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.config, err, c.want)
+		} else {
+			noSecret(t, err.Error())
+		}
+	}
+}
+
+func noSecret(t testing.TB, text string) {
+	t.Helper()
+	for _, s := range []string{secret, secretInURL, "w@rd", "w%40rd"} {
+		if strings.Contains(text, s) {
+			t.Errorf("the password stands in %s", text)
+		}
+	}
+}
+
+// A database that is away is an error of the caller's. Its cause, for the log, has no
+// password in it either.
+func TestUnreachable(t *testing.T) {
+	for _, config := range []string{
+		`{"url":"sqlite:absent/shop.db"}`,
+		`{"url":"postgres://u:` + secretInURL + `@127.0.0.1:1/d"}`,
+		`{"url":"postgres://127.0.0.1:1/d","username":"u","password":"p:w@rd/?#%x '\""}`,
+		`{"url":"jdbc:postgresql://127.0.0.1:1/d?user=u&password=` + secretInURL + `&ssl=true"}`,
+		`{"url":"mysql://u:` + secretInURL + `@127.0.0.1:1/d"}`,
+		`{"url":"jdbc:mariadb://127.0.0.1:1/d?useSSL=false&serverTimezone=UTC","username":"u","password":"p:w@rd/?#%x '\""}`,
+	} {
+		s := openShop(t, dialectOf(config), t.TempDir(), config)
+		_, err := s.tool(`SELECT 1`).Call(t.Context(), json.RawMessage(`{}`))
+		e := toolformat.AsError(err)
+		if e.Code != toolformat.Unavailable || e.Message != "the database shop cannot be reached or does not answer" || e.Cause == nil {
+			t.Errorf("%s: %v, cause %v", config, err, e.Cause)
+			continue
+		}
+		noSecret(t, e.Cause.Error())
+		t.Log(e.Cause)
+	}
+}
+
+func dialectOf(config string) dialect {
+	switch {
+	case strings.Contains(config, "postgres"):
+		return postgresDialect
+	case strings.Contains(config, "sqlite"):
+		return sqliteDialect
+	}
+	return mysqlDialect
+}
+
+// A wrong password, a wrong database: the server's own words stay in the log.
+func TestRefusedConnection(t *testing.T) {
+	for _, d := range []dialect{postgresDialect, mysqlDialect} {
+		t.Run(d.String(), func(t *testing.T) {
+			variable := map[dialect]string{postgresDialect: postgresVariable, mysqlDialect: mysqlVariable}[d]
+			config := fmt.Sprintf(`{"url":%q,"password":"p:w@rd/?#%%x '\""}`, fromEnvironment(t, variable))
+			s := openShop(t, d, "", config)
+			_, err := s.tool(`SELECT 1`).Call(t.Context(), json.RawMessage(`{}`))
+			e := toolformat.AsError(err)
+			if e.Code != toolformat.Unavailable || !strings.Contains(e.Cause.Error(), "bridge") {
+				t.Fatalf("%v, cause %v", err, e.Cause)
+			}
+			noSecret(t, err.Error()+e.Cause.Error())
+		})
+	}
+}
+
+// JDBC's URLs lead to the same databases.
+func TestJDBC(t *testing.T) {
+	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
+		t.Run(d.String(), func(t *testing.T) {
+			config := `{"type":"jdbc","url":"jdbc:sqlite::memory:","driverClass":"org.sqlite.JDBC"}`
+			if d != sqliteDialect {
+				_, server, _ := strings.Cut(fromEnvironment(t, map[dialect]string{postgresDialect: postgresVariable, mysqlDialect: mysqlVariable}[d]), "@")
+				server, _, _ = strings.Cut(server, "?")
+				scheme := map[dialect]string{postgresDialect: "postgresql", mysqlDialect: "mariadb"}[d]
+				config = fmt.Sprintf(`{"type":"jdbc","url":"jdbc:%s://%s","username":"bridge","password":"pass:w@rd/?#%%x","driverClass":"org.Driver"}`, scheme, server)
+			}
+			s := openShop(t, d, "", config)
+			want(t, "a query", s.query(`SELECT 1 AS a`, `{}`), `[{"a":1}]`)
+			if !strings.Contains(s.log.String(), "driverClass is not needed") {
+				t.Errorf("the log: %s", s.log)
+			}
+		})
+	}
+}
+
+// A database in memory is one for all connections, and read-only where it should be.
+func TestMemory(t *testing.T) {
+	s := openShop(t, sqliteDialect, "", `{"url":"sqlite::memory:","write":true}`).fill()
+	want(t, "rows", s.query(`SELECT count(*) AS n FROM product`, `{}`), `[{"n":3}]`)
+	other := openShop(t, sqliteDialect, "", `{"url":"sqlite:"}`)
+	if got := other.refused(`SELECT * FROM product`, `{}`); !strings.Contains(got, "no such table: product") {
+		t.Errorf("another database: %s", got)
+	}
+	e := s.Backend.(*backend).engine
+	for _, query := range []string{`DELETE FROM product`, `DROP TABLE product`} {
+		st, err := parse(sqliteDialect, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.run(t.Context(), query1(st), newOutput(limits{10, 1000})); err == nil {
+			t.Errorf("%s was not refused", query)
+		}
+	}
+	want(t, "rows", s.query(`SELECT count(*) AS n FROM product`, `{}`), `[{"n":3}]`)
+}
+
+// What a definition says is checked when it is loaded.
+func TestTool(t *testing.T) {
+	b := openShop(t, sqliteDialect, "", `{"url":"sqlite:"}`)
+	schema := `{"type":"object","properties":{"customerid":{"type":"integer"},"ids":{"type":"array"},"a~b/c":{}},"allOf":[{"properties":{"more":{}}},{"$ref":"#/$defs/x"}],"$defs":{"x":{"$ref":"#/$defs/x","properties":{"far":{}}}}}`
+	for _, c := range []struct{ spec, err, notes string }{
+		{`{"query":"SELECT :customerid, :ids, :{a~b/c}, :more, :far"}`, ``, ``},
+		{`{"query":"SELECT :customerid, :{a~b/c}, :more"}`, ``, `t: /input_schema/properties/ids: the query has no :ids, so that this argument has no effect; t: the query has no :far, so that this argument has no effect`},
+		{`{"query":"SELECT :customerid, :more, :far WHERE 1 NOT IN (:ids)"}`, ``, `t: /input_schema/properties/ids: an empty list makes NOT IN (:ids) match nothing; "minItems": 1 refuses it; ` +
+			`t: /input_schema/properties/a~0b~1c: the query has no :a~b/c, so that this argument has no effect`},
+		{`{"query":"SELECT :CustomerID"}`, `sql: query: :CustomerID is no property of the parameters (did you mean :customerid?)`, ``},
+		{`{"query":"SELECT :nothing"}`, `sql: query: :nothing is no property of the parameters`, ``},
+		{`{"query":""}`, `sql: query: cannot be empty`, ``},
+		{`{}`, `query`, ``},
+		{`{"query":"SELECT 1","qurey":""}`, `qurey`, ``},
+		{`{"query":"SELECT 1","maxRows":-1}`, `sql: maxRows: expected a number above 0, got -1`, ``},
+		{`{"query":"SELECT 1","maxBytes":-1}`, `sql: maxBytes: expected a number above 0, got -1`, ``},
+		{`{"query":"SELECT 1","maxBytes":"1"}`, `maxBytes`, ``},
+	} {
+		tool, notes, err := b.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, json.RawMessage(c.spec))
+		var texts []string
+		for _, n := range notes {
+			texts = append(texts, n.String())
+		}
+		if c.err == "" && (err != nil || tool.Name != "t") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v, want %s", c.spec, err, c.err)
+		}
+		want(t, "the notes of "+c.spec, strings.Join(texts, "; "), c.notes)
+	}
+}
