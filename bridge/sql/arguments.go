@@ -12,8 +12,12 @@ import (
 // jsonText is an argument that SQL has no type for: an array or an object, as JSON.
 type jsonText string
 
-// maxList bounds the values of a list.
-const maxList = 10_000
+// maxList bounds the values of a list, maxValues those of a call: SQLite takes no more
+// (SQLITE_MAX_VARIABLE_NUMBER).
+const (
+	maxList   = 10_000
+	maxValues = 32_766
+)
 
 // bind makes the text and the values of a call. A parameter without an argument is NULL.
 func (s *statement) bind(arguments json.RawMessage) (text string, values []any, err error) {
@@ -44,8 +48,11 @@ func (s *statement) bind(arguments json.RawMessage) (text string, values []any, 
 			bound[it.param] = bound[it.param] || shares
 		}
 	}
-	if !expanded {
+	switch {
+	case !expanded:
 		return s.plain, values, nil
+	case len(values) > maxValues:
+		return "", nil, fmt.Errorf("expected at most %d values in all lists, got %d with those that fill them up", maxValues, len(values))
 	}
 	return s.render(func(part int) int { return len(lists[part]) }), values, nil
 }

@@ -1,8 +1,11 @@
 package sql
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,6 +25,7 @@ func TestOpenErrors(t *testing.T) {
 		{`{"ulr":"sqlite:a"}`, `ulr`},
 		{`{"url":7}`, `url`},
 		{`{"url":"shop.db"}`, `sql: api shop: url: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"password=` + secretInURL + ` host=a:5432"}`, `sql: api shop: url: expected sqlite:…, postgres://… or mysql://…`},
 		{`{"url":"oracle://a"}`, `sql: api shop: url: there is no driver for oracle: expected sqlite:…, postgres://… or mysql://…`},
 		{`{"url":"jdbc:h2:mem:test"}`, `sql: api shop: url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…`},
 		{`{"url":"sqlite:a.db?mode=rw"}`, `sql: api shop: url: SQLite has no parameters here: expected sqlite:file`},
@@ -122,6 +126,64 @@ func TestJDBC(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What JDBC says about TLS is said to the drivers.
+func TestJDBCEncryption(t *testing.T) {
+	for _, c := range []struct{ from, want string }{
+		{"mysql?useSSL=true", "tls=skip-verify"}, {"mysql?useSSL=false", "tls=false"}, {"mysql?useSSL=true&sslMode=VERIFY_IDENTITY", "tls=true"}, {"mysql?sslMode=disabled", "tls=false"}, {"mysql?sslMode=PREFERRED", ""},
+		{"postgres?ssl=true", "sslmode=verify-full"}, {"postgres?ssl=false", "sslmode=disable"}, {"postgres?sslmode=require", "sslmode=require"}, {"postgres?ssl", "sslmode=verify-full"}, {"postgres?currentSchema=a", "search_path=a"},
+	} {
+		u, err := url.Parse(c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, then := jdbcMySQL, encryption
+		if u.Path == "postgres" {
+			names, then = jdbcPostgres, verify
+		}
+		if err := rename(u, names); err != nil {
+			t.Fatal(err)
+		}
+		then(u)
+		want(t, c.from, u.RawQuery, c.want)
+	}
+}
+
+// A file's name may have any character but one, and its folder is that of the config. One
+// that another program writes to in WAL mode can be read.
+func TestSQLiteFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"shop.db", "a b#c%20&d=é'.db", "sub/../shop.db"} {
+		db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, name))}).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range []string{`PRAGMA journal_mode = WAL`, `CREATE TABLE IF NOT EXISTS t (a)`, `DELETE FROM t`, `INSERT INTO t VALUES (1)`} {
+			if _, err := db.Exec(query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, url := range []string{name, filepath.Join(dir, name), "//" + filepath.ToSlash(filepath.Join(dir, name))} {
+			config, _ := json.Marshal(map[string]string{"url": "sqlite:" + url})
+			s := openShop(t, sqliteDialect, dir, string(config))
+			want(t, url, s.query(`SELECT a FROM t`, `{}`), `[{"a":1}]`)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A proxy that cannot have prepared statements is told of in the URL.
+func TestPostgresUnprepared(t *testing.T) {
+	config := fmt.Sprintf(`{"url":%q,"write":true}`, fromEnvironment(t, postgresVariable)+"&default_query_exec_mode=exec")
+	s := openShop(t, postgresDialect, "", config).fill()
+	want(t, "rows", s.query(`SELECT id, price FROM product WHERE id IN (:ids) AND name = :name`, `{"ids":[1,2],"name":"nut"}`), `[{"id":1,"price":1.5000000000}]`)
+	if got := s.refused(`WITH d AS (DELETE FROM product RETURNING id) SELECT * FROM d`, `{}`); !strings.Contains(got, "read-only transaction") {
+		t.Error(got)
+	}
+	want(t, "prepared", s.query(`SELECT count(*) AS n FROM pg_prepared_statements`, `{}`), `[{"n":0}]`)
 }
 
 // A database in memory is one for all connections, and read-only where it should be.

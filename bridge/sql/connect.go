@@ -20,7 +20,7 @@ func (b *backend) connect(dir string) error {
 		raw = raw[len("jdbc:"):]
 	}
 	scheme, rest, found := strings.Cut(raw, ":")
-	if !found {
+	if !found || !isScheme(scheme) {
 		return errors.New("url: expected sqlite:…, postgres://… or mysql://…")
 	}
 	b.secrets.add(b.api.Password)
@@ -37,12 +37,18 @@ func (b *backend) connect(dir string) error {
 	case "h2":
 		return errors.New("url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…")
 	default:
-		return fmt.Errorf("url: there is no driver for %s: expected sqlite:…, postgres://… or mysql://…", b.secrets.hideText(clip(scheme)))
+		return fmt.Errorf("url: there is no driver for %s: expected sqlite:…, postgres://… or mysql://…", clip(scheme))
 	}
 	if err != nil {
 		return b.secrets.hide(err)
 	}
 	return nil
+}
+
+// isScheme reports whether text can be the scheme of a URL (RFC 3986, 3.1). In what is
+// none there may be a password.
+func isScheme(text string) bool {
+	return text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
 // clip is the beginning of a text that may be long.

@@ -71,7 +71,7 @@ func (f pgFormat) append(dst, text []byte) []byte {
 	case text == nil:
 		return append(dst, "null"...)
 	case f.array:
-		if all, ok := f.items(dst, string(text)); ok {
+		if all, ok := f.items(dst, string(text)); ok && wire.Valid(all[len(dst):]) == nil {
 			return all
 		}
 		return appendText(dst, asText, string(text))

@@ -1,8 +1,12 @@
 package sql
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // expression is SQL and the JSON that its value becomes.
@@ -107,4 +111,29 @@ func TestIsNumber(t *testing.T) {
 			t.Errorf("%q: %t", text, !wanted)
 		}
 	}
+}
+
+// FuzzArray: whatever PostgreSQL says an array is, it becomes JSON, and a list that is
+// sent there comes back as it was.
+func FuzzArray(f *testing.F) {
+	for _, text := range []string{`{1,2,NULL}`, `{{a,"b\"c"},{"",d}}`, `[0:1]={5,6}`, `{,}`, `{`, `}{`, `{"`, `{"\`, ``, `["a","b\u0000\"\\",["c"],null]`, `[1,true,{"a":[]}]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.NumericArrayOID, pgtype.JSONBArrayOID, pgtype.ByteaArrayOID, pgtype.BoxArrayOID} {
+			if got := postgresFormat(oid).append(nil, []byte(text)); !json.Valid(got) {
+				t.Fatalf("%q became %s", text, got)
+			}
+		}
+		var list []string
+		if json.Unmarshal([]byte(text), &list) != nil || len(list) == 0 || strings.Contains(text, "null") {
+			return
+		}
+		raw, _ := json.Marshal(list)
+		got := postgresFormat(pgtype.TextArrayOID).append(nil, appendArray(nil, raw))
+		var back []string
+		if err := json.Unmarshal(got, &back); err != nil || !slices.Equal(back, list) {
+			t.Fatalf("%s came back as %s", raw, got)
+		}
+	})
 }

@@ -98,7 +98,7 @@ func appendBytes(dst []byte, value string) []byte {
 // document is JSON that may become part of a message. That which is nested too deep for
 // one may not.
 func document(text string) ([]byte, bool) {
-	const around = 8 // objects and arrays, at most, in which a value stands in a message
+	const around = 16 // objects and arrays, at most, in which a value stands in a message
 	raw := []byte(strings.Repeat("[", around) + strings.TrimSpace(text) + strings.Repeat("]", around))
 	if len(raw) == 2*around || wire.Valid(raw) != nil {
 		return nil, false
