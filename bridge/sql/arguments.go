@@ -93,14 +93,10 @@ func (s *statement) value(raw []byte) any {
 	return s.number(string(raw))
 }
 
-// A float64 holds a decimal number of so many digits exactly enough that it comes back.
-const floatDigits = 15
-
-// maxDigits bounds the digits that an exponent is written out to, maxExponent the
-// exponents that are looked at.
 const (
-	maxDigits   = 40
-	maxExponent = 1 << 20
+	floatDigits = 15      // a decimal number of no more digits is the same when it has been a float64
+	maxDigits   = 40      // a whole number of no more digits is written without exponent
+	maxExponent = 1 << 20 // where exponents are cut off, so that they can be counted with
 )
 
 // number is a JSON number as the driver takes it. PostgreSQL gets text, which it reads

@@ -12,7 +12,7 @@ import (
 
 // mayRun holds a statement to what a tool may run.
 func (s *statement) mayRun(write bool) error {
-	reads, writes := s.dialect.reads(), s.dialect.writes()
+	reads := s.dialect.reads()
 	switch {
 	case slices.Contains(reads, s.verb) && (write || !s.files):
 		return nil

@@ -29,7 +29,7 @@ type API struct {
 	MaxRows  int  `json:"maxRows,omitempty"`  // the default of the tools' maxRows; 0: 1,000
 	MaxBytes int  `json:"maxBytes,omitempty"` // the default of the tools' maxBytes; 0: 1 MiB
 
-	MaxOpen     int    `json:"maxOpen,omitempty"`     // connections at once, calls beyond wait; 0: 8. SQLite and MySQL have as many again for tools that write
+	MaxOpen     int    `json:"maxOpen,omitempty"`     // connections at once, for which other calls wait; 0: 8. For tools that write MySQL has as many again, SQLite one
 	IdleTimeout string `json:"idleTimeout,omitempty"` // a connection nobody uses is closed after this ("90s"); "": 5m
 	MaxLifetime string `json:"maxLifetime,omitempty"` // a connection is closed after this ("1h"); "": 30m
 }

@@ -25,9 +25,7 @@ func (d dialect) reads() []string {
 	return []string{"SELECT", "VALUES", "EXPLAIN"}
 }
 
-// writes are the other statements that a tool may run. All that begins a transaction,
-// changes a setting of the connection or leads out of the database is not among them:
-// the connection is another tool's next.
-func (d dialect) writes() []string {
-	return []string{"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "CALL", "CREATE", "ALTER", "DROP", "TRUNCATE", "REFRESH"}
-}
+// writes are the other statements that a tool may run. What begins a transaction, changes
+// a setting or leads out of the database is not among them: the connection is another
+// tool's next.
+var writes = []string{"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "CALL", "CREATE", "ALTER", "DROP", "TRUNCATE", "REFRESH"}

@@ -155,6 +155,11 @@ func TestFailures(t *testing.T) {
 		if got := s.refused(`SELECT FROM WHERE`, `{}`); !strings.HasPrefix(got, "the query failed: ") {
 			t.Errorf("wrong syntax: %s", got)
 		}
+		half := map[dialect]string{sqliteDialect: `SELECT abs(CASE id WHEN 3 THEN -9223372036854775807 - 1 ELSE id END) AS v FROM product ORDER BY id`, postgresDialect: `SELECT 1 / (3 - id) AS v FROM product`,
+			mysqlDialect: `SELECT CASE id WHEN 3 THEN (SELECT 1 UNION SELECT 2) ELSE id END AS v FROM product`}[s.dialect]
+		if got := s.refused(half, `{}`); !strings.HasPrefix(got, "the query failed: ") {
+			t.Errorf("a failure behind the first rows: %s", got)
+		}
 		rows := s.tool(`SELECT * FROM product WHERE id = :id`)
 		s.must(rows, `{"id":1}`)
 		s.write(`ALTER TABLE product ADD COLUMN extra INT`)

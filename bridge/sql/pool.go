@@ -98,16 +98,15 @@ func (p *pool) run(ctx context.Context, q query, out *output) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	values := q.values
-	for i, value := range values {
+	for i, value := range q.values {
 		if text, ok := value.(jsonText); ok {
-			values[i] = string(text)
+			q.values[i] = string(text)
 		}
 	}
 	if q.givesRows() {
 		return p.read(ctx, stmt, q, out)
 	}
-	result, err := stmt.ExecContext(ctx, values...)
+	result, err := stmt.ExecContext(ctx, q.values...)
 	if err != nil {
 		return err
 	}

@@ -202,16 +202,12 @@ func (s session) add(ctx context.Context, batch *pgconn.Batch, text string, valu
 // readRows reads the rows of a statement. It reports whether it has come to their end.
 func readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	fields := r.FieldDescriptions()
-	if len(fields) > 0 {
-		names := make([]string, len(fields))
-		for i, f := range fields {
-			names[i] = f.Name
-		}
-		out.columns(names)
-	}
-	formats := make([]pgFormat, len(fields))
+	names, formats := make([]string, len(fields)), make([]pgFormat, len(fields))
 	for i, f := range fields {
-		formats[i] = postgresFormat(f.DataTypeOID)
+		names[i], formats[i] = f.Name, postgresFormat(f.DataTypeOID)
+	}
+	if len(fields) > 0 || q.givesRows() {
+		out.columns(names)
 	}
 	var row [][]byte
 	value := func(dst []byte, i int) []byte { return formats[i].append(dst, row[i]) }

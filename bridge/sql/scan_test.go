@@ -126,6 +126,7 @@ func TestParseErrors(t *testing.T) {
 		{all, `SELECT x:a`, `query: line 1: :a stands directly at another word: put a space around it, or one behind the colon if it is no parameter`},
 		{all, `SELECT :{a}1`, `query: line 1: :{a} stands directly at another word`},
 		{"PostgreSQL", `SELECT x[1:n]`, `query: line 1: :n stands directly at another word`},
+		{all, `SELECT 1 WHERE 1 IN :ids`, `query: line 1: IN :ids needs parentheses: IN (:ids)`},
 		{all, "SELECT '\x00'", `query: has bytes that are no text`},
 		{all, "SELECT '\xff'", `query: has bytes that are no text`},
 		{all, "SELECT '" + strings.Repeat("a", maxQuery) + "'", `query: longer than 1048576 bytes`},
@@ -172,7 +173,7 @@ func TestVerb(t *testing.T) {
 func FuzzNamed(f *testing.F) {
 	for _, query := range []string{
 		`SELECT :a FROM t WHERE b IN (:c) AND d = ':e' -- :f`, `SELECT E'\':a' || $x$ :b $x$::text`, "SELECT `a:b`, [c:d] /* /* :e */ */",
-		`SELECT :{a b}, x := :c, y::int; ;`, `SELECT 1 WHERE :a IS NOT NULL OR :a = 1`, "SELECT 'a'\n':b' # :c\n", `SELECT "a""b:c\":d"`,
+		`SELECT :{a b}, x := :c, y::int; ;`, `SELECT 1 WHERE :a IS NOT NULL OR :a = 1`, "SELECT 'a'\n':b' # :c\n", `SELECT "a""b:c\":d"`, `SELECT : IS NULL, NULL IS NOT NULL`,
 	} {
 		for d := range 3 {
 			f.Add(uint8(d), query, `{"a":1,"c":[1,2,3]}`)

@@ -12,10 +12,10 @@ import (
 // A statement is one SQL statement with named parameters. It is immutable.
 type statement struct {
 	dialect   dialect
-	verb      string // what it does, in capitals: SELECT, INSERT; for WITH what follows the common tables
-	returning bool   // it has a RETURNING
-	files     bool   // it has an INTO OUTFILE or DUMPFILE
-	names     []string
+	verb      string   // what it does, in capitals: SELECT, INSERT; for WITH what follows the common tables
+	returning bool     // it has a RETURNING
+	files     bool     // it has an INTO OUTFILE or DUMPFILE
+	names     []string // of the parameters, each once, in order
 	parts     []part
 	plain     string // its text when no argument is a list
 }
@@ -58,7 +58,7 @@ type parser struct {
 	st     *statement
 	done   int       // the text before it is in a part
 	groups []group   // the parentheses that are open
-	last   [3]string // the last words and symbols, in capitals, the newest first
+	last   [3]string // the last tokens, words in capitals, the newest first
 	common bool      // common tables come first: WITH
 	ended  bool      // a semicolon has been
 }
@@ -86,17 +86,25 @@ func (p *parser) run() error {
 		case p.ended:
 			return p.fail(t.start, "a second statement: a tool runs one; remove it, or make it another tool")
 		}
-		p.take(t)
+		if err := p.take(t); err != nil {
+			return err
+		}
 	}
 }
 
+// aParam stands for any parameter among the last tokens; no other token is like it.
+const aParam = ":name"
+
 // take takes a token that is neither blank nor a semicolon.
-func (p *parser) take(t token) {
+func (p *parser) take(t token) error {
 	text := p.text[t.start:t.end]
 	switch t.kind {
 	case param:
+		if p.last[0] == "IN" {
+			return p.fail(t.start, "IN %s needs parentheses: IN (%s)", text, text)
+		}
 		p.param(t)
-		text = ":"
+		text = aParam
 	case word:
 		text = strings.ToUpper(text)
 		p.word(text)
@@ -104,6 +112,7 @@ func (p *parser) take(t token) {
 		p.symbol(text)
 	}
 	p.last = [3]string{text, p.last[0], p.last[1]}
+	return nil
 }
 
 func (p *parser) param(t token) {
@@ -148,7 +157,7 @@ func (p *parser) word(text string) {
 	case "RETURNING":
 		p.st.returning = p.st.returning || n == 0
 	case "NULL":
-		if p.last == [3]string{"NOT", "IS", ":"} || [2]string(p.last[:2]) == [2]string{"IS", ":"} {
+		if p.last == [3]string{"NOT", "IS", aParam} || [2]string(p.last[:2]) == [2]string{"IS", aParam} {
 			p.st.parts[len(p.st.parts)-1].alone = true
 		}
 	case "OUTFILE", "DUMPFILE":
@@ -162,7 +171,7 @@ func (p *parser) word(text string) {
 
 // givesRows reports whether the statement is one that answers with rows.
 func (s *statement) givesRows() bool {
-	return s.returning || s.verb == "CALL" || !slices.Contains(s.dialect.writes(), s.verb)
+	return s.returning || s.verb == "CALL" || !slices.Contains(writes, s.verb)
 }
 
 // inserts reports whether the statement may make a row that has an id of its own.
