@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,17 +28,15 @@ const (
 	exitInterrupted = 130 // interrupted
 )
 
-// heapFloor keeps the garbage collector from running every few milliseconds: what the
-// bridge holds is small, and the collector's pace follows what is held. Nobody touches it,
-// so it costs address space and no memory. Under load, the heap grows to about twice its
-// size before a collection.
-var heapFloor []byte
-
-const heapFloorSize = 16 << 20
+// heapFloor is held so that the garbage collector does not run every few milliseconds:
+// what the bridge holds is small, and the collector's pace follows what is held. Nobody
+// touches it, so it costs address space and no memory. Under load, the heap grows to about
+// twice its size before a collection.
+const heapFloor = 16 << 20
 
 func main() {
 	process.Supervise()
-	heapFloor = make([]byte, heapFloorSize)
+	held := make([]byte, heapFloor)
 	// A client may close its end of standard error and go on. Without a handler the next
 	// line of the log would end the program with SIGPIPE; with one, writing only fails.
 	// It is not ignored, since the servers that are started would inherit that.
@@ -47,7 +46,9 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the program at once
 	}()
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	runtime.KeepAlive(held)
+	os.Exit(code)
 }
 
 // streams are the program's standard streams.
