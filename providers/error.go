@@ -1,0 +1,165 @@
+package providers
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// An APIError is what a provider said instead of a turn: with a status of its own, in the
+// middle of a stream, or by not being there.
+type APIError struct {
+	Status    int           // of HTTP; 0 when there was no response, 200 when it stood in a stream
+	Type      string        // the provider's word for the kind of error; "" when it has none
+	Code      string        // the provider's code; "" when it has none
+	Message   string        // the provider's own, or ours; never holds a key
+	RequestID string        // to ask the provider about; "" when it gives none
+	Again     bool          // it is worth another try
+	After     time.Duration // how long the provider wants to be left alone; 0: it does not say
+	Cause     error         // nil, or why there was no response
+}
+
+func (e *APIError) Error() string {
+	var b strings.Builder
+	b.WriteString(cmp.Or(e.Message, http.StatusText(e.Status), "the provider failed"))
+	var about []string
+	if e.Status != 0 && e.Status != http.StatusOK {
+		about = append(about, "HTTP "+strconv.Itoa(e.Status))
+	}
+	for _, s := range []string{e.Type, e.Code} {
+		if s != "" {
+			about = append(about, s)
+		}
+	}
+	if e.RequestID != "" {
+		about = append(about, "request "+e.RequestID)
+	}
+	if about != nil {
+		fmt.Fprintf(&b, " (%s)", strings.Join(about, ", "))
+	}
+	return b.String()
+}
+
+// Unwrap is the cause.
+func (e *APIError) Unwrap() error { return e.Cause }
+
+// refused is the error of a response.
+func (c *Client) refused(resp *http.Response, body []byte) error {
+	e := &APIError{Status: resp.StatusCode, After: retryAfter(resp.Header, time.Now())}
+	for _, name := range []string{"request-id", "x-request-id"} {
+		e.RequestID = cmp.Or(e.RequestID, resp.Header.Get(name))
+	}
+	switch s := resp.StatusCode; {
+	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooManyRequests, s >= 500:
+		e.Again = true
+	}
+	if c.Refuse != nil {
+		c.Refuse(e, body)
+	} else {
+		ReadError(e, body)
+	}
+	if e.Message == "" {
+		e.Message = snippet(body)
+	}
+	switch resp.Header.Get("x-should-retry") { // OpenAI and Anthropic say it themselves
+	case "true":
+		e.Again = true
+	case "false":
+		e.Again = false
+	}
+	return e
+}
+
+// ReadError fills an error with what a body says, in the shapes that the providers have:
+// {"error":{"message","type","code","status"}}, {"error":"…"}, {"message"}, or an array
+// of one of them.
+func ReadError(e *APIError, body []byte) {
+	for first := range wire.Elements(body) {
+		body = first
+		break
+	}
+	if wire.Valid(body) != nil {
+		return
+	}
+	inner := wire.Lookup(body, "error")
+	if text, ok := wire.Text(inner); ok {
+		e.Message = text
+		return
+	}
+	if inner == nil || len(inner) > 0 && inner[0] != '{' {
+		inner = body
+	}
+	word := func(key string) string {
+		raw := wire.Lookup(inner, key)
+		if text, ok := wire.Text(raw); ok {
+			return text
+		}
+		if _, err := strconv.Atoi(string(raw)); err == nil {
+			return string(raw)
+		}
+		return ""
+	}
+	e.Message = cmp.Or(word("message"), e.Message)
+	e.Type = cmp.Or(word("type"), word("status"), e.Type)
+	if code := word("code"); code != strconv.Itoa(e.Status) {
+		e.Code = cmp.Or(code, e.Code)
+	}
+}
+
+// snippet is the beginning of a body that is no JSON.
+func snippet(body []byte) string {
+	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	if r := []rune(s); len(r) > 200 {
+		s = string(r[:200]) + "…"
+	}
+	return s
+}
+
+// retryAfter is how long a response wants its client to wait; 0 when it does not say.
+// retry-after-ms is OpenAI's, retry-after RFC 9110, 10.2.3.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e10 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	value := h.Get("retry-after")
+	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e7 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// after is how long to wait before the next try, after so many that followed the first.
+func (r Retries) after(err error, tries int) (wait time.Duration, again bool) {
+	most := cmp.Or(r.Max, 2)
+	var e *APIError
+	if tries >= most || !errors.As(err, &e) || !e.Again || e.After > cmp.Or(r.Hint, time.Minute) {
+		return 0, false
+	}
+	if e.After > 0 {
+		return e.After, true
+	}
+	wait = min(cmp.Or(r.First, 500*time.Millisecond)<<min(tries, 20), cmp.Or(r.Most, 8*time.Second))
+	return wait - time.Duration(rand.Int64N(int64(wait)/4+1)), true
+}
+
+// MergeBody is a request's body with the members that the caller adds, which win: first
+// those of the client, then those of the request.
+func (c *Client) MergeBody(body []byte, s *Settings) []byte {
+	for _, extra := range []json.RawMessage{c.Body, s.Body} {
+		for name, value := range wire.Members(extra) {
+			body = wire.SetMember(body, name, value)
+		}
+	}
+	return body
+}
