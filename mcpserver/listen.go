@@ -111,41 +111,86 @@ func (v *view) notify(method string, params []byte) {
 	}
 }
 
+// A watch is what a view knows of a resource that its listeners are told of.
+type watch struct {
+	users int // listeners; guarded by the view
+
+	turn chan struct{} // holds a token while nobody asks the source; who has taken it may touch what follows
+	on   bool          // the source has granted it
+}
+
 // watch subscribes to resources that no listener of the view watches yet, and returns
 // those that the source grants.
 func (v *view) watch(ctx context.Context, uris []string) []string {
 	var granted []string
 	for _, uri := range uris {
 		v.mu.Lock()
-		v.watched[uri]++
-		first := v.watched[uri] == 1
-		v.mu.Unlock()
-		if first && v.subscription(ctx, wire.MethodSubscribe, uri) != nil {
-			v.mu.Lock()
-			delete(v.watched, uri)
-			v.mu.Unlock()
-			continue
+		w := v.watched[uri]
+		if w == nil {
+			w = &watch{turn: make(chan struct{}, 1)}
+			w.turn <- struct{}{}
+			v.watched[uri] = w
 		}
-		granted = append(granted, uri)
+		w.users++
+		v.mu.Unlock()
+		if v.subscribe(ctx, w, uri) {
+			granted = append(granted, uri)
+		} else {
+			v.release(uri)
+		}
 	}
 	return granted
 }
 
-func (v *view) unwatch(uris []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
-	defer cancel()
-	for _, uri := range uris {
-		v.mu.Lock()
-		v.watched[uri]--
-		last := v.watched[uri] == 0
-		if last {
-			delete(v.watched, uri)
-		}
-		v.mu.Unlock()
-		if last {
-			v.subscription(ctx, wire.MethodUnsubscribe, uri)
-		}
+// subscribe reports whether the source grants a watch. Another listener may be asking it.
+func (v *view) subscribe(ctx context.Context, w *watch, uri string) bool {
+	select {
+	case <-w.turn:
+		defer func() { w.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return false
 	}
+	if !w.on {
+		w.on = v.subscription(ctx, wire.MethodSubscribe, uri) == nil
+	}
+	return w.on
+}
+
+func (v *view) unwatch(uris []string) {
+	for _, uri := range uris {
+		v.release(uri)
+	}
+}
+
+// release ends a listener's use of a watch, and with the last one the watch.
+func (v *view) release(uri string) {
+	v.mu.Lock()
+	w := v.watched[uri]
+	w.users--
+	used := w.users > 0
+	v.mu.Unlock()
+	if used {
+		return
+	}
+	<-w.turn // who asks has an end: its listener's, or writeTime
+	defer func() { w.turn <- struct{}{} }()
+	if v.unused(w) && w.on {
+		ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+		defer cancel()
+		v.subscription(ctx, wire.MethodUnsubscribe, uri)
+		w.on = false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w.users == 0 && v.watched[uri] == w {
+		delete(v.watched, uri)
+	}
+}
+
+func (v *view) unused(w *watch) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return w.users == 0
 }
 
 func (v *view) subscription(ctx context.Context, method, uri string) *toolformat.Error {

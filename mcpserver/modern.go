@@ -63,8 +63,8 @@ type view struct {
 
 	mu        sync.Mutex // guards what follows
 	listeners map[*listener]struct{}
-	watched   map[string]int // listeners by the resource they are told of
-	level     string         // what the source's log was set to
+	watched   map[string]*watch // by the resource
+	level     string            // what the source's log was set to
 }
 
 const (
@@ -283,7 +283,7 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 		askable:   string(bridge.Offers([]byte(key.capabilities))) != "{}",
 		tasking:   wire.Lookup([]byte(key.capabilities), "extensions", "io.modelcontextprotocol/tasks") != nil,
 		listeners: map[*listener]struct{}{},
-		watched:   map[string]int{},
+		watched:   map[string]*watch{},
 	}
 	source, err := s.source.Open(ctx, &bridge.Caller{
 		ID:           "view " + newID(),

@@ -1,0 +1,108 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// slowGrants is a session that answers subscriptions when it is let.
+type slowGrants struct {
+	bridge.Session
+	answer       chan *toolformat.Error
+	on           atomic.Int32 // subscriptions that it holds
+	unsubscribed atomic.Int32
+}
+
+func (s *slowGrants) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodUnsubscribe {
+		s.on.Add(-1)
+		s.unsubscribed.Add(1)
+		return bridge.Result([]byte("{}"), nil)
+	}
+	select {
+	case err := <-s.answer:
+		if err != nil {
+			return bridge.Failed(err)
+		}
+		s.on.Add(1)
+		return bridge.Result([]byte("{}"), nil)
+	case <-ctx.Done():
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+	}
+}
+
+// A resource is granted to a listener when the source has granted it, whoever asked.
+func TestWatchWaitsForTheSource(t *testing.T) {
+	uris := []string{"file:///a"}
+	for _, c := range []struct {
+		name    string
+		answers []*toolformat.Error // of the source, in turn
+		gone    bool                // the first listener ends while it asks
+		granted int
+	}{
+		{name: "granted", answers: []*toolformat.Error{nil}, granted: 2},
+		{name: "refused, then granted", answers: []*toolformat.Error{toolformat.Errorf(toolformat.NotFound, "no"), nil}, granted: 1},
+		{name: "the first goes", answers: []*toolformat.Error{nil}, gone: true, granted: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := &slowGrants{answer: make(chan *toolformat.Error)}
+				v := &view{source: source, listeners: map[*listener]struct{}{}, watched: map[string]*watch{}}
+				first, leave := context.WithCancel(t.Context())
+				defer leave()
+				grants := make(chan []string, 2)
+				for _, ctx := range []context.Context{first, t.Context()} {
+					go func() { grants <- v.watch(ctx, uris) }()
+					synctest.Wait()
+				}
+				if len(grants) > 0 {
+					t.Fatal("granted before the source had answered")
+				}
+				if c.gone {
+					leave()
+				}
+				for _, answer := range c.answers {
+					source.answer <- answer
+				}
+				granted := 0
+				for range 2 {
+					if g := <-grants; slices.Equal(g, uris) {
+						granted++
+						defer v.unwatch(g)
+					}
+				}
+				if granted != c.granted || source.on.Load() != 1 {
+					t.Errorf("%d listeners granted, want %d; the source holds %d", granted, c.granted, source.on.Load())
+				}
+			})
+		})
+	}
+}
+
+// The last listener ends the subscription, and a new one begins another.
+func TestWatchAgain(t *testing.T) {
+	source := &slowGrants{answer: make(chan *toolformat.Error, 2)}
+	v := &view{source: source, listeners: map[*listener]struct{}{}, watched: map[string]*watch{}}
+	for i := range int32(2) {
+		source.answer <- nil
+		one, two := v.watch(t.Context(), []string{"a"}), v.watch(t.Context(), []string{"a"})
+		if len(one) != 1 || len(two) != 1 || source.on.Load() != 1 {
+			t.Fatalf("granted %v and %v, the source holds %d", one, two, source.on.Load())
+		}
+		v.unwatch(one)
+		if source.on.Load() != 1 {
+			t.Fatal("ended under a listener")
+		}
+		v.unwatch(two)
+		if source.on.Load() != 0 || source.unsubscribed.Load() != i+1 || len(v.watched) != 0 {
+			t.Fatalf("the source holds %d, the view %d", source.on.Load(), len(v.watched))
+		}
+	}
+}
