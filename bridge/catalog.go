@@ -30,7 +30,8 @@ type Note struct {
 }
 
 // catalog merges the members' lists. The last view of each kind is kept, so that all
-// callers who see the same share one list and its encoded pages.
+// callers who see the same share one list and its encoded pages. A view that is one
+// caller's is that caller's to keep.
 type catalog struct {
 	members  []*member
 	conflict Conflict
@@ -89,7 +90,9 @@ func (c *catalog) merge(kind Kind, parts []part) *view {
 	}
 	v := m.view(parts)
 	c.say(v.notes)
-	c.last[kind].Store(v)
+	if !v.list.private {
+		c.last[kind].Store(v)
+	}
 	return v
 }
 
@@ -113,12 +116,14 @@ type merge struct {
 	entries []entry
 	at      map[string]int // index of the entry that holds a name
 	notes   []Note
+	private bool // a part is
 }
 
 type entry struct {
 	item    Item
 	route   route
 	away    bool
+	hidden  bool // from this caller
 	dropped bool
 }
 
@@ -128,12 +133,19 @@ func (m *merge) note(leftOut bool, format string, args ...any) {
 
 func (m *merge) add(index int, p part) {
 	member := m.members[index]
-	for _, it := range p.list.Items {
-		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away}
+	place := func(it Item, hidden bool) {
+		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away, hidden: hidden}
 		if m.kind != Tools || member.shows(it.Key) {
 			m.place(member, e, m.name(member, it.Key))
 		}
 	}
+	for _, it := range p.list.Items {
+		place(it, false)
+	}
+	for _, it := range p.list.hidden {
+		place(it, true)
+	}
+	m.private = m.private || p.list.private
 }
 
 // name is what an item is shown as: under its member's prefix, when it has a name.
@@ -210,16 +222,21 @@ func (m *merge) put(member *member, e entry, name string) {
 func (m *merge) view(parts []part) *view {
 	v := &view{routes: make(map[string]route, len(m.entries)), notes: m.notes, parts: parts}
 	items := make([]Item, 0, len(m.entries))
+	var hidden []Item
 	for _, e := range m.entries {
 		if e.dropped {
 			continue
 		}
 		v.routes[e.item.Key] = e.route
-		if !e.away {
+		switch {
+		case e.hidden:
+			hidden = append(hidden, e.item)
+		case !e.away:
 			items = append(items, e.item)
 		}
 	}
 	v.list = NewList(m.kind, items)
+	v.list.hidden, v.list.private = hidden, m.private
 	if m.kind == Templates {
 		v.templates = m.templates()
 	}

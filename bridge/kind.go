@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -28,6 +30,15 @@ type BackendConfig struct {
 	Log    *slog.Logger    // never nil
 }
 
+// Subject names the API of a kind in errors, as in "rest: api shop"; "rest" alone when it
+// has no name.
+func (c BackendConfig) Subject(kind string) string {
+	if c.Name == "" {
+		return kind
+	}
+	return kind + ": api " + c.Name
+}
+
 // A Backend is an API that native tools are made on. It may be used from many
 // goroutines.
 type Backend interface {
@@ -44,6 +55,7 @@ type Backend interface {
 // DecodeSpec decodes what a config or a definition says into T, a struct, strictly: the
 // error names an unknown key, with the one that may have been meant, or the path of a
 // value of the wrong type, and says what was expected. what names the whole in errors.
+// Of a type that decodes itself an error need not name the key.
 func DecodeSpec[T any](what string, raw json.RawMessage) (spec T, err error) {
 	schema, err := toolformat.SchemaFor[T]()
 	if err != nil {
@@ -61,7 +73,40 @@ func DecodeSpec[T any](what string, raw json.RawMessage) (spec T, err error) {
 		return spec, err
 	}
 	if err := json.Unmarshal(raw, &spec); err != nil {
-		return spec, fmt.Errorf("%s: %w", what, err)
+		return spec, fmt.Errorf("%s: %w", what, named[T](raw, err))
 	}
 	return spec, nil
+}
+
+// named is the error of decoding raw into T, with the key whose value it is about.
+func named[T any](raw json.RawMessage, err error) error {
+	for key, value := range wire.Members(raw) {
+		var alone T
+		if err := json.Unmarshal(wire.SetMember([]byte("{}"), key, value), &alone); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return err
+}
+
+// A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number
+// of seconds.
+type Duration time.Duration
+
+// UnmarshalJSON reads both forms.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	var seconds float64
+	var text string
+	err := json.Unmarshal(raw, &seconds)
+	took := time.Duration(seconds * float64(time.Second))
+	if err != nil {
+		if err = json.Unmarshal(raw, &text); err == nil {
+			took, err = time.ParseDuration(text)
+		}
+	}
+	if err != nil || took <= 0 {
+		return fmt.Errorf(`expected a duration such as "30s" or a number of seconds, got %.40s`, raw)
+	}
+	*d = Duration(took)
+	return nil
 }

@@ -76,6 +76,10 @@ type Item struct {
 	// ParamHeaders says that arguments of the tool are repeated in HTTP headers
 	// (x-mcp-header, SEP-2243).
 	ParamHeaders bool
+
+	// Function is the function of the caller that carries the tool out; "" when the bridge
+	// does.
+	Function string
 }
 
 // NewItem reads an item of a list result. It fails when the definition is not an
@@ -111,6 +115,9 @@ const pageBytes = 1 << 20
 type List struct {
 	Kind  Kind
 	Items []Item
+
+	hidden  []Item // what this caller does not see, and others do: their names are taken
+	private bool   // it is one caller's view
 
 	index  map[string]int
 	once   sync.Once

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,11 +26,22 @@ type Tool struct {
 	// 0: 30 s.
 	Timeout time.Duration
 
+	// Concurrency is how many calls of the tool may be under way at once; further ones
+	// wait, see NativeOptions.Queue. 0: the limit of all tools together is the only one.
+	Concurrency int
+
 	// Context names the arguments that no caller sees or sets, in any letter case: they
 	// are taken out of the schema that callers get and out of the arguments that they
 	// send, and filled in from Caller.Context. A call without one of them is a failed
 	// result, and Call is not reached.
 	Context []string
+
+	// Client says that the caller carries the tool out and the bridge never does: its
+	// calls go to the caller's Functions, and Call is nil. It is listed to callers that
+	// have a function of its name, and to an Operator; a call of any other caller is an
+	// Unavailable error. What Context names is taken out and not filled in: hidden values
+	// are not for clients.
+	Client bool
 
 	// Call carries out one call. The arguments are valid by the tool's InputSchema, with
 	// its defaults filled in, and Call's own. It may run in many goroutines at once.
@@ -39,9 +49,10 @@ type Tool struct {
 	// When ctx ends, nobody waits for the result any more; Call should return soon.
 	// Progress and RequestOf take the same ctx.
 	//
-	// An error that is or wraps a *toolformat.Error is the call's error. Any other one
-	// is the tool's own failure: its text becomes a result for the model. A panic is an
-	// internal error, whose cause stands in the log alone.
+	// A result whose structured content does not fit the tool's OutputSchema becomes a
+	// failed one that says so. An error that is or wraps a *toolformat.Error is the call's
+	// error. Any other one is the tool's own failure: its text becomes a result for the
+	// model. A panic is an internal error, whose cause stands in the log alone.
 	Call func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error)
 }
 
@@ -52,17 +63,46 @@ type NativeOptions struct {
 	Grace      time.Duration // how long Close waits for calls that do not heed their context; 0: 5 s
 	Log        *slog.Logger  // nil: nothing is logged
 
+	// Concurrency is how many calls may be under way at once, of all tools together. One
+	// whose function has not returned counts, even when nobody waits for it any more. 0: 256.
+	Concurrency int
+
+	// Queue is how many calls may wait, each at most for its tool's Timeout, for a limit on
+	// concurrency; a further one is an Unavailable error. It counts for each limit. 0: 1,000.
+	Queue int
+
+	// MaxResult is how many characters of text a result may have: see
+	// toolformat.Result.Truncate. In bytes, with images and all else that is no text, it may
+	// have eight times as many; a longer one becomes a failed result that says so, as does
+	// one that would have to be cut although its tool has an OutputSchema. 0: 8 Mi.
+	MaxResult int
+
 	// Context is what Caller.Context does not know: values that are the same for all
 	// callers. nil: there are none.
 	Context func(name string) (value []byte, ok bool)
 }
 
+// withDefaults are the options with what their zero values mean.
+func (o NativeOptions) withDefaults() NativeOptions {
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, 30*time.Minute)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Concurrency = cmp.Or(o.Concurrency, 256)
+	o.Queue = cmp.Or(o.Queue, 1000)
+	o.MaxResult = cmp.Or(o.MaxResult, 8<<20)
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return o
+}
+
 // A Native is the source that tools of this program become. It may be used from many
 // goroutines.
 type Native struct {
-	opts  NativeOptions
-	none  [Kinds]*List // what a Native has of each kind but Tools
-	tools atomic.Pointer[toolset]
+	opts    NativeOptions
+	none    [Kinds]*List // what a Native has of each kind but Tools
+	gate    *gate        // of all calls
+	workers *workers
+	tools   atomic.Pointer[toolset]
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
@@ -70,28 +110,11 @@ type Native struct {
 	running  map[*nativeCall]struct{} // their functions have not returned
 }
 
-// toolset is an immutable set of tools.
-type toolset struct {
-	list   *List
-	byName map[string]*nativeTool
-}
-
-type nativeTool struct {
-	Tool
-	check  *toolformat.Checker // what callers send
-	hidden *hiddenContext      // nil: the tool has none
-	free   bool                // its schema takes every object: arguments pass byte for byte
-}
-
 // NewNative makes a source of tools, which are listed in that order. The error names the
 // tool that cannot be one.
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
-	opts.MaxTimeout = cmp.Or(opts.MaxTimeout, 30*time.Minute)
-	opts.Grace = cmp.Or(opts.Grace, 5*time.Second)
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	n := &Native{opts: opts, sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
+	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
+	n.gate = newGate("the native tools are", n.opts.Concurrency, n.opts.Queue)
 	for kind := range Kinds {
 		n.none[kind] = NewList(kind, nil)
 	}
@@ -110,99 +133,21 @@ func (n *Native) Replace(tools ...Tool) error {
 	if err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if old := n.tools.Swap(set); old.list.Equal(set.list) {
-		return nil
-	}
-	for s := range n.sessions {
-		s.caller.notify(Tools.Changed(), nil)
-	}
+	n.swap(set)
 	return nil
 }
 
-func (n *Native) newToolset(tools []Tool) (*toolset, error) {
-	set := &toolset{byName: make(map[string]*nativeTool, len(tools))}
-	items := make([]Item, 0, len(tools))
-	for _, t := range tools {
-		hidden, err := hide(&t)
-		if err != nil {
-			return nil, err
-		}
-		it, err := t.item()
-		switch {
-		case err != nil:
-			return nil, err
-		case t.Call == nil:
-			return nil, fmt.Errorf("bridge: tool %s: Call is nil: there is nothing to carry it out", t.Name)
-		case set.byName[t.Name] != nil:
-			return nil, fmt.Errorf("bridge: tool %s: there is another tool of this name", t.Name)
-		}
-		t.Timeout = cmp.Or(t.Timeout, 30*time.Second)
-		own := &nativeTool{Tool: t, hidden: hidden, free: hidden == nil && takesAll(t.inputSchema())}
-		var notes []toolformat.Note
-		if own.check, notes, err = toolformat.NewChecker(t.inputSchema()); err != nil {
-			return nil, fmt.Errorf("bridge: tool %s: input schema: %w", t.Name, err)
-		}
-		for _, note := range notes {
-			n.opts.Log.Warn("a part of the input schema is not checked", "tool", t.Name, "path", note.Path, "reason", note.Text)
-		}
-		set.byName[t.Name] = own
-		items = append(items, it)
-	}
-	set.list = NewList(Tools, items)
-	return set, nil
-}
-
-// anyArguments is the schema of a tool that has none.
-const anyArguments = `{"type":"object"}`
-
-func (t *Tool) inputSchema() json.RawMessage {
-	if t.InputSchema == nil {
-		return json.RawMessage(anyArguments)
-	}
-	return t.InputSchema
-}
-
-// takesAll reports whether a schema is that of any object, with nothing said about it.
-func takesAll(schema json.RawMessage) bool {
-	n := 0
-	for range wire.Members(schema) {
-		n++
-	}
-	kind, _ := wire.Text(wire.Lookup(schema, "type"))
-	return n == 1 && kind == "object"
-}
-
-// item is the tool's definition as MCP has it: as it came, or made of what is known.
-func (t *Tool) item() (Item, error) {
-	raw := []byte(t.Extra)
-	if raw == nil || t.Format != "" && t.Format != toolformat.FormatMCP {
-		raw = wire.AppendString([]byte(`{"name":`), t.Name)
-		if t.Description != "" {
-			raw = wire.AppendString(append(raw, `,"description":`...), t.Description)
-		}
-		raw = append(append(raw, `,"inputSchema":`...), t.inputSchema()...)
-		if t.OutputSchema != nil {
-			raw = append(append(raw, `,"outputSchema":`...), t.OutputSchema...)
-		}
-		raw = append(raw, '}')
-		var lean bytes.Buffer // a schema of a file is indented
-		if err := json.Compact(&lean, raw); err == nil {
-			raw = lean.Bytes()
+// swap is Replace for a set that is made.
+func (n *Native) swap(set *toolset) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := n.tools.Swap(set)
+	plain, all := old.plain.Equal(set.plain), old.all.Equal(set.all)
+	for s := range n.sessions {
+		if !plain || !all && (s.caller.Operator || s.caller.Functions != nil) {
+			s.caller.notify(Tools.Changed(), nil)
 		}
 	}
-	if t.Name == "" {
-		return Item{}, fmt.Errorf("bridge: a tool has no name (its description is %.60q)", t.Description)
-	}
-	if err := wire.Valid(raw); err != nil {
-		return Item{}, fmt.Errorf("bridge: tool %s: its definition is not JSON: %w", t.Name, err)
-	}
-	it, err := NewItem(Tools, raw)
-	if err != nil || it.Key != t.Name {
-		return Item{}, fmt.Errorf("bridge: tool %s: its definition has another name: %.80s", t.Name, raw)
-	}
-	return it, nil
 }
 
 // Open begins a session. It fails after Close.
@@ -223,7 +168,10 @@ func (n *Native) Open(_ context.Context, caller *Caller) (Session, error) {
 // them.
 func (n *Native) Close() error {
 	n.mu.Lock()
-	n.closed = true
+	if !n.closed {
+		n.closed = true
+		close(n.workers.ended)
+	}
 	sessions, running := slices.Collect(maps.Keys(n.sessions)), slices.Collect(maps.Keys(n.running))
 	n.mu.Unlock()
 	for _, s := range sessions {
@@ -259,13 +207,14 @@ type nativeSession struct {
 	caller *Caller
 	ctx    context.Context // ends with the session
 	end    context.CancelFunc
+	own    atomic.Pointer[ownList] // of a caller with Functions
 }
 
 func (s *nativeSession) List(_ context.Context, kind Kind) (*List, error) {
-	if kind == Tools {
-		return s.native.tools.Load().list, nil
+	if kind != Tools {
+		return s.native.none[kind], nil
 	}
-	return s.native.none[kind], nil
+	return s.listed(), nil
 }
 
 func (s *nativeSession) Close() error {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,50 +19,51 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestNativeLaw: tools that hand their calls on to a Fake keep the contract of a Source.
+// TestNativeLaw: tools that hand their calls on to a Fake keep the contract of a Source,
+// alone and behind a Bridge.
 func TestNativeLaw(t *testing.T) {
-	sourcetest.Run(t, func(t *testing.T) bridge.Source {
-		fake := sourcetest.NewFake()
-		below, err := fake.Open(t.Context(), &bridge.Caller{ID: "native"})
-		if err != nil {
-			t.Fatal(err)
+	t.Run("native", func(t *testing.T) {
+		sourcetest.Run(t, func(t *testing.T) bridge.Source { return nativeFake(t) })
+	})
+	t.Run("bridge", func(t *testing.T) {
+		sourcetest.Law{Prefix: "n__"}.Run(t, func(t *testing.T) bridge.Source {
+			return bridge.New(bridge.Options{}, bridge.Member{Name: "beside", Source: sourcetest.NewFake()}, bridge.Member{Name: "n", Source: nativeFake(t)})
+		})
+	})
+}
+
+// nativeFake is a Native whose tools are those of a Fake.
+func nativeFake(t *testing.T) *bridge.Native {
+	fake := sourcetest.NewFake()
+	below := openFor(t, fake, bridge.Caller{ID: "native"})
+	tools := func() (all []bridge.Tool) {
+		for _, one := range fakeTools(t, below) {
+			all = append(all, bridge.Tool{Tool: one, Timeout: time.Minute, Call: func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+				return handOn(ctx, below, arguments)
+			}})
 		}
-		t.Cleanup(func() { below.Close() })
-		var n *bridge.Native
-		tools := func() (all []bridge.Tool) {
-			l, err := below.List(t.Context(), bridge.Tools)
-			if err != nil {
-				t.Error(err)
-				return nil
-			}
-			for _, it := range l.Items {
-				all = append(all, bridge.Tool{Tool: it.Tool(), Timeout: time.Minute, Call: func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-					return handOn(ctx, below, arguments)
-				}})
-			}
-			return all
-		}
-		if n, err = bridge.NewNative(bridge.NativeOptions{}, tools()...); err != nil {
-			t.Fatal(err)
-		}
-		changed, err := fake.Open(t.Context(), &bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-			go func() { // the Fake tells of a change while it makes it
-				if err := n.Replace(tools()...); err != nil {
-					t.Error(err)
-				}
-			}()
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			changed.Close()
-			if err := n.Close(); err != nil {
+		return all
+	}
+	n, err := bridge.NewNative(bridge.NativeOptions{}, tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes sync.WaitGroup
+	changed := openFor(t, fake, bridge.Caller{ID: "changes", Notify: func(string, []byte) {
+		changes.Go(func() { // the Fake tells of a change while it makes it
+			if err := n.Replace(tools()...); err != nil {
 				t.Error(err)
 			}
 		})
-		return n
+	}})
+	t.Cleanup(func() {
+		changed.Close()
+		changes.Wait()
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
 	})
+	return n
 }
 
 // handOn makes the call that ctx belongs to of another session, with the arguments that
@@ -338,7 +340,10 @@ func TestNativeReplace(t *testing.T) {
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Description: "nameless"}}, `bridge: a tool has no name (its description is "nameless")`},
 		{bridge.Tool{Tool: toolformat.Tool{Name: "x"}}, "bridge: tool x: Call is nil"},
 		{a, "bridge: tool a: there is another tool of this name"},
-		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", InputSchema: json.RawMessage(`{`)}}, "bridge: tool x: its definition is not JSON: "},
+		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", InputSchema: json.RawMessage(`{`)}}, "bridge: tool x: input schema: unexpected end of input"},
+		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", OutputSchema: json.RawMessage(`7`)}}, "bridge: tool x: output schema: "},
+		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", Extra: json.RawMessage(`{`)}}, "bridge: tool x: its definition is not JSON: "},
+		{bridge.Tool{Call: call, Client: true, Tool: toolformat.Tool{Name: "x"}}, "bridge: tool x: Client is set, and so is Call"},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", InputSchema: json.RawMessage(`7`)}}, "bridge: tool x: input schema: "},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", Extra: json.RawMessage(`{"name":"y"}`)}}, `bridge: tool x: its definition has another name: {"name":"y"}`},
 	} {

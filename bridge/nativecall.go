@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,9 +18,8 @@ import (
 // nativeCall is one call of a Tool. Its function may go on when nobody waits for it any
 // more, so that what it reaches is a copy, and nothing of it gets to the caller then.
 type nativeCall struct {
-	native   *Native
+	session  *nativeSession
 	tool     *nativeTool
-	caller   *Caller
 	request  Request // a copy
 	back     Back
 	begun    time.Time
@@ -49,7 +47,7 @@ func RequestOf(ctx context.Context) (*Request, *Caller) {
 	if !ok {
 		return nil, nil
 	}
-	return &c.request, c.caller
+	return &c.request, c.session.caller
 }
 
 // Progress says how far the call is that ctx belongs to: progress of total, 0 when that
@@ -78,34 +76,34 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 
 // call carries out a tools/call.
 func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
-	tool := s.native.tools.Load().byName[req.Target]
-	if tool == nil {
-		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", req.Target))
+	tool, err := s.find(req.Target)
+	if err != nil {
+		return Failed(err)
 	}
-	c := &nativeCall{native: s.native, tool: tool, caller: s.caller, back: req.Back, begun: time.Now(), returned: make(chan struct{})}
+	c := &nativeCall{session: s, tool: tool, back: req.Back, returned: make(chan struct{})}
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
-	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments))
-	if refusal == nil && tool.hidden != nil {
-		arguments, refusal = tool.hidden.fill(arguments, s.contextValue)
-	}
+	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), s.contextValue)
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(nil) })()
-	if ctx.Err() != nil || !s.begin(c) {
+	if ctx.Err() != nil {
 		return Failed(canceled(ctx.Err()))
+	}
+	if err := c.begin(ctx); err != nil {
+		return Failed(err)
 	}
 	defer c.end()
 	done := make(chan outcome, 1)
-	go c.run(ctx, arguments, done)
+	s.native.workers.run(func() { c.run(ctx, arguments, done) })
 	select {
 	case o := <-done:
 		if o.err == nil || ctx.Err() == nil { // else it fails because it was ended
-			return o.reply()
+			return c.reply(o)
 		}
 	case <-ctx.Done():
 	case <-c.timer.C:
@@ -136,36 +134,32 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	return nil
 }
 
-// arguments are those of a call, valid and with the defaults filled in, or the result
-// that says what is wrong with them.
-func (t *nativeTool) arguments(raw json.RawMessage) (json.RawMessage, *toolformat.Result) {
-	if t.free && len(raw) > 0 && raw[0] == '{' {
-		return raw, nil
+// begin waits until the call may run and enters it, unless its session has ended.
+func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
+	n := c.session.native
+	if err := c.tool.gate.enter(ctx, c.tool.Timeout); err != nil {
+		return err
 	}
-	if t.hidden != nil {
-		raw = t.hidden.strip(raw)
+	if err := n.gate.enter(ctx, c.tool.Timeout); err != nil {
+		c.tool.gate.leave()
+		return err
 	}
-	filled := toolformat.FillDefaults(t.InputSchema, raw)
-	valid, err := t.check.Arguments(t.Name, filled)
-	if err != nil {
-		return nil, toolformat.TextResult(err.Error(), true)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c.session.ctx.Err() != nil || n.closed {
+		c.leave()
+		return canceled(context.Canceled)
 	}
-	if !bytes.Equal(valid, filled) { // a null for what is optional has been left out
-		valid = toolformat.FillDefaults(t.InputSchema, valid)
-	}
-	return valid, nil
+	c.begun = time.Now()
+	c.timer = time.NewTimer(min(c.tool.Timeout, n.opts.MaxTimeout))
+	n.running[c] = struct{}{}
+	return nil
 }
 
-// begin enters the call, unless its session has ended.
-func (s *nativeSession) begin(c *nativeCall) bool {
-	s.native.mu.Lock()
-	defer s.native.mu.Unlock()
-	if s.ctx.Err() != nil || s.native.closed {
-		return false
-	}
-	c.timer = time.NewTimer(min(c.tool.Timeout, s.native.opts.MaxTimeout))
-	s.native.running[c] = struct{}{}
-	return true
+// leave makes room for other calls.
+func (c *nativeCall) leave() {
+	c.session.native.gate.leave()
+	c.tool.gate.leave()
 }
 
 // end lets nothing of the call get to the caller any more.
@@ -178,19 +172,25 @@ func (c *nativeCall) end() {
 
 // run runs the function. One outcome comes, whatever the function does.
 func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage, done chan<- outcome) {
+	n := c.session.native
 	o := outcome{err: internal(errGone)} // runtime.Goexit passes over what follows
 	defer func() {
 		if p := recover(); p != nil {
-			c.native.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
+			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
 			o.err = internal(fmt.Errorf("panic: %v", p))
 		}
-		c.native.mu.Lock()
-		delete(c.native.running, c)
-		c.native.mu.Unlock()
+		c.leave()
+		n.mu.Lock()
+		delete(n.running, c)
+		n.mu.Unlock()
 		close(c.returned)
 		done <- o
 	}()
-	o.result, o.err = c.tool.Call(ctx, arguments)
+	if c.tool.Client {
+		o.result, o.err = c.session.callFunction(ctx, c.tool.Name, arguments)
+	} else {
+		o.result, o.err = c.tool.Call(ctx, arguments)
+	}
 }
 
 // internal is an error that keeps what happened for the log.
@@ -204,22 +204,9 @@ type outcome struct {
 	err    error
 }
 
-func (o outcome) reply() Reply {
-	var e *toolformat.Error
-	switch {
-	case errors.As(o.err, &e):
-		return Failed(e)
-	case o.err != nil:
-		return Result(toolformat.TextResult(o.err.Error(), true).JSON, nil)
-	case o.result == nil || len(o.result.JSON) == 0:
-		return Result([]byte(`{"content":[]}`), nil)
-	}
-	return Result(o.result.JSON, nil)
-}
-
 func (c *nativeCall) tooLong() *toolformat.Error {
-	if time.Since(c.begun) >= c.native.opts.MaxTimeout {
-		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.native.opts.MaxTimeout)
+	if time.Since(c.begun) >= c.session.native.opts.MaxTimeout {
+		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.session.native.opts.MaxTimeout)
 	}
 	return toolformat.Errorf(toolformat.Timeout, "tool %s timed out: no result or progress for %s", c.tool.Name, c.tool.Timeout)
 }
@@ -236,7 +223,7 @@ func (c *nativeCall) extendLocked() {
 	if c.over {
 		return
 	}
-	left := time.Until(c.begun.Add(c.native.opts.MaxTimeout))
+	left := time.Until(c.begun.Add(c.session.native.opts.MaxTimeout))
 	if c.asking == 0 {
 		left = min(left, c.tool.Timeout)
 	}

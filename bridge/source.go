@@ -1,13 +1,8 @@
-// Package bridge is the centre: whatever has tools is a Source, a caller opens a
-// source and gets its own view of it, a Session, and the Bridge, which makes one
-// source of many, is a Source itself.
-//
-// Definitions flow up (List), calls flow down (Do), and what belongs to a call flows
-// back along it (Request.Back). Nothing flows sideways.
 package bridge
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -101,6 +96,25 @@ type Caller struct {
 	// Ask is Back.Ask for what belongs to no request that is known; nil: it cannot be
 	// asked.
 	Ask func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
+	// Functions are tools that the caller carries out itself; nil: it has none.
+	Functions Functions
+	// Operator says that it runs the bridge: it is also shown the tools that only other
+	// callers can call.
+	Operator bool
+}
+
+// Functions are tools that a caller carries out itself, such as those of a web page. A
+// Tool with Client set is listed to it when it has one of its name, and its calls come
+// here; those that nothing else defines are shown by an Overlay.
+type Functions interface {
+	// Tools are the functions that there are now. Where the bridge defines a tool of the
+	// name the name is enough. The slice is not changed any more; when there are others,
+	// whoever changes them tells the caller that its tools have changed.
+	Tools() []toolformat.Tool
+
+	// Call carries out one call, as Tool.Call does. The arguments are valid by the schema
+	// of the tool.
+	Call(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error)
 }
 
 // notify is Notify for callers with and without a listener.

@@ -39,27 +39,41 @@ func (c *Checker) Arguments(tool string, raw json.RawMessage) (json.RawMessage, 
 }
 
 func (c *Checker) arguments(tool string, raw json.RawMessage, keys *keyMap) (json.RawMessage, error) {
-	subject := "invalid arguments for tool " + tool
 	raw = bytes.TrimSpace(raw)
+	n, err := readObject(tool, raw)
+	if err != nil {
+		return nil, err
+	}
+	changed := len(raw) == 0 || raw[0] != '{'
+	if keys != nil {
+		before := n.json()
+		keys.restore(n)
+		changed = changed || !bytes.Equal(before, n.json())
+	}
+	failures, mended := c.repair(n, keys)
+	if failures != nil {
+		return nil, newCheckError(argumentsOf(tool), failures, keys)
+	}
+	if c.integers(n) || mended || changed {
+		return n.json(), nil
+	}
+	return raw, nil
+}
+
+// argumentsOf is the subject of a CheckError about arguments.
+func argumentsOf(tool string) string { return "invalid arguments for tool " + tool }
+
+// readObject reads the arguments of a call, which must be an object.
+func readObject(tool string, raw []byte) (*node, error) {
 	n, err := readArguments(raw)
 	if err != nil {
-		return nil, notJSON(subject, err)
+		return nil, notJSON(argumentsOf(tool), err)
 	}
 	if !n.is(objectNode) {
 		f := &failure{value: n, keyword: "type", types: []string{"object"}}
-		return nil, newCheckError(subject, []*failure{f}, nil)
+		return nil, newCheckError(argumentsOf(tool), []*failure{f}, nil)
 	}
-	before := n.json()
-	keys.restore(n)
-	if failures := c.repair(n, keys); failures != nil {
-		return nil, newCheckError(subject, failures, keys)
-	}
-	c.integers(n)
-	after := n.json()
-	if len(raw) > 0 && raw[0] == '{' && bytes.Equal(before, after) {
-		return raw, nil
-	}
-	return after, nil
+	return n, nil
 }
 
 // readArguments reads the arguments of a call. Some models send them as a string, and
@@ -90,9 +104,9 @@ func readArguments(raw []byte) (*node, error) {
 }
 
 // repair puts right what it can until nothing more is wrong, or nothing more can be
-// done; it returns what is still wrong.
-func (c *Checker) repair(n *node, keys *keyMap) []*failure {
-	failures := c.failures(n)
+// done; it returns what is still wrong, and whether it has changed anything.
+func (c *Checker) repair(n *node, keys *keyMap) (failures []*failure, mended bool) {
+	failures = c.failures(n)
 	for range maxRounds {
 		changed := false
 		for _, f := range failures {
@@ -101,9 +115,10 @@ func (c *Checker) repair(n *node, keys *keyMap) []*failure {
 		if !changed {
 			break
 		}
+		mended = true
 		failures = c.failures(n)
 	}
-	return failures
+	return failures, mended
 }
 
 // mend puts one value right, when that can be done without a doubt.
@@ -154,14 +169,15 @@ func inString(text string, types, values []string) *node {
 	return nil
 }
 
-// integers writes whole numbers as such where the schema wants an integer. It does where
-// half of one more is refused for not being one.
-func (c *Checker) integers(n *node) {
+// integers writes whole numbers as such where the schema wants an integer, and reports
+// whether it has. It does where half of one more is refused for not being one.
+func (c *Checker) integers(n *node) (written bool) {
 	for range maxRounds { // a number may decide what is wanted of another
-		probe := n.clone()
-		if !addHalves(probe) {
-			return
+		if !hasUnwritten(n) {
+			break
 		}
+		probe := n.clone()
+		addHalves(probe)
 		changed := false
 		for _, f := range flat(c.details(probe)) {
 			switch f.keyword {
@@ -172,24 +188,31 @@ func (c *Checker) integers(n *node) {
 			}
 		}
 		if !changed {
-			return
+			break
 		}
+		written = true
 	}
+	return written
 }
 
-// addHalves adds one half to each number that is whole and not written so; false when
-// there is none.
-func addHalves(n *node) (found bool) {
+// hasUnwritten reports whether there is a number that is whole and not written so.
+func hasUnwritten(n *node) bool {
+	return n.is(numberNode) && wholeNumber(n.raw) != n.raw ||
+		slices.ContainsFunc(n.members, func(m member) bool { return hasUnwritten(m.val) }) ||
+		slices.ContainsFunc(n.items, hasUnwritten)
+}
+
+// addHalves adds one half to each number that is whole and not written so.
+func addHalves(n *node) {
 	if n.is(numberNode) && wholeNumber(n.raw) != n.raw {
-		n.raw, found = wholeNumber(n.raw)+".5", true
+		n.raw = wholeNumber(n.raw) + ".5"
 	}
 	for _, m := range n.members {
-		found = addHalves(m.val) || found
+		addHalves(m.val)
 	}
 	for _, it := range n.items {
-		found = addHalves(it) || found
+		addHalves(it)
 	}
-	return found
 }
 
 // flat are failures with those of each alternative.

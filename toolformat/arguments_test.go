@@ -111,23 +111,91 @@ func TestConvertedArguments(t *testing.T) {
 	}
 }
 
-func TestFillDefaults(t *testing.T) {
-	schema := `{"properties":{"unit":{"enum":["celsius","fahrenheit"],"default":"celsius"},"n":{"$ref":"#/$defs/n"},"o":{"properties":{"a":{"default":[1]},"b":{}}},
-		"l":{"items":{"properties":{"x":{"default":null}}}}},"allOf":[{"properties":{"more":{"default":1e400}}}],"$defs":{"n":{"default":{"deep":true},"properties":{"k":{"default":0}}}}}`
+// TestBinderDefaults: what is not there has its default, wherever the schema says one.
+func TestBinderDefaults(t *testing.T) {
+	schema := `{"properties":{"unit":{"enum":["celsius","fahrenheit",1],"default":"celsius"},"n":{"$ref":"#/$defs/n"},"o":{"properties":{"a":{"default":[1]},"b":{}}},
+		"l":{"items":{"properties":{"x":{"default":null}}}}},"allOf":[{"properties":{"more":{"default":1e300}}}],"$defs":{"n":{"default":{"deep":true},"properties":{"k":{"default":0}}}}}`
 	const all = `"unit":"celsius","n":{"deep":true,"k":0}`
 	for _, c := range []struct{ schema, arguments, want string }{
-		{schema, ``, `{"more":1e400,` + all + `}`},
-		{schema, `{"unit":"fahrenheit"}`, `{"unit":"fahrenheit","more":1e400,"n":{"deep":true,"k":0}}`},
+		{schema, ``, `{"more":1e300,` + all + `}`},
+		{schema, `{"unit":"fahrenheit"}`, `{"unit":"fahrenheit","more":1e300,"n":{"deep":true,"k":0}}`},
 		{schema, `{"more":1,"unit":1,"n":1, "o":{"a":1}}`, `{"more":1,"unit":1,"n":1, "o":{"a":1}}`},
 		{schema, `{"more":1,"unit":1,"n":{},"o":{},"l":[{},1,{"x":2}]}`, `{"more":1,"unit":1,"n":{"k":0},"o":{"a":[1]},"l":[{"x":null},1,{"x":2}]}`},
-		{schema, `[1]`, `[1]`},
-		{schema, `{`, `{`},
-		{`[]`, `{"a": 1}`, `{"a": 1}`},
-		{`{`, `{"a": 1}`, `{"a": 1}`},
-		{`{"$ref":"#","allOf":[{"$ref":"#"},{"$ref":"#"}]}`, `{"a": 1}`, `{"a": 1}`},
+		{schema, `{"unit":null,"more":0,"n":0}`, `{"more":0,"n":0,"unit":"celsius"}`},
+		{`{"$ref":"#/$defs/a","default":{},"$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a": {}}`, `{"a": {}}`},
+		{`{"properties":{"n":{"type":"integer","default":"7.0"}},"required":["n"]}`, `{}`, `{"n":7}`},
+		{`{"properties":{"n":{"type":"integer","default":"x"}}}`, `{}`, `invalid arguments for tool t: /n: expected integer, got string "x"`},
 	} {
-		if got := FillDefaults(json.RawMessage(c.schema), json.RawMessage(c.arguments)); string(got) != c.want {
+		if got := bind(t, mustBinder(t, c.schema), c.arguments, nil); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.arguments, got, c.want)
 		}
 	}
+}
+
+// TestBinderHidden: what is hidden is what the context says, and nobody is told of it.
+func TestBinderHidden(t *testing.T) {
+	const schema = `{"type":"object","properties":{"CustomerID":{"type":"integer","minimum":1},"limit":{"type":"integer","default":5},"tag":{"type":"string"}},
+		"required":["CustomerID","limit"],"additionalProperties":false,"if":{"properties":{"CustomerID":{"const":666}},"required":["CustomerID"]},"then":{"required":["tag"]}}`
+	b := mustBinder(t, schema, "customerid", "CUSTOMERID")
+	if want := `{"type":"object","properties":{"limit":{"type":"integer","default":5},"tag":{"type":"string"}},"required":["limit"],"additionalProperties":false,"if":{"properties":{"CustomerID":{"const":666}},"required":["CustomerID"]},"then":{"required":["tag"]}}`; string(b.Visible()) != want {
+		t.Errorf("visible is\n%s\nwant\n%s", b.Visible(), want)
+	}
+	for _, c := range []struct{ name, arguments, value, want string }{
+		{"filled in", `{"limit":1}`, `42`, `{"limit":1,"CustomerID":42}`},
+		{"beside a default", ``, `42`, `{"limit":5,"CustomerID":42}`},
+		{"typed by the schema", `{"limit":"2.0"}`, `"42"`, `{"limit":2,"CustomerID":42}`},
+		{"whole", `{"limit":2}`, `42.0`, `{"limit":2,"CustomerID":42}`},
+		{"sent all the same", `{"customerid":1,"limit":1,"CUSTOMERID":2,"CustomerID":"3"}`, `42`, `{"limit":1,"CustomerID":42}`},
+		{"missing", `{"limit":1}`, ``, `Missing context field: customerid`},
+		{"missing, and sent", `{"customerid":1}`, ``, `Missing context field: customerid`},
+		{"no JSON", `{"limit":1}`, `se`, `Invalid context field: customerid`},
+		{"does not fit", `{"limit":1}`, `-4711`, `Invalid context field: customerid`},
+		{"null", `{"limit":1}`, `null`, `Invalid context field: customerid`},
+		{"refused beside others", `{"limit":1}`, `666`, `Invalid context field: customerid`},
+		{"wrong arguments", `{"limit":"x","CustomerID":"y"}`, `42`, `invalid arguments for tool t: /limit: expected integer, got string "x"`},
+		{"wrong arguments and a value that does not fit", `{"limit":"x"}`, `-4711`, `invalid arguments for tool t: /limit: expected integer, got string "x"`},
+		{"wrong arguments and none", `{"Tag":1}`, ``, `invalid arguments for tool t: unknown property "Tag" (did you mean "tag"?)`},
+		{"near what is hidden", `{"CustomerIDs":1}`, `42`, `invalid arguments for tool t: unknown property "CustomerIDs" (known: "tag")`},
+		{"no object", `[]`, `42`, `invalid arguments for tool t: expected object, got array []`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := bind(t, b, c.arguments, func(name string) (json.RawMessage, bool) {
+				if name != "customerid" {
+					t.Errorf("asked for %s", name)
+				}
+				return json.RawMessage(c.value), c.value != ""
+			})
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+	for arguments, want := range map[string]string{`{"customerid":1,"limit": 1}`: `{"limit":1}`, `{"limit":"x"}`: `invalid arguments for tool t: /limit: expected integer, got string "x"`, `7`: `invalid arguments for tool t: expected object, got number 7`} {
+		if got := bind(t, b, arguments, nil); got != want {
+			t.Errorf("without values: got %s, want %s", got, want)
+		}
+	}
+	b = mustBinder(t, `{"properties":{}}`, "requestid")
+	if got := bind(t, b, `{"requestId": 1, "a": 1}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`"r"`), true }); got != `{"a":1,"requestid":"r"}` {
+		t.Errorf("one that is no property: %s", got)
+	}
+}
+
+func mustBinder(t *testing.T, schema string, hidden ...string) *Binder {
+	t.Helper()
+	b, notes, err := NewBinder(json.RawMessage(schema), hidden)
+	if err != nil || notes != nil {
+		t.Fatalf("%s: %v %v", schema, notes, err)
+	}
+	return b
+}
+
+// bind is what becomes of arguments, or what is said of them.
+func bind(t *testing.T, b *Binder, arguments string, value func(string) (json.RawMessage, bool)) string {
+	t.Helper()
+	got, err := b.Bind("t", json.RawMessage(arguments), value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(got)
 }

@@ -82,11 +82,12 @@ func (c *Checker) Check(instance json.RawMessage) error {
 // that conforms to it (MCP 2025-06-18, tools, "Output Schema"), unless it failed.
 func (c *Checker) CheckResult(r *Result) error {
 	const subject = "invalid structured content"
-	if r.IsError() {
+	members := r.members()
+	if string(members["isError"]) == "true" {
 		return nil
 	}
-	structured := r.Structured()
-	if structured == nil {
+	structured := members["structuredContent"]
+	if structured == nil || string(structured) == "null" {
 		return &CheckError{Subject: subject, Faults: []Note{{Rule: "required", Text: "there is none, and the tool has an output schema"}}}
 	}
 	n, err := parseNode(structured)
@@ -131,6 +132,9 @@ func outOfBounds(n *node) []*failure {
 	if count, _ := measure(n); count > maxValues {
 		return []*failure{{value: n, keyword: "size", message: fmt.Sprintf("too large to be checked: more than %d values", maxValues)}}
 	}
+	if !n.hasUncountable() {
+		return nil
+	}
 	var all []*failure
 	var visit func(n *node, tokens []string)
 	visit = func(n *node, tokens []string) {
@@ -147,6 +151,13 @@ func outOfBounds(n *node) []*failure {
 	}
 	visit(n, nil)
 	return all
+}
+
+// hasUncountable reports whether there is a number that is not computed with.
+func (n *node) hasUncountable() bool {
+	return n.is(numberNode) && !countable(n.raw) ||
+		slices.ContainsFunc(n.members, func(m member) bool { return m.val.hasUncountable() }) ||
+		slices.ContainsFunc(n.items, (*node).hasUncountable)
 }
 
 // A CheckError is all that is wrong with a value, in words that a model can act on. What

@@ -132,9 +132,33 @@ func FuzzArguments(f *testing.F) {
 		if again, err := checker.Arguments("t", got); err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("%s became %s the second time: %v", got, again, err)
 		}
-		filled := FillDefaults(schema, got)
-		if n, err := parseNode(filled); err != nil || !n.is(objectNode) {
-			t.Fatalf("%s with defaults: %s", got, filled)
+		binder, _, err := NewBinder(schema, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, err := binder.Bind("t", raw, nil)
+		if err != nil {
+			if binder.defaults == nil { // else one of them is wrong
+				t.Fatalf("%s cannot be bound: %v", got, err)
+			}
+			return
+		}
+		if n, err := parseNode(bound); err != nil || !n.is(objectNode) || binder.defaults == nil && !bytes.Equal(bound, got) {
+			t.Fatalf("%s became %s when it was bound", got, bound)
 		}
 	})
+}
+
+func BenchmarkBind(b *testing.B) {
+	binder, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"},"name":{"type":"string"},"customerid":{"type":"integer"}},"required":["limit","customerid"]}`), []string{"customerid"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	value := func(string) (json.RawMessage, bool) { return json.RawMessage("42"), true }
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := binder.Bind("t", json.RawMessage(`{"limit":5}`), value); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -68,10 +68,11 @@ func (r *Result) Structured() json.RawMessage {
 func (r *Result) IsError() bool { return string(r.member("isError")) == "true" }
 
 // member is a member of the result; nil when there is none.
-func (r *Result) member(key string) json.RawMessage {
-	var members map[string]json.RawMessage
+func (r *Result) member(key string) json.RawMessage { return r.members()[key] }
+
+func (r *Result) members() (members map[string]json.RawMessage) {
 	_ = json.Unmarshal(r.JSON, &members) // what is no object has none
-	return members[key]
+	return members
 }
 
 // A block is a block of content while it is read.

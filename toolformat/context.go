@@ -18,44 +18,6 @@ func HideProperties(schema json.RawMessage, names []string) (json.RawMessage, er
 	return r.root.json(), nil
 }
 
-// SetProperties is an object in which each named property, in whatever letter case it
-// stands there, is the value given for it, or gone when that is nil. The names are
-// spelled as the schema of the object spells its properties.
-func SetProperties(instance, schema json.RawMessage, values map[string]json.RawMessage) (json.RawMessage, error) {
-	n, err := parseNode(instance)
-	if err != nil {
-		return nil, err
-	}
-	if !n.is(objectNode) {
-		return instance, nil // who checks it says so
-	}
-	n.members = slices.DeleteFunc(n.members, func(m member) bool {
-		for name := range values {
-			if strings.EqualFold(name, m.key) {
-				return true
-			}
-		}
-		return false
-	})
-	root, _ := parseNode(schema)
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if values[name] == nil {
-			continue
-		}
-		value, err := parseNode(values[name])
-		if err != nil {
-			return nil, err
-		}
-		n.set(spelling(root.get("properties"), name), value)
-	}
-	return n.json(), nil
-}
-
 // spelling is a name as one of the properties of a schema is spelled, when there is one
 // of it in another letter case.
 func spelling(properties *node, name string) string {

@@ -1,28 +1,23 @@
 package toolformat
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 )
 
-// FillDefaults adds to arguments the properties that are not there and have a default in
-// the schema, those of objects in them too. Arguments that need none, and what is no JSON
-// object, are returned as they are; nothing is checked.
-func FillDefaults(schema, arguments json.RawMessage) json.RawMessage {
-	s, err := parseNode(schema)
-	if err != nil {
-		return arguments
-	}
-	n, err := readArguments(arguments)
-	if err != nil || !n.is(objectNode) {
-		return arguments
-	}
-	f := filler{root: s, spare: maxSchemaNodes}
-	f.fill(s, n, 0)
-	if !f.filled {
-		return arguments
-	}
-	return n.json()
+// fillDefaults adds to a value the properties that are not there and have a default in
+// the schema, those of objects in it too, and reports whether there were any. A nil schema
+// has none.
+func fillDefaults(schema, n *node) bool {
+	f := filler{root: schema, spare: maxSchemaNodes}
+	f.fill(schema, n, 0)
+	return f.filled
+}
+
+// hasKey reports whether a key stands anywhere in a value.
+func (n *node) hasKey(key string) bool {
+	return slices.ContainsFunc(n.members, func(m member) bool { return m.key == key || m.val.hasKey(key) }) ||
+		slices.ContainsFunc(n.items, func(it *node) bool { return it.hasKey(key) })
 }
 
 type filler struct {

@@ -135,7 +135,7 @@ func (f *failure) expected(types, values []string) string {
 		text = "expected one of " + joined(values, ", ") + ", or " + joined(types, " or ")
 	}
 	text += ", got " + got
-	if near := closest(got, values); near != "" && f.value.is(textNode) {
+	if near := Closest(got, values); near != "" && f.value.is(textNode) {
 		text += " (did you mean " + near + "?)"
 	}
 	return text
@@ -165,7 +165,7 @@ func (f *failure) known(name func(string) string) string {
 			}
 		}
 	}
-	if near := closest(name(f.name), names); near != "" {
+	if near := Closest(name(f.name), names); near != "" {
 		return " (did you mean " + near + "?)"
 	}
 	if len(names) > 0 {
@@ -204,9 +204,9 @@ func clip(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// closest is the word that was most likely meant; "" when none is near, or several
-// equally. Letter case and what stands between words do not count.
-func closest(word string, known []string) string {
+// Closest is the one of known words that was most likely meant; "" when none is near, or
+// several equally. Letter case and what stands between words do not count.
+func Closest(word string, known []string) string {
 	a := []rune(plainWord(word))
 	best, found := len(a)/3+1, "" // not more than a third of it may be wrong
 	for _, k := range known[:min(len(known), 500)] {

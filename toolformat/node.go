@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -138,7 +139,7 @@ func (p *parser) value(depth int) (*node, error) {
 
 func (p *parser) object(n *node, depth int) error {
 	p.pos++
-	seen := map[string]bool{}
+	var seen map[string]bool // of an object with many members
 	for first := true; ; first = false {
 		p.space()
 		if p.skip('}') {
@@ -158,11 +159,19 @@ func (p *parser) object(n *node, depth int) error {
 			return err
 		}
 		key := unquote(string(p.data[start:p.pos]))
-		if seen[key] {
+		if len(n.members) == fewMembers {
+			seen = make(map[string]bool, 2*fewMembers)
+			for _, m := range n.members {
+				seen[m.key] = true
+			}
+		}
+		if seen[key] || seen == nil && n.get(key) != nil {
 			p.pos = start
 			return p.fail("the key %q stands twice in one object", key)
 		}
-		seen[key] = true
+		if seen != nil {
+			seen[key] = true
+		}
 		p.space()
 		if !p.skip(':') {
 			return p.fail("unexpected %s after a key, expected ':'", p.here())
@@ -174,6 +183,9 @@ func (p *parser) object(n *node, depth int) error {
 		n.members = append(n.members, member{key, val})
 	}
 }
+
+// fewMembers are so few that a key is found sooner by looking at each.
+const fewMembers = 16
 
 func (p *parser) array(n *node, depth int) error {
 	p.pos++
@@ -228,15 +240,31 @@ func (p *parser) scalar() error {
 
 func (p *parser) judge(start int, what string) error {
 	word := p.data[start:p.pos]
-	if json.Valid(word) && utf8.Valid(word) {
+	if isPlain(word) || json.Valid(word) && utf8.Valid(word) {
 		return nil
 	}
 	p.pos = start
 	return p.fail("%.40q is not %s", word, what)
 }
 
+// isPlain reports whether a string has nothing in it that asks for a closer look.
+func isPlain(word []byte) bool {
+	if len(word) < 2 || word[0] != '"' || word[len(word)-1] != '"' {
+		return false
+	}
+	for _, c := range word[1 : len(word)-1] {
+		if c < ' ' || c == '\\' || c == '"' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // unquote decodes a JSON string.
 func unquote(raw string) string {
+	if !strings.Contains(raw, `\`) {
+		return raw[1 : len(raw)-1]
+	}
 	var s string
 	_ = json.Unmarshal([]byte(raw), &s) // valid: it was judged when it was read, or written by quote
 	return s
@@ -244,6 +272,9 @@ func unquote(raw string) string {
 
 // quote is the JSON of a string, without the escapes that only HTML needs.
 func quote(s string) string {
+	if word := `"` + s + `"`; isPlain([]byte(word)) {
+		return word
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

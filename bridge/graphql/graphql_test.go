@@ -4,67 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// seen is what the double of an API saw of a request.
-type seen struct {
-	method, uri, body string
-	header            http.Header
-}
-
-// double is an API that answers with what it is told to, 200 and {"data":{}} by default.
-type double struct {
-	*httptest.Server
-	answer http.HandlerFunc
-
-	mu       sync.Mutex // guards what follows
-	requests []seen
-}
-
-func newDouble(t testing.TB, answer http.HandlerFunc) *double {
-	d := &double{answer: answer}
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		d.mu.Lock()
-		d.requests = append(d.requests, seen{r.Method, r.RequestURI, string(body), r.Header.Clone()})
-		d.mu.Unlock()
-		if d.answer != nil {
-			d.answer(w, r)
-			return
-		}
-		io.WriteString(w, `{"data":{}}`)
-	}))
-	t.Cleanup(d.Close)
-	return d
-}
-
-func (d *double) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.requests)
-}
-
-// last is the last request.
-func (d *double) last(t testing.TB) seen {
+// openAPI opens a backend of a config, in which URL stands for a double's.
+func openAPI(t testing.TB, url, config string) bridge.Backend {
 	t.Helper()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.requests) == 0 {
-		t.Fatal("no request came")
-	}
-	return d.requests[len(d.requests)-1]
+	return sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(config, "URL", url))})
 }
 
 // says answers with a status and a body.
@@ -75,24 +28,6 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// openAPI opens a backend of a config, in which URL stands for the double's.
-func openAPI(t testing.TB, d *double, config string) bridge.Backend {
-	t.Helper()
-	if d != nil {
-		config = strings.ReplaceAll(config, "URL", d.URL)
-	}
-	b, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
 // newTool makes a tool of a spec.
 func newTool(t testing.TB, b bridge.Backend, spec Spec) bridge.Tool {
 	t.Helper()
@@ -100,94 +35,53 @@ func newTool(t testing.TB, b bridge.Backend, spec Spec) bridge.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool, _, err := b.Tool(toolformat.Tool{Name: "tool"}, raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tool
+	return sourcetest.Tool(t, b, string(raw))
 }
 
 // wantTexts wants a result of these texts.
 func wantTexts(t testing.TB, r *toolformat.Result, failed bool, texts ...string) {
 	t.Helper()
-	content, err := r.Content()
-	if err != nil || len(content) != len(texts) || r.IsError() != failed {
-		t.Errorf("result %.700s (%v), want %d texts, failed %v", r.JSON, err, len(texts), failed)
-		return
-	}
-	for i, text := range texts {
-		if content[i].Text != text {
-			t.Errorf("text %d: %.700q\nwant %.700q", i, content[i].Text, text)
-		}
+	if got := sourcetest.Texts(t, r); !slices.Equal(got, texts) || r.IsError() != failed {
+		t.Errorf("failed %v: %.1400q\nwant %v: %.1400q", r.IsError(), got, failed, texts)
 	}
 }
 
 func TestRequest(t *testing.T) {
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"type":"GraphQL","url":"URL/graphql?key=k","auth":"verbatim secret","headers":{"X-Version":"2"}}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"type":"GraphQL","url":"URL/graphql?key=k","auth":"verbatim secret","headers":{"X-Version":"2"}}`)
 	const query = "query Orders($id: Int!, $limit: Int = 10) {\n\torders(id: $id, limit: $limit) { id <é> }\n}"
 	tool := newTool(t, b, Spec{Query: strings.ReplaceAll(query, "<é>", `a(s: "<é>")`)})
 	if _, err := tool.Call(t.Context(), json.RawMessage(`{"id":12.0,"other":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	r := d.last(t)
+	r := d.Last(t)
 	want := `{"query":"query Orders($id: Int!, $limit: Int = 10) {\n\torders(id: $id, limit: $limit) { id a(s: \"<é>\") }\n}","operationName":"Orders","variables":{"id":12}}`
-	if r.method != "POST" || r.uri != "/graphql?key=k" || r.body != want {
-		t.Errorf("%s %s %s\nwant %s", r.method, r.uri, r.body, want)
+	if r.Method != "POST" || r.URI != "/graphql?key=k" || r.Body != want {
+		t.Errorf("%s %s %s\nwant %s", r.Method, r.URI, r.Body, want)
 	}
 	for name, value := range map[string]string{
 		"Authorization": "verbatim secret", "X-Version": "2", "Content-Type": "application/json", "User-Agent": "mcpbridge",
 		"Accept": "application/graphql-response+json, application/json;q=0.9",
 	} {
-		if got := r.header.Get(name); got != value {
+		if got := r.Header.Get(name); got != value {
 			t.Errorf("%s is %q, want %q", name, got, value)
-		}
-	}
-}
-
-func TestAuth(t *testing.T) {
-	for config, want := range map[string][2]string{
-		`"Bearer x"`:     {"Authorization", "Bearer x"},
-		`{"bearer":"x"}`: {"Authorization", "Bearer x"},
-		`{"basic":{"username":"u","password":"p"}}`: {"Authorization", "Basic dTpw"},
-		`{"header":{"name":"X-Key","value":"k"}}`:   {"X-Key", "k"},
-	} {
-		d := newDouble(t, nil)
-		tool := newTool(t, openAPI(t, d, `{"url":"URL","auth":`+config+`}`), Spec{Query: "{a}"})
-		if _, err := tool.Call(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if got := d.last(t).header.Get(want[0]); got != want[1] {
-			t.Errorf("%s: %s is %q", config, want[0], got)
 		}
 	}
 }
 
 func TestOpenErrors(t *testing.T) {
 	for config, want := range map[string]string{
-		``:                                     "graphql: api shop: there is no such API in the config",
-		`{}`:                                   "url",
-		`{"url":""}`:                           "url is empty",
-		`{"url":"ftp://s3cret@x"}`:             "expected http:// or https://",
-		`{"url":"http://s3cret:%zz@x"}`:        "not a URL",
-		`{"url":"http://"}`:                    "no host",
-		`{"url":"http://x/#s3cret"}`:           "fragment",
-		`{"type":"rest","url":"http://x"}`:     `type is "rest", not graphql`,
-		`{"url":"http://x","auth":"s3cret\n"}`: "line break",
-		`{"url":"http://x","auth":{"bearer":["s3cret"]}}`: "auth",
-		`{"url":"http://x","headers":{"Host":"s3cret"}}`:  "belongs to the connection",
-		`{"url":"http://x","headers":{"X":"s3cret\r"}}`:   "line break",
-		`{"url":"http://x","maxBytes":-1}`:                "maxBytes",
-		`{"url":"http://x","maxConnections":-1}`:          "maxConnections",
-		`{"url":"http://x","timeout":"soon"}`:             "duration",
-		`{"url":"http://x","heders":{}}`:                  "headers",
+		``:                                 "there is no such API in the config",
+		`{"url":"ftp://x"}`:                "expected http:// or https://",
+		`{"type":"rest","url":"http://x"}`: `type is "rest", not graphql`,
+		`{"url":"http://x","retries":1}`:   "retries", // a mutation may have been carried out
+		`{"url":"http://x","heders":{}}`:   "headers",
 	} {
-		cfg := bridge.BackendConfig{Name: "shop", Log: slog.New(slog.DiscardHandler)}
+		cfg := bridge.BackendConfig{Name: "shop"}
 		if config != "" {
 			cfg.Config = json.RawMessage(config)
 		}
-		_, err := Kind.Open(cfg)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+		if _, err := Kind.Open(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "graphql: api shop") {
 			t.Errorf("%s: %v, want %s", config, err, want)
 		}
 	}
@@ -232,12 +126,12 @@ func TestResult(t *testing.T) {
 		{"empty", "", 200, ``, true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
 		{"bytes", "", 200, "\x00\xff", true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
 		{"400", "", 400, `{"errors":[{"message":"m"}]}`, true, []string{"HTTP 400 Bad Request\n" + `{"errors":[{"message":"m"}]}`}, ""},
-		{"500", "", 500, long, true, []string{"HTTP 500 Internal Server Error\n" + long[:maxFailure] + "…"}, ""},
+		{"500", "", 500, long, true, []string{"HTTP 500 Internal Server Error\n" + long[:2000] + "…"}, ""},
 		{"503", "", 503, "", true, []string{"HTTP 503 Service Unavailable"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDouble(t, says(c.status, c.body))
-			tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), Spec{Query: "mutation {a}", Select: c.sel})
+			d := sourcetest.NewDouble(t, says(c.status, c.body))
+			tool := newTool(t, openAPI(t, d.URL, `{"url":"URL"}`), Spec{Query: "mutation {a}", Select: c.sel})
 			r, err := tool.Call(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -246,7 +140,7 @@ func TestResult(t *testing.T) {
 			if got := string(r.Structured()); got != c.structure {
 				t.Errorf("structured content %s, want %s", got, c.structure)
 			}
-			if n := d.count(); n != 1 {
+			if n := len(d.Requests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}
 		})
@@ -255,8 +149,8 @@ func TestResult(t *testing.T) {
 
 // With an output schema whatever was selected is the structured content.
 func TestOutputSchema(t *testing.T) {
-	d := newDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
-	b := openAPI(t, d, `{"url":"URL"}`)
+	d := sourcetest.NewDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
+	b := openAPI(t, d.URL, `{"url":"URL"}`)
 	for sel, want := range map[string]string{"/a": `["x"]`, "/b": `"y"`} {
 		tool, _, err := b.Tool(toolformat.Tool{Name: "t", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"query":"{a b}","select":"`+sel+`"}`))
 		if err != nil {
@@ -270,14 +164,14 @@ func TestOutputSchema(t *testing.T) {
 }
 
 func TestMaxBytes(t *testing.T) {
-	d := newDouble(t, says(200, `{"data":{}}`))
-	tool := newTool(t, openAPI(t, d, `{"url":"URL","maxBytes":10}`), Spec{Query: "{a}"})
+	d := sourcetest.NewDouble(t, says(200, `{"data":{}}`))
+	tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","maxBytes":10}`), Spec{Query: "{a}"})
 	r, err := tool.Call(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantTexts(t, r, true, "the answer is longer than 10 bytes, which is the most that is read: ask for less")
-	tool = newTool(t, openAPI(t, d, `{"url":"URL","maxBytes":11}`), Spec{Query: "{a}"})
+	tool = newTool(t, openAPI(t, d.URL, `{"url":"URL","maxBytes":11}`), Spec{Query: "{a}"})
 	if r, err = tool.Call(t.Context(), nil); err != nil || r.IsError() {
 		t.Errorf("%s %v", r.JSON, err)
 	}
@@ -287,25 +181,25 @@ func TestMaxBytes(t *testing.T) {
 // request is not sent again, on a new connection or one that has been used.
 func TestBroken(t *testing.T) {
 	for query, want := range map[string]string{"{a}": "try again later", "mutation {a}": "may have been carried out"} {
-		d := newDouble(t, nil)
-		tool := newTool(t, openAPI(t, d, `{"url":"URL/?key=s3cret"}`), Spec{Query: query})
+		d := sourcetest.NewDouble(t, nil)
+		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL/?key=s3cret"}`), Spec{Query: query})
 		if _, err := tool.Call(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		d.answer = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+		d.Tell(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		_, err := tool.Call(t.Context(), nil)
 		var e *toolformat.Error
 		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "s3cret") || strings.Contains(e.Cause.Error(), "s3cret") {
 			t.Errorf("%s: %v", query, err)
 		}
-		if n := d.count(); n != 2 {
+		if n := len(d.Requests()); n != 2 {
 			t.Errorf("%s: %d requests, want 2", query, n)
 		}
 	}
 }
 
 func TestRedirect(t *testing.T) {
-	other := newDouble(t, nil)
+	other := sourcetest.NewDouble(t, nil)
 	for _, c := range []struct {
 		status int
 		to     string
@@ -320,8 +214,7 @@ func TestRedirect(t *testing.T) {
 		{307, "https://s3cret@example.com/s3cret", "HTTP 307 Temporary Redirect: redirected to https://example.com, which", 1},
 		{307, "", "HTTP 307 Temporary Redirect: redirected to ", 6}, // to itself
 	} {
-		d := newDouble(t, nil)
-		d.answer = func(w http.ResponseWriter, r *http.Request) {
+		d := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/new" {
 				io.WriteString(w, `{"data":{}}`)
 				return
@@ -332,20 +225,21 @@ func TestRedirect(t *testing.T) {
 			}
 			w.Header().Set("Location", to)
 			w.WriteHeader(c.status)
-		}
-		tool := newTool(t, openAPI(t, d, `{"url":"URL/api","auth":"s3cret"}`), Spec{Query: "{a}"})
+		})
+		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL/api","auth":"s3cret"}`), Spec{Query: "{a}"})
 		r, err := tool.Call(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.IsError() != (c.want != "") || !strings.Contains(string(r.JSON), c.want) || strings.Contains(string(r.JSON), "s3cret") || d.count() != c.count {
-			t.Errorf("%d %s: %s after %d requests", c.status, c.to, r.JSON, d.count())
+		came := d.Requests()
+		if r.IsError() != (c.want != "") || !strings.Contains(string(r.JSON), c.want) || strings.Contains(string(r.JSON), "s3cret") || len(came) != c.count {
+			t.Fatalf("%d %s: %s after %d requests", c.status, c.to, r.JSON, len(came))
 		}
-		if last := d.last(t); last.method != "POST" || last.body != `{"query":"{a}","variables":{}}` || last.header.Get("Authorization") != "s3cret" {
+		if last := came[len(came)-1]; last.Method != "POST" || last.Body != `{"query":"{a}","variables":{}}` || last.Header.Get("Authorization") != "s3cret" {
 			t.Errorf("%d %s: the last request is %+v", c.status, c.to, last)
 		}
 	}
-	if other.count() > 0 {
+	if len(other.Requests()) > 0 {
 		t.Error("a redirect to another host was followed")
 	}
 }

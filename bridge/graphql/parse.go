@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 )
 
 // The bounds of a document.
@@ -185,7 +187,7 @@ func (p *parser) operation() {
 	p.selections()
 	for _, other := range p.doc.operations {
 		if other.name == p.def.name && other.name != "" {
-			p.fail(p.def.at, "there is another operation %s", clip(other.name))
+			p.fail(p.def.at, "there is another operation %s", httpapi.Short(other.name))
 		}
 	}
 	p.doc.operations = append(p.doc.operations, p.def)
@@ -203,7 +205,7 @@ func (p *parser) variable() {
 	p.directives(true)
 	for _, other := range p.def.variables {
 		if other.name == v.name {
-			p.fail(tok.at, "the variable $%s is declared twice", clip(v.name))
+			p.fail(tok.at, "the variable $%s is declared twice", httpapi.Short(v.name))
 		}
 	}
 	p.def.variables = append(p.def.variables, v)
@@ -235,7 +237,7 @@ func (p *parser) fragment() {
 	p.directives(false)
 	p.selections()
 	if p.doc.fragments[p.def.name] != nil {
-		p.fail(p.def.at, "there is another fragment %s", clip(p.def.name))
+		p.fail(p.def.at, "there is another fragment %s", httpapi.Short(p.def.name))
 	}
 	p.doc.fragments[p.def.name] = p.def
 }

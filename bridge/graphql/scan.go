@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 )
 
 // A token is one of the language's (GraphQL, September 2025, 2.1.6). Its kind is the byte
@@ -26,7 +28,7 @@ func (t token) String() string {
 	if t.kind == tokenEnd {
 		return "the end"
 	}
-	return clip(t.text)
+	return httpapi.Short(t.text)
 }
 
 // A scanner splits a document into tokens.
@@ -116,7 +118,7 @@ func (s *scanner) number() *syntaxError {
 		ok = s.digits() > 0 && ok
 	}
 	if c := s.peek(); !ok || c == '.' || isNamePart(c) {
-		return faultAt(begin, "%s is no number", clip(s.src[begin:min(s.at+1, len(s.src))]))
+		return faultAt(begin, "%s is no number", httpapi.Short(s.src[begin:min(s.at+1, len(s.src))]))
 	}
 	return nil
 }
@@ -209,12 +211,3 @@ func isDigit(c byte) bool     { return c >= '0' && c <= '9' }
 func isHex(c byte) bool       { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 func isNameStart(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isNamePart(c byte) bool  { return isNameStart(c) || isDigit(c) }
-
-// clip is the beginning of a text, for an error.
-func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}

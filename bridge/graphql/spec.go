@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -37,7 +37,7 @@ type tool struct {
 	op     *definition
 	unused map[string]bool // variables that are declared, and have no place in the operation
 	head   []byte          // of the request's body, up to the variables
-	sel    []string
+	sel    httpapi.Pointer
 }
 
 func (s *Spec) compile() (*tool, error) {
@@ -55,7 +55,7 @@ func (s *Spec) compile() (*tool, error) {
 	if err := doc.resolve(t.op, t.unused); err != nil {
 		return nil, err
 	}
-	if t.sel, err = parsePointer(s.Select); err != nil {
+	if t.sel, err = httpapi.ParsePointer(s.Select); err != nil {
 		return nil, err
 	}
 	t.head = wire.AppendString([]byte(`{"query":`), s.Query)
@@ -82,11 +82,11 @@ func (d *document) choose(name string) (*definition, error) {
 	case len(names) == 0:
 		return nil, errors.New("query: there is no operation in it: expected a query or a mutation beside the fragments")
 	case found == nil && names[0] == "":
-		return nil, fmt.Errorf("operationName: %q: the operation has no name", clip(name))
+		return nil, fmt.Errorf("operationName: %q: the operation has no name", httpapi.Short(name))
 	case found == nil:
-		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", clip(name), clip(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", httpapi.Short(name), httpapi.Short(strings.Join(names, ", ")))
 	case name == "" && len(names) > 1:
-		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", clip(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", httpapi.Short(strings.Join(names, ", ")))
 	case found.kind == "subscription":
 		return nil, fmt.Errorf("query: %s: a subscription has no single answer: expected a query or a mutation", place(d.src, found.at))
 	}
@@ -104,15 +104,14 @@ func (d *document) resolve(op *definition, unused map[string]bool) error {
 		todo = todo[1:]
 		for _, use := range def.uses {
 			if !declared[use.text] {
-				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), clip(use.text), nearest("$", use.text, declared))
+				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), httpapi.Short(use.text), httpapi.Suggest("$%s", use.text, declared))
 			}
 			delete(unused, use.text)
 		}
 		for _, spread := range def.spreads {
 			fragment := d.fragments[spread.text]
 			if fragment == nil {
-				known := slices.Collect(maps.Keys(d.fragments))
-				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), clip(spread.text), nearest("", spread.text, set(known)))
+				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), httpapi.Short(spread.text), httpapi.Suggest("%s", spread.text, d.fragments))
 			}
 			if !seen[spread.text] {
 				seen[spread.text] = true
@@ -121,12 +120,4 @@ func (d *document) resolve(op *definition, unused map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-func set(names []string) map[string]bool {
-	s := make(map[string]bool, len(names))
-	for _, name := range names {
-		s[name] = true
-	}
-	return s
 }

@@ -2,17 +2,16 @@ package graphql
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestSpecErrors(t *testing.T) {
-	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	b := openAPI(t, "", `{"url":"http://localhost"}`)
 	for _, c := range []struct{ query, operation, sel, want string }{
 		{"", "", "", "graphql: query is empty"},
 		{" \n\t", "", "", "graphql: query is empty"},
@@ -113,18 +112,18 @@ func TestParse(t *testing.T) {
 }
 
 func TestOperationName(t *testing.T) {
-	d := newDouble(t, nil)
-	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), Spec{Query: "query A($x: Int!) {a(x: $x)} mutation B($y: Int!) {b(y: $y)}", OperationName: "B"})
+	d := sourcetest.NewDouble(t, nil)
+	tool := newTool(t, openAPI(t, d.URL, `{"url":"URL"}`), Spec{Query: "query A($x: Int!) {a(x: $x)} mutation B($y: Int!) {b(y: $y)}", OperationName: "B"})
 	if _, err := tool.Call(t.Context(), json.RawMessage(`{"x":1,"y":2}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.last(t).body; !strings.HasSuffix(got, `,"operationName":"B","variables":{"y":2}}`) {
+	if got := d.Last(t).Body; !strings.HasSuffix(got, `,"operationName":"B","variables":{"y":2}}`) {
 		t.Error(got)
 	}
 }
 
 func TestNotes(t *testing.T) {
-	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	b := openAPI(t, "", `{"url":"http://localhost"}`)
 	for _, c := range []struct{ query, schema, want string }{
 		{"query($a: Int!, $b: [Int]) {x(a: $a, b: $b)}", `{"properties":{"a":{"type":"integer"},"b":{"type":"array"}},"required":["a"]}`, ``},
 		{"query($slip: ID!) {x(a: $slip)}", `{"properties":{"slid":{}}}`,
@@ -161,10 +160,6 @@ func TestNotes(t *testing.T) {
 // TestCorpus: each GraphQL tool of Acorn's own examples loads, and sends its query.
 // $MCPBRIDGE_CORPUS has them below acorn/.
 func TestCorpus(t *testing.T) {
-	root := os.Getenv("MCPBRIDGE_CORPUS")
-	if root == "" {
-		t.Skip("MCPBRIDGE_CORPUS is not set: it names the folder with acorn/*.tools.json")
-	}
 	want := map[string]struct {
 		arguments, variables string
 		notes                int // of the last two the arguments are not the model's, and no properties
@@ -177,59 +172,34 @@ func TestCorpus(t *testing.T) {
 		"InternalSaveChatMessage": {`{"role":"user","content":"c","customerid":5,"uuid":"u"}`, `{"role":"user","content":"c","customerid":5}`, 5},
 		"InternalGetChatMessages": {`{"customerid":5,"limit":50}`, `{"customerid":5,"limit":50}`, 2},
 	}
-	files, err := filepath.Glob(filepath.Join(root, "acorn", "*.tools.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files below %s (%v)", root, err)
-	}
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"type":"graphql","url":"URL"}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"type":"graphql","url":"URL"}`)
 	found := 0
-	for _, file := range files {
-		for _, e := range entries(t, file) {
-			var spec Spec
-			if json.Unmarshal(e.API, &spec) != nil || spec.Query == "" {
-				continue // another kind
-			}
-			found++
-			c, known := want[e.Function.Name]
-			tool, notes, err := b.Tool(toolformat.Tool{Name: e.Function.Name, InputSchema: e.Function.Parameters}, e.API)
-			if err != nil || !known || len(notes) != c.notes {
-				t.Errorf("%s: %s: %v %v", file, e.Function.Name, err, notes)
-				continue
-			}
-			if _, err := tool.Call(t.Context(), json.RawMessage(c.arguments)); err != nil {
-				t.Error(err)
-				continue
-			}
-			var sent struct {
-				Query     string
-				Variables json.RawMessage
-			}
-			if err := json.Unmarshal([]byte(d.last(t).body), &sent); err != nil || sent.Query != spec.Query || string(sent.Variables) != c.variables {
-				t.Errorf("%s: %v %s", e.Function.Name, err, d.last(t).body)
-			}
+	for _, e := range sourcetest.AcornTools(t) {
+		var spec Spec
+		if json.Unmarshal(e.API, &spec) != nil || spec.Query == "" {
+			continue // another kind
+		}
+		found++
+		c, known := want[e.Function.Name]
+		tool, notes, err := b.Tool(toolformat.Tool{Name: e.Function.Name, InputSchema: e.Function.Parameters}, e.API)
+		if err != nil || !known || len(notes) != c.notes {
+			t.Errorf("%s: %v %v", e.Function.Name, err, notes)
+			continue
+		}
+		if _, err := tool.Call(t.Context(), json.RawMessage(c.arguments)); err != nil {
+			t.Error(err)
+			continue
+		}
+		var sent struct {
+			Query     string
+			Variables json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(d.Last(t).Body), &sent); err != nil || sent.Query != spec.Query || string(sent.Variables) != c.variables {
+			t.Errorf("%s: %v %s", e.Function.Name, err, d.Last(t).Body)
 		}
 	}
 	if found != len(want) {
 		t.Errorf("%d GraphQL tools, want %d", found, len(want))
 	}
-}
-
-type entry struct {
-	Function struct {
-		Name       string
-		Parameters json.RawMessage
-	}
-	API json.RawMessage
-}
-
-func entries(t *testing.T, file string) (all []entry) {
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &all)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

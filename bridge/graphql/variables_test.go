@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
 func TestVariables(t *testing.T) {
@@ -112,8 +114,8 @@ var hostile = []string{
 // Wherever a hostile argument stands, it is the value of its variable and nothing else:
 // the query has the same bytes, and the request the same members, as with a harmless one.
 func TestHostile(t *testing.T) {
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"url":"URL/graphql?key=k","auth":"secret"}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL/graphql?key=k","auth":"secret"}`)
 	const query = "query Q($x: String, $list: [String!], $in: In, $id: ID) {\n  a(x: $x, s: \"$x {x} \\\" é\", list: $list, in: $in, id: $id) { b } # $x {x}\n}"
 	tool := newTool(t, b, Spec{Query: query})
 	places := map[string]string{
@@ -133,11 +135,11 @@ func TestHostile(t *testing.T) {
 				t.Fatal(err)
 			}
 			arguments := fmt.Sprintf(format, quoted)
-			before := d.count()
-			if _, err := tool.Call(t.Context(), json.RawMessage(arguments)); err != nil || d.count() != before+1 {
-				t.Fatalf("%s %.80q: %v after %d requests", place, text, err, d.count()-before)
+			_, err = tool.Call(t.Context(), json.RawMessage(arguments))
+			came := d.Requests()
+			if err != nil || len(came) != 1 {
+				t.Fatalf("%s %.80q: %v after %d requests", place, text, err, len(came))
 			}
-			r := d.last(t)
 			want := map[string]any{}
 			if err := json.Unmarshal([]byte(arguments), &want); err != nil {
 				t.Fatal(err)
@@ -145,7 +147,7 @@ func TestHostile(t *testing.T) {
 			if place == "unknown" {
 				clear(want)
 			}
-			if err := stays(r, query, want); err != nil {
+			if err := stays(came[0], query, want); err != nil {
 				t.Errorf("%s %.80q: %v", place, text, err)
 			}
 		}
@@ -156,23 +158,23 @@ func TestHostile(t *testing.T) {
 }
 
 // stays checks that a request is that of a query with these variables.
-func stays(r seen, query string, variables map[string]any) error {
+func stays(r sourcetest.Seen, query string, variables map[string]any) error {
 	head := `{"query":` + quote(query) + `,"operationName":"Q","variables":`
 	var sent struct {
 		Query, OperationName string
 		Variables            map[string]any
 	}
-	dec := json.NewDecoder(strings.NewReader(r.body))
+	dec := json.NewDecoder(strings.NewReader(r.Body))
 	dec.DisallowUnknownFields()
 	switch err := dec.Decode(&sent); {
 	case err != nil || dec.More():
-		return fmt.Errorf("the body is %.300s (%v)", r.body, err)
-	case sent.Query != query || !strings.HasPrefix(r.body, head):
+		return fmt.Errorf("the body is %.300s (%v)", r.Body, err)
+	case sent.Query != query || !strings.HasPrefix(r.Body, head):
 		return fmt.Errorf("the query is %q", sent.Query)
 	case fmt.Sprint(sent.Variables) != fmt.Sprint(variables):
 		return fmt.Errorf("the variables are %.300v", sent.Variables)
-	case r.method != "POST" || r.uri != "/graphql?key=k" || r.header.Get("Authorization") != "secret" || r.header.Get("X-Injected") != "":
-		return fmt.Errorf("%s %s %v", r.method, r.uri, r.header)
+	case r.Method != "POST" || r.URI != "/graphql?key=k" || r.Header.Get("Authorization") != "secret" || r.Header.Get("X-Injected") != "":
+		return fmt.Errorf("%s %s %v", r.Method, r.URI, r.Header)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 		Stderr:     func(line string) { log.Info(line, "from", "stderr") },
 		Supervisor: b.supervisor,
 		Grace:      process.Grace{Stdin: -1, Term: termGrace},
+		Limits:     s.Limits.ofProcess(),
 	}
 	if filepath.Base(s.Command[0]) != s.Command[0] {
 		path, err := filepath.Abs(below(b.dir, s.Command[0]))

@@ -3,9 +3,11 @@ package local
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,36 +18,33 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"encoding/json"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestCommandInput(t *testing.T) {
 	b := open(t, Options{})
 	const arguments = `{"a":12345678901234567890,"b":"<ä>","c":1.0}`
-	r := call(t, build(t, b, spec("cat", "")), arguments)
+	r := sourcetest.Do(t, sourcetest.Tool(t, b, spec("cat", "")), arguments)
 	if text(t, r) != arguments || string(r.Structured()) != arguments || r.IsError() {
 		t.Errorf("%s", r.JSON)
 	}
-	if r = call(t, build(t, b, spec("cat", `"stdin":false`)), arguments); text(t, r) != "" || r.Structured() != nil {
+	if r = sourcetest.Do(t, sourcetest.Tool(t, b, spec("cat", `"stdin":false`)), arguments); text(t, r) != "" || r.Structured() != nil {
 		t.Errorf("%s", r.JSON)
 	}
 	large := `{"a":"` + strings.Repeat("x", 3<<20) + `"}`
-	if got := text(t, call(t, build(t, b, spec("deaf", "")), large)); got != "deaf" {
+	if got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, spec("deaf", "")), large)); got != "deaf" {
 		t.Errorf("got %q", got)
 	}
-	if got := text(t, call(t, build(t, b, spec("cat", `"maxBytes":10000000`)), large)); got != large {
+	if got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, spec("cat", `"maxBytes":10000000`)), large)); got != large {
 		t.Errorf("got %d bytes", len(got))
 	}
 }
 
 func TestCommandEnviron(t *testing.T) {
 	t.Setenv("LOCAL_TEST_TOKEN", "secret")
-	got := strings.Split(text(t, call(t, build(t, open(t, Options{}), spec("environ", "")), `{}`)), "\n")
+	got := strings.Split(text(t, sourcetest.Do(t, sourcetest.Tool(t, open(t, Options{}), spec("environ", "")), `{}`)), "\n")
 	if !slices.Contains(got, "PATH="+os.Getenv("PATH")) || !slices.Contains(got, childMode+"=environ") {
 		t.Errorf("%q", got)
 	}
@@ -68,7 +67,7 @@ func TestCommandDir(t *testing.T) {
 	}
 	defer b.Close()
 	for _, c := range []struct{ more, want string }{{"", dir}, {`"dir":"sub"`, filepath.Join(dir, "sub")}} {
-		if got := text(t, call(t, build(t, b, spec("dir", c.more)), `{}`)); got != c.want {
+		if got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, spec("dir", c.more)), `{}`)); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
@@ -78,14 +77,14 @@ func TestCommandDir(t *testing.T) {
 		`{"command":["mcpbridge-no-such-program"]}`:       "not found in PATH",
 		`{"command":["x"],"env":{"PATH":""},"dir":"sub"}`: "no PATH",
 	} {
-		if _, err := build(t, b, spec).Call(t.Context(), json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := sourcetest.Tool(t, b, spec).Call(t.Context(), json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", spec, err, want)
 		}
 	}
 }
 
 func TestCommandFailure(t *testing.T) {
-	r := call(t, build(t, open(t, Options{}), spec("fail", "")), `{}`)
+	r := sourcetest.Do(t, sourcetest.Tool(t, open(t, Options{}), spec("fail", "")), `{}`)
 	const want = "the command failed: exit status 3: first line | no such thing\nstandard output: half of it"
 	if !r.IsError() || text(t, r) != want {
 		t.Errorf("%s", r.JSON)
@@ -94,7 +93,7 @@ func TestCommandFailure(t *testing.T) {
 
 func TestCommandFlood(t *testing.T) {
 	for _, limit := range []int{1, 1000, 1001, defaultMaxBytes} {
-		r := call(t, build(t, open(t, Options{}), spec("flood", fmt.Sprintf(`"maxBytes":%d`, limit))), `{}`)
+		r := sourcetest.Do(t, sourcetest.Tool(t, open(t, Options{}), spec("flood", fmt.Sprintf(`"maxBytes":%d`, limit))), `{}`)
 		got := text(t, r)
 		end := fmt.Sprintf("\n... [output truncated after %d bytes]", limit)
 		if !strings.HasSuffix(got, end) || len(got) > limit+len(end) || !utf8.ValidString(got) || strings.Contains(got, "\ufffd") || r.IsError() {
@@ -103,8 +102,42 @@ func TestCommandFlood(t *testing.T) {
 	}
 }
 
+// A meeting is where commands tell their ids that stay.
+type meeting struct {
+	testing.TB
+	net.Listener
+}
+
+func newMeeting(t testing.TB) *meeting {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if err := l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return &meeting{t, l}
+}
+
+// next is the id of the next that comes.
+func (m *meeting) next() (id int) {
+	m.Helper()
+	conn, err := m.Accept()
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(func() { conn.Close() })
+	if _, err := fmt.Fscanln(conn, &id); err != nil {
+		m.Fatal(err)
+	}
+	return id
+}
+
+// TestCommandRunning: one runs, the others wait, and all end with their context.
 func TestCommandRunning(t *testing.T) {
-	tool := build(t, open(t, Options{}), spec("stay", `"maxRunning":1`))
+	m := newMeeting(t)
+	tool := sourcetest.Tool(t, open(t, Options{}), spec("stay", `"maxRunning":1`, m.Addr().String()))
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range 3 {
@@ -114,40 +147,30 @@ func TestCommandRunning(t *testing.T) {
 			}
 		})
 	}
+	m.next()
 	cancel()
 	calls.Wait()
 }
 
-// TestCommandLeavesNothing: when a call's time is over, a command that ignores TERM and
-// its child, which does too, are gone.
+// TestCommandLeavesNothing: when a call is over, a command that ignores TERM and its
+// child, which does too, are gone.
 func TestCommandLeavesNothing(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	supervisor := process.NewSupervisor()
 	defer supervisor.Close()
-	pids := filepath.Join(t.TempDir(), "pids")
-	tool := build(t, open(t, Options{Supervisor: supervisor}), spec("tree", `"timeout":"1s"`, pids))
-	n, err := bridge.NewNative(bridge.NativeOptions{}, tool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := n.Open(t.Context(), &bridge.Caller{ID: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := s.Do(t.Context(), request(t, "tool", `{}`))
-	if r.Err == nil || r.Err.Code != toolformat.Timeout {
-		t.Errorf("%s, %v", r.Result, r.Err)
-	}
-	if err := n.Close(); err != nil { // waits for the function
-		t.Error(err)
-	}
-	raw, err := os.ReadFile(pids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ids [2]int
-	if _, err := fmt.Sscan(string(raw), &ids[0], &ids[1]); err != nil {
-		t.Fatal(err)
+	m := newMeeting(t)
+	tool := sourcetest.Tool(t, open(t, Options{Supervisor: supervisor}), spec("tree", "", m.Addr().String()))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := tool.Call(ctx, json.RawMessage(`{}`))
+		done <- err
+	}()
+	ids := []int{m.next(), m.next()}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
 	}
 	for _, id := range ids {
 		if runs(t, id) {
@@ -163,7 +186,7 @@ func TestCommandLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call(t, build(t, b, spec("fail", "")), `{}`)
+	sourcetest.Do(t, sourcetest.Tool(t, b, spec("fail", "")), `{}`)
 	if got := log.String(); !strings.Contains(got, `msg="no such thing" tool=tool from=stderr`) {
 		t.Errorf("%s", got)
 	}
@@ -174,7 +197,7 @@ func BenchmarkCommand(b *testing.B) {
 	if err != nil {
 		b.Skip("there is no cat")
 	}
-	tool := build(b, open(b, Options{}), `{"command":["cat"]}`)
+	tool := sourcetest.Tool(b, open(b, Options{}), `{"command":["cat"]}`)
 	begun := time.Now()
 	for range 50 {
 		cmd := exec.Command(cat)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
 // hostile are arguments that a shell, a splitter or a program would take for more than
@@ -29,32 +32,33 @@ func dashed() []string {
 	return []string{"-", "--", "-o", "-rf", "--help", "--output=/etc/passwd", "-oProxyCommand=id", "--upload-pack=id", "-e id", "-\n", "-1", "--\nx", "-$(id)", "- x", "--exec=id"}
 }
 
-// TestHostileArguments: each argument stays in its element, whatever it is, and no
-// element comes or goes.
+// TestHostileArguments: each argument stays in its element, and on standard input,
+// whatever it is, and no element comes or goes.
 func TestHostileArguments(t *testing.T) {
-	if n := len(hostile()) + len(dashed()); n < 100 {
+	if n := len(hostile()) + len(dashed()); n < 130 {
 		t.Fatalf("%d arguments", n)
 	}
 	b := open(t, Options{})
-	tool := build(t, b, spec("argv", "", "first", "{x}", "--name={x}", "a{x}b{x}", "--", "{x}", "last"))
-	behind := build(t, b, spec("argv", "", "first", "--name={x}", "--", "{x}", "last"))
+	tool := sourcetest.Tool(t, b, spec("told", "", "first", "{x}", "--name={x}", "a{x}b{x}", "--", "{x}", "last"))
+	behind := sourcetest.Tool(t, b, spec("told", "", "first", "--name={x}", "--", "{x}", "last"))
+	check := func(tool bridge.Tool, x string, want ...string) {
+		t.Helper()
+		var got told
+		if r := sourcetest.Do(t, tool, object(x)); json.Unmarshal(r.Structured(), &got) != nil || !slices.Equal(got.Argv, want) || got.Stdin != object(x)+"\n" {
+			t.Errorf("%.60q: got %.300s", x, r.JSON)
+		}
+	}
 	for _, x := range hostile() {
 		if isOption(runtime.GOOS, x) { // /etc/passwd on Windows
 			continue
 		}
-		want := []string{"first", x, "--name=" + x, "a" + x + "b" + x, "--", x, "last"}
-		if got := argv(t, call(t, tool, object(x)).Structured()); !slices.Equal(got, want) {
-			t.Errorf("%.60q: got %.300q", x, got)
-		}
+		check(tool, x, "first", x, "--name="+x, "a"+x+"b"+x, "--", x, "last")
 	}
 	for _, x := range dashed() {
 		if r, err := tool.Call(t.Context(), json.RawMessage(object(x))); err == nil || !strings.Contains(err.Error(), "option") {
 			t.Errorf("%q: %v, %v", x, r, err)
 		}
-		want := []string{"first", "--name=" + x, "--", x, "last"}
-		if got := argv(t, call(t, behind, object(x)).Structured()); !slices.Equal(got, want) {
-			t.Errorf("%.60q: got %.300q", x, got)
-		}
+		check(behind, x, "first", "--name="+x, "--", x, "last")
 	}
 }
 
@@ -62,15 +66,6 @@ func TestHostileArguments(t *testing.T) {
 func object(x string) string {
 	b, _ := json.Marshal(map[string]string{"x": x})
 	return string(b)
-}
-
-func argv(t testing.TB, structured json.RawMessage) []string {
-	t.Helper()
-	var out struct{ Argv []string }
-	if err := json.Unmarshal(structured, &out); err != nil {
-		t.Fatalf("%s: %v", structured, err)
-	}
-	return out.Argv
 }
 
 // TestRefusedArguments: what no argument vector can hold runs nothing.
@@ -89,7 +84,7 @@ func TestRefusedArguments(t *testing.T) {
 		{"{x}{y}", `{"x":"-","y":"o"}`, "option"},
 		{"{x}.txt", `{"x":"-o"}`, "option"},
 	} {
-		r, err := build(t, b, spec("argv", "", c.element)).Call(t.Context(), json.RawMessage(c.arguments))
+		r, err := sourcetest.Tool(t, b, spec("argv", "", c.element)).Call(t.Context(), json.RawMessage(c.arguments))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200) {
 			t.Errorf("%s %.60s: %v, %v", c.element, c.arguments, r, err)
 		}
@@ -160,7 +155,7 @@ func FuzzExpand(f *testing.F) {
 
 // TestHostileCancelled: a call that is over before it begins runs nothing.
 func TestHostileCancelled(t *testing.T) {
-	tool := build(t, open(t, Options{}), spec("argv", ""))
+	tool := sourcetest.Tool(t, open(t, Options{}), spec("argv", ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r, err := tool.Call(ctx, json.RawMessage(`{}`)); err == nil {

@@ -50,7 +50,7 @@ func Kind(o Options) bridge.NativeKind {
 	maps.Copy(functions, o.Functions)
 	return bridge.NativeKind{Name: kindName, Open: func(cfg bridge.BackendConfig) (bridge.Backend, error) {
 		if cfg.Config != nil {
-			if _, err := bridge.DecodeSpec[API](strings.TrimSpace("local: api "+cfg.Name), cfg.Config); err != nil {
+			if _, err := bridge.DecodeSpec[API](cfg.Subject(kindName), cfg.Config); err != nil {
 				return nil, err
 			}
 		}

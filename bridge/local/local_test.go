@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -32,6 +33,9 @@ func child(mode string) int {
 	switch mode {
 	case "argv":
 		json.NewEncoder(os.Stdout).Encode(map[string]any{"argv": os.Args[1:]})
+	case "told": // all that it has been told
+		in, _ := io.ReadAll(os.Stdin)
+		json.NewEncoder(os.Stdout).Encode(told{os.Args[1:], string(in)})
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 	case "environ":
@@ -49,36 +53,36 @@ func child(mode string) int {
 		}
 	case "deaf": // reads nothing
 		fmt.Print("deaf")
-	case "tree": // has a child; tells both ids in the file, and stays
-		c := exec.Command(os.Args[0])
+	case "tree": // has a child that stays too
+		c := exec.Command(os.Args[0], os.Args[1])
 		c.Env = append(os.Environ(), childMode+"=stay")
 		c.Stdout = os.Stdout
 		if err := c.Start(); err != nil {
 			return 1
 		}
-		os.WriteFile(os.Args[1]+".new", fmt.Appendf(nil, "%d %d", os.Getpid(), c.Process.Pid), 0o600)
-		os.Rename(os.Args[1]+".new", os.Args[1])
 		fallthrough
-	case "stay":
+	case "stay": // tells its id at the address, and stays until that is closed
 		ignoreTerm()
-		time.Sleep(time.Hour)
+		conn, err := net.Dial("tcp", os.Args[1])
+		if err != nil {
+			return 1
+		}
+		fmt.Fprintln(conn, os.Getpid())
+		io.Copy(io.Discard, conn)
 	}
 	return 0
+}
+
+// told is what has reached a command.
+type told struct {
+	Argv  []string `json:"argv"`
+	Stdin string   `json:"stdin"`
 }
 
 // open is a backend of the kind.
 func open(t testing.TB, o Options) bridge.Backend {
 	t.Helper()
-	b, err := Kind(o).Open(bridge.BackendConfig{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
+	return sourcetest.Open(t, Kind(o), bridge.BackendConfig{Dir: t.TempDir()})
 }
 
 // spec is that of a command which is the test binary in a mode. more are members.
@@ -91,36 +95,14 @@ func spec(mode, more string, args ...string) string {
 	return fmt.Sprintf(`{"command":%s,"env":{%q:%q,"GORACE":"atexit_sleep_ms=0"}%s}`, command, childMode, mode, more)
 }
 
-// build makes a tool of a spec.
-func build(t testing.TB, b bridge.Backend, spec string) bridge.Tool {
-	t.Helper()
-	tool, _, err := b.Tool(toolformat.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`)}, json.RawMessage(spec))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tool
-}
-
-// call calls a tool as a Native does, but for its timeout.
-func call(t testing.TB, tool bridge.Tool, arguments string) *toolformat.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r, err := tool.Call(ctx, json.RawMessage(arguments))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // text is the result's first block of text.
 func text(t testing.TB, r *toolformat.Result) string {
 	t.Helper()
-	blocks, err := r.Content()
-	if err != nil || len(blocks) == 0 {
-		t.Fatalf("%s: %v", r.JSON, err)
+	all := sourcetest.Texts(t, r)
+	if len(all) == 0 {
+		t.Fatalf("no text: %s", r.JSON)
 	}
-	return blocks[0].Text
+	return all[0]
 }
 
 func TestCurrentTime(t *testing.T) {
@@ -133,7 +115,7 @@ func TestCurrentTime(t *testing.T) {
 		if tool.Timeout != 5*time.Second || tool.Description != "Current date and time in ISO 8601 format" {
 			t.Errorf("%+v", tool)
 		}
-		now, err := time.Parse(time.RFC3339, text(t, call(t, tool, `{"customerid":7}`)))
+		now, err := time.Parse(time.RFC3339, text(t, sourcetest.Do(t, tool, `{"customerid":7}`)))
 		if err != nil || time.Since(now).Abs() > time.Minute {
 			t.Errorf("%s: %v", now, err)
 		}
@@ -155,7 +137,7 @@ func TestFunction(t *testing.T) {
 	if tool.Name != "sum" || tool.Description != "Sums." || tool.Timeout != 2*time.Second || string(tool.InputSchema) != string(add.InputSchema) {
 		t.Errorf("%+v", tool)
 	}
-	if got := text(t, call(t, tool, `{"A":1,"B":2}`)); got != "3" {
+	if got := text(t, sourcetest.Do(t, tool, `{"A":1,"B":2}`)); got != "3" {
 		t.Errorf("got %s", got)
 	}
 	if _, _, err = b.Tool(toolformat.Tool{Name: "mul"}, nil); err == nil || !strings.Contains(err.Error(), `no Go function "mul"; those that there are: CurrentTime, add`) {
@@ -207,7 +189,7 @@ func TestSpecErrors(t *testing.T) {
 		`{"command":["awk","{print $1}"]}`,
 		`{"command":["grep","-c","--","{x}"]}`,
 	} {
-		build(t, b, spec)
+		sourcetest.Tool(t, b, spec)
 	}
 }
 

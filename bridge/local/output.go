@@ -49,7 +49,7 @@ func (o *output) result() *toolformat.Result {
 	if o.over {
 		return toolformat.TextResult(fmt.Sprintf("%s\n... [output truncated after %d bytes]", wholeRunes(o.kept), o.limit), false)
 	}
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), string(out))
+	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), out)
 	b = append(b, `}]`...)
 	object := bytes.TrimSpace(bytes.Clone(out))
 	if bytes.HasPrefix(object, []byte("{")) && wire.Valid(object) == nil { // it has no line breaks now

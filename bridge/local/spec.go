@@ -1,11 +1,12 @@
 package local
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // A Spec is what a definition says of its function, command or module: exactly one of
@@ -43,6 +44,9 @@ type Spec struct {
 	Dir   string            `json:"dir,omitempty"`   // working directory, relative to the folder of the config, which is the default
 	Env   map[string]string `json:"env,omitempty"`   // beside what process.Environ lets through: PATH, HOME, locale and the like, never a key
 
+	// Limits bound what each process of a command may take; on Linux alone.
+	Limits *Limits `json:"limits,omitempty"`
+
 	// Of a command and a module.
 	MaxBytes   int `json:"maxBytes,omitempty"`   // of standard output; what is more is dropped, and the result says so; default 1 MiB
 	MaxRunning int `json:"maxRunning,omitempty"` // at once, further calls wait; default 4
@@ -51,7 +55,7 @@ type Spec struct {
 	// up to pages of 64 KiB; default 64 MiB.
 	MaxMemory int `json:"maxMemory,omitempty"`
 
-	Timeout Duration `json:"timeout,omitempty"` // of a call; default 5 s
+	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default 5 s
 }
 
 // The defaults and bounds of a Spec.
@@ -65,28 +69,6 @@ const (
 	mostRunning      = 1000
 )
 
-// A Duration is a positive length of time, in a config "30s", "1m30s" or a number of
-// seconds.
-type Duration time.Duration
-
-// UnmarshalJSON reads both forms.
-func (d *Duration) UnmarshalJSON(raw []byte) error {
-	var seconds float64
-	var text string
-	var took time.Duration
-	err := json.Unmarshal(raw, &seconds)
-	if took = time.Duration(seconds * float64(time.Second)); err != nil {
-		if err = json.Unmarshal(raw, &text); err == nil {
-			took, err = time.ParseDuration(text)
-		}
-	}
-	if err != nil || took <= 0 {
-		return fmt.Errorf(`timeout: expected a duration such as "30s" or a number of seconds, got %.40s`, raw)
-	}
-	*d = Duration(took)
-	return nil
-}
-
 // check says what does not go together, and fills in the defaults.
 func (s *Spec) check() error {
 	forms := 0
@@ -99,12 +81,15 @@ func (s *Spec) check() error {
 	switch {
 	case forms > 1:
 		return errors.New("expected one of function, command and wasm, got more than one")
-	case !isCommand && (s.Stdin != nil || s.Dir != "" || s.Env != nil):
-		return errors.New("stdin, dir and env are for a command")
+	case !isCommand && (s.Stdin != nil || s.Dir != "" || s.Env != nil || s.Limits != nil):
+		return errors.New("stdin, dir, env and limits are for a command")
 	case isFunction && (s.MaxBytes != 0 || s.MaxRunning != 0):
 		return errors.New("maxBytes and maxRunning are for a command or a WebAssembly module")
 	case s.Wasm == "" && s.MaxMemory != 0:
 		return errors.New("maxMemory is for a WebAssembly module")
+	}
+	if err := s.Limits.check(); err != nil {
+		return fmt.Errorf("limits: %w", err)
 	}
 	for name, value := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {

@@ -31,26 +31,26 @@ func guest(t *testing.T, more string) bridge.Tool {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("go cannot build for wasip1: %v\n%s", err, out)
 	}
-	return build(t, open(t, Options{}), fmt.Sprintf(`{"wasm":%q%s}`, path, more))
+	return sourcetest.Tool(t, open(t, Options{}), fmt.Sprintf(`{"wasm":%q%s}`, path, more))
 }
 
 func TestModule(t *testing.T) {
 	t.Setenv("LOCAL_TEST_TOKEN", "secret")
 	tool := guest(t, "")
 	t.Run("result", func(t *testing.T) {
-		r := call(t, tool, `{"mode":"double","n":21}`)
+		r := sourcetest.Do(t, tool, `{"mode":"double","n":21}`)
 		if text(t, r) != `{"twice":42}` || string(r.Structured()) != `{"twice":42}` {
 			t.Errorf("%s", r.JSON)
 		}
 	})
 	t.Run("escape", func(t *testing.T) {
 		const want = `{"args":["tool"],"environ":[],"got":[]}`
-		if got := text(t, call(t, tool, `{"mode":"escape"}`)); got != want {
+		if got := text(t, sourcetest.Do(t, tool, `{"mode":"escape"}`)); got != want {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("clock", func(t *testing.T) {
-		now, err := strconv.ParseInt(text(t, call(t, tool, `{"mode":"clock"}`)), 10, 64)
+		now, err := strconv.ParseInt(text(t, sourcetest.Do(t, tool, `{"mode":"clock"}`)), 10, 64)
 		if err != nil || time.Since(time.Unix(now, 0)).Abs() > time.Minute {
 			t.Errorf("%d, %v", now, err)
 		}
@@ -77,7 +77,7 @@ func TestModule(t *testing.T) {
 		{`[]`, "cannot unmarshal array"},
 	} {
 		t.Run(c.arguments, func(t *testing.T) {
-			r := call(t, tool, c.arguments)
+			r := sourcetest.Do(t, tool, c.arguments)
 			if got := text(t, r); !r.IsError() || !strings.Contains(got, c.want) || len(got) > 2*maxFailure+100 {
 				t.Errorf("%s", r.JSON)
 			}
@@ -123,7 +123,7 @@ func TestSaid(t *testing.T) {
 }
 
 func TestModuleFlood(t *testing.T) {
-	r := call(t, guest(t, `,"maxBytes":1001`), `{"mode":"flood","n":1000}`)
+	r := sourcetest.Do(t, guest(t, `,"maxBytes":1001`), `{"mode":"flood","n":1000}`)
 	if got := text(t, r); !strings.HasSuffix(got, "[output truncated after 1001 bytes]") || len(got) > 1100 || r.IsError() {
 		t.Errorf("%d bytes: %q", len(got), got[max(0, len(got)-200):])
 	}
@@ -135,7 +135,7 @@ func TestModuleMemory(t *testing.T) {
 	tool := guest(t, `,"maxMemory":16777216`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if r := call(t, tool, `{"mode":"memory"}`); !r.IsError() || !strings.Contains(text(t, r), "out of memory") {
+	if r := sourcetest.Do(t, tool, `{"mode":"memory"}`); !r.IsError() || !strings.Contains(text(t, r), "out of memory") {
 		t.Errorf("%s", r.JSON)
 	}
 	runtime.ReadMemStats(&after)
@@ -178,7 +178,7 @@ func written(t *testing.T, module []byte, more string) string {
 
 func TestModuleBombs(t *testing.T) {
 	b := open(t, Options{})
-	tool := func(module []byte) bridge.Tool { return build(t, b, written(t, module, "")) }
+	tool := func(module []byte) bridge.Tool { return sourcetest.Tool(t, b, written(t, module, "")) }
 	t.Run("loop", func(t *testing.T) {
 		endless(t, tool(program([]byte{0x03, 0x40, 0x0c, 0, 0x0b})), `{}`)
 	})
@@ -188,13 +188,13 @@ func TestModuleBombs(t *testing.T) {
 		endless(t, tool(module), `{}`)
 	})
 	t.Run("recursion", func(t *testing.T) {
-		r := call(t, tool(program([]byte{0x10, 0})), `{}`)
+		r := sourcetest.Do(t, tool(program([]byte{0x10, 0})), `{}`)
 		if !r.IsError() || !strings.Contains(text(t, r), "stack overflow") || strings.Contains(text(t, r), "stack trace") {
 			t.Errorf("%s", r.JSON)
 		}
 	})
 	t.Run("trap", func(t *testing.T) {
-		if r := call(t, tool(program([]byte{0})), `{}`); !r.IsError() || !strings.Contains(text(t, r), "unreachable") {
+		if r := sourcetest.Do(t, tool(program([]byte{0})), `{}`); !r.IsError() || !strings.Contains(text(t, r), "unreachable") {
 			t.Errorf("%s", r.JSON)
 		}
 	})
@@ -202,7 +202,7 @@ func TestModuleBombs(t *testing.T) {
 	grow := []byte{0xd0, 0x70, 0x41, 0x80, 0x80, 0xc0, 0x00 /* n = 1<<20 */, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x47, 0x04, 0x40, 0, 0x0b}
 	for _, limits := range [][]byte{{0x70, 0, 1}, {0x70, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f}} {
 		t.Run(fmt.Sprintf("table %x", limits), func(t *testing.T) {
-			if r := call(t, tool(program(grow, append([]byte{4, 1}, limits...))), `{}`); r.IsError() { // it has grown
+			if r := sourcetest.Do(t, tool(program(grow, append([]byte{4, 1}, limits...))), `{}`); r.IsError() { // it has grown
 				t.Errorf("%s", r.JSON)
 			}
 		})
@@ -260,7 +260,7 @@ func BenchmarkModule(b *testing.B) {
 	if err := os.WriteFile(path, program(nil), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	tool := build(b, open(b, Options{}), fmt.Sprintf(`{"wasm":%q}`, path))
+	tool := sourcetest.Tool(b, open(b, Options{}), fmt.Sprintf(`{"wasm":%q}`, path))
 	for b.Loop() {
 		if _, err := tool.Call(b.Context(), json.RawMessage(`{}`)); err != nil {
 			b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -121,7 +122,7 @@ func (d *definition) parameter(p param, names map[string]string, query *[]string
 	case p.In == openapi3.ParameterInPath:
 		names[p.Name] = name
 	case p.In == openapi3.ParameterInHeader:
-		if !isHeaderName(p.Name) {
+		if httpapi.CheckHeader(p.Name, "") != nil {
 			d.note(d.importer, "the header %s is left out: it belongs to the connection", p.Name)
 			return nil
 		}
@@ -162,7 +163,7 @@ func (d *definition) argument(p param) string {
 		name += "_"
 	}
 	if name != p.Name {
-		d.importer.note(d.name, ruleRenamed, "the parameter %s in %s is the argument %s", p.Name, p.In, name)
+		d.importer.note(d.name, RuleRenamed, "the parameter %s in %s is the argument %s", p.Name, p.In, name)
 	}
 	return name
 }
@@ -178,15 +179,6 @@ func isIgnored(header string) bool {
 		return true
 	}
 	return false
-}
-
-// isHeaderName reports whether the kind rest takes a header.
-func isHeaderName(name string) bool {
-	switch http.CanonicalHeaderKey(name) {
-	case "", "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection":
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
 // escapeName makes the name of a query parameter stand for itself in a template.

@@ -35,13 +35,15 @@ type Options struct {
 	Include    []string // patterns of names
 	Exclude    []string // patterns of names
 	Deprecated bool     // deprecated operations as well
+	Secured    bool     // what the document wants for its security is set: no note says what that is
 }
 
 // An API is what a document becomes.
 type API struct {
 	URL         string // what all paths are relative to
 	Definitions []Definition
-	Notes       []toolformat.Note // what is not as the document has it, and which auth to set
+	LeftOut     []toolformat.Note // operations that cannot be tools, and why
+	Notes       []toolformat.Note // what else is not as the document has it, and which auth to set
 }
 
 // A Definition is one operation.
@@ -50,10 +52,13 @@ type Definition struct {
 	Spec json.RawMessage // of the kind rest
 }
 
-// The rules of notes.
+// RuleRenamed is the rule of notes that only say that something has another name than in
+// the document: nothing is lost.
+const RuleRenamed = "renamed"
+
+// The other rules of notes.
 const (
 	ruleLeftOut = "left-out" // an operation or a part of one
-	ruleRenamed = "renamed"
 	ruleAuth    = "auth"
 	ruleInvalid = "invalid" // the document does not keep the standard
 	ruleChanged = "changed" // what is sent differs from what the document says
@@ -193,30 +198,37 @@ func (m *importer) operation(src *source) {
 		matches(m.opt.Exclude, name):
 		return
 	case src.op.Deprecated && !m.opt.Deprecated:
-		m.note(name, ruleLeftOut, "%s %s is deprecated and left out", src.method, src.route)
+		m.note(name, ruleLeftOut, "%s %s is deprecated and left out (\"deprecated\": true takes it)", src.method, src.route)
 		return
 	case src.method == http.MethodOptions || src.method == http.MethodTrace:
-		m.note(name, ruleLeftOut, "%s %s is left out: the kind rest has no such method", src.method, src.route)
+		m.leaveOut(name, src, "the kind rest has no such method")
 		return
 	case src.op.Servers != nil && len(*src.op.Servers) > 0 || len(src.item.Servers) > 0:
 		m.note(name, ruleChanged, "the document has a server of its own for %s %s; it is sent to the API's url like all others", src.method, src.route)
 	}
 	if own := src.op.OperationID; own != "" && own != name {
-		m.note(name, ruleRenamed, "the operation is %q in the document", own)
+		m.note(name, RuleRenamed, "the operation is %q in the document", own)
 	}
 	for n, first := 2, name; m.names[name]; n++ {
 		if name = fmt.Sprintf("%s_%d", first, n); !m.names[name] {
-			m.note(name, ruleRenamed, "there is another operation %s", first)
+			m.note(name, RuleRenamed, "there is another operation %s", first)
 		}
 	}
 	d := &definition{importer: m, source: src, name: name}
 	if err := d.build(); err != nil {
-		m.note(name, ruleLeftOut, "%s %s is left out: %v", src.method, src.route, err)
+		m.leaveOut(name, src, err.Error())
 		return
 	}
 	m.names[name] = true
 	m.api.Definitions = append(m.api.Definitions, d.definition())
-	m.security(name, src.op)
+	if !m.opt.Secured {
+		m.security(name, src.op)
+	}
+}
+
+// leaveOut notes an operation that cannot be a tool.
+func (m *importer) leaveOut(name string, src *source, why string) {
+	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Tool: name, Rule: ruleLeftOut, Text: fmt.Sprintf("%s %s is left out: %s", src.method, src.route, why)})
 }
 
 func matches(patterns []string, s string) bool {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func document(version, paths, components string) string {
 const ok = `"responses":{"200":{"description":"ok"}}`
 
 // definitions are what operations become. want is a line each of NAME: DESCRIPTION, the
-// schema and the spec, and then of the notes.
+// schema and the spec, and then of what is left out and of the notes.
 var definitions = []struct {
 	name, version, paths, components string
 	want                             string
@@ -88,10 +89,10 @@ var definitions = []struct {
 		"left out", "3.0.0", `{"/a":{"get":{"operationId":"old","deprecated":true,` + ok + `},"options":{` + ok + `},"post":{"operationId":"upload","requestBody":{"required":true,"content":{"multipart/form-data":{}}},` + ok + `}},"/b/{x}":{"get":{"parameters":[{"name":"x","in":"path","required":true,"style":"label","schema":{"type":"string"}}],` + ok + `},"delete":{"operationId":"same",` + ok + `}},"/c":{"get":{"operationId":"same",` + ok + `}}}`, "",
 		"same: DELETE /b/{x}\n" + `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}` + "\n" + `{"method":"DELETE","path":"/b/{x}"}` + "\n" +
 			"same_2: GET /c\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/c"}` + "\n" +
-			"old: GET /a is deprecated and left out\n" +
 			"options_a: OPTIONS /a is left out: the kind rest has no such method\n" +
 			"upload: POST /a is left out: its body is multipart/form-data; only JSON and forms are supported\n" +
 			`get_b_x: GET /b/{x} is left out: the style "label" of the parameter x is not supported in a path` + "\n" +
+			`old: GET /a is deprecated and left out ("deprecated": true takes it)` + "\n" +
 			"same: {x} is in the path and no parameter: it is taken as a string\n" +
 			"same_2: there is another operation same",
 	},
@@ -105,7 +106,7 @@ func TestDefinitions(t *testing.T) {
 			for _, d := range api.Definitions {
 				got = append(got, d.Tool.Name+": "+d.Tool.Description, string(d.Tool.InputSchema), string(d.Spec))
 			}
-			for _, n := range api.Notes {
+			for _, n := range slices.Concat(api.LeftOut, api.Notes) {
 				got = append(got, n.String())
 			}
 			if text := strings.Join(got, "\n"); text != c.want {
@@ -159,6 +160,16 @@ func TestFilters(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.opt, got, c.want)
+		}
+	}
+}
+
+// Which auth to set is told to whoever has not.
+func TestSecured(t *testing.T) {
+	doc := document("3.1.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]}],`+ok+`}}}`, `"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}`)
+	for secured, want := range map[bool]int{false: 1, true: 0} {
+		if api := load(t, doc, openapi.Options{Secured: secured}); len(api.Notes) != want {
+			t.Errorf("%v: %v", secured, api.Notes)
 		}
 	}
 }

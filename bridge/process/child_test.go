@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // childMode in the environment makes the test binary one of the children below.
@@ -69,10 +68,11 @@ func child(mode string) {
 	}
 }
 
+// forever waits for an interrupt, which nobody sends.
 func forever() {
-	for {
-		time.Sleep(time.Hour)
-	}
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	<-interrupt
 }
 
 // spawn starts the test binary as a child in mode with our own output, waits

@@ -12,6 +12,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -65,6 +66,10 @@ type Command struct {
 
 	// Grace is how long Stop waits before it becomes rude.
 	Grace Grace
+
+	// Limits bound what each of its processes may take. Start fails when they cannot be
+	// set.
+	Limits Limits
 }
 
 // Grace is how long a child is given to end: after its standard input was
@@ -152,7 +157,12 @@ func start(c Command) (*Process, error) {
 		done:   make(chan struct{}),
 	}
 	p.log.start(ours.stderr)
+	limited := c.Limits.set(p.PID()) // before run can reap it
 	go p.run(c.Supervisor)
+	if limited != nil {
+		p.Stop()
+		return nil, fmt.Errorf("command %q: its limits cannot be set: %w", c.Path, limited)
+	}
 	return p, nil
 }
 

@@ -78,6 +78,33 @@ func members(group int) []stat {
 	return slices.DeleteFunc(processes(), func(s stat) bool { return s.group != group })
 }
 
+// watch opens processes, which need not be children, and gives what waits until all of
+// them have ended.
+func watch(t *testing.T, pids ...int) (awaitEnd func()) {
+	t.Helper()
+	var files []int
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			t.Fatalf("process %d: %v", pid, err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		files = append(files, fd)
+	}
+	return func() {
+		t.Helper()
+		for i, fd := range files {
+			n, err := 0, error(unix.EINTR)
+			for err == unix.EINTR {
+				n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+			}
+			if n != 1 || err != nil {
+				t.Fatalf("process %d: not ended in %v (%v)", pids[i], patience, err)
+			}
+		}
+	}
+}
+
 // assertGone asserts that of p's group nobody runs, and that p is no zombie.
 // Zombies of others are for whoever adopted them, in its time.
 func assertGone(t *testing.T, p *Process) {
@@ -183,11 +210,10 @@ func TestCrashEndsGrandchildren(t *testing.T) {
 func TestEmigrantDoesNotHoldUs(t *testing.T) {
 	p := mustStart(t, self(t, "emigrant"))
 	emigrant := pid(t, p.Stdout)
+	awaitEnd := watch(t, emigrant)
 	t.Cleanup(func() {
 		unix.Kill(emigrant, unix.SIGKILL)
-		eventually(t, "the emigrant ends", func() bool {
-			return !slices.ContainsFunc(processes(), func(s stat) bool { return s.pid == emigrant && s.state != "Z" })
-		})
+		awaitEnd()
 	})
 	await(t, "done", p.Done())
 	read := make(chan struct{})

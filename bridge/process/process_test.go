@@ -64,11 +64,15 @@ func line(t *testing.T, r io.Reader) string {
 	return strings.TrimSpace(text)
 }
 
-// eventually waits for a condition that nothing announces.
+// eventually waits for what nothing announces: the state of another process.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	again, late := time.NewTicker(time.Millisecond), time.After(patience)
+	defer again.Stop()
+	for !ok() {
+		select {
+		case <-again.C:
+		case <-late:
 			t.Fatalf("%s: not in %v", what, patience)
 		}
 	}

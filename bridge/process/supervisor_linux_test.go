@@ -59,11 +59,16 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 		t.Fatalf("no bridge: %s", &stderr)
 	}
 	groups, supervisor := pids[:3], pids[3]
+	all := []int{supervisor}
 	for _, group := range groups {
 		if len(members(group)) != 2 {
 			t.Errorf("group %d is %+v", group, members(group))
 		}
+		for _, s := range members(group) {
+			all = append(all, s.pid)
+		}
 	}
+	awaitEnd := watch(t, all...)
 	// What a terminal and a service manager send does not end it.
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP} {
 		eventually(t, "signals are ignored", func() bool { return ignores(supervisor, sig) })
@@ -71,10 +76,7 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
-	for _, group := range groups {
-		eventually(t, "the group ends", func() bool { return len(members(group)) == 0 })
-	}
-	eventually(t, "the supervisor ends", func() bool { return unix.Kill(supervisor, 0) == unix.ESRCH })
+	awaitEnd()
 }
 
 // ignores reports whether a process ignores sig, by its mask in /proc.

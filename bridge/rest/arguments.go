@@ -78,3 +78,5 @@ func checkSegment(segment string, names []string) error {
 	}
 	return nil
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

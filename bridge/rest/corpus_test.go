@@ -2,21 +2,16 @@ package rest
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // TestCorpus: each REST tool of Acorn's own examples loads, and sends the request that
 // its file says. $MCPBRIDGE_CORPUS has them below acorn/.
 func TestCorpus(t *testing.T) {
-	root := os.Getenv("MCPBRIDGE_CORPUS")
-	if root == "" {
-		t.Skip("MCPBRIDGE_CORPUS is not set: it names the folder with acorn/*.tools.json")
-	}
 	want := map[string]struct{ arguments, request, notes string }{
 		"generic_activity": {`{}`, "GET /v1/random", ""},
 		"filter_activity":  {`{"type":"social"}`, "GET /v1/filter?type=social", ""},
@@ -25,63 +20,39 @@ func TestCorpus(t *testing.T) {
 		"advice_by_id":     {`{"slid_id":"1"}`, "missing argument: slip_id, a part of the path /advice/{slip_id}", "did you mean {slid_id}?"},
 		"weather_forecast": {`{"latitude":52.5,"longitude":-13.40,"measurement":"cloudcover"}`, "GET /v1/forecast?latitude=52.5&longitude=-13.40&hourly=cloudcover&past_hours=1&forecast_hours=12", ""},
 	}
-	files, err := filepath.Glob(filepath.Join(root, "acorn", "*.tools.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files below %s (%v)", root, err)
-	}
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"type":"rest","url":"URL/v1"}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"type":"rest","url":"URL/v1"}`)
 	found := 0
-	for _, file := range files {
-		for _, e := range entries(t, file) {
-			c, known := want[e.Function.Name]
-			if strings.Contains(string(e.API), `"query":`) {
-				continue // GraphQL
-			}
-			found++
-			tool, notes, err := b.Tool(toolformat.Tool{Name: e.Function.Name, InputSchema: e.Function.Parameters}, e.API)
-			if err != nil || !known {
-				t.Errorf("%s: %s: %v", file, e.Function.Name, err)
-				continue
-			}
-			var text strings.Builder
-			for _, n := range notes {
-				text.WriteString(n.String())
-			}
-			if (c.notes == "") != (len(notes) == 0) || !strings.Contains(text.String(), c.notes) {
-				t.Errorf("%s: notes %v, want %s", e.Function.Name, notes, c.notes)
-			}
-			var got string
-			if _, err := tool.Call(t.Context(), json.RawMessage(c.arguments)); err != nil {
-				got = err.Error()
-			} else {
-				got = d.last(t).method + " " + d.last(t).uri
-			}
-			if got != c.request {
-				t.Errorf("%s: %s\nwant %s", e.Function.Name, got, c.request)
-			}
+	for _, e := range sourcetest.AcornTools(t) {
+		c, known := want[e.Function.Name]
+		if strings.Contains(string(e.API), `"query":`) {
+			continue // GraphQL
+		}
+		found++
+		tool, notes, err := b.Tool(toolformat.Tool{Name: e.Function.Name, InputSchema: e.Function.Parameters}, e.API)
+		if err != nil || !known {
+			t.Errorf("%s: %v", e.Function.Name, err)
+			continue
+		}
+		var text strings.Builder
+		for _, n := range notes {
+			text.WriteString(n.String())
+		}
+		if (c.notes == "") != (len(notes) == 0) || !strings.Contains(text.String(), c.notes) {
+			t.Errorf("%s: notes %v, want %s", e.Function.Name, notes, c.notes)
+		}
+		var got string
+		if _, err := tool.Call(t.Context(), json.RawMessage(c.arguments)); err != nil {
+			got = err.Error()
+		} else {
+			r := d.Last(t)
+			got = r.Method + " " + r.URI
+		}
+		if got != c.request {
+			t.Errorf("%s: %s\nwant %s", e.Function.Name, got, c.request)
 		}
 	}
 	if found != len(want) {
 		t.Errorf("%d REST tools, want %d", found, len(want))
 	}
-}
-
-type entry struct {
-	Function struct {
-		Name       string
-		Parameters json.RawMessage
-	}
-	API json.RawMessage
-}
-
-func entries(t *testing.T, file string) (all []entry) {
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &all)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

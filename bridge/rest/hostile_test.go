@@ -3,11 +3,15 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // hostile are arguments that mean to get out of where they stand.
@@ -27,54 +31,57 @@ var hostile = []string{
 // request has the same host, segments, pairs and headers as one with a harmless
 // argument.
 func TestHostile(t *testing.T) {
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"url":"URL/base?key=k","auth":"secret","headers":{"X-Static":"s"}}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL/base?key=k","auth":"secret","headers":{"X-Static":"s"}}`)
 	host := strings.TrimPrefix(d.URL, "http://")
-	places := map[string]string{
-		"path":   `{"method":"POST","path":"/a/{x}/z?q=1"}`,
-		"affix":  `{"method":"POST","path":"/a/p{x}s/z?q=1"}`,
-		"query":  `{"method":"POST","path":"/a/b/z?q={x}&r=1"}`,
-		"embed":  `{"method":"POST","path":"/a/b/z?q=p{x}s"}`,
-		"header": `{"method":"POST","path":"/a/b/z?q=1","headers":{"X-Arg":"{x}"}}`,
-		"body":   `{"method":"POST","path":"/a/b/z?q=1"}`,
-		"form":   `{"method":"POST","path":"/a/b/z?q=1","body":"form"}`,
+	places := map[string]struct{ spec, arguments string }{
+		"path":      {`{"method":"POST","path":"/a/{x}/z?q=1"}`, `{"x":%s}`},
+		"affix":     {`{"method":"POST","path":"/a/p{x}s/z?q=1"}`, `{"x":%s}`},
+		"query":     {`{"method":"POST","path":"/a/b/z?q={x}&r=1"}`, `{"x":%s}`},
+		"embed":     {`{"method":"POST","path":"/a/b/z?q=p{x}s"}`, `{"x":%s}`},
+		"item":      {`{"method":"POST","path":"/a/b/z?q={x}"}`, `{"x":["1",%s]}`},
+		"join":      {`{"method":"POST","path":"/a/b/z?q={x}","join":{"x":"|"}}`, `{"x":["1",%s]}`},
+		"member":    {`{"method":"POST","path":"/a/b/z?q=1&m={x}","join":{"x":"[]"}}`, `{"x":{%s:1}}`},
+		"header":    {`{"method":"POST","path":"/a/b/z?q=1","headers":{"X-Arg":"{x}"}}`, `{"x":%s}`},
+		"body":      {`{"method":"POST","path":"/a/b/z?q=1"}`, `{"x":%s}`},
+		"body name": {`{"method":"POST","path":"/a/b/z?q=1"}`, `{%s:1}`},
+		"payload":   {`{"method":"POST","path":"/a/b/z?q=1","body":"{x}"}`, `{"x":%s}`},
+		"form":      {`{"method":"POST","path":"/a/b/z?q=1","body":"form"}`, `{"x":%s}`},
+		"form name": {`{"method":"POST","path":"/a/b/z?q=1","body":"form"}`, `{%s:1}`},
 	}
 	refused := map[string]int{}
-	for place, spec := range places {
-		tool := newTool(t, b, spec)
+	for place, c := range places {
+		tool := sourcetest.Tool(t, b, c.spec)
 		for _, text := range hostile {
 			quoted, err := json.Marshal(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.requests = nil
-			d.answer = func(w http.ResponseWriter, r *http.Request) {
-				if r.Host != host {
-					t.Errorf("%s %q: host %s", place, text, r.Host)
-				}
-			}
-			if _, err = tool.Call(t.Context(), json.RawMessage(`{"x":`+string(quoted)+`}`)); err != nil {
-				if refused[place]++; len(d.requests) > 0 || !strings.HasPrefix(err.Error(), "argument x: ") {
-					t.Errorf("%s %q: %v after %d requests", place, text, err, len(d.requests))
+			_, err = tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(c.arguments, quoted)))
+			came := d.Requests()
+			if err != nil {
+				refused[place]++
+				if len(came) > 0 || !strings.HasPrefix(err.Error(), "argument x: ") {
+					t.Errorf("%s %q: %v after %d requests", place, text, err, len(came))
 				}
 				continue
 			}
-			if len(d.requests) != 1 {
-				t.Fatalf("%s %q: %d requests", place, text, len(d.requests))
+			if len(came) != 1 || came[0].Host != host {
+				t.Fatalf("%s %q: %d requests: %v", place, text, len(came), came)
 			}
-			if err := stays(d.requests[0], place, text); err != nil {
+			if err := stays(came[0], place, text); err != nil {
 				t.Errorf("%s %q: %v", place, text, err)
 			}
 		}
 	}
-	if n := len(hostile) * len(places); n < 500 || refused["query"]+refused["body"]+refused["form"] > 0 || refused["path"] < 20 {
-		t.Errorf("%d cases, refused: %v", n, refused)
+	if len(hostile) < 130 || len(refused) != 3 || refused["path"] < 20 || refused["affix"] > refused["path"] || refused["header"] > 20 {
+		t.Errorf("of %d arguments refused: %v", len(hostile), refused)
 	}
 }
 
 // stays checks that a request has the argument in its place and nothing else anywhere.
-func stays(r seen, place, text string) error {
-	path, query, _ := strings.Cut(r.uri, "?")
+func stays(r sourcetest.Seen, place, text string) error {
+	path, query, _ := strings.Cut(r.URI, "?")
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
 		segments[i], _ = url.PathUnescape(s)
@@ -82,6 +89,7 @@ func stays(r seen, place, text string) error {
 	wantPath := []string{"", "base", "a", "b", "z"}
 	wantQuery := url.Values{"key": {"k"}, "q": {"1"}}
 	wantBody := ""
+	quoted, _ := json.Marshal(text) // a string
 	switch place {
 	case "path":
 		wantPath[3] = text
@@ -91,13 +99,24 @@ func stays(r seen, place, text string) error {
 		wantQuery["q"], wantQuery["r"] = []string{text}, []string{"1"}
 	case "embed":
 		wantQuery["q"] = []string{"p" + text + "s"}
+	case "item":
+		wantQuery["q"] = []string{"1", text}
+	case "join":
+		wantQuery["q"] = []string{"1|" + text}
+	case "member":
+		wantQuery["m["+text+"]"] = []string{"1"}
 	case "body":
-		b, _ := json.Marshal(map[string]string{"x": text})
-		wantBody = string(b)
+		wantBody = `{"x":` + string(quoted) + `}`
+	case "body name":
+		wantBody = "{" + string(wire.AppendString(nil, text)) + ":1}"
+	case "payload":
+		wantBody = string(quoted)
 	case "form":
 		wantBody = "x=" + strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+	case "form name":
+		wantBody = strings.ReplaceAll(url.QueryEscape(text), "+", "%20") + "=1"
 	case "header":
-		if got := r.header.Get("X-Arg"); got != strings.Trim(text, " \t") {
+		if got := r.Header.Get("X-Arg"); got != strings.Trim(text, " \t") {
 			return fmt.Errorf("the header is %q", got)
 		}
 	}
@@ -107,14 +126,14 @@ func stays(r seen, place, text string) error {
 		return fmt.Errorf("the path is %q", segments)
 	case err != nil || got.Encode() != wantQuery.Encode():
 		return fmt.Errorf("the query is %q (%v)", query, err)
-	case strings.ContainsAny(r.uri, " +\\\"<>^`{|}\r\n\t"):
-		return fmt.Errorf("not escaped: %q", r.uri)
-	case r.body != wantBody:
-		return fmt.Errorf("the body is %s, not %s", r.body, wantBody)
-	case r.header.Get("Authorization") != "secret" || r.header.Get("X-Static") != "s" || r.header.Get("X-Injected") != "":
-		return fmt.Errorf("the headers are %v", r.header)
+	case strings.ContainsAny(r.URI, " +\\\"<>^`{|}\r\n\t"):
+		return fmt.Errorf("not escaped: %q", r.URI)
+	case r.Body != wantBody:
+		return fmt.Errorf("the body is %s, not %s", r.Body, wantBody)
+	case r.Header.Get("Authorization") != "secret" || r.Header.Get("X-Static") != "s" || r.Header.Get("X-Injected") != "":
+		return fmt.Errorf("the headers are %v", r.Header)
 	}
-	for name := range r.header {
+	for name := range r.Header {
 		if !slices.Contains([]string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Arg", "X-Static"}, name) {
 			return fmt.Errorf("the header %s", name)
 		}
@@ -124,15 +143,15 @@ func stays(r seen, place, text string) error {
 
 // The cookie of an argument is one cookie.
 func TestHostileCookie(t *testing.T) {
-	d := newDouble(t, nil)
-	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), `{"method":"GET","path":"/","headers":{"Cookie":"sid={x}"}}`)
+	d := sourcetest.NewDouble(t, nil)
+	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), `{"method":"GET","path":"/","headers":{"Cookie":"sid={x}"}}`)
 	for _, text := range []string{"a; admin=1", "a,b", "a b", `a"`, `a\\`, "a\t"} {
 		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"x":%q}`, text))); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	call(t, tool, `{"x":"a=b+c/d=="}`)
-	if got := d.last(t).header.Get("Cookie"); got != "sid=a=b+c/d==" {
+	sourcetest.Do(t, tool, `{"x":"a=b+c/d=="}`)
+	if got := d.Last(t).Header.Get("Cookie"); got != "sid=a=b+c/d==" {
 		t.Errorf("cookie %q", got)
 	}
 }
@@ -146,8 +165,8 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(text+"{x}", "a", text)
 	}
 	f.Add("/path/{param1}?param3={param3}&staticFilter", "a", "b")
-	api := API{URL: "https://api.example.com/v1?k=v", Auth: Auth{"Authorization", "s"}}
-	b, err := api.backend("fuzz")
+	api := API{Config: httpapi.Config{URL: "https://api.example.com/v1?k=v", Headers: httpapi.Headers{"Authorization": "s"}}}
+	b, err := api.backend(bridge.BackendConfig{Name: "fuzz"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,11 +1,10 @@
 package rest
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -17,19 +16,7 @@ const (
 
 // notes say what is legal in a definition, and most likely not meant.
 func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
-	var notes []toolformat.Note
-	properties := map[string]bool{} // name: has a default
-	for name, schema := range wire.Members(wire.Lookup(definition.InputSchema, "properties")) {
-		properties[name] = wire.Lookup(schema, "default") != nil
-	}
-	required := map[string]bool{}
-	for raw := range wire.Elements(wire.Lookup(definition.InputSchema, "required")) {
-		name, _ := wire.Text(raw)
-		required[name] = true
-	}
-	say := func(path, rule, format string, args ...any) {
-		notes = append(notes, toolformat.Note{Tool: definition.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
-	}
+	n := httpapi.NewNotes(definition)
 	inPath := map[string]bool{}
 	for _, segment := range t.path {
 		for _, name := range segment.names() {
@@ -37,23 +24,22 @@ func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.used)) {
-		hasDefault, known := properties[name]
-		switch {
+		switch _, known := n.Properties[name]; {
 		case !known:
-			say("/rest", rulePlaceholder, "the placeholder {%s} is no property%s%s", name, nearest(name, properties), fate(inPath[name]))
-		case inPath[name] && !required[name] && !hasDefault:
-			say("/input_schema/properties/"+name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
+			n.Say("/rest", rulePlaceholder, "the placeholder {%s} is no property%s%s", name, httpapi.Suggest("{%s}", name, n.Properties), fate(inPath[name]))
+		case inPath[name] && n.MayLack(name):
+			n.SayOf(name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
 		}
 	}
 	if t.body != bodyNone && t.payload == "" {
-		return notes
+		return n.All
 	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
+	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
 		if !t.used[name] {
-			say("/input_schema/properties/"+name, ruleUnused, "%s has no place in the request and is ignored: %s", name, t.whyUnused())
+			n.SayOf(name, ruleUnused, "%s has no place in the request and is ignored: %s", name, t.whyUnused())
 		}
 	}
-	return notes
+	return n.All
 }
 
 func fate(inPath bool) string {
@@ -68,38 +54,4 @@ func (t *tool) whyUnused() string {
 		return "the body is {" + t.payload + "}"
 	}
 	return "a " + t.method + " has no body" + map[bool]string{true: ", as its spec says"}[t.method != "GET" && t.method != "HEAD"]
-}
-
-// nearest suggests a property of nearly the same name.
-func nearest(name string, properties map[string]bool) string {
-	best, least := "", 3
-	for _, other := range slices.Sorted(maps.Keys(properties)) {
-		if d := distance(name, other); d < least {
-			best, least = other, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean {%s}?)", best)
-}
-
-// distance is how many bytes must be added, left out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

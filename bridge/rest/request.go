@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -19,11 +20,7 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 	if err != nil {
 		return nil, err
 	}
-	header, err := t.expandHeaders(args)
-	if err != nil {
-		return nil, err
-	}
-	u := *t.backend.base
+	u := *t.backend.URL
 	if u.RawPath = path; path == "" {
 		u.RawPath = u.EscapedPath()
 	}
@@ -31,7 +28,8 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 		return nil, fmt.Errorf("the path cannot be made: %w", err)
 	}
 	u.RawQuery = t.expandQuery(args)
-	body, contentType, err := t.expandBody(args)
+	body, contentType := t.expandBody(args)
+	header, err := t.expandHeaders(args, contentType)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +42,6 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 		return nil, fmt.Errorf("the request cannot be made: %w", err)
 	}
 	req.URL, req.Host, req.Header = &u, u.Host, header
-	if contentType != "" && header.Get("Content-Type") == "" {
-		header.Set("Content-Type", contentType)
-	}
 	return req, nil
 }
 
@@ -86,9 +81,9 @@ func (t *tool) expandPath(args arguments) (string, error) {
 // expandQuery is the base's query and the tool's, without the pairs of absent arguments.
 func (t *tool) expandQuery(args arguments) string {
 	if t.query == nil {
-		return t.backend.base.RawQuery
+		return t.backend.URL.RawQuery
 	}
-	dst := append(make([]byte, 0, 128), t.backend.base.RawQuery...)
+	dst := append(make([]byte, 0, 128), t.backend.URL.RawQuery...)
 	for _, pair := range t.query {
 		dst = t.appendPair(dst, pair, args)
 	}
@@ -153,8 +148,13 @@ func (t template) append(dst []byte, write func(dst []byte, name string) []byte)
 	return dst
 }
 
-func (t *tool) expandHeaders(args arguments) (http.Header, error) {
-	all := t.backend.header.Clone()
+// expandHeaders are the headers of the API, which calls share, or a copy of them with the
+// tool's and the type of the body, which is "" when there is none.
+func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, error) {
+	if len(t.headers) == 0 && contentType == "" {
+		return t.backend.Header, nil
+	}
+	all := t.backend.Header.Clone()
 next:
 	for _, h := range t.headers {
 		for _, name := range h.value.names() {
@@ -163,7 +163,7 @@ next:
 				continue next
 			}
 			text := string(appendPlain(nil, v, ",", appendText))
-			if !isHeaderValue(text) {
+			if !httpapi.IsHeaderValue(text) {
 				return nil, fmt.Errorf("argument %s: a line break or another control character cannot be in the header %s", name, h.name)
 			}
 			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text, " \t\",;\\") { // RFC 6265, 4.1.1
@@ -174,21 +174,24 @@ next:
 			return appendPlain(dst, args.values[name], ",", appendText)
 		})))
 	}
+	if contentType != "" && all.Get("Content-Type") == "" {
+		all.Set("Content-Type", contentType)
+	}
 	return all, nil
 }
 
 // expandBody is the body and its type, which is "" when there is none.
-func (t *tool) expandBody(args arguments) (body, contentType string, err error) {
+func (t *tool) expandBody(args arguments) (body, contentType string) {
 	const jsonType = "application/json"
 	if t.payload != "" {
 		v, ok := args.values[t.payload]
 		if !ok {
-			return "", "", nil
+			return "", ""
 		}
-		return string(v), jsonType, nil
+		return string(v), jsonType
 	}
 	if t.body == bodyNone {
-		return "", "", nil
+		return "", ""
 	}
 	var names []string
 	for _, name := range args.names {
@@ -198,11 +201,11 @@ func (t *tool) expandBody(args arguments) (body, contentType string, err error) 
 	}
 	switch {
 	case t.body == bodyForm:
-		return form(names, args), "application/x-www-form-urlencoded", nil
+		return form(names, args), "application/x-www-form-urlencoded"
 	case len(names) == 0 && t.body == bodyAuto:
-		return "", "", nil
+		return "", ""
 	}
-	return object(names, args.values), jsonType, nil
+	return object(names, args.values), jsonType
 }
 
 // object is the JSON object of some arguments, each as it came.

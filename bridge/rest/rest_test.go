@@ -3,101 +3,26 @@ package rest
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// seen is what the double of an API saw of a request.
-type seen struct {
-	method, uri, body string
-	header            http.Header
-}
-
-// double is an API that answers with what it is told to, 200 and {} by default.
-type double struct {
-	*httptest.Server
-	requests []seen
-	answer   http.HandlerFunc
-}
-
-func newDouble(t testing.TB, answer http.HandlerFunc) *double {
-	d := &double{answer: answer}
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		d.requests = append(d.requests, seen{r.Method, r.RequestURI, string(body), r.Header.Clone()})
-		if d.answer != nil {
-			d.answer(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, "{}")
-	}))
-	t.Cleanup(d.Close)
-	return d
-}
-
-// last is the last request.
-func (d *double) last(t testing.TB) seen {
+// openAPI opens a backend of a config, in which URL stands for a double's.
+func openAPI(t testing.TB, url, config string) bridge.Backend {
 	t.Helper()
-	if len(d.requests) == 0 {
-		t.Fatal("no request came")
-	}
-	return d.requests[len(d.requests)-1]
-}
-
-// openAPI opens a backend of a config, in which URL stands for the double's.
-func openAPI(t testing.TB, d *double, config string) bridge.Backend {
-	t.Helper()
-	if d != nil {
-		config = strings.ReplaceAll(config, "URL", d.URL)
-	}
-	b, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
-// newTool makes a tool of a spec; its arguments are anything.
-func newTool(t testing.TB, b bridge.Backend, spec string) bridge.Tool {
-	t.Helper()
-	tool, _, err := b.Tool(toolformat.Tool{Name: "tool"}, json.RawMessage(spec))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tool
-}
-
-func call(t testing.TB, tool bridge.Tool, arguments string) *toolformat.Result {
-	t.Helper()
-	r, err := tool.Call(t.Context(), json.RawMessage(arguments))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(config, "URL", url))})
 }
 
 // wantText wants a result of one text.
 func wantText(t testing.TB, r *toolformat.Result, text string, failed bool) {
 	t.Helper()
-	content, err := r.Content()
-	if err != nil || len(content) != 1 || content[0].Text != text || r.IsError() != failed {
-		t.Errorf("result %.500s (%v), want the text %q, failed %v", r.JSON, err, text, failed)
+	if got := sourcetest.Texts(t, r); len(got) != 1 || got[0] != text || r.IsError() != failed {
+		t.Errorf("result %.500s, want the text %q, failed %v", r.JSON, text, failed)
 	}
 }
 
@@ -138,89 +63,65 @@ func TestRequest(t *testing.T) {
 		{"duplicates: the last", `{"method":"GET","path":"/{a}"}`, `{"a":1,"a":2}`, "GET /v1/2 "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDouble(t, nil)
-			call(t, newTool(t, openAPI(t, d, `{"type":"rest","url":"URL/v1/"}`), c.spec), c.arguments)
-			if r := d.last(t); r.method+" "+r.uri+" "+r.body != c.want {
-				t.Errorf("%s %s %s\nwant %s", r.method, r.uri, r.body, c.want)
-			} else if wantType := r.body != ""; wantType != (r.header.Get("Content-Type") != "") {
-				t.Errorf("content type %q of the body %q", r.header.Get("Content-Type"), r.body)
+			d := sourcetest.NewDouble(t, nil)
+			sourcetest.Do(t, sourcetest.Tool(t, openAPI(t, d.URL, `{"type":"rest","url":"URL/v1/"}`), c.spec), c.arguments)
+			if r := d.Last(t); r.Method+" "+r.URI+" "+r.Body != c.want {
+				t.Errorf("%s %s %s\nwant %s", r.Method, r.URI, r.Body, c.want)
+			} else if wantType := r.Body != ""; wantType != (r.Header.Get("Content-Type") != "") {
+				t.Errorf("content type %q of the body %q", r.Header.Get("Content-Type"), r.Body)
 			}
 		})
 	}
 }
 
 func TestMissingArgument(t *testing.T) {
-	d := newDouble(t, nil)
-	tool := newTool(t, openAPI(t, d, `{"url":"URL"}`), `{"method":"GET","path":"/advice/{slip_id}"}`)
+	d := sourcetest.NewDouble(t, nil)
+	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), `{"method":"GET","path":"/advice/{slip_id}"}`)
 	for _, arguments := range []string{`{"slid_id":"1"}`, `{"slip_id":null}`} {
 		_, err := tool.Call(t.Context(), json.RawMessage(arguments))
 		if err == nil || err.Error() != "missing argument: slip_id, a part of the path /advice/{slip_id}" {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
-	if len(d.requests) != 0 {
-		t.Errorf("requests came: %v", d.requests)
+	if came := d.Requests(); len(came) != 0 {
+		t.Errorf("requests came: %v", came)
 	}
 }
 
-func TestHeadersAndAuth(t *testing.T) {
-	for _, c := range []struct{ auth, name, want string }{
-		{`"Token abc"`, "Authorization", "Token abc"},
-		{`{"bearer":"abc"}`, "Authorization", "Bearer abc"},
-		{`{"basic":{"username":"u","password":"p:é"}}`, "Authorization", "Basic dTpwOsOp"},
-		{`{"header":{"name":"X-Api-Key","value":"k"}}`, "X-Api-Key", "k"},
-		{`""`, "Authorization", ""},
-	} {
-		d := newDouble(t, nil)
-		b := openAPI(t, d, `{"url":"URL?key=s%26t","auth":`+c.auth+`,"headers":{"X-A":"1","X-B":"{2}","Accept":"text/plain"}}`)
-		call(t, newTool(t, b, `{"method":"POST","path":"/?x={x}","headers":{"X-B":"b{b}","x-c":"{c}","Content-Type":"application/merge-patch+json"}}`), `{"x":1,"b":[1,"é"],"d":1}`)
-		r := d.last(t)
-		got := []string{r.header.Get(c.name), r.header.Get("X-A"), r.header.Get("X-B"), r.header.Get("X-C"), r.header.Get("Accept"), r.header.Get("Content-Type"), r.uri, r.body}
-		want := []string{c.want, "1", "b1,é", "", "text/plain", "application/merge-patch+json", "/?key=s%26t&x=1", `{"d":1}`}
-		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("%s: %q\nwant %q", c.auth, got, want)
-		}
+func TestHeaders(t *testing.T) {
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL?key=s%26t","auth":{"bearer":"abc"},"headers":{"X-A":"1","X-B":"{2}","Accept":"text/plain"}}`)
+	sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"POST","path":"/?x={x}","headers":{"X-B":"b{b}","x-c":"{c}","Content-Type":"application/merge-patch+json"}}`), `{"x":1,"b":[1,"é"],"d":1}`)
+	r := d.Last(t)
+	got := []string{r.Header.Get("Authorization"), r.Header.Get("X-A"), r.Header.Get("X-B"), r.Header.Get("X-C"), r.Header.Get("Accept"), r.Header.Get("Content-Type"), r.URI, r.Body}
+	want := []string{"Bearer abc", "1", "b1,é", "", "text/plain", "application/merge-patch+json", "/?key=s%26t&x=1", `{"d":1}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
 	}
 }
 
-// No fault of a config shows what is secret in it.
 func TestOpenErrors(t *testing.T) {
-	const secret = "s3cr3t"
 	for config, want := range map[string]string{
-		`{"url":""}`:                                                                  "url is empty",
-		`{"url":"ftp://h"}`:                                                           "expected http:// or https://",
-		`{"url":"http://u:s3cr3t@h:x"}`:                                               "not a URL",
-		`{"url":"https://?s3cr3t"}`:                                                   "no host",
-		`{"url":"https://h/#s3cr3t"}`:                                                 "fragment",
-		`{"url":"https://h","type":"graphql"}`:                                        `type is "graphql"`,
-		`{"url":"https://h","retries":11}`:                                            "expected 0 to 10",
-		`{"url":"https://h","maxBytes":-1}`:                                           "maxBytes",
-		`{"url":"https://h","maxConnections":-1}`:                                     "maxConnections",
-		`{"url":"https://h","timeout":"soon"}`:                                        "expected a duration",
-		`{"url":"https://h","timeout":0}`:                                             "expected a duration",
-		`{"url":"https://h","auth":["s3cr3t"]}`:                                       "auth: expected",
-		`{"url":"https://h","auth":{"baerer":"s3cr3t"}}`:                              "auth: expected",
-		`{"url":"https://h","auth":{"bearer":"s3cr3t\r\nX: y"}}`:                      "line break",
-		`{"url":"https://h","auth":{"bearer":"a","basic":{}}}`:                        "auth: expected",
-		`{"url":"https://h","auth":{"basic":{"username":"a:b","password":"s3cr3t"}}}`: "colon",
-		`{"url":"https://h","auth":{"header":{"name":"Host","value":"s3cr3t"}}}`:      "belongs to the connection",
-		`{"url":"https://h","headers":{"X-Key":["s3cr3t"]}}`:                          "expected an object of strings",
-		`{"url":"https://h","headers":{"X-Key":"s3cr3t\n"}}`:                          "line break",
-		`{"url":"https://h","headers":{"X Key":"s3cr3t"}}`:                            "no name of a header",
-		`{"ulr":"https://h"}`:                                                         "url",
+		``:                                     "there is no such API in the config",
+		`{"url":"ftp://h"}`:                    "expected http:// or https://",
+		`{"url":"https://h","type":"graphql"}`: `type is "graphql", not rest`,
+		`{"url":"https://h","retries":11}`:     "retries: expected 0 to 10",
+		`{"url":"https://h","retries":-1}`:     "retries: expected 0 to 10",
+		`{"url":"https://h","timeout":0}`:      "timeout: expected a duration",
+		`{"ulr":"https://h"}`:                  "url",
 	} {
-		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: slog.New(slog.DiscardHandler)})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "rest: api shop") || strings.Contains(err.Error(), secret) {
+		cfg := bridge.BackendConfig{Name: "shop"}
+		if config != "" {
+			cfg.Config = json.RawMessage(config)
+		}
+		if _, err := Kind.Open(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "rest: api shop") {
 			t.Errorf("%s: %v, want %s", config, err, want)
 		}
-	}
-	if _, err := Kind.Open(bridge.BackendConfig{}); err == nil {
-		t.Error("a kind that needs an API opens without one")
 	}
 }
 
 func TestSpecErrors(t *testing.T) {
-	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	b := openAPI(t, "", `{"url":"http://localhost"}`)
 	for spec, want := range map[string]string{
 		`{"method":"","path":"/a"}`:                             "method is empty",
 		`{"path":"/a"}`:                                         "method",
@@ -255,7 +156,7 @@ func TestSpecErrors(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	b := openAPI(t, nil, `{"url":"http://localhost"}`)
+	b := openAPI(t, "", `{"url":"http://localhost"}`)
 	for _, c := range []struct {
 		schema, spec string
 		want         []string
@@ -287,10 +188,10 @@ func TestNotes(t *testing.T) {
 
 // What does not answer is an error for the caller, which shows no URL.
 func TestAway(t *testing.T) {
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"url":"URL/?key=s3cr3t","retries":0}`)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL/?key=s3cr3t","retries":0}`)
 	d.Close()
-	_, err := newTool(t, b, `{"method":"GET","path":"/{a}"}`).Call(t.Context(), json.RawMessage(`{"a":"s3cr3t"}`))
+	_, err := sourcetest.Tool(t, b, `{"method":"GET","path":"/{a}"}`).Call(t.Context(), json.RawMessage(`{"a":"s3cr3t"}`))
 	var e *toolformat.Error
 	if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool tool: the API "shop" did not answer; try again later` {
 		t.Fatalf("%v", err)

@@ -4,21 +4,13 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-func answer(status int, contentType, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Type"] = []string{contentType}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 func TestResults(t *testing.T) {
 	text := func(s string) string {
@@ -61,11 +53,11 @@ func TestResults(t *testing.T) {
 		{"select from bytes", 200, "image/png", `x`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is image/png, not JSON: nothing can be selected from it`) + `,"isError":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDouble(t, answer(c.status, c.contentType, c.body))
+			d := sourcetest.NewDouble(t, sourcetest.Answer(c.status, c.contentType, c.body))
 			if c.spec == "" {
 				c.spec = `{"method":"GET","path":"/"}`
 			}
-			if r := call(t, newTool(t, openAPI(t, d, `{"url":"URL"}`), c.spec), `{}`); string(r.JSON) != c.want {
+			if r := sourcetest.Do(t, sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), c.spec), `{}`); string(r.JSON) != c.want {
 				t.Errorf("%s\nwant\n%s", r.JSON, c.want)
 			}
 		})
@@ -75,12 +67,12 @@ func TestResults(t *testing.T) {
 // With an output schema any JSON is structured content.
 func TestStructured(t *testing.T) {
 	for body, want := range map[string]string{`[1]`: `[1]`, `5`: `5`, `"x"`: `"x"`, `x`: ``} {
-		d := newDouble(t, answer(200, "application/json", body))
-		tool, _, err := openAPI(t, d, `{"url":"URL"}`).Tool(toolformat.Tool{Name: "tool", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"method":"GET","path":"/"}`))
+		d := sourcetest.NewDouble(t, sourcetest.Answer(200, "application/json", body))
+		tool, _, err := openAPI(t, d.URL, `{"url":"URL"}`).Tool(toolformat.Tool{Name: "tool", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"method":"GET","path":"/"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := call(t, tool, `{}`).Structured(); string(got) != want {
+		if got := sourcetest.Do(t, tool, `{}`).Structured(); string(got) != want {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
@@ -97,21 +89,21 @@ func TestCut(t *testing.T) {
 		{"image/png", "0123456789a", "", "the answer (image/png) is longer than 10 bytes, which is the most that is read", true},
 		{"application/json", `{"a":"bcdefg"}`, `,"select":"/a"`, "the answer is longer than what is read of one: nothing can be selected from it", true},
 	} {
-		d := newDouble(t, answer(200, c.contentType, c.body))
-		b := openAPI(t, d, `{"url":"URL","maxBytes":10}`)
-		wantText(t, call(t, newTool(t, b, `{"method":"GET","path":"/"`+c.spec+`}`), `{}`), c.want, c.failed)
+		d := sourcetest.NewDouble(t, sourcetest.Answer(200, c.contentType, c.body))
+		b := openAPI(t, d.URL, `{"url":"URL","maxBytes":10}`)
+		wantText(t, sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"GET","path":"/"`+c.spec+`}`), `{}`), c.want, c.failed)
 	}
 }
 
 // An answer that inflates is cut where it is too long, not where it is too long packed.
 func TestCutInflated(t *testing.T) {
-	d := newDouble(t, func(w http.ResponseWriter, _ *http.Request) {
+	d := sourcetest.NewDouble(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "text/plain")
 		z := gzip.NewWriter(w)
 		fmt.Fprint(z, strings.Repeat("x", 1<<20))
 		z.Close()
 	})
-	b := openAPI(t, d, `{"url":"URL","maxBytes":5000}`)
-	wantText(t, call(t, newTool(t, b, `{"method":"GET","path":"/"}`), `{}`), strings.Repeat("x", 5000)+"\n... [output truncated: the answer is longer than 5000 bytes]", false)
+	b := openAPI(t, d.URL, `{"url":"URL","maxBytes":5000}`)
+	wantText(t, sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"GET","path":"/"}`), `{}`), strings.Repeat("x", 5000)+"\n... [output truncated: the answer is longer than 5000 bytes]", false)
 }

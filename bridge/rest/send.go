@@ -3,12 +3,9 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -17,42 +14,10 @@ import (
 
 // How a request is repeated.
 const (
-	maxRedirects = 5
-	firstWait    = 100 * time.Millisecond // doubled each time
-	maxWait      = 10 * time.Second       // who is told to wait longer gets the answer that says so
-	maxDrained   = 4 << 10                // of an answer that is not wanted, to keep its connection
+	firstWait  = 100 * time.Millisecond // doubled each time
+	maxWait    = 10 * time.Second       // who is told to wait longer gets the answer that says so
+	maxDrained = 4 << 10                // of an answer that is not wanted, to keep its connection
 )
-
-// newClient makes the client of one API, with its own pool.
-func newClient(connections int) *http.Client {
-	return &http.Client{
-		CheckRedirect: checkRedirect,
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // which leaves loopback alone
-			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:      true,
-			TLSHandshakeTimeout:    10 * time.Second,
-			IdleConnTimeout:        90 * time.Second,
-			ExpectContinueTimeout:  time.Second,
-			MaxConnsPerHost:        connections,
-			MaxIdleConns:           connections,
-			MaxIdleConnsPerHost:    connections,
-			MaxResponseHeaderBytes: 256 << 10,
-		},
-	}
-}
-
-// checkRedirect follows a redirect only to the same origin, so that nobody else gets to
-// see auth, headers and arguments, and only as the same method, so that no DELETE ends
-// as a GET; 303 means one (RFC 9110, 15.4). What is not followed is the answer.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	first, changed := via[0], req.Method != via[len(via)-1].Method
-	if len(via) > maxRedirects || originOf(req.URL) != originOf(first.URL) || req.URL.User != nil ||
-		changed && req.Response.StatusCode != http.StatusSeeOther {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
 
 // call carries out a call. It implements bridge.Tool.Call.
 func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Result, error) {
@@ -62,31 +27,14 @@ func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Resul
 	}
 	res, err := t.send(req)
 	if err != nil {
-		return nil, t.away(ctx, err)
+		return nil, t.backend.Away(ctx, t.name, "try again later", err)
 	}
 	defer res.Body.Close()
 	r, err := t.result(res)
 	if err != nil {
-		return nil, t.away(ctx, err)
+		return nil, t.backend.Away(ctx, t.name, "try again later", err)
 	}
 	return r, nil
-}
-
-// away is the error of an API that did not answer. What it shows has no URL in it: the
-// query may hold a key.
-func (t *tool) away(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	name := t.backend.name
-	if name == "" {
-		name = "default"
-	}
-	return toolformat.Errorf(toolformat.Unavailable, "tool %s: the API %q did not answer; try again later", t.name, name).Because(err)
 }
 
 // send sends a request, again where that does no harm and may help.
@@ -96,7 +44,7 @@ func (t *tool) send(req *http.Request) (*http.Response, error) {
 		tries += t.backend.retries
 	}
 	for wait := firstWait; ; wait *= 2 {
-		res, err := t.backend.client.Do(req)
+		res, err := t.backend.HTTP.Do(req)
 		pause, again := retry(res, err, wait)
 		if tries--; !again || tries == 0 || req.Context().Err() != nil {
 			return res, err

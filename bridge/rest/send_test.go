@@ -11,12 +11,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
 func TestRedirects(t *testing.T) {
-	other := newDouble(t, nil)
-	d := newDouble(t, nil)
-	b := openAPI(t, d, `{"url":"URL","auth":"s3cr3t"}`)
+	other := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewDouble(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL","auth":"s3cr3t"}`)
 	for _, c := range []struct {
 		method   string
 		status   int
@@ -36,26 +38,26 @@ func TestRedirects(t *testing.T) {
 		{"GET", 302, "http://u:p@HOST/", ""},
 		{"GET", 302, "/loop", ""},
 	} {
-		d.requests, other.requests = nil, nil
 		location := strings.NewReplacer("URL", d.URL, "OTHER", other.URL, "HOST", strings.TrimPrefix(d.URL, "http://")).Replace(c.location)
-		d.answer = func(w http.ResponseWriter, r *http.Request) {
+		d.Tell(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/there" {
 				io.WriteString(w, "{}")
 				return
 			}
 			w.Header().Set("Location", location)
 			w.WriteHeader(c.status)
-		}
-		r := call(t, newTool(t, b, `{"method":"`+c.method+`","path":"/here"}`), `{"a":1}`)
-		last := d.last(t)
-		got := last.method + " " + last.uri + " " + last.body
-		if c.want != "" && (got != c.want || r.IsError() || last.header.Get("Authorization") != "s3cr3t") {
+		})
+		r := sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"`+c.method+`","path":"/here"}`), `{"a":1}`)
+		came := d.Requests()
+		last := came[len(came)-1]
+		got := last.Method + " " + last.URI + " " + last.Body
+		if c.want != "" && (got != c.want || r.IsError() || last.Header.Get("Authorization") != "s3cr3t") {
 			t.Errorf("%s %d %s: %s, %s", c.method, c.status, c.location, got, r.JSON)
 		}
-		if c.want == "" && (!r.IsError() || !strings.Contains(string(r.JSON), "redirected to http") || strings.Contains(string(r.JSON), "s3cr3t") || len(d.requests) > maxRedirects+1) {
-			t.Errorf("%s %d %s: %s after %d requests", c.method, c.status, c.location, r.JSON, len(d.requests))
+		if c.want == "" && (!r.IsError() || !strings.Contains(string(r.JSON), "redirected to http") || strings.Contains(string(r.JSON), "s3cr3t") || len(came) > 6) {
+			t.Errorf("%s %d %s: %s after %d requests", c.method, c.status, c.location, r.JSON, len(came))
 		}
-		if len(other.requests) > 0 {
+		if len(other.Requests()) > 0 {
 			t.Errorf("%s: another host was asked", c.location)
 		}
 	}
@@ -98,9 +100,9 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := openAPI(t, nil, `{"url":"http://api.example.com"`+c.config+`}`).(*backend)
+				b := openAPI(t, "", `{"url":"http://api.example.com"`+c.config+`}`).(*backend)
 				tries := 0
-				b.client.Transport = trip(func(r *http.Request) (*http.Response, error) {
+				b.HTTP.Transport = trip(func(r *http.Request) (*http.Response, error) {
 					if tries++; c.method == "PUT" {
 						if body, err := io.ReadAll(r.Body); err != nil || string(body) != `{"a":1}` {
 							t.Errorf("try %d: body %q (%v)", tries, body, err)
@@ -114,7 +116,7 @@ func TestRetries(t *testing.T) {
 					}
 				})
 				start := time.Now()
-				r, err := newTool(t, b, `{"method":"`+c.method+`","path":"/"}`).Call(t.Context(), json.RawMessage(`{"a":1}`))
+				r, err := sourcetest.Tool(t, b, `{"method":"`+c.method+`","path":"/"}`).Call(t.Context(), json.RawMessage(`{"a":1}`))
 				if took := time.Since(start); tries != c.tries || took < c.least || took > c.most {
 					t.Errorf("%d tries in %s", tries, took)
 				}
@@ -135,12 +137,12 @@ func TestRetries(t *testing.T) {
 // A call that ends while it waits to try again ends at once.
 func TestRetryCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := openAPI(t, nil, `{"url":"http://api.example.com"}`).(*backend)
-		b.client.Transport = trip(func(*http.Request) (*http.Response, error) { return reply(503, "9"), nil })
+		b := openAPI(t, "", `{"url":"http://api.example.com"}`).(*backend)
+		b.HTTP.Transport = trip(func(*http.Request) (*http.Response, error) { return reply(503, "9"), nil })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, err := newTool(t, b, `{"method":"GET","path":"/"}`).Call(ctx, json.RawMessage(`{}`))
+		_, err := sourcetest.Tool(t, b, `{"method":"GET","path":"/"}`).Call(ctx, json.RawMessage(`{}`))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 )
 
 // A Spec is what a definition says of its request. In each template {name} stands for
@@ -63,7 +65,7 @@ type tool struct {
 	join    map[string]string
 	body    string
 	payload string // the argument that is the body
-	sel     []string
+	sel     httpapi.Pointer
 	used    map[string]bool // arguments that have a place outside of the body
 }
 
@@ -79,7 +81,7 @@ func (s *Spec) compile() (*tool, error) {
 	case "":
 		return nil, errors.New("method is empty: expected GET, HEAD, POST, PUT, PATCH or DELETE")
 	default:
-		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", clip(s.Method))
+		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", httpapi.Short(s.Method))
 	}
 	for _, compile := range []func(*Spec) error{t.compilePath, t.compileHeaders, t.compileJoin, t.compileBody} {
 		if err := compile(s); err != nil {
@@ -87,7 +89,7 @@ func (s *Spec) compile() (*tool, error) {
 		}
 	}
 	var err error
-	t.sel, err = parsePointer(s.Select)
+	t.sel, err = httpapi.ParsePointer(s.Select)
 	return t, err
 }
 
@@ -135,17 +137,12 @@ func (t *tool) use(templates ...template) {
 
 func (t *tool) compileHeaders(s *Spec) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if err := checkHeader(name); err != nil {
+		if err := httpapi.CheckHeader(name, s.Headers[name]); err != nil {
 			return fmt.Errorf("headers: %w", err)
 		}
 		value, err := parseTemplate(s.Headers[name])
 		if err != nil {
 			return fmt.Errorf("headers: %s: %w", name, err)
-		}
-		for _, p := range value {
-			if !isHeaderValue(p.text) {
-				return fmt.Errorf("headers: the value of %s has a line break or another control character in it", name)
-			}
 		}
 		t.headers = append(t.headers, header{name, value})
 		t.use(value)
@@ -185,7 +182,7 @@ func (t *tool) compileBody(s *Spec) error {
 	default:
 		whole, err := parseTemplate(s.Body)
 		if err != nil || len(whole) != 1 || whole[0].name == "" {
-			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, clip(s.Body))
+			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, httpapi.Short(s.Body))
 		}
 		t.payload = whole[0].name
 		t.use(whole)

@@ -4,6 +4,9 @@
 // The fake is scripted through its own tools, so that it can stand at the far end of
 // anything, another process included: Law.Run needs no more than a source that leads to
 // it.
+//
+// For kinds of native tools there is what makes such a source of one, Native, and what
+// their tests have in common: backends, calls, the double of an HTTP API, benchmarks.
 package sourcetest
 
 import (

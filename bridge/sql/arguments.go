@@ -29,24 +29,24 @@ func (s *statement) bind(arguments json.RawMessage) (text string, values []any, 
 			}
 		}
 	}
-	lists := make([][]any, len(s.parts))
+	sizes := make([]int, len(s.parts))
 	bound := make([]bool, len(s.names)) // to a number that several places share
 	values = make([]any, 0, len(s.parts))
 	expanded := false
 	for i, it := range s.parts {
+		before := len(values)
 		switch shares := s.dialect == postgresDialect && !it.list && !it.alone; {
 		case it.param < 0, shares && bound[it.param]:
 		case it.list && len(raw[it.param]) > 0 && raw[it.param][0] == '[':
-			if lists[i], err = s.list(it, raw[it.param]); err != nil {
+			if values, err = s.appendList(values, it, raw[it.param]); err != nil {
 				return "", nil, err
 			}
-			values = append(values, lists[i]...)
 			expanded = true
 		default:
-			lists[i] = []any{s.value(raw[it.param])}
-			values = append(values, lists[i]...)
+			values = append(values, s.value(raw[it.param]))
 			bound[it.param] = bound[it.param] || shares
 		}
+		sizes[i] = len(values) - before
 	}
 	switch {
 	case !expanded:
@@ -54,21 +54,21 @@ func (s *statement) bind(arguments json.RawMessage) (text string, values []any, 
 	case len(values) > maxValues:
 		return "", nil, fmt.Errorf("expected at most %d values in all lists, got %d with those that fill them up", maxValues, len(values))
 	}
-	return s.render(func(part int) int { return len(lists[part]) }), values, nil
+	return s.render(func(part int) int { return sizes[part] }), values, nil
 }
 
-// list are the values of an array. The last is repeated until they are a power of two,
-// so that the database sees few different texts, and can keep their plans.
-func (s *statement) list(it part, raw []byte) ([]any, error) {
-	var values []any
+// appendList appends the values of an array. The last is repeated until they are a power
+// of two, so that the database sees few different texts, and can keep their plans.
+func (s *statement) appendList(values []any, it part, raw []byte) ([]any, error) {
+	begin := len(values)
 	for value := range wire.Elements(raw) {
-		if len(values) == maxList {
+		if len(values)-begin == maxList {
 			return nil, fmt.Errorf("%s: expected a list of at most %d values", s.names[it.param], maxList)
 		}
 		values = append(values, s.value(value))
 	}
-	for n := len(values); n&(n-1) != 0; n++ {
-		values = append(values, values[n-1])
+	for n := len(values) - begin; n&(n-1) != 0; n++ {
+		values = append(values, values[len(values)-1])
 	}
 	return values, nil
 }

@@ -5,17 +5,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
-	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// BenchmarkCall is a call of a tool through a source, and of the tool alone, against
-// database/sql alone with the same query, encoding and result. The ratios to that are the
-// metrics, of medians, as other work may run here; 1.3 is what the first may be.
+// BenchmarkCall is a call of a tool, against database/sql alone with the same query,
+// encoding and result; 1.3 is what the ratio may be.
 func BenchmarkCall(b *testing.B) {
 	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
 		for _, rows := range []int{1, 10, 100, 1000} {
@@ -33,37 +31,12 @@ func benchmark(b *testing.B, d dialect, rows int) {
 		s.must(insert, fmt.Sprintf(`{"id":%d,"name":"the name of number %d","price":%d.25,"customerid":%d}`, i, i, i, i%10))
 	}
 	tool := s.tool(`SELECT id, name, price, customerid FROM item WHERE id < :n ORDER BY id`)
-	session, arguments, bare := native(b, tool), fmt.Sprintf(`{"n":%d}`, rows), s.bare(b)
-	runs := []func() []byte{
-		func() []byte { return callNative(b.Context(), session, "t", arguments).Result },
-		func() []byte {
-			r, err := tool.Call(b.Context(), []byte(arguments))
-			if err != nil {
-				b.Fatal(describe(err))
-			}
-			return r.JSON
-		},
-		func() []byte { return bare(int64(rows)) },
-	}
-	for _, run := range runs {
-		want(b, "the result", string(run()), string(bare(int64(rows))))
-	}
-	times := make([][]time.Duration, len(runs))
-	for b.Loop() { // in turn, so that what else runs here slows all
-		for i, run := range runs {
-			begun := time.Now()
-			run()
-			times[i] = append(times[i], time.Since(begun))
-		}
-	}
-	median := func(i int) float64 {
-		slices.Sort(times[i])
-		return float64(times[i][len(times[i])/2])
-	}
-	b.ReportMetric(median(0)/median(2), "ratio")
-	b.ReportMetric(median(1)/median(2), "tool-ratio")
-	b.ReportMetric(median(2), "bare-ns")
-	b.ReportMetric(0, "ns/op")
+	arguments, bare := fmt.Sprintf(`{"n":%d}`, rows), s.bare(b)
+	want(b, "the result", string(sourcetest.Do(b, tool, arguments).JSON), string(bare(int64(rows))))
+	sourcetest.Compare(b, tool, arguments, func() error {
+		bare(int64(rows))
+		return nil
+	})
 }
 
 // bare makes the result of the query with database/sql alone.

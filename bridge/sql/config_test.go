@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func TestOpenErrors(t *testing.T) {
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?parseTime=` + secretInURL + `"}`, `xxxxx`},
 		{`{"url":"jdbc:mysql://u:` + secretInURL + `@h/d?allowMultiQueries=true"}`, `the parameter allowMultiQueries of JDBC is not understood`},
 	} {
-		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(c.config, secret, `p:w@rd/?#%x '\"`)), Log: quiet()})
+		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(c.config, secret, `p:w@rd/?#%x '\"`)), Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.config, err, c.want)
 		} else {

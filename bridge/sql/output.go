@@ -27,15 +27,17 @@ func newOutput(l limits) *output { return &output{limits: l, affected: -1} }
 // columns takes the names of the columns. Those that were there already become name_2,
 // name_3.
 func (o *output) columns(names []string) {
-	seen := make(map[string]bool, len(names))
+	taken := make(map[string]bool, len(names)) // false: it is a name, but no key yet
 	for _, name := range names {
-		seen[name] = true
+		taken[name] = false
 	}
-	taken := make(map[string]bool, len(names))
 	o.keys = make([][]byte, len(names))
 	for i, name := range names {
 		key := name
-		for n := 2; taken[key] || key != name && seen[key]; n++ {
+		for n := 2; ; n++ {
+			if isKey, isName := taken[key]; !isKey && (key == name || !isName) {
+				break
+			}
 			key = name + "_" + strconv.Itoa(n)
 		}
 		taken[key] = true
@@ -77,33 +79,37 @@ func (o *output) row(value func(dst []byte, column int) []byte) bool {
 
 // result is the result of the call.
 func (o *output) result() *toolformat.Result {
-	structured := make([]byte, 0, len(o.json)+64)
-	text := ""
-	structured = append(structured, '{')
-	if o.keys != nil {
-		o.json = append(o.json, ']')
-		text = string(o.json)
-		structured = append(append(structured, `"rows":`...), o.json...)
-		structured = strconv.AppendBool(append(structured, `,"truncated":`...), o.cut != "")
-	}
-	if o.affected >= 0 {
-		if o.keys != nil {
-			structured = append(structured, ',')
-		}
-		structured = strconv.AppendInt(append(structured, `"affected":`...), o.affected, 10)
-	}
-	if o.lastID != 0 {
-		structured = strconv.AppendInt(append(structured, `,"last_id":`...), o.lastID, 10)
-	}
-	structured = append(structured, '}')
+	var text []byte
 	if o.keys == nil {
-		text = string(structured)
+		text = o.structured(nil)
+	} else {
+		o.json = append(o.json, ']')
+		text = o.json
 	}
-	b := make([]byte, 0, len(text)+len(text)/4+len(structured)+128)
+	b := make([]byte, 0, 2*len(text)+len(text)/2+256) // there are few escapes but quotes
 	b = wire.AppendString(append(b, `{"content":[{"type":"text","text":`...), text)
 	if o.cut != "" {
 		b = wire.AppendString(append(b, `},{"type":"text","text":`...), o.cut)
 	}
-	b = append(append(b, `}],"structuredContent":`...), structured...)
+	b = o.structured(append(b, `}],"structuredContent":`...))
 	return &toolformat.Result{JSON: append(b, '}')}
+}
+
+// structured appends the structured content; the rows must be a whole array.
+func (o *output) structured(dst []byte) []byte {
+	dst = append(dst, '{')
+	if o.keys != nil {
+		dst = append(append(dst, `"rows":`...), o.json...)
+		dst = strconv.AppendBool(append(dst, `,"truncated":`...), o.cut != "")
+	}
+	if o.affected >= 0 {
+		if o.keys != nil {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, `"affected":`...), o.affected, 10)
+	}
+	if o.lastID != 0 {
+		dst = strconv.AppendInt(append(dst, `,"last_id":`...), o.lastID, 10)
+	}
+	return append(dst, '}')
 }

@@ -121,22 +121,19 @@ type session struct {
 	prepares bool
 }
 
-// rollbackTimeout bounds how long it takes to end a transaction that has failed.
+// rollbackTimeout bounds how long it takes to end a transaction that has failed, and to
+// close a connection.
 const rollbackTimeout = 5 * time.Second
 
 // keep leaves the connection as it was before the statement, or else closes it. It gives
 // back the statement's error.
 func (s session) keep(ctx context.Context, err error) error {
-	own, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
-	defer cancel()
 	switch {
 	case s.conn.IsClosed():
 	case ctx.Err() != nil, err == errUnread, isStale(err): // a late request to cancel may follow; others may be stale as well
-		s.conn.Close(own)
+		s.close()
 	case s.conn.TxStatus() != 'I':
-		if _, err := s.conn.Exec(own, rollback).ReadAll(); err != nil {
-			s.conn.Close(own)
-		}
+		s.rollback()
 	}
 	if s.conn.IsClosed() {
 		<-s.conn.CleanupDone() // it gives up after 15 s
@@ -145,6 +142,21 @@ func (s session) keep(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
+}
+
+// rollback ends a transaction that has failed, or else closes the connection.
+func (s session) rollback() {
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+	defer cancel()
+	if _, err := s.conn.Exec(ctx, rollback).ReadAll(); err != nil {
+		s.close()
+	}
+}
+
+func (s session) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+	defer cancel()
+	s.conn.Close(ctx)
 }
 
 // errUnread says that there are more rows than a result may have.

@@ -2,18 +2,16 @@ package sql
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -68,16 +66,7 @@ func fromEnvironment(t testing.TB, variable string) string {
 func openShop(t testing.TB, d dialect, dir, config string) *shop {
 	t.Helper()
 	s := &shop{TB: t, dialect: d, log: &bytes.Buffer{}}
-	var err error
-	s.Backend, err = Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Dir: dir, Log: slog.New(slog.NewTextHandler(s.log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.Backend = sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Dir: dir, Log: slog.New(slog.NewTextHandler(s.log, nil))})
 	return s
 }
 
@@ -147,18 +136,7 @@ func describe(err error) string {
 // textOf is the text of a result, whose JSON must be valid.
 func textOf(t testing.TB, r *toolformat.Result) string {
 	t.Helper()
-	if err := wire.Valid(slices.Clone(r.JSON)); err != nil {
-		t.Fatalf("the result is not valid: %v: %s", err, r.JSON)
-	}
-	content, err := r.Content()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, c := range content {
-		texts = append(texts, c.Text)
-	}
-	return strings.Join(texts, "\n")
+	return strings.Join(sourcetest.Texts(t, r), "\n")
 }
 
 // query is the text of what a query answers.
@@ -187,35 +165,4 @@ func want(t testing.TB, what, got, want string) {
 	if got != want {
 		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
 	}
-}
-
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-// native makes a source of tools, and a session on it.
-func native(t testing.TB, tools ...bridge.Tool) bridge.Session {
-	t.Helper()
-	n, err := bridge.NewNative(bridge.NativeOptions{Log: quiet()}, tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := n.Open(context.Background(), &bridge.Caller{ID: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return session
-}
-
-// callNative calls a tool of a source.
-func callNative(ctx context.Context, s bridge.Session, name, arguments string) bridge.Reply {
-	params, err := wire.SplitParams([]byte(`{"arguments":` + arguments + `}`))
-	if err != nil {
-		panic(err) // a test wrote it
-	}
-	return s.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: name})
 }

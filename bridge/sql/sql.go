@@ -60,13 +60,13 @@ type query struct {
 }
 
 func open(c bridge.BackendConfig) (bridge.Backend, error) {
-	api, err := bridge.DecodeSpec[API]("sql: api "+c.Name, c.Config)
+	api, err := bridge.DecodeSpec[API](c.Subject("sql"), c.Config)
 	if err != nil {
 		return nil, err
 	}
 	b := &backend{name: c.Name, api: api, log: c.Log}
 	if err := b.connect(c.Dir); err != nil {
-		return nil, fmt.Errorf("sql: api %s: %w", c.Name, err)
+		return nil, fmt.Errorf("%s: %w", c.Subject("sql"), err)
 	}
 	if api.DriverClass != "" {
 		c.Log.Info("driverClass is not needed and has no effect", "api", c.Name)

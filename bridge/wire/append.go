@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -91,39 +93,71 @@ func appendRaw(dst []byte, key string, value []byte) []byte {
 }
 
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; HTML is left as it is.
-func AppendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
+func AppendString[S string | []byte](dst []byte, s S) []byte {
 	dst = append(dst, '"')
-	done := 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if c >= utf8.RuneSelf && (r != utf8.RuneError || n > 1) {
+		if i+8 <= len(s) {
+			w := word(s[i:])
+			stop := special(w)
+			if stop == 0 {
+				begin := i
+				for i += 8; i+8 <= len(s) && special(word(s[i:])) == 0; i += 8 {
+				}
+				dst = append(dst, s[begin:i]...)
+				continue
+			}
+			// JSON in a string has short runs only: it costs less to copy eight bytes than to copy some.
+			n := bits.TrailingZeros64(stop) / 8
+			dst = binary.LittleEndian.AppendUint64(dst, w)[:len(dst)+n]
 			i += n
-			continue
 		}
-		dst = append(dst, s[done:i]...)
-		switch {
+		switch c := s[i]; {
 		case c >= utf8.RuneSelf:
-			dst = utf8.AppendRune(dst, utf8.RuneError)
+			n := characters(s[i:])
+			if dst = append(dst, s[i:i+n]...); n == 0 {
+				dst, n = utf8.AppendRune(dst, utf8.RuneError), 1
+			}
+			i += n - 1
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '\r':
-			dst = append(dst, `\r`...)
-		case c == '\t':
-			dst = append(dst, `\t`...)
+		case c < ' ':
+			dst = appendControl(dst, c)
 		default:
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hex[c>>4], hex[c&15])
+			dst = append(dst, c)
+		}
+		i++
+	}
+	return append(dst, '"')
+}
+
+// word is the first eight bytes of s, as a little-endian number.
+func word[S string | []byte](s S) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// characters is the length of what s begins with that is UTF-8 and not ASCII.
+func characters[S string | []byte](s S) (i int) {
+	for i < len(s) && s[i] >= utf8.RuneSelf {
+		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+		if r == utf8.RuneError && n == 1 {
+			break
 		}
 		i += n
-		done = i
 	}
-	return append(append(dst, s[done:]...), '"')
+	return i
+}
+
+func appendControl(dst []byte, c byte) []byte {
+	switch c {
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }

@@ -40,9 +40,15 @@ func TestAppenders(t *testing.T) {
 func FuzzAppendString(f *testing.F) {
 	for _, seed := range []string{"", "plain", "<&>\u2028", "a\"b\\c\n\r\t\x00\x1f\x7f", "é漢😀", "\xff\xc3a\xed\xa0\x80", "\uFFFD"} {
 		f.Add(seed)
+		for n := range 17 { // each place in a word
+			f.Add(strings.Repeat("x", n) + seed + "0123456789")
+		}
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		raw := AppendString(nil, s)
+		if bytes := AppendString([]byte{}, []byte(s)); string(bytes) != string(raw) {
+			t.Fatalf("%q: %s as bytes, %s as a string", s, bytes, raw)
+		}
 		var got string
 		if err := json.Unmarshal(raw, &got); err != nil || Valid(raw) != nil {
 			t.Fatalf("%q: %s, %v", s, raw, err)

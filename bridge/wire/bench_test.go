@@ -62,6 +62,28 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+func BenchmarkAppendString(b *testing.B) {
+	dst := make([]byte, 0, 96<<10)
+	for name, raw := range payloads() {
+		params, err := Split(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		arguments := params.Params.Get(Arguments)
+		text, ok := Text(Lookup(arguments, "text"))
+		if !ok {
+			text = string(arguments) // JSON as text, as most results have it
+		}
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = AppendString(dst[:0], text)
+			}
+		})
+	}
+}
+
 // repeat is an endless stream of one line.
 type repeat struct {
 	line []byte

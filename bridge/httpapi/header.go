@@ -1,4 +1,4 @@
-package graphql
+package httpapi
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/textproto"
 	"strings"
-	"time"
 )
 
 // Auth is a header that says who asks. It is secret: no error and no formatting shows it.
@@ -17,7 +16,7 @@ type Auth struct{ name, value string }
 // String hides the secret.
 func (Auth) String() string { return "(secret)" }
 
-// UnmarshalJSON reads the forms that API.Auth names. No error shows a value.
+// UnmarshalJSON reads the forms that Config.Auth names. No error shows a value.
 func (a *Auth) UnmarshalJSON(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("{")) {
 		return a.decode(raw)
@@ -29,7 +28,7 @@ func (a *Auth) UnmarshalJSON(raw []byte) error {
 	return a.set("Authorization", verbatim)
 }
 
-var errAuth = errors.New(`auth: expected the value of the Authorization header, {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} or {"header": {"name": …, "value": …}}`)
+var errAuth = errors.New(`expected the value of the Authorization header, {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} or {"header": {"name": …, "value": …}}`)
 
 func (a *Auth) decode(raw []byte) error {
 	var form struct {
@@ -47,21 +46,18 @@ func (a *Auth) decode(raw []byte) error {
 		return a.set("Authorization", "Bearer "+*form.Bearer)
 	case form.Basic != nil && form.Bearer == nil && form.Header == nil:
 		if strings.Contains(form.Basic.Username, ":") {
-			return errors.New("auth: a username of basic cannot have a colon in it (RFC 7617, 2)")
+			return errors.New("a username of basic cannot have a colon in it (RFC 7617, 2)")
 		}
 		return a.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(form.Basic.Username+":"+form.Basic.Password)))
 	case form.Header != nil && form.Bearer == nil && form.Basic == nil:
-		if err := checkHeader(form.Header.Name); err != nil {
-			return fmt.Errorf("auth: %w", err)
-		}
 		return a.set(form.Header.Name, form.Header.Value)
 	}
 	return errAuth
 }
 
 func (a *Auth) set(name, value string) error {
-	if !isHeaderValue(value) {
-		return errors.New("auth: the value has a line break or another control character in it")
+	if err := CheckHeader(name, value); err != nil {
+		return err
 	}
 	if value != "" {
 		*a = Auth{name, value}
@@ -76,37 +72,16 @@ type Headers map[string]string
 func (h *Headers) UnmarshalJSON(raw []byte) error {
 	var plain map[string]string
 	if json.Unmarshal(raw, &plain) != nil {
-		return errors.New(`headers: expected an object of strings, such as {"X-Version": "2"}`)
+		return errors.New(`expected an object of strings, such as {"X-Version": "2"}`)
 	}
 	*h = plain
 	return nil
 }
 
-// A Duration is a positive length of time, in a config "30s", "1m30s" or a number of
-// seconds.
-type Duration time.Duration
-
-// UnmarshalJSON reads both forms.
-func (d *Duration) UnmarshalJSON(raw []byte) error {
-	var seconds float64
-	var text string
-	var took time.Duration
-	err := json.Unmarshal(raw, &seconds)
-	if took = time.Duration(seconds * float64(time.Second)); err != nil {
-		if err = json.Unmarshal(raw, &text); err == nil {
-			took, err = time.ParseDuration(text)
-		}
-	}
-	if err != nil || took <= 0 {
-		return fmt.Errorf(`expected a duration such as "30s" or a number of seconds, got %.40s`, raw)
-	}
-	*d = Duration(took)
-	return nil
-}
-
-// checkHeader refuses a name that is none, and those that are the connection's own:
-// whoever sets them moves the request or its end elsewhere.
-func checkHeader(name string) error {
+// CheckHeader refuses a name that is none, and those that are the connection's own:
+// whoever sets them moves the request or its end elsewhere. It refuses a value that could
+// not stand in a header. No error shows the value.
+func CheckHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isToken(r) }) {
 		return fmt.Errorf("%q is no name of a header", name)
 	}
@@ -114,18 +89,21 @@ func checkHeader(name string) error {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection":
 		return fmt.Errorf("the header %s cannot be set: it belongs to the connection", name)
 	}
+	if !IsHeaderValue(value) {
+		return fmt.Errorf("the value of %s has a line break or another control character in it", name)
+	}
 	return nil
+}
+
+// IsHeaderValue reports whether a text can be the value of a header: no line breaks and
+// no other controls but the tab (RFC 9110, 5.5).
+func IsHeaderValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\t' })
 }
 
 // isToken is tchar of RFC 9110, 5.6.2.
 func isToken(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-}
-
-// isHeaderValue reports whether a text can be the value of a header: no line breaks and
-// no other controls but the tab (RFC 9110, 5.5).
-func isHeaderValue(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\t' })
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

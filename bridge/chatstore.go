@@ -1,0 +1,177 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// The names of the functions that keep a conversation, in any letter case (Acorn,
+// TOOLS_CONFIG.md, "Special Functions"). They are for a ChatStore: nobody lists them, or
+// calls them by name.
+const (
+	SaveChatMessage = "InternalSaveChatMessage"
+	GetChatMessages = "InternalGetChatMessages"
+)
+
+// A ChatMessage is one message of a conversation as an API keeps it.
+type ChatMessage struct {
+	Role      string // as the provider of the conversation calls it: user, assistant, function
+	Content   string
+	Name      string           // of the function whose result this is; "" for others
+	Call      *toolformat.Call // the call that this is; nil for others
+	UUID      string           // "" for none
+	Timestamp time.Time        // zero for none
+	Tokens    int              // 0: not counted
+}
+
+// ChatStoreOptions are the settings of a ChatStore. The zero value works.
+type ChatStoreOptions struct {
+	Native NativeOptions // what holds for the calls of both functions
+
+	// Context names the values that go with each message, as far as they are known, beside
+	// those that the function's own Context names. requestid and invocationid always do.
+	Context []string
+}
+
+// A ChatStore keeps conversations with two functions of a definition file, in the form
+// that Acorn gives them (ToolsBackend.saveChatMessage and getChatMessages). It may be used
+// from many goroutines; whoever wants an order of messages saves one after the other.
+type ChatStore struct {
+	native     *Native
+	save, load *Tool    // nil: there is none
+	names      []string // of the values that the native does not fill in by itself
+}
+
+// NewChatStore makes a store of the tools that a Backend has made of the two definitions.
+// Without save nothing is kept, without load nothing is known.
+func NewChatStore(opts ChatStoreOptions, save, load *Tool) (*ChatStore, error) {
+	s := &ChatStore{save: save, load: load}
+	var tools []Tool
+	if save != nil {
+		tools = append(tools, *save)
+		for _, name := range slices.Concat(save.Context, opts.Context, []string{"requestid", "invocationid"}) {
+			is := func(other string) bool { return strings.EqualFold(other, name) }
+			if slices.ContainsFunc(messageFields, is) {
+				return nil, fmt.Errorf("bridge: tool %s: context variable overlaps with message: %s (call it something else)", save.Name, name)
+			}
+			if !slices.ContainsFunc(save.Context, is) && !slices.ContainsFunc(s.names, is) {
+				s.names = append(s.names, name)
+			}
+		}
+	}
+	if load != nil {
+		tools = append(tools, *load)
+	}
+	var err error
+	if s.native, err = NewNative(opts.Native, tools...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Save keeps a message of the caller's conversation. Its variables are role, content,
+// name, functionCall, uuid, timestamp and numTokens, null where there is nothing to say,
+// and the values of the context. functionCall is a string that holds {"name": …,
+// "arguments": {…}}; where a call has no content, that is {"function": …, "parameters": {…}}.
+func (s *ChatStore) Save(ctx context.Context, caller *Caller, m ChatMessage) error {
+	if s.save == nil {
+		return nil
+	}
+	b := m.appendVariables([]byte{'{'})
+	for _, name := range s.names {
+		if value, ok := caller.value(s.native.opts.Context, name); ok {
+			b = append(append(wire.AppendString(append(b, ','), name), ':'), value...)
+		}
+	}
+	_, err := s.call(ctx, caller, s.save, append(b, '}'))
+	return err
+}
+
+// Load returns the last messages of the caller's conversation, the oldest first. limit is
+// how many at most; 0: 100. The function is given it as its variable limit, and answers
+// with the newest first: an array, or an object with one, called messages or the only one.
+func (s *ChatStore) Load(ctx context.Context, caller *Caller, limit int) ([]ChatMessage, error) {
+	if s.load == nil {
+		return nil, nil
+	}
+	if limit <= 0 {
+		limit = 100
+	}
+	r, err := s.call(ctx, caller, s.load, append(strconv.AppendInt([]byte(`{"limit":`), int64(limit), 10), '}'))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := messageList(jsonOf(r))
+	if !ok {
+		return nil, fmt.Errorf("%s: the answer has no list of messages: expected an object with messages, such as {messages: …} of a GraphQL query", s.load.Name)
+	}
+	var all []ChatMessage
+	for raw := range wire.Elements(list) {
+		if len(all) == limit {
+			break
+		}
+		m, err := readMessage(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: message %d: %w", s.load.Name, len(all)+1, err)
+		}
+		all = append(all, m)
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// Close ends the calls that are under way.
+func (s *ChatStore) Close() error { return s.native.Close() }
+
+// call calls one of the two. A failed result is an error.
+func (s *ChatStore) call(ctx context.Context, caller *Caller, t *Tool, arguments []byte) (*toolformat.Result, error) {
+	session, err := s.native.Open(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	params, err := wire.SplitParams(append(append([]byte(`{"arguments":`), arguments...), '}'))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	reply := session.Do(ctx, &Request{Method: wire.MethodToolsCall, Params: &params, Target: t.Name})
+	if reply.Err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, reply.Err)
+	}
+	r := &toolformat.Result{JSON: reply.Result}
+	if r.IsError() {
+		return nil, fmt.Errorf("%s: %s", t.Name, firstText(r))
+	}
+	return r, nil
+}
+
+// firstText is the first text of a result; "" when there is none.
+func firstText(r *toolformat.Result) string {
+	blocks, _ := r.Content()
+	for _, b := range blocks {
+		if b.Type == toolformat.TextContent {
+			return b.Text
+		}
+	}
+	return ""
+}
+
+// jsonOf is a result as JSON; nil when it is none.
+func jsonOf(r *toolformat.Result) []byte {
+	if structured := r.Structured(); structured != nil {
+		return structured
+	}
+	raw := bytes.TrimSpace([]byte(firstText(r)))
+	if wire.Valid(raw) != nil {
+		return nil
+	}
+	return raw
+}

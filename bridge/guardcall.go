@@ -1,0 +1,157 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// guardSession is a caller's view of a Guard.
+type guardSession struct {
+	Session
+	guard  *Guard
+	caller *Caller
+	seen   atomic.Pointer[guarded] // that of the last list
+}
+
+func (s *guardSession) List(ctx context.Context, kind Kind) (*List, error) {
+	l, err := s.Session.List(ctx, kind)
+	if kind != Tools || l == nil {
+		return l, err
+	}
+	return s.guarded(l).list, err // with an error: known, and away
+}
+
+func (s *guardSession) guarded(l *List) *guarded {
+	v := s.seen.Load()
+	if v == nil || v.from != l {
+		v = s.guard.guarded(l)
+		s.seen.Store(v)
+	}
+	return v
+}
+
+func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
+	if req.Method != wire.MethodToolsCall {
+		return s.Session.Do(ctx, req)
+	}
+	l, err := s.Session.List(ctx, Tools)
+	switch {
+	case l != nil:
+	case ctx.Err() != nil:
+		return Failed(canceled(ctx.Err()))
+	default:
+		return Failed(toolformat.AsError(err))
+	}
+	tool := s.guarded(l).tools[req.Target]
+	if tool == nil {
+		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", req.Target))
+	}
+	params, err := req.params()
+	if err != nil {
+		return Failed(toolformat.AsError(err))
+	}
+	sent := params.Get(wire.Arguments)
+	if len(sent) == 0 || string(sent) == "null" {
+		sent = []byte("{}")
+	}
+	arguments, refusal := s.arguments(tool, req.Target, sent)
+	if refusal != nil {
+		return Result(refusal.JSON, nil)
+	}
+	if bytes.Equal(arguments, sent) {
+		return s.Session.Do(ctx, req)
+	}
+	// Params of its own, not an edit: what a source makes of its arguments, headers for
+	// one, is made of these.
+	own, err := wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments}))
+	if err != nil {
+		return Failed(toolformat.AsError(err))
+	}
+	below := *req
+	below.Params, below.Edits = &own, nil
+	return s.Session.Do(ctx, &below)
+}
+
+// params are those of a request with its edits made.
+func (r *Request) params() (*wire.Params, error) {
+	params := r.Params
+	if params == nil {
+		params = &wire.Params{}
+	}
+	if len(r.Edits) == 0 {
+		return params, nil
+	}
+	edited, err := wire.SplitParams(params.Append(nil, r.Edits...))
+	return &edited, err
+}
+
+// arguments are those that the tool gets, or the result that says why it gets none.
+func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
+	arguments, err := s.guard.set(tool, sent, nil)
+	if err == nil && t.check != nil {
+		arguments, err = t.check.Arguments(tool, arguments)
+	}
+	if err != nil {
+		return nil, toolformat.TextResult(err.Error(), true)
+	}
+	if t.hidden == nil {
+		return arguments, nil
+	}
+	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), s.contextValue)
+	if err == nil {
+		arguments, err = s.guard.set(tool, arguments, hidden)
+	}
+	if err != nil {
+		return nil, toolformat.TextResult(err.Error(), true)
+	}
+	return arguments, nil
+}
+
+// set puts the members of an object of hidden values in the place of whatever a caller
+// sent for them; nil takes that out.
+func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMessage, error) {
+	if len(g.opts.Context) == 0 {
+		return arguments, nil
+	}
+	if arguments[0] != '{' { // an object in a string would be hidden from here, and maybe not from its server
+		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
+	}
+	sent := false
+	for name := range wire.Members(arguments) {
+		sent = sent || called(name, g.opts.Context)
+	}
+	if sent {
+		arguments = g.cut(arguments)
+	}
+	for name, value := range wire.Members(hidden) {
+		arguments = wire.SetMember(arguments, name, value)
+	}
+	return arguments, nil
+}
+
+// cut is an object without the members that only the context may say.
+func (g *Guard) cut(object json.RawMessage) json.RawMessage {
+	b := append(make([]byte, 0, len(object)), '{')
+	for name, value := range wire.Members(object) {
+		if called(name, g.opts.Context) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(wire.AppendString(b, name), ':'), value...)
+	}
+	return append(b, '}')
+}
+
+// contextValue is a hidden value for the caller, the same as a native tool gets.
+func (s *guardSession) contextValue(name string) (json.RawMessage, bool) {
+	as := nativeSession{native: &Native{opts: NativeOptions{Context: s.guard.opts.Shared}}, caller: s.caller}
+	return as.contextValue(name)
+}

@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// maxExcerpt bounds what a result says of the body of an answer that is a failure.
+const maxExcerpt = 2000 // bytes
+
+// IsSuccess reports whether an answer's status is one of 2xx.
+func IsSuccess(res *http.Response) bool { return res.StatusCode >= 200 && res.StatusCode <= 299 }
+
+// Status is an answer's status in the standard's words: the server's own may be anything.
+func Status(res *http.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+}
+
+// Failure is the result of an answer that is no success: its status, and how its body
+// begins, which is read here.
+func Failure(res *http.Response) *toolformat.Result {
+	text := Status(res)
+	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
+		text += fmt.Sprintf(": redirected to %s://%s, which is not followed: only to the same scheme, host and port, with the same method, and not more than %d times", to.Scheme, to.Host, maxRedirects)
+	}
+	b, _, _ := read(res, maxExcerpt+1) // what has come of it
+	defer b.Free()
+	return toolformat.TextResult(text+Excerpt(res, b.B), true)
+}
+
+// Excerpt is how the body of an answer begins, on a line of its own; "" when nobody can
+// read it.
+func Excerpt(res *http.Response, body []byte) string {
+	end := ""
+	if len(body) > maxExcerpt {
+		body, end = []byte(Whole(string(body[:maxExcerpt]))), "…"
+	}
+	text, _, ok := Text(res, body)
+	if !ok || len(text) == 0 {
+		return ""
+	}
+	return "\n" + string(text) + end
+}
+
+// Result is the result that a text is: itself, byte for byte, and as structured content,
+// if that is wanted and the text is JSON. checked says that wire.Valid has been there,
+// which leaves no line breaks, as a message has none.
+func Result(text []byte, structured, checked bool) *toolformat.Result {
+	size := len(text) + 64
+	for _, escaped := range []string{`"`, `\`, "\n"} { // of what JSON has most; to count costs less than to grow
+		size += bytes.Count(text, []byte(escaped))
+	}
+	if structured {
+		size += len(text)
+	}
+	dst := append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
+	dst = append(wire.AppendString(dst, text), `}]`...)
+	if structured {
+		end := len(dst)
+		dst = append(dst, `,"structuredContent":`...)
+		begin := len(dst)
+		dst = append(dst, text...)
+		if !checked && wire.Valid(dst[begin:]) != nil {
+			dst = dst[:end]
+		}
+	}
+	return &toolformat.Result{JSON: append(dst, '}')}
+}
+
+// Text is the body of an answer as UTF-8, without a byte order mark, and its type. ok is
+// false when nobody can read it. The text may be a part of body.
+func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bool) {
+	mediaType, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if !isText(mediaType, body) {
+		return nil, mediaType, false
+	}
+	return decode(body, params["charset"]), mediaType, true
+}
+
+// isText reports whether an answer can be read. One without a type, or with the type of
+// any bytes, can when it is UTF-8.
+func isText(mediaType string, body []byte) bool {
+	kind, sub, _ := strings.Cut(mediaType, "/")
+	switch {
+	case kind == "text", strings.HasSuffix(sub, "+json"), strings.HasSuffix(sub, "+xml"), strings.HasSuffix(sub, "+yaml"):
+		return true
+	case kind == "image", kind == "audio", kind == "video", kind == "font":
+		return false
+	}
+	switch sub {
+	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "graphql", "sql", "x-ndjson", "jsonl", "json-seq", "x-www-form-urlencoded":
+		return true
+	case "", "octet-stream":
+		return isReadable(body)
+	}
+	return false
+}
+
+// isReadable: UTF-8 without the controls that no text has. The last rune may be cut.
+func isReadable(body []byte) bool {
+	return !bytes.ContainsFunc(body, func(r rune) bool { return isControl(r) && !strings.ContainsRune("\t\r\n\f\x1b", r) }) &&
+		utf8.ValidString(Whole(string(body)))
+}
+
+// decode is a body as UTF-8, without a byte order mark. Other character sets than those
+// of ISO-8859-1 are left to the replacement character.
+func decode(body []byte, charset string) []byte {
+	switch strings.ToLower(charset) {
+	case "iso-8859-1", "latin1", "us-ascii":
+		if !utf8.Valid(body) {
+			text := make([]byte, 0, 2*len(body))
+			for _, c := range body {
+				text = utf8.AppendRune(text, rune(c))
+			}
+			return text
+		}
+	}
+	return bytes.TrimPrefix(body, []byte("\ufeff"))
+}
+
+// Whole is a text without the beginning of a rune at its end.
+func Whole(s string) string {
+	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
+		if utf8.RuneStart(s[len(s)-i]) {
+			if !utf8.FullRuneInString(s[len(s)-i:]) {
+				return s[:len(s)-i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// Clip is the beginning of a text that is longer than most bytes.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		return Whole(s[:most]) + "…"
+	}
+	return s
+}
+
+// Short is the beginning of a text, for an error that names it.
+func Short(s string) string { return Clip(s, 40) }

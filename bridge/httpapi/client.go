@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Client sends the requests of one API, over connections of its own. It may be used
+// from many goroutines; what its fields refer to must not change.
+type Client struct {
+	Name     string        // of the API, for errors
+	URL      *url.URL      // where the API is
+	Header   http.Header   // of each request; one with others needs a clone
+	Timeout  time.Duration // of a call; 0: the default of a tool
+	MaxBytes int           // of an answer that is read, decompressed
+	HTTP     *http.Client  // follows redirects to the same origin alone, and few
+}
+
+// maxRedirects is how many redirects a request follows.
+const maxRedirects = 5
+
+func newHTTP(connections int, seeOther bool) *http.Client {
+	return &http.Client{
+		CheckRedirect: func(req *http.Request, via []*http.Request) error { return checkRedirect(req, via, seeOther) },
+		Transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment, // which leaves loopback alone
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    10 * time.Second,
+			IdleConnTimeout:        90 * time.Second,
+			ExpectContinueTimeout:  time.Second,
+			MaxConnsPerHost:        connections,
+			MaxIdleConns:           connections,
+			MaxIdleConnsPerHost:    connections,
+			MaxResponseHeaderBytes: 256 << 10,
+		},
+	}
+}
+
+// checkRedirect follows a redirect only to the same origin, so that nobody else gets to
+// see auth, headers and arguments, and only as the same method, so that no DELETE ends
+// as a GET; 303 means one. What is not followed is the answer.
+func checkRedirect(req *http.Request, via []*http.Request, seeOther bool) error {
+	changed := req.Method != via[len(via)-1].Method
+	if len(via) > maxRedirects || originOf(req.URL) != originOf(via[0].URL) || req.URL.User != nil ||
+		changed && !(seeOther && req.Response.StatusCode == http.StatusSeeOther) {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// originOf is what a redirect must not leave (RFC 6454, 4).
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// Read reads the body of an answer to its end, or to MaxBytes. The Buffer is the
+// caller's, whatever the error, which is one of the connection.
+func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) {
+	return read(res, c.MaxBytes)
+}
+
+func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
+	size := 512
+	if n := res.ContentLength; n > 0 {
+		size = int(min(n, int64(limit))) + 1 // and one to see the end with
+	}
+	b = wire.NewBuffer(size)
+	if err = wire.ReadAll(b, res.Body, limit); len(b.B) > limit {
+		b.B = b.B[:limit]
+		return b, true, nil
+	}
+	return b, false, err
+}
+
+// Away is the error of a tool's call whose API did not answer; next is what can be done.
+// What it shows has no URL in it, as the query may hold a key. When ctx has ended, that
+// is the error.
+func (c *Client) Away(ctx context.Context, tool, next string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "tool %s: the API %q did not answer; %s", tool, c.Name, next).Because(err)
+}
+
+// Close ends the connections that no call uses.
+func (c *Client) Close() error {
+	c.HTTP.CloseIdleConnections()
+	return nil
+}

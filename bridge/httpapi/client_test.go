@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func TestRedirects(t *testing.T) {
+	const seeOther = http.StatusSeeOther
+	for _, c := range []struct {
+		from, to     string // METHOD URL
+		status, hops int
+		follow, see  bool // as it is, and when 303 is followed
+	}{
+		{"GET https://h/a", "GET https://h/b", 302, 1, true, true},
+		{"GET https://h/a", "GET https://H:443/b", 302, maxRedirects, true, true},
+		{"GET https://h/a", "GET https://h/b", 302, maxRedirects + 1, false, false},
+		{"POST https://h/a", "POST https://h/b", 307, 1, true, true},
+		{"POST https://h/a", "GET https://h/b", 302, 1, false, false},
+		{"POST https://h/a", "GET https://h/b", seeOther, 1, false, true},
+		{"POST https://h/a", "GET https://i/b", seeOther, 1, false, false},
+		{"GET https://h/a", "GET http://h/a", 302, 1, false, false},
+		{"GET https://h/a", "GET https://h:444/a", 302, 1, false, false},
+		{"GET https://h/a", "GET https://h.evil.example/a", 302, 1, false, false},
+		{"GET https://h/a", "GET https://u:p@h/a", 302, 1, false, false},
+	} {
+		request := func(text string) *http.Request {
+			method, at, _ := strings.Cut(text, " ")
+			req, err := http.NewRequest(method, at, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Response = &http.Response{StatusCode: c.status}
+			return req
+		}
+		via := make([]*http.Request, c.hops)
+		for i := range via {
+			via[i] = request(c.from)
+		}
+		for see, want := range map[bool]bool{false: c.follow, true: c.see} {
+			err := checkRedirect(request(c.to), via, see)
+			if (err == nil) != want || err != nil && err != http.ErrUseLastResponse {
+				t.Errorf("%+v, 303 is followed: %v: %v", c, see, err)
+			}
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	for _, known := range []int64{-1, 10} {
+		for limit, want := range map[int]string{4: "0123", 9: "012345678", 10: "0123456789", 5000: "0123456789"} {
+			c := Client{MaxBytes: limit}
+			b, cut, err := c.Read(&http.Response{ContentLength: known, Body: io.NopCloser(strings.NewReader("0123456789"))})
+			if err != nil || string(b.B) != want || cut != (limit < 10) {
+				t.Errorf("%d: %q, %v, %v", limit, b.B, cut, err)
+			}
+			b.Free()
+		}
+	}
+}
+
+// What does not answer is an error for the caller, which shows no URL.
+func TestAway(t *testing.T) {
+	c := Client{Name: "shop"}
+	broken := errors.New("connection reset")
+	err := c.Away(t.Context(), "get", "try again", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: broken})
+	var e *toolformat.Error
+	if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" did not answer; try again` || e.Cause != broken {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Away(ctx, "get", "", broken); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	long := strings.Repeat("é", 1500)
+	for _, c := range []struct {
+		status            int
+		contentType, body string
+		want              string
+	}{
+		{404, "application/json", `{"error":"no such user"}`, "HTTP 404 Not Found\n" + `{"error":"no such user"}`},
+		{500, "text/plain", long, "HTTP 500 Internal Server Error\n" + long[:maxExcerpt] + "…"},
+		{500, "text/plain", "x" + long, "HTTP 500 Internal Server Error\nx" + long[:maxExcerpt-2] + "…"},
+		{418, "image/png", "x", "HTTP 418 I'm a teapot"},
+		{400, "text/plain; charset=latin1", "caf\xe9", "HTTP 400 Bad Request\ncafé"},
+		{400, "", "plain", "HTTP 400 Bad Request\nplain"},
+		{400, "", "\x00\xff", "HTTP 400 Bad Request"},
+		{599, "text/plain", "", "HTTP 599"},
+	} {
+		r := Failure(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
+		if got := sourcetest.Texts(t, r); !r.IsError() || len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s, want %s", r.JSON, c.want)
+		}
+	}
+}

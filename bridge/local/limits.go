@@ -1,0 +1,43 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+)
+
+// Limits bound what each process of a command may take: process.Limits in a spec. What is
+// left out is not bounded.
+type Limits struct {
+	Memory   int             `json:"memory,omitempty"`   // bytes of address space; Go, Java and Node reserve far more than they use
+	CPU      bridge.Duration `json:"cpu,omitempty"`      // processor time, rounded up to seconds
+	Files    int             `json:"files,omitempty"`    // open at once
+	FileSize int             `json:"fileSize,omitempty"` // bytes of a file that it writes
+}
+
+func (l *Limits) check() error {
+	if l == nil {
+		return nil
+	}
+	if !process.CanLimit {
+		return errors.New("this system has none: leave them out, or run on Linux")
+	}
+	for key, value := range map[string]int{"memory": l.Memory, "files": l.Files, "fileSize": l.FileSize} {
+		if value < 0 {
+			return fmt.Errorf("%s: expected 1 to %d, got %d", key, math.MaxInt, value)
+		}
+	}
+	return nil
+}
+
+// ofProcess are the limits as they are set.
+func (l *Limits) ofProcess() process.Limits {
+	if l == nil {
+		return process.Limits{}
+	}
+	return process.Limits{Memory: uint64(l.Memory), CPU: time.Duration(l.CPU), Files: uint64(l.Files), FileSize: uint64(l.FileSize)}
+}

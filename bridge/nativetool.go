@@ -1,0 +1,183 @@
+package bridge
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// toolset is an immutable set of tools.
+type toolset struct {
+	tools  []*nativeTool // in order
+	byName map[string]*nativeTool
+	plain  *List // what a caller without functions sees
+	all    *List // what an operator sees
+}
+
+// A nativeTool is a Tool that is ready to be called.
+type nativeTool struct {
+	Tool
+	item   Item
+	bind   *toolformat.Binder
+	output *toolformat.Checker // of results; nil: there is no output schema
+	free   bool                // its schema takes every object: arguments pass byte for byte
+	gate   *gate               // nil: it has no limit of its own
+}
+
+func (n *Native) newToolset(tools []Tool) (*toolset, error) {
+	set := &toolset{byName: make(map[string]*nativeTool, len(tools))}
+	for _, t := range tools {
+		own, err := n.prepare(t)
+		if err != nil {
+			return nil, err
+		}
+		if set.byName[t.Name] != nil {
+			return nil, fmt.Errorf("bridge: tool %s: there is another tool of this name", t.Name)
+		}
+		set.add(own)
+	}
+	return set.done(), nil
+}
+
+func (set *toolset) add(t *nativeTool) {
+	set.byName[t.Name] = t
+	set.tools = append(set.tools, t)
+}
+
+func (set *toolset) done() *toolset {
+	set.plain = set.list(func(string) bool { return false })
+	set.all = set.list(func(string) bool { return true })
+	return set
+}
+
+// list is what a caller sees who has some functions. What it does not see keeps its name.
+func (set *toolset) list(has func(name string) bool) *List {
+	items := make([]Item, 0, len(set.tools))
+	var hidden []Item
+	for _, t := range set.tools {
+		if t.Client && !has(t.Name) {
+			hidden = append(hidden, t.item)
+		} else {
+			items = append(items, t.item)
+		}
+	}
+	l := NewList(Tools, items)
+	l.hidden = hidden
+	return l
+}
+
+// prepare makes a tool ready to be called, or says why it cannot be one.
+func (n *Native) prepare(t Tool) (*nativeTool, error) {
+	switch {
+	case t.Name == "":
+		return nil, fmt.Errorf("bridge: a tool has no name (its description is %.60q)", t.Description)
+	case t.Client && t.Call != nil:
+		return nil, t.fault("Client is set, and so is Call: the caller carries it out, or this program does")
+	case !t.Client && t.Call == nil:
+		return nil, t.fault("Call is nil: there is nothing to carry it out")
+	}
+	own := &nativeTool{Tool: t}
+	var notes []toolformat.Note
+	var err error
+	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Context); err != nil {
+		return nil, t.fault("input schema: %w", err)
+	}
+	if len(t.Context) > 0 {
+		own.InputSchema, own.Extra = own.bind.Visible(), nil // what it came in shows what is hidden
+	}
+	if own.item, err = own.newItem(); err != nil {
+		return nil, err
+	}
+	if t.OutputSchema != nil {
+		var more []toolformat.Note
+		if own.output, more, err = toolformat.NewChecker(t.OutputSchema); err != nil {
+			return nil, t.fault("output schema: %w", err)
+		}
+		notes = append(notes, more...)
+	}
+	for _, note := range notes {
+		n.opts.Log.Warn("a part of the schema is not checked", "tool", t.Name, "path", note.Path, "reason", note.Text)
+	}
+	own.free = len(t.Context) == 0 && takesAll(t.inputSchema())
+	own.Timeout = cmp.Or(t.Timeout, 30*time.Second)
+	if t.Concurrency > 0 {
+		own.gate = newGate("tool "+t.Name+" is", t.Concurrency, n.opts.Queue)
+	}
+	return own, nil
+}
+
+func (t *Tool) fault(format string, args ...any) error {
+	return fmt.Errorf("bridge: tool %s: %w", t.Name, fmt.Errorf(format, args...))
+}
+
+// anyArguments is the schema of a tool that has none.
+const anyArguments = `{"type":"object"}`
+
+func (t *Tool) inputSchema() json.RawMessage {
+	if t.InputSchema == nil {
+		return json.RawMessage(anyArguments)
+	}
+	return t.InputSchema
+}
+
+// takesAll reports whether a schema is that of any object, with nothing said about it.
+func takesAll(schema json.RawMessage) bool {
+	n := 0
+	for range wire.Members(schema) {
+		n++
+	}
+	kind, _ := wire.Text(wire.Lookup(schema, "type"))
+	return n == 1 && kind == "object"
+}
+
+// newItem is the tool's definition as MCP has it: as it came, or made of what is known.
+func (t *Tool) newItem() (Item, error) {
+	raw := []byte(t.Extra)
+	if raw == nil || t.Format != "" && t.Format != toolformat.FormatMCP {
+		raw = wire.AppendString([]byte(`{"name":`), t.Name)
+		if t.Description != "" {
+			raw = wire.AppendString(append(raw, `,"description":`...), t.Description)
+		}
+		raw = append(append(raw, `,"inputSchema":`...), t.inputSchema()...)
+		if t.OutputSchema != nil {
+			raw = append(append(raw, `,"outputSchema":`...), t.OutputSchema...)
+		}
+		raw = append(raw, '}')
+		var lean bytes.Buffer // a schema of a file is indented
+		if err := json.Compact(&lean, raw); err == nil {
+			raw = lean.Bytes()
+		}
+	}
+	if err := wire.Valid(raw); err != nil {
+		return Item{}, t.fault("its definition is not JSON: %w", err)
+	}
+	it, err := NewItem(Tools, raw)
+	if err != nil || it.Key != t.Name {
+		return Item{}, t.fault("its definition has another name: %.80s", raw)
+	}
+	if t.Client {
+		it.Function = t.Name
+	}
+	return it, nil
+}
+
+// arguments are those of a call, or the result that says what is wrong with them. A client
+// function gets no hidden values.
+func (t *nativeTool) arguments(raw json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, *toolformat.Result) {
+	if t.free && len(raw) > 0 && raw[0] == '{' {
+		return raw, nil
+	}
+	if t.Client {
+		value = nil
+	}
+	arguments, err := t.bind.Bind(t.Name, raw, value)
+	if err != nil {
+		return nil, toolformat.TextResult(err.Error(), true)
+	}
+	return arguments, nil
+}

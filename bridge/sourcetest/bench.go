@@ -1,0 +1,90 @@
+package sourcetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// Compare measures the call of a tool through a source, that of the tool alone, and what
+// it does without a bridge: ratio and tool-ratio are how many times as long as bare the
+// first two take, by the medians. They take turns, so that what else the machine does
+// meets all.
+func Compare(b *testing.B, tool bridge.Tool, arguments string, bare func() error) {
+	serve := Serve(b, tool)
+	runs := []func() error{
+		func() error {
+			if r := serve(b.Context(), tool.Name, arguments); r.Err != nil {
+				return r.Err
+			}
+			return nil
+		},
+		func() error {
+			_, err := tool.Call(b.Context(), []byte(arguments))
+			return err
+		},
+		bare,
+	}
+	times := make([][]time.Duration, len(runs))
+	for b.Loop() {
+		for i, run := range runs {
+			begun := time.Now()
+			if err := run(); err != nil {
+				b.Fatal(err)
+			}
+			times[i] = append(times[i], time.Since(begun))
+		}
+	}
+	median := func(i int) float64 {
+		slices.Sort(times[i])
+		return float64(times[i][len(times[i])/2])
+	}
+	b.ReportMetric(median(0)/median(2), "ratio")
+	b.ReportMetric(median(1)/median(2), "tool-ratio")
+	b.ReportMetric(median(2), "bare-ns")
+	b.ReportMetric(0, "ns/op") // of all three together
+}
+
+// CompareHTTP is Compare for tools that send a request, with answers short and long: a
+// string, and records. open makes the tool for an API at a URL, format makes what it
+// answers of the JSON that is wanted, and request is what a bare client sends.
+func CompareHTTP(b *testing.B, open func(b *testing.B, url string) bridge.Tool, format, arguments string, request func(ctx context.Context, url string) (*http.Request, error)) {
+	record := `{"id":12,"name":"Ada","tags":["a","b"],"ok":true,"text":"some words in a row"}`
+	for _, c := range []struct{ name, answer string }{
+		{"string/100", `"` + strings.Repeat("x", 100) + `"`},
+		{"string/64K", `"` + strings.Repeat("x", 64<<10) + `"`},
+		{"records/64K", "[" + record + strings.Repeat(","+record, 64<<10/len(record)) + "]"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			body := fmt.Sprintf(format, c.answer)
+			server := httptest.NewServer(Answer(http.StatusOK, "application/json", body))
+			b.Cleanup(server.Close)
+			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+			b.Cleanup(client.CloseIdleConnections)
+			Compare(b, open(b, server.URL), arguments, func() error {
+				req, err := request(b.Context(), server.URL)
+				if err != nil {
+					return err
+				}
+				res, err := client.Do(req)
+				if err != nil {
+					return err
+				}
+				defer res.Body.Close()
+				got, err := io.ReadAll(res.Body)
+				if err == nil && len(got) != len(body) {
+					err = fmt.Errorf("%d bytes came, want %d", len(got), len(body))
+				}
+				return err
+			})
+		})
+	}
+}
