@@ -11,8 +11,8 @@ import (
 
 // postBatch takes a JSON-RPC batch, which revision 2025-03-26 alone has. The responses
 // come as one array.
-func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, p bridge.Principal, msg *wire.Buffer, accept accepted) {
-	one := s.named(w, r, p)
+func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who identity, msg *wire.Buffer, accept accepted) {
+	one := s.named(w, r, who)
 	if one == nil {
 		return
 	}

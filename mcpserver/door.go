@@ -135,7 +135,7 @@ func loopback(host string) bool {
 
 // allowCORS lets the pages of an admitted origin read the answer. It reports whether
 // the request was a preflight, which is then answered.
-func allowCORS(w http.ResponseWriter, r *http.Request) (preflight bool) {
+func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return false
@@ -148,7 +148,11 @@ func allowCORS(w http.ResponseWriter, r *http.Request) (preflight bool) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id")
+	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+	for _, c := range s.context {
+		allowed += ", " + c.header
+	}
+	h.Set("Access-Control-Allow-Headers", allowed)
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
@@ -167,12 +171,12 @@ type tickets struct {
 }
 
 type ticket struct {
-	holder bridge.Principal
+	holder identity
 	until  time.Time
 }
 
 // give makes a ticket; "" when too many are out.
-func (t *tickets) give(p bridge.Principal) string {
+func (t *tickets) give(who identity) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -188,12 +192,12 @@ func (t *tickets) give(p bridge.Principal) string {
 		t.given = map[string]ticket{}
 	}
 	id := newID()
-	t.given[id] = ticket{holder: p, until: now.Add(ticketLife)}
+	t.given[id] = ticket{holder: who, until: now.Add(ticketLife)}
 	return id
 }
 
 // use takes a ticket, which is good once.
-func (t *tickets) use(id string) (bridge.Principal, bool) {
+func (t *tickets) use(id string) (identity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one, ok := t.given[id]
@@ -202,8 +206,8 @@ func (t *tickets) use(id string) (bridge.Principal, bool) {
 }
 
 // serveTicket answers POST /ws/ticket.
-func (s *Server) serveTicket(w http.ResponseWriter, _ *http.Request, p bridge.Principal) {
-	id := s.tickets.give(p)
+func (s *Server) serveTicket(w http.ResponseWriter, _ *http.Request, who identity) {
+	id := s.tickets.give(who)
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, nil, "too many tickets are out: try again in 30 s")
 		return

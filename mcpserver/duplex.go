@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -17,9 +16,9 @@ type duplex struct {
 	work sync.WaitGroup // requests under way
 }
 
-func (s *Server) newDuplex(p bridge.Principal) *duplex {
+func (s *Server) newDuplex(who identity) *duplex {
 	box := newOutbox(s.opts.QueueBytes)
-	d := &duplex{session: s.newSession(p, nil), box: box}
+	d := &duplex{session: s.newSession(who, nil), box: box}
 	d.standing = d
 	return d
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -9,13 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket,
-// /healthz and /readyz. Host and Origin are checked on every path, the token on all
+// Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, what
+// Options.Behind has, /healthz and /readyz. Host and Origin are checked on every path, the token on all
 // but the health checks.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -25,6 +25,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ws/ticket", s.known(s.serveTicket))
 	mux.HandleFunc("OPTIONS /ws/ticket", s.known(s.serveTicket))
 	mux.HandleFunc("/ws", s.serveWS)
+	for pattern, handler := range s.opts.Behind {
+		mux.HandleFunc(pattern, s.known(func(w http.ResponseWriter, r *http.Request, who identity) {
+			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
+		}))
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
 	ready := s.opts.Ready
 	if ready == nil {
@@ -51,9 +56,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 }
 
 // known lets in who has a token, with CORS for pages of allowed origins.
-func (s *Server) known(next func(http.ResponseWriter, *http.Request, bridge.Principal)) http.HandlerFunc {
+func (s *Server) known(next func(http.ResponseWriter, *http.Request, identity)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if allowCORS(w, r) {
+		if s.allowCORS(w, r) {
 			return
 		}
 		p, no := s.opts.Door.identify(bearer(r))
@@ -61,12 +66,12 @@ func (s *Server) known(next func(http.ResponseWriter, *http.Request, bridge.Prin
 			s.refuse(w, r, no)
 			return
 		}
-		next(w, r, p)
+		next(w, r, s.identity(p, r))
 	}
 }
 
 // serveMCP is streamable HTTP.
-func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) {
 	if v := r.Header.Get(wire.HeaderProtocol); v != "" && v < wire.ModernRevision && !slices.Contains(wire.Revisions, v) {
 		writeError(w, http.StatusBadRequest, nil, "unsupported MCP-Protocol-Version: "+quote(v)+" (supported: "+strings.Join(wire.Revisions, ", ")+")")
 		return
@@ -78,11 +83,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, p bridge.Princ
 	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r, p)
+		s.post(w, r, who)
 	case http.MethodGet:
-		s.get(w, r, p)
+		s.get(w, r, who)
 	case http.MethodDelete:
-		if one := s.named(w, r, p); one != nil {
+		if one := s.named(w, r, who); one != nil {
 			s.remove(one)
 			w.WriteHeader(http.StatusOK)
 		}
@@ -93,7 +98,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, p bridge.Princ
 }
 
 // post takes one message or a batch.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, who identity) {
 	accept, ok := accepts(r)
 	if !ok {
 		writeError(w, http.StatusNotAcceptable, nil, "the client must accept application/json and text/event-stream")
@@ -106,7 +111,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 	defer msg.Free()
 	m, err := wire.Split(msg.B)
 	if err != nil && isBatch(msg.B) {
-		s.postBatch(w, r, p, msg, accept)
+		s.postBatch(w, r, who, msg, accept)
 		return
 	}
 	if err != nil {
@@ -114,14 +119,14 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p bridge.Principal
 		return
 	}
 	if modernPost(r, &m) {
-		s.postModern(w, r, p, &m, accept)
+		s.postModern(w, r, who, &m, accept)
 		return
 	}
 	var one *session
 	if m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
-		one = s.create(w, r, p)
+		one = s.create(w, r, who)
 	} else {
-		one = s.named(w, r, p)
+		one = s.named(w, r, who)
 	}
 	if one == nil {
 		return
@@ -261,12 +266,12 @@ func accepts(r *http.Request) (a accepted, ok bool) {
 }
 
 // create makes the session that an initialize asks for; nil when it has been refused.
-func (s *Server) create(w http.ResponseWriter, r *http.Request, p bridge.Principal) *session {
+func (s *Server) create(w http.ResponseWriter, r *http.Request, who identity) *session {
 	if r.Header.Get(wire.HeaderSession) != "" {
 		writeError(w, http.StatusBadRequest, nil, "initialize starts a session: send it without Mcp-Session-Id")
 		return nil
 	}
-	one := s.newHTTPSession(p)
+	one := s.newHTTPSession(who)
 	if err := s.add(one); err != nil {
 		one.end()
 		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
@@ -276,25 +281,25 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, p bridge.Princip
 }
 
 // named finds the session that a request names; nil when it has been refused.
-func (s *Server) named(w http.ResponseWriter, r *http.Request, p bridge.Principal) *session {
+func (s *Server) named(w http.ResponseWriter, r *http.Request, who identity) *session {
 	id := r.Header.Get(wire.HeaderSession)
 	if id == "" {
 		writeError(w, http.StatusBadRequest, nil, "Mcp-Session-Id is missing: send initialize first")
 		return nil
 	}
-	one := s.find(id, p)
+	one := s.find(id, who)
 	if one == nil || one.journal == nil { // one of legacy SSE has no streams here
-		writeError(w, http.StatusNotFound, nil, "no such session: it has ended, send initialize anew")
+		writeError(w, http.StatusNotFound, nil, "no such session: it has ended, or began with another token or context header; send initialize anew")
 		return nil
 	}
 	return one
 }
 
-func (s *Server) find(id string, p bridge.Principal) *session {
+func (s *Server) find(id string, who identity) *session {
 	s.mu.Lock()
 	one := s.sessions[id]
 	s.mu.Unlock()
-	if one == nil || one.principal != p { // an id is no proof of who one is
+	if one == nil || !who.continues(one.who) { // an id is no proof of who one is
 		return nil
 	}
 	return one

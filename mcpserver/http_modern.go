@@ -23,7 +23,7 @@ func modernPost(r *http.Request, m *wire.Message) bool {
 
 // postModern answers one request of the modern era. The end of the connection is its
 // cancellation (2026-07-28, transports).
-func (s *Server) postModern(w http.ResponseWriter, r *http.Request, p bridge.Principal, m *wire.Message, accept accepted) {
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, who identity, m *wire.Message, accept accepted) {
 	if m.Kind() != wire.Request {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -38,7 +38,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, p bridge.Pri
 	x := (&exchange{server: s, w: w, ctx: r.Context(), accept: accept, cancel: cancel}).begin()
 	s.views.enter(x)
 	defer s.views.exit(x)
-	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, p, m, x, r)}
+	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, who, m, x, r)}
 	if e := resp.reply.Err; e != nil {
 		if e.Code == toolformat.Canceled && e.Raw == nil {
 			x.finish(nil)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"sync"
 	"sync/atomic"
-
-	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // journalsBytes bounds what all sessions together keep for clients that come back.
@@ -107,8 +105,8 @@ func (j *journal) end(why error) {
 }
 
 // newHTTPSession makes a session whose own voice is a GET stream.
-func (s *Server) newHTTPSession(p bridge.Principal) *session {
-	one := s.newSession(p, nil)
+func (s *Server) newHTTPSession(who identity) *session {
+	one := s.newSession(who, nil)
 	one.journal = &journal{limit: s.opts.ResumeBytes, total: &s.journals, streams: map[int64]*stream{}}
 	one.standing = voice{one}
 	return one

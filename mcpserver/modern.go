@@ -17,8 +17,8 @@ import (
 
 // The era since 2026-07-28 has no sessions: each request says in its _meta which
 // revision it speaks and what its client can do. What a client sees of the source is
-// kept between its requests in a view, which all requests of one principal with the
-// same capabilities share.
+// kept between its requests in a view, which all requests of one identity with the same
+// capabilities share.
 
 // isModern reports whether a message belongs to that era.
 func isModern(m *wire.Message) bool { return m.Params.Get(wire.MetaProtocolVersion) != nil }
@@ -39,16 +39,16 @@ type views struct {
 }
 
 type viewKey struct {
-	principal    bridge.Principal
+	who          identity
 	capabilities string
 }
 
 type taskKey struct {
-	principal bridge.Principal
-	id        string
+	who identity
+	id  string
 }
 
-// view is what one principal with certain capabilities sees of the source.
+// view is what one identity with certain capabilities sees of the source.
 type view struct {
 	key     viewKey
 	source  bridge.Session
@@ -70,12 +70,12 @@ type view struct {
 const (
 	viewIdle = time.Minute // how long a view outlives the last request that used it
 	taskIdle = time.Hour   // the same for one in which a task was created: no other knows it
-	maxViews = 100         // views of one principal with the same capabilities
+	maxViews = 100         // views of one identity with the same capabilities
 	maxTasks = 10_000      // tasks that are known
 )
 
 // take finds or opens a view; leave must be called when the request has ended.
-func (vs *views) take(ctx context.Context, who bridge.Principal, capabilities []byte) (*view, *toolformat.Error) {
+func (vs *views) take(ctx context.Context, who identity, capabilities []byte) (*view, *toolformat.Error) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if all := vs.open[viewKey{who, string(capabilities)}]; len(all) > 0 {
@@ -255,7 +255,7 @@ func (vs *views) do(ctx context.Context, v *view, req *bridge.Request) bridge.Re
 	defer vs.mu.Unlock()
 	if ok && len(vs.tasks) < maxTasks && !vs.closed {
 		v.tasks++
-		vs.tasks[taskKey{v.key.principal, id}] = v
+		vs.tasks[taskKey{v.key.who, id}] = v
 	}
 	return reply
 }
@@ -268,7 +268,7 @@ func (vs *views) task(ctx context.Context, v *view, m *wire.Message) bridge.Repl
 		return invalid("%s: params.taskId is missing or not a string", m.Method)
 	}
 	vs.mu.Lock()
-	if creator := vs.tasks[taskKey{v.key.principal, id}]; creator != nil {
+	if creator := vs.tasks[taskKey{v.key.who, id}]; creator != nil {
 		v = creator
 	}
 	v.users++
@@ -287,7 +287,8 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 	}
 	source, err := s.source.Open(ctx, &bridge.Caller{
 		ID:           "view " + newID(),
-		Principal:    key.principal,
+		Principal:    key.who.principal,
+		Context:      key.who.value,
 		Capabilities: []byte(key.capabilities),
 		Modern:       true,
 		Notify:       v.notify,
@@ -326,7 +327,7 @@ type modernRequest struct {
 
 // modern carries out a request of the modern era. r is the HTTP request that it came
 // with, nil on a connection that carries both ways.
-func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *wire.Message, back bridge.Back, r *http.Request) bridge.Reply {
+func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Message, back bridge.Back, r *http.Request) bridge.Reply {
 	if !m.Params.Is(wire.MetaProtocolVersion, wire.ModernRevision) {
 		revision, _ := m.Params.Text(wire.MetaProtocolVersion)
 		return bridge.Failed(unsupportedVersion(revision))
@@ -335,7 +336,7 @@ func (s *Server) modern(ctx context.Context, vs *views, p bridge.Principal, m *w
 	if len(capabilities) == 0 || capabilities[0] != '{' {
 		return invalid("%s: params._meta[%q] is missing or not an object", m.Method, wire.MetaClientCapabilities)
 	}
-	v, err := vs.take(ctx, p, capabilities)
+	v, err := vs.take(ctx, who, capabilities)
 	if err != nil {
 		return bridge.Failed(err)
 	}

@@ -68,7 +68,7 @@ type question struct {
 // must be freed when the reply has been used.
 func (p *parking) do(ctx context.Context, vs *views, key viewKey, req *bridge.Request, level string) (bridge.Reply, *wire.Buffer) {
 	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
-		c := p.take(state, key.principal, req)
+		c := p.take(state, key.who, req)
 		if c == nil {
 			return invalid("%s: params.requestState is not known here, used, too old, or of another request: call again without it", req.Method), nil
 		}
@@ -192,12 +192,12 @@ func inOrder(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.C
 
 // take takes a parked call off for the retry that names it; nil when it is not the
 // caller's, or not the same request.
-func (p *parking) take(state string, who bridge.Principal, req *bridge.Request) *parkedCall {
+func (p *parking) take(state string, who identity, req *bridge.Request) *parkedCall {
 	own := digest(req) // here, not while all others wait
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[state]
-	if c == nil || c.view.key.principal != who || c.digest != own {
+	if c == nil || c.view.key.who != who || c.digest != own {
 		return nil
 	}
 	delete(p.calls, state)

@@ -203,7 +203,7 @@ func TestViewsBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.modern(context.Background(), &s.views, bridge.Principal{}, &m, nil, nil)
+		return s.modern(context.Background(), &s.views, identity{}, &m, nil, nil)
 	}
 	for i := range 5 {
 		reply := ask(fmt.Sprintf(`{"extensions":{"x":%d}}`, i))

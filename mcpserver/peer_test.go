@@ -188,8 +188,10 @@ func (h *host) sse() *peer {
 	return p
 }
 
-func (h *host) ws(header http.Header) *peer {
-	conn := h.upgrade("/ws", header)
+func (h *host) ws(header http.Header) *peer { return h.dial("/ws", header) }
+
+func (h *host) dial(path string, header http.Header) *peer {
+	conn := h.upgrade(path, header)
 	p := &peer{host: h, in: make(chan string, 10000)}
 	p.end = func() { conn.Close() }
 	go func() {

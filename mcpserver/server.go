@@ -25,6 +25,14 @@ import (
 type Options struct {
 	Door Door // who may come in over HTTP and WebSocket
 
+	// Context says which hidden values a caller brings in an HTTP header: the value's name
+	// in the context, of which no two differ in letter case alone, to the header's. It is the
+	// text of the header as a JSON string; one that is empty or comes twice brings nothing.
+	// In the legacy era those of initialize, of the SSE stream, of the WebSocket handshake or
+	// of its ticket count for the session, and a request with others is no part of it. In the
+	// modern era over HTTP each request has its own.
+	Context map[string]string
+
 	MessageBytes    int           // largest message taken; 64 MiB
 	BatchMessages   int           // most messages in a JSON-RPC batch; 100
 	CallsPerSession int           // requests under way at once; 1000
@@ -33,6 +41,10 @@ type Options struct {
 	SessionIdle     time.Duration // how long an HTTP session lives unused; 2 h
 	ResumeBytes     int           // how much a session keeps for Last-Event-ID; 1 MiB
 	ReadTimeout     time.Duration // how long the body of a request may take to come; 1 min
+
+	// Behind is what else is served behind the door, by patterns of http.ServeMux. CallerOf
+	// tells these handlers who asks. nil: nothing.
+	Behind map[string]http.Handler
 
 	Ready http.Handler // answers /readyz; nil: 200
 	Log   *slog.Logger // nil: nothing is logged
@@ -43,6 +55,7 @@ type Server struct {
 	source   bridge.Source
 	opts     Options
 	log      *slog.Logger
+	context  []contextHeader
 	tickets  tickets
 	late     late
 	views    views        // of HTTP clients of the modern era
@@ -72,7 +85,7 @@ func New(source bridge.Source, opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	s := &Server{source: source, opts: opts, log: opts.Log, sessions: map[string]*session{}, parking: parking{life: parkTime, most: maxParked}}
+	s := &Server{source: source, opts: opts, log: opts.Log, context: contextHeaders(opts.Context), sessions: map[string]*session{}, parking: parking{life: parkTime, most: maxParked}}
 	s.views.server = s
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.wg.Go(s.sweep)

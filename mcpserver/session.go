@@ -16,12 +16,12 @@ import (
 // session is one client: what it is called, what it said it can do, its view of the
 // source, and its requests under way.
 type session struct {
-	server    *Server
-	id        string
-	principal bridge.Principal
-	standing  bridge.Back // takes what belongs to no request
-	asking    asking
-	views     views // of the modern era, on a connection that carries both ways
+	server   *Server
+	id       string
+	who      identity
+	standing bridge.Back // takes what belongs to no request
+	asking   asking
+	views    views // of the modern era, on a connection that carries both ways
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -49,8 +49,8 @@ var errCancelled = errors.New("cancelled by the client")
 // errEnded is the reason of a request that ends with its session.
 var errEnded = errors.New("the session has ended")
 
-func (s *Server) newSession(p bridge.Principal, standing bridge.Back) *session {
-	one := &session{server: s, id: newID(), principal: p, standing: standing, under: map[string]context.CancelCauseFunc{}, views: views{server: s}}
+func (s *Server) newSession(who identity, standing bridge.Back) *session {
+	one := &session{server: s, id: newID(), who: who, standing: standing, under: map[string]context.CancelCauseFunc{}, views: views{server: s}}
 	one.ctx, one.cancel = context.WithCancelCause(s.ctx)
 	one.touch()
 	return one
@@ -144,7 +144,7 @@ func (s *session) finish(id string) {
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if isModern(m) {
-		return s.server.modern(ctx, &s.views, s.principal, m, back, nil)
+		return s.server.modern(ctx, &s.views, s.who, m, back, nil)
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -254,7 +254,8 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	}
 	caller := &bridge.Caller{
 		ID:           s.id,
-		Principal:    s.principal,
+		Principal:    s.who.principal,
+		Context:      s.who.value,
 		Capabilities: bytes.Clone(wire.Lookup(m.Params.Raw, "capabilities")),
 		Notify:       s.standing.Notify,
 		Ask:          s.standing.Ask,

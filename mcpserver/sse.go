@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -14,13 +13,13 @@ import (
 const ssePath = "/sse/message"
 
 // serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
-func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) {
 	if r.Method != http.MethodGet { // clients find out by this which transport they met
 		w.Header().Set("Allow", http.MethodGet)
 		writeError(w, http.StatusMethodNotAllowed, nil, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
 		return
 	}
-	d := s.newDuplex(p)
+	d := s.newDuplex(who)
 	d.sse = d
 	if err := s.add(d.session); err != nil {
 		d.close(err)
@@ -48,13 +47,13 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, p bridge.Princ
 }
 
 // serveSSEMessage takes a message for a session of the legacy SSE transport.
-func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, who identity) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		writeError(w, http.StatusMethodNotAllowed, nil, "messages are posted here")
 		return
 	}
-	one := s.find(r.URL.Query().Get("sessionId"), p)
+	one := s.find(r.URL.Query().Get("sessionId"), who)
 	if one == nil || one.sse == nil {
 		writeError(w, http.StatusNotFound, nil, "no such session: it ends with its SSE stream")
 		return

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -19,7 +18,7 @@ const lastCalls = time.Second
 // or ctx does. It closes neither; a Read that goes on after ctx has ended is left
 // behind.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	d := s.newDuplex(bridge.Principal{})
+	d := s.newDuplex(identity{})
 	written := make(chan error, 1)
 	go func() { written <- d.box.drain(nil, lineWriter(out), func() error { return nil }) }()
 	read := make(chan error, 1)

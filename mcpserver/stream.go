@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -286,13 +285,13 @@ func (x *exchange) finish(a answer) {
 
 // get opens the stream on which the session itself speaks, or the rest of one that the
 // client lost.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, p bridge.Principal) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, who identity) {
 	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		writeError(w, http.StatusNotAcceptable, nil, "a GET opens an event stream: the client must accept text/event-stream")
 		return
 	}
-	one := s.named(w, r, p)
+	one := s.named(w, r, who)
 	if one == nil {
 		return
 	}

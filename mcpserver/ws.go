@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -21,7 +20,7 @@ const bearerProtocol = "bearer."
 // serveWS is MCP over WebSocket: one message a text frame.
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
-	p, no := s.identifyWS(r, offered)
+	who, no := s.identifyWS(r, offered)
 	if no != nil {
 		s.refuse(w, r, no)
 		return
@@ -45,7 +44,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // it has been answered
 	}
-	d := s.newDuplex(p)
+	d := s.newDuplex(who)
 	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
 	if !s.start(func() { d.writeFrames(conn) }) {
 		conn.Close()
@@ -57,12 +56,12 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 var errClosing = errors.New("the bridge is shutting down")
 
 // identifyWS finds out who connects: by header, subprotocol or ticket.
-func (s *Server) identifyWS(r *http.Request, offered []string) (bridge.Principal, *refusal) {
+func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
-		if p, ok := s.tickets.use(id); ok {
-			return p, nil
+		if who, ok := s.tickets.use(id); ok {
+			return who, nil
 		}
-		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "the ticket is not known, used or too old: POST /ws/ticket gives a new one"}
+		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is not known, used or too old: POST /ws/ticket gives a new one"}
 	}
 	token := bearer(r)
 	for _, p := range offered {
@@ -70,7 +69,8 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (bridge.Principal
 			token = t
 		}
 	}
-	return s.opts.Door.identify(token)
+	p, no := s.opts.Door.identify(token)
+	return s.identity(p, r), no
 }
 
 func (d *duplex) readFrames(conn *websocket.Conn) error {

@@ -1,0 +1,141 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// newShop is a host of a tool that answers with its arguments, among them the hidden
+// customerid, which the header X-Customer brings.
+func newShop(t *testing.T) *host {
+	sourcetest.NoLeaks(t)
+	native, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
+		Tool:    toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"customerid":{"type":"integer"}},"required":["customerid"]}`)},
+		Context: []string{"customerid"},
+		Call: func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			return toolformat.TextResult(string(arguments), false), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{T: t, server: mcpserver.New(native, mcpserver.Options{Context: map[string]string{"CustomerID": "x-customer"}})}
+	h.web = httptest.NewServer(h.server.Handler())
+	t.Cleanup(func() {
+		h.server.Close()
+		native.Close()
+		h.web.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return h
+}
+
+const missing = "Missing context field: customerid"
+
+// In the modern era a value is that of its own request.
+func TestContextOfModernRequests(t *testing.T) {
+	h := newShop(t)
+	for _, c := range []struct {
+		name   string
+		values []string // of the header
+		want   string
+	}{
+		{"one", []string{"1"}, `{\"customerid\":1}`},
+		{"another", []string{"2"}, `{\"customerid\":2}`},
+		{"the first again", []string{"1"}, `{\"customerid\":1}`},
+		{"none", nil, missing},
+		{"an empty one", []string{""}, missing},
+		{"two", []string{"1", "2"}, missing},
+		{"no integer", []string{"1 or 2"}, "Invalid context field: customerid"},
+		{"JSON", []string{`1,"customerid":2`}, "Invalid context field: customerid"},
+		{"no UTF-8", []string{"\xff"}, missing},
+	} {
+		req, _ := http.NewRequest("POST", h.web.URL+"/mcp", strings.NewReader(modernRequest("tools/call", `"name":"orders","arguments":{"CustomerID":9}`)))
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+			"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"orders"}, "X-Customer": c.values}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(string(body), c.want) {
+			t.Errorf("%s: %s", c.name, body)
+		}
+	}
+}
+
+// In the legacy era a session keeps what it began with, and a request that says
+// something else is no part of it.
+func TestContextOfLegacySessions(t *testing.T) {
+	h := newShop(t)
+	for _, c := range []struct {
+		begun, later string
+		status       int
+		want         string
+	}{
+		{"1", "1", 200, `{\"customerid\":1}`},
+		{"1", "", 200, `{\"customerid\":1}`},
+		{"1", "2", 404, "context header"},
+		{"", "2", 404, "context header"},
+		{"", "", 200, missing},
+	} {
+		resp := h.request("POST", "/mcp", fmt.Sprintf(initialize, newest), "X-Customer", c.begun)
+		resp.Body.Close()
+		a := h.post(call("1", "orders", `{}`), "Mcp-Session-Id", resp.Header.Get("Mcp-Session-Id"), "X-Customer", c.later)
+		if a.status != c.status || !strings.Contains(a.body, c.want) {
+			t.Errorf("begun with %q, called with %q: %d %s", c.begun, c.later, a.status, a.body)
+		}
+	}
+}
+
+// A connection has what its handshake brought, or the request for its ticket.
+func TestContextOfConnections(t *testing.T) {
+	h := newShop(t)
+	resp := h.request("POST", "/ws/ticket", "", "X-Customer", "3")
+	var got struct{ Ticket string }
+	err := json.NewDecoder(resp.Body).Decode(&got)
+	resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := h.dial("/ws?ticket="+got.Ticket, http.Header{"X-Customer": {"4"}})
+	for _, c := range []struct {
+		name string
+		peer *peer
+		want string
+	}{
+		{"handshake", h.ws(http.Header{"X-Customer": {"2"}}), `{\"customerid\":2}`},
+		{"ticket", ticket, `{\"customerid\":3}`},
+		{"nothing", h.ws(nil), missing},
+		{"stdio", h.stdio(), missing},
+		{"sse", h.sse(), missing},
+	} {
+		c.peer.greeted(newest)
+		c.peer.send(call("1", "orders", `{"customerid":9}`))
+		if got := c.peer.next(); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// Pages may send the headers that the config names.
+func TestContextHeadersOfPages(t *testing.T) {
+	h := newShop(t)
+	resp := h.request("OPTIONS", "/mcp", "", "Origin", "http://localhost:5173", "Access-Control-Request-Method", "POST")
+	resp.Body.Close()
+	if allowed := resp.Header.Get("Access-Control-Allow-Headers"); !strings.HasSuffix(allowed, ", x-customer") {
+		t.Errorf("a page may send %s", allowed)
+	}
+}
