@@ -53,6 +53,7 @@ const defaultMax = 64 << 20
 // or whole. It must be closed.
 type Response struct {
 	Header http.Header
+	Done   bool // whether Events has ended at "[DONE]"
 	body   io.ReadCloser
 	client *Client
 	cancel context.CancelCauseFunc
@@ -126,16 +127,18 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	resp, err := c.http().Do(req)
 	r := &Response{client: c, cancel: cancel, timer: timer}
 	if err != nil {
+		err = unreachable(ctx, u, err)
 		r.end()
-		return nil, unreachable(ctx, u, err)
+		return nil, err
 	}
+	timer.Reset(patience)
 	r.Header, r.body = resp.Header, &patient{resp.Body, timer, patience, ctx}
 	if resp.StatusCode/100 == 2 {
 		return r, nil
 	}
 	defer r.Close()
 	text, _ := io.ReadAll(io.LimitReader(r.body, 64<<10))
-	return nil, c.refused(resp, text)
+	return nil, c.refused(resp, hide(req, text))
 }
 
 func (c *Client) http() *http.Client {
@@ -159,6 +162,10 @@ func unreachable(ctx context.Context, u *url.URL, err error) error {
 	var whole *url.Error
 	if errors.As(err, &whole) {
 		err = whole.Err
+	}
+	var own *APIError
+	if errors.As(err, &own) { // a transport that says itself what is wrong
+		return own
 	}
 	var dial *net.OpError
 	return &APIError{Message: fmt.Sprintf("cannot reach %s: %v", u.Host, err), Again: errors.As(err, &dial) || errors.Is(err, io.EOF), Cause: err}
@@ -209,7 +216,7 @@ func (r *Response) Events(read func(kind string, data []byte) error) error {
 			continue
 		}
 		data := ev.Data.B
-		if string(bytes.TrimSpace(data)) == "[DONE]" {
+		if r.Done = string(bytes.TrimSpace(data)) == "[DONE]"; r.Done {
 			ev.Data.Free()
 			return nil
 		}

@@ -1,7 +1,9 @@
 package providers
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +52,25 @@ func (e *APIError) Error() string {
 
 // Unwrap is the cause.
 func (e *APIError) Unwrap() error { return e.Cause }
+
+// BrokeOff is the error of a turn whose response had begun: ctx's own when that has ended,
+// else an *APIError. What ended without its end is io.ErrUnexpectedEOF.
+func BrokeOff(ctx context.Context, err error) error {
+	var e *APIError
+	var long *wire.TooLongError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &e):
+		return err
+	}
+	return &APIError{
+		Status:  http.StatusOK,
+		Message: "the response broke off: " + err.Error(),
+		Again:   !errors.As(err, &long),
+		Cause:   err,
+	}
+}
 
 // refused is the error of a response.
 func (c *Client) refused(resp *http.Response, body []byte) error {
@@ -114,6 +135,23 @@ func ReadError(e *APIError, body []byte) {
 	}
 }
 
+// hide takes out of a body what a request has proved its sender with: there are servers
+// that repeat it.
+func hide(req *http.Request, body []byte) []byte {
+	for name, values := range req.Header {
+		name = strings.ToLower(name)
+		if !strings.Contains(name, "auth") && !strings.Contains(name, "key") && !strings.Contains(name, "token") && !strings.Contains(name, "cookie") {
+			continue
+		}
+		for _, value := range values {
+			if secret := value[strings.LastIndexByte(value, ' ')+1:]; len(secret) >= 8 {
+				body = bytes.ReplaceAll(body, []byte(secret), []byte("[hidden]"))
+			}
+		}
+	}
+	return body
+}
+
 // snippet is the beginning of a body that is no JSON.
 func snippet(body []byte) string {
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
@@ -149,7 +187,11 @@ func (r Retries) after(err error, tries int) (wait time.Duration, again bool) {
 	if e.After > 0 {
 		return e.After, true
 	}
-	wait = min(cmp.Or(r.First, 500*time.Millisecond)<<min(tries, 20), cmp.Or(r.Most, 8*time.Second))
+	longest := max(0, cmp.Or(r.Most, 8*time.Second))
+	wait = min(max(0, cmp.Or(r.First, 500*time.Millisecond)), longest)
+	for range tries {
+		wait += min(wait, longest-wait)
+	}
 	return wait - time.Duration(rand.Int64N(int64(wait)/4+1)), true
 }
 

@@ -29,7 +29,7 @@ type Event struct {
 	Type     EventType
 	Text     string
 	Call     *Call
-	Decision string // of an approval: allow, deny, edit, defer
+	Decision string // of an approval: allow, deny, edit, defer, answer
 	Progress float64
 	Total    float64 // 0: not known
 	Result   *Result

@@ -72,7 +72,7 @@ type resultJSON struct {
 
 // MarshalJSON writes the MCP result as it is.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	return json.Marshal(resultJSON{r.ID, r.Name, r.Content.JSON})
+	return marshal(resultJSON{r.ID, r.Name, r.Content.JSON})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -1,0 +1,91 @@
+package anthropic
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+)
+
+// TestErrors holds which refusals are tried again, and after how long.
+func TestErrors(t *testing.T) {
+	const overloaded = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`
+	for _, c := range []struct {
+		name   string
+		status int
+		header http.Header
+		body   string
+		want   string // the error, the tries, and the waits
+	}{
+		{"429 with a hint", 429, http.Header{"Retry-After": {"7"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 3 tries in 14s"},
+		{"429 with a hint too long", 429, http.Header{"Retry-After": {"3600"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 1 tries in 0s"},
+		{"spend limit", 429, nil, `{"type":"error","error":{"type":"rate_limit_error","message":"You have spent it","details":{"error_code":"enforced_spend_limit_reached"}}}`, "You have spent it (HTTP 429, rate_limit_error, enforced_spend_limit_reached): 1 tries in 0s"},
+		{"529", 529, http.Header{"Request-Id": {"req_0"}, "Retry-After": {"1"}}, overloaded, "Overloaded (HTTP 529, overloaded_error, request req_0): 3 tries in 2s"},
+		{"529 that says no", 529, http.Header{"X-Should-Retry": {"false"}}, overloaded, "Overloaded (HTTP 529, overloaded_error, request req_1): 1 tries in 0s"},
+		{"400", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"tools.3: bad"}}`, "tools.3: bad (HTTP 400, invalid_request_error): 1 tries in 0s"},
+		{"401", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "invalid x-api-key (HTTP 401, authentication_error): 1 tries in 0s"},
+		{"413", 413, nil, `{"type":"error","error":{"type":"request_too_large","message":"Too large"}}`, "Too large (HTTP 413, request_too_large): 1 tries in 0s"},
+		{"a proxy's page", 403, nil, "<html>\nNo.</html>", "<html> No.</html> (HTTP 403): 1 tries in 0s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				carrier := &providertest.Carrier{}
+				for range 5 {
+					carrier.Answers = append(carrier.Answers, providertest.Answer{Status: c.status, Header: c.header, Body: strings.NewReader(c.body)})
+				}
+				begin, retries := time.Now(), 0
+				p := New(Options{APIKey: "sk-secret", Client: providers.Client{HTTP: carrier.Client()}})
+				turn, err := p.Turn(t.Context(), testRequest(), func(e providers.Event) {
+					if e.Type == providers.Retry {
+						retries++
+					}
+				})
+				got := fmt.Sprintf("%v: %d tries in %v", err, len(carrier.Requests), time.Since(begin))
+				if got != c.want || turn != nil || retries != len(carrier.Requests)-1 {
+					t.Errorf("got  %s (%d retries told)\nwant %s", got, retries, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNoRetryOnceBegun: what has been told cannot be taken back.
+func TestNoRetryOnceBegun(t *testing.T) {
+	answer := providertest.Answer{Header: http.Header{"Request-Id": {"req_7"}}, Body: strings.NewReader(stream(start, blockStart(0, `{"type":"text","text":"Hel"}`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`))}
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{answer, {Body: strings.NewReader("")}}}
+	_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
+	var e *providers.APIError
+	if !errors.As(err, &e) || e.Status != 200 || !e.Again || e.RequestID != "req_7" || len(carrier.Requests) != 1 {
+		t.Errorf("%v after %d requests", err, len(carrier.Requests))
+	}
+}
+
+// TestRequest is what goes over the wire beside the body.
+func TestRequest(t *testing.T) {
+	for _, c := range []struct{ base, want string }{
+		{"", "https://api.anthropic.com/v1/messages"},
+		{"http://127.0.0.1:8080/", "http://127.0.0.1:8080/v1/messages"},
+		{"http://127.0.0.1:8080/anthropic/v1", "http://127.0.0.1:8080/anthropic/v1/messages"},
+	} {
+		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: strings.NewReader(stream(start, endTurn, finish))}}}
+		p := New(Options{APIKey: "sk-1", Client: providers.Client{BaseURL: c.base, HTTP: carrier.Client(), Header: http.Header{"Anthropic-Beta": {"files"}}}})
+		if _, err := p.Turn(t.Context(), testRequest(), nil); err != nil {
+			t.Fatal(err)
+		}
+		r := carrier.Requests[0]
+		if r.URL.String() != c.want || r.Method != http.MethodPost {
+			t.Errorf("%q: %s %s, want %s", c.base, r.Method, r.URL, c.want)
+		}
+		for key, want := range map[string]string{"x-api-key": "sk-1", "anthropic-version": "2023-06-01", "anthropic-beta": "files", "content-type": "application/json"} {
+			if got := r.Header.Get(key); got != want {
+				t.Errorf("%s: %q, want %q", key, got, want)
+			}
+		}
+	}
+}

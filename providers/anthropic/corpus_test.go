@@ -1,0 +1,229 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// TestCorpus plays each recorded conversation: every response becomes a turn, and the
+// request that we send next is the recorded one, but for what is listed here.
+func TestCorpus(t *testing.T) {
+	diff := providertest.NewDifferences(t,
+		providertest.Known{Path: "stream", Why: "we always ask for a stream"},
+		providertest.Known{Path: "system", Why: "a string is the same as one block of text"},
+		providertest.Known{Path: "tool_choice", Why: "auto and parallel calls are the API's defaults"},
+		providertest.Known{Path: "messages/*/content/*/caller", Why: "ours goes back as it came; the recording client drops it"},
+		providertest.Known{Path: "messages/*/content/*/citations", Why: "ours go back as they came; the recording client drops them"},
+		providertest.Known{Path: "messages/*/content/*/content/*/page_age", Why: "ours goes back as it came; the recording client drops null"},
+		providertest.Known{Path: "messages/*/content/*/cache_control", Why: "an option of the recording client"},
+		providertest.Known{Path: "messages/1/content", File: "claude-sonnet-4/computer_use", Why: "ours goes back as it came; the recording client drops the text"},
+		providertest.Known{Path: "tools", File: "custom_handling", Why: "the recording client takes the tools away"},
+	)
+	for _, conversation := range providertest.Corpus(t, "anthropic") {
+		req := newRecorded(t, conversation[0].Req)
+		for i := range conversation {
+			e := &conversation[i]
+			name := fmt.Sprintf("%s %d", e.File, e.I)
+			turn := decodeRecorded(t, name, req, e)
+			if i+1 == len(conversation) {
+				break
+			}
+			next := conversation[i+1].Req
+			req.Messages = append(req.Messages, turn.Message)
+			req.Messages = append(req.Messages, readMessages(t, afterAssistant(next))...)
+			got, _ := New(Options{}).encode(req)
+			got = New(Options{}).client.MergeBody(got, &req.Settings)
+			diff.Check(t, name+" next", got, next)
+			for b := range wire.Elements(wire.Lookup(turn.Message.Raw.Items, "content")) {
+				if !bytes.Contains(got, b) {
+					t.Errorf("%s: the next request does not hold the bytes of %.300s", name, b)
+				}
+			}
+		}
+	}
+}
+
+// TestCorpusChunks reads streams in two pieces, for every place where they can be cut.
+func TestCorpusChunks(t *testing.T) {
+	left := 2
+	for _, conversation := range providertest.Corpus(t, "anthropic") {
+		e := &conversation[0]
+		if !e.SSE || len(e.Body()) > 2500 || left == 0 {
+			continue
+		}
+		left--
+		req := newRecorded(t, e.Req)
+		want := decodeAnswer(t, req, providertest.NewAnswer(e))
+		for cut := range len(e.Body()) {
+			if got := decodeAnswer(t, req, providertest.NewAnswer(e, cut)); got != want {
+				t.Fatalf("%s cut at %d:\n got %s\nwant %s", e.File, cut, got, want)
+			}
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d streams too few", left)
+	}
+}
+
+// decodeAnswer is what becomes of an answer, as JSON.
+func decodeAnswer(t *testing.T, req *providers.Request, answer providertest.Answer) string {
+	t.Helper()
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{answer}}
+	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// decodeRecorded is a recorded response as a turn.
+func decodeRecorded(t *testing.T, name string, req *providers.Request, e *providertest.Exchange) *providers.Turn {
+	t.Helper()
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{providertest.NewAnswer(e)}}
+	var told bytes.Buffer
+	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) {
+		if e.Type == providers.TextDelta {
+			told.WriteString(e.Text)
+		}
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if turn.Stop == providers.StopOther || len(turn.Message.Parts) == 0 || turn.Usage.Input == 0 || turn.Usage.Output == 0 || turn.Model == "" {
+		t.Errorf("%s: %+v", name, turn)
+	}
+	if told.String() != turn.Message.Text() {
+		t.Errorf("%s: told %q, the message says %q", name, told.String(), turn.Message.Text())
+	}
+	if (turn.Stop == providers.StopCalls) != (len(turn.Message.Calls()) > 0) {
+		t.Errorf("%s: %s with %d calls", name, turn.Stop, len(turn.Message.Calls()))
+	}
+	if !e.SSE {
+		var body bytes.Buffer
+		if err := json.Compact(&body, e.Resp); err != nil {
+			t.Fatal(err)
+		}
+		var items bytes.Buffer
+		if err := json.Compact(&items, turn.Message.Raw.Items); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(items.Bytes(), body.Bytes()) {
+			t.Errorf("%s: the raw items are\n%s\nthe response was\n%s", name, items.Bytes(), body.Bytes())
+		}
+	}
+	return turn
+}
+
+// newRecorded is the request that a recorded one was made of.
+func newRecorded(t *testing.T, raw []byte) *providers.Request {
+	t.Helper()
+	req := &providers.Request{Messages: readMessages(t, wire.Lookup(raw, "messages"))}
+	req.Model, _ = wire.Text(wire.Lookup(raw, "model"))
+	for b := range wire.Elements(wire.Lookup(raw, "system")) {
+		text, _ := wire.Text(wire.Lookup(b, "text"))
+		req.System += text
+	}
+	if err := json.Unmarshal(wire.Lookup(raw, "max_tokens"), &req.Settings.MaxTokens); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte("{}")
+	if thinking := wire.Lookup(raw, "thinking"); thinking != nil {
+		body = wire.SetMember(body, "thinking", thinking)
+	}
+	if tools := wire.Lookup(raw, "tools"); tools != nil {
+		reading, err := toolformat.Read(tools, toolformat.FormatAnthropic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Tools = providers.NewToolSet(reading.Tools)
+		if len(reading.Faults) > 0 { // tools of the API's own
+			req.Tools = nil
+			body = wire.SetMember(body, "tools", tools)
+		}
+	}
+	req.Settings.Body = body
+	return req
+}
+
+// afterAssistant are the messages behind the last of the assistant.
+func afterAssistant(raw []byte) []byte {
+	var rest [][]byte
+	for m := range wire.Elements(wire.Lookup(raw, "messages")) {
+		if role, _ := wire.Text(wire.Lookup(m, "role")); role == "assistant" {
+			rest = nil
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	return array(rest)
+}
+
+// readMessages reads recorded messages of the user.
+func readMessages(t *testing.T, raw []byte) []providers.Message {
+	t.Helper()
+	var all []providers.Message
+	for m := range wire.Elements(raw) {
+		msg := providers.Message{Role: providers.RoleUser}
+		for b := range wire.Elements(wire.Lookup(m, "content")) {
+			part := readPart(t, b)
+			if part.Result != nil {
+				msg.Role = providers.RoleTool
+			}
+			msg.Parts = append(msg.Parts, part)
+		}
+		all = append(all, msg)
+	}
+	return all
+}
+
+func readPart(t *testing.T, raw []byte) providers.Part {
+	t.Helper()
+	word := func(path ...string) string {
+		text, _ := wire.Text(wire.Lookup(raw, path...))
+		return text
+	}
+	switch kind := word("type"); kind {
+	case "text":
+		return providers.Part{Type: providers.PartText, Text: word("text")}
+	case "image":
+		data, err := base64.StdEncoding.DecodeString(word("source", "data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return providers.Part{Type: providers.PartImage, MimeType: word("source", "media_type"), Data: data}
+	case "tool_result":
+		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: word("tool_use_id"), Content: readResult(t, raw)}}
+	default:
+		t.Fatalf("a block of type %q", kind)
+		panic("unreachable")
+	}
+}
+
+// readResult is a recorded result as MCP has it.
+func readResult(t *testing.T, raw []byte) *toolformat.Result {
+	t.Helper()
+	var content [][]byte
+	for b := range wire.Elements(wire.Lookup(raw, "content")) {
+		if source := wire.Lookup(b, "source"); source != nil {
+			b = fmt.Appendf(nil, `{"type":"image","data":%s,"mimeType":%s}`, wire.Lookup(source, "data"), wire.Lookup(source, "media_type"))
+		}
+		content = append(content, b)
+	}
+	result := append(append([]byte(`{"content":`), array(content)...), '}')
+	if failed := wire.Lookup(raw, "is_error"); failed != nil {
+		result = wire.SetMember(result, "isError", failed)
+	}
+	return &toolformat.Result{JSON: result}
+}

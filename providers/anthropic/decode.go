@@ -1,0 +1,219 @@
+package anthropic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// A decoder puts a message together from its stream.
+type decoder struct {
+	req    *providers.Request
+	emit   func(providers.Event)
+	header http.Header // of the response
+
+	ids     *providers.CallIDs
+	message []byte // all but its content; nil before it has begun
+	blocks  []*block
+	at      map[string]*block // by the index that deltas name
+}
+
+func newDecoder(req *providers.Request, emit func(providers.Event)) *decoder {
+	return &decoder{req: req, emit: emit, ids: providers.NewCallIDs(req), at: map[string]*block{}}
+}
+
+// read reads a response to the end of its message.
+func (d *decoder) read(resp *providers.Response) error {
+	d.header = resp.Header
+	var err error
+	if streamed(d.header) {
+		err = resp.Events(d.event)
+	} else {
+		err = d.whole(resp.Whole())
+	}
+	switch {
+	case errors.Is(err, errStopped):
+		err = nil
+	case err == nil && d.stopReason() == "": // some endpoints never send message_stop
+		err = io.ErrUnexpectedEOF
+	}
+	if d.message == nil && d.blocks == nil && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return unreadable("it holds no message, and its Content-Type is %q", d.header.Get("Content-Type"))
+	}
+	return err
+}
+
+// unreadable is the error of a response that is not the API's.
+func unreadable(what string, args ...any) error {
+	return &providers.APIError{Status: http.StatusOK, Message: "the response cannot be read: " + fmt.Sprintf(what, args...)}
+}
+
+// errStopped ends the reading of a stream behind message_stop.
+var errStopped = errors.New("the message has ended")
+
+// whole reads a message that is not streamed.
+func (d *decoder) whole(body []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := wire.Valid(body); err != nil {
+		return unreadable("%v", err)
+	}
+	if isObject(wire.Lookup(body, "error")) {
+		return streamError(d.header, body)
+	}
+	d.begin(bytes.TrimSpace(body))
+	return errStopped
+}
+
+// event reads one event of a stream. Those of an unknown type are passed over, as the
+// documentation asks.
+func (d *decoder) event(kind string, data []byte) error {
+	if err := wire.Valid(data); err != nil {
+		return unreadable("%v", err)
+	}
+	var index, part []byte
+	for key, value := range wire.Members(data) {
+		switch key {
+		case "type":
+			kind, _ = wire.Text(value)
+		case "index":
+			index = value
+		case "message", "content_block", "delta":
+			part = value
+		}
+	}
+	switch kind {
+	case "message_start":
+		d.begin(part)
+	case "content_block_start":
+		if !isObject(part) {
+			return unreadable("block %.20q of its message is no object", index)
+		}
+		d.at[string(index)] = d.add(part)
+	case "content_block_delta":
+		return d.delta(index, part)
+	case "message_delta":
+		d.change(data)
+	case "message_stop":
+		return errStopped
+	case "error":
+		return streamError(d.header, data)
+	}
+	return nil
+}
+
+// begin takes the message as it begins: without content, or with blocks that are whole, as
+// it is where a program that the API runs goes on to its next call. A gateway can send it
+// twice. Another message in its place is another attempt, and what has come so far belongs
+// to one that was given up.
+func (d *decoder) begin(message []byte) {
+	if !isObject(message) {
+		return
+	}
+	if d.message != nil {
+		if string(wire.Lookup(d.message, "id")) == string(wire.Lookup(message, "id")) {
+			return
+		}
+		d.emit(providers.Event{Type: providers.Note, Text: "anthropic: the answer begins anew; what has come of it so far does not count"})
+		d.ids, d.blocks = providers.NewCallIDs(d.req), nil
+		clear(d.at)
+	}
+	d.message = bytes.Clone(message)
+	for raw := range wire.Elements(wire.Lookup(message, "content")) {
+		if isObject(raw) {
+			d.add(raw)
+		}
+	}
+}
+
+func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// add begins a block.
+func (d *decoder) add(raw []byte) *block {
+	b := newBlock(raw)
+	if b.kind == typeToolUse {
+		b.call = &providers.Call{}
+		own, _ := wire.Text(wire.Lookup(raw, "id"))
+		if b.call.ID = d.ids.Next(own); b.call.ID != own {
+			b.start = wire.SetMember(b.start, "id", wire.AppendString(nil, b.call.ID))
+		}
+		called, _ := wire.Text(wire.Lookup(raw, "name"))
+		b.call.Name = d.req.Tools.OwnName(format, called)
+		if input := wire.Lookup(raw, "input"); len(input) > len("{}") {
+			d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: b.call, Text: string(input)})
+		}
+	}
+	d.blocks = append(d.blocks, b)
+	d.tell(b, raw)
+	return b
+}
+
+// delta adds to a block, which another one can have followed already.
+func (d *decoder) delta(index, delta []byte) error {
+	b := d.at[string(index)]
+	if b == nil {
+		return unreadable("it adds to block %.20q of its message, which has not begun", index)
+	}
+	b.add(delta)
+	d.tell(b, delta)
+	return nil
+}
+
+// tell tells what a block or a delta of it has to show.
+func (d *decoder) tell(b *block, raw []byte) {
+	for key, value := range wire.Members(raw) {
+		e := providers.Event{Call: b.call}
+		switch {
+		case key == "text" && b.kind == typeText:
+			e.Type = providers.TextDelta
+		case key == "thinking" && b.kind == typeThinking:
+			e.Type = providers.ThinkingDelta
+		case key == "partial_json" && b.kind == typeToolUse:
+			e.Type = providers.ArgumentsDelta
+		default:
+			continue
+		}
+		if e.Text, _ = wire.Text(value); e.Text != "" {
+			d.emit(e)
+		}
+	}
+}
+
+// change takes what message_delta says of the message: why it stops, and its usage so far,
+// of which it need not tell all again.
+func (d *decoder) change(event []byte) {
+	if d.message == nil {
+		d.message = []byte(`{"type":"message","role":"assistant"}`)
+	}
+	for key, value := range wire.Members(event) {
+		switch key {
+		case "type":
+		case "delta":
+			d.message = over(d.message, value)
+		case "usage":
+			usage := wire.Lookup(d.message, "usage")
+			if !isObject(usage) {
+				usage = []byte("{}")
+			}
+			d.message = wire.SetMember(d.message, key, over(usage, value))
+		default:
+			d.message = wire.SetMember(d.message, key, value)
+		}
+	}
+}
+
+// over is an object with the members of another that are not null.
+func over(object, members []byte) []byte {
+	for key, value := range wire.Members(members) {
+		if string(value) != "null" {
+			object = wire.SetMember(object, key, value)
+		}
+	}
+	return object
+}

@@ -1,0 +1,148 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const goldenRequests = "testdata/requests.txtar"
+
+// TestEncode holds the requests that are made of the conversations below: a section each,
+// behind it what the caller is told.
+func TestEncode(t *testing.T) {
+	var ar txtar.Archive
+	for _, c := range conversations() {
+		p := New(c.options)
+		body, notes := p.encode(&c.req)
+		body = p.client.MergeBody(body, &c.req.Settings)
+		if !json.Valid(body) {
+			t.Fatalf("%s: not JSON: %s", c.name, body)
+		}
+		text := providertest.Outline(body, 4) + "\n"
+		for _, note := range notes {
+			text += "note: " + note + "\n"
+		}
+		ar.Files = append(ar.Files, txtar.File{Name: c.name, Data: []byte(text)})
+	}
+	got := txtar.Format(&ar)
+	if *update {
+		if err := os.WriteFile(goldenRequests, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(goldenRequests)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is sent now (%v; go test ./providers/anthropic -run Encode -update writes it anew):\n%s", goldenRequests, err, got)
+	}
+}
+
+type conversation struct {
+	name    string
+	options Options
+	req     providers.Request
+}
+
+func number(f float64) *float64 { return &f }
+
+func conversations() []conversation {
+	weather := providers.NewToolSet([]toolformat.Tool{
+		{Name: "get_weather", Description: "The weather of a city.", InputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"},"n":{"type":"integer","maximum":9223372036854775807}},"required":["city"]}`)},
+		{Name: "files.read", Description: "Reads a <file>.", InputSchema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
+	})
+	hello := []providers.Message{providers.UserText("Hello <you>")}
+	all := []conversation{
+		{"a text", Options{}, providers.Request{Model: "claude-x", Messages: hello}},
+		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
+			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),
+		}}},
+		{"tools that are kept", Options{CacheTools: "1h"}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
+		{"no tool", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceNone, Settings: providers.Settings{Serial: true}}},
+		{"one tool", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: "files.read", Settings: providers.Settings{Serial: true}}},
+		{"a choice without tools", Options{}, providers.Request{Model: "claude-x", Messages: hello, Choice: providers.ChoiceRequired}},
+		{"files of the user", Options{}, providers.Request{Model: "claude-x", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{
+			{Type: providers.PartText, Text: "What are these?"},
+			{Type: providers.PartImage, MimeType: "image/jpg", Data: []byte("jpeg")},
+			{Type: providers.PartFile, MimeType: "application/pdf", Data: []byte("pdf"), Name: "a.pdf"},
+			{Type: providers.PartFile, MimeType: "text/csv; charset=utf-8", Data: []byte("a,b\n"), Name: "a.csv"},
+			{Type: providers.PartFile, MimeType: "audio/wav", Data: []byte("wave")},
+		}}}}},
+	}
+	return append(all, histories()...)
+}
+
+// raw is a message of the API's own.
+func raw(items string, calls ...*providers.Call) providers.Message {
+	m := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: name, Model: "claude-x", Items: json.RawMessage(items)}}
+	for _, c := range calls {
+		m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: c})
+	}
+	return m
+}
+
+// results is a message of results, each given as MCP has it.
+func results(of map[string]string) providers.Message {
+	m := providers.Message{Role: providers.RoleTool}
+	var ids []string
+	for id := range of {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		m.Parts = append(m.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "get_weather", Content: &toolformat.Result{JSON: json.RawMessage(of[id])}}})
+	}
+	return m
+}
+
+func histories() []conversation {
+	hello := providers.UserText("Hello")
+	foreign := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{
+		{Type: providers.PartThinking, Text: "Hm."},
+		{Type: providers.PartText, Text: "Let me see."},
+		{Type: providers.PartCall, Call: &providers.Call{ID: "functions.read:0", Name: "files.read", Arguments: json.RawMessage(`{"path":"/a","n":9223372036854775807}`)}},
+		{Type: providers.PartCall, Call: &providers.Call{ID: "call_1", Name: "gone tool", Arguments: json.RawMessage(`"{\"pa"`)}},
+		{Type: providers.PartCall, Call: &providers.Call{ID: "call_2", Name: "get_weather"}},
+	}, Raw: &providers.Raw{Provider: "openai", Model: "gpt-x", Items: json.RawMessage(`{}`)}}
+	own := raw(`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"\n\n"},{"type":"redacted_thinking","data":"eA=="},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"tool_use","id":"toolu:1","name":"get_weather","input":{"n": 9223372036854775807, "city":"Rome"},"caller":{"type":"direct"}}],"container":{"id":"container_1","expires_at":"2999-01-01T00:00:00Z"}}`, &providers.Call{ID: "toolu:1", Name: "get_weather"})
+	all := []struct {
+		name     string
+		messages []providers.Message
+	}{
+		{"a turn of its own", []providers.Message{hello, own, results(map[string]string{"toolu:1": `{"content":[{"type":"text","text":"rain"}]}`}), providers.UserText("And?")}},
+		{"a turn of another provider", []providers.Message{hello, foreign, results(map[string]string{"functions.read:0": `{"content":[]}`, "call_1": `{"content":[],"isError":true}`, "call_2": `{"content":[{"type":"text","text":" "}],"structuredContent":{"t": 12.0}}`})}},
+		{"results of every kind", []providers.Message{hello, raw(`{"content":[{"type":"tool_use","id":"a","name":"get_weather","input":{}},{"type":"tool_use","id":"b","name":"get_weather","input":{}}]}`), results(map[string]string{
+			"a": `{"content":[{"type":"text","text":"Look:"},{"type":"image","mimeType":"image/png","data":"cG5n"},{"type":"audio","mimeType":"audio/wav","data":"d2F2"},{"type":"resource","resource":{"uri":"file:///a.pdf","mimeType":"application/pdf","blob":"cGRm"}},{"type":"resource","resource":{"uri":"file:///a.txt","text":"a text"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}`,
+			"b": `{"content":[{"type":"text","text":"no such city"}],"isError":true}`,
+		}), providers.UserText("And?")}},
+		{"what the API has answered to is not told again", []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartFile, MimeType: "audio/wav", Data: []byte("wave")}}}, raw(`{"content":[{"type":"text","text":"I hear nothing."}]}`), providers.UserText("And now?")}},
+		{"a pause goes on", []providers.Message{hello, raw(`{"content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"container":{"id":"container_1","expires_at":"2001-01-01T00:00:00Z"}}`), raw(`{"content":[{"type":"text","text":"It is."}],"container":null}`)}},
+		{"messages that say nothing", []providers.Message{hello, raw(`{"content":[]}`), providers.UserText(" "), {Role: providers.RoleAssistant}, providers.UserText("Are you there?")}},
+	}
+	var out []conversation
+	for _, c := range all {
+		out = append(out, conversation{c.name, Options{}, providers.Request{Model: "claude-x", Messages: c.messages}})
+	}
+	return out
+}
+
+// TestToolsBytes: tools go as they are written, to the byte.
+func TestToolsBytes(t *testing.T) {
+	req := conversations()[1].req
+	body, _ := New(Options{}).encode(&req)
+	if tools := req.Tools.Encoded(format).JSON(); !bytes.Equal(wire.Lookup(body, "tools"), tools) {
+		t.Errorf("got\n%s\nwant\n%s", wire.Lookup(body, "tools"), tools)
+	}
+}

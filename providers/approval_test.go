@@ -1,0 +1,253 @@
+package providers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func TestPolicy(t *testing.T) {
+	all := []string{"github__read", "github__delete", "plain", "odd/name"}
+	annotations := map[string]string{"github__read": `{"readOnlyHint":true}`, "github__delete": `{"readOnlyHint":false,"destructiveHint":true}`}
+	for _, c := range []struct {
+		policy providers.Policy
+		want   string // of all tools
+	}{
+		{nil, "allow allow allow allow"},
+		{providers.Policy{{"*", providers.Deny}}, "deny deny deny deny"},
+		{providers.Policy{{"github__*", providers.Deny}}, "deny deny allow allow"},
+		{providers.Policy{{"github__delete", providers.Ask}, {"github__*", providers.Deny}, {"*", providers.Allow}}, "deny allow allow allow"},
+		{providers.Policy{{"@readOnlyHint", providers.Allow}, {"*", providers.Deny}}, "allow deny deny deny"},
+		{providers.Policy{{"@!readOnlyHint", providers.Deny}}, "allow deny deny deny"},
+		{providers.Policy{{"@destructiveHint", providers.Deny}}, "allow deny allow allow"},
+	} {
+		var tools []bridge.Tool
+		var parts []providers.Part
+		ran := map[string]bool{}
+		for _, name := range all {
+			tools = append(tools, function(t, name, annotations[name], func(context.Context) (string, error) { ran[name] = true; return "", nil }))
+			parts = append(parts, call(name, name, "{}"))
+		}
+		task := ask(play(calls(parts...), says("ok")), "go")
+		task.Options.Policy, task.Options.Serial = c.policy, []string{"*"}
+		task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+			return providers.Decision{Verdict: providers.Allow}
+		}
+		if _, _, err := run(t, session(t, tools...), task); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range all {
+			if ran[name] {
+				got = append(got, "allow")
+			} else {
+				got = append(got, "deny")
+			}
+		}
+		want := strings.ReplaceAll(c.want, "ask", "allow")
+		if c.policy != nil && c.policy[0].Match == "github__delete" {
+			want = "deny allow allow allow"
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%v: %s, want %s", c.policy, got, want)
+		}
+	}
+	for _, rule := range []providers.Rule{{"[", providers.Deny}, {"", providers.Deny}, {"*", "maybe"}, {"*", providers.Edit}} {
+		task := ask(play(), "go")
+		task.Options.Policy = providers.Policy{rule}
+		if r, _, err := run(t, session(t), task); err == nil || !strings.Contains(err.Error(), "policy: ") || r.Stop != providers.StopFailed {
+			t.Errorf("%v: %v", rule, err)
+		}
+	}
+}
+
+func TestApproval(t *testing.T) {
+	decisions := map[string]providers.Decision{
+		"allow":   {Verdict: providers.Allow},
+		"deny":    {Verdict: providers.Deny, Reason: "too dear"},
+		"deny2":   {Verdict: providers.Deny},
+		"edit":    {Verdict: providers.Edit, Arguments: json.RawMessage(`{"a":10,"b":"20"}`)},
+		"wrong":   {Verdict: providers.Edit, Arguments: json.RawMessage(`{"a":10}`)},
+		"answer":  {Verdict: providers.Answer, Result: toolformat.TextResult("from elsewhere", false)},
+		"nothing": {},
+	}
+	var parts []providers.Part
+	for _, id := range []string{"allow", "deny", "deny2", "edit", "wrong", "answer", "nothing", "panic"} {
+		parts = append(parts, call(id, "add", `{"a":"1","b":2}`))
+	}
+	parts = append(parts, call("invalid", "add", `{}`))
+	task := ask(play(calls(parts...), says("ok")), "go")
+	task.Options.Policy, task.Options.Serial = providers.Policy{{"add", providers.Ask}}, []string{"*"}
+	task.Approve = func(_ context.Context, c *providers.Call, tool *toolformat.Tool) providers.Decision {
+		if string(c.Arguments) != `{"a":1,"b":2}` || tool.Name != "add" {
+			t.Errorf("asked about %s %s of %s", c.ID, c.Arguments, tool.Name)
+		}
+		if c.ID == "panic" {
+			panic("oh")
+		}
+		return decisions[c.ID]
+	}
+	r, events, err := run(t, session(t, adder(t)), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "results", strings.ReplaceAll(show(r.Messages[2:3]), "] [", "]\n["), `
+		tool: [allow 3]
+		[deny Error: denied: too dear]
+		[deny2 Error: denied by the user: do not try it again, go on without it or ask]
+		[edit 30
+		[run with arguments that the user has changed: {"a":10,"b":20}]]
+		[wrong Error: not run: the user has changed the arguments, and they are not valid: invalid arguments for tool add: missing required property "b"]
+		[answer from elsewhere]
+		[nothing Error: denied by the user: do not try it again, go on without it or ask]
+		[panic Error: denied: it could not be approved: internal error]
+		[invalid Error: invalid arguments for tool add:
+		- missing required property "a"
+		- missing required property "b"]`)
+	for _, want := range []string{"approval allow allow\n", "approval deny deny\n", "approval edit edit\n", "approval answer answer\n", "approval nothing deny\n"} {
+		if !strings.Contains(events, want) {
+			t.Errorf("no %s in\n%s", want, events)
+		}
+	}
+	task.Approve = nil
+	task.Provider = play(calls(call("1", "add", `{"a":1,"b":2}`)), says("ok"))
+	if r, _, err = run(t, session(t, adder(t)), task); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "nobody to ask", show(r.Messages[2:3]), "tool: [1 Error: denied: this tool needs approval, and nobody is there to give it]")
+}
+
+// The words of an edit stand beside structured content that had no text.
+func TestEditOfStructuredResult(t *testing.T) {
+	tool := function(t, "f", "", nil)
+	tool.Call = func(context.Context, json.RawMessage) (*toolformat.Result, error) {
+		return &toolformat.Result{JSON: json.RawMessage(`{"content":[],"structuredContent":{"n":12345678901234567890}}`)}, nil
+	}
+	task := ask(play(calls(call("1", "f", "{}")), says("ok")), "go")
+	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		return providers.Decision{Verdict: providers.Edit}
+	}
+	r, _, err := run(t, session(t, tool), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"content":[{"type":"text","text":"{\"n\":12345678901234567890}"},{"type":"text","text":"[run with arguments that the user has changed: {}]"}],"structuredContent":{"n":12345678901234567890}}`
+	if got := string(r.Messages[2].Parts[0].Result.Content.JSON); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// A run that is deferred is saved, and resumed by another program: what ran before does
+// not run again.
+func TestDefer(t *testing.T) {
+	ran := map[string]int{}
+	tools := func() []bridge.Tool {
+		var all []bridge.Tool
+		for _, name := range []string{"free", "dear", "dearer"} {
+			all = append(all, function(t, name, "", func(context.Context) (string, error) { ran[name]++; return "did " + name, nil }))
+		}
+		return all
+	}
+	policy := providers.Policy{{"dear*", providers.Ask}}
+	task := ask(play(calls(call("1", "dear", "{}"), call("2", "free", "{}"), call("3", "dearer", "{}"))), "go")
+	task.Options.Policy = policy
+	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		return providers.Decision{Verdict: providers.Defer}
+	}
+	r, events, err := run(t, session(t, tools()...), task)
+	if err != nil || r.Stop != providers.StopDeferred || fmt.Sprint(r.Waiting) != "[1 3]" || !strings.Contains(events, "approval 3 defer\n") || !strings.Contains(events, "done deferred") {
+		t.Fatalf("%v, %+v\n%s", err, r, events)
+	}
+	saved, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loaded providers.Run
+	if err := json.Unmarshal(saved, &loaded); err != nil {
+		t.Fatal(err)
+	}
+	if waiting := loaded.WaitingCalls(); len(waiting) != 2 || waiting[1].Name != "dearer" {
+		t.Errorf("waiting: %v", waiting)
+	}
+
+	elsewhere := providers.Task{Provider: play(says("all done"))}
+	half, err := session(t, tools()...).Resume(t.Context(), elsewhere, &loaded, map[string]providers.Decision{"3": {Verdict: providers.Deny, Reason: "no"}, "x": {}})
+	if err != nil || half.Stop != providers.StopDeferred || fmt.Sprint(half.Waiting) != "[1]" || half.Turns != 1 {
+		t.Fatalf("%v, %+v", err, half)
+	}
+	var l listener
+	elsewhere.Emit = l.hear
+	whole, err := session(t, tools()...).Resume(t.Context(), elsewhere, half, map[string]providers.Decision{"1": {Verdict: providers.Allow}})
+	if err != nil || whole.Stop != providers.StopEnd || whole.Turns != 2 || whole.Text != "all done" || fmt.Sprint(ran) != "map[dear:1 free:1]" {
+		t.Errorf("%v, %+v, ran %v", err, whole, ran)
+	}
+	same(t, "messages", show(whole.Messages), `
+		user: go
+		assistant: [1 dear {}] [2 free {}] [3 dearer {}]
+		tool: [1 did dear] [2 did free] [3 Error: denied: no]
+		assistant: all done`)
+	same(t, "new", show(whole.New()), `
+		tool: [1 did dear] [2 did free] [3 Error: denied: no]
+		assistant: all done`)
+	same(t, "events", l.String(), `
+		approval 1 allow
+		tool_start 1
+		tool_result 1 did dear
+		turn_start
+		text_delta all done
+		usage 10+5
+		done end: all done (2 turns, 20+10)`)
+	if len(half.Messages[2].Parts) != 2 || len(r.Waiting) != 2 {
+		t.Error("the run that was resumed has changed")
+	}
+}
+
+// Whoever goes on instead has cancelled what waits.
+func TestGoOnInsteadOfDeciding(t *testing.T) {
+	c := providers.NewConversation(providers.Candidate{Provider: play(calls(call("1", "add", `{"a":1,"b":2}`)), says("fine"))}).
+		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.Ask}}}).
+		Approve(func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+			return providers.Decision{Verdict: providers.Defer}
+		})
+	defer c.Close()
+	_, waits, err := c.Prompt(t.Context(), "go")
+	if err != nil || waits.Run().Stop != providers.StopDeferred {
+		t.Fatal(err)
+	}
+	_, next, err := waits.Prompt(t.Context(), "never mind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "messages", show(next.Messages()), `
+		user: go
+		assistant: [1 add {"a":1,"b":2}]
+		tool: [1 Error: cancelled: nobody decided about it, and it was not run]
+		user: never mind
+		assistant: fine`)
+	if _, _, err := next.Resume(t.Context(), nil); err == nil {
+		t.Error("there is nothing to resume")
+	}
+}
+
+// Approve that is cut short decides nothing.
+func TestCancelWhileAsking(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	task := ask(play(calls(call("1", "add", `{"a":1,"b":2}`))), "go")
+	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		cancel()
+		return providers.Decision{}
+	}
+	r, err := session(t, adder(t)).Run(ctx, task)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(show(r.Messages), "[1 Error: cancelled: ") {
+		t.Errorf("%v\n%s", err, show(r.Messages))
+	}
+}

@@ -1,0 +1,50 @@
+package providers
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// CallIDs gives the calls of a turn ids that no other call of their conversation has.
+type CallIDs struct {
+	messages, calls int
+	taken           map[string]bool
+}
+
+// NewCallIDs knows the ids of the calls in a request's messages.
+func NewCallIDs(req *Request) *CallIDs {
+	ids := &CallIDs{messages: len(req.Messages), taken: map[string]bool{}}
+	for i := range req.Messages {
+		for _, call := range req.Messages[i].Calls() {
+			ids.taken[call.ID] = true
+		}
+	}
+	return ids
+}
+
+// Next is the id of the turn's next call: the provider's own, or one that is made of the
+// number of the request's messages and of the call's place, where that is "" or taken.
+func (c *CallIDs) Next(own string) string {
+	id := own
+	for n := c.calls; id == "" || c.taken[id]; n++ {
+		id = "call_" + strconv.Itoa(c.messages) + "_" + strconv.Itoa(n)
+	}
+	c.calls++
+	c.taken[id] = true
+	return id
+}
+
+// Object is a call's arguments for an API that takes nothing but an object. What is none
+// stands in one, under the key that Anthropic proposes for it (fine-grained tool streaming,
+// "Handling invalid JSON").
+func (c *Call) Object() json.RawMessage {
+	args := bytes.TrimSpace(c.Arguments)
+	switch {
+	case len(args) == 0 || string(args) == "null":
+		return json.RawMessage("{}")
+	case args[0] == '{':
+		return args
+	}
+	return append(append([]byte(`{"INVALID_JSON":`), args...), '}')
+}

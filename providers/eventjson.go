@@ -1,0 +1,98 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// eventJSON are the members of an event as JSON, all that any type has.
+type eventJSON struct {
+	Type      EventType       `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Decision  string          `json:"decision,omitempty"`
+	Progress  *float64        `json:"progress,omitempty"`
+	Total     float64         `json:"total,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Text      *string         `json:"text,omitempty"`
+	IsError   *bool           `json:"is_error,omitempty"`
+	MS        *int64          `json:"ms,omitempty"`
+	Input     *int            `json:"input,omitempty"`
+	Output    *int            `json:"output,omitempty"`
+	Cached    *int            `json:"cached,omitempty"`
+	AfterMS   *int64          `json:"after_ms,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Stop      Stop            `json:"stop,omitempty"`
+	Turns     *int            `json:"turns,omitempty"`
+	Usage     *Usage          `json:"usage,omitempty"`
+	Code      string          `json:"code,omitempty"`
+}
+
+// MarshalJSON writes an event as an object with its type and what belongs to that, one
+// line without spaces at its ends: durations are in milliseconds, the text of a result is
+// what the model reads.
+func (e Event) MarshalJSON() ([]byte, error) {
+	v := eventJSON{Type: e.Type}
+	ms := func(d time.Duration) *int64 {
+		n := d.Milliseconds()
+		return &n
+	}
+	if e.Call != nil {
+		v.ID = e.Call.ID
+	}
+	switch e.Type {
+	case TurnStart:
+	case TextDelta, ThinkingDelta, Note:
+		v.Text = &e.Text
+	case ArgumentsDelta:
+		v.Text = &e.Text
+		v.Name = e.Call.Name
+	case ToolCall, ToolStart:
+		v.Name, v.Arguments = e.Call.Name, e.Call.Arguments
+	case Approval:
+		v.Decision = e.Decision
+	case ToolProgress:
+		v.Progress, v.Total, v.Message = &e.Progress, e.Total, e.Text
+	case ToolResult:
+		text, failed := e.Result.Text(false), e.Result.Content != nil && e.Result.Content.IsError()
+		v.ID, v.Name, v.Text, v.IsError, v.MS = e.Result.ID, e.Result.Name, &text, &failed, ms(e.Took)
+	case UsageSoFar:
+		v.Input, v.Output, v.Cached = &e.Usage.Input, &e.Usage.Output, &e.Usage.Cached
+	case Retry:
+		v.AfterMS, v.Reason = ms(e.After), e.Text
+	case Done:
+		v.Text, v.Stop, v.Turns, v.Usage = &e.Text, e.Stop, &e.Turns, &e.Usage
+	case Failed:
+		v.Code, v.Message = ErrorCode(e.Err), e.Err.Error()
+	}
+	return marshal(v)
+}
+
+// ErrorCode is the word for an error of a run: a provider's own type or code, one of
+// toolformat's, or "internal".
+func ErrorCode(err error) string {
+	var api *APIError
+	var own *toolformat.Error
+	switch {
+	case errors.As(err, &api) && api.Type != "":
+		return api.Type
+	case errors.As(err, &api) && api.Code != "":
+		return api.Code
+	case errors.As(err, &api):
+		return toolformat.Unavailable.String()
+	case errors.As(err, &own):
+		return own.Code.String()
+	case errors.Is(err, context.Canceled):
+		return toolformat.Canceled.String()
+	case errors.Is(err, context.DeadlineExceeded):
+		return toolformat.Timeout.String()
+	case errors.Is(err, ErrNoTools):
+		return toolformat.Unsupported.String()
+	}
+	return toolformat.Internal.String()
+}

@@ -1,0 +1,110 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+)
+
+// quota is the body of a 429.
+func quota(id, details string) string {
+	return `{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"m","quotaId":"` + id + `"}]}` + details + `]}}`
+}
+
+// TestErrors holds which refusals are tried again, and after how long.
+func TestErrors(t *testing.T) {
+	const retryInfo = `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.4s"}`
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		want   string // the error, the tries, and the waits
+	}{
+		{"a quota of a minute", 429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED): 3 tries in 1m8.8s"},
+		{"a quota of a day", 429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED, GenerateRequestsPerDayPerProjectPerModel-FreeTier): 1 tries in 0s"},
+		{"in an array", 429, "[" + quota("GenerateRequestsPerDayPerProjectPerModel", "") + "]", "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED, GenerateRequestsPerDayPerProjectPerModel): 1 tries in 0s"},
+		{"a hint too long", 429, quota("X", `,{"retryDelay":"3600s"}`), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED): 1 tries in 0s"},
+		{"400", 400, `{"error":{"code":400,"message":"Function call is missing a thought_signature","status":"INVALID_ARGUMENT"}}`, "Function call is missing a thought_signature (HTTP 400, INVALID_ARGUMENT): 1 tries in 0s"},
+		{"402", 402, `{"error":{"code":402,"message":"Pay.","status":"X"}}`, "Pay. (HTTP 402, X): 1 tries in 0s"},
+		{"404", 404, `{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}`, "models/x is not found (HTTP 404, NOT_FOUND): 1 tries in 0s"},
+		{"a proxy's page", 403, "<html>\nNo.</html>", "<html> No.</html> (HTTP 403): 1 tries in 0s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				carrier := refusing(c.status, c.body)
+				begin := time.Now()
+				turn, err := New(Options{APIKey: "secret", Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
+				if got := fmt.Sprintf("%v: %d tries in %v", err, len(carrier.Requests), time.Since(begin)); got != c.want || turn != nil {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func refusing(status int, body string) *providertest.Carrier {
+	carrier := &providertest.Carrier{}
+	for range 5 {
+		carrier.Answers = append(carrier.Answers, providertest.Answer{Status: status, Body: strings.NewReader(body)})
+	}
+	return carrier
+}
+
+// TestUnavailable: what says nothing of waiting is tried again too.
+func TestUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		carrier := refusing(503, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`)
+		_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
+		if err == nil || len(carrier.Requests) != 3 {
+			t.Errorf("%v after %d requests", err, len(carrier.Requests))
+		}
+	})
+}
+
+// TestNoTools: Gemma takes none.
+func TestNoTools(t *testing.T) {
+	carrier := refusing(400, `{"error":{"code":400,"message":"Function calling is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`)
+	_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
+	var e *providers.APIError
+	if !errors.Is(err, providers.ErrNoTools) || !errors.As(err, &e) || e.Status != 400 {
+		t.Error(err)
+	}
+}
+
+// TestRequest is what goes over the wire beside the body.
+func TestRequest(t *testing.T) {
+	const google = "https://generativelanguage.googleapis.com/v1beta/"
+	for _, c := range []struct{ base, model, want string }{
+		{"", "gemini-x", google + "models/gemini-x:streamGenerateContent?alt=sse"},
+		{"", "models/gemini-x", google + "models/gemini-x:streamGenerateContent?alt=sse"},
+		{"", "tunedModels/mine", google + "tunedModels/mine:streamGenerateContent?alt=sse"},
+		{"", "../../v1/files?x=", google + "models/..%2F..%2Fv1%2Ffiles%3Fx=:streamGenerateContent?alt=sse"},
+		{"http://127.0.0.1:8080/", "m", "http://127.0.0.1:8080/v1beta/models/m:streamGenerateContent?alt=sse"},
+		{"http://127.0.0.1:8080/g/v1beta", "m", "http://127.0.0.1:8080/g/v1beta/models/m:streamGenerateContent?alt=sse"},
+		{"http://127.0.0.1:8080/v1", "m", "http://127.0.0.1:8080/v1beta/models/m:streamGenerateContent?alt=sse"},
+	} {
+		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: strings.NewReader(stream(last(`{"text":"Hi"}`, "STOP")))}}}
+		req := testRequest()
+		req.Model = c.model
+		p := New(Options{APIKey: "key-1", Client: providers.Client{BaseURL: c.base, HTTP: carrier.Client(), Header: http.Header{"X-Goog-User-Project": {"p"}}}})
+		if _, err := p.Turn(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		r := carrier.Requests[0]
+		if r.URL.String() != c.want || r.Method != http.MethodPost {
+			t.Errorf("%q: %s %s, want %s", c.base, r.Method, r.URL, c.want)
+		}
+		for key, want := range map[string]string{"x-goog-api-key": "key-1", "x-goog-user-project": "p", "content-type": "application/json"} {
+			if got := r.Header.Get(key); got != want {
+				t.Errorf("%s: %q, want %q", key, got, want)
+			}
+		}
+	}
+}

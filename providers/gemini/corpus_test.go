@@ -1,0 +1,209 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// TestCorpus plays each recorded conversation: every response becomes a turn, and the
+// request that we send next is the recorded one, but for what is listed here.
+func TestCorpus(t *testing.T) {
+	diff := providertest.NewDifferences(t,
+		providertest.Known{Path: "tools", Why: "schemas are JSON Schema under parametersJsonSchema"},
+		providertest.Known{Path: "toolConfig", Why: "AUTO is the API's default"},
+		providertest.Known{Path: "systemInstruction/role", Why: "it has none"},
+		providertest.Known{Path: "contents/*/parts/*/functionCall/id", Why: "the recording client makes ids where the API gives none"},
+		providertest.Known{Path: "contents/*/parts/*/functionResponse/id", Why: "the same id"},
+	)
+	result := regexp.MustCompile(`"response": ?{"result"`) // which the recording client calls so; "output" and "error" are the API's words
+	for _, conversation := range providertest.Corpus(t, "gemini") {
+		req := newRecorded(t, &conversation[0])
+		for i := range conversation {
+			e := &conversation[i]
+			name := fmt.Sprintf("%s %d", e.File, e.I)
+			turn := decodeRecorded(t, name, req, e)
+			if i+1 == len(conversation) {
+				break
+			}
+			next := conversation[i+1].Req
+			req.Messages = append(req.Messages, turn.Message, readResults(t, next, turn.Message.Calls()))
+			got, _ := encode(req)
+			got = withSettings(New(Options{}).client.MergeBody(got, &req.Settings), &req.Settings)
+			diff.Check(t, name+" next", withoutThoughts(got), result.ReplaceAll(next, []byte(`"response":{"output"`)))
+			for p := range wire.Elements(wire.Lookup(turn.Message.Raw.Items, "content", "parts")) {
+				if !bytes.Contains(got, p) {
+					t.Errorf("%s: the next request does not hold the bytes of %.300s", name, p)
+				}
+			}
+		}
+	}
+}
+
+// withoutThoughts is a request without the summaries of thoughts. They go back as they came,
+// but the recording client drops them.
+func withoutThoughts(body []byte) []byte {
+	var contents [][]byte
+	for c := range wire.Elements(wire.Lookup(body, "contents")) {
+		var parts [][]byte
+		for p := range wire.Elements(wire.Lookup(c, "parts")) {
+			if wire.Lookup(p, "thought") == nil {
+				parts = append(parts, p)
+			}
+		}
+		contents = append(contents, wire.SetMember(c, "parts", array(parts)))
+	}
+	return wire.SetMember(body, "contents", array(contents))
+}
+
+// TestCorpusChunks reads streams in two pieces, for every place where they can be cut.
+func TestCorpusChunks(t *testing.T) {
+	left := 3
+	for _, conversation := range providertest.Corpus(t, "gemini") {
+		e := &conversation[0]
+		if !e.SSE || len(e.Body()) > 1000 || left == 0 {
+			continue
+		}
+		left--
+		req := newRecorded(t, e)
+		want := decodeAnswer(t, req, providertest.NewAnswer(e))
+		for cut := range len(e.Body()) {
+			if got := decodeAnswer(t, req, providertest.NewAnswer(e, cut)); got != want {
+				t.Fatalf("%s cut at %d:\n got %s\nwant %s", e.File, cut, got, want)
+			}
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d streams too few", left)
+	}
+}
+
+// decodeAnswer is what becomes of an answer, as JSON.
+func decodeAnswer(t *testing.T, req *providers.Request, answer providertest.Answer) string {
+	t.Helper()
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{answer}}
+	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// decodeRecorded is a recorded response as a turn.
+func decodeRecorded(t *testing.T, name string, req *providers.Request, e *providertest.Exchange) *providers.Turn {
+	t.Helper()
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{providertest.NewAnswer(e)}}
+	var told strings.Builder
+	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) {
+		if e.Type == providers.TextDelta {
+			told.WriteString(e.Text)
+		}
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if !turn.Stop.Runs() || len(turn.Message.Parts) == 0 || turn.Usage.Input == 0 || turn.Usage.Output == 0 || turn.Model == "" {
+		t.Errorf("%s: %+v", name, turn)
+	}
+	if told.String() != turn.Message.Text() {
+		t.Errorf("%s: told %q, the message says %q", name, told.String(), turn.Message.Text())
+	}
+	if (turn.Stop == providers.StopCalls) != (len(turn.Message.Calls()) > 0) {
+		t.Errorf("%s: %s with %d calls", name, turn.Stop, len(turn.Message.Calls()))
+	}
+	if !e.SSE {
+		if got, want := compact(t, turn.Message.Raw.Items), compact(t, candidate(e.Resp)); got != want {
+			t.Errorf("%s: the raw items are\n%s\nthe candidate was\n%s", name, got, want)
+		}
+	}
+	return turn
+}
+
+// candidate is the first of a response.
+func candidate(resp []byte) []byte {
+	for c := range wire.Elements(wire.Lookup(resp, "candidates")) {
+		return c
+	}
+	return nil
+}
+
+func compact(t *testing.T, raw []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// newRecorded is the request that a recorded one was made of.
+func newRecorded(t *testing.T, e *providertest.Exchange) *providers.Request {
+	t.Helper()
+	req := &providers.Request{}
+	req.Model, _, _ = strings.Cut(e.URL[strings.LastIndex(e.URL, "/")+1:], ":")
+	for p := range wire.Elements(wire.Lookup(e.Req, "systemInstruction", "parts")) {
+		text, _ := wire.Text(wire.Lookup(p, "text"))
+		req.System += text
+	}
+	req.Settings.Body = wire.SetMember([]byte("{}"), "generationConfig", wire.Lookup(e.Req, "generationConfig"))
+	if tools := wire.Lookup(e.Req, "tools"); tools != nil {
+		reading, err := toolformat.Read(tools, toolformat.FormatGemini)
+		if err != nil || len(reading.Faults) > 0 {
+			t.Fatal(err, reading.Faults)
+		}
+		req.Tools = providers.NewToolSet(reading.Tools)
+	}
+	for c := range wire.Elements(wire.Lookup(e.Req, "contents")) {
+		m := providers.Message{Role: providers.RoleUser}
+		for p := range wire.Elements(wire.Lookup(c, "parts")) {
+			if text, ok := wire.Text(wire.Lookup(p, "text")); ok {
+				m.Parts = append(m.Parts, providers.Part{Type: providers.PartText, Text: text})
+				continue
+			}
+			kind, _ := wire.Text(wire.Lookup(p, "inlineData", "mimeType"))
+			text, _ := wire.Text(wire.Lookup(p, "inlineData", "data"))
+			data, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || kind == "" {
+				t.Fatalf("%v: a part %.300s", err, p)
+			}
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartImage, MimeType: kind, Data: data})
+		}
+		req.Messages = append(req.Messages, m)
+	}
+	return req
+}
+
+// readResults are the results in the last content of a recorded request, for the calls that
+// they are of.
+func readResults(t *testing.T, raw []byte, calls []*providers.Call) providers.Message {
+	t.Helper()
+	var last []byte
+	for c := range wire.Elements(wire.Lookup(raw, "contents")) {
+		last = c
+	}
+	m := providers.Message{Role: providers.RoleTool}
+	for p := range wire.Elements(wire.Lookup(last, "parts")) {
+		text, ok := wire.Text(wire.Lookup(p, "functionResponse", "response", "result"))
+		i := len(m.Parts)
+		if !ok || i >= len(calls) {
+			t.Fatalf("%d calls; a part %.300s", len(calls), p)
+		}
+		m.Parts = append(m.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{
+			ID: calls[i].ID, Name: calls[i].Name, Content: toolformat.TextResult(text, false),
+		}})
+	}
+	return m
+}

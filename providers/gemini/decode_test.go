@@ -1,0 +1,277 @@
+package gemini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// stream is a stream of events, each given as its data, with the line ends of the API.
+func stream(events ...string) string {
+	var b strings.Builder
+	for _, data := range events {
+		b.WriteString("data: " + data + "\r\n\r\n")
+	}
+	return b.String()
+}
+
+// parts is an event with parts of the content.
+func parts(parts string) string {
+	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"},"index":0}],"modelVersion":"gemini-x"}`
+}
+
+// last is an event with the last parts, and why it is the last.
+func last(parts, reason string) string {
+	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"},"finishReason":"` + reason + `","index":0}],"modelVersion":"gemini-x"}`
+}
+
+// decodeCases are the things that have been seen in the API's streams and in those of
+// programs that speak like it.
+var decodeCases = []struct {
+	name   string
+	events []string
+	want   string // the turn, as describe has it
+	raw    string // the parts of the raw items; "": not looked at
+}{
+	{
+		"text in pieces", []string{parts(`{"text":"The sum of \""}`), parts(`{"text":"2\" and"}`), last(`{"text":" 3"}`, "STOP")},
+		`end text<The sum of "2" and 3>`, `[{"text":"The sum of \"2\" and 3"}]`,
+	},
+	{
+		"a character spread over two events", []string{parts(`{"text":"\ud83d"}`), last(`{"text":"\ude00"}`, "STOP")},
+		`end text<😀>`, `[{"text":"\ud83d\ude00"}]`,
+	},
+	{
+		"texts of one event stay apart", []string{last(`{"text":"a"},{"text":"b"}`, "STOP")},
+		`end text<a> text<b>`, `[{"text":"a"},{"text":"b"}]`,
+	},
+	{
+		"thoughts", []string{parts(`{"text":"Hm, ","thought":true}`), parts(`{"text":"well.","thought":true}`), last(`{"text":"Yes."}`, "STOP")},
+		`end thinking<Hm, well.> text<Yes.>`, `[{"text":"Hm, well.","thought":true},{"text":"Yes."}]`,
+	},
+	{
+		"a signature beside an empty text", []string{parts(`{"text":"Yes."}`), last(`{"text":"","thoughtSignature":"c2ln"}`, "STOP")},
+		`end text<Yes.>`, `[{"text":"Yes."},{"text":"","thoughtSignature":"c2ln"}]`,
+	},
+	{
+		"a signature beside a text", []string{parts(`{"text":"Yes"}`), parts(`{"text":".","thoughtSignature":"c2ln"}`), last(`{"text":"No."}`, "STOP")},
+		`end text<Yes> text<.> text<No.>`, `[{"text":"Yes"},{"text":".","thoughtSignature":"c2ln"},{"text":"No."}]`,
+	},
+	{
+		"an empty text", []string{parts(`{"text":"Yes."}`), last(`{"text":""}`, "STOP")},
+		`end text<Yes.>`, `[{"text":"Yes."}]`,
+	},
+	{
+		"parallel calls, the first signed", []string{last(`{"functionCall":{"name":"get_weather","args":{"city": "Rome","n":9223372036854775807}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"get_time","args":{},"id":"x1"}}`, "STOP")},
+		`tool_calls call<call_3_0 get_weather {"city": "Rome","n":9223372036854775807}> call<x1 get_time {}>`,
+		`[{"functionCall":{"name":"get_weather","args":{"city": "Rome","n":9223372036854775807}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"get_time","args":{},"id":"x1"}}]`,
+	},
+	{
+		"a call without args", []string{parts(`{"functionCall":{"name":"get_time"}}`), last(`{"functionCall":{"name":"get_time","args":null}}`, "STOP")},
+		`tool_calls call<call_3_0 get_time {}> call<call_3_1 get_time {}>`, `[{"functionCall":{"name":"get_time"}},{"functionCall":{"name":"get_time","args":null}}]`,
+	},
+	{
+		"repeated and taken ids", []string{last(`{"functionCall":{"name":"get_time","id":"a"}},{"functionCall":{"name":"get_time","id":"a"}},{"functionCall":{"id":"id_0","name":"get_time"}}`, "STOP")},
+		`tool_calls call<a get_time {}> call<call_3_1 get_time {}> call<call_3_2 get_time {}>`,
+		`[{"functionCall":{"name":"get_time","id":"a"}},{"functionCall":{"name":"get_time","id":"call_3_1"}},{"functionCall":{"id":"call_3_2","name":"get_time"}}]`,
+	},
+	{
+		"a tool that nobody offered", []string{last(`{"functionCall":{"name":"default_api:x"}}`, "STOP")},
+		`tool_calls call<call_3_0 default_api:x {}>`, "",
+	},
+	{
+		"Google's own tools", []string{parts(`{"executableCode":{"language":"PYTHON","code":"1+1"}}`), parts(`{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}}`), parts(`{"toolCall":{"toolType":"X","id":"t1"},"thoughtSignature":"eA=="}`), last(`{"toolResponse":{"id":"t1"}}`, "STOP")},
+		`end`, `[{"executableCode":{"language":"PYTHON","code":"1+1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}},{"toolCall":{"toolType":"X","id":"t1"},"thoughtSignature":"eA=="},{"toolResponse":{"id":"t1"}}]`,
+	},
+	{
+		"UNEXPECTED_TOOL_CALL with a call", []string{last(`{"functionCall":{"name":"get_time"}}`, "UNEXPECTED_TOOL_CALL")},
+		`malformed_call call<call_3_0 get_time {}>`, "",
+	},
+	{
+		"MALFORMED_FUNCTION_CALL", []string{`{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(get_time())"}],"modelVersion":"gemini-x"}`},
+		`malformed_call note<gemini: Malformed function call: print(get_time())>`, "",
+	},
+	{"no content", []string{`{"candidates":[{"finishReason":"MAX_TOKENS","index":0}],"modelVersion":"gemini-x"}`}, `max_tokens`, ""},
+	{"safety", []string{parts(`{"text":"I"}`), last(``, "SAFETY")}, `refused text<I>`, ""},
+	{"recitation", []string{last(``, "RECITATION")}, `refused`, ""},
+	{"model armor", []string{last(``, "MODEL_ARMOR")}, `refused`, ""},
+	{"too many calls of Google's own tools", []string{last(``, "TOO_MANY_TOOL_CALLS")}, `other`, ""},
+	{"a new reason", []string{last(``, "MOONRISE")}, `other`, ""},
+	{
+		"a prompt that is refused", []string{`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":5},"modelVersion":"gemini-x"}`},
+		`refused note<gemini: the prompt was refused: PROHIBITED_CONTENT>`, "",
+	},
+	{
+		"finishMessage beside calls", []string{`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_time"}}]},"finishReason":"STOP","finishMessage":"Model generated function call(s)."}],"modelVersion":"gemini-x"}`},
+		`tool_calls call<call_3_0 get_time {}>`, "",
+	},
+	{
+		"other candidates", []string{`{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},{"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}],"modelVersion":"gemini-x"}`},
+		`end text<yes>`, "",
+	},
+	{
+		"cut", []string{parts(`{"text":"Hel"}`)},
+		`cut text<Hel> error<the response broke off: unexpected EOF again>`, "",
+	},
+	{
+		"an error in the stream", []string{parts(`{"text":"Hel"}`), `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`},
+		`cut text<Hel> error<The model is overloaded. (UNAVAILABLE, 503) again>`, "",
+	},
+	{
+		"an error that stays", []string{`{"error":{"code":400,"message":"No.","status":"INVALID_ARGUMENT"}}`},
+		`cut model<> error<No. (INVALID_ARGUMENT, 400)>`, "",
+	},
+	{
+		"arguments in pieces", []string{parts(`{"functionCall":{"name":"get_time","willContinue":true}}`)},
+		`cut model<> error<the response cannot be read: the arguments of a call come in pieces: take streamFunctionCallArguments out of the body>`, "",
+	},
+	{
+		"an event that is no JSON", []string{`{"candidates":`},
+		`cut model<> error<the response cannot be read: not JSON: a value expected at byte 14>`, "",
+	},
+}
+
+// TestDecode holds what becomes of each of them.
+func TestDecode(t *testing.T) {
+	for _, c := range decodeCases {
+		t.Run(c.name, func(t *testing.T) {
+			turn, events, err := ask(t, testRequest(), "text/event-stream", stream(c.events...))
+			if got := describe(turn, events, err); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			if c.raw != "" {
+				if got := wire.Lookup(turn.Message.Raw.Items, "content", "parts"); string(got) != c.raw {
+					t.Errorf("the raw parts are\n%s\nwant\n%s", got, c.raw)
+				}
+			}
+		})
+	}
+}
+
+// TestDecodeWhole: programs that only speak like the API may not stream, or stream an array.
+func TestDecodeWhole(t *testing.T) {
+	for _, c := range []struct{ name, kind, body, want string }{
+		{"response", "application/json; charset=UTF-8", last(`{"text":"Hi"},{"functionCall":{"name":"get_time","id":"x"}}`, "STOP"), `tool_calls text<Hi> call<x get_time {}>`},
+		{"array", "application/json", "\n[" + parts(`{"text":"H"}`) + ",\n" + last(`{"text":"i"}`, "STOP") + "]\n", `end text<Hi>`},
+		{"error in an array", "application/json", `[{"error":{"code":500,"message":"Internal","status":"INTERNAL"}}]`, `cut model<> error<Internal (INTERNAL, 500) again>`},
+		{"no JSON", "application/json", `<html>`, `cut model<> error<the response cannot be read: not JSON: a value expected at byte 0>`},
+		{"nothing", "application/json", `[]`, `cut model<> error<the response cannot be read: it holds no event, and its Content-Type is "application/json">`},
+		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: it holds no event, and its Content-Type is "text/html">`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			turn, events, err := ask(t, testRequest(), c.kind, c.body)
+			if got := describe(turn, events, err); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestUsage: of each number the last word counts, and the raw candidate has all members.
+func TestUsage(t *testing.T) {
+	turn, _, err := ask(t, testRequest(), "text/event-stream", stream(
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}],"usageMetadata":{"trafficType":"ON_DEMAND","cachedContentTokenCount":4}}`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"x":1}}],"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":2,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`))
+	want := providers.Usage{Input: 12, Output: 8, Cached: 4, Reasoning: 3}
+	if err != nil || turn.Usage != want {
+		t.Errorf("%+v, want %+v (%v)", turn.Usage, want, err)
+	}
+	const items = `{"groundingMetadata":{"x":1},"finishReason":"STOP","content":{"role":"model","parts":[{"text":"ab"}]}}`
+	if string(turn.Message.Raw.Items) != items {
+		t.Errorf("got\n%s\nwant\n%s", turn.Message.Raw.Items, items)
+	}
+}
+
+// TestArgumentsDelta: a call comes whole, and is told as one piece.
+func TestArgumentsDelta(t *testing.T) {
+	_, events, err := ask(t, testRequest(), "text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP")))
+	if len(events) != 1 || err != nil {
+		t.Fatalf("%+v (%v)", events, err)
+	}
+	e := events[0]
+	if got, want := fmt.Sprintf("%s %s %s %s", e.Type, e.Call.ID, e.Call.Name, e.Text), `arguments_delta call_3_0 get_time {"a":1}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestCancel: a turn that its caller gives up ends with ctx's error and what had come.
+func TestCancel(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, stream(parts(`{"text":"Hel"}`)))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	gone := errors.New("the user has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	turn, err := New(Options{Client: providers.Client{BaseURL: server.URL}}).Turn(ctx, testRequest(), func(e providers.Event) {
+		cancel(gone)
+	})
+	if got, want := describe(turn, nil, nil), "cut text<Hel>"; !errors.Is(err, gone) || got != want {
+		t.Errorf("%v; got %s, want %s", err, got, want)
+	}
+}
+
+// testRequest offers two tools and has a call with the id id_0 behind it.
+func testRequest() *providers.Request {
+	return &providers.Request{
+		Model: "gemini-x",
+		Messages: []providers.Message{
+			providers.UserText("What time is it, and how is the weather?"),
+			{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: "id_0", Name: "get_time", Arguments: []byte("{}")}}}},
+			{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "id_0", Name: "get_time", Content: toolformat.TextResult("noon", false)}}}},
+		},
+		Tools: providers.NewToolSet([]toolformat.Tool{
+			{Name: "get_weather", Description: "The weather of a city.", InputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)},
+			{Name: "get_time", Description: "The time.", InputSchema: []byte(`{"type":"object"}`)},
+		}),
+	}
+}
+
+// ask is what becomes of an answer, and what was told of it on the way.
+func ask(t *testing.T, req *providers.Request, kind, body string) (*providers.Turn, []providers.Event, error) {
+	t.Helper()
+	carrier := &providertest.Carrier{Answers: []providertest.Answer{{Header: http.Header{"Content-Type": {kind}}, Body: strings.NewReader(body)}}}
+	var events []providers.Event
+	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) { events = append(events, e) })
+	return turn, events, err
+}
+
+// describe is a turn on one line.
+func describe(turn *providers.Turn, events []providers.Event, err error) string {
+	words := []string{string(turn.Stop)}
+	for _, p := range turn.Message.Parts {
+		if p.Call != nil {
+			words = append(words, fmt.Sprintf("call<%s %s %s>", p.Call.ID, p.Call.Name, p.Call.Arguments))
+		} else {
+			words = append(words, fmt.Sprintf("%s<%s>", p.Type, p.Text))
+		}
+	}
+	if turn.Model != "gemini-x" {
+		words = append(words, "model<"+turn.Model+">")
+	}
+	for _, e := range events {
+		if e.Type == providers.Note {
+			words = append(words, "note<"+e.Text+">")
+		}
+	}
+	var api *providers.APIError
+	if errors.As(err, &api) && api.Again {
+		words = append(words, "error<"+err.Error()+" again>")
+	} else if err != nil {
+		words = append(words, "error<"+err.Error()+">")
+	}
+	return strings.Join(words, " ")
+}

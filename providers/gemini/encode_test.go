@@ -1,0 +1,166 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const goldenRequests = "testdata/requests.txtar"
+
+// TestEncode holds the requests that are made of the conversations below: a section each,
+// behind it what the caller is told.
+func TestEncode(t *testing.T) {
+	var ar txtar.Archive
+	for _, c := range conversations() {
+		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: bytes.NewReader([]byte(stream(last(`{"text":"Hi"}`, "STOP"))))}}}
+		text := ""
+		_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), &c.req, func(e providers.Event) {
+			if e.Type == providers.Note {
+				text += "note: " + e.Text + "\n"
+			}
+		})
+		if err != nil || !json.Valid(carrier.Bodies[0]) {
+			t.Fatalf("%s: %v, %s", c.name, err, carrier.Bodies[0])
+		}
+		ar.Files = append(ar.Files, txtar.File{Name: c.name, Data: []byte(providertest.Outline(carrier.Bodies[0], 4) + "\n" + text)})
+	}
+	got := txtar.Format(&ar)
+	if *update {
+		if err := os.WriteFile(goldenRequests, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(goldenRequests)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is sent now (%v; go test ./providers/gemini -run Encode -update writes it anew):\n%s", goldenRequests, err, got)
+	}
+}
+
+type conversation struct {
+	name string
+	req  providers.Request
+}
+
+func number(f float64) *float64 { return &f }
+
+func conversations() []conversation {
+	weather := providers.NewToolSet([]toolformat.Tool{
+		{Name: "get_weather", Description: "The weather of a city.", InputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"},"n":{"type":"integer","maximum":9223372036854775807}},"required":["city"]}`), OutputSchema: []byte(`{"type":"object","properties":{"t":{"type":"number"}}}`)},
+		{Name: "files/read", Description: "Reads a <file>.", InputSchema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
+	})
+	hello := []providers.Message{providers.UserText("Hello <you>")}
+	all := []conversation{
+		{"a text", providers.Request{Model: "gemini-2.5-flash", Messages: hello}},
+		{"system, tools and settings", providers.Request{Model: "gemini-2.5-flash", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
+			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"generationConfig":{"thinkingConfig":{"thinkingBudget":128},"topP":0.5}}`),
+		}}},
+		{"settings alone", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Settings: providers.Settings{MaxTokens: 100}}},
+		{"some tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
+		{"no tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceNone}},
+		{"one tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: "files/read"}},
+		{"a choice without tools", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Choice: providers.ChoiceRequired}},
+		{"files of the user", providers.Request{Model: "gemini-2.5-flash", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{
+			{Type: providers.PartText, Text: "What are these?"},
+			{Type: providers.PartImage, MimeType: "image/jpg", Data: []byte("jpeg")},
+			{Type: providers.PartFile, MimeType: "application/pdf", Data: []byte("pdf"), Name: "a.pdf"},
+			{Type: providers.PartFile, MimeType: "audio/wav", Data: []byte("wave")},
+			{Type: providers.PartFile, MimeType: "application/json", Data: []byte("{}")},
+			{Type: providers.PartFile, MimeType: "application/zip", Data: []byte("zip")},
+			{Type: providers.PartImage, MimeType: "image/svg+xml", Data: []byte("<svg/>")},
+		}}}}},
+	}
+	for _, model := range []string{"gemini-2.5-flash", "gemini-3-pro-preview"} {
+		all = append(all, histories(model)...)
+	}
+	return all
+}
+
+// raw is a message of the API's own.
+func raw(model, parts string, calls ...string) providers.Message {
+	m := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: name, Model: model, Items: json.RawMessage(`{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP"}`)}}
+	for _, id := range calls {
+		m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: "get_weather"}})
+	}
+	return m
+}
+
+// result is what came of a call, given as MCP has it.
+func result(id, json string) providers.Part {
+	return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "get_weather", Content: &toolformat.Result{JSON: []byte(json)}}}
+}
+
+func histories(model string) []conversation {
+	hello := providers.UserText("Hello")
+	foreign := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{
+		{Type: providers.PartThinking, Text: "Hm."},
+		{Type: providers.PartText, Text: "Let me see."},
+		{Type: providers.PartCall, Call: &providers.Call{ID: "functions.x:0", Name: "get_weather", Arguments: json.RawMessage(`{"n":9223372036854775807}`)}},
+		{Type: providers.PartCall, Call: &providers.Call{ID: "call_1", Name: "gone tool", Arguments: json.RawMessage(`"{\"pa"`)}},
+	}, Raw: &providers.Raw{Provider: "openai", Model: "gpt-x", Items: json.RawMessage(`{}`)}}
+	all := []struct {
+		name     string
+		messages []providers.Message
+	}{
+		{"a turn of its own", []providers.Message{
+			hello,
+			raw(model, `[{"text":"Hm.","thought":true},{"functionCall":{"name":"get_weather","args":{"n": 9223372036854775807}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"x1","name":"made up"}},{"text":"","thoughtSignature":"eA=="}]`, "call_1_0", "x1"),
+			{Role: providers.RoleTool, Parts: []providers.Part{result("call_1_0", `{"content":[{"type":"text","text":"rain"}]}`), result("x1", `{"content":[{"type":"text","text":"no such city"}],"isError":true}`)}},
+			providers.UserText("And?"),
+		}},
+		{"a turn of another provider", []providers.Message{
+			hello, foreign,
+			{Role: providers.RoleTool, Parts: []providers.Part{result("functions.x:0", `{"content":[],"structuredContent":{"t": 12.0}}`), result("call_1", `{"content":[],"isError":true}`)}},
+		}},
+		{"a turn of another of its models", []providers.Message{
+			hello, raw("gemini-1.5-pro", `[{"text":"Well."},{"functionCall":{"name":"get_weather"}},{"functionCall":{"name":"get_weather"}}]`, "call_1_0", "call_1_1"),
+			{Role: providers.RoleTool, Parts: []providers.Part{result("call_1_0", `{"content":[]}`), result("call_1_1", `{"content":[]}`)}},
+		}},
+		{"media in results", []providers.Message{
+			hello, raw(model, `[{"functionCall":{"name":"get_weather"},"thoughtSignature":"c2ln"},{"functionCall":{"name":"get_weather"}}]`, "call_1_0", "call_1_1"),
+			{Role: providers.RoleTool, Parts: []providers.Part{
+				result("call_1_0", `{"content":[{"type":"text","text":"Look:"},{"type":"image","mimeType":"image/png","data":"cG5n"},{"type":"audio","mimeType":"audio/wav","data":"d2F2"},{"type":"resource","resource":{"uri":"file:///a.zip","mimeType":"application/zip","blob":"emlw"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}`),
+				result("call_1_1", `{"content":[{"type":"image","mimeType":"image/webp","data":"d2VicA=="}]}`),
+			}},
+			providers.UserText("And?"),
+		}},
+		{"messages that say nothing", []providers.Message{hello, raw(model, `[]`), providers.UserText(""), {Role: providers.RoleAssistant}, providers.UserText("Are you there?")}},
+	}
+	var out []conversation
+	for _, c := range all {
+		out = append(out, conversation{c.name + ", " + model, providers.Request{Model: model, Messages: c.messages}})
+	}
+	return out
+}
+
+// TestToolsBytes: tools go as they are written, to the byte.
+func TestToolsBytes(t *testing.T) {
+	req := conversations()[1].req
+	body, _ := encode(&req)
+	if tools := req.Tools.Encoded(format).JSON(); !bytes.Equal(wire.Lookup(body, "tools"), tools) {
+		t.Errorf("got\n%s\nwant\n%s", wire.Lookup(body, "tools"), tools)
+	}
+}
+
+func TestGeneration(t *testing.T) {
+	for model, want := range map[string]int{
+		"gemini-2.5-flash": 2, "models/gemini-3-pro-preview": 3, "gemini-3.1-pro": 3, "gemini-10": 10,
+		"gemini-flash-latest": 0, "gemma-3-27b-it": 0, "": 0,
+	} {
+		if got := generation(model); got != want {
+			t.Errorf("%s: %d, want %d", model, got, want)
+		}
+	}
+}

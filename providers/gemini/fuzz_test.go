@@ -1,0 +1,27 @@
+package gemini
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+)
+
+// FuzzDecode: no answer brings a turn down, or makes a request that is no JSON.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(stream(parts(`{"text":"a"}`), parts(`{"text":"\\ud83d"}`), last(`{"text":"","thoughtSignature":"x"}`, "STOP"))), true, 99)
+	f.Add([]byte(stream(parts(`{"functionCall":{"name":"f","args":[],"id":"x"}}`), last(`{"functionCall":{"id":"x"}},{"functionCall":7}`, "STOP"))), true, 130)
+	f.Add([]byte(stream(`{"candidates":[7,{"content":7,"finishReason":"STOP"}],"usageMetadata":7}`, `{"candidates":[{"content":{"parts":[{}]}}]}`)), true, 3)
+	f.Add([]byte(stream(`{"promptFeedback":{"blockReason":"X"}}`, `{"error":{}}`)), true, 1)
+	f.Add([]byte(`[{"candidates":[{"content":{"parts":[{"text":null}]}}]},{"candidates":[{"finishReason":"STOP"}]}]`), false, 10)
+	f.Fuzz(func(t *testing.T, body []byte, streamed bool, cut int) {
+		kind := "application/json"
+		if streamed {
+			kind = "text/event-stream"
+		}
+		providertest.CheckAnswer(t, kind, body, cut, func(client *http.Client, req *providers.Request) (*providers.Turn, error) {
+			return New(Options{Client: providers.Client{HTTP: client}}).Turn(t.Context(), req, nil)
+		})
+	})
+}

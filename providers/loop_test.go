@@ -1,0 +1,352 @@
+package providers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func TestRun(t *testing.T) {
+	s := session(t, adder(t))
+	p := play(
+		calls(txt("I add."), call("c1", "add", `{"a":1,"b":2}`), call("c2", "add", `{"a":3,"b":4}`)),
+		says("3 and 7"),
+	)
+	task := ask(p, "add these")
+	task.Request.System, task.Request.Choice = "be brief", providers.ChoiceRequired
+	task.Options.Serial = []string{"*"} // so that the events have one order
+	r, events, err := run(t, s, task)
+	if err != nil || r.Stop != providers.StopEnd || r.Text != "3 and 7" || r.Turns != 2 || r.Rounds != 1 || r.Calls != 2 || r.Usage.Input != 20 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	same(t, "events", events, `
+		turn_start
+		text_delta I add.
+		tool_call c1 add {"a":1,"b":2}
+		tool_call c2 add {"a":3,"b":4}
+		tool_start c1
+		tool_result c1 3
+		tool_start c2
+		tool_result c2 7
+		usage 10+5
+		turn_start
+		text_delta 3 and 7
+		usage 10+5
+		done end: 3 and 7 (2 turns, 20+10)`)
+	same(t, "messages", show(r.Messages), `
+		user: add these
+		assistant: I add. [c1 add {"a":1,"b":2}] [c2 add {"a":3,"b":4}]
+		tool: [c1 3] [c2 7]
+		assistant: 3 and 7`)
+	if first, second := p.request(0), p.request(1); first.Choice != providers.ChoiceRequired || second.Choice != providers.ChoiceAuto ||
+		first.System != "be brief" || first.Tools.Len() != 1 || first.Tools != second.Tools {
+		t.Errorf("requests %+v\n%+v", first, second)
+	}
+	if len(r.New()) != 3 {
+		t.Errorf("%d new messages", len(r.New()))
+	}
+}
+
+// What becomes of a call that does not go well: the model gets one result, in words.
+func TestFailingCalls(t *testing.T) {
+	var log bytes.Buffer
+	tools := []bridge.Tool{
+		adder(t),
+		function(t, "github__create_issue", "", func(context.Context) (string, error) { return "made", nil }),
+		function(t, "fail", "", func(context.Context) (string, error) { return "", errors.New("disk full") }),
+		function(t, "panic", "", func(context.Context) (string, error) { panic("secret") }),
+		function(t, "denied", "", func(context.Context) (string, error) { return "", toolformat.Errorf(toolformat.Denied, "not for you") }),
+		function(t, "away", "", func(context.Context) (string, error) {
+			return "", toolformat.Errorf(toolformat.Unavailable, "its server is away")
+		}),
+		function(t, "ours", "", func(context.Context) (string, error) {
+			return "", toolformat.Errorf(toolformat.Internal, "internal error").Because(errors.New("the password is hunter2"))
+		}),
+		function(t, "remote", "", func(context.Context) (string, error) {
+			return "", &toolformat.Error{Raw: []byte(`{"code":-32050,"message":"quota \u003cused up\u003e","data":1}`)}
+		}),
+		function(t, "long", "", func(context.Context) (string, error) { return strings.Repeat("é", 10_050), nil }),
+	}
+	for _, c := range []struct{ name, arguments, want string }{
+		{"add", `{"a":1,"b":"2"}`, "3"}, // put right
+		{"add", `{"a":1}`, "Error: invalid arguments for tool add: missing required property \"b\""},
+		{"add", `{"a":1,"b":[]}`, "Error: invalid arguments for tool add: /b: expected integer, got array []"},
+		{"add", `"{\"a\":1,"`, "Error: invalid arguments for tool add: "},
+		{"add", ``, "Error: invalid arguments for tool add:"},
+		{"remot", `{}`, "Error: unknown tool: remot (did you mean remote?); the tools are: add, github__create_issue, fail, panic, denied, away, ours, remote, long"},
+		{"create_issue", `{}`, "Error: unknown tool: create_issue (did you mean github__create_issue?); the tools are: add,"},
+		{"fail", `{}`, "Error: disk full"},
+		{"panic", `null`, "Error: internal error"},
+		{"denied", `{}`, "Error: not for you"},
+		{"away", `{}`, "Error: its server is away"},
+		{"ours", `{}`, "Error: internal error"},
+		{"remote", `{}`, "Error: quota <used up>"},
+		{"long", `{}`, strings.Repeat("é", 10_000) + "... [output truncated]"},
+	} {
+		t.Run(c.name+c.arguments, func(t *testing.T) {
+			part := call("c1", c.name, c.arguments)
+			if c.arguments == "" {
+				part.Call.Arguments = nil
+			}
+			p := play(calls(part), says("done"))
+			task := ask(p, "go")
+			task.Options.Log = slog.New(slog.NewTextHandler(&log, nil))
+			r, events, err := run(t, session(t, tools...), task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := r.Messages[2].Parts[0].Result
+			if got := result.Text(true); !strings.HasPrefix(got, c.want) || result.ID != "c1" || result.Name != c.name {
+				t.Errorf("%s %s: %s\nwant %s", result.ID, result.Name, got, c.want)
+			}
+			if result.Content.IsError() != strings.HasPrefix(c.want, "Error") {
+				t.Errorf("isError: %s", result.Content.JSON)
+			}
+			if n := strings.Count(events, "tool_result"); n != 1 || strings.Contains(events, "hunter2") {
+				t.Errorf("events:\n%s", events)
+			}
+		})
+	}
+	if !strings.Contains(log.String(), "hunter2") {
+		t.Errorf("the log has no cause:\n%s", &log)
+	}
+}
+
+func TestUnknownToolAmongMany(t *testing.T) {
+	var tools []bridge.Tool
+	for i := range 200 {
+		tools = append(tools, function(t, fmt.Sprintf("tool_number_%03d", i), "", func(context.Context) (string, error) { return "", nil }))
+	}
+	r, _, err := run(t, session(t, tools...), ask(play(calls(call("1", strings.Repeat("x", 5000), "{}")), says("")), "go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := r.Messages[2].Parts[0].Result.Text(true); len(text) > 1000 || !strings.HasSuffix(text, "tool_number_029 and 170 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+func TestNoTools(t *testing.T) {
+	s, err := providers.NewToolbox(nil).Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p := play(calls(call("1", "add", "{}")), says("sorry"))
+	r, _, err := run(t, s, ask(p, "go"))
+	if err != nil || p.request(0).Tools != nil {
+		t.Errorf("%v, tools %v", err, p.request(0).Tools)
+	}
+	same(t, "messages", show(r.Messages), `
+		user: go
+		assistant: [1 add {}]
+		tool: [1 Error: unknown tool: add; there are no others]
+		assistant: sorry`)
+}
+
+// Turns that run nothing, turns that go back as they are, calls that could not be read.
+func TestStops(t *testing.T) {
+	cut := []providers.Part{txt("I will"), {Type: providers.PartThinking, Text: "hm"}, call("1", "add", `{"a":1}`)}
+	for _, c := range []struct {
+		name     string
+		steps    []step
+		limits   providers.Limits
+		stop     providers.Stop
+		messages string
+	}{
+		{name: "stop beside calls", steps: []step{turn(providers.StopEnd, call("1", "add", `{"a":1,"b":1}`)), says("2")}, stop: providers.StopEnd, messages: `
+			user: go
+			assistant: [1 add {"a":1,"b":1}]
+			tool: [1 2]
+			assistant: 2`},
+		{name: "cut at its length", steps: []step{turn(providers.StopLength, cut...)}, stop: providers.StopLength, messages: `
+			user: go
+			assistant: I will`},
+		{name: "refused", steps: []step{turn(providers.StopRefused)}, stop: providers.StopRefused, messages: `
+			user: go`},
+		{name: "no known reason", steps: []step{turn(providers.StopOther, cut...)}, stop: providers.StopOther, messages: `
+			user: go
+			assistant: I will`},
+		{name: "nothing at all", steps: []step{turn(providers.StopEnd)}, stop: providers.StopEnd, messages: `
+			user: go
+			assistant:`},
+		{name: "paused", steps: []step{turn(providers.StopPaused, txt("searching")), turn(providers.StopPaused, txt("more")), says("found")}, stop: providers.StopEnd, messages: `
+			user: go
+			assistant: searching
+			assistant: more
+			assistant: found`},
+		{name: "paused too often", limits: providers.Limits{Pauses: 1}, steps: []step{turn(providers.StopPaused, txt("a")), turn(providers.StopPaused, txt("b"))}, stop: providers.StopPaused, messages: `
+			user: go
+			assistant: a
+			assistant: b`},
+		{name: "malformed", steps: []step{turn(providers.StopMalformed, call("1", "add", `"add(1,"`)), says("ok")}, stop: providers.StopEnd, messages: `
+			user: go
+			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.
+			It was add: add(1,
+			assistant: ok`},
+		{name: "malformed too often", limits: providers.Limits{Malformed: -1, Rounds: 1}, steps: []step{turn(providers.StopMalformed), turn(providers.StopMalformed), turn(providers.StopRefused)}, stop: providers.StopRefused, messages: `
+			user: go
+			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.
+			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := play(c.steps...)
+			task := ask(p, "go")
+			task.Options.Limits = c.limits
+			r, events, err := run(t, session(t, adder(t)), task)
+			if err != nil || r.Stop != c.stop {
+				t.Errorf("stop %s, %v", r.Stop, err)
+			}
+			same(t, "messages", show(r.Messages), c.messages)
+			if len(p.steps) > 0 || !strings.HasPrefix(events[strings.LastIndex(strings.TrimSpace(events), "\n")+1:], "done "+string(c.stop)) {
+				t.Errorf("%d steps are left\n%s", len(p.steps), events)
+			}
+		})
+	}
+}
+
+// A paused turn is sent back with its raw items, unchanged.
+func TestPausedIsUnchanged(t *testing.T) {
+	p := play(turn(providers.StopPaused, txt("searching")), says("found"))
+	r, _, err := run(t, session(t), ask(p, "go"))
+	if err != nil || r.Text != "searchingfound" {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+	if back := p.request(1).Messages[1]; string(back.Raw.Of("script")) != `[{"type":"text","text":"searching"}]` {
+		t.Errorf("sent back: %s", back.Raw.Items)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	n := 0
+	again := func(ids ...string) step {
+		var parts []providers.Part
+		for _, id := range ids {
+			n++
+			parts = append(parts, call(id, "add", fmt.Sprintf(`{"a":%d,"b":0}`, n)))
+		}
+		return calls(parts...)
+	}
+	for _, c := range []struct {
+		name    string
+		limits  providers.Limits
+		steps   []step
+		stop    providers.Stop
+		text    string
+		last    string // result
+		note    string
+		noTools bool // in the last request
+	}{
+		{name: "rounds", limits: providers.Limits{Rounds: 2}, steps: []step{again("1"), again("2"), again("3")}, stop: providers.StopRounds,
+			last: "Error: not run: the limit of 2 rounds of calls is reached; answer with what you have", note: "the limit of 2 rounds of calls is reached: the run ends here"},
+		{name: "rounds, last turn", limits: providers.Limits{Rounds: 1, Last: true}, steps: []step{again("1"), again("2"), says("so far")}, stop: providers.StopRounds, text: "so far", noTools: true,
+			last: "Error: not run: the limit of 1 rounds of calls is reached; answer with what you have", note: "the limit of 1 rounds of calls is reached: the model answers with what it has"},
+		{name: "rounds, calls in the last turn", limits: providers.Limits{Rounds: 1, Last: true}, steps: []step{again("1"), again("2"), again("3")}, stop: providers.StopRounds, noTools: true,
+			last: "Error: not run: this was the last turn, without tools; answer with what you have", note: "the limit of 1 rounds"},
+		{name: "calls", limits: providers.Limits{Calls: 3}, steps: []step{again("1"), again("2", "3", "4")}, stop: providers.StopMaxCalls,
+			last: "Error: not run: the limit of 3 calls is reached; answer with what you have", note: "the limit of 3 calls is reached: the run ends here"},
+		{name: "tokens", limits: providers.Limits{Tokens: 20}, steps: []step{again("1"), again("2")}, stop: providers.StopTokens,
+			last: "Error: not run: the budget of 20 tokens is spent (30); answer with what you have", note: "the budget of 20 tokens is spent (30): the run ends here"},
+		{name: "tokens, but all is said", limits: providers.Limits{Tokens: 20}, steps: []step{again("1"), says("3")}, stop: providers.StopEnd, text: "3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := play(c.steps...)
+			task := ask(p, "go")
+			task.Options.Limits = c.limits
+			r, events, err := run(t, session(t, adder(t)), task)
+			if err != nil || r.Stop != c.stop || r.Text != c.text || len(p.steps) > 0 {
+				t.Errorf("%v: stop %s, text %q, %d steps left\n%s", err, r.Stop, r.Text, len(p.steps), events)
+			}
+			if !strings.Contains(events, "note "+c.note) && c.note != "" {
+				t.Errorf("events:\n%s", events)
+			}
+			var last providers.Part
+			for _, m := range r.Messages {
+				if m.Role == providers.RoleTool {
+					last = m.Parts[len(m.Parts)-1]
+				}
+			}
+			if got := last.Result.Text(true); c.last != "" && got != c.last {
+				t.Errorf("the last result: %s\nwant %s", got, c.last)
+			}
+			if got := p.request(len(p.requests)-1).Choice == providers.ChoiceNone; got != c.noTools {
+				t.Errorf("choice none in the last request: %v", got)
+			}
+			if calls := strings.Count(events, "\ntool_call"); calls != strings.Count(events, "\ntool_result") {
+				t.Errorf("not one result a call:\n%s", events)
+			}
+		})
+	}
+}
+
+func TestRepeats(t *testing.T) {
+	poll := 0
+	tools := []bridge.Tool{
+		adder(t),
+		function(t, "poll", "", func(context.Context) (string, error) { poll++; return fmt.Sprint(poll / 3), nil }),
+	}
+	same1, same2 := calls(call("x", "add", `{"a":1,"b":2}`)), calls(call("x", "add", `{"b": 2, "a": 1}`))
+	told := "tool: [x 3\n[this call has had this same result 3 times: making it again brings nothing; do something else or answer]]"
+	p := play(same1, same2, same1, same2)
+	r, events, err := run(t, session(t, tools...), ask(p, "go"))
+	if err != nil || r.Stop != providers.StopRepeats || strings.Count(show(r.Messages), told) != 1 || !strings.Contains(events, "note the same call had the same result 4 times: the run ends here") {
+		t.Errorf("%s, %v\n%s\n%s", r.Stop, err, events, show(r.Messages))
+	}
+	// What it learns in between begins the count again; two calls in turn do not.
+	p = play(same1, same1, calls(call("y", "add", `{"a":5,"b":5}`)), same1, same1, says("3"))
+	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || strings.Contains(show(r.Messages), "same result") {
+		t.Errorf("with news: %s, %v\n%s", r.Stop, err, show(r.Messages))
+	}
+	other := calls(call("y", "fail", `{}`))
+	p = play(same1, other, same1, other, same1, other, same1, other, says("3"))
+	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopRepeats || r.Turns > 8 {
+		t.Errorf("in turn: %s after %d, %v", r.Stop, r.Turns, err)
+	}
+	look := calls(call("p", "poll", `{}`))
+	p = play(look, look, look, look, look, look, look, look, says("done"))
+	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || r.Rounds != 8 {
+		t.Errorf("polling: %s after %d, %v", r.Stop, r.Turns, err)
+	}
+}
+
+// The asker's own tools are offered beside the others, win a clash, and are handed back.
+func TestOwnTools(t *testing.T) {
+	s := session(t, adder(t), function(t, "time", "", func(context.Context) (string, error) { return "noon", nil }))
+	p := play(calls(call("1", "time", "{}"), call("2", "add", `{"a":1,"b":1}`), call("3", "draw", "{}")), says("drawn"))
+	task := ask(p, "go")
+	task.Request.Tools = providers.NewToolSet([]toolformat.Tool{{Name: "draw"}, {Name: "time", Description: "the asker's"}})
+	r, events, err := run(t, s, task)
+	if err != nil || r.Stop != providers.StopCalls || fmt.Sprint(r.Waiting) != "[1 3]" || strings.Contains(events, "tool_start 1") {
+		t.Errorf("%v: %s, waiting %s\n%s", err, r.Stop, r.Waiting, events)
+	}
+	var names []string
+	for _, tool := range p.request(0).Tools.Tools() {
+		names = append(names, tool.Name+":"+tool.Description)
+	}
+	if fmt.Sprint(names) != "[draw: time:the asker's add:Adds two numbers.]" {
+		t.Errorf("offered: %s", names)
+	}
+	same(t, "messages", show(r.Messages), `
+		user: go
+		assistant: [1 time {}] [2 add {"a":1,"b":1}] [3 draw {}]
+		tool: [2 2]`)
+	task.Request.Messages = nil
+	r, err = s.Resume(t.Context(), task, r, map[string]providers.Decision{
+		"1": {Verdict: providers.Answer, Result: toolformat.TextResult("one", false)}, "3": {Verdict: providers.Answer}})
+	if err != nil || r.Stop != providers.StopEnd || r.Turns != 2 || r.Calls != 3 {
+		t.Errorf("%v: %+v", err, r)
+	}
+	same(t, "resumed", show(r.Messages), `
+		user: go
+		assistant: [1 time {}] [2 add {"a":1,"b":1}] [3 draw {}]
+		tool: [1 one] [2 2] [3 ]
+		assistant: drawn`)
+}

@@ -1,0 +1,146 @@
+// Package openai speaks OpenAI's two APIs: Chat Completions, which most other vendors and
+// servers of local models speak too, and Responses.
+package openai
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// Options are what a provider is made of. With a key alone it speaks to OpenAI.
+//
+// BaseURL is what stands before /v1/chat/completions or /v1/responses. A server whose
+// paths have another version, or one further up, is given with it
+// (https://api.z.ai/api/paas/v4, https://generativelanguage.googleapis.com/v1beta/openai);
+// one whose paths have none with the whole of its path (https://HOST/chat/completions).
+type Options struct {
+	providers.Client
+
+	// Name tells servers apart: a turn is sent back verbatim to the provider of the name
+	// that it came from, and what one server adds to a message another refuses (Groq:
+	// "property 'reasoning_content' is unsupported"). "": openai or openai-responses.
+	Name string
+
+	APIKey          string // "" for a server that wants none
+	NoStreamOptions bool   // Chat Completions: for servers that refuse stream_options; most of them then tell no usage
+}
+
+const openAI = "https://api.openai.com"
+
+// versioned is a path that has a version in it.
+var versioned = regexp.MustCompile(`/v[0-9]+[a-z0-9]*(/|$)`)
+
+// An api is what both providers have: an endpoint, and who it is.
+type api struct {
+	client providers.Client
+	name   string
+	host   string
+	path   string
+	header http.Header
+	key    string
+}
+
+// newAPI is an endpoint whose path ends in a method such as /responses.
+func newAPI(o *Options, name, method string) api {
+	a := api{client: o.Client, name: cmp.Or(o.Name, name), path: method, header: http.Header{}, key: o.APIKey}
+	c := &a.client
+	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(c.BaseURL, openAI), "/"), method)
+	c.BaseURL = base
+	if u, err := url.Parse(base); err == nil { // the client says what is wrong with another
+		a.host = u.Hostname()
+		if c.Version == "" && !complete && !versioned.MatchString(u.Path) {
+			c.Version = "v1"
+		}
+	}
+	if c.Version != "" {
+		a.path = "/" + c.Version + method
+	}
+	if a.key != "" {
+		a.header.Set("Authorization", "Bearer "+a.key)
+	}
+	if c.Refuse == nil {
+		c.Refuse = readError
+	}
+	return a
+}
+
+// Name is the provider's name, as Options has it.
+func (a *api) Name() string { return a.name }
+
+// A decoder makes a turn of a response.
+type decoder interface {
+	event(kind string, data []byte) error // the next event of a stream
+	whole(body []byte) error              // a response that is not streamed, instead
+	end(done bool) error                  // whether that was all of it; done: the stream said [DONE]
+	turn() *providers.Turn                // of what has come so far
+}
+
+// ask sends a body and decodes the response.
+func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d decoder) (*providers.Turn, error) {
+	resp, err := a.client.Post(ctx, a.path, a.header, a.client.MergeBody(body, &req.Settings), emit)
+	if err != nil {
+		return a.failed(req, nil, err, emit)
+	}
+	defer resp.Close()
+	err = read(resp, d)
+	turn := d.turn()
+	if err == nil {
+		return turn, nil
+	}
+	turn.Stop, turn.Message.Raw = providers.StopCut, nil // half an item is not to be sent back
+	err = providers.BrokeOff(ctx, err)
+	var e *providers.APIError
+	if errors.As(err, &e) {
+		e.RequestID = resp.Header.Get("x-request-id")
+	}
+	return a.failed(req, turn, err, emit)
+}
+
+// read gives a decoder all of a response. Servers that cannot stream answer with one body.
+func read(resp *providers.Response, d decoder) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == "application/json" {
+		body, err := resp.Whole()
+		if err == nil {
+			err = d.whole(body)
+		}
+		if err != nil {
+			return err
+		}
+		return d.end(false)
+	}
+	err := resp.Events(d.event)
+	var e *providers.APIError
+	switch {
+	case err == nil:
+		return d.end(resp.Done)
+	case !errors.As(err, &e) && d.end(false) == nil: // the connection broke, but behind the end of the turn
+		return nil
+	}
+	return err
+}
+
+// failed is the end of a turn that was refused, with what there is of it, nil for nothing.
+func (a *api) failed(req *providers.Request, turn *providers.Turn, err error, emit func(providers.Event)) (*providers.Turn, error) {
+	var e *providers.APIError
+	var malformed *malformedCall
+	switch {
+	case errors.As(err, &malformed) && errors.As(err, &e):
+		if emit != nil {
+			emit(providers.Event{Type: providers.Note, Text: e.Message})
+		}
+		return malformed.turn(turn), nil
+	case errors.As(err, &e) && req.Tools.Len() > 0 && refusesTools(e):
+		return turn, fmt.Errorf("%w: %w", providers.ErrNoTools, e)
+	}
+	return turn, err
+}

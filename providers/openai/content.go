@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/base64"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const pdf = "application/pdf"
+
+// A medium is an image or a file as both APIs take them: a type and base64.
+type medium struct{ mime, data, name string }
+
+// ofPart is what is no text of a user's message.
+func ofPart(p *providers.Part) medium {
+	return medium{p.MimeType, base64.StdEncoding.EncodeToString(p.Data), p.Name}
+}
+
+// ofBlock is what is no text of a result, where the APIs take it; they refuse audio (400
+// "Content blocks are expected to be either text or image_url type").
+func ofBlock(c *toolformat.Content) (m medium, ok bool) {
+	m = medium{c.MimeType, c.Data, c.URI}
+	return m, c.Data != "" && (m.isImage() || m.mime == pdf)
+}
+
+func (m *medium) isImage() bool { return strings.HasPrefix(m.mime, "image/") }
+
+// appendURL appends a medium as a data URL.
+func (m *medium) appendURL(b []byte) []byte {
+	return wire.AppendString(b, "data:"+m.mime+";base64,"+m.data)
+}
+
+// fileName is the name of a file, which must have one.
+func (m *medium) fileName() string {
+	return cmp.Or(m.name[strings.LastIndexByte(m.name, '/')+1:], "file.pdf")
+}
+
+// audioFormat is OpenAI's word for a type of audio: wav, mp3; "" for what is no audio.
+func (m *medium) audioFormat() string {
+	kind, ok := strings.CutPrefix(m.mime, "audio/")
+	switch {
+	case !ok:
+		return ""
+	case kind == "mpeg":
+		return "mp3"
+	}
+	return strings.TrimPrefix(kind, "x-")
+}

@@ -1,0 +1,320 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// The law of the corpus: each recorded response decodes, and what our next request of its
+// conversation says is what the recorded next request says. A request says facts, a line
+// each, that begin with their kind: system, user, image, call (id, name, arguments), result
+// (id, text), said (text of the model), sealed (what a server has signed or encrypted), and
+// thought (what it wants to have back of the reasoning in the clear).
+//
+// All the facts of the recorded request must be in ours, in their order. Ours may have more
+// of these, which the recording clients drop of what their server sent:
+//   - said: text beside calls, of which one of them keeps the first piece alone (Avian);
+//   - sealed and thought: the reasoning of Responses, when it was not encrypted at the
+//     start of a run, and of servers whose reasoning that client does not know.
+//
+// In one conversation nothing follows: its response was edited after it had been recorded,
+// so that the call has another id than in the next request.
+//
+// How a request says its facts is not compared: the recording clients write text as arrays
+// of parts, mark messages with cache_control, have other names for the system's role, leave
+// out the members of a message that they do not know, and put together OpenRouter's
+// reasoning_details without their first piece and with another type.
+var droppedByOthers = []string{"said", "sealed", "thought"}
+
+func TestCorpusChat(t *testing.T) {
+	replay(t, corpusOf{
+		format:   "openai-chat",
+		provider: func(o Options) providers.Provider { return NewChat(o) },
+		member:   "messages",
+		facts:    chatFacts,
+		keep:     chatKeep,
+	})
+}
+
+func TestCorpusResponses(t *testing.T) {
+	replay(t, corpusOf{
+		format:   "openai-responses",
+		provider: func(o Options) providers.Provider { return NewResponses(o) },
+		member:   "input",
+		facts:    responsesFacts,
+		keep:     responsesKeep,
+	})
+}
+
+// corpusOf is one API's part of the corpus.
+type corpusOf struct {
+	format   string
+	provider func(Options) providers.Provider
+	member   string                              // of a request: the conversation
+	facts    func(message []byte) []string       // what a message of it says
+	keep     func(response, request []byte) bool // whether what came unstreamed is in a request, byte for byte
+}
+
+// recorded is an exchange's response as an answer.
+func recorded(e *providertest.Exchange) answer {
+	a := answer{status: e.Status, body: bytes.NewReader(e.Body())}
+	if !e.SSE {
+		a.kind = "application/json"
+	}
+	return a
+}
+
+func replay(t *testing.T, c corpusOf) {
+	exchanges, calls, followed := 0, 0, 0
+	for _, conversation := range providertest.Corpus(t, c.format) {
+		var req *providers.Request
+		var before []string
+		for i := range conversation {
+			e := &conversation[i]
+			facts := c.factsOf(e.Req)
+			follows := len(facts) > len(before) && slices.Equal(facts[:len(before)], before) &&
+				!strings.HasSuffix(e.File, "test_tools_streaming_variant_c.yaml")
+			if i > 0 && follows {
+				readFacts(req, slices.DeleteFunc(slices.Clone(facts[len(before):]), func(f string) bool { return !strings.HasPrefix(f, "result ") }))
+				followed++
+			} else {
+				req = &providers.Request{}
+				readFacts(req, facts)
+			}
+			before = facts
+			readTools(t, req, e)
+			o, s := answering(recorded(e))
+			turn := mustTurn(t, c.provider(o), req, nil)
+			compareFacts(t, e, c.factsOf(s.bodies[0]), facts)
+			if i > 0 && follows && !conversation[i-1].SSE && !c.keep(conversation[i-1].Resp, s.bodies[0]) {
+				t.Errorf("%s %d: what came is not in our request as it came: %s", e.File, e.I, s.bodies[0])
+			}
+			checkTurn(t, e, req, turn)
+			exchanges++
+			calls += len(turn.Message.Calls())
+			req.Messages = append(req.Messages, turn.Message)
+		}
+	}
+	t.Logf("%d exchanges, %d of them after another of the same conversation, %d calls", exchanges, followed, calls)
+	if followed < exchanges/4 {
+		t.Errorf("only %d of %d requests follow another", followed, exchanges)
+	}
+}
+
+// factsOf are the facts of a request, less those of nothing.
+func (c *corpusOf) factsOf(request []byte) (all []string) {
+	if system := textAt(request, "instructions"); system != "" {
+		all = append(all, "system "+system)
+	}
+	for m := range wire.Elements(wire.Lookup(request, c.member)) {
+		for _, fact := range c.facts(m) {
+			if kind, text, _ := strings.Cut(fact, " "); kind == "call" || kind == "result" || strings.TrimSpace(text) != "" {
+				all = append(all, fact)
+			}
+		}
+	}
+	return all
+}
+
+// compareFacts: theirs are in ours, in order, and what else is in ours others drop.
+func compareFacts(t *testing.T, e *providertest.Exchange, ours, theirs []string) {
+	t.Helper()
+	rest := theirs
+	for _, fact := range ours {
+		kind, _, _ := strings.Cut(fact, " ")
+		if len(rest) > 0 && fact == rest[0] {
+			rest = rest[1:]
+		} else if !slices.Contains(droppedByOthers, kind) {
+			t.Errorf("%s %d: the recorded request does not say\n%s", e.File, e.I, fact)
+		}
+	}
+	if len(rest) > 0 {
+		t.Errorf("%s %d: our request does not say\n%s\nbut\n%s", e.File, e.I, rest[0], strings.Join(ours, "\n"))
+	}
+}
+
+func checkTurn(t *testing.T, e *providertest.Exchange, req *providers.Request, turn *providers.Turn) {
+	t.Helper()
+	u := turn.Usage
+	if !turn.Stop.Runs() || len(turn.Message.Parts) == 0 || u.Input == 0 || u.Output < u.Reasoning || u.Output == 0 || turn.Model == "" {
+		t.Errorf("%s %d: %+v", e.File, e.I, turn)
+	}
+	for _, c := range turn.Message.Calls() {
+		if req.Tools.Find(c.Name) == nil || !json.Valid(c.Arguments) || c.Arguments[0] != '{' {
+			t.Errorf("%s %d: call %+v", e.File, e.I, c)
+		}
+	}
+}
+
+// readFacts adds to a request what facts say.
+func readFacts(req *providers.Request, facts []string) {
+	message := func(role providers.Role) *providers.Message {
+		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == role {
+			return &req.Messages[n-1]
+		}
+		req.Messages = append(req.Messages, providers.Message{Role: role})
+		return &req.Messages[len(req.Messages)-1]
+	}
+	for _, fact := range facts {
+		kind, text, _ := strings.Cut(fact, " ")
+		switch kind {
+		case "system":
+			req.System = text
+		case "user", "said":
+			m := message(map[string]providers.Role{"user": providers.RoleUser, "said": providers.RoleAssistant}[kind])
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartText, Text: text})
+		case "image":
+			mime, data, _ := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
+			raw, _ := base64.StdEncoding.DecodeString(data)
+			m := message(providers.RoleUser)
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartImage, MimeType: mime, Data: raw})
+		case "call":
+			words := strings.SplitN(text, " ", 3)
+			m := message(providers.RoleAssistant)
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: words[0], Name: words[1], Arguments: argumentsOf(words[2])}})
+		case "result":
+			id, text, _ := strings.Cut(text, " ")
+			m := message(providers.RoleTool)
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Content: toolformat.TextResult(text, false)}})
+		}
+	}
+}
+
+// readTools gives a request the tools of a recorded one.
+func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
+	t.Helper()
+	req.Model = textAt(e.Req, "model")
+	tools := wire.Lookup(e.Req, "tools")
+	if tools == nil || bytes.Contains(tools, []byte(`"web_search"`)) { // a tool of the provider's own
+		return
+	}
+	reading, err := toolformat.Read(tools, "")
+	if err != nil {
+		t.Fatalf("%s %d: %v", e.File, e.I, err)
+	}
+	req.Tools = providers.NewToolSet(reading.Tools)
+}
+
+// contentFacts are those of a content: a string, or parts.
+func contentFacts(kind string, content []byte) (facts []string) {
+	if text := textOf(content); text != "" {
+		facts = append(facts, kind+" "+text)
+	}
+	for p := range wire.Elements(content) {
+		if url := textAt(p, "image_url", "url") + textAt(p, "image_url"); url != "" {
+			facts = append(facts, "image "+url)
+		} else {
+			facts = append(facts, kind+" "+textAt(p, "text"))
+		}
+	}
+	return facts
+}
+
+func chatFacts(m []byte) (facts []string) {
+	switch role := textAt(m, "role"); role {
+	case "system", "user":
+		return contentFacts(role, wire.Lookup(m, "content"))
+	case "tool":
+		return []string{"result " + textAt(m, "tool_call_id") + " " + textAt(m, "content")}
+	}
+	facts = append(facts, "thought "+textAt(m, "reasoning_content"))
+	for d := range wire.Elements(wire.Lookup(m, "reasoning_details")) {
+		facts = append(facts, "sealed "+textAt(d, "data"), "sealed "+textAt(d, "signature"))
+	}
+	facts = append(facts, contentFacts("said", wire.Lookup(m, "content"))...)
+	for c := range wire.Elements(wire.Lookup(m, "tool_calls")) {
+		facts = append(facts, "call "+textAt(c, "id")+" "+textAt(c, "function", "name")+" "+canonical([]byte(textAt(c, "function", "arguments"))))
+	}
+	return facts
+}
+
+func responsesFacts(m []byte) []string {
+	switch kind, content := textAt(m, "type"), wire.Lookup(m, "content"); kind {
+	case "function_call":
+		return []string{"call " + textAt(m, "call_id") + " " + textAt(m, "name") + " " + canonical([]byte(textAt(m, "arguments")))}
+	case "function_call_output":
+		return []string{"result " + textAt(m, "call_id") + " " + textAt(m, "output")}
+	case "reasoning":
+		return []string{"sealed " + textAt(m, "id") + " " + textAt(m, "encrypted_content")}
+	default:
+		switch textAt(m, "role") {
+		case "developer", "system":
+			return contentFacts("system", content)
+		case "user":
+			return contentFacts("user", content)
+		}
+		return contentFacts("said", content)
+	}
+}
+
+func chatKeep(response, request []byte) bool {
+	for choice := range wire.Elements(wire.Lookup(response, "choices")) {
+		return bytes.Contains(request, wire.Lookup(choice, "message"))
+	}
+	return false
+}
+
+func responsesKeep(response, request []byte) bool {
+	for item := range wire.Elements(wire.Lookup(response, "output")) {
+		sealed := textAt(item, "type") != "reasoning" || textAt(item, "encrypted_content") != "" // others cannot be sent back
+		if bytes.Contains(request, item) != sealed {
+			return false
+		}
+	}
+	return true
+}
+
+// TestCorpusChunks: a stream says the same however it comes: byte by byte, and, for the
+// shortest with a call, in two pieces, cut anywhere.
+func TestCorpusChunks(t *testing.T) {
+	for _, c := range []struct {
+		format   string
+		provider func(Options) providers.Provider
+	}{
+		{"openai-chat", func(o Options) providers.Provider { return NewChat(o) }},
+		{"openai-responses", func(o Options) providers.Provider { return NewResponses(o) }},
+	} {
+		turn := func(body io.Reader) string {
+			o, _ := answering(answer{body: body})
+			var s said
+			turn := mustTurn(t, c.provider(o), &providers.Request{}, s.emit)
+			b, err := json.Marshal(turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b) + s.text(providers.TextDelta) + s.text(providers.ArgumentsDelta)
+		}
+		short := ""
+		for _, conversation := range providertest.Corpus(t, c.format) {
+			for _, e := range conversation {
+				if !e.SSE {
+					continue
+				}
+				text := string(e.Body())
+				if got, want := turn(iotest.OneByteReader(strings.NewReader(text))), turn(strings.NewReader(text)); got != want {
+					t.Errorf("%s %d: byte by byte:\n%s\nwhole:\n%s", e.File, e.I, got, want)
+				}
+				if strings.Contains(text, `"arguments":"`) && (short == "" || len(text) < len(short)) {
+					short = text
+				}
+			}
+		}
+		want := turn(strings.NewReader(short))
+		for i := range short {
+			if got := turn(io.MultiReader(strings.NewReader(short[:i]), strings.NewReader(short[i:]))); got != want {
+				t.Fatalf("cut at %d of %d bytes:\n%s\nwhole:\n%s", i, len(short), got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// readError fills an error with what a body says.
+func readError(e *providers.APIError, body []byte) {
+	providers.ReadError(e, body)
+	if wire.Valid(body) != nil {
+		return
+	}
+	if param := textAt(body, "error", "param"); param != "" && e.Message != "" && !strings.Contains(e.Message, param) {
+		e.Message += " (" + param + ")" // where a tool of the request stands, such as tools[3].function.parameters
+	}
+	if isSpent(e) {
+		e.Again = false
+	}
+	if e.Code == "tool_use_failed" {
+		e.Cause = &malformedCall{textAt(body, "error", "failed_generation")}
+	}
+}
+
+// spent are words in the types and codes of errors that waiting does not cure, though some
+// come with 429: OpenAI's insufficient_quota, credit_balance_exhausted,
+// billing_hard_limit_reached and limits of spending, DeepSeek's and OpenRouter's want of
+// balance or credits, Moonshot's exceeded_current_quota_error.
+var spent = []string{"insufficient_", "credit", "billing", "spend", "current_quota"}
+
+func isSpent(e *providers.APIError) bool {
+	return slices.ContainsFunc(spent, func(word string) bool {
+		return strings.Contains(e.Type, word) || strings.Contains(e.Code, word)
+	})
+}
+
+// passing are the types and codes of errors in a stream that another try can cure.
+var passing = []string{
+	"server_error", "internal_error", "internal_server_error", "rate_limit_exceeded", "rate_limit_error",
+	"overloaded", "overloaded_error", "service_unavailable", "timeout",
+}
+
+// streamError is the error that an event is, or an object in it.
+func (a *api) streamError(data []byte) error {
+	e := &providers.APIError{Status: http.StatusOK}
+	if len(a.key) >= 8 {
+		data = bytes.ReplaceAll(data, []byte(a.key), []byte("[hidden]")) // as the client does in the body of an error
+	}
+	readError(e, data)
+	e.Message = cmp.Or(e.Message, "the provider failed without a word")
+	if e.Type == "error" { // the event's own type
+		e.Type = ""
+	}
+	status, _ := strconv.Atoi(e.Code) // OpenRouter's are those of HTTP
+	e.Again = !isSpent(e) && (slices.Contains(passing, e.Type) || slices.Contains(passing, e.Code) ||
+		status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500)
+	return e
+}
+
+// valid is the JSON of an event or a body; nil when there is none. Servers that cut a
+// character in two send what is no UTF-8: those bytes are replaced.
+func valid(data []byte) ([]byte, error) {
+	if data = bytes.TrimSpace(data); len(data) == 0 || wire.Valid(data) == nil {
+		return data, nil
+	}
+	data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	if err := wire.Valid(data); err != nil {
+		return nil, &providers.APIError{Status: http.StatusOK, Message: fmt.Sprintf("the response is %v", err)}
+	}
+	return data, nil
+}
+
+// malformedCall is why a server refuses what its own model wrote: a call that it cannot
+// read (Groq's tool_use_failed).
+type malformedCall struct {
+	text string // as the model wrote it
+}
+
+func (m *malformedCall) Error() string { return "the model's call could not be read" }
+
+// turn is the turn that the call would have ended, after what had come of it.
+func (m *malformedCall) turn(turn *providers.Turn) *providers.Turn {
+	if turn == nil {
+		turn = &providers.Turn{Message: providers.Message{Role: providers.RoleAssistant}}
+	}
+	turn.Stop = providers.StopMalformed
+	if m.text != "" {
+		turn.Message.Parts = append(turn.Message.Parts, providers.Part{Type: providers.PartText, Text: m.text})
+	}
+	return turn
+}
+
+// toolless are the ways in which servers say that a model takes no tools: OpenRouter's
+// "No endpoints found that support tool use", OpenAI's "tools is not supported in this
+// model", Groq's "`tool calling` is not supported with this model", Ollama's "does not
+// support tools", DeepSeek's "does not support Function Calling", vLLM's "--enable-auto-tool-choice"
+// and llama.cpp's "tools param requires --jinja flag", which its operator has left out.
+var toolless = regexp.MustCompile("(?i)no endpoints found that support tool" +
+	"|(tools?|tool calls?|tool calling|tool use|functions?|function calls?|function calling)['\"`]? (is|are) not (supported|enabled|available)" +
+	"|(does|do) ?(not|n't) support ['\"`]?(tools\\b|tool (use|call)|function call)" +
+	"|--enable-auto-tool-choice|tools param requires --jinja")
+
+func refusesTools(e *providers.APIError) bool {
+	return toolless.MatchString(e.Message) && !strings.Contains(strings.ToLower(e.Message), "parallel")
+}

@@ -1,0 +1,207 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+var update = flag.Bool("update", false, "write the golden requests anew")
+
+// TestRequests holds the requests that both providers make of the same conversations: a
+// file a conversation, with the body that goes to each.
+func TestRequests(t *testing.T) {
+	for name, c := range conversations() {
+		t.Run(name, func(t *testing.T) {
+			var ar txtar.Archive
+			for _, p := range []func(Options) providers.Provider{
+				func(o Options) providers.Provider { return NewChat(o) },
+				func(o Options) providers.Provider { return NewResponses(o) },
+			} {
+				o, s := answering()
+				o.BaseURL, o.Body, o.NoStreamOptions = c.baseURL, json.RawMessage(c.body), c.noStreamOptions
+				o.Retry.Max = -1
+				provider := p(o)
+				req := c.request(provider.Name())
+				before, _ := json.Marshal(req)
+				_, _ = provider.Turn(context.Background(), req, nil) // nobody answers
+				if after, _ := json.Marshal(req); !bytes.Equal(before, after) {
+					t.Errorf("the request has changed")
+				}
+				var b bytes.Buffer
+				if err := json.Indent(&b, s.bodies[0], "", "  "); err != nil {
+					t.Fatalf("%v: %s", err, s.bodies[0])
+				}
+				b.WriteByte('\n')
+				ar.Files = append(ar.Files, txtar.File{Name: provider.Name() + ".json", Data: b.Bytes()})
+			}
+			golden(t, filepath.Join("testdata", "requests", name+".txtar"), txtar.Format(&ar))
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is sent now (go test ./providers/openai -run Requests -update writes it anew; %v):\n%s", name, err, got)
+	}
+}
+
+// A conversation is a golden request before it is written.
+type conversation struct {
+	baseURL         string
+	body            string // of Options
+	noStreamOptions bool
+	request         func(provider string) *providers.Request
+}
+
+func conversations() map[string]conversation {
+	half := 0.5
+	choose := func(c providers.Choice) conversation {
+		return conversation{request: func(string) *providers.Request {
+			req := question()
+			req.Choice = c
+			return req
+		}}
+	}
+	return map[string]conversation{
+		"choice_auto":     choose(providers.ChoiceAuto),
+		"choice_none":     choose(providers.ChoiceNone),
+		"choice_required": choose(providers.ChoiceRequired),
+		"choice_tool":     choose("weather.get"),
+		"settings": {body: `{"user":"u","seed":1}`, noStreamOptions: true, baseURL: "http://127.0.0.1:1/v1", request: func(string) *providers.Request {
+			req := question()
+			req.System = `You are <helpful> & "brief".`
+			req.Settings = providers.Settings{MaxTokens: 1000, Temperature: &half, TopP: &half, Serial: true, Body: json.RawMessage(`{"seed":12345678901234567890,"stop":["<end>"]}`)}
+			return req
+		}},
+		"no_tools": {request: func(string) *providers.Request {
+			return &providers.Request{Model: "m", Messages: []providers.Message{providers.UserText("hello")}, Choice: providers.ChoiceRequired, Settings: providers.Settings{Serial: true, MaxTokens: 7}}
+		}},
+		"mistral": {baseURL: "https://api.mistral.ai", request: func(string) *providers.Request {
+			req := foreign()
+			req.Choice, req.Settings.MaxTokens = providers.ChoiceRequired, 7
+			return req
+		}},
+		"user":    {request: func(string) *providers.Request { return userSends() }},
+		"foreign": {request: func(string) *providers.Request { return foreign() }},
+		"own":     {request: own},
+		"results": {request: func(string) *providers.Request { return results() }},
+		"schema":  {request: func(string) *providers.Request { return schemas() }},
+	}
+}
+
+// userSends is a message with one of each part.
+func userSends() *providers.Request {
+	return &providers.Request{Model: "m", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{
+		{Type: providers.PartText, Text: "look & listen"},
+		{Type: providers.PartImage, Data: []byte("png"), MimeType: "image/png"},
+		{Type: providers.PartFile, Data: []byte("wav"), MimeType: "audio/x-wav"},
+		{Type: providers.PartFile, Data: []byte("mp3"), MimeType: "audio/mpeg"},
+		{Type: providers.PartFile, Data: []byte("pdf"), MimeType: "application/pdf", Name: "a.pdf"},
+		{Type: providers.PartFile, Data: []byte("pdf"), MimeType: "application/pdf"},
+	}}}}
+}
+
+// foreign is a conversation that another provider began.
+func foreign() *providers.Request {
+	long := strings.Repeat("toolu_", 12)
+	call := func(id, name, arguments string) providers.Part {
+		return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}}
+	}
+	result := func(id, name, text string) providers.Part {
+		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: name, Content: toolformat.TextResult(text, false)}}
+	}
+	req := question()
+	req.Messages = append(req.Messages,
+		providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "anthropic", Items: json.RawMessage(`[{"type":"thinking"}]`)}, Parts: []providers.Part{
+			{Type: providers.PartThinking, Text: "cannot move"},
+			{Type: providers.PartText, Text: "Let me see."},
+			call("toolu_1", "weather.get", `{"city":"Rome <>","n":12345678901234567890}`),
+			call(long, "gone.tool", `"{no json"`),
+			call("abc", "now", ``),
+		}},
+		providers.Message{Role: providers.RoleTool, Parts: []providers.Part{result("toolu_1", "weather.get", "sunny"), result(long, "gone.tool", "what?"), result("abc", "now", "12:00")}},
+		providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{call("x.y", "now", `{}`)}},
+		providers.Message{Role: providers.RoleTool, Parts: []providers.Part{result("x.y", "now", "12:01")}},
+		providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartThinking, Text: "nothing said"}}},
+		providers.UserText("go on"),
+	)
+	return req
+}
+
+// own is a conversation of the provider itself, which goes back as it came.
+func own(provider string) *providers.Request {
+	raw := `{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"function-call-1","function":{"name":"now","arguments":"{ }"},"extra_content":{"google":{"thought_signature":"<&>"}},"n":12345678901234567890}]}`
+	if provider == "openai-responses" {
+		raw = `[{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"xyz<&>"},{"id":"rs_2","type":"reasoning","summary":[],"content":[]},` +
+			`{"id":"rs_3","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"in the clear"}]},` +
+			`{"id":"msg_1","type":"message","status":"completed","phase":"commentary","role":"assistant","content":[{"type":"output_text","text":"Let me see.","annotations":[],"logprobs":[]}]},` +
+			`{"id":"ws_1","type":"web_search_call","status":"completed"},{"id":"mcpr_1","type":"mcp_approval_request","name":"roll","arguments":"{}","server_label":"dice"},` +
+			`{"id":"fc_1","type":"function_call","status":"completed","call_id":"function-call-1","name":"now","arguments":"{ }","n":12345678901234567890}]`
+	}
+	req := question()
+	req.Messages = append(req.Messages,
+		providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: provider, Items: json.RawMessage(raw)}, Parts: []providers.Part{
+			{Type: providers.PartCall, Call: &providers.Call{ID: "function-call-1", Name: "now", Arguments: json.RawMessage(`{ }`)}}}},
+		providers.Message{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "function-call-1", Name: "now", Content: toolformat.TextResult("12:00", false)}}}},
+	)
+	return req
+}
+
+// results are one of each kind.
+func results() *providers.Request {
+	req := question()
+	calls, answers := providers.Message{Role: providers.RoleAssistant}, providers.Message{Role: providers.RoleTool}
+	for i, result := range []string{
+		`{"content":[{"type":"text","text":"one"},{"type":"text","text":"two <&>"}]}`,
+		`{"content":[{"type":"text","text":"no such city"}],"isError":true}`,
+		`{"content":[{"type":"text","text":"Error: no such city"}],"isError":true}`,
+		`{"content":[],"isError":true}`,
+		`{"content":[],"structuredContent":{"n":12345678901234567890,"b":1,"a":2}}`,
+		`{"content":[{"type":"text","text":"a map:"},{"type":"image","data":"cG5n","mimeType":"image/png"},{"type":"text","text":"and more"}]}`,
+		`{"content":[{"type":"image","data":"anBn","mimeType":"image/jpeg"}],"isError":true}`,
+		`{"content":[{"type":"audio","data":"d2F2","mimeType":"audio/wav"}]}`,
+		`{"content":[{"type":"resource","resource":{"uri":"file:///a/b.pdf","mimeType":"application/pdf","blob":"cGRm"}},{"type":"resource","resource":{"uri":"file:///c","text":"words"}},{"type":"resource_link","uri":"file:///d","name":"d"}]}`,
+		`{"content":[]}`,
+	} {
+		id := "call_" + string(rune('a'+i))
+		calls.Parts = append(calls.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: "add", Arguments: json.RawMessage(`{}`)}})
+		answers.Parts = append(answers.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "add", Content: &toolformat.Result{JSON: json.RawMessage(result)}}})
+	}
+	req.Messages = append(req.Messages, calls, answers)
+	return req
+}
+
+// schemas is a tool with a schema of its results, which Responses is told of.
+func schemas() *providers.Request {
+	req := question()
+	measure := tool("measure")
+	measure.OutputSchema = json.RawMessage(`{"type":"object","properties":{"grams":{"type":"integer"}}}`)
+	req.Tools = providers.NewToolSet([]toolformat.Tool{measure, tool("now")})
+	for _, result := range []string{
+		`{"content":[{"type":"text","text":"It is 5 grams."}],"structuredContent":{"grams":5}}`,
+		`{"content":[{"type":"text","text":"the scale is broken"}],"structuredContent":{"grams":0},"isError":true}`,
+	} {
+		req.Messages = append(req.Messages,
+			providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: "a", Name: "measure", Arguments: json.RawMessage(`{}`)}}}},
+			providers.Message{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "a", Name: "measure", Content: &toolformat.Result{JSON: json.RawMessage(result)}}}}})
+	}
+	return req
+}

@@ -1,0 +1,258 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A responsesDecoder makes a turn of the events of a response, or of a response.
+type responsesDecoder struct {
+	api  *api
+	req  *providers.Request
+	emit func(providers.Event)
+	caller
+
+	items   []*outputItem // in the order in which they began
+	byIndex map[int]*outputItem
+	final   bool   // the last event has come
+	status  string // of the response
+	reason  string // why it is incomplete
+	usage   providers.Usage
+	model   string
+}
+
+// An outputItem is one item of the output. It is found by its place in the output: there
+// are servers (Copilot) whose ids change from event to event.
+type outputItem struct {
+	began []byte          // as output_item.added has it
+	done  []byte          // as output_item.done has it, which is the one to keep
+	kind  string          // its type, as far as is known
+	text  strings.Builder // of its deltas: text, reasoning or arguments
+	told  *providers.Call // for events
+}
+
+func newResponsesDecoder(a *api, req *providers.Request, emit func(providers.Event)) *responsesDecoder {
+	return &responsesDecoder{api: a, req: req, emit: emit, caller: newCaller(req, toolformat.FormatOpenAIResponses), byIndex: map[int]*outputItem{}}
+}
+
+// An outputEvent is what an event says.
+type outputEvent struct {
+	kind, delta               string
+	index, part               int
+	item, response, arguments []byte
+}
+
+func readEvent(kind string, data []byte) outputEvent {
+	e := outputEvent{kind: kind, index: -1}
+	for name, value := range wire.Members(data) {
+		switch name {
+		case "type":
+			e.kind = cmp.Or(textOf(value), e.kind)
+		case "delta":
+			e.delta = textOf(value)
+		case "output_index":
+			e.index = index(value)
+		case "summary_index":
+			e.part = index(value)
+		case "item":
+			e.item = value
+		case "response":
+			e.response = value
+		case "arguments":
+			e.arguments = value
+		}
+	}
+	return e
+}
+
+func (d *responsesDecoder) event(kind string, data []byte) error {
+	data, err := valid(data)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	e := readEvent(kind, data)
+	switch e.kind {
+	case "error": // flat, or in an object; the shapes that ReadError knows
+		return d.api.streamError(data)
+	case "response.created", "response.in_progress", "response.queued":
+		d.model = cmp.Or(textAt(e.response, "model"), d.model)
+	case "response.output_item.added":
+		it := d.item(&e)
+		it.began, it.kind = bytes.Clone(e.item), textAt(e.item, "type")
+	case "response.output_item.done":
+		it := d.item(&e)
+		it.done = bytes.Clone(e.item)
+		d.note(it.done)
+	case "response.output_text.delta", "response.refusal.delta":
+		d.piece("message", providers.TextDelta, &e)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		d.piece("reasoning", providers.ThinkingDelta, &e)
+	case "response.reasoning_summary_part.added":
+		if e.part > 0 {
+			e.delta = "\n\n"
+			d.piece("reasoning", providers.ThinkingDelta, &e)
+		}
+	case "response.function_call_arguments.delta":
+		d.piece("function_call", providers.ArgumentsDelta, &e)
+	case "response.function_call_arguments.done":
+		it := d.item(&e)
+		it.text.Reset()
+		it.text.WriteString(textOf(e.arguments))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return d.response(e.response)
+	}
+	return nil
+}
+
+// item is the item that an event is of: the one at its place in the output, the latest
+// where it does not say; a new one where that has begun or ended before.
+func (d *responsesDecoder) item(e *outputEvent) *outputItem {
+	var it *outputItem
+	if e.index >= 0 {
+		it = d.byIndex[e.index]
+	} else if n := len(d.items); n > 0 {
+		it = d.items[n-1]
+	}
+	begins, ends := e.kind == "response.output_item.added", e.kind == "response.output_item.done"
+	if it == nil || begins && it.began != nil || it.done != nil && (begins || ends || e.index < 0) {
+		it = &outputItem{}
+		d.items = append(d.items, it)
+		d.byIndex[e.index] = it
+	}
+	return it
+}
+
+// piece adds a piece to an item of a type and tells of it.
+func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *outputEvent) {
+	it := d.item(e)
+	it.kind = cmp.Or(it.kind, itemType)
+	it.text.WriteString(e.delta)
+	if d.emit == nil || e.delta == "" {
+		return
+	}
+	event := providers.Event{Type: kind, Text: e.delta}
+	if kind == providers.ArgumentsDelta {
+		if it.told == nil {
+			it.told = &providers.Call{ID: textAt(it.began, "call_id"), Name: d.tools.OwnName(d.format, textAt(it.began, "name"))}
+		}
+		event.Call = it.told
+	}
+	d.emit(event)
+}
+
+// note tells the caller of an item that waits for somebody: a provider's own MCP tool that
+// may not run before it is approved, for which there is no part of a message.
+func (d *responsesDecoder) note(item []byte) {
+	if d.emit != nil && textAt(item, "type") == "mcp_approval_request" {
+		d.emit(providers.Event{Type: providers.Note, Text: "the provider asks whether its own tool " + textAt(item, "name") +
+			" of the server " + textAt(item, "server_label") + " may run (approval request " + textAt(item, "id") + ")"})
+	}
+}
+
+// response reads a response that is at its end.
+func (d *responsesDecoder) response(response []byte) error {
+	d.final = true
+	d.status = textAt(response, "status")
+	d.reason = textAt(response, "incomplete_details", "reason")
+	d.model = cmp.Or(textAt(response, "model"), d.model)
+	d.usage = responsesUsage(wire.Lookup(response, "usage"))
+	if d.status == "failed" || !isNull(wire.Lookup(response, "error")) {
+		return d.api.streamError(response)
+	}
+	var output []*outputItem
+	for item := range wire.Elements(wire.Lookup(response, "output")) {
+		output = append(output, &outputItem{done: bytes.Clone(item)})
+	}
+	if len(output) > len(d.items) { // not streamed, or without the events of items
+		d.items = output
+		for _, it := range output {
+			d.note(it.done)
+		}
+	}
+	for i, it := range d.items[:min(len(d.items), len(output))] {
+		if it.done == nil {
+			it.done = output[i].done
+		}
+	}
+	return nil
+}
+
+func (d *responsesDecoder) whole(body []byte) error {
+	body, err := valid(body)
+	if err != nil {
+		return err
+	}
+	if err := d.response(body); err != nil {
+		return err
+	}
+	if d.status == "" && len(d.items) == 0 {
+		return &providers.APIError{Status: 200, Message: "the body is no response"}
+	}
+	for _, it := range d.items {
+		d.tell(it.done)
+	}
+	return nil
+}
+
+// tell tells of an item that was not streamed.
+func (d *responsesDecoder) tell(item []byte) {
+	if d.emit == nil {
+		return
+	}
+	parts, _ := itemParts(item)
+	for _, part := range parts {
+		kind := providers.TextDelta
+		if part.Type == providers.PartThinking {
+			kind = providers.ThinkingDelta
+		}
+		d.emit(providers.Event{Type: kind, Text: part.Text})
+	}
+}
+
+// end: servers that send no last event at least say [DONE].
+func (d *responsesDecoder) end(done bool) error {
+	if d.final || done {
+		return nil
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// stop is why the turn has ended.
+func (d *responsesDecoder) stop(calls, refused bool) providers.Stop {
+	switch d.status {
+	case "completed", "":
+		switch {
+		case refused:
+			return providers.StopRefused
+		case calls:
+			return providers.StopCalls
+		}
+		return providers.StopEnd
+	case "incomplete":
+		switch d.reason {
+		case "max_output_tokens":
+			return providers.StopLength
+		case "content_filter":
+			return providers.StopRefused
+		}
+		return providers.StopOther // max_messages, steered
+	case "cancelled":
+		return providers.StopCut
+	}
+	return providers.StopOther // queued, in_progress: of a response in the background
+}
+
+func responsesUsage(usage []byte) providers.Usage {
+	return providers.Usage{
+		Input:     numberAt(usage, "input_tokens"),
+		Output:    numberAt(usage, "output_tokens"),
+		Cached:    numberAt(usage, "input_tokens_details", "cached_tokens"),
+		Reasoning: numberAt(usage, "output_tokens_details", "reasoning_tokens"),
+	}
+}

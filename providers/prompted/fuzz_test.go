@@ -1,0 +1,161 @@
+package prompted
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// FuzzScanner holds what comes of a text in portions against what comes of the whole: the
+// same. What is not a call is never lost, and arguments are JSON.
+func FuzzScanner(f *testing.F) {
+	for _, c := range append(scannerCases, abstractCases...) {
+		f.Add(c.text, []byte{2}, uint16(1000))
+		f.Add(c.text, []byte{7, 0, 30}, uint16(40))
+	}
+	f.Fuzz(func(t *testing.T, text string, cuts []byte, most uint16) {
+		holdsTogether(t, text, cuts, 16+int(most))
+	})
+}
+
+// FuzzForms does the same with texts that are made of what forms are made of.
+func FuzzForms(f *testing.F) {
+	f.Add([]byte{0, 30, 16, 1, 33}, []byte{2}, uint16(1000))
+	f.Fuzz(func(t *testing.T, picks, cuts []byte, most uint16) {
+		parts := fragments()
+		var text strings.Builder
+		for _, p := range picks {
+			text.WriteString(parts[int(p)%len(parts)])
+		}
+		holdsTogether(t, text.String(), cuts, 16+int(most))
+	})
+}
+
+// fragments are what forms are made of.
+func fragments() []string {
+	all := []string{
+		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
+		fence, "```json\n", "```tool_code\n", "```python\n", "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
+		functionOpen, "add>", functionShut, parameterOpen, "a>", parameterShut, idMark, argumentsMark, thinkOpen, thinkShut, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
+	}
+	for _, o := range openers {
+		all = append(append(all, o.text, o.text[:len(o.text)/2]), o.form.shut...)
+	}
+	return all
+}
+
+// holdsTogether holds what comes of a text in portions against what comes of it whole.
+func holdsTogether(t *testing.T, text string, cuts []byte, limit int) {
+	whole := scanned(limit, text)
+	if got := scanned(limit, portions(text, cuts)...); got != whole {
+		t.Fatalf("%q in portions:\n%s\nwhole:\n%s", text, got, whole)
+	}
+	for _, fault := range lost(limit, text) {
+		t.Errorf("%q: %s", text, fault)
+	}
+}
+
+// lost says what of a text is neither said nor part of a call.
+func lost(limit int, text string) (faults []string) {
+	type found struct {
+		piece
+		at int
+	}
+	var s *scanner
+	var all []found
+	s = newTestScanner(limit, func(p piece) { all = append(all, found{p, len(text) - len(s.held)}) })
+	s.write(text)
+	s.close()
+	say := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for i, p := range all {
+		end := len(text)
+		if i+1 < len(all) {
+			end = all[i+1].at
+		} else if s.over {
+			break
+		}
+		source := text[p.at:end]
+		switch {
+		case p.kind == callPiece && !json.Valid(p.call.arguments):
+			say("arguments that are no JSON: %q", p.call.arguments)
+		case p.kind == callPiece:
+			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && !strings.Contains(source, name) && !strings.Contains(source, wire) {
+				say("the call of %s stands for %q", name, source)
+			}
+		case p.kind == thoughtPiece && unmarked(source) == unmarked(p.text):
+		case squeezed(source) != squeezed(p.text):
+			say("%q became %q", source, p.text)
+		}
+	}
+	if len(all) == 0 && strings.Trim(text, whiteSpace) != "" && !strings.HasPrefix(strings.ToLower(squeezed(text)), thinkOpen) {
+		say("nothing came of %q", text)
+	}
+	return faults
+}
+
+// unmarked is a thought without its marks; several follow one another at times.
+func unmarked(text string) string {
+	return strings.NewReplacer(thinkOpen, "", thinkShut, "").Replace(squeezed(strings.ToLower(text)))
+}
+
+func squeezed(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(whiteSpace, r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// FuzzAround puts calls into texts: the texts come out as they were, and so do the calls.
+func FuzzAround(f *testing.F) {
+	f.Add("before", " ", "after\n", []byte{3})
+	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
+	f.Fuzz(func(t *testing.T, before, between, after string, cuts []byte) {
+		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|") || strings.Contains(all, "tool_call:") {
+			t.Skip() // may begin a form itself
+		}
+		var want []string
+		for i, text := range []string{before, between, after} {
+			if strings.Trim(text, whiteSpace) != "" {
+				want = append(want, fmt.Sprintf("%q", text))
+			}
+			if i < 2 {
+				want = append(want, inParis)
+			}
+		}
+		const call = "<tool_call>" + paris + "</tool_call>"
+		got := scanned(1<<20, portions(before+call+between+call+after, cuts)...)
+		if got != strings.Join(want, "\n") {
+			t.Errorf("%s\nwant\n%s", got, strings.Join(want, "\n"))
+		}
+	})
+}
+
+// FuzzLiteral: what is read as almost JSON is JSON.
+func FuzzLiteral(f *testing.F) {
+	for _, s := range []string{`{'a': (1, 2,), "b": True, c: None}`, `"a" 'b'`, `{"a":"\ud83d\ude00\x"`, `[1.5e3, -0]`, `'é` + "\x00\xff'"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if raw, ok := toJSON(in); ok && !json.Valid(raw) {
+			t.Errorf("%q became %q", in, raw)
+		}
+	})
+}
+
+// portions cuts a text into pieces of the lengths that the cuts say, over and over, less
+// one.
+func portions(text string, cuts []byte) []string {
+	if len(cuts) == 0 {
+		cuts = []byte{0}
+	}
+	var all []string
+	for i := 0; text != ""; i++ {
+		n := min(len(text), 1+int(cuts[i%len(cuts)]))
+		all = append(all, text[:n])
+		text = text[n:]
+	}
+	return all
+}

@@ -1,0 +1,234 @@
+package prompted
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// A literal writes as JSON what is almost JSON, as models write it: Python's literals,
+// keys without quotes, commas before a closing bracket, line breaks in strings, and
+// backslashes that escape nothing.
+type literal struct {
+	in    []byte
+	i     int
+	out   []byte
+	depth int
+}
+
+// toJSON is a value as JSON: as it was written where it is JSON; false when it cannot be
+// read.
+func toJSON(value []byte) (json.RawMessage, bool) {
+	raw := append([]byte(nil), value...)
+	if wire.Valid(raw) == nil {
+		return raw, true
+	}
+	l := literal{in: value}
+	if l.value() && l.peek() == 0 {
+		return l.out, true
+	}
+	return nil, false
+}
+
+// peek is the next byte that is no white space, which it goes to; 0 at the end.
+func (l *literal) peek() byte {
+	for ; l.i < len(l.in); l.i++ {
+		switch c := l.in[l.i]; c {
+		case ' ', '\t', '\r', '\n':
+		case 0:
+			return 1 // not the end
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// take goes past a byte when it is the next.
+func (l *literal) take(c byte) bool {
+	if l.peek() != c {
+		return false
+	}
+	l.i++
+	return true
+}
+
+func (l *literal) value() bool {
+	if l.depth++; l.depth > wire.MaxDepth {
+		return false
+	}
+	defer func() { l.depth-- }()
+	switch c := l.peek(); {
+	case c == '{':
+		return l.object()
+	case c == '[':
+		return l.array(']')
+	case c == '(':
+		return l.array(')')
+	case c == '"', c == '\'':
+		return l.text()
+	case c == '-', c >= '0' && c <= '9':
+		return l.number()
+	}
+	switch l.word() {
+	case "true", "True":
+		l.out = append(l.out, "true"...)
+	case "false", "False":
+		l.out = append(l.out, "false"...)
+	case "null", "None":
+		l.out = append(l.out, "null"...)
+	default:
+		return false
+	}
+	return true
+}
+
+func (l *literal) object() bool {
+	l.i++
+	l.out = append(l.out, '{')
+	for first := true; !l.take('}'); first = false {
+		if !first {
+			l.out = append(l.out, ',')
+		}
+		if !l.key() || !l.take(':') {
+			return false
+		}
+		l.out = append(l.out, ':')
+		if !l.value() || !l.take(',') && l.peek() != '}' {
+			return false
+		}
+	}
+	l.out = append(l.out, '}')
+	return true
+}
+
+func (l *literal) key() bool {
+	if c := l.peek(); c == '"' || c == '\'' {
+		return l.text()
+	}
+	word := l.word()
+	l.out = wire.AppendString(l.out, word)
+	return word != ""
+}
+
+func (l *literal) array(shut byte) bool {
+	l.i++
+	l.out = append(l.out, '[')
+	for first := true; !l.take(shut); first = false {
+		if !first {
+			l.out = append(l.out, ',')
+		}
+		if !l.value() || !l.take(',') && l.peek() != shut {
+			return false
+		}
+	}
+	l.out = append(l.out, ']')
+	return true
+}
+
+// word is the name or the keyword that comes next; "" for none.
+func (l *literal) word() string {
+	l.peek()
+	from := l.i
+	l.i += identifier(l.in[l.i:])
+	return string(l.in[from:l.i])
+}
+
+func (l *literal) number() bool {
+	from := l.i
+	for l.i < len(l.in) && (l.in[l.i] == '+' || isWord(l.in[l.i])) {
+		l.i++
+	}
+	token := l.in[from:l.i]
+	l.out = append(l.out, token...)
+	return json.Valid(token)
+}
+
+// text reads a string, and those right behind it, which Python takes for one.
+func (l *literal) text() bool {
+	var text []byte
+	for c := l.peek(); c == '"' || c == '\''; c = l.peek() {
+		l.i++
+		for {
+			if l.i == len(l.in) {
+				return false
+			}
+			next := l.in[l.i]
+			l.i++
+			if next == c {
+				break
+			}
+			if next == '\\' {
+				text = l.escape(text)
+			} else {
+				text = append(text, next)
+			}
+		}
+	}
+	l.out = wire.AppendString(l.out, text)
+	return true
+}
+
+// escape appends what stands behind a backslash; with it where it escapes nothing, as in
+// C:\Users.
+func (l *literal) escape(text []byte) []byte {
+	if l.i == len(l.in) {
+		return append(text, '\\')
+	}
+	c := l.in[l.i]
+	l.i++
+	switch c {
+	case '"', '\'', '\\', '/':
+		return append(text, c)
+	case 'n':
+		return append(text, '\n')
+	case 't':
+		return append(text, '\t')
+	case 'r':
+		return append(text, '\r')
+	case 'b':
+		return append(text, '\b')
+	case 'f':
+		return append(text, '\f')
+	case '\n': // Python: the string goes on
+		return text
+	case 'u':
+		if r, ok := l.hex(); ok {
+			if low, ok := l.low(); ok {
+				r = utf16.DecodeRune(r, low)
+			}
+			return utf8.AppendRune(text, r)
+		}
+	}
+	return append(text, '\\', c)
+}
+
+// hex reads the four digits of a \u.
+func (l *literal) hex() (rune, bool) {
+	if l.i+4 > len(l.in) {
+		return 0, false
+	}
+	r, err := strconv.ParseUint(string(l.in[l.i:l.i+4]), 16, 16)
+	if err != nil {
+		return 0, false
+	}
+	l.i += 4
+	return rune(r), true
+}
+
+// low reads the second half of a character that is spread over two \u.
+func (l *literal) low() (rune, bool) {
+	from := l.i
+	if bytes.HasPrefix(l.in[from:], []byte(`\u`)) {
+		l.i += 2
+		if r, ok := l.hex(); ok && r >= 0xDC00 && r < 0xE000 {
+			return r, true
+		}
+		l.i = from
+	}
+	return 0, false
+}

@@ -1,0 +1,187 @@
+package prompted
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// testTools are the tools that the tests offer.
+var testTools = sync.OnceValue(func() *providers.ToolSet {
+	return providers.NewToolSet([]toolformat.Tool{
+		{Name: "get_weather", Description: "Get current weather for a location.", InputSchema: json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"},"unit":{"type":"string"}},"required":["location"]}`)},
+		{Name: "add", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}}}`)},
+		{Name: "files.write", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	})
+})
+
+// newTestScanner gives what it finds to out.
+func newTestScanner(most int, out func(piece)) *scanner {
+	t := toolsOf(&providers.Request{Tools: testTools()})
+	return &scanner{known: t.known, properties: t.properties, out: out, most: most}
+}
+
+// scanned is what a scanner makes of a text that comes in portions, joined: texts in
+// quotes, calls as name arguments.
+func scanned(most int, portions ...string) string {
+	var all []piece
+	s := newTestScanner(most, func(p piece) {
+		if n := len(all); n > 0 && p.kind != callPiece && all[n-1].kind == p.kind {
+			all[n-1].text += p.text
+		} else {
+			all = append(all, p)
+		}
+	})
+	for _, p := range portions {
+		s.write(p)
+	}
+	s.close()
+	var lines []string
+	for _, p := range all {
+		switch p.kind {
+		case textPiece:
+			lines = append(lines, fmt.Sprintf("%q", p.text))
+		case thoughtPiece:
+			lines = append(lines, fmt.Sprintf("thinks %q", p.text))
+		case callPiece:
+			lines = append(lines, p.call.name+" "+string(p.call.arguments))
+		}
+	}
+	if s.over {
+		lines = append(lines, "over")
+	}
+	return strings.Join(lines, "\n")
+}
+
+const paris = `{"name": "get_weather", "arguments": {"location": "Paris"}}`
+const inParis = `get_weather {"location": "Paris"}`
+
+// scanCase is a text and what scanned makes of it.
+type scanCase struct{ name, text, want string }
+
+var scannerCases = []scanCase{
+	{"text alone", "Hello.", `"Hello."`},
+	{"nothing", "", ""},
+	{"Hermes", "<tool_call>\n" + paris + "\n</tool_call>", inParis},
+	{"with text around", "Let me see.\n<tool_call>" + paris + "</tool_call>\nOne moment.", `"Let me see.\n"` + "\n" + inParis + "\n" + `"\nOne moment."`},
+	{"several, one after another", "<tool_call>" + paris + "</tool_call>\n<tool_call>" + paris + "</tool_call>\n", inParis + "\n" + inParis},
+	{"several in one form", "<tool_call>" + paris + "\n" + paris + "</tool_call>", inParis + "\n" + inParis},
+	{"an array", "<tool_calls>[" + paris + ", " + paris + "]</tool_calls>", inParis + "\n" + inParis},
+	{"with OpenAI's envelope", `<tool_call>{"id":"x","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}</tool_call>`, `add {"a":1}`},
+	{"OpenAI's message", `{"tool_calls":[{"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]}`, `add {"a":1}`},
+	{"arguments first", `<tool_call>{"arguments":{"a":1},"name":"add"}</tool_call>`, `add {"a":1}`},
+	{"no arguments", `<tool_call>{"name":"add"}</tool_call>`, `add {}`},
+	{"arguments null", `<tool_call>{"name":"add","arguments":null}</tool_call>`, `add {}`},
+	{"arguments an empty string", `<tool_call>{"name":"add","arguments":""}</tool_call>`, `add {}`},
+	{"arguments no object", `<tool_call>{"name":"add","arguments":"five"}</tool_call>`, `add "five"`},
+	{"big numbers", `<tool_call>{"name":"add","arguments":{"a":12345678901234567890,"b":1.0}}</tool_call>`, `add {"a":12345678901234567890,"b":1.0}`},
+	{"tag in any letter case", "<Tool_Call>" + paris + "</TOOL_CALL>", inParis},
+	{"own name for the format's", `<tool_call>{"name":"files.write","arguments":{}}</tool_call>`, `files.write {}`},
+	{"the format's name", `<tool_call>{"name":"` + testTools().WireName(format, "files.write") + `","arguments":{}}</tool_call>`, `files.write {}`},
+	{"an unknown tool", `<tool_call>{"name":"rm","arguments":{}}</tool_call>`, `"<tool_call>{\"name\":\"rm\",\"arguments\":{}}</tool_call>"`},
+	{"an unknown tool, arguments first", `<tool_call>{"arguments":{},"name":"rm"}</tool_call>!`, `"<tool_call>{\"arguments\":{},\"name\":\"rm\"}</tool_call>!"`},
+	{"an unknown tool among known ones", "<tool_call>[" + paris + `,{"name":"rm","arguments":{}}]</tool_call>`, fmt.Sprintf("%q", "<tool_call>["+paris+`,{"name":"rm","arguments":{}}]</tool_call>`)},
+	{"the tag in prose", "Use the <tool_call> tag, or <b>not</b>.", `"Use the <tool_call> tag, or <b>not</b>."`},
+	{"an end without a beginning", "so </tool_call> it is", `"so </tool_call> it is"`},
+	{"a tag in a string", `<tool_call>{"name":"add","arguments":{"a":"</tool_call>"}}</tool_call>.`, "add {\"a\":\"</tool_call>\"}\n\".\""},
+	{"no end", "<tool_call>" + paris, inParis},
+	{"no end, text behind", "<tool_call>" + paris + "\nthat is it", inParis + "\n" + `"\nthat is it"`},
+	{"no end, another behind", "<tool_call>" + paris + "\n<tool_call>" + paris, inParis + "\n" + inParis},
+	{"one brace too many", "<tool_call>" + paris + "}</tool_call>.", inParis + "\n" + `"."`},
+	{"a brace too few", `<tool_call>{"name":"add","arguments":{"a":1}</tool_call>.`, "add {\"a\":1}\n\".\""},
+	{"braces too few at the end", `<tool_call>{"name":"add","arguments":{"a":[1`, `add {"a":[1]}`},
+	{"a quote too few", `<tool_call>{"name":"add","arguments":{"a":"1}}</tool_call>.`, `add "{\"name\":\"add\",\"arguments\":{\"a\":\"1}}"` + "\n" + `"."`},
+	{"what no JSON has", `<tool_call>{"name":"add","arguments":{"a":<1>}}</tool_call>.`, `add "{\"name\":\"add\",\"arguments\":{\"a\":<1>}}"` + "\n" + `"."`},
+	{"a value too few", `<tool_call>{"name":"add","arguments":{"a":}}</tool_call>.`, `add "{\"name\":\"add\",\"arguments\":{\"a\":}}"` + "\n" + `"."`},
+	{"a block of code in a form", "<tool_call>\n```json\n" + paris + "\n```\n</tool_call>", inParis},
+	{"JSON in a block of code", "I will:\n```json\n" + paris + "\n```\nDone.", `"I will:\n"` + "\n" + inParis + "\n" + `"\nDone."`},
+	{"an array in a block of code", "```\n[" + paris + "," + paris + "]\n```", inParis + "\n" + inParis},
+	{"several in a block of code", "```json\n" + paris + "\n" + paris + "\n```", inParis + "\n" + inParis},
+	{"other JSON in a block of code", "```json\n{\"a\": 1}\n```", `"` + "```json\\n{\\\"a\\\": 1}\\n```" + `"`},
+	{"a call in a program", "```python\n" + paris + "\n```\n" + paris, fmt.Sprintf("%q", "```python\n"+paris+"\n```\n") + "\n" + inParis},
+	{"a tag in a block of code", "```xml\n<tool_call>" + paris + "</tool_call>\n```", `"` + "```xml\\n" + `"` + "\n" + inParis + "\n" + `"` + "\\n```" + `"`},
+	{"bare", " \n" + paris + "\n", inParis},
+	{"bare, after text", "Here:\n" + paris, `"Here:\n"` + "\n" + inParis},
+	{"bare array", "[" + paris + "]", inParis},
+	{"bare, separated", paris + "; " + paris, inParis + "\n" + inParis},
+	{"bare, not where a line begins", "as in " + paris, fmt.Sprintf("%q", "as in "+paris)},
+	{"bare, indented", "a:\n  " + paris, fmt.Sprintf("%q", "a:\n  "+paris)},
+	{"bare, without arguments", `{"name": "add"}`, `"{\"name\": \"add\"}"`},
+	{"JSON as an answer", "{\"result\": {\"a\": [1, 2]}}", `"{\"result\": {\"a\": [1, 2]}}"`},
+	{"a footnote", "[1] Says who?\n[2]: me", `"[1] Says who?\n[2]: me"`},
+	{"Llama's parameters", `{"type": "function", "name": "add", "parameters": {"a": 1}}`, `add {"a": 1}`},
+	{"Llama's tag", `<|python_tag|>{"name": "add", "parameters": {"a": 1}}`, `add {"a": 1}`},
+	{"Llama's list", `[add(a=1, b=-2.5), get_weather(location='Paris')]`, "add {\"a\":1,\"b\":-2.5}\nget_weather {\"location\":\"Paris\"}"},
+	{"Llama's function", `<function=add>{"a": 1}</function>.`, "add {\"a\": 1}\n\".\""},
+	{"Llama's function without end", `<function=add>{"a": 1}`, `add {"a": 1}`},
+	{"Qwen's function", "<tool_call>\n<function=get_weather>\n<parameter=location>\nParis\n</parameter>\n<parameter=unit>\nc\n</parameter>\n</function>\n</tool_call>", `get_weather {"location":"Paris","unit":"c"}`},
+	{"Qwen's function, its end in a parameter", "<function=add>\n<parameter=a>\n</function>\n</parameter>\n</function>", `add {"a":"</function>"}`},
+	{"Qwen's function without end", "<function=add>\n<parameter=a>\n1", `add {"a":"1"}`},
+	{"a function without parameters", "<function=add></function>", `add {}`},
+	{"an unknown function", "<function=rm></function>", `"<function=rm></function>"`},
+	{"Mistral's list", "[TOOL_CALLS] [" + paris + "]", inParis},
+	{"Mistral's names", `[TOOL_CALLS]add{"a": 1}[TOOL_CALLS]add{"a": 2}`, "add {\"a\": 1}\nadd {\"a\": 2}"},
+	{"Mistral's marks", `[TOOL_CALLS]add[CALL_ID]x1[ARGS]{"a": 1}`, `add {"a": 1}`},
+	{"Mistral's mark in prose", `[TOOL_CALLS] is a token`, `"[TOOL_CALLS] is a token"`},
+	{"seed 004's tool_use", `I look.<tool_use>{"name": "get_weather", "input": {"location": "Paris"}}</tool_use>`, `"I look."` + "\n" + `get_weather {"location": "Paris"}`},
+	{"thinking", "<think>\n<tool_call>" + paris + "</tool_call> no.</think>\n\nHello.", fmt.Sprintf("thinks %q", "\n<tool_call>"+paris+"</tool_call> no.") + "\n" + `"\n\nHello."`},
+	{"no thought", "<think>\n\n</think>\n\n" + paris, inParis},
+	{"thinking without end", "<think>hm </thin", `thinks "hm </thin"`},
+	{"thinking later on", "I <think> so", `"I <think> so"`},
+	{"a result that the model makes up", "<tool_call>" + paris + "</tool_call>\n<tool_response>\nsunny</tool_response>\n<tool_call>" + paris + "</tool_call>", inParis + "\nover"},
+	{"a result without a call", "<tool_response>", `"<tool_response>"`},
+}
+
+func TestScanner(t *testing.T) { runScans(t, scannerCases) }
+
+func runScans(t *testing.T, cases []scanCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := scanned(1<<20, c.text); got != c.want {
+				t.Errorf("%s\nwant\n%s", got, c.want)
+			}
+			if got := scanned(1<<20, portions(c.text, nil)...); got != c.want {
+				t.Errorf("byte by byte:\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// What AbstractLLM asks its models to write, by their family, and what its parser made of
+// it wrongly: each case is a fault that was seen there.
+var abstractCases = []scanCase{
+	{"qwen", "<|tool_call|>\n" + paris + "\n</|tool_call|>", inParis},
+	{"qwen: a brace in a string", `<|tool_call|>{"name":"get_weather","arguments":{"location":"a } b"}}</|tool_call|>`, `get_weather {"location":"a } b"}`},
+	{"qwen: function and parameters", `<|tool_call|>{"function":"add","parameters":{"a":1}}</|tool_call|>`, `add {"a":1}`},
+	{"qwen: bare bars", `|tool_call|` + paris + `|/tool_call|`, inParis},
+	{"qwen: no end", `<|tool_call|>` + paris + "\n", inParis},
+	{"qwen: a brace missing", `<|tool_call|>{"name":"add","arguments":{"a":1}</|tool_call|>`, `add {"a":1}`},
+	{"qwen: a line break in a string", "<|tool_call|>{\"name\":\"get_weather\",\"arguments\":{\"location\":\"a\nb\"}}</|tool_call|>", `get_weather {"location":"a\nb"}`},
+	{"qwen: tag in upper case", "<|TOOL_CALL|>" + paris + "</|TOOL_CALL|>", inParis},
+	{"llama and mistral", `<function_call>` + paris + `</function_call>`, inParis},
+	{"llama: raw JSON", paris, inParis},
+	{"phi", `<tool_call>` + paris + `</tool_call>`, inParis},
+	{"phi: raw JSON", paris, inParis},
+	{"raw JSON: deeper than two levels", `{"name":"add","arguments":{"a":{"b":{"c":{"d":[{}]}}}}}`, `add {"a":{"b":{"c":{"d":[{}]}}}}`},
+	{"raw JSON: something with a name", `{"name":"bob","age":3}`, `"{\"name\":\"bob\",\"age\":3}"`},
+	{"raw JSON: arguments as a string", `{"name":"add","arguments":"{\"a\": 1}"}`, `add {"a": 1}`},
+	{"gemma", "```tool_code\nget_weather(location=\"Paris\")\n```", `get_weather {"location":"Paris"}`},
+	{"gemma: on one line", "```tool_code get_weather(location=\"Paris\")```", `get_weather {"location":"Paris"}`},
+	{"gemma: tool_call", "```tool_call\nget_weather(location=\"Paris\")\n```", `get_weather {"location":"Paris"}`},
+	{"gemma: a line", "tool_call: get_weather(location=\"Paris\")", `get_weather {"location":"Paris"}`},
+	{"gemma: a comma in a string", "```tool_code\nget_weather(location=\"x, y\")\n```", `get_weather {"location":"x, y"}`},
+	{"gemma: numbers and others", "```tool_code\nadd(a=1.5, b=-2, c=True, d=None, e=[1, (2,)], f={'k': \"it's\"})\n```", `add {"a":1.5,"b":-2,"c":true,"d":null,"e":[1,[2]],"f":{"k":"it's"}}`},
+	{"gemma: print", "```tool_code\nprint(get_weather(location=\"Paris\"))\n```", `get_weather {"location":"Paris"}`},
+	{"gemma: an object in front", "```tool_code\nprint(default_api.add(a=1))\n```", `add {"a":1}`},
+	{"gemma: by place", "```tool_code\nget_weather(\"Paris\", unit='c')\n```", `get_weather {"location":"Paris","unit":"c"}`},
+	{"gemma: several", "```tool_code\nadd(a=1)\nadd(a=2)\n```", "add {\"a\":1}\nadd {\"a\":2}"},
+	{"the example of the prompt, copied", `<|tool_call|>{'name': 'get_weather', 'arguments': {'location': 'value'}}</|tool_call|>`, `get_weather {"location":"value"}`},
+	{"a Windows path", `<tool_call>{"name": "get_weather", "arguments": {"location": "C:\Users\new"}}</tool_call>`, `get_weather {"location":"C:\\Users` + `\new"}`},
+}
+
+func TestAbstractLLM(t *testing.T) { runScans(t, abstractCases) }

@@ -1,0 +1,155 @@
+// Package replay answers the requests of a provider from a script of recorded exchanges:
+// no network, no key, and every run like the one before.
+//
+// A script is a file of JSON lines, an exchange each, in the order in which they are used:
+//
+//	{"fmt": "anthropic", "status": 200, "sse": true, "req": {…}, "resp": "event: …"}
+//
+// fmt is the format of the API: openai-chat (or openai), openai-responses, anthropic,
+// gemini or ollama, the same on all lines. resp is the response's body, or with sse, when
+// it was streamed, a JSON string of the stream as it went over the wire (of ollama that is
+// JSON lines). status is 200 when left out. req, the request's body, is for readers, unless
+// check is true: then a request must carry the results of tools that the recorded one did.
+// file, i and url say where an exchange is from, and nothing looks at them.
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// maxScript bounds the bytes of a file.
+const maxScript = 256 << 20
+
+// A Script is what one or more files hold. It is immutable and may be used from many
+// goroutines.
+type Script struct {
+	format    toolformat.Format
+	exchanges []exchange
+}
+
+// exchange is a line of a script.
+type exchange struct {
+	at       string          // file:line
+	Format   string          `json:"fmt"`
+	Status   int             `json:"status"`
+	Streamed bool            `json:"sse"`
+	Check    bool            `json:"check"`
+	Req      json.RawMessage `json:"req"`
+	Resp     json.RawMessage `json:"resp"` // as the body goes over the wire
+
+	File string `json:"file"` // where it is from, for readers
+	I    int    `json:"i"`
+	URL  string `json:"url"`
+}
+
+// Open reads the files of a script, whose exchanges follow one another. The error names
+// the file and the line.
+func Open(files ...string) (*Script, error) {
+	s := &Script{}
+	for _, file := range files {
+		if err := s.load(file); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.exchanges) == 0 {
+		return nil, fmt.Errorf("replay: no exchange in %q: expected a JSON object a line, with fmt and resp", files)
+	}
+	return s, nil
+}
+
+func (s *Script) load(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	if len(data) > maxScript {
+		return fmt.Errorf("replay: %s: longer than %d bytes", file, maxScript)
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		e := exchange{at: fmt.Sprintf("%s:%d", file, n)}
+		if err := s.add(&e, line); err != nil {
+			return fmt.Errorf("replay: %s: %w", e.at, err)
+		}
+	}
+	return nil
+}
+
+// add reads a line and appends its exchange.
+func (s *Script) add(e *exchange, line []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(e); err != nil {
+		return fmt.Errorf("expected an exchange as one JSON object a line: %w", err)
+	}
+	format, err := parseFormat(e.Format)
+	if err != nil {
+		return err
+	}
+	var stream string
+	switch e.Status = cmp.Or(e.Status, http.StatusOK); {
+	case s.format != "" && s.format != format:
+		return fmt.Errorf("fmt %s: the exchanges before it are of %s, and a script is of one", format, s.format)
+	case e.Status < 200 || e.Status > 599:
+		return fmt.Errorf("status %d: expected one from 200 to 599", e.Status)
+	case e.Resp == nil:
+		return fmt.Errorf("resp is missing: expected the body of the response")
+	case e.Check && e.Req == nil:
+		return fmt.Errorf("check without req: expected the body of the request that is to be checked against")
+	case e.Streamed:
+		if json.Unmarshal(e.Resp, &stream) != nil {
+			return fmt.Errorf("resp: expected a JSON string of the stream, as sse is true")
+		}
+		e.Resp = json.RawMessage(stream)
+	}
+	s.format = format
+	s.exchanges = append(s.exchanges, *e)
+	return nil
+}
+
+func parseFormat(word string) (toolformat.Format, error) {
+	switch word {
+	case "openai-chat", "openai":
+		return toolformat.FormatOpenAI, nil
+	case "openai-responses":
+		return toolformat.FormatOpenAIResponses, nil
+	case "anthropic":
+		return toolformat.FormatAnthropic, nil
+	case "gemini":
+		return toolformat.FormatGemini, nil
+	case "ollama":
+		return toolformat.FormatOllama, nil
+	}
+	return "", fmt.Errorf("fmt %q: expected openai-chat, openai-responses, anthropic, gemini or ollama", word)
+}
+
+// Format is the format of the script's API: the provider of it reads its responses.
+func (s *Script) Format() toolformat.Format { return s.format }
+
+// contentType is that of an exchange's response.
+func (s *Script) contentType(e *exchange) string {
+	switch {
+	case !e.Streamed:
+		return "application/json"
+	case s.format == toolformat.FormatOllama:
+		return "application/x-ndjson"
+	}
+	return "text/event-stream"
+}

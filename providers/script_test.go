@@ -1,0 +1,242 @@
+package providers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A script is a provider whose turns a test has written. It may be asked from many
+// goroutines.
+type script struct {
+	name   string // "" is "script"
+	format toolformat.Format
+
+	mu       sync.Mutex
+	steps    []step
+	requests []providers.Request
+}
+
+// A step is one answer.
+type step func(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error)
+
+func play(steps ...step) *script { return &script{steps: steps} }
+
+func (s *script) Name() string {
+	if s.name == "" {
+		return "script"
+	}
+	return s.name
+}
+
+func (s *script) Format() toolformat.Format {
+	if s.format == "" {
+		return toolformat.FormatOpenAI
+	}
+	return s.format
+}
+
+func (s *script) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	s.mu.Lock()
+	s.requests = append(s.requests, *req)
+	if len(s.steps) == 0 {
+		s.mu.Unlock()
+		return nil, errors.New("the script has ended")
+	}
+	next := s.steps[0]
+	s.steps = s.steps[1:]
+	s.mu.Unlock()
+	return next(ctx, req, emit)
+}
+
+// request is what was asked in a turn, from 0.
+func (s *script) request(i int) providers.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[i]
+}
+
+// turn is a step that answers with parts, for a reason.
+func turn(stop providers.Stop, parts ...providers.Part) step {
+	return func(_ context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+		for _, p := range parts {
+			if p.Type == providers.PartText {
+				emit(providers.Event{Type: providers.TextDelta, Text: p.Text})
+			}
+		}
+		raw, err := json.Marshal(parts)
+		if err != nil {
+			return nil, err
+		}
+		return &providers.Turn{
+			Message: providers.Message{Role: providers.RoleAssistant, Parts: parts, Raw: &providers.Raw{Provider: "script", Items: raw}},
+			Stop:    stop, Usage: providers.Usage{Input: 10, Output: 5},
+		}, nil
+	}
+}
+
+func says(text string) step { return turn(providers.StopEnd, txt(text)) }
+
+func calls(parts ...providers.Part) step { return turn(providers.StopCalls, parts...) }
+
+func fails(err error) step {
+	return func(context.Context, *providers.Request, func(providers.Event)) (*providers.Turn, error) {
+		return nil, err
+	}
+}
+
+func txt(s string) providers.Part { return providers.Part{Type: providers.PartText, Text: s} }
+
+func call(id, name, arguments string) providers.Part {
+	return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}}
+}
+
+// show writes messages for a test to compare, a line each.
+func show(messages []providers.Message) string {
+	var b strings.Builder
+	for i := range messages {
+		m := &messages[i]
+		fmt.Fprintf(&b, "%s:", m.Role)
+		for _, p := range m.Parts {
+			switch p.Type {
+			case providers.PartText:
+				fmt.Fprintf(&b, " %s", p.Text)
+			case providers.PartCall:
+				fmt.Fprintf(&b, " [%s %s %s]", p.Call.ID, p.Call.Name, p.Call.Arguments)
+			case providers.PartResult:
+				fmt.Fprintf(&b, " [%s %s]", p.Result.ID, p.Result.Text(true))
+			default:
+				fmt.Fprintf(&b, " <%s>", p.Type)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// A listener writes events down, a line each.
+type listener struct{ lines []string }
+
+func (l *listener) hear(e providers.Event) {
+	line := string(e.Type)
+	if e.Call != nil {
+		line += " " + e.Call.ID
+	}
+	switch e.Type {
+	case providers.TextDelta, providers.Note:
+		line += " " + e.Text
+	case providers.ToolCall:
+		line += " " + e.Call.Name + " " + string(e.Call.Arguments)
+	case providers.Approval:
+		line += " " + e.Decision
+	case providers.ToolProgress:
+		line += fmt.Sprintf(" %g/%g %s", e.Progress, e.Total, e.Text)
+	case providers.ToolResult:
+		line += " " + e.Result.Text(true)
+	case providers.UsageSoFar:
+		line += fmt.Sprintf(" %d+%d", e.Usage.Input, e.Usage.Output)
+	case providers.Retry:
+		line += fmt.Sprintf(" %s %s", e.After, e.Text)
+	case providers.Done:
+		line += fmt.Sprintf(" %s: %s (%d turns, %d+%d)", e.Stop, e.Text, e.Turns, e.Usage.Input, e.Usage.Output)
+	case providers.Failed:
+		line += " " + e.Err.Error()
+	}
+	l.lines = append(l.lines, line)
+}
+
+func (l *listener) String() string { return strings.Join(l.lines, "\n") + "\n" }
+
+// same compares what came with what a test wants, indented as it likes.
+func same(t *testing.T, what, got, want string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(want), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	if got = strings.TrimSpace(got); got != strings.Join(lines, "\n") {
+		t.Errorf("%s:\n%s\n\nwant:\n%s", what, got, strings.Join(lines, "\n"))
+	}
+}
+
+type addIn struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+// add is a tool.
+func add(_ context.Context, in addIn) (string, error) { return fmt.Sprint(in.A + in.B), nil }
+
+type none struct{}
+
+// function makes a tool of a Go function without arguments. With annotations, raw JSON,
+// it says something of itself.
+func function(t testing.TB, name, annotations string, f func(context.Context) (string, error)) bridge.Tool {
+	t.Helper()
+	tool, err := bridge.Func(name, "A tool.", func(ctx context.Context, _ none) (string, error) { return f(ctx) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if annotations != "" {
+		tool.Extra = json.RawMessage(`{"name":"` + name + `","description":"A tool.","inputSchema":` + string(tool.InputSchema) + `,"annotations":` + annotations + `}`)
+	}
+	tool.Timeout = 1 << 50
+	return tool
+}
+
+// adder is the function add as a tool.
+func adder(t testing.TB) bridge.Tool {
+	t.Helper()
+	tool, err := bridge.Func("add", "Adds two numbers.", add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// session opens tools. It ends with the test.
+func session(t testing.TB, tools ...bridge.Tool) *providers.Session {
+	t.Helper()
+	native, err := bridge.NewNative(bridge.NativeOptions{}, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := providers.NewToolbox(native).Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Close()
+		if err := native.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ask is the task of a prompt.
+func ask(p providers.Provider, prompt string) providers.Task {
+	return providers.Task{Provider: p, Request: providers.Request{Messages: []providers.Message{providers.UserText(prompt)}}}
+}
+
+// run runs a task and returns what it told beside what came of it.
+func run(t *testing.T, s *providers.Session, task providers.Task) (*providers.Run, string, error) {
+	t.Helper()
+	var l listener
+	task.Emit = l.hear
+	r, err := s.Run(t.Context(), task)
+	return r, l.String(), err
+}
+
+type (
+	tool            = toolformat.Tool
+	toolformatError = toolformat.Error
+)

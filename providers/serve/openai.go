@@ -1,0 +1,223 @@
+// Package serve offers the loop as a service: the endpoint that OpenAI's clients speak to
+// (Chat Completions), with the bridge's tools at hand.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Options are what a Server is made of.
+type Options struct {
+	Toolbox *providers.Toolbox // the tools that every model is offered
+
+	// Models are the ids of the models that there are to ask, as /v1/models lists them.
+	Models func() []string
+
+	// Model is the one that a request names, and how it is to answer when the request
+	// says nothing. The error is for the client.
+	Model func(id string) (providers.Candidate, providers.Settings, error)
+
+	// Caller is who sent a request, established by what stands before the server.
+	Caller func(*http.Request) bridge.Caller
+
+	System  string            // for requests without a system message
+	Loop    providers.Options // how far the loop goes
+	Keep    time.Duration     // how long hidden rounds are kept after a response; 0: 1 h
+	MaxKept int               // bytes of them in all; 0: 64 MiB
+	MaxBody int64             // bytes of a request; 0: 32 MiB
+	Log     *slog.Logger      // nil: nothing is logged
+}
+
+// A Server answers /v1/chat/completions and /v1/models. A client's own tools are offered
+// to the model beside the bridge's and win where names clash; their calls are handed back,
+// while the bridge's run inside. Who may use it is for the handler before it to say.
+type Server struct {
+	opts   Options
+	ledger *ledger
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	o.Keep = cmp.Or(o.Keep, time.Hour)
+	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
+	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept)}
+}
+
+// ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	id, isModel := strings.CutPrefix(path, "/v1/models/")
+	switch {
+	case path == "/v1/chat/completions" && r.Method == http.MethodPost:
+		s.complete(w, r)
+	case path == "/v1/models" && r.Method == http.MethodGet:
+		var list []model
+		for _, id := range s.opts.Models() {
+			list = append(list, newModel(id))
+		}
+		writeJSON(w, http.StatusOK, struct {
+			Object string  `json:"object"`
+			Data   []model `json:"data"`
+		}{"list", append([]model{}, list...)})
+	case isModel && r.Method == http.MethodGet:
+		if _, _, err := s.opts.Model(id); err != nil {
+			fail(w, http.StatusNotFound, "invalid_request_error", "model_not_found", err.Error())
+			return
+		}
+		writeJSON(w, http.StatusOK, newModel(id))
+	case path == "/v1/chat/completions" || path == "/v1/models":
+		w.Header().Set("Allow", map[bool]string{true: http.MethodGet, false: http.MethodPost}[path == "/v1/models"])
+		fail(w, http.StatusMethodNotAllowed, "invalid_request_error", "", r.Method+" is not for "+path)
+	default:
+		fail(w, http.StatusNotFound, "invalid_request_error", "", "unknown path: there are /v1/chat/completions and /v1/models")
+	}
+}
+
+// model is one of /v1/models.
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func newModel(id string) model {
+	owner, _, _ := strings.Cut(id, "/")
+	return model{ID: id, Object: "model", OwnedBy: owner}
+}
+
+// complete answers a chat completion.
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request is longer than "+strconv.FormatInt(s.opts.MaxBody, 10)+" bytes, or was cut")
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which was for the body
+	req, err := readRequest(body)
+	if err != nil {
+		fail(w, http.StatusBadRequest, "invalid_request_error", "", err.Error())
+		return
+	}
+	chosen, settings, err := s.opts.Model(req.Model)
+	if err != nil {
+		fail(w, http.StatusNotFound, "invalid_request_error", "model_not_found", err.Error())
+		return
+	}
+	caller := s.opts.Caller(r)
+	session, err := s.opts.Toolbox.Open(r.Context(), &caller)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
+		return
+	}
+	defer session.Close()
+	if ignored := req.settle(&settings, chosen.Provider); len(ignored) > 0 {
+		w.Header().Set("X-Mcpbridge-Ignored", strings.Join(ignored, ", ")) // never in silence
+	}
+	messages, chain := s.ledger.expand(caller.Principal.Name, req.messages)
+	system := cmp.Or(req.system, s.opts.System)
+	out := newAnswer(w, req, req.Model)
+	run, err := session.Run(r.Context(), providers.Task{
+		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
+		Request: providers.Request{
+			Model: chosen.Model, System: system, Messages: messages,
+			Tools: req.set, Choice: req.choice, Settings: settings,
+		},
+	})
+	if err != nil {
+		s.failed(r.Context(), out, err)
+		return
+	}
+	calls := run.WaitingCalls()
+	if len(calls) > 0 {
+		s.ledger.keep(chain, calls, run.Messages)
+	}
+	out.end(run, own(req.set, chosen.Provider.Format(), calls))
+}
+
+// own are calls with the arguments as the client's tools name them. What does not fit a
+// tool is the client's to judge.
+func own(set *providers.ToolSet, f toolformat.Format, calls []*providers.Call) []*providers.Call {
+	all := make([]*providers.Call, len(calls))
+	for i, c := range calls {
+		one := *c
+		if arguments, err := set.Arguments(f, c); err == nil {
+			one.Arguments = arguments
+		}
+		all[i] = &one
+	}
+	return all
+}
+
+// failed answers with an error of a run.
+func (s *Server) failed(ctx context.Context, out *answer, err error) {
+	if ctx.Err() != nil {
+		return // nobody listens any more
+	}
+	status, kind := http.StatusBadGateway, "server_error"
+	var api *providers.APIError
+	if errors.As(err, &api) {
+		switch api.Status {
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			status, kind = http.StatusBadRequest, "invalid_request_error"
+		case http.StatusTooManyRequests:
+			status, kind = api.Status, "rate_limit_error"
+			if api.After > 0 {
+				out.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(api.After.Seconds()))))
+			}
+		case http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
+			status = http.StatusServiceUnavailable
+		}
+	}
+	s.opts.Log.Warn("a chat completion has failed", "error", err)
+	out.fail(status, kind, providers.ErrorCode(err), err.Error())
+}
+
+// apiError is the body of an error.
+type apiError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	} `json:"error"`
+}
+
+func newError(kind, code, message string) *apiError {
+	var e apiError
+	e.Error.Message, e.Error.Type = message, kind
+	if code != "" {
+		e.Error.Code = &code
+	}
+	return &e
+}
+
+func fail(w http.ResponseWriter, status int, kind, code, message string) {
+	writeJSON(w, status, newError(kind, code, message))
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // to somebody who has gone
+}

@@ -1,0 +1,270 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// scripted is a provider whose model says what a test wants.
+type scripted struct {
+	mu       sync.Mutex
+	turns    []providers.Turn
+	err      error
+	requests []providers.Request
+}
+
+func (s *scripted) Name() string              { return "scripted" }
+func (s *scripted) Format() toolformat.Format { return toolformat.FormatAnthropic }
+
+func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, *req)
+	if len(s.turns) == 0 {
+		return nil, s.err
+	}
+	turn := s.turns[0]
+	s.turns = s.turns[1:]
+	if text := turn.Message.Text(); text != "" {
+		emit(providers.Event{Type: providers.TextDelta, Text: text})
+	}
+	return &turn, nil
+}
+
+// says is a turn of text and calls, with raw items that only the provider knows.
+func says(text string, calls ...*providers.Call) providers.Turn {
+	t := providers.Turn{
+		Message: providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "scripted", Items: json.RawMessage(`"signed ` + text + `"`)}},
+		Stop:    providers.StopEnd, Usage: providers.Usage{Input: 10, Output: 2},
+	}
+	if text != "" {
+		t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartText, Text: text})
+	}
+	for _, c := range calls {
+		t.Message.Parts, t.Stop = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: c}), providers.StopCalls
+	}
+	return t
+}
+
+func call(id, name, arguments string) *providers.Call {
+	return &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+// front is a server with one tool of the bridge, twice.
+type front struct {
+	*testing.T
+	*httptest.Server
+	*scripted
+}
+
+func newFront(t *testing.T, turns ...providers.Turn) *front {
+	t.Helper()
+	double, err := bridge.Func("double", "Doubles a number.", func(_ context.Context, in struct {
+		N int `json:"n"`
+	}) (int, error) {
+		return 2 * in.N, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, err := bridge.NewNative(bridge.NativeOptions{}, double)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { native.Close() })
+	f := &front{T: t, scripted: &scripted{turns: turns}}
+	f.Server = httptest.NewServer(serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(native),
+		Models:  func() []string { return []string{"here/m"} },
+		Model: func(id string) (providers.Candidate, providers.Settings, error) {
+			if id != "here/m" {
+				return providers.Candidate{}, providers.Settings{}, toolformat.Errorf(toolformat.NotFound, "model %s is unknown", id)
+			}
+			return providers.Candidate{Provider: f.scripted, Model: "m"}, providers.Settings{MaxTokens: 7}, nil
+		},
+		Caller: func(r *http.Request) bridge.Caller {
+			return bridge.Caller{Principal: bridge.Principal{Name: r.Header.Get("Who")}}
+		},
+		System: "Be brief.",
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// post sends a request of a principal and returns the status and the body.
+func (f *front) post(who, body string) (int, string) {
+	f.Helper()
+	req, err := http.NewRequestWithContext(f.Context(), http.MethodPost, f.URL+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		f.Fatal(err)
+	}
+	req.Header.Set("Who", who)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if ignored := resp.Header.Get("X-Mcpbridge-Ignored"); ignored != "" {
+		b = append(b, " ignored: "+ignored...)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// has fails when a body lacks one of the pieces.
+func (f *front) has(body string, pieces ...string) {
+	f.Helper()
+	for _, piece := range pieces {
+		if !strings.Contains(body, piece) {
+			f.Errorf("%s\nis missing in\n%s", piece, body)
+		}
+	}
+}
+
+const drawTool = `"tools":[{"type":"function","function":{"name":"draw","parameters":{"type":"object","properties":{"what":{"type":"string"}}}}}]`
+
+func TestWhole(t *testing.T) {
+	f := newFront(t, says("Let me see.", call("1", "double", `{"n":4}`)), says("It is 8."))
+	status, body := f.post("", `{"model":"here/m","temperature":0.5,"seed":3,"user":"u","messages":[{"role":"user","content":"twice 4?"}]}`)
+	if status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	f.has(body, `"object":"chat.completion"`, `"content":"Let me see.\n\nIt is 8."`, `"finish_reason":"stop"`, `"total_tokens":24`, " ignored: seed")
+	first := f.requests[0]
+	if first.System != "Be brief." || first.Settings.MaxTokens != 7 || *first.Settings.Temperature != 0.5 || first.Tools.Len() != 1 {
+		t.Errorf("asked with %+v", first)
+	}
+}
+
+func TestStream(t *testing.T) {
+	f := newFront(t, says("Let me see.", call("1", "double", `{"n":4}`)), says("It is 8."))
+	_, body := f.post("", `{"model":"here/m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"S"},{"role":"user","content":[{"type":"text","text":"twice"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)
+	f.has(body, `"delta":{"role":"assistant","content":""}`, `"delta":{"content":"Let me see."}`, `"delta":{"content":"\n\nIt is 8."}`,
+		`"delta":{},"finish_reason":"stop"`, `"choices":[],"usage":{"prompt_tokens":20`, "data: [DONE]\n\n")
+	if r := f.requests[0]; r.System != "S" || r.Messages[0].Parts[1].MimeType != "image/png" {
+		t.Errorf("asked with %+v", r)
+	}
+}
+
+// The client's own tools are handed back, and what ran inside is there again when it
+// comes with their results.
+func TestOwnTools(t *testing.T) {
+	ask := `{"model":"here/m",` + drawTool + `,"messages":[{"role":"user","content":"go"}`
+	then := `,{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"draw","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"drawn"}`
+	for _, c := range []struct {
+		name, second, who string
+		hidden            bool // the rounds inside are known
+	}{
+		{"next", ask + then + "]}", "ann", true},
+		{"a question behind it", ask + then + `,{"role":"user","content":"well?"}]}`, "ann", true},
+		{"somebody else", ask + then + "]}", "bob", false},
+		{"another history", strings.Replace(ask, "go", "come", 1) + then + "]}", "ann", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFront(t, says("first", call("a", "double", `{"n":1}`)), says("second", call("b", "draw", `{"what":"cat"}`), call("c", "double", `{"n":2}`)), says("done"))
+			status, body := f.post("ann", ask+"]}")
+			f.has(body, `"finish_reason":"tool_calls"`, `"tool_calls":[{"id":"b","type":"function","function":{"name":"draw","arguments":"{\"what\":\"cat\"}"}}]`)
+			if strings.Contains(body, "double") {
+				t.Errorf("a call of the bridge's own is handed out: %d %s", status, body)
+			}
+			if _, body = f.post(c.who, c.second); !strings.Contains(body, `"content":"done"`) {
+				t.Fatal(body)
+			}
+			var asked []string
+			for _, m := range f.requests[2].Messages {
+				raw := ""
+				if m.Raw != nil {
+					raw = string(m.Raw.Items)
+				}
+				asked = append(asked, string(m.Role)+raw)
+				for _, p := range m.Parts {
+					if p.Result != nil {
+						asked = append(asked, p.Result.ID+"="+p.Result.Text(false))
+					}
+				}
+			}
+			want := "user assistant tool b=drawn"
+			if c.hidden {
+				want = `user assistant"signed first" tool a=2 assistant"signed second" tool b=drawn c=4`
+			}
+			if got := strings.Join(asked, " "); !strings.HasPrefix(got, want) {
+				t.Errorf("the model was asked with\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	f := newFront(t)
+	for body, want := range map[string]string{
+		`{`:                             "not as expected",
+		`{"messages":[]}`:               "model: expected",
+		`{"model":"here/m"}`:            "messages: expected",
+		`{"model":"x","messages":[{}]}`: "messages[0]: role",
+		`{"model":"x","messages":[{"role":"user","content":"a"}]}`:                                                                          "model x is unknown",
+		`{"model":"here/m","n":2,"messages":[{"role":"user","content":"a"}]}`:                                                               "n: 2 answers",
+		`{"model":"here/m","messages":[{"role":"tool","content":"a"}]}`:                                                                     "tool_call_id",
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://127.0.0.1/x.png"}}]}]}`:     "content[0]: image_url.url",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":3}`:                                                     "tool_choice: expected",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"description":"nameless"}}]}`: "tools[0]",
+	} {
+		status, got := f.post("", body)
+		if status/100 != 4 || !strings.Contains(got, want) || !strings.Contains(got, `"type":"invalid_request_error"`) {
+			t.Errorf("%s: %d %s, want %q", body, status, got, want)
+		}
+	}
+}
+
+func TestProviderFails(t *testing.T) {
+	ask := `{"model":"here/m","messages":[{"role":"user","content":"a"}]}`
+	for _, c := range []struct {
+		err    providers.APIError
+		status int
+	}{
+		{providers.APIError{Status: 401, Message: "no"}, http.StatusBadGateway},
+		{providers.APIError{Status: 429, Message: "slower"}, http.StatusTooManyRequests},
+		{providers.APIError{Status: 400, Message: "too long"}, http.StatusBadRequest},
+		{providers.APIError{Message: "cannot reach it"}, http.StatusBadGateway},
+	} {
+		f := newFront(t)
+		f.err = &c.err
+		if status, body := f.post("", ask); status != c.status || !strings.Contains(body, c.err.Message) {
+			t.Errorf("%v: %d %s", c.err, status, body)
+		}
+	}
+	f := newFront(t, says("begun", call("1", "double", `{"n":4}`)))
+	f.err = &providers.APIError{Status: 500, Message: "broken"}
+	if _, body := f.post("", strings.Replace(ask, "{", `{"stream":true,`, 1)); !strings.Contains(body, `data: {"error":{"message":"broken`) || strings.Contains(body, "[DONE]") {
+		t.Errorf("in a stream: %s", body)
+	}
+}
+
+func TestModels(t *testing.T) {
+	f := newFront(t)
+	for path, want := range map[string]string{
+		"/v1/models": `{"object":"list","data":[{"id":"here/m","object":"model","created":0,"owned_by":"here"}]}`, "/v1/models/here/m": `{"id":"here/m"`,
+		"/v1/models/x": "model_not_found", "/v1/embeddings": "unknown path", "/v1/chat/completions": "GET is not for",
+	} {
+		resp, err := http.Get(f.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		f.has(string(b), want)
+	}
+}
