@@ -43,7 +43,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		bad = true
 		fmt.Fprintf(std.out, "note %s\n", text)
 	}
-	for _, n := range sys.bridge.Notes() {
+	for _, n := range sys.notes() {
 		bad = true
 		fmt.Fprintf(std.out, "note %s\n", n.Text)
 	}

@@ -28,10 +28,13 @@ type Config struct {
 	Tools          []Definitions // native tools, in the order of the file
 	APIs           []API
 	Context        map[string]ContextField // hidden values by their names in lower case
-	Listen         string                  // host:port; default 127.0.0.1:7332
-	Tokens         map[string]string       // who may connect: name → bearer token, never two alike; default: none needed
-	AllowedOrigins []string                // as browsers write them: lower case, no default port; or "null"
-	PublicHosts    []string                // names in a Host header under which the bridge is reached, lower case, with or without port
+	Strict         bool                    // a native tool that cannot be used is an error; a flag says it
+	Providers      []ModelProvider         // language models, in the order of the file
+	Loop           Loop
+	Listen         string            // host:port; default 127.0.0.1:7332
+	Tokens         map[string]string // who may connect: name → bearer token, never two alike; default: none needed
+	AllowedOrigins []string          // as browsers write them: lower case, no default port; or "null"
+	PublicHosts    []string          // names in a Host header under which the bridge is reached, lower case, with or without port
 	Names          Names
 	Limits         Limits
 	Log            Log
@@ -155,8 +158,8 @@ func (c *Config) keys() configKeys {
 		"apis":    {take: into(&c.APIs, readAPIs)},
 		"context": {take: into(&c.Context, readContext)},
 
-		"providers": {later: true},
-		"loop":      {later: true},
+		"providers": {take: into(&c.Providers, readProviders)},
+		"loop":      {take: inside(c.Loop.keys)},
 
 		"$schema":        {quiet: true},
 		"inputs":         {note: "the bridge asks for nothing; use ${VAR}"},

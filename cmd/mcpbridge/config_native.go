@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -17,18 +18,16 @@ type Definitions struct {
 	Line   int    // of the entry
 }
 
-// API is one entry of "apis": what native tools are made on.
-type API struct {
-	Name   string // lower case: names match in any letter case
-	Type   string
-	Config json.RawMessage // the whole entry, filled in
-	Line   int
-}
-
 // ContextField is one entry of "context": a value that no model sees or sets.
 type ContextField struct {
-	Value json.RawMessage // from "config"
-	Env   string          // from "env:NAME"
+	Value  json.RawMessage // from "config"
+	Env    string          // from "env:NAME"
+	Header string          // from "header:NAME": each caller of serve brings its own
+}
+
+// hasNatives reports whether the config asks for native tools.
+func (c *Config) hasNatives() bool {
+	return len(c.Tools) > 0 || slices.ContainsFunc(c.APIs, func(api API) bool { return api.Import != nil })
 }
 
 func readDefinitionsList(d *configDecoder, n configNode) ([]Definitions, bool) {
@@ -54,69 +53,57 @@ func readDefinitionsList(d *configDecoder, n configNode) ([]Definitions, bool) {
 	return list, true
 }
 
-// readAPIs is apis: an object of named ones, or a single one, which is then called
-// default (Acorn's configuration has both forms).
-func readAPIs(d *configDecoder, n configNode) ([]API, bool) {
-	members, ok := d.members(n, "an object of APIs")
-	if !ok {
-		return nil, false
-	}
-	kinds := map[string]bool{}
-	for _, m := range members {
-		kinds[m.name] = m.value.Kind() == '"'
-	}
-	if kinds["type"] && kinds["url"] {
-		n.name = "default"
-		members = []configNode{n}
-	}
-	var apis []API
+// readContext is context: where each hidden value comes from.
+func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool) {
+	members, ok := d.members(n, "an object of context values")
+	fields := make(map[string]ContextField, len(members))
 	seen := map[string]string{}
 	for _, m := range members {
-		name := strings.ToLower(strings.TrimSpace(m.name))
+		name := strings.ToLower(m.name)
 		if other, taken := seen[name]; taken {
 			d.errorf(m.key(), "the same as %s: names match in any letter case", quoteShort(other))
 			continue
 		}
 		seen[name] = m.name
-		config := m.json(d)
-		kind, ok := wire.Text(wire.Lookup(config, "type"))
-		if m.value.Kind() != '{' || !ok {
-			d.errorf(m, `expected an object with a "type", such as rest, graphql or sql`)
-			continue
-		}
-		apis = append(apis, API{Name: name, Type: strings.ToLower(kind), Config: config, Line: d.line(m.offset)})
-	}
-	return apis, true
-}
-
-// readContext is context: where each hidden value comes from.
-func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool) {
-	members, ok := d.members(n, "an object of context values")
-	fields := make(map[string]ContextField, len(members))
-	for _, m := range members {
-		var field ContextField
-		var from string
-		value := json.RawMessage(nil)
-		d.object(m, configKeys{
-			"from":  {take: into(&from, readText)},
-			"value": {take: func(d *configDecoder, v configNode) { value = v.json(d) }},
-		})
-		source, name, named := strings.Cut(from, ":")
-		switch {
-		case from == "config" && value == nil:
-			d.errorf(m, `expected a "value" beside "from": "config"`)
-		case from == "config":
-			field.Value = value
-		case source == "env" && named && name != "":
-			field.Env = name
-		case source == "header" || source == "claim":
-			d.errorf(m, "from %s is not supported by this version of mcpbridge", source)
-		default:
-			d.errorf(m, `expected "from": "config" with a "value", or "env:NAME"`)
-		}
-		fields[strings.ToLower(m.name)] = field
+		fields[name] = readContextField(d, m)
 	}
 	return fields, ok
+}
+
+func readContextField(d *configDecoder, n configNode) (field ContextField) {
+	const sources = `expected "from": "config" with a "value", "env:NAME" or "header:NAME"`
+	if n.value.Kind() != '{' {
+		d.errorf(n, sources)
+		return field
+	}
+	var from string
+	before := len(d.problems)
+	d.object(n, configKeys{
+		"from":  {take: into(&from, readText)},
+		"value": {take: func(d *configDecoder, v configNode) { field.Value = v.json(d) }},
+	})
+	if len(d.problems) > before {
+		return field
+	}
+	source, name, _ := strings.Cut(from, ":")
+	switch {
+	case from == "config" && field.Value == nil:
+		d.errorf(n, `expected a "value" beside "from": "config"`)
+	case from == "config":
+	case field.Value != nil:
+		d.errorf(n, `a "value" is for "from": "config"`)
+	case source == "env" && checkEnvName(name) == "":
+		field.Env = name
+	case source == "header" && checkHeaderName(name) == "":
+		field.Header = name
+	case source == "claim":
+		d.errorf(n, "from %s needs an authentication that has claims: this version of mcpbridge has none but tokens", quoteShort(from))
+	case from == "session":
+		d.errorf(n, "from \"session\" needs a client that says such values: this version of mcpbridge has none (header:NAME takes one from an HTTP header)")
+	default:
+		d.errorf(n, sources)
+	}
+	return field
 }
 
 // json is a node as plain JSON. With a decoder its strings are filled in.
@@ -127,16 +114,8 @@ func (n configNode) json(d *configDecoder) json.RawMessage {
 func (n configNode) appendJSON(b []byte, d *configDecoder) []byte {
 	switch v := n.value.(type) {
 	case *hujson.Object:
-		b = append(b, '{')
-		for i, m := range v.Members {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			name := m.Name.Value.(hujson.Literal).String()
-			b = append(wire.AppendString(b, name), ':')
-			b = configNode{path: memberPath(n.path, name), name: name, at: m.Name.StartOffset, offset: m.Value.StartOffset, value: m.Value.Value}.appendJSON(b, d)
-		}
-		return append(b, '}')
+		members, _ := d.membersOf(n)
+		return appendMembers(b, members, d)
 	case *hujson.Array:
 		b = append(b, '[')
 		for i, e := range v.Elements {
@@ -153,4 +132,16 @@ func (n configNode) appendJSON(b []byte, d *configDecoder) []byte {
 		}
 	}
 	return append(b, n.value.(hujson.Literal)...)
+}
+
+// appendMembers appends an object of members.
+func appendMembers(b []byte, members []configNode, d *configDecoder) []byte {
+	b = append(b, '{')
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = m.appendJSON(append(wire.AppendString(b, m.name), ':'), d)
+	}
+	return append(b, '}')
 }

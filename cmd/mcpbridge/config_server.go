@@ -43,6 +43,9 @@ type Server struct {
 	Sharing     string // "shared", "identity" or "session"; "": by transport
 	Required    bool   // the bridge is not ready without it
 	Lazy        bool   // connected when first needed
+
+	Context  []string // arguments of its tools that no caller sees or sets: Config.Context says them
+	Validate bool     // arguments are checked against the tools' schemas before the call
 }
 
 // transports are the spellings of a transport that clients use.
@@ -91,9 +94,8 @@ func (s *Server) keys(envFile *string) configKeys {
 		"sharing":        {take: into(&s.Sharing, oneOf(words("shared", "identity", "session")))},
 		"required":       {take: into(&s.Required, readBool)},
 		"lazy":           {take: into(&s.Lazy, readBool)},
-
-		"validate": {later: true},
-		"context":  {later: true},
+		"context":        {take: into(&s.Context, listOf(readName))},
+		"validate":       {take: into(&s.Validate, readBool)},
 
 		"autoApprove":      {note: "the client approves calls"},
 		"alwaysAllow":      {note: "the client approves calls"},

@@ -139,6 +139,10 @@ func describe(out *strings.Builder, path string, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
+		if v.Elem().Kind() == reflect.Struct {
+			describe(out, path, v.Elem())
+			return
+		}
 		fmt.Fprintf(out, "%s: %#v\n", path, v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -147,11 +151,23 @@ func describe(out *strings.Builder, path string, v reflect.Value) {
 			}
 		}
 	case reflect.Map:
-		for _, k := range slices.Sorted(maps.Keys(v.Interface().(map[string]string))) {
-			fmt.Fprintf(out, "%s[%s]: %q\n", path, k, v.Interface().(map[string]string)[k])
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			if of := v.MapIndex(k); of.Kind() == reflect.String {
+				fmt.Fprintf(out, "%s[%s]: %q\n", path, k, of)
+			} else {
+				describe(out, fmt.Sprintf("%s[%s]", path, k), of)
+			}
 		}
 	case reflect.Slice:
-		fmt.Fprintf(out, "%s: %q\n", path, v)
+		if v.Type().Elem().Kind() != reflect.Struct {
+			fmt.Fprintf(out, "%s: %q\n", path, v)
+			return
+		}
+		for i := range v.Len() {
+			describe(out, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
 	default:
 		fmt.Fprintf(out, "%s: %#v\n", path, v)
 	}

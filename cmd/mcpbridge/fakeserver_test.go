@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 )
 
 // fakeServer is the command fakeserver of the scripts: an MCP server over stdio, written
@@ -21,7 +20,9 @@ func fakeServer() {
 	flag.BoolVar(&f.modern, "modern", false, "answer server/discover as a server of revision 2026-07-28")
 	flag.StringVar(&f.fatal, "fatal", "", "exit with 1 when this method is called")
 	once := flag.String("once", "", "crash only while there is no such file, and make it then")
-	delay := flag.Duration("delay", 0, "wait before the first answer")
+	await := flag.String("await", "", "answer nothing before another one tells that it runs, in this named pipe")
+	tell := flag.String("tell", "", "tell that this one runs, in this named pipe")
+	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
 	flag.Parse()
 	if *crash != "" && isFirst(*once) {
@@ -31,7 +32,9 @@ func fakeServer() {
 	if *tools != "" {
 		f.tools = strings.Split(*tools, ",")
 	}
-	time.Sleep(*delay)
+	f.schema = json.RawMessage(*schema)
+	open(*tell, os.O_WRONLY)
+	open(*await, os.O_RDONLY)
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -41,6 +44,19 @@ func fakeServer() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		self.Kill()
 	}
+}
+
+// open opens a named pipe, which waits for the other end; "" is none.
+func open(pipe string, flag int) {
+	if pipe == "" {
+		return
+	}
+	f, err := os.OpenFile(pipe, flag, 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	f.Close()
 }
 
 // isFirst reports whether there was no such file, and makes it. Without a name it is
@@ -59,6 +75,7 @@ func isFirst(path string) bool {
 type fakeMCP struct {
 	name, answer string
 	tools        []string
+	schema       json.RawMessage
 	mute, modern bool
 	fatal        string
 	out          *json.Encoder
@@ -101,7 +118,7 @@ func (f *fakeMCP) take(line []byte) {
 	case "tools/list":
 		list := []object{}
 		for _, name := range f.tools {
-			list = append(list, object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"type": "object"}})
+			list = append(list, object{"name": name, "description": "Does " + name + ".", "inputSchema": f.schema})
 		}
 		result = object{"tools": list}
 	case "tools/call":

@@ -17,6 +17,7 @@ type sourceFlags struct {
 	config   string
 	upstream string
 	logLevel string
+	strict   bool
 	file     bool                       // the tools come from a file that the command reads itself: no config is read
 	check    func(words []string) error // what is wrong with the arguments and the command's own flags; may set upstream and file
 }
@@ -40,6 +41,7 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then\nmcpbridge/mcpbridge.json in the user's config folder)")
 	f.StringVar(&f.upstream, "upstream", "", "no config: use the one server at this `URL`, http(s):// or ws(s)://")
+	f.BoolVar(&f.strict, "strict", false, "end when a native tool cannot be used, instead of leaving it out")
 	f.StringVar(&f.logLevel, "log-level", "", "log from this `LEVEL` on to standard error: debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -65,6 +67,7 @@ func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 		return nil, nil, err
 	}
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
+	cfg.Strict = f.strict
 	return cfg, words, nil
 }
 

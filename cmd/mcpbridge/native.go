@@ -3,10 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,6 +34,7 @@ type natives struct {
 	cfg      *Config
 	log      *slog.Logger
 	kinds    []bridge.NativeKind
+	apis     []API
 	backends map[string]bridge.Backend // by kind and API
 	tools    []bridge.Tool
 	leftOut  []string // a line each
@@ -42,31 +42,17 @@ type natives struct {
 }
 
 func loadNatives(cfg *Config, log *slog.Logger, supervisor *process.Supervisor) *natives {
-	n := &natives{cfg: cfg, log: log, kinds: nativeKinds(supervisor), backends: map[string]bridge.Backend{}}
+	n := &natives{cfg: cfg, log: log, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
+	imported := n.importAll() // first, since definitions may stand on the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
 			n.read(fmt.Sprintf("%s:%d", cfg.Path, d.Line), d.Inline, false)
-			continue
+		} else {
+			n.readFiles(d)
 		}
-		pattern := d.Files
-		if !filepath.IsAbs(pattern) {
-			pattern = filepath.Join(cfg.Dir, pattern)
-		}
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			n.fault("%s:%d: no file is called %s", cfg.Path, d.Line, d.Files)
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				n.fault("%s:%d: %v", cfg.Path, d.Line, err)
-				continue
-			}
-			if short, err := filepath.Rel(cfg.Dir, file); err == nil && !filepath.IsAbs(d.Files) {
-				file = short
-			}
-			n.read(file, data, true)
-		}
+	}
+	for _, i := range imported {
+		n.addImported(i)
 	}
 	return n
 }
@@ -75,46 +61,25 @@ func (n *natives) fault(format string, args ...any) {
 	n.leftOut = append(n.leftOut, fmt.Sprintf(format, args...))
 }
 
-// read takes the definitions of a file, or the one that stands in the config.
-func (n *natives) read(where string, data []byte, isFile bool) {
-	reading, err := toolformat.Read(data, "")
-	if err != nil {
-		n.fault("%s:%v", where, err)
-		return
-	}
-	for _, f := range reading.Faults {
-		for _, note := range f.Notes {
-			note.Tool = ""
-			n.fault("%s: tool %s: %s", where, f.Tool, note)
-		}
-	}
-	for _, t := range reading.Tools {
-		at := where
-		if offset := bytes.Index(data, t.Extra); isFile && offset >= 0 {
-			at = fmt.Sprintf("%s:%d", where, 1+bytes.Count(data[:offset], []byte("\n")))
-		}
-		notes, err := n.add(t)
-		if err != nil {
-			n.fault("%s: tool %s: %v", at, t.Name, err)
-		}
-		for _, note := range notes {
-			note.Tool = ""
-			n.warnings = append(n.warnings, fmt.Sprintf("%s: tool %s: %s", at, t.Name, note))
-		}
-	}
-}
-
 // add makes the tool of a definition.
 func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
-	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == t.Name }) {
-		return nil, fmt.Errorf("there is another tool of this name before it")
-	}
 	if name := strings.ToLower(t.Name); name == "internalsavechatmessage" || name == "internalgetchatmessages" {
 		return nil, nil // Acorn's own, which nobody lists or calls by name
+	}
+	if err := misspelt(t); err != nil {
+		return nil, err
 	}
 	kind, api, spec, err := n.owner(t)
 	if err != nil {
 		return nil, err
+	}
+	return n.make(t, kind, api, spec)
+}
+
+// make makes a tool of a kind, on an API if it has one.
+func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spec json.RawMessage) ([]toolformat.Note, error) {
+	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == t.Name }) {
+		return nil, fmt.Errorf("there is another tool of this name before it")
 	}
 	backend, err := n.backend(kind, api)
 	if err != nil {
@@ -125,8 +90,11 @@ func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
 		return notes, err
 	}
 	tool.Context, notes = n.context(t, notes)
+	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
+		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+t.Name+": "))
+	}
 	n.tools = append(n.tools, tool)
-	return notes, nil
+	return append(notes, unknownRequired(t.InputSchema)...), nil
 }
 
 // owner is the kind of a definition, the API that it is made on, and what it says for
@@ -161,6 +129,9 @@ func (n *natives) owner(t toolformat.Tool) (kind *bridge.NativeKind, api *API, s
 		if api, err = n.api(name); err != nil {
 			return nil, nil, nil, err
 		}
+		if kind = n.kind(word); kind != nil && kind != n.kind(api.Type) {
+			return nil, nil, nil, fmt.Errorf("its API %s is of type %s, and the tool of kind %s", quoteShort(name), api.Type, word)
+		}
 		word = api.Type
 	}
 	if kind = n.kind(word); kind == nil {
@@ -177,11 +148,15 @@ func (n *natives) owner(t toolformat.Tool) (kind *bridge.NativeKind, api *API, s
 
 func (n *natives) api(name string) (*API, error) {
 	var names []string
-	for i := range n.cfg.APIs {
-		if n.cfg.APIs[i].Name == strings.ToLower(strings.TrimSpace(name)) {
-			return &n.cfg.APIs[i], nil
+	for i := range n.apis {
+		api := &n.apis[i]
+		if api.Name == strings.ToLower(strings.TrimSpace(name)) {
+			if api.Type == "openapi" {
+				return nil, fmt.Errorf("its API %s is left out", quoteShort(name))
+			}
+			return api, nil
 		}
-		names = append(names, n.cfg.APIs[i].Name)
+		names = append(names, api.Name)
 	}
 	known := strings.Join(names, ", ")
 	if names == nil {
@@ -227,53 +202,6 @@ func (n *natives) backend(kind *bridge.NativeKind, api *API) (bridge.Backend, er
 	}
 	n.backends[key] = b
 	return b, nil
-}
-
-// context are the arguments of a tool that no model sees: those of its own list, and
-// those that the config has a value for. It warns of one that is no property.
-func (n *natives) context(t toolformat.Tool, notes []toolformat.Note) ([]string, []toolformat.Note) {
-	var names, properties []string
-	for name := range wire.Members(wire.Lookup(t.InputSchema, "properties")) {
-		properties = append(properties, name)
-	}
-	isProperty := func(name string) bool {
-		return slices.ContainsFunc(properties, func(p string) bool { return strings.EqualFold(p, name) })
-	}
-	for raw := range wire.Elements(wire.Lookup(t.Extra, "context")) {
-		name, _ := wire.Text(raw)
-		if !isProperty(name) {
-			notes = append(notes, toolformat.Note{Path: "/context", Rule: "context", Text: fmt.Sprintf("%s is no property of the tool", quoteShort(name))})
-		}
-		names = append(names, name)
-	}
-	for _, property := range properties {
-		_, global := n.cfg.Context[strings.ToLower(property)]
-		if global && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, property) }) {
-			names = append(names, property)
-		}
-	}
-	return names, notes
-}
-
-// contextValue is a hidden value that is the same for all callers.
-func (c *Config) contextValue(name string) ([]byte, bool) {
-	field, ok := c.Context[strings.ToLower(name)]
-	if field.Env != "" {
-		value, set := os.LookupEnv(field.Env)
-		return wire.AppendString(nil, value), set
-	}
-	return field.Value, ok
-}
-
-// setContext takes hidden values of the command line, NAME=VALUE each.
-func (c *Config) setContext(pairs []string) {
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		if c.Context == nil {
-			c.Context = map[string]ContextField{}
-		}
-		c.Context[strings.ToLower(name)] = ContextField{Value: wire.AppendString(nil, value)}
-	}
 }
 
 func (n *natives) close() {

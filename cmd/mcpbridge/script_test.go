@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,8 +32,10 @@ func TestMain(m *testing.M) {
 // Beside testscript's own commands there are:
 //
 //	exits CODE COMMAND…   runs a command that ends with that exit code
+//	talk FILE COMMAND…    runs a command that exits with 0; it reads FILE, and then the end when each request has its response
 //	serve ARG…            runs mcpbridge serve until it says where it listens: $URL, and $ADDR without the scheme
 //	get PATH              fetches $URL/PATH and prints the status and the body
+//	call NAME ARGS H=V…   calls a tool of serve, with HTTP headers, and prints the response
 //	end SIGNAL            ends serve with TERM or INT; it must exit with 0. stdout and stderr are its own
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -48,7 +51,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "serve": cmdServe, "get": cmdGet, "end": cmdEnd,
+			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "end": cmdEnd,
 		},
 	})
 }
@@ -67,6 +70,35 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit code %s, not %s", code, args[0])
 	}
+}
+
+func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: talk FILE COMMAND…")
+	}
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir, cmd.Env, cmd.Stderr = ts.MkAbs("."), ts.Value(servedKey{}).(*served).env.Vars, ts.Stderr()
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+	said := ts.ReadFile(args[0])
+	io.WriteString(stdin, said) // what fails here, the output tells
+	lines := bufio.NewReader(stdout)
+	for range strings.Count(said, `"id":`) {
+		line, err := lines.ReadString('\n')
+		io.WriteString(ts.Stdout(), line)
+		if err != nil {
+			break
+		}
+	}
+	stdin.Close()
+	io.Copy(ts.Stdout(), lines)
+	ts.Check(cmd.Wait())
 }
 
 // patience bounds every wait: long enough for a machine under load.
@@ -135,6 +167,30 @@ func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer resp.Body.Close()
 	fmt.Fprintln(ts.Stdout(), resp.Status)
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: call NAME ARGS HEADER=VALUE…")
+	}
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, args[0], args[1])
+	req, err := http.NewRequest("POST", ts.Getenv("URL")+"/mcp", strings.NewReader(body))
+	ts.Check(err)
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": args[0]} {
+		req.Header.Set(name, value)
+	}
+	for _, h := range args[2:] {
+		name, value, _ := strings.Cut(h, "=")
+		req.Header.Add(name, value)
+	}
+	client := http.Client{Timeout: patience}
+	resp, err := client.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
 	_, err = io.Copy(ts.Stdout(), resp.Body)
 	ts.Check(err)
 }

@@ -71,12 +71,19 @@ func (s *system) serve(ctx context.Context, std streams) error {
 	if err != nil {
 		return usagef("listen: %v (another port: --listen 127.0.0.1:0 lets the system pick one)", err)
 	}
+	chat, err := s.chatCompletions()
+	if err != nil {
+		ln.Close()
+		return err
+	}
 	l := s.cfg.Limits
 	front := mcpserver.New(s.bridge, mcpserver.Options{
+		Context:      s.cfg.contextHeaders(),
 		Door:         mcpserver.Door{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
-		Ready: http.HandlerFunc(s.serveReady), Log: s.log,
+		Behind: map[string]http.Handler{"/v1/": chat},
+		Ready:  http.HandlerFunc(s.serveReady), Log: s.log,
 	})
 	web := &http.Server{
 		Handler:           front.Handler(),

@@ -121,7 +121,7 @@ func (s *system) leftOut(w io.Writer) error {
 		missing = true
 		fmt.Fprintf(w, "mcpbridge: %s\n", text)
 	}
-	for _, n := range s.bridge.Notes() {
+	for _, n := range s.notes() {
 		missing = missing || n.LeftOut
 		fmt.Fprintf(w, "mcpbridge: %s\n", n.Text)
 	}
@@ -143,10 +143,8 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		case 0:
 			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
 		case 1:
-			for _, pair := range *hidden {
-				if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
-					return usagef("tools call: --context %s: expected NAME=VALUE", quoteShort(name))
-				}
+			if err := checkContext("tools call", *hidden); err != nil {
+				return err
 			}
 			params, err = callParams(words[0], *arguments, std.in)
 			return err
@@ -180,6 +178,16 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	}
 	if result.IsError() {
 		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// checkContext says what is wrong with the values of --context.
+func checkContext(command string, pairs []string) error {
+	for _, pair := range pairs {
+		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+			return usagef("%s: --context %s: expected NAME=VALUE", command, quoteShort(name))
+		}
 	}
 	return nil
 }

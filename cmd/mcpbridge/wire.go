@@ -27,9 +27,16 @@ type system struct {
 	log        *slog.Logger
 	bridge     *bridge.Bridge
 	clients    []*mcpclient.Client
+	guards     []guard // of those servers whose config wants one
 	natives    *natives
 	native     *bridge.Native // nil: the config has no native tools
 	supervisor *process.Supervisor
+}
+
+// guard is what stands before the tools of a server.
+type guard struct {
+	*bridge.Guard
+	server string
 }
 
 // wiring is what commands differ in.
@@ -47,12 +54,16 @@ const (
 // newSystem makes the sources of a config and the bridge over them. Nothing is started
 // yet.
 func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
-	if len(cfg.Servers) == 0 && len(cfg.Tools) == 0 {
+	if len(cfg.Servers) == 0 && !cfg.hasNatives() {
 		return nil, usagef("%s: mcpServers names no server that is enabled, and tools no native tool", cfg.Path)
 	}
 	s := &system{cfg: cfg, log: newLog(cfg.Log, w.logLevel, stderr), supervisor: process.NewSupervisor()}
 	for _, warning := range cfg.Warnings {
 		s.log.Warn(warning)
+	}
+	if err := s.openNatives(); err != nil {
+		s.natives.close()
+		return nil, err
 	}
 	info := implementation()
 	children := &mcpclient.Children{Max: cfg.Limits.Children}
@@ -64,20 +75,12 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 		client := mcpclient.New(s.clientConfig(server, w, info, children))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
-			Name: server.Name, Source: client, Required: server.Required,
+			Name: server.Name, Source: s.guarded(client, server), Required: server.Required,
 			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
 			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
 		})
 	}
-	s.natives = loadNatives(cfg, s.log, s.supervisor)
-	if len(cfg.Tools) > 0 {
-		for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
-			s.log.Warn(warning)
-		}
-		var err error
-		if s.native, err = bridge.NewNative(bridge.NativeOptions{Log: s.log, Context: cfg.contextValue}, s.natives.tools...); err != nil {
-			return nil, err
-		}
+	if s.native != nil {
 		members = append(members, bridge.Member{Name: "native tools", Source: s.native, Prefix: new(string)})
 	}
 	s.bridge = bridge.New(bridge.Options{
@@ -88,6 +91,46 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 		Log:        s.log,
 	}, members...)
 	return s, nil
+}
+
+// openNatives makes the native tools, when the config has any.
+func (s *system) openNatives() (err error) {
+	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
+	if s.cfg.Strict && len(s.natives.leftOut) > 0 {
+		return &exitError{exitFailed, strings.Join(s.natives.leftOut, "\n") + "\nnothing is started: --strict wants every native tool to be usable"}
+	}
+	if !s.cfg.hasNatives() {
+		return nil
+	}
+	for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
+		s.log.Warn(warning)
+	}
+	s.native, err = bridge.NewNative(bridge.NativeOptions{Log: s.log, Context: s.cfg.contextValue}, s.natives.tools...)
+	return err
+}
+
+// guarded is a server's client, behind a guard when the config wants one.
+func (s *system) guarded(client *mcpclient.Client, server Server) bridge.Source {
+	if len(server.Context) == 0 && !server.Validate {
+		return client
+	}
+	g := bridge.NewGuard(client, bridge.GuardOptions{
+		Context: server.Context, Shared: s.cfg.contextValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
+	})
+	s.guards = append(s.guards, guard{g, server.Name})
+	return g
+}
+
+// notes say what of the current lists is not shown as its source has it.
+func (s *system) notes() []bridge.Note {
+	var all []bridge.Note
+	for _, g := range s.guards {
+		for _, n := range g.Notes() {
+			n.Text = g.server + ": " + n.Text
+			all = append(all, n)
+		}
+	}
+	return append(all, s.bridge.Notes()...)
 }
 
 func (s *system) clientConfig(server Server, w wiring, info []byte, children *mcpclient.Children) mcpclient.Config {

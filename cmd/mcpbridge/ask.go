@@ -1,0 +1,363 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// maxInput bounds one file, or standard input, that a prompt takes along.
+const maxInput = 32 << 20
+
+// modelFlags are the flags of the commands that ask a model.
+type modelFlags struct {
+	*sourceFlags
+	choice   modelChoice
+	system   string
+	maxTurns int
+	prompted bool
+	hidden   []string
+}
+
+func newModelFlags(f *sourceFlags) *modelFlags {
+	m := &modelFlags{sourceFlags: f}
+	f.StringVarP(&m.choice.provider, "provider", "p", "", "ask this `PROVIDER`: one of the config's, or "+strings.Join(providerTypes(), ", "))
+	f.StringVarP(&m.choice.model, "model", "m", "", "ask this `MODEL` of it")
+	f.StringVar(&m.choice.baseURL, "base-url", "", "the provider is at this `URL`, which stands before /v1/… or /api/…")
+	f.StringArrayVar(&m.choice.scripts, "script", nil, "provider replay: play the recorded exchanges of this `FILE`; may be repeated")
+	f.StringVarP(&m.system, "system", "s", "", "tell the model this `TEXT` about its task")
+	f.IntVar(&m.maxTurns, "max-turns", 0, "end after `N` turns that call tools (default 20)")
+	f.BoolVar(&m.prompted, "prompted", false, "when the model takes no tools, describe them in its prompt")
+	f.StringArrayVar(&m.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and wins over the config")
+	return m
+}
+
+// check says what is wrong with the flags.
+func (m *modelFlags) checkModel() error {
+	if m.maxTurns < 0 {
+		return usagef("%s: --max-turns %d: expected a number above zero", m.Name(), m.maxTurns)
+	}
+	return checkContext(m.Name(), m.hidden)
+}
+
+// options are those of the loop: the config's, then the flags.
+func (m *modelFlags) options(cfg *Config) providers.Options {
+	o := loopOptions(cfg)
+	if m.maxTurns > 0 {
+		o.Limits.Rounds = m.maxTurns
+	}
+	if m.prompted {
+		o.StandIn = standIn
+	}
+	return o
+}
+
+// loopOptions are those of the config.
+func loopOptions(cfg *Config) providers.Options {
+	o := cfg.Loop.Options
+	o.Policy = cfg.Loop.Approve
+	if cfg.Loop.Prompted {
+		o.StandIn = standIn
+	}
+	return o
+}
+
+func runAsk(ctx context.Context, args []string, std streams) error {
+	f := newModelFlags(newFlags("ask", "ask PROMPT [flags] [-- COMMAND [ARG…]]",
+		"Asks a model, which may use all tools, and prints its answer. What comes in on standard\ninput goes along.", std))
+	asJSON := f.Bool("json", false, "print what happens, one JSON object a line")
+	files := f.StringArrayP("file", "f", nil, "take this `FILE` along: text, an image, a PDF or audio; may be repeated")
+	var parts []providers.Part
+	f.sourceFlags.check = func(words []string) (err error) {
+		if err = f.checkModel(); err == nil {
+			parts, err = promptParts(words, *files, std.in)
+		}
+		return err
+	}
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	cfg.setContext(f.hidden)
+	chosen, err := newModels(cfg).choose(f.choice, true)
+	if err != nil {
+		return err
+	}
+	sys, own, err := openForModel(ctx, cfg, std)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	defer own.Close()
+	printer := &askPrinter{out: std.out, err: std.err, json: *asJSON}
+	options := f.options(cfg)
+	options.Log = sys.log
+	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
+		Settings(settingsOf(cfg, chosen.Name)).Options(options).Tools(sys.bridge).Caller(&bridge.Caller{}).Listen(printer.event)
+	if t := openTerminal(std); t != nil {
+		conversation = conversation.Approve(t.approve)
+	}
+	_, next, err := conversation.Send(ctx, parts...)
+	defer next.Close()
+	run := next.Run()
+	return printer.end(&run, err)
+}
+
+// openForModel opens the tools of a config and waits for them. What is missing is said:
+// a model can do without.
+func openForModel(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
+	sys, own, err := openAll(ctx, cfg, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := own.List(ctx, bridge.Tools); ctx.Err() != nil {
+		own.Close()
+		sys.close()
+		return nil, nil, err
+	}
+	_ = sys.leftOut(std.err)
+	return sys, own, nil
+}
+
+// settingsOf are those of a provider's entry.
+func settingsOf(cfg *Config, name string) providers.Settings {
+	for _, p := range cfg.Providers {
+		if p.Name == name {
+			return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
+		}
+	}
+	return providers.Settings{}
+}
+
+// promptParts is what a prompt holds: its words, standard input when something is piped
+// in, and files.
+func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) {
+	text := strings.Join(words, " ")
+	if text == "-" {
+		text = ""
+	}
+	if piped(in) {
+		data, err := readAtMost(in, "standard input")
+		if err != nil {
+			return nil, err
+		}
+		if !utf8.Valid(data) {
+			return nil, usagef("ask: standard input is no text: give files with --file")
+		}
+		text = strings.TrimSpace(text + "\n\n" + strings.TrimSpace(string(data)))
+	}
+	if text == "" && len(files) == 0 {
+		return nil, usagef("ask: expected a prompt, as in: mcpbridge ask 'What is in my notes?'")
+	}
+	var parts []providers.Part
+	if text != "" {
+		parts = append(parts, providers.Part{Type: providers.PartText, Text: text})
+	}
+	for _, name := range files {
+		part, err := filePart(name)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// piped reports whether standard input was given to be read: a pipe or a file.
+func piped(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return in != nil
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0 && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
+}
+
+func readAtMost(r io.Reader, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(data) > maxInput {
+		err = usagef("ask: %s is larger than %d MiB", name, maxInput>>20)
+	}
+	return data, err
+}
+
+// filePart is a file as a prompt takes it along.
+func filePart(name string) (providers.Part, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return providers.Part{}, usagef("ask: --file: %v", err)
+	}
+	defer f.Close()
+	data, err := readAtMost(f, name)
+	if err != nil {
+		return providers.Part{}, err
+	}
+	kind := mime.TypeByExtension(filepath.Ext(name))
+	if kind == "" || strings.HasPrefix(kind, "text/") {
+		kind = http.DetectContentType(data)
+	}
+	kind, _, _ = strings.Cut(kind, ";")
+	base := filepath.Base(name)
+	switch {
+	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
+		return providers.Part{Type: providers.PartImage, Data: data, MimeType: kind, Name: base}, nil
+	case strings.HasPrefix(kind, "audio/"), kind == "application/pdf":
+		return providers.Part{Type: providers.PartFile, Data: data, MimeType: kind, Name: base}, nil
+	case utf8.Valid(data):
+		return providers.Part{Type: providers.PartText, Text: fmt.Sprintf("<file name=%q>\n%s\n</file>", base, data)}, nil
+	}
+	return providers.Part{}, usagef("ask: --file %s: %s is neither text, an image, a PDF nor audio", name, kind)
+}
+
+// askPrinter shows a run: the text on standard output, what else a person should know on
+// standard error, or all of it as JSON.
+type askPrinter struct {
+	out, err io.Writer
+	json     bool
+	open     bool  // text without a line break at its end has been printed
+	failed   error // of the output
+}
+
+func (p *askPrinter) event(e providers.Event) {
+	if p.json {
+		p.line(&e)
+		return
+	}
+	switch e.Type {
+	case providers.TextDelta:
+		p.write(e.Text)
+	case providers.ToolCall:
+		p.say("calls %s %s", e.Call.Name, clip(string(e.Call.Arguments), 200))
+	case providers.ToolResult:
+		if e.Result.Content.IsError() {
+			p.say("%s failed: %s", e.Result.Name, clip(e.Result.Text(false), 200))
+		}
+	case providers.Retry:
+		p.say("asks again in %s: %s", e.After.Round(1e8), e.Text)
+	case providers.Note:
+		p.say("%s", e.Text)
+	case providers.Approval:
+		if e.Decision != string(providers.Allow) {
+			p.say("%s: %s", e.Call.Name, e.Decision)
+		}
+	case providers.TurnStart, providers.ThinkingDelta, providers.ArgumentsDelta, providers.ToolStart, providers.ToolProgress,
+		providers.UsageSoFar, providers.Done, providers.Failed:
+	}
+}
+
+// line prints an event as JSON. Those that only a screen needs are left out.
+func (p *askPrinter) line(e *providers.Event) {
+	if e.Type == providers.ArgumentsDelta || e.Type == providers.ToolStart {
+		return
+	}
+	b, err := json.Marshal(e)
+	if err == nil {
+		_, err = p.out.Write(append(b, '\n'))
+	}
+	p.failed = cmp.Or(p.failed, err)
+}
+
+func (p *askPrinter) write(text string) {
+	if text == "" {
+		return
+	}
+	_, err := io.WriteString(p.out, text)
+	p.failed = cmp.Or(p.failed, err)
+	p.open = !strings.HasSuffix(text, "\n")
+}
+
+// say prints a line for people. It stands below the text that is being printed.
+func (p *askPrinter) say(format string, args ...any) {
+	p.newline()
+	fmt.Fprintf(p.err, "mcpbridge: %s\n", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+}
+
+func (p *askPrinter) newline() {
+	if p.open {
+		p.write("\n")
+	}
+}
+
+// end says how the run has ended, as the error of the command.
+func (p *askPrinter) end(run *providers.Run, err error) error {
+	if !p.json {
+		p.newline()
+	}
+	switch {
+	case err != nil:
+		return askError(err, p.json)
+	case p.failed != nil:
+		return p.failed
+	case run.Stop == providers.StopEnd:
+		return nil
+	case p.json:
+		return &exitError{code: exitFailed}
+	}
+	return &exitError{exitFailed, "the answer is not whole: " + stopWords(run.Stop)}
+}
+
+// askError is an error of a run with its exit code.
+func askError(err error, said bool) error {
+	var api *providers.APIError
+	var call *toolformat.Error
+	code := exitFailed
+	switch {
+	case errors.Is(err, context.Canceled):
+		code = exitInterrupted
+	case errors.As(err, &api):
+		if s := api.Status; s == 0 || s == 401 || s == 403 || s == 408 || s == 429 || s >= 500 {
+			code = exitAway
+		}
+	case errors.As(err, &call):
+		code = callExit(call)
+	}
+	e := &exitError{code: code}
+	if !said {
+		e.text = err.Error()
+	}
+	return e
+}
+
+// stopWords say why a run ended early.
+func stopWords(s providers.Stop) string {
+	switch s {
+	case providers.StopLength:
+		return "it was cut at the limit of tokens of one turn"
+	case providers.StopWindow:
+		return "the conversation has filled the model's window"
+	case providers.StopRefused:
+		return "the model refused, or a filter of its provider"
+	case providers.StopRounds:
+		return "the limit of turns was reached (--max-turns)"
+	case providers.StopMaxCalls:
+		return "the limit of calls was reached"
+	case providers.StopTime:
+		return "its time was up"
+	case providers.StopTokens:
+		return "its budget of tokens was spent"
+	case providers.StopRepeats:
+		return "the model made the same call over and over"
+	}
+	return string(s)
+}
+
+// clip is the beginning of a text.
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// ModelProvider is one entry of "providers": an endpoint that language models are asked at.
+type ModelProvider struct {
+	Name            string // as --provider and "loop" say it
+	Type            string // one of providerTypes; "": the name is one
+	APIKey          string // "": the vendor's usual variable
+	Model           string
+	BaseURL         string
+	Headers         map[string]string
+	Body            json.RawMessage // members of each request
+	Tools           string          // "native" (default), "prompted" or "none"
+	NoStreamOptions bool            // of openai: for servers that refuse stream_options
+	Scripts         []string        // of replay: files, absolute
+
+	MaxTokens   int
+	Temperature *float64
+	TopP        *float64
+
+	Line  int
+	Fault error // what the environment lacks; the others work without it
+}
+
+// Loop is "loop": who is asked when nobody says, and how far the loop goes.
+type Loop struct {
+	Provider string
+	Model    string
+	System   string
+	Options  providers.Options
+	Approve  providers.Policy // what it says of all tools stands last
+	Prompted bool             // models without tools get them in their prompt
+	Sampling []string         // servers that may ask the loop's model, in the place of a client that cannot
+}
+
+// readProviders is providers, in the order of the file.
+func readProviders(d *configDecoder, n configNode) ([]ModelProvider, bool) {
+	members, ok := d.members(n, "an object of providers")
+	var all []ModelProvider
+	for _, m := range members {
+		if !isOff(d, m) {
+			all = append(all, d.provider(m))
+		}
+	}
+	return all, ok
+}
+
+// provider reads one entry. What its environment lacks becomes its Fault.
+func (d *configDecoder) provider(n configNode) ModelProvider {
+	p := ModelProvider{Name: n.name, Line: d.line(n.key().offset)}
+	d.inside = &serverScope{path: n.path}
+	defer func() { d.inside = nil }()
+	d.object(n, p.keys())
+	if p.Type == "" {
+		if p.Type = n.name; !slices.Contains(providerTypes(), n.name) {
+			d.errorf(n.key(), `needs a "type": %s`, strings.Join(providerTypes(), ", "))
+		}
+	}
+	if isReplay := p.Type == "replay"; isReplay != (len(p.Scripts) > 0) {
+		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" go together`)
+	}
+	p.Fault = errors.Join(d.inside.faults...)
+	return p
+}
+
+func (p *ModelProvider) keys() configKeys {
+	return configKeys{
+		"type":            {take: into(&p.Type, oneOf(words(providerTypes()...)))},
+		"apiKey":          {take: into(&p.APIKey, readText)},
+		"model":           {take: into(&p.Model, readText)},
+		"baseUrl":         {take: into(&p.BaseURL, readURL)},
+		"baseURL":         {take: into(&p.BaseURL, readURL), same: "baseUrl"},
+		"headers":         {take: into(&p.Headers, readHeaders)},
+		"body":            {take: into(&p.Body, readObject)},
+		"tools":           {take: into(&p.Tools, oneOf(words("native", "prompted", "none")))},
+		"noStreamOptions": {take: into(&p.NoStreamOptions, readBool)},
+		"script":          {take: into(&p.Scripts, readScripts)},
+		"maxTokens":       {take: into(&p.MaxTokens, readCount)},
+		"temperature":     {take: into(&p.Temperature, readRatio)},
+		"topP":            {take: into(&p.TopP, readRatio)},
+		"disabled":        {quiet: true},
+		"enabled":         {quiet: true},
+	}
+}
+
+func (l *Loop) keys() configKeys {
+	limits := &l.Options.Limits
+	return configKeys{
+		"provider":     {take: into(&l.Provider, readText)},
+		"model":        {take: into(&l.Model, readText)},
+		"system":       {take: into(&l.System, readText)},
+		"maxTurns":     {take: into(&limits.Rounds, readCount)},
+		"maxCalls":     {take: into(&limits.Calls, readCount)},
+		"maxTokens":    {take: into(&limits.Tokens, readCount)},
+		"maxTime":      {take: into(&limits.Time, readDuration)},
+		"lastTurn":     {take: into(&limits.Last, readBool)},
+		"parallel":     {take: into(&limits.Parallel, readCount)},
+		"timeout":      {take: into(&limits.Timeout, readTimeout)},
+		"output":       {take: into(&limits.Output, readCount)},
+		"window":       {take: into(&limits.Window, readCount)},
+		"prompted":     {take: into(&l.Prompted, readBool)},
+		"serial":       {take: into(&l.Options.Serial, listOf(readGlob))},
+		"withoutTools": {take: into(&l.Options.Toolless, readBool)},
+		"approve":      {take: into(&l.Approve, readPolicy)},
+		"sampling":     {take: into(&l.Sampling, listOf(readText))},
+	}
+}
+
+// readPolicy is an object of globs and annotations. The first that matches a tool counts,
+// and "*" is looked at last wherever it stands: it would leave nothing to the others.
+func readPolicy(d *configDecoder, n configNode) (providers.Policy, bool) {
+	verdict := oneOf(words("allow", "ask", "deny"))
+	members, ok := d.members(n, "an object of tool names and allow, ask or deny")
+	var policy, rest providers.Policy
+	for _, m := range members {
+		word, readable := verdict(d, m)
+		if !readable {
+			continue
+		}
+		rule := providers.Policy{{Match: m.name, Verdict: providers.Verdict(word)}}
+		if err := rule.Validate(); err != nil {
+			d.errorf(m.key(), "%v", err)
+		}
+		if m.name == "*" {
+			rest = rule
+		} else {
+			policy = append(policy, rule...)
+		}
+	}
+	return append(policy, rest...), ok
+}
+
+// readScripts is a file, or a list of them.
+func readScripts(d *configDecoder, n configNode) ([]string, bool) {
+	if n.value.Kind() == '[' {
+		return listOf(readPath)(d, n)
+	}
+	file, ok := readPath(d, n)
+	return []string{file}, ok
+}
+
+// readObject is an object whose strings are filled in.
+func readObject(d *configDecoder, n configNode) (json.RawMessage, bool) {
+	if n.value.Kind() != '{' {
+		d.expected(n, "an object")
+		return nil, false
+	}
+	return n.json(d), true
+}
+
+func readRatio(d *configDecoder, n configNode) (*float64, bool) {
+	f, ok := n.number()
+	if !ok || f < 0 {
+		d.expected(n, "a number from 0")
+		return nil, false
+	}
+	return &f, true
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/anthropic"
+	"github.com/mcpbridge/mcpbridge/providers/gemini"
+	"github.com/mcpbridge/mcpbridge/providers/ollama"
+	"github.com/mcpbridge/mcpbridge/providers/openai"
+	"github.com/mcpbridge/mcpbridge/providers/prompted"
+	"github.com/mcpbridge/mcpbridge/providers/replay"
+)
+
+// providerKind is a kind of provider: a line each.
+type providerKind struct {
+	name string
+	keys []string // the variables that have its key; nil: it needs none
+	make func(client providers.Client, p *ModelProvider, key string) providers.Provider
+}
+
+func providerKinds() []providerKind {
+	return []providerKind{
+		{"anthropic", []string{"ANTHROPIC_API_KEY"}, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+			return anthropic.New(anthropic.Options{Client: c, APIKey: key})
+		}},
+		{"openai", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *ModelProvider, key string) providers.Provider {
+			return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: key, NoStreamOptions: p.NoStreamOptions})
+		}},
+		{"openai-responses", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *ModelProvider, key string) providers.Provider {
+			return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: key})
+		}},
+		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+			return gemini.New(gemini.Options{Client: c, APIKey: key})
+		}},
+		{"ollama", nil, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+			return ollama.New(ollama.Options{Client: c, APIKey: key})
+		}},
+	}
+}
+
+// typeReplay and typePrompted are the types that stand on one of the kinds.
+const (
+	typeReplay   = "replay"
+	typePrompted = "prompted" // openai, with the tools in its prompt
+)
+
+// providerTypes are the words for "type" and --provider.
+func providerTypes() []string {
+	var names []string
+	for _, k := range providerKinds() {
+		names = append(names, k.name)
+	}
+	return append(names, typePrompted, typeReplay)
+}
+
+// model makes a candidate of an entry.
+func (p *ModelProvider) model() (providers.Candidate, error) {
+	c := providers.Candidate{Name: p.Name, NoTools: p.Tools == "none"}
+	if p.Fault != nil {
+		return c, p.Fault
+	}
+	client := providers.Client{BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body}
+	for name, value := range p.Headers {
+		client.Header.Set(name, value)
+	}
+	kind, key, err := p.kind(&client)
+	if err != nil {
+		return c, err
+	}
+	c.Provider, c.Model = kind.make(client, p, key), p.Model
+	if p.Tools == "prompted" || p.Type == typePrompted {
+		c.Provider = standIn(c.Provider)
+	}
+	return c, nil
+}
+
+// kind is what speaks to an entry's endpoint, and its key.
+func (p *ModelProvider) kind(client *providers.Client) (*providerKind, string, error) {
+	name, key := p.Type, p.APIKey
+	switch p.Type {
+	case typePrompted:
+		name = "openai"
+	case typeReplay:
+		script, err := replay.Open(p.Scripts...)
+		if err != nil {
+			return nil, "", err
+		}
+		client.HTTP = &http.Client{Transport: script.Transport()}
+		name, key = string(script.Format()), "none"
+		p.Model = cmp.Or(p.Model, "recorded")
+	}
+	kinds := providerKinds()
+	kind := &kinds[slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })]
+	for _, variable := range kind.keys {
+		key = cmp.Or(key, os.Getenv(variable))
+	}
+	if name == "ollama" && client.BaseURL == "" && p.Type != typeReplay {
+		client.BaseURL = ollamaHost(os.Getenv("OLLAMA_HOST"))
+	}
+	if key == "" && kind.keys != nil && p.BaseURL == "" && client.Header.Get("Authorization") == "" {
+		return nil, "", fmt.Errorf("it has no key: set %s, or apiKey in the config", strings.Join(kind.keys, " or "))
+	}
+	return kind, key, nil
+}
+
+// ollamaHost is OLLAMA_HOST as a base URL. The server reads the same variable, where
+// 0.0.0.0 is what it listens on.
+func ollamaHost(host string) string {
+	if host == "" {
+		return ""
+	}
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	return strings.Replace(host, "//0.0.0.0", "//127.0.0.1", 1)
+}
+
+// standIn gives tools to the models of a provider that has none.
+func standIn(p providers.Provider) providers.Provider { return prompted.New(p, prompted.Options{}) }
+
+// models are the models that there are to ask.
+type models struct {
+	cfg        *Config
+	candidates []providers.Candidate
+	faults     map[string]error // why one cannot be asked, by its name
+}
+
+// newModels makes what the config names; without any, what the environment has keys for.
+func newModels(cfg *Config) *models {
+	m := &models{cfg: cfg, faults: map[string]error{}}
+	entries := cfg.Providers
+	if entries == nil {
+		entries = fromEnvironment()
+	}
+	for i := range entries {
+		m.add(&entries[i])
+	}
+	return m
+}
+
+// fromEnvironment are the providers whose keys are in the environment.
+func fromEnvironment() []ModelProvider {
+	var all []ModelProvider
+	for _, k := range providerKinds() {
+		if slices.ContainsFunc(k.keys, func(name string) bool { return os.Getenv(name) != "" }) {
+			all = append(all, ModelProvider{Name: k.name, Type: k.name})
+		}
+	}
+	return all
+}
+
+func (m *models) add(p *ModelProvider) (providers.Candidate, error) {
+	c, err := p.model()
+	if err != nil {
+		m.faults[p.Name] = err
+		return c, fmt.Errorf("provider %s: %w", p.Name, err)
+	}
+	m.candidates = append(m.candidates, c)
+	return c, nil
+}
+
+// A modelChoice is what the command line, or a request, says of the model.
+type modelChoice struct {
+	provider, model, baseURL string
+	scripts                  []string
+}
+
+// choose is the model to ask: as said, else as the config's loop says, else the first that
+// will do (providers.Choose).
+func (m *models) choose(say modelChoice, tools bool) (providers.Candidate, error) {
+	c, err := m.named(say, tools)
+	if err != nil {
+		return c, err
+	}
+	if say.model != "" {
+		c.Model = say.model
+	} else if c.Model == "" {
+		c.Model = m.cfg.Loop.Model
+	}
+	if c.Model == "" {
+		return c, usagef("no model is named for provider %s: say --model NAME, or \"model\" in the config's providers.%s or loop", c.Name, c.Name)
+	}
+	return c, nil
+}
+
+// named is the candidate of the provider that is meant.
+func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error) {
+	if len(say.scripts) > 0 && say.provider != "" && say.provider != typeReplay {
+		return providers.Candidate{}, usagef("--script plays recorded exchanges: it goes with --provider replay")
+	}
+	name := cmp.Or(say.provider, m.cfg.Loop.Provider)
+	if len(say.scripts) > 0 {
+		name = typeReplay
+	}
+	if name == "" && say.model != "" {
+		for _, c := range m.candidates {
+			if c.Model == say.model {
+				return c, nil
+			}
+		}
+	}
+	if name == "" {
+		c, err := providers.Choose(m.candidates, tools)
+		if err != nil {
+			return c, m.none()
+		}
+		if say.baseURL != "" { // it would go to whichever comes first
+			return c, usagef("--base-url: say which API it speaks, with --provider (known: %s)", strings.Join(providerTypes(), ", "))
+		}
+		return c, nil
+	}
+	i := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == name })
+	if i >= 0 && say.baseURL == "" && len(say.scripts) == 0 {
+		return m.candidates[i], nil
+	}
+	return m.made(name, say)
+}
+
+// made is a provider that only the command line names, or changes.
+func (m *models) made(name string, say modelChoice) (providers.Candidate, error) {
+	entry := ModelProvider{Name: name, Type: name}
+	if i := slices.IndexFunc(m.cfg.Providers, func(p ModelProvider) bool { return p.Name == name }); i >= 0 {
+		entry = m.cfg.Providers[i]
+	} else if !slices.Contains(providerTypes(), name) {
+		known := providerTypes()
+		for _, p := range m.cfg.Providers {
+			known = append(known, p.Name)
+		}
+		return providers.Candidate{}, usagef("provider %s is unknown%s", quoteShort(name), didYouMean(name, known))
+	}
+	if say.baseURL != "" && say.baseURL != entry.BaseURL {
+		// The key of the config is for the endpoint of the config.
+		entry.BaseURL, entry.APIKey, entry.Headers = say.baseURL, "", nil
+	}
+	if len(say.scripts) > 0 {
+		entry.Scripts = say.scripts
+	}
+	if entry.Type == typeReplay && len(entry.Scripts) == 0 {
+		return providers.Candidate{}, usagef("provider replay: say which recorded exchanges, with --script FILE")
+	}
+	c, err := entry.model()
+	if err != nil {
+		return c, &exitError{exitUsage, fmt.Sprintf("provider %s: %v", name, err)}
+	}
+	return c, nil
+}
+
+// none says what to do without any model.
+func (m *models) none() error {
+	var lines []string
+	for _, p := range m.cfg.Providers {
+		if err := m.faults[p.Name]; err != nil {
+			lines = append(lines, fmt.Sprintf("provider %s: %v", p.Name, err))
+		}
+	}
+	lines = append(lines, `there is no model to ask: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY and say --model NAME, say --provider ollama --model NAME, or put "providers" into the config`)
+	return &exitError{exitUsage, strings.Join(lines, "\n")}
+}
+
+// didYouMean is a hint at the end of an error.
+func didYouMean(word string, known []string) string {
+	if near := nearMiss(word, known); near != "" {
+		return fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	return fmt.Sprintf(" (known: %s)", strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", "))
+}
+
+// ids are the models that a client can name: PROVIDER/MODEL each.
+func (m *models) ids() []string {
+	var ids []string
+	for _, c := range m.candidates {
+		if c.Model != "" {
+			ids = append(ids, c.Name+"/"+c.Model)
+		}
+	}
+	return ids
+}
+
+// byID is the model that a client names: PROVIDER/MODEL, any model of a provider, a
+// provider whose model the config has, or a model that the config has.
+func (m *models) byID(id string) (providers.Candidate, error) {
+	name, model, _ := strings.Cut(id, "/")
+	for _, c := range m.candidates {
+		if c.Name == name && (model != "" || c.Model != "") {
+			c.Model = cmp.Or(model, c.Model)
+			return c, nil
+		}
+	}
+	for _, c := range m.candidates {
+		if c.Model == id {
+			return c, nil
+		}
+	}
+	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", quoteShort(id), didYouMean(id, m.ids()))
+}

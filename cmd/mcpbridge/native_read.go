@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// readFiles takes the definitions of the files that a pattern names.
+func (n *natives) readFiles(d Definitions) {
+	pattern := d.Files
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(n.cfg.Dir, pattern)
+	}
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		n.fault("%s:%d: no file is called %s", n.cfg.Path, d.Line, d.Files)
+	}
+	for _, file := range files {
+		data, err := readFile(file)
+		file = n.cfg.short(file)
+		if err != nil {
+			n.fault("%s:%d: %s: %v", n.cfg.Path, d.Line, file, err)
+			continue
+		}
+		n.read(file, data, true)
+	}
+}
+
+// maxFile bounds a file of definitions or an OpenAPI document.
+const maxFile = 64 << 20 // bytes
+
+// readFile reads a file whole. Its error does not name it.
+func readFile(path string) (data []byte, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	}
+	var at *fs.PathError
+	switch {
+	case errors.As(err, &at):
+		return nil, at.Err
+	case len(data) > maxFile:
+		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
+	}
+	return data, err
+}
+
+// short is the path of a file as messages name it: relative to the config when it is
+// below.
+func (c *Config) short(path string) string {
+	if short, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
+}
+
+// read takes the definitions of a file, or the one that stands in the config.
+func (n *natives) read(where string, data []byte, isFile bool) {
+	reading, err := toolformat.Read(data, "")
+	if err != nil {
+		n.fault("%s:%v", where, err)
+		return
+	}
+	for _, f := range reading.Faults {
+		for _, note := range f.Notes {
+			note.Tool = ""
+			n.fault("%s: %s: %s", where, strings.TrimSpace("tool "+f.Tool), note)
+		}
+	}
+	from := 0 // the end of the definition before
+	for _, t := range reading.Tools {
+		at := where
+		if offset := bytes.Index(data[from:], t.Extra); isFile && offset >= 0 {
+			at = fmt.Sprintf("%s:%d", where, 1+bytes.Count(data[:from+offset], []byte("\n")))
+			from += offset + len(t.Extra)
+		}
+		notes, err := n.add(t)
+		if err != nil {
+			n.fault("%s: tool %s: %v", at, t.Name, err)
+		}
+		for _, note := range notes {
+			note.Tool = ""
+			n.warnings = append(n.warnings, fmt.Sprintf("%s: tool %s: %s", at, t.Name, note))
+		}
+	}
+}
