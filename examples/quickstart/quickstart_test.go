@@ -1,195 +1,160 @@
 package quickstart_test
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// patience is how long the servers may take to be compiled, on a slow machine with
-// nothing cached.
-const patience = 5 * time.Minute
-
-// TestQuickstart does what the README says, with an MCP client in the place of curl.
-func TestQuickstart(t *testing.T) {
+// TestServers calls the tools of the MCP servers.
+func TestServers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles three programs")
+		t.Skip("compiles four programs")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	notified := make(chan mcp.JSONRPCNotification, 100)
-	c := connect(ctx, t, serve(ctx, t)+"/mcp", notified)
-
-	want := []string{"notes__add", "notes__import", "notes__list", "notes__search", "units__convert", "units__list"}
-	convert := awaitTools(ctx, t, c, want, notified)["units__convert"]
+	c := start(ctx, t).connect(ctx, t, "")
+	convert := c.awaitTools(ctx, t)["units__convert"]
 	if hint := convert.Annotations.ReadOnlyHint; hint == nil || !*hint || convert.OutputSchema.Type != "object" {
 		t.Errorf("units__convert lost its annotations or its outputSchema: %+v", convert)
 	}
 
-	if r := call(ctx, t, c, "notes__add", map[string]any{"text": "buy milk"}); text(r) != "added note 1" {
+	if r := c.call(ctx, t, "notes__add", map[string]any{"text": "buy milk"}); text(r) != "added note 1" {
 		t.Errorf("notes__add: %q", text(r))
 	}
-	if r := call(ctx, t, c, "notes__import", map[string]any{"lines": "call Rome\nsell the milk\nrest"}); text(r) != "imported 3 notes" {
+	if r := c.call(ctx, t, "notes__import", map[string]any{"lines": "call Rome\nsell the milk\nrest"}); text(r) != "imported 3 notes" {
 		t.Errorf("notes__import: %q", text(r))
 	}
-	awaitProgress(ctx, t, notified)
-	if r := call(ctx, t, c, "notes__search", map[string]any{"query": "MILK"}); text(r) != "1. buy milk\n3. sell the milk" {
+	// Only the first progress: a server on this library may send the last after its
+	// result, where the bridge drops it.
+	n := c.await(ctx, t, "notifications/progress")
+	if got := n.Params.AdditionalFields; got["progressToken"] != "quickstart" || got["message"] != "1 of 3" {
+		t.Errorf("the first progress: %v", got)
+	}
+	if r := c.call(ctx, t, "notes__search", map[string]any{"query": "MILK"}); text(r) != "1. buy milk\n3. sell the milk" {
 		t.Errorf("notes__search: %q", text(r))
 	}
-	r := call(ctx, t, c, "units__convert", map[string]any{"value": 100, "from": "C", "to": "K"})
+	r := c.call(ctx, t, "units__convert", map[string]any{"value": 100, "from": "C", "to": "K"})
 	if got, _ := r.StructuredContent.(map[string]any); got["value"] != 373.15 || got["unit"] != "K" {
 		t.Errorf("units__convert: %v", r.StructuredContent)
 	}
-	r = call(ctx, t, c, "units__convert", map[string]any{"value": 1, "from": "km", "to": "kg"})
+	r = c.call(ctx, t, "units__convert", map[string]any{"value": 1, "from": "km", "to": "kg"})
 	if !r.IsError || !strings.Contains(text(r), "km is a length and kg is a mass") {
 		t.Errorf("units__convert of nonsense: %v %q", r.IsError, text(r))
 	}
 }
 
-// serve builds the bridge, starts it with the config of this folder, and returns its
-// URL. The bridge is ended with the test.
-func serve(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	bridge := filepath.Join(t.TempDir(), "mcpbridge")
-	if runtime.GOOS == "windows" {
-		bridge += ".exe"
+// TestNativeTools calls each of the native tools, for two customers.
+func TestNativeTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles four programs")
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bridge, "../../cmd/mcpbridge").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	bridge := start(ctx, t)
+	nobody, ada, enrico := bridge.connect(ctx, t, ""), bridge.connect(ctx, t, "1"), bridge.connect(ctx, t, "2")
+	tools := nobody.awaitTools(ctx, t)
+	for _, name := range []string{"my_orders", "my_account", "place_order"} {
+		if _, shown := tools[name].InputSchema.Properties["customerid"]; shown || strings.Contains(strings.Join(tools[name].InputSchema.Required, " "), "customerid") {
+			t.Errorf("%s shows customerid", name)
+		}
 	}
-	cmd := exec.Command(bridge, "serve", "--config", "mcpbridge.json", "--listen", "127.0.0.1:0")
-	stderr, err := cmd.StderrPipe()
+
+	const (
+		adas     = `[{"id":5,"ordered":"2026-05-08","product":"squared notebook","quantity":3,"total_cents":1920},{"id":3,"ordered":"2026-04-17","product":"blue ink","quantity":2,"total_cents":1700}]`
+		enricos  = `[{"id":6,"ordered":"2026-06-11","product":"letter paper","quantity":1,"total_cents":1150},{"id":4,"ordered":"2026-04-20","product":"pencil","quantity":24,"total_cents":2880}]`
+		enrico2  = `{"customer":{"city":"Rome","name":"Enrico","orders":[{"product":"globe","quantity":2,"total_cents":10800},{"product":"letter paper","quantity":1,"total_cents":1150}]}}`
+		adaStill = `{"customer":{"city":"London","name":"Ada","orders":[{"product":"squared notebook","quantity":3,"total_cents":1920}]}}`
+	)
+	type arguments = map[string]any
+	for _, step := range []struct {
+		who       *connection
+		tool      string
+		arguments arguments
+		isError   bool
+		want      string // is in the text
+	}{
+		{ada, "my_orders", arguments{"limit": 2}, false, adas},
+		{enrico, "my_orders", arguments{"limit": 2}, false, enricos},
+		{enrico, "my_orders", arguments{"limit": 2, "customerid": 1, "CustomerID": 1, "CUSTOMERID": "1"}, false, enricos},
+		{nobody, "my_orders", arguments{"limit": 2, "customerid": 1, "CustomerID": 1}, true, "Missing context field: customerid"},
+		{enrico, "place_order", arguments{"product": 6, "quantity": 2, "CustomerID": 1}, false, `{"id":7,"product":"globe","quantity":2,"total_cents":10800}`},
+		{enrico, "place_order", arguments{"product": 6}, true, "409 Conflict\n" + `{"error":"there are not 1 of globe: only 0"}`},
+		{enrico, "my_account", nil, false, enrico2},
+		{ada, "my_account", arguments{"last": 1}, false, adaStill},
+		{nobody, "shop__restock", arguments{"product": 6, "pieces": 3}, false, `"stock":3`},
+		{nobody, "get_product", arguments{"id": 6}, false, `{"id":6,"ean":"2000000001067","name":"globe","category":"desk","price_cents":5400,"stock":3}`},
+		{nobody, "get_product", arguments{"id": 7}, true, `404 Not Found` + "\n" + `{"error":"there is no product 7"}`},
+		{nobody, "search_products", arguments{"text": "pe", "category": "paper"}, false, `[{"id":5,"ean":"2000000001050","name":"letter paper","category":"paper","price_cents":1150,"stock":9}]`},
+		{nobody, "search_products", arguments{"max_cents": 1, "text": "a&b=#?/"}, false, `[]`},
+		{nobody, "search_products", arguments{"category": "toys"}, true, `expected one of "writing", "paper", "desk"`},
+		{nobody, "delivery", arguments{"country": "NZ"}, false, `{"country":"NZ","days":9,"cost_cents":2100}`},
+		{nobody, "CurrentTime", nil, false, time.Now().Format("2006-")},
+		{nobody, "complete_ean", arguments{"digits": "200000000101"}, false, "2000000001012"},
+		{nobody, "complete_ean", arguments{"digits": "400638133393"}, false, "4006381333931"},
+		{nobody, "complete_ean", arguments{"digits": "978316148410"}, false, "9783161484100"},
+		{nobody, "complete_ean", arguments{"digits": "999999999999"}, false, "9999999999994"},
+		{nobody, "complete_ean", arguments{"digits": "12"}, true, "invalid arguments for tool complete_ean"},
+		{nobody, "go_doc", arguments{"of": "strings.Cut"}, false, "func Cut(s, sep string)"},
+		{nobody, "go_doc", arguments{"of": "-http"}, true, "would be read as an option"},
+	} {
+		r := step.who.call(ctx, t, step.tool, step.arguments)
+		if r.IsError != step.isError || !strings.Contains(text(r), step.want) {
+			t.Errorf("%s of %v: %v, %s\nwant %v, %s", step.tool, step.arguments, r.IsError, text(r), step.isError, step.want)
+		}
+	}
+}
+
+// TestREADME types what the README shows, but for serve and curl, and compares what is
+// printed.
+func TestREADME(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles four programs")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	url, ended := make(chan string, 1), make(chan struct{})
-	t.Cleanup(func() {
-		if cmd.Process.Signal(os.Interrupt) != nil {
-			cmd.Process.Kill() // Windows has no signals
-		}
-		<-ended
-		cmd.Wait()
-	})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			t.Log(lines.Text())
-			if at, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-				url <- at
+	bridge := start(ctx, t)
+	bridge.connect(ctx, t, "").awaitTools(ctx, t)
+	at := strings.NewReplacer("127.0.0.1:7332", strings.TrimPrefix(bridge.url, "http://"))
+	commands := 0
+	for _, block := range strings.Split(string(readme), "```console\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
+			line, want, _ := strings.Cut(step, "\n")
+			line, ours := strings.CutPrefix(line, "go run ./cmd/mcpbridge ")
+			if !ours || strings.HasPrefix(line, "serve ") {
+				continue
+			}
+			commands++
+			cmd := exec.CommandContext(ctx, bridge.program, words(at.Replace(line))...)
+			cmd.Dir, cmd.Env = "../..", bridge.env
+			got, err := cmd.CombinedOutput()
+			if strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
+				t.Errorf("%s (%v) prints\n%s\nwant\n%s", line, err, got, want)
 			}
 		}
-	}()
-	select {
-	case at := <-url:
-		return at
-	case <-ended:
-		t.Fatal("the bridge ended")
-	case <-ctx.Done():
-		t.Fatal("the bridge does not say where it listens")
 	}
-	return ""
+	if commands < 15 {
+		t.Errorf("the README has only %d commands", commands)
+	}
 }
 
-func connect(ctx context.Context, t *testing.T, url string, notified chan<- mcp.JSONRPCNotification) *client.Client {
-	t.Helper()
-	//lint:ignore SA1019 the GET stream is how a server of the legacy revisions says that its tools changed
-	c, err := client.NewStreamableHttpClient(url, transport.WithContinuousListening())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	c.OnNotification(func(n mcp.JSONRPCNotification) { notified <- n })
-	if err := c.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "quickstart", Version: "1"}
-	if _, err := c.Initialize(ctx, hello); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// awaitTools lists the tools until they are those wanted: a server that is still being
-// compiled brings its own with a notification.
-func awaitTools(ctx context.Context, t *testing.T, c *client.Client, want []string, notified <-chan mcp.JSONRPCNotification) map[string]mcp.Tool {
-	t.Helper()
-	for {
-		list, err := c.ListTools(ctx, mcp.ListToolsRequest{})
-		if err != nil {
-			t.Fatal(err)
+// words are those of a line, with single quotes as in a shell.
+func words(line string) []string {
+	var all []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 { // quoted
+			all = append(all, part)
+			continue
 		}
-		byName, names := map[string]mcp.Tool{}, []string{}
-		for _, tool := range list.Tools {
-			byName[tool.Name] = tool
-			names = append(names, tool.Name)
-		}
-		if slices.Equal(names, want) {
-			return byName
-		}
-		t.Logf("so far %q", names)
-		awaitNotification(ctx, t, notified, "notifications/tools/list_changed")
+		all = append(all, strings.Fields(part)...)
 	}
-}
-
-// awaitProgress waits for the first progress of notes__import. A server on this library
-// may send the last after its result, where the bridge drops it.
-func awaitProgress(ctx context.Context, t *testing.T, notified <-chan mcp.JSONRPCNotification) {
-	t.Helper()
-	n := awaitNotification(ctx, t, notified, "notifications/progress")
-	if got := n.Params.AdditionalFields; got["progressToken"] != "quickstart" || got["message"] != "1 of 3" {
-		t.Errorf("the first progress: %v", got)
-	}
-}
-
-func awaitNotification(ctx context.Context, t *testing.T, notified <-chan mcp.JSONRPCNotification, method string) mcp.JSONRPCNotification {
-	t.Helper()
-	for {
-		select {
-		case n := <-notified:
-			if n.Method == method {
-				return n
-			}
-		case <-ctx.Done():
-			t.Fatalf("no %s", method)
-		}
-	}
-}
-
-func call(ctx context.Context, t *testing.T, c *client.Client, name string, arguments map[string]any) *mcp.CallToolResult {
-	t.Helper()
-	var r mcp.CallToolRequest
-	r.Params.Name, r.Params.Arguments = name, arguments
-	if name == "notes__import" {
-		r.Params.Meta = &mcp.Meta{ProgressToken: "quickstart"}
-	}
-	result, err := c.CallTool(ctx, r)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return result
-}
-
-// text is the text of a result's first block.
-func text(r *mcp.CallToolResult) string {
-	if len(r.Content) == 0 {
-		return ""
-	}
-	block, _ := r.Content[0].(mcp.TextContent)
-	return block.Text
+	return all
 }

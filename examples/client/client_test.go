@@ -1,0 +1,25 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestREADME compares what the README shows with what the program prints.
+func TestREADME(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(string(readme), "$ go run ./examples/client\n")
+	want, _, found := strings.Cut(want, "```")
+	if !found || out.String() != want {
+		t.Errorf("the program prints\n%s\nthe README shows\n%s", out.String(), want)
+	}
+}
