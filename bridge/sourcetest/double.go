@@ -47,10 +47,11 @@ func NewDouble(t testing.TB, answer http.HandlerFunc) *Double {
 
 // Answer answers with a status, a type and a body.
 func Answer(status int, contentType, body string) http.HandlerFunc {
+	raw := []byte(body)
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = []string{contentType}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // who is gone does not read it
+		_, _ = w.Write(raw) // who is gone does not read it
 	}
 }
 
