@@ -36,16 +36,16 @@ func (d *decoder) read(resp *providers.Response) error {
 	} else {
 		err = d.whole(resp.Whole())
 	}
+	stopped := errors.Is(err, errStopped)
 	switch {
-	case errors.Is(err, errStopped):
-		err = nil
-	case err == nil && d.stopReason() == "": // some endpoints never send message_stop
-		err = io.ErrUnexpectedEOF
-	}
-	if d.message == nil && d.blocks == nil && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
+	case err != nil && !stopped:
+		return err
+	case d.message == nil && d.blocks == nil:
 		return unreadable("it holds no message, and its Content-Type is %q", d.header.Get("Content-Type"))
+	case !stopped && d.stopReason() == "": // some endpoints never send message_stop
+		return io.ErrUnexpectedEOF
 	}
-	return err
+	return nil
 }
 
 // unreadable is the error of a response that is not the API's.

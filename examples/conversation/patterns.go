@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// function gives a function a name and a description of its own.
+func (e *example) function(ctx context.Context) (err error) {
+	c, end, err := e.talk("function.jsonl")
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	tool, err := bridge.Func("get_weather", "Get the current weather for a location.", getWeather)
+	if err != nil {
+		return err
+	}
+	messages, _, err := c.Tool(tool).Prompt(ctx, "What's the weather in Paris?")
+	e.show(messages)
+	return err
+}
+
+// definition has the schema of the arguments written out.
+func (e *example) definition(ctx context.Context) (err error) {
+	c, end, err := e.talk("definition.jsonl")
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	tool := bridge.FuncOf(toolformat.Tool{
+		Name:        "get_weather",
+		Description: "Get the current weather for a location",
+		InputSchema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"location": {"type": "string"},
+				"unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}
+			},
+			"required": ["location"]
+		}`),
+	}, getWeather)
+	messages, _, err := c.Tool(tool).Prompt(ctx, "What's the weather in Paris, in Fahrenheit?")
+	e.show(messages)
+	return err
+}
+
+// session gives the model two tools, which it calls side by side. What it gets wrong it
+// is told, and puts right.
+func (e *example) session(ctx context.Context) (err error) {
+	c, end, err := e.talk("session.jsonl")
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	messages, _, err := c.
+		Agent("You are a helpful assistant that can use tools.").
+		Tools(getWeather, getTime).
+		Prompt(ctx, "What's the weather in Paris and what time is it there?")
+	e.show(messages)
+	return err
+}
+
+// byHand gets the model's calls instead of having them run, and answers them.
+func (e *example) byHand(ctx context.Context) (err error) {
+	c, end, err := e.talk("byhand.jsonl")
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	c = c.Tools(getWeather).
+		Options(providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.Ask}}}).
+		Approve(func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+			return providers.Decision{Verdict: providers.Defer}
+		})
+	messages, c, err := c.Prompt(ctx, "What's the weather in Paris?")
+	if err != nil {
+		return err
+	}
+	e.show(messages)
+	run, decisions := c.Run(), map[string]providers.Decision{}
+	fmt.Fprintf(e.out, "(the run waits: %s)\n", run.Stop)
+	for _, call := range run.WaitingCalls() {
+		decisions[call.ID] = providers.Decision{Verdict: providers.Answer, Result: toolformat.TextResult("Look out of the window.", false)}
+	}
+	messages, _, err = c.Resume(ctx, decisions)
+	e.show(messages)
+	return err
+}
+
+// limits keeps tools from taking too long and from saying too much.
+func (e *example) limits(ctx context.Context) (err error) {
+	c, end, err := e.talk("limits.jsonl")
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	slow, err := bridge.Func("sleep", "Sleeps.", sleep)
+	if err != nil {
+		return err
+	}
+	slow.Timeout = 20 * time.Millisecond // 5 s, when nothing is said
+	messages, _, err := c.Tools(slow, readBook).
+		Options(providers.Options{Limits: providers.Limits{Output: 43}}). // 10,000 characters
+		Prompt(ctx, "Read the book and sleep over it.")
+	e.show(messages)
+	return err
+}
