@@ -17,6 +17,7 @@ import (
 type Checker struct {
 	schema  *node     // as it is compiled
 	draft   int       // of it
+	obvious *obvious  // of it; nil when nothing is
 	engines sync.Pool // of *engine
 }
 
@@ -59,7 +60,7 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 	if err := g.settle(wrong); err != nil {
 		return nil, nil, err
 	}
-	c = &Checker{schema: g.root, draft: draft}
+	c = &Checker{schema: g.root, draft: draft, obvious: newObvious(g.root)}
 	e, err := newEngine(c.schema, c.draft)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +103,7 @@ func (c *Checker) failures(n *node) []*failure { return condense(c.details(n)) }
 
 // details are the failures with all that is wrong in each alternative.
 func (c *Checker) details(n *node) (all []*failure) {
-	if all = outOfBounds(n); all != nil {
+	if all = outOfBounds(n); all != nil || c.obvious.accepts(n) {
 		return all
 	}
 	e, _ := c.engines.Get().(*engine)
