@@ -18,7 +18,7 @@ type Member struct {
 	Source Source
 
 	Prefix   *string           // nil: by the rule (none for a lone member, else Name's); "" none
-	Include  []string          // globs of tool names (path.Match); empty: all
+	Include  []string          // globs of tool names (path.Match, in which a slash is no separator); empty: all
 	Exclude  []string          // globs of tool names; wins over Include
 	Rename   map[string]string // tool name to the name shown, before the prefix
 	Describe map[string]string // tool name to its description

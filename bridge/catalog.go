@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -279,9 +280,12 @@ func (m *member) shows(name string) bool {
 	return (len(m.Include) == 0 || matches(m.Include, name)) && !matches(m.Exclude, name)
 }
 
+// matches reports whether one of some globs matches a name, in which a slash is a letter
+// like any other.
 func matches(globs []string, name string) bool {
+	flat := strings.NewReplacer("/", "\x00")
 	for _, g := range globs {
-		if ok, err := path.Match(g, name); ok && err == nil {
+		if ok, err := path.Match(flat.Replace(g), flat.Replace(name)); ok && err == nil {
 			return true
 		}
 	}

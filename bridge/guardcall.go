@@ -60,7 +60,7 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	arguments, refusal := s.arguments(tool, req.Target, sent)
+	arguments, refusal := s.arguments(ctx, tool, req.Target, sent)
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
 	}
@@ -92,7 +92,7 @@ func (r *Request) params() (*wire.Params, error) {
 }
 
 // arguments are those that the tool gets, or the result that says why it gets none.
-func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
+func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
 	arguments, err := s.guard.set(tool, sent, nil)
 	if err == nil && t.check != nil {
 		arguments, err = t.check.Arguments(tool, arguments)
@@ -103,7 +103,9 @@ func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessa
 	if t.hidden == nil {
 		return arguments, nil
 	}
-	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), s.contextValue)
+	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), func(name string) (json.RawMessage, bool) {
+		return s.caller.hidden(ctx, s.guard.opts.Shared, name)
+	})
 	if err == nil {
 		arguments, err = s.guard.set(tool, arguments, hidden)
 	}
@@ -148,10 +150,4 @@ func (g *Guard) cut(object json.RawMessage) json.RawMessage {
 		b = append(append(wire.AppendString(b, name), ':'), value...)
 	}
 	return append(b, '}')
-}
-
-// contextValue is a hidden value for the caller, the same as a native tool gets.
-func (s *guardSession) contextValue(name string) (json.RawMessage, bool) {
-	as := nativeSession{native: &Native{opts: NativeOptions{Context: s.guard.opts.Shared}}, caller: s.caller}
-	return as.contextValue(name)
 }

@@ -30,6 +30,11 @@ type Tool struct {
 	// wait, see NativeOptions.Queue. 0: the limit of all tools together is the only one.
 	Concurrency int
 
+	// Heeds says that Call returns as soon as its ctx ends, whatever it waits for: nobody
+	// has to wait beside it, and it is run where it is called from. Such a Call must not
+	// end its goroutine.
+	Heeds bool
+
 	// Context names the arguments that no caller sees or sets, in any letter case: they
 	// are taken out of the schema that callers get and out of the arguments that they
 	// send, and filled in from Caller.Context. A call without one of them is a failed

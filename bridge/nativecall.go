@@ -84,7 +84,9 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
-	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), s.contextValue)
+	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
+		return s.caller.hidden(ctx, s.native.opts.Context, name)
+	})
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
 	}
@@ -94,20 +96,12 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if ctx.Err() != nil {
 		return Failed(canceled(ctx.Err()))
 	}
-	if err := c.begin(ctx); err != nil {
+	if err := c.begin(ctx, cancel); err != nil {
 		return Failed(err)
 	}
 	defer c.end()
-	done := make(chan outcome, 1)
-	s.native.workers.run(func() { c.run(ctx, arguments, done) })
-	select {
-	case o := <-done:
-		if o.err == nil || ctx.Err() == nil { // else it fails because it was ended
-			return c.reply(o)
-		}
-	case <-ctx.Done():
-	case <-c.timer.C:
-		cancel(errTimedOut)
+	if o, ok := c.outcome(ctx, arguments); ok && (o.err == nil || ctx.Err() == nil) { // else it fails because it was ended
+		return c.reply(o)
 	}
 	if errors.Is(context.Cause(ctx), errTimedOut) {
 		return Failed(c.tooLong())
@@ -134,8 +128,9 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	return nil
 }
 
-// begin waits until the call may run and enters it, unless its session has ended.
-func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
+// begin waits until the call may run and enters it, unless its session has ended. From then
+// on its time runs, at the end of which it is cancelled.
+func (c *nativeCall) begin(ctx context.Context, cancel context.CancelCauseFunc) *toolformat.Error {
 	n := c.session.native
 	if err := c.tool.gate.enter(ctx, c.tool.Timeout); err != nil {
 		return err
@@ -151,7 +146,7 @@ func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
 		return canceled(context.Canceled)
 	}
 	c.begun = time.Now()
-	c.timer = time.NewTimer(min(c.tool.Timeout, n.opts.MaxTimeout))
+	c.timer = time.AfterFunc(min(c.tool.Timeout, n.opts.MaxTimeout), func() { cancel(errTimedOut) })
 	n.running[c] = struct{}{}
 	return nil
 }
@@ -170,27 +165,46 @@ func (c *nativeCall) end() {
 	c.timer.Stop()
 }
 
-// run runs the function. One outcome comes, whatever the function does.
-func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage, done chan<- outcome) {
+// outcome runs the function and waits for what comes of it; false: ctx has ended before.
+func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (outcome, bool) {
+	if c.tool.Heeds {
+		return c.run(ctx, arguments), true
+	}
+	done := make(chan outcome, 1)
+	c.session.native.workers.run(func() {
+		o := outcome{err: internal(errGone)} // runtime.Goexit passes over what follows
+		defer func() { done <- o }()
+		o = c.run(ctx, arguments)
+	})
+	select {
+	case o := <-done:
+		return o, true
+	case <-ctx.Done():
+		return outcome{}, false
+	}
+}
+
+// run runs the function. One outcome comes, whatever the function does, but that it ends
+// its goroutine.
+func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outcome) {
 	n := c.session.native
-	o := outcome{err: internal(errGone)} // runtime.Goexit passes over what follows
 	defer func() {
 		if p := recover(); p != nil {
 			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
-			o.err = internal(fmt.Errorf("panic: %v", p))
+			o = outcome{err: internal(fmt.Errorf("panic: %v", p))}
 		}
 		c.leave()
 		n.mu.Lock()
 		delete(n.running, c)
 		n.mu.Unlock()
 		close(c.returned)
-		done <- o
 	}()
 	if c.tool.Client {
 		o.result, o.err = c.session.callFunction(ctx, c.tool.Name, arguments)
 	} else {
 		o.result, o.err = c.tool.Call(ctx, arguments)
 	}
+	return o
 }
 
 // internal is an error that keeps what happened for the log.
