@@ -51,9 +51,12 @@ type truncation struct {
 func (t *truncation) content(blocks *node) *node {
 	kept := newArray()
 	for _, block := range blocks.list() {
-		holder := block // of the text
-		if resource := block.get("resource"); block.get("type").text() == string(ResourceContent) {
-			holder = resource
+		var holder *node // of the text
+		switch ContentType(block.get("type").text()) {
+		case TextContent:
+			holder = block
+		case ResourceContent:
+			holder = block.get("resource")
 		}
 		text := holder.get("text")
 		if !text.is(textNode) {
