@@ -39,10 +39,10 @@ type Policy []Rule
 
 // A Rule is one line of a policy.
 type Rule struct {
-	// Match is a glob of tool names (path.Match) such as github__delete_*, or * for all;
-	// or the name of an annotation behind @ or @!: @readOnlyHint matches the tools that
-	// say so of themselves, @!readOnlyHint the others. What a tool says of itself is a
-	// hint of its server's, no more.
+	// Match is a glob of tool names (path.Match, in which a slash is no separator) such as
+	// github__delete_*; or the name of an annotation behind @ or @!: @readOnlyHint matches
+	// the tools that say so of themselves, @!readOnlyHint the others. What a tool says of
+	// itself is a hint of its server's, no more.
 	Match   string
 	Verdict Verdict // Allow, Ask or Deny
 }
@@ -80,10 +80,12 @@ func (r *Rule) matches(tool *toolformat.Tool) bool {
 	return globbed(r.Match, tool.Name)
 }
 
-// globbed is path.Match in which * alone matches names with a slash too.
+// globbed is path.Match for names in which a slash is a letter like any other: github__*
+// is all that a server calls github__ has, whatever it calls it.
 func globbed(glob, name string) bool {
-	ok, err := path.Match(glob, name)
-	return glob == "*" || ok && err == nil
+	flat := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(flat.Replace(glob), flat.Replace(name))
+	return ok && err == nil
 }
 
 // annotation is what a tool says of itself, raw JSON; "" when it says nothing.
@@ -108,6 +110,8 @@ func (r *runner) decide(j *job) {
 		return
 	case d.Verdict == Deny:
 		d.Reason = "its policy does not allow this tool"
+	case r.ctx.Err() != nil: // nobody waits for an answer
+		return
 	case r.task.Approve == nil:
 		d = Decision{Verdict: Deny, Reason: "this tool needs approval, and nobody is there to give it"}
 	default:

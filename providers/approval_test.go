@@ -23,6 +23,8 @@ func TestPolicy(t *testing.T) {
 		{nil, "allow allow allow allow"},
 		{providers.Policy{{"*", providers.Deny}}, "deny deny deny deny"},
 		{providers.Policy{{"github__*", providers.Deny}}, "deny deny allow allow"},
+		{providers.Policy{{"odd*", providers.Deny}}, "allow allow allow deny"},
+		{providers.Policy{{"odd/n?me", providers.Deny}}, "allow allow allow deny"},
 		{providers.Policy{{"github__delete", providers.Ask}, {"github__*", providers.Deny}, {"*", providers.Allow}}, "deny allow allow allow"},
 		{providers.Policy{{"@readOnlyHint", providers.Allow}, {"*", providers.Deny}}, "allow deny deny deny"},
 		{providers.Policy{{"@!readOnlyHint", providers.Deny}}, "allow deny deny deny"},
@@ -211,6 +213,27 @@ func TestDefer(t *testing.T) {
 }
 
 // Whoever goes on instead has cancelled what waits.
+// A run that is resumed under a smaller limit has no calls left.
+func TestResumeUnderASmallerLimit(t *testing.T) {
+	task := ask(play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":2,"b":2}`))), "go")
+	task.Options.Policy = providers.Policy{{"add", providers.Ask}}
+	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		return providers.Decision{Verdict: providers.Defer}
+	}
+	s := session(t, adder(t))
+	r, _, err := run(t, s, task)
+	if err != nil || len(r.Waiting) != 2 {
+		t.Fatal(err, r.Waiting)
+	}
+	task.Provider = play(calls(call("3", "add", `{"a":3,"b":3}`)))
+	task.Options = providers.Options{Limits: providers.Limits{Calls: 1}}
+	allow := providers.Decision{Verdict: providers.Allow}
+	r, err = s.Resume(t.Context(), task, r, map[string]providers.Decision{"1": allow, "2": allow})
+	if err != nil || r.Stop != providers.StopMaxCalls || !strings.Contains(show(r.Messages), "[3 Error: not run: the limit of 1 calls is reached") {
+		t.Errorf("%v: %s\n%s", err, r.Stop, show(r.Messages))
+	}
+}
+
 func TestGoOnInsteadOfDeciding(t *testing.T) {
 	c := providers.NewConversation(providers.Candidate{Provider: play(calls(call("1", "add", `{"a":1,"b":2}`)), says("fine"))}).
 		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.Ask}}}).
@@ -240,14 +263,16 @@ func TestGoOnInsteadOfDeciding(t *testing.T) {
 // Approve that is cut short decides nothing.
 func TestCancelWhileAsking(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	task := ask(play(calls(call("1", "add", `{"a":1,"b":2}`))), "go")
+	task := ask(play(calls(call("1", "add", `{"a":1,"b":2}`), call("2", "add", `{"a":3,"b":4}`))), "go")
 	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	asked := 0
 	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		asked++
 		cancel()
 		return providers.Decision{}
 	}
 	r, err := session(t, adder(t)).Run(ctx, task)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(show(r.Messages), "[1 Error: cancelled: ") {
-		t.Errorf("%v\n%s", err, show(r.Messages))
+	if !errors.Is(err, context.Canceled) || strings.Count(show(r.Messages), " Error: cancelled: ") != 2 || asked != 1 {
+		t.Errorf("%v, asked %d times\n%s", err, asked, show(r.Messages))
 	}
 }

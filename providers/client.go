@@ -35,10 +35,14 @@ type Client struct {
 	Patience time.Duration             // the longest silence of a response; 0: 5 min
 	MaxEvent int                       // bytes of one event or line of a stream; 0: 64 MiB
 	MaxBody  int64                     // bytes of a response that is not streamed; 0: 64 MiB
+
+	// MaxStream is how many bytes a whole stream may have; 0: 512 MiB. A server that speaks
+	// without end falls silent for nobody's Patience.
+	MaxStream int
 }
 
 // Retries say when a request is sent again: when no connection came about, and for the
-// answers that APIError.Retry tells, before anything of a response has been read.
+// answers that APIError.Again tells, before anything of a response has been read.
 type Retries struct {
 	Max   int           // tries after the first; 0: 2; negative: none
 	First time.Duration // the wait before the first of them, doubled for each that follows, less up to a quarter; 0: 0.5 s
@@ -206,7 +210,7 @@ func (r *Response) Whole() ([]byte, error) {
 // data, which is read's only until it returns. It ends at the end of the body, at
 // "[DONE]", or with the error of read.
 func (r *Response) Events(read func(kind string, data []byte) error) error {
-	events := wire.NewEventReader(r.body, cmp.Or(r.client.MaxEvent, defaultMax))
+	events := wire.NewEventReader(r.stream(), cmp.Or(r.client.MaxEvent, defaultMax))
 	for {
 		ev, err := events.Next()
 		if err != nil {
@@ -231,7 +235,7 @@ func (r *Response) Events(read func(kind string, data []byte) error) error {
 // Lines reads a body of JSON lines, each through read, whose data is read's only until it
 // returns.
 func (r *Response) Lines(read func(data []byte) error) error {
-	lines := wire.NewLineReader(r.body, cmp.Or(r.client.MaxEvent, defaultMax))
+	lines := wire.NewLineReader(r.stream(), cmp.Or(r.client.MaxEvent, defaultMax))
 	for {
 		line, err := lines.Read()
 		if err != nil {
@@ -245,6 +249,26 @@ func (r *Response) Lines(read func(data []byte) error) error {
 			return err
 		}
 	}
+}
+
+// stream is the body up to the limit of a stream.
+func (r *Response) stream() io.Reader {
+	most := cmp.Or(r.client.MaxStream, 512<<20)
+	return &bounded{r.body, most, most}
+}
+
+// A bounded reader fails behind its limit.
+type bounded struct {
+	io.Reader
+	limit, left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, &wire.TooLongError{Limit: b.limit, Size: b.limit - b.left}
+	}
+	return n, err
 }
 
 // atEnd is the error of a stream; nil at its end.

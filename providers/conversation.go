@@ -186,12 +186,30 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	all := before
 	if len(parts) > 0 {
 		all = append(slices.Clip(before), Message{Role: RoleUser, Parts: parts})
+	} else {
+		before, all = c.onward(before)
 	}
 	next, err = c.carry(ctx, func(s *Session, task Task) (*Run, error) {
 		task.Request.Messages, task.Dropped = all, c.run.Dropped
 		return s.Run(ctx, task)
 	})
 	return next.run.Messages[min(len(before), len(next.run.Messages)):], next, err
+}
+
+// onward is what a prompt without text sends, and the part of it that was there before. What
+// a stream had brought when it broke is asked for anew. Behind words of the assistant stands
+// "Continue.", since no API answers to its own (Gemini and Anthropic refuse it).
+func (c *Conversation) onward(messages []Message) (before, all []Message) {
+	last := func() *Message { return &messages[len(messages)-1] }
+	if c.run.Stop == StopFailed || c.run.Stop == StopCanceled {
+		for len(messages) > 0 && last().Role == RoleAssistant && last().Raw == nil {
+			messages = messages[:len(messages)-1]
+		}
+	}
+	if len(messages) == 0 || last().Role != RoleAssistant || c.run.Stop == StopPaused {
+		return messages, messages
+	}
+	return messages, append(slices.Clip(messages), UserText("Continue."))
 }
 
 // Resume goes on with a prompt whose run waits (Run.Waiting): see Session.Resume. The
@@ -218,6 +236,7 @@ func (c *Conversation) carry(ctx context.Context, run func(*Session, Task) (*Run
 		Request:  Request{Model: chosen.Model, System: c.heading.System, Settings: c.settings},
 		Options:  c.options, Approve: c.approve, Emit: c.emit, NoTools: chosen.NoTools,
 	})
+	chosen.NoTools = chosen.NoTools || done.noTools
 	return c.with(func(c *Conversation) {
 		c.run, c.chosen = *done, &chosen
 		c.heading.date(done.Messages)

@@ -139,8 +139,8 @@ func TestPromptWithoutText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "goes on", show(messages), "assistant: and more")
-	same(t, "all", show(next.Messages()), "user: hi\nassistant: hello\nassistant: and more")
+	same(t, "goes on", show(messages), "user: Continue.\nassistant: and more")
+	same(t, "all", show(next.Messages()), "user: hi\nassistant: hello\nuser: Continue.\nassistant: and more")
 	if _, _, err := c.Prompt(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "there is no message") {
 		t.Errorf("nothing to go on with: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (e *APIError) Error() string {
 		about = append(about, "HTTP "+strconv.Itoa(e.Status))
 	}
 	for _, s := range []string{e.Type, e.Code} {
-		if s != "" {
+		if s != "" && !slices.Contains(about, s) {
 			about = append(about, s)
 		}
 	}

@@ -1,7 +1,9 @@
 package providers
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +45,7 @@ func (s *Session) Resume(ctx context.Context, task Task, run *Run, decisions map
 type runner struct {
 	*Session
 	task     *Task
+	id       string // of the request that its tools are told of
 	limits   Limits
 	log      *slog.Logger
 	emit     func(Event)
@@ -70,7 +73,7 @@ var errTime = errors.New("the time of the run is over")
 // start runs the loop from one of its beginnings.
 func (s *Session) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
 	r := &runner{
-		Session: s, task: task, run: run, provider: task.Provider,
+		Session: s, task: task, id: rand.Text(), run: run, provider: task.Provider,
 		limits: task.Options.Limits.filled(), log: task.Options.logger(), emit: emitter(task.Emit),
 		hands: hands{work: make(chan func())}, said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
 	}
@@ -185,11 +188,17 @@ func (r *runner) take(turn *Turn) (Stop, error) {
 		return "", nil
 	case !stop.Runs():
 		r.add(spoken(m))
-		return stop, nil
+		return cmp.Or(stop, StopOther), nil
 	}
 	r.pauses, r.malformed = 0, 0
+	calls := m.Calls()
+	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone { // there are models that call what they are not offered
+		r.note("the model calls tools though it is not to: nothing is run")
+		r.add(spoken(m))
+		return StopEnd, nil
+	}
 	r.add(*m)
-	if calls := m.Calls(); len(calls) > 0 {
+	if len(calls) > 0 {
 		return r.round(calls)
 	}
 	if r.final != "" {

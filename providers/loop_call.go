@@ -120,7 +120,7 @@ func (r *runner) carryOut(j *job, in *inbox) *toolformat.Result {
 	if err != nil {
 		return failed(err.Error())
 	}
-	ctx, cancel := context.WithCancelCause(r.ctx)
+	ctx, cancel := context.WithCancelCause(bridge.InTurn(r.ctx, r.id, max(0, r.run.Turns-1)))
 	defer cancel(nil)
 	b := &back{runner: r, job: j, in: in}
 	b.time = newFuse(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTooSlow) })
@@ -177,7 +177,7 @@ func (r *runner) read(ctx context.Context, j *job, reply bridge.Reply) *toolform
 	case r.ctx.Err() != nil:
 		return failed(r.whyEnded())
 	case !errors.Is(context.Cause(ctx), errTooSlow):
-		return failed(r.words(j, reply.Err))
+		return r.check(failed(r.words(j, reply.Err)))
 	case time.Since(j.begun) >= r.limits.MaxTimeout:
 		return failed(fmt.Sprintf("tool %s timed out after %s", j.call.Name, r.limits.MaxTimeout))
 	}

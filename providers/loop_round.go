@@ -47,7 +47,7 @@ func (r *runner) round(calls []*Call) (Stop, error) {
 	}
 	left := r.limits.Calls - r.run.Calls
 	for i, j := range jobs {
-		if limit == "" && i == left {
+		if limit == "" && i >= left { // a run that is resumed may have made more
 			limit, why = StopMaxCalls, fmt.Sprintf("the limit of %d calls is reached", r.limits.Calls)
 		}
 		if limit != "" {

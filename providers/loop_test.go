@@ -73,6 +73,9 @@ func TestFailingCalls(t *testing.T) {
 		function(t, "remote", "", func(context.Context) (string, error) {
 			return "", &toolformat.Error{Raw: []byte(`{"code":-32050,"message":"quota \u003cused up\u003e","data":1}`)}
 		}),
+		function(t, "long_failure", "", func(context.Context) (string, error) {
+			return "", toolformat.Errorf(toolformat.Unavailable, "%s", strings.Repeat("é", 10_050))
+		}),
 		function(t, "long", "", func(context.Context) (string, error) { return strings.Repeat("é", 10_050), nil }),
 	}
 	for _, c := range []struct{ name, arguments, want string }{
@@ -81,7 +84,7 @@ func TestFailingCalls(t *testing.T) {
 		{"add", `{"a":1,"b":[]}`, "Error: invalid arguments for tool add: /b: expected integer, got array []"},
 		{"add", `"{\"a\":1,"`, "Error: invalid arguments for tool add: "},
 		{"add", ``, "Error: invalid arguments for tool add:"},
-		{"remot", `{}`, "Error: unknown tool: remot (did you mean remote?); the tools are: add, github__create_issue, fail, panic, denied, away, ours, remote, long"},
+		{"remot", `{}`, "Error: unknown tool: remot (did you mean remote?); the tools are: add, github__create_issue, fail, panic, denied, away, ours, remote, long_failure, long"},
 		{"create_issue", `{}`, "Error: unknown tool: create_issue (did you mean github__create_issue?); the tools are: add,"},
 		{"fail", `{}`, "Error: disk full"},
 		{"panic", `null`, "Error: internal error"},
@@ -89,6 +92,7 @@ func TestFailingCalls(t *testing.T) {
 		{"away", `{}`, "Error: its server is away"},
 		{"ours", `{}`, "Error: internal error"},
 		{"remote", `{}`, "Error: quota <used up>"},
+		{"long_failure", `{}`, "Error: " + strings.Repeat("é", 10_000) + "... [output truncated]"},
 		{"long", `{}`, strings.Repeat("é", 10_000) + "... [output truncated]"},
 	} {
 		t.Run(c.name+c.arguments, func(t *testing.T) {
@@ -173,6 +177,9 @@ func TestStops(t *testing.T) {
 		{name: "refused", steps: []step{turn(providers.StopRefused)}, stop: providers.StopRefused, messages: `
 			user: go`},
 		{name: "no known reason", steps: []step{turn(providers.StopOther, cut...)}, stop: providers.StopOther, messages: `
+			user: go
+			assistant: I will`},
+		{name: "no reason at all", steps: []step{turn("", cut...)}, stop: providers.StopOther, messages: `
 			user: go
 			assistant: I will`},
 		{name: "nothing at all", steps: []step{turn(providers.StopEnd)}, stop: providers.StopEnd, messages: `
@@ -314,6 +321,48 @@ func TestRepeats(t *testing.T) {
 	p = play(look, look, look, look, look, look, look, look, says("done"))
 	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || r.Rounds != 8 {
 		t.Errorf("polling: %s after %d, %v", r.Stop, r.Turns, err)
+	}
+}
+
+// Who wants no tools called gets none called, whatever the model does.
+func TestChoiceNone(t *testing.T) {
+	p := play(turn(providers.StopPaused, txt("searching")), calls(txt("so"), call("1", "add", `{"a":1,"b":1}`), call("2", "draw", "{}")))
+	task := ask(p, "go")
+	task.Request.Choice, task.Request.Tools = providers.ChoiceNone, providers.NewToolSet([]toolformat.Tool{{Name: "draw"}})
+	r, events, err := run(t, session(t, adder(t)), task)
+	if err != nil || r.Stop != providers.StopEnd || r.Text != "searchingso" || r.Waiting != nil || strings.Contains(events, "tool_start") {
+		t.Errorf("%v: %+v\n%s", err, r, events)
+	}
+	if p.request(1).Choice != providers.ChoiceNone {
+		t.Errorf("after a pause the choice is %q", p.request(1).Choice)
+	}
+}
+
+// Tools can know which request of the user they are called for, and in which turn.
+func TestTurnsOfARequest(t *testing.T) {
+	tool, err := bridge.Func("where", "", func(_ context.Context, in struct {
+		Request string `json:"requestid"`
+		Turn    int    `json:"invocationid"`
+	}) (string, error) {
+		return fmt.Sprint(in.Request, " ", in.Turn), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool.Context = []string{"requestid", "invocationid"}
+	s := session(t, tool)
+	prompt := func() []string {
+		p := play(calls(call("1", "where", "{}"), call("2", "where", "{}")), calls(call("3", "where", "{}")), says("ok"))
+		r, _, err := run(t, s, ask(p, "go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{r.Messages[2].Parts[0].Result.Text(false), r.Messages[2].Parts[1].Result.Text(false), r.Messages[4].Parts[0].Result.Text(false)}
+	}
+	first, second := prompt(), prompt()
+	id, turn, _ := strings.Cut(first[0], " ")
+	if turn != "0" || first[1] != id+" 0" || first[2] != id+" 1" || strings.HasPrefix(second[0], id) || len(id) < 10 {
+		t.Errorf("%s, then %s", first, second)
 	}
 }
 

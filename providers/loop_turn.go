@@ -99,7 +99,7 @@ func (r *runner) request() *Request {
 	req.Messages = elide(r.run.Messages, r.run.Dropped)
 	req.Tools = r.set
 	switch {
-	case r.final != "":
+	case r.final != "" || req.Choice == ChoiceNone:
 		req.Choice = ChoiceNone
 	case r.run.Turns > 0 || r.set == nil:
 		req.Choice = ChoiceAuto
@@ -115,6 +115,7 @@ func (r *runner) withoutTools(err error) error {
 	}
 	name := modelName(r.provider, r.task.Request.Model)
 	opts := &r.task.Options
+	r.run.noTools = true
 	switch {
 	case opts.StandIn != nil && !r.stoodIn:
 		r.stoodIn = true

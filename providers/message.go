@@ -72,7 +72,11 @@ type resultJSON struct {
 
 // MarshalJSON writes the MCP result as it is.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	return marshal(resultJSON{r.ID, r.Name, r.Content.JSON})
+	v := resultJSON{ID: r.ID, Name: r.Name}
+	if r.Content != nil {
+		v.Content = r.Content.JSON
+	}
+	return marshal(v)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -246,9 +246,9 @@ func TestWindow(t *testing.T) {
 		dropped  int
 	}{
 		{name: "an error", messages: history(4), steps: []step{fails(long), says("ok")}, dropped: 2,
-			want: []string{"first 0 =0 step1 1 =1 2 =2 step3 3 =3", "first step1 2 =2 step3 3 =3"}},
+			want: []string{"first 0 =0 step1 1 =1 2 =2 step3 3 =3", "first 2 =2 step3 3 =3"}},
 		{name: "again and again", messages: history(4), steps: []step{fails(long), fails(long), fails(long)}, fails: true, dropped: 3,
-			want: []string{"first 0 =0 step1 1 =1 2 =2 step3 3 =3", "first step1 2 =2 step3 3 =3", "first step1 step3 3 =3"}},
+			want: []string{"first 0 =0 step1 1 =1 2 =2 step3 3 =3", "first 2 =2 step3 3 =3", "first step3 3 =3"}},
 		{name: "with a prompt behind", messages: append(history(1), providers.UserText("and?")), steps: []step{fails(long), says("ok")}, dropped: 1,
 			want: []string{"first 0 =0 and?", "first and?"}},
 		{name: "nothing to drop", messages: history(0), steps: []step{fails(long)}, fails: true, want: []string{"first"}},
@@ -259,7 +259,7 @@ func TestWindow(t *testing.T) {
 		{name: "a turn that filled it, nothing to drop", messages: history(1), steps: []step{turn(providers.StopWindow, txt("half a"))},
 			want: []string{"first 0 =0"}},
 		{name: "a limit", messages: history(6), limits: providers.Limits{Window: 600}, steps: []step{says("ok")}, dropped: 4,
-			want: []string{"first step1 step3 4 =4 step5 5 =5"}},
+			want: []string{"first 4 =4 step5 5 =5"}},
 		{name: "a limit that cannot be kept", messages: history(2), limits: providers.Limits{Window: 1}, steps: []step{says("ok")}, dropped: 1,
 			want: []string{"first step1 1 =1"}},
 	} {

@@ -46,6 +46,8 @@ type Run struct {
 	// Dropped is how many of the oldest rounds of calls no longer fit into the model's
 	// window. They stay in Messages.
 	Dropped int `json:"dropped,omitempty"`
+
+	noTools bool // the model has said that it takes no tools
 }
 
 // closed are the messages with the calls that wait cancelled.

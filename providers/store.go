@@ -19,7 +19,7 @@ type Store interface {
 	Load(ctx context.Context, id string) (*Transcript, error)
 
 	// List are the conversations that are kept, those first that went on last; most
-	// bounds them, 0 is 100.
+	// bounds them, 0 or less is 100.
 	List(ctx context.Context, most int) ([]Heading, error)
 }
 
@@ -28,7 +28,7 @@ var ErrNoConversation = errors.New("no such conversation")
 
 // A Memory is a Store that ends with the program. The zero value works.
 type Memory struct {
-	Most int // conversations, of which the one goes that rested longest; 0: 1,000. Set before first use
+	Most int // conversations, of which the one goes that rested longest; 0 or less: 1,000. Set before first use
 
 	mu   sync.Mutex // guards what follows
 	kept map[string]*Transcript
@@ -43,7 +43,7 @@ func (m *Memory) Save(_ context.Context, t *Transcript) error {
 		m.kept = map[string]*Transcript{}
 	}
 	m.kept[t.ID] = &own
-	if len(m.kept) > cmp.Or(m.Most, 1000) {
+	if len(m.kept) > cmp.Or(max(0, m.Most), 1000) {
 		var oldest *Transcript
 		for _, other := range m.kept {
 			if other != &own && (oldest == nil || other.Updated.Before(oldest.Updated)) {
@@ -75,5 +75,5 @@ func (m *Memory) List(_ context.Context, most int) ([]Heading, error) {
 		all = append(all, t.Heading)
 	}
 	slices.SortFunc(all, func(a, b Heading) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID)) })
-	return all[:min(len(all), cmp.Or(most, 100))], nil
+	return all[:min(len(all), cmp.Or(max(0, most), 100))], nil
 }

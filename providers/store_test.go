@@ -26,6 +26,12 @@ func TestMemory(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].ID != "3" || all[1].ID != "2" || all[0].Title != "" {
 		t.Errorf("%v, %+v", err, all)
 	}
+	if all, err = m.List(t.Context(), -1); err != nil || len(all) != 3 {
+		t.Errorf("%v, %+v", err, all)
+	}
+	if err := (&providers.Memory{Most: -1}).Save(t.Context(), &providers.Transcript{}); err != nil {
+		t.Error(err)
+	}
 	if _, err := m.Load(t.Context(), "0"); !errors.Is(err, providers.ErrNoConversation) {
 		t.Errorf("the oldest is still there: %v", err)
 	}

@@ -17,8 +17,8 @@ type Task struct {
 
 	// Request is the first turn. Its Tools are the asker's own: they are offered beside
 	// those of the session, win where names clash, and their calls are handed back
-	// (Run.Waiting). Its Choice is for the first turn alone: a model that must call a
-	// tool would never end.
+	// (Run.Waiting). Its Choice is for the first turn alone, unless it is ChoiceNone: a
+	// model that must call a tool would never end.
 	Request Request
 
 	Options Options
@@ -42,7 +42,7 @@ type Options struct {
 	Limits Limits
 	Policy Policy
 
-	// Serial are globs of tool names (path.Match), such as browser__* for all tools of
+	// Serial are globs of tool names, as in Rule.Match, such as browser__* for all tools of
 	// one source. Of tools that match the same one, one call runs at a time, in call
 	// order. A call of a tool that says that it changes things (readOnlyHint false, or
 	// destructiveHint true) runs alone: after all calls before it, and before all that

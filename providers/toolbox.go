@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -118,18 +119,15 @@ func refuser(p Provider, model string) string { return p.Name() + "\x00" + model
 func (s *shelf) set(refuser string) *ToolSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if set := s.accepted[refuser]; set != nil {
-		return set
-	}
-	return s.all
+	return cmp.Or(s.accepted[refuser], s.all)
 }
 
 // refuse takes a tool away from a model for as long as the list lasts.
 func (s *shelf) refuse(refuser, name string) {
-	set := s.set(refuser)
-	left := slices.DeleteFunc(slices.Clone(set.Tools()), func(t toolformat.Tool) bool { return t.Name == name })
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	set := cmp.Or(s.accepted[refuser], s.all)
+	left := slices.DeleteFunc(slices.Clone(set.Tools()), func(t toolformat.Tool) bool { return t.Name == name })
 	s.accepted[refuser] = NewToolSet(left)
 }
 

@@ -18,8 +18,9 @@ func rounds(messages []Message) []int {
 	return places
 }
 
-// elide leaves out the oldest rounds: their calls and results, but not what was said.
-// All else stays, the messages of the user first of all.
+// elide leaves out the oldest rounds: their calls and results, and what was said with the
+// calls where the assistant goes on behind them, for two messages of its in a row are
+// refused by many. All else stays, the messages of the user first of all.
 func elide(messages []Message, dropped int) []Message {
 	if dropped <= 0 {
 		return messages
@@ -29,7 +30,7 @@ func elide(messages []Message, dropped int) []Message {
 	at := 0
 	for _, place := range places[:min(dropped, len(places))] {
 		left = append(left, messages[at:place]...)
-		if said := spoken(&messages[place]); !said.empty() {
+		if said := spoken(&messages[place]); !said.empty() && messages[place+2].Role != RoleAssistant {
 			left = append(left, said)
 		}
 		at = place + 2

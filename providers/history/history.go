@@ -260,7 +260,7 @@ func scan(read func(...any) error, more ...any) (h providers.Heading, err error)
 
 // List implements providers.Store.
 func (s *Store) List(ctx context.Context, most int) ([]providers.Heading, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT "+headingColumns+" FROM conversation ORDER BY updated DESC, id LIMIT ?", cmp.Or(most, 100))
+	rows, err := s.db.QueryContext(ctx, "SELECT "+headingColumns+" FROM conversation ORDER BY updated DESC, id LIMIT ?", cmp.Or(max(0, most), 100))
 	if err != nil {
 		return nil, fmt.Errorf("history %s: %w", s.path, err)
 	}

@@ -101,6 +101,9 @@ func TestStore(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0] != transcript("a", 3).Heading || all[1].ID != "b" {
 		t.Errorf("%v, %+v", err, all)
 	}
+	if all, err = s.List(t.Context(), -1); err != nil || len(all) != 3 {
+		t.Errorf("%v, %+v", err, all)
+	}
 	if err := s.Save(t.Context(), &providers.Transcript{}); err == nil {
 		t.Error("a conversation without an ID was saved")
 	}

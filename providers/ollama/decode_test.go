@@ -42,13 +42,13 @@ func answer(status int, contentType string, body func() io.Reader) *Provider {
 }
 
 // turnOf is the turn of a response, and what was heard of it.
-func turnOf(t *testing.T, p *Provider, req *providers.Request) (turn *providers.Turn, err error, heard string) {
+func turnOf(t *testing.T, p *Provider, req *providers.Request) (turn *providers.Turn, heard string, err error) {
 	t.Helper()
 	var b strings.Builder
 	turn, err = p.Turn(t.Context(), req, func(ev providers.Event) {
 		fmt.Fprintf(&b, "%s %s\n", ev.Type, ev.Text)
 	})
-	return turn, err, b.String()
+	return turn, b.String(), err
 }
 
 // summary is what a turn says.
@@ -147,20 +147,20 @@ func TestDecode(t *testing.T) {
 				}
 			}
 			whole := func() io.Reader { return strings.NewReader(c.body) }
-			turn, err, heard := turnOf(t, answer(200, "application/x-ndjson", whole), request())
+			turn, heard, err := turnOf(t, answer(200, "application/x-ndjson", whole), request())
 			check(turn, err)
 			bytewise := func() io.Reader { return iotest.OneByteReader(whole()) }
-			turn, err, again := turnOf(t, answer(200, "application/x-ndjson", bytewise), request())
+			turn, again, err := turnOf(t, answer(200, "application/x-ndjson", bytewise), request())
 			check(turn, err)
 			want(t, "events", again, heard)
-			turn, err, _ = turnOf(t, answer(200, "application/json; charset=utf-8", whole), request())
+			turn, _, err = turnOf(t, answer(200, "application/json; charset=utf-8", whole), request())
 			check(turn, err)
 		})
 	}
 }
 
 func TestUsageAndModel(t *testing.T) {
-	turn, err, heard := turnOf(t, answer(200, "application/x-ndjson", func() io.Reader {
+	turn, heard, err := turnOf(t, answer(200, "application/x-ndjson", func() io.Reader {
 		return strings.NewReader(line(`{"content":"","thinking":"hm"}`) + line(`{"content":"Hi"}`) + line(`{"tool_calls":[{"id":"x","function":{"name":"add","arguments":{"a":1}}}]}`) + last)
 	}), request())
 	if err != nil {
@@ -177,7 +177,7 @@ func TestWholeIndented(t *testing.T) {
 	if err := json.Indent(&b, []byte(last), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	turn, err, _ := turnOf(t, answer(200, "application/json", func() io.Reader { return &b }), request())
+	turn, _, err := turnOf(t, answer(200, "application/json", func() io.Reader { return &b }), request())
 	if err != nil || turn.Stop != providers.StopEnd {
 		t.Errorf("%v, %v", turn, err)
 	}
@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		{"another server", "404 page not found\n", 404, "404 page not found (HTTP 404)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			turn, err, _ := turnOf(t, answer(c.status, "application/json", func() io.Reader { return strings.NewReader(c.body) }), request())
+			turn, _, err := turnOf(t, answer(c.status, "application/json", func() io.Reader { return strings.NewReader(c.body) }), request())
 			var e *providers.APIError
 			if turn != nil || !errors.As(err, &e) {
 				t.Fatalf("%v, %v", turn, err)
@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestErrorInStream(t *testing.T) {
-	_, err, _ := turnOf(t, answer(200, "application/x-ndjson", func() io.Reader {
+	_, _, err := turnOf(t, answer(200, "application/x-ndjson", func() io.Reader {
 		return strings.NewReader(`{"error":"server overloaded","status":503}` + "\n" + last)
 	}), request())
 	var e *providers.APIError

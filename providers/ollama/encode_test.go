@@ -82,7 +82,7 @@ func TestRequests(t *testing.T) {
 	for _, r := range requests() {
 		s := providertest.NewServer(t, providertest.Exchange{Resp: json.RawMessage(last)})
 		p := New(Options{Client: providers.Client{BaseURL: s.URL}})
-		_, err, heard := turnOf(t, p, r.req)
+		_, heard, err := turnOf(t, p, r.req)
 		if err != nil {
 			t.Fatalf("%s: %v", r.name, err)
 		}
@@ -114,11 +114,11 @@ func TestVerbatim(t *testing.T) {
 	body := line(`{"role":"assistant","content":"","thinking":"a\u003cb"}`) + line(`{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}`) + last
 	s := providertest.NewServer(t, providertest.Exchange{SSE: true, Resp: jsonString(body)}, providertest.Exchange{SSE: true, Resp: jsonString(last)})
 	p := New(Options{Client: providers.Client{BaseURL: s.URL}})
-	first, err, _ := turnOf(t, p, request())
+	first, _, err := turnOf(t, p, request())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err, _ := turnOf(t, p, request(first.Message)); err != nil {
+	if _, _, err := turnOf(t, p, request(first.Message)); err != nil {
 		t.Fatal(err)
 	}
 	const sent = `,{"role":"assistant","content":"","thinking":"a\u003cb","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}]`
@@ -151,7 +151,7 @@ func TestAddress(t *testing.T) {
 		}))
 		defer server.Close()
 		p := New(Options{Client: providers.Client{BaseURL: server.URL + suffix}, APIKey: "secret"})
-		if _, err, _ := turnOf(t, p, request()); err != nil || path != "/api/chat" || auth != "Bearer secret" {
+		if _, _, err := turnOf(t, p, request()); err != nil || path != "/api/chat" || auth != "Bearer secret" {
 			t.Errorf("%q: %v, %s, %s", suffix, err, path, auth)
 		}
 	}
@@ -159,7 +159,7 @@ func TestAddress(t *testing.T) {
 	if p.client.BaseURL != "http://127.0.0.1:11434" || len(p.header) != 0 || p.Name() != "ollama" || p.Format() != toolformat.FormatOllama {
 		t.Errorf("%+v", p)
 	}
-	if _, err, _ := turnOf(t, New(Options{Client: providers.Client{BaseURL: "file:///secret"}}), request()); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, _, err := turnOf(t, New(Options{Client: providers.Client{BaseURL: "file:///secret"}}), request()); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 }

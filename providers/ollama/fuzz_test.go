@@ -24,7 +24,7 @@ func FuzzDecode(f *testing.F) {
 			kind = "application/x-ndjson"
 		}
 		whole := func() io.Reader { return strings.NewReader(body) }
-		turn, err, heard := turnOf(t, answer(200, kind, whole), request())
+		turn, heard, err := turnOf(t, answer(200, kind, whole), request())
 		if turn == nil {
 			t.Fatal("no turn")
 		}
@@ -36,7 +36,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("call %q with arguments that are no JSON: %s", c.ID, c.Arguments)
 			}
 		}
-		again, errAgain, heardAgain := turnOf(t, answer(200, kind, func() io.Reader { return iotest.HalfReader(whole()) }), request())
+		again, heardAgain, errAgain := turnOf(t, answer(200, kind, func() io.Reader { return iotest.HalfReader(whole()) }), request())
 		if summary(again) != summary(turn) || heardAgain != heard || (errAgain == nil) != (err == nil) {
 			t.Errorf("in portions: %s, %v\nwhole: %s, %v", summary(again), errAgain, summary(turn), err)
 		}

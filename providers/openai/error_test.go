@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		{"rate limit", 429, `{"error":{"message":"slow down","type":"requests","param":null,"code":"rate_limit_exceeded"}}`, true, "slow down (HTTP 429, requests, rate_limit_exceeded)", nil},
 		{"server", 503, `<html>down</html>`, true, "<html>down</html> (HTTP 503)", nil},
 		{"conflict", 409, `{}`, true, "{} (HTTP 409)", nil},
-		{"quota", 429, `{"error":{"message":"no money","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, false, "no money (HTTP 429, insufficient_quota, insufficient_quota)", nil},
+		{"quota", 429, `{"error":{"message":"no money","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, false, "no money (HTTP 429, insufficient_quota)", nil},
 		{"credit", 429, `{"error":{"message":"no money","type":"x","code":"credit_balance_exhausted"}}`, false, "no money (HTTP 429, x, credit_balance_exhausted)", nil},
 		{"billing", 429, `{"error":{"message":"no money","type":"x","code":"billing_hard_limit_reached"}}`, false, "no money (HTTP 429, x, billing_hard_limit_reached)", nil},
 		{"spend", 429, `{"error":{"message":"no money","type":"x","code":"spend_limit_reached"}}`, false, "no money (HTTP 429, x, spend_limit_reached)", nil},

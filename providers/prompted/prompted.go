@@ -38,7 +38,7 @@ type Provider struct {
 
 // New makes a provider of another one, which is never sent any tools.
 func New(inner providers.Provider, o Options) *Provider {
-	return &Provider{inner: inner, maxCall: cmp.Or(o.MaxCall, 1<<20)}
+	return &Provider{inner: inner, maxCall: cmp.Or(max(o.MaxCall, 0), 1<<20)}
 }
 
 // Name is "prompted". Raw items of this name hold those of the provider behind it.

@@ -26,7 +26,8 @@ type behind struct {
 	reply  string
 	turn   providers.Turn // besides the text
 	err    error
-	silent bool // it does not stream
+	silent bool            // it does not stream
+	first  providers.Event // besides the text
 
 	mu  sync.Mutex // guards req
 	req *providers.Request
@@ -39,6 +40,9 @@ func (b *behind) Turn(ctx context.Context, req *providers.Request, emit func(pro
 	b.mu.Lock()
 	b.req = req
 	b.mu.Unlock()
+	if b.first.Type != "" {
+		emit(b.first)
+	}
 	said := ""
 	for _, portion := range portions(b.reply, []byte{4}) {
 		if b.silent {
@@ -64,7 +68,7 @@ func (b *behind) Turn(ctx context.Context, req *providers.Request, emit func(pro
 }
 
 // ask has one turn, and returns what was heard of it.
-func ask(t *testing.T, b *behind, req *providers.Request) (turn *providers.Turn, err error, heard string) {
+func ask(t *testing.T, b *behind, req *providers.Request) (turn *providers.Turn, heard string, err error) {
 	t.Helper()
 	var lines []string
 	turn, err = New(b, Options{}).Turn(t.Context(), req, func(ev providers.Event) {
@@ -77,7 +81,7 @@ func ask(t *testing.T, b *behind, req *providers.Request) (turn *providers.Turn,
 			lines = append(lines, string(ev.Type)+" "+ev.Text)
 		}
 	})
-	return turn, err, strings.Join(lines, "\n")
+	return turn, strings.Join(lines, "\n"), err
 }
 
 func parts(m *providers.Message) string {
@@ -108,7 +112,7 @@ func TestTurn(t *testing.T) {
 		b := &behind{reply: "Let me see.\n<tool_call>" + paris + "</tool_call>\n<tool_call>" + paris + "</tool_call>", silent: silent}
 		b.turn = providers.Turn{Stop: providers.StopEnd, Model: "m-2", Usage: providers.Usage{Input: 3}}
 		b.turn.Message.Parts = []providers.Part{{Type: providers.PartThinking, Text: "hm"}}
-		turn, err, heard := ask(t, b, request())
+		turn, heard, err := ask(t, b, request())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +126,29 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// What a model thinks is not read for calls, wherever it does so.
+func TestThinking(t *testing.T) {
+	b := &behind{reply: "<think>hm " + paris + "</think>\n" + paris, turn: providers.Turn{Stop: providers.StopEnd}}
+	turn, heard, err := ask(t, b, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "parts", parts(&turn.Message), fmt.Sprintf("thinking %q\ncall call_1_0 get_weather {\"location\": \"Paris\"}", "hm "+paris))
+	want(t, "events", heard, "thinking_delta hm "+paris+"\narguments_delta call_1_0 get_weather {\"location\": \"Paris\"}")
+	b = &behind{reply: "Hi.", first: providers.Event{Type: providers.ThinkingDelta, Text: paris}, turn: providers.Turn{Stop: providers.StopEnd}}
+	if _, heard, err = ask(t, b, request()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "events", heard, "thinking_delta "+paris+"\ntext_delta Hi.")
+}
+
 // What the provider behind is sent, as a golden file.
 func TestRequest(t *testing.T) {
 	const file = "testdata/request.txtar"
 	b := &behind{reply: "I look.\n<tool_call>" + paris + "</tool_call>", turn: providers.Turn{Stop: providers.StopEnd}}
 	req := request()
 	req.System = "Be brief."
-	first, err, _ := ask(t, b, req)
+	first, _, err := ask(t, b, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +170,7 @@ func TestRequest(t *testing.T) {
 		providers.UserText("And now?"),
 		providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "behind", Items: json.RawMessage(`"As ever."`)}, Parts: []providers.Part{{Type: providers.PartText, Text: "As ever."}}},
 		providers.UserText("Good."))
-	if _, err, _ := ask(t, b, req); err != nil {
+	if _, _, err := ask(t, b, req); err != nil {
 		t.Fatal(err)
 	}
 	got := txtar.Format(archive(t, b.req))
@@ -205,7 +225,7 @@ func TestChoice(t *testing.T) {
 		b := &behind{reply: paris, turn: providers.Turn{Stop: providers.StopEnd}}
 		req := request()
 		req.Choice, req.Settings.Serial = c.choice, c.serial
-		turn, err, _ := ask(t, b, req)
+		turn, _, err := ask(t, b, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +242,7 @@ func TestMadeUp(t *testing.T) {
 	b := &behind{reply: call + "\n<tool_response>\nsunny\n</tool_response>\nIt is sunny. " + strings.Repeat(call, 100), turn: providers.Turn{Stop: providers.StopEnd}}
 	for _, silent := range []bool{false, true} {
 		b.silent = silent
-		turn, err, heard := ask(t, b, request())
+		turn, heard, err := ask(t, b, request())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,10 +259,10 @@ func TestMadeUp(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	broke := errors.New("broke")
-	if turn, err, _ := ask(t, &behind{err: broke}, request()); turn != nil || !errors.Is(err, broke) {
+	if turn, _, err := ask(t, &behind{err: broke}, request()); turn != nil || !errors.Is(err, broke) {
 		t.Errorf("a turn that did not begin: %v, %v", turn, err)
 	}
-	turn, err, heard := ask(t, &behind{reply: "<tool_call>" + paris + "</tool_call> and <tool_c", err: broke, turn: providers.Turn{Stop: providers.StopCut}}, request())
+	turn, heard, err := ask(t, &behind{reply: "<tool_call>" + paris + "</tool_call> and <tool_c", err: broke, turn: providers.Turn{Stop: providers.StopCut}}, request())
 	if !errors.Is(err, broke) || turn == nil {
 		t.Fatalf("a turn that was cut: %v, %v", turn, err)
 	}
@@ -264,7 +284,7 @@ func TestStops(t *testing.T) {
 	for _, c := range []struct{ behind, want providers.Stop }{
 		{providers.StopEnd, providers.StopCalls}, {providers.StopLength, providers.StopLength}, {providers.StopOther, providers.StopOther},
 	} {
-		turn, err, _ := ask(t, &behind{reply: paris, turn: providers.Turn{Stop: c.behind}}, request())
+		turn, _, err := ask(t, &behind{reply: paris, turn: providers.Turn{Stop: c.behind}}, request())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package prompted
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -129,6 +130,20 @@ var scannerCases = []scanCase{
 	{"Mistral's marks", `[TOOL_CALLS]add[CALL_ID]x1[ARGS]{"a": 1}`, `add {"a": 1}`},
 	{"Mistral's mark in prose", `[TOOL_CALLS] is a token`, `"[TOOL_CALLS] is a token"`},
 	{"seed 004's tool_use", `I look.<tool_use>{"name": "get_weather", "input": {"location": "Paris"}}</tool_use>`, `"I look."` + "\n" + `get_weather {"location": "Paris"}`},
+	{"a function whose parameters cannot be read", "<function=add>a=1</function>.", `add "a=1"` + "\n" + `"."`},
+	{"a function whose arguments cannot be read", `<function=add>{"a":<}</function>.`, `add "{\"a\":<}"` + "\n" + `"."`},
+	{"a function's tag that goes on", "<function=add is what I mean", `"<function=add is what I mean"`},
+	{"Python that cannot be read", "<tool_call>add(a=<1>)</tool_call>.", `add "(a=<1>)"` + "\n" + `"."`},
+	{"Python with a value too many", "```tool_code\nadd(1, 2, 3)\n```", `add "(1, 2, 3)"`},
+	{"Python that prints something else", "```tool_code\nprint(1)\n```", `"` + "```tool_code\\nprint(1)\\n```" + `"`},
+	{"a name and nothing else", "tool_call: add", `"tool_call: add"`},
+	{"a name and something else", "tool_call: add, then", `"tool_call: add, then"`},
+	{"Mistral's marks, then something else", `[TOOL_CALLS]add[ARGS]1`, `"[TOOL_CALLS]add[ARGS]1"`},
+	{"a name and a bracket", `[TOOL_CALLS]add[0]`, `"[TOOL_CALLS]add[0]"`},
+	{"a bracket that is missing", `<tool_call>{"name":"add","arguments":{"a":[1}}</tool_call>.`, "add {\"a\":[1]}\n\".\""},
+	{"brackets that do not match", `<tool_call>{"name":"add","arguments":{"a":[1},"b":2}}</tool_call>.`, `add "{\"name\":\"add\",\"arguments\":{\"a\":[1},\"b\":2}}"` + "\n" + `"."`},
+	{"deeper than anything", `<tool_call>{"name":"add","arguments":` + strings.Repeat("[", 600), fmt.Sprintf("add %q", `{"name":"add","arguments":`+strings.Repeat("[", 600))},
+	{"a key that never ends", "\n{\"" + strings.Repeat("k", 200), fmt.Sprintf("%q", "\n{\""+strings.Repeat("k", 200))},
 	{"thinking", "<think>\n<tool_call>" + paris + "</tool_call> no.</think>\n\nHello.", fmt.Sprintf("thinks %q", "\n<tool_call>"+paris+"</tool_call> no.") + "\n" + `"\n\nHello."`},
 	{"no thought", "<think>\n\n</think>\n\n" + paris, inParis},
 	{"thinking without end", "<think>hm </thin", `thinks "hm </thin"`},
@@ -150,6 +165,50 @@ func runScans(t *testing.T, cases []scanCase) {
 			}
 		})
 	}
+}
+
+// A call that is longer than the limit cannot be read, or is text when it is not known
+// whose it is.
+func TestTooLong(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for _, c := range []scanCase{
+		{"with a name", `<tool_call>{"name":"add","arguments":{"a":"` + long, fmt.Sprintf("add %q", `{"name":"add","arguments":{"a":"`+long[:100-43]) + "\n" + fmt.Sprintf("%q", long[:43])},
+		{"without a name", `<tool_call>{"arguments":"` + long, fmt.Sprintf("%q", `<tool_call>{"arguments":"`+long)},
+		{"bare", `{"name":"add","arguments":"` + long + `"}`, fmt.Sprintf("%q", `{"name":"add","arguments":"`+long+`"}`)},
+		{"short", `{"name":"add","arguments":{}}`, "add {}"},
+	} {
+		for _, text := range [][]string{{c.text}, portions(c.text, nil)} {
+			if got := scanned(100, text...); got != c.want {
+				t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{` {"a": 1.0}`, ` {"a": 1.0}`},
+		{`{'a': (1, 2,), "b": True, c: None, 'd': False,}`, `{"a":[1,2],"b":true,"c":null,"d":false}`},
+		{`"""say "hi" """`, ``},
+		{`"a" 'b'`, `"ab"`},
+		{`'\ud83d\ude00 \u00e9 \ud83d \ud83d\u0041'`, `"😀 é \ufffd \ufffdA"`},
+		{`'a\
+b\t\r\b\f\/\'\q\u12'`, `"ab\t\r\b\f/'\\q\\u12"`},
+		{`[-1, 1e+5, 0.5]`, `[-1,1e+5,0.5]`},
+		{`[.5]`, ``}, {`[1_000]`, ``}, {`[01]`, ``}, {`{1: 2}`, `{"1":2}`}, {`{,}`, ``}, {`[1 2]`, ``}, {`{"a" 1}`, ``}, {`'a`, ``}, {`'a\`, ``}, {`[] []`, ``}, {"\x00", ``}, {`maybe`, ``}, {``, ``},
+		{strings.Repeat("[", 600) + strings.Repeat("]", 600), ``},
+	} {
+		got, ok := toJSON([]byte(c.in))
+		if ok != (c.want != "") || ok && !sameJSON(string(got), c.want) {
+			t.Errorf("%s: %s, %v, want %s", c.in, got, ok, c.want)
+		}
+	}
+}
+
+// sameJSON compares JSON but for how its strings are escaped.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // What AbstractLLM asks its models to write, by their family, and what its parser made of

@@ -3,6 +3,7 @@ package serve
 import (
 	"container/list"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // A ledger keeps what a client's next request cannot carry: the rounds that ran inside
 // the bridge, and the raw items of the provider. A conversation is found again by the
-// calls that were handed to the client, and by what stood before them: whoever edits its
-// history gets what it says.
+// calls that were handed to the client, whose ids nobody else can guess, and by what stood
+// before them: whoever edits its history gets what it says.
 type ledger struct {
 	keepFor time.Duration
 	most    int // bytes
@@ -29,6 +30,7 @@ type digest [sha256.Size]byte
 type entry struct {
 	key      digest
 	messages []providers.Message
+	ids      map[string]string // of the calls that were handed out: the provider's by the client's
 	size     int
 	expires  time.Time
 }
@@ -60,35 +62,47 @@ func (d digest) after(m *providers.Message) digest {
 }
 
 // expand puts what is kept of a conversation into it, and returns the digest of what the
-// client sent. What is lost or unknown stays as it was sent, which is valid too.
+// client sent. What is lost or unknown stays as it was sent, which is valid too. The
+// messages are the ledger's to change.
 func (l *ledger) expand(principal string, messages []providers.Message) ([]providers.Message, digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(time.Now())
 	chain := digest(sha256.Sum256([]byte(principal)))
-	expanded := messages
+	var known *entry
+	rest := messages
 	for i := range messages {
 		chain = chain.after(&messages[i])
 		if at := l.entries[chain]; at != nil {
-			kept := at.Value.(*entry).messages
-			expanded = append(kept[:len(kept):len(kept)], messages[i+1:]...)
+			known, rest = at.Value.(*entry), messages[i+1:]
 		}
 	}
-	return expanded, chain
+	if known == nil {
+		return messages, chain
+	}
+	for i := range rest {
+		for _, p := range rest[i].Parts {
+			if p.Result == nil {
+				continue
+			}
+			if own, ok := known.ids[p.Result.ID]; ok {
+				p.Result.ID = own
+			}
+		}
+	}
+	return append(slices.Clip(known.messages), rest...), chain
 }
 
-// keep remembers a conversation that ended in calls for the client.
-func (l *ledger) keep(chain digest, calls []*providers.Call, messages []providers.Message) {
-	handed := providers.Message{Role: providers.RoleAssistant}
-	for _, c := range calls {
-		handed.Parts = append(handed.Parts, providers.Part{Type: providers.PartCall, Call: c})
+// keep remembers a conversation that ended in calls for the client: handed are those as it
+// got them, and ids the provider's ids by theirs.
+func (l *ledger) keep(chain digest, handed []*providers.Call, ids map[string]string, messages []providers.Message) {
+	last := providers.Message{Role: providers.RoleAssistant}
+	for _, c := range handed {
+		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: c})
 	}
-	e := &entry{key: chain.after(&handed), messages: messages, size: size(messages), expires: time.Now().Add(l.keepFor)}
+	e := &entry{key: chain.after(&last), messages: messages, ids: ids, size: size(messages), expires: time.Now().Add(l.keepFor)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.entries[e.key]; at != nil {
-		l.remove(at)
-	}
 	l.entries[e.key] = l.order.PushBack(e)
 	l.size += e.size
 	for l.size > l.most {

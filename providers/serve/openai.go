@@ -5,8 +5,10 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -36,6 +38,7 @@ type Options struct {
 
 	System  string            // for requests without a system message
 	Loop    providers.Options // how far the loop goes
+	AtOnce  int               // completions under way; a further one is refused. 0: 100
 	Keep    time.Duration     // how long hidden rounds are kept after a response; 0: 1 h
 	MaxKept int               // bytes of them in all; 0: 64 MiB
 	MaxBody int64             // bytes of a request; 0: 32 MiB
@@ -48,17 +51,19 @@ type Options struct {
 type Server struct {
 	opts   Options
 	ledger *ledger
+	slots  chan struct{} // one token a completion
 }
 
 // New makes a server.
 func New(o Options) *Server {
+	o.AtOnce = cmp.Or(o.AtOnce, 100)
 	o.Keep = cmp.Or(o.Keep, time.Hour)
 	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
 	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept)}
+	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), slots: make(chan struct{}, o.AtOnce)}
 }
 
 // ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
@@ -106,6 +111,14 @@ func newModel(id string) model {
 
 // complete answers a chat completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", fmt.Sprintf("%d completions are under way already: try again later", s.opts.AtOnce))
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
 	if err != nil {
 		fail(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request is longer than "+strconv.FormatInt(s.opts.MaxBody, 10)+" bytes, or was cut")
@@ -122,8 +135,10 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "invalid_request_error", "model_not_found", err.Error())
 		return
 	}
+	ctx, giveUp := context.WithCancel(r.Context())
+	defer giveUp()
 	caller := s.opts.Caller(r)
-	session, err := s.opts.Toolbox.Open(r.Context(), &caller)
+	session, err := s.opts.Toolbox.Open(ctx, &caller)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
 		return
@@ -134,8 +149,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	messages, chain := s.ledger.expand(caller.Principal.Name, req.messages)
 	system := cmp.Or(req.system, s.opts.System)
-	out := newAnswer(w, req, req.Model)
-	run, err := session.Run(r.Context(), providers.Task{
+	out := newAnswer(w, req, giveUp)
+	run, err := session.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
 		Request: providers.Request{
 			Model: chosen.Model, System: system, Messages: messages,
@@ -143,28 +158,31 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		},
 	})
 	if err != nil {
-		s.failed(r.Context(), out, err)
+		s.failed(ctx, out, err)
 		return
 	}
-	calls := run.WaitingCalls()
-	if len(calls) > 0 {
-		s.ledger.keep(chain, calls, run.Messages)
+	handed, ids := hand(req.set, chosen.Provider.Format(), run.WaitingCalls())
+	if len(handed) > 0 {
+		s.ledger.keep(chain, handed, ids, run.Messages)
 	}
-	out.end(run, own(req.set, chosen.Provider.Format(), calls))
+	out.end(run, handed)
 }
 
-// own are calls with the arguments as the client's tools name them. What does not fit a
-// tool is the client's to judge.
-func own(set *providers.ToolSet, f toolformat.Format, calls []*providers.Call) []*providers.Call {
-	all := make([]*providers.Call, len(calls))
-	for i, c := range calls {
+// hand makes of calls those that the client gets: with the arguments as its tools name
+// them, of which what does not fit a tool is the client's to judge, and with ids of their
+// own, since there are providers whose ids another client could guess, or have too. ids are
+// the provider's by those.
+func hand(set *providers.ToolSet, f toolformat.Format, calls []*providers.Call) (handed []*providers.Call, ids map[string]string) {
+	ids = make(map[string]string, len(calls))
+	for _, c := range calls {
 		one := *c
+		one.ID = "call_" + rand.Text()
 		if arguments, err := set.Arguments(f, c); err == nil {
 			one.Arguments = arguments
 		}
-		all[i] = &one
+		handed, ids[one.ID] = append(handed, &one), c.ID
 	}
-	return all
+	return handed, ids
 }
 
 // failed answers with an error of a run.
@@ -214,7 +232,11 @@ func fail(w http.ResponseWriter, status int, kind, code, message string) {
 	writeJSON(w, status, newError(kind, code, message))
 }
 
+// writeTime is how long a client may take to take something.
+const writeTime = 30 * time.Second
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)

@@ -89,6 +89,10 @@ func readRequest(body []byte) (*request, error) {
 			return nil, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 	}
+	said := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
+	if !slices.ContainsFunc(r.messages, said) {
+		return nil, fmt.Errorf("messages: expected one of the user that says something")
+	}
 	if err := r.readTools(); err != nil {
 		return nil, err
 	}
@@ -130,8 +134,11 @@ func (r *request) add(m *message) error {
 	return nil
 }
 
-// arguments are those of a call as JSON.
+// arguments are those of a call as JSON; nothing is {}.
 func arguments(text string) json.RawMessage {
+	if strings.TrimSpace(text) == "" {
+		return json.RawMessage("{}")
+	}
 	if raw := json.RawMessage(text); wire.Valid(raw) == nil {
 		return raw
 	}

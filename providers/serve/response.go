@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 // answer writes the response of a chat completion, streamed or whole.
 type answer struct {
 	w       http.ResponseWriter
+	giveUp  func() // ends the run: the client takes nothing any more
 	stream  bool
 	usage   bool // a stream ends with what it cost
 	head    completion
@@ -65,12 +67,12 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-func newAnswer(w http.ResponseWriter, r *request, model string) *answer {
+func newAnswer(w http.ResponseWriter, r *request, giveUp func()) *answer {
 	object := "chat.completion"
 	if r.Stream {
 		object = "chat.completion.chunk"
 	}
-	return &answer{w: w, stream: r.Stream, usage: r.Streamed.Usage, head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: model}}
+	return &answer{w: w, giveUp: giveUp, stream: r.Stream, usage: r.Streamed.Usage, head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model}}
 }
 
 // event takes the text as it comes. What the bridge's own calls do is not the client's.
@@ -123,8 +125,16 @@ func (a *answer) send(v any) {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // cannot fail
 	b.WriteString("\n")
-	_, _ = a.w.Write([]byte(b.String())) // who has gone ends the context
-	_ = http.NewResponseController(a.w).Flush()
+	a.write(b.String())
+}
+
+// write sends a piece of a stream. A client that does not take it has gone.
+func (a *answer) write(text string) {
+	control := http.NewResponseController(a.w)
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
+	if _, err := io.WriteString(a.w, text); err != nil || control.Flush() != nil {
+		a.giveUp()
+	}
 }
 
 // end sends what is left when a run has ended; calls are those of the client's own tools.
@@ -142,7 +152,7 @@ func (a *answer) end(run *providers.Run, calls []*providers.Call) {
 			c.Choices, c.Usage = []choice{}, cost
 			a.send(&c)
 		}
-		_, _ = a.w.Write([]byte("data: [DONE]\n\n"))
+		a.write("data: [DONE]\n\n")
 		return
 	}
 	m := &spoken{Role: "assistant", Calls: wireCalls(calls, false)}

@@ -135,6 +135,13 @@ func (f *front) has(body string, pieces ...string) {
 	}
 }
 
+// handed is the id of the call that a response hands out.
+func handed(body string) string {
+	_, id, _ := strings.Cut(body, `"tool_calls":[{"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	return id
+}
+
 const drawTool = `"tools":[{"type":"function","function":{"name":"draw","parameters":{"type":"object","properties":{"what":{"type":"string"}}}}}]`
 
 func TestWhole(t *testing.T) {
@@ -164,7 +171,7 @@ func TestStream(t *testing.T) {
 // comes with their results.
 func TestOwnTools(t *testing.T) {
 	ask := `{"model":"here/m",` + drawTool + `,"messages":[{"role":"user","content":"go"}`
-	then := `,{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"draw","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"drawn"}`
+	then := `,{"role":"assistant","content":null,"tool_calls":[{"id":"ID","type":"function","function":{"name":"draw","arguments":"{}"}}]},{"role":"tool","tool_call_id":"ID","content":"drawn"}`
 	for _, c := range []struct {
 		name, second, who string
 		hidden            bool // the rounds inside are known
@@ -177,11 +184,12 @@ func TestOwnTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFront(t, says("first", call("a", "double", `{"n":1}`)), says("second", call("b", "draw", `{"what":"cat"}`), call("c", "double", `{"n":2}`)), says("done"))
 			status, body := f.post("ann", ask+"]}")
-			f.has(body, `"finish_reason":"tool_calls"`, `"tool_calls":[{"id":"b","type":"function","function":{"name":"draw","arguments":"{\"what\":\"cat\"}"}}]`)
+			id := handed(body)
+			f.has(body, `"finish_reason":"tool_calls"`, `"tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"draw","arguments":"{\"what\":\"cat\"}"}}]`)
 			if strings.Contains(body, "double") {
 				t.Errorf("a call of the bridge's own is handed out: %d %s", status, body)
 			}
-			if _, body = f.post(c.who, c.second); !strings.Contains(body, `"content":"done"`) {
+			if _, body = f.post(c.who, strings.ReplaceAll(c.second, "ID", id)); !strings.Contains(body, `"content":"done"`) {
 				t.Fatal(body)
 			}
 			var asked []string
@@ -197,7 +205,7 @@ func TestOwnTools(t *testing.T) {
 					}
 				}
 			}
-			want := "user assistant tool b=drawn"
+			want := "user assistant tool " + id + "=drawn"
 			if c.hidden {
 				want = `user assistant"signed first" tool a=2 assistant"signed second" tool b=drawn c=4`
 			}
@@ -211,10 +219,11 @@ func TestOwnTools(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	f := newFront(t)
 	for body, want := range map[string]string{
-		`{`:                             "not as expected",
-		`{"messages":[]}`:               "model: expected",
-		`{"model":"here/m"}`:            "messages: expected",
-		`{"model":"x","messages":[{}]}`: "messages[0]: role",
+		`{`:                  "not as expected",
+		`{"messages":[]}`:    "model: expected",
+		`{"model":"here/m"}`: "messages: expected",
+		`{"model":"here/m","messages":[{"role":"system","content":"S"},{"role":"user","content":""}]}`: "messages: expected",
+		`{"model":"x","messages":[{}]}`:                                                                                                     "messages[0]: role",
 		`{"model":"x","messages":[{"role":"user","content":"a"}]}`:                                                                          "model x is unknown",
 		`{"model":"here/m","n":2,"messages":[{"role":"user","content":"a"}]}`:                                                               "n: 2 answers",
 		`{"model":"here/m","messages":[{"role":"tool","content":"a"}]}`:                                                                     "tool_call_id",

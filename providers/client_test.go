@@ -1,0 +1,432 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// roundTrip answers without a network.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answered(status int, header http.Header, body io.Reader) (*http.Response, error) {
+	if header == nil {
+		header = http.Header{}
+	}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body)}, nil
+}
+
+// over is a client whose requests go to a function.
+func over(f roundTrip) *Client {
+	return &Client{BaseURL: "http://api.invalid", HTTP: &http.Client{Transport: f}}
+}
+
+func TestURL(t *testing.T) {
+	for _, c := range []struct{ base, version, want string }{
+		{"https://api.example", "v1", "https://api.example/v1/x"},
+		{"https://api.example/", "v1", "https://api.example/v1/x"},
+		{"https://api.example/v1", "v1", "https://api.example/v1/x"},
+		{"https://api.example/v1//", "v1", "https://api.example/v1/x"},
+		{"http://127.0.0.1:8080/deep/v1", "v1", "http://127.0.0.1:8080/deep/v1/x"},
+		{"http://127.0.0.1:8080/v1", "", "http://127.0.0.1:8080/v1/v1/x"},
+		{"http://[::1]:8080", "v1", "http://[::1]:8080/v1/x"},
+		{"", "v1", ""}, {"api.example", "v1", ""}, {"127.0.0.1:8080", "v1", ""}, {"ftp://secret@x", "v1", ""}, {"http://", "v1", ""}, {"http://a b", "v1", ""}, {"http://secret:%zz@x", "", ""},
+	} {
+		u, err := (&Client{BaseURL: c.base, Version: c.version}).URL("/v1/x")
+		switch {
+		case c.want == "" && (err == nil || strings.Contains(err.Error(), "secret")):
+			t.Errorf("%s: %v, %v", c.base, u, err)
+		case c.want != "" && (err != nil || u.String() != c.want):
+			t.Errorf("%s: %v, %v, want %s", c.base, u, err, c.want)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	signed := 0
+	c := over(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		if string(body) != "{}" || r.Method != "POST" || r.URL.String() != "http://api.invalid/v1/x" {
+			t.Errorf("%s %s %q", r.Method, r.URL, body)
+		}
+		want := http.Header{"Content-Type": {"application/json"}, "A": {"theirs"}, "B": {"provider's"}, "Signed": {fmt.Sprint(signed)}}
+		if fmt.Sprint(r.Header) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", r.Header, want)
+		}
+		if signed == 1 {
+			return answered(503, http.Header{"Retry-After-Ms": {"1"}}, strings.NewReader(""))
+		}
+		return answered(200, nil, strings.NewReader(""))
+	})
+	c.Header = http.Header{"A": {"theirs"}}
+	c.Auth = func(r *http.Request) error {
+		signed++ // each attempt is signed anew
+		r.Header.Set("Signed", fmt.Sprint(signed))
+		return nil
+	}
+	resp, err := c.Post(t.Context(), "/v1/x", http.Header{"A": {"provider's"}, "B": {"provider's"}}, []byte("{}"), nil)
+	if err != nil || signed != 2 {
+		t.Fatal(signed, err)
+	}
+	if err := resp.Close(); err != nil {
+		t.Error(err)
+	}
+	c.Auth = func(*http.Request) error { return errors.New("no key") }
+	if _, err := c.Post(t.Context(), "/v1/x", nil, nil, nil); err == nil || err.Error() != "authorization: no key" {
+		t.Error(err)
+	}
+}
+
+// retried posts within a bubble, and returns the waits before each try that followed the
+// first, with how it ended.
+func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Duration, told int, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var last time.Time
+		n := 0
+		c.BaseURL = "http://api.invalid"
+		c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if n > 0 {
+				waits = append(waits, time.Since(last))
+			}
+			last = time.Now()
+			n++
+			if n > len(answers) {
+				return answered(200, nil, strings.NewReader(""))
+			}
+			return answers[n-1](r)
+		})}
+		var resp *Response
+		resp, err = c.Post(t.Context(), "/x", nil, nil, func(ev Event) {
+			if ev.Type != Retry || ev.Text == "" || ev.After <= 0 {
+				t.Errorf("%+v", ev)
+			}
+			told++
+		})
+		if err == nil {
+			_ = resp.Close()
+		}
+	})
+	return waits, told, err
+}
+
+// refusal answers with a status and headers, given as name and value by turns.
+func refusal(status int, headers ...string) roundTrip {
+	return func(*http.Request) (*http.Response, error) {
+		h := http.Header{}
+		for i := 0; i+1 < len(headers); i += 2 {
+			h.Set(headers[i], headers[i+1])
+		}
+		return answered(status, h, strings.NewReader(`{"error":{"message":"no"}}`))
+	}
+}
+
+func TestRetries(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	for _, c := range []struct {
+		name    string
+		retry   Retries
+		answers []roundTrip
+		waits   []time.Duration // at most so long, and at least three quarters of it
+		fails   bool
+	}{
+		{"never needed", Retries{}, nil, nil, false},
+		{"once", Retries{}, []roundTrip{refusal(503)}, []time.Duration{500 * time.Millisecond}, false},
+		{"twice, and no more", Retries{}, []roundTrip{refusal(500), refusal(529), refusal(500)}, []time.Duration{500 * time.Millisecond, time.Second}, true},
+		{"up to the longest wait", Retries{Max: 4, First: time.Second, Most: 3 * time.Second}, []roundTrip{refusal(408), refusal(409), refusal(429), refusal(502)}, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second}, false},
+		{"none wanted", Retries{Max: -1}, []roundTrip{refusal(503)}, nil, true},
+		{"not worth it", Retries{}, []roundTrip{refusal(400)}, nil, true},
+		{"forbidden by the server", Retries{}, []roundTrip{refusal(429, "x-should-retry", "false")}, nil, true},
+		{"wanted by the server", Retries{}, []roundTrip{refusal(400, "x-should-retry", "true")}, []time.Duration{500 * time.Millisecond}, false},
+		{"no connection", Retries{}, []roundTrip{func(*http.Request) (*http.Response, error) { return nil, refused }}, []time.Duration{500 * time.Millisecond}, false},
+		{"a connection that was closed", Retries{}, []roundTrip{func(*http.Request) (*http.Response, error) { return nil, io.EOF }}, []time.Duration{500 * time.Millisecond}, false},
+		{"another failure of the transport", Retries{}, []roundTrip{func(*http.Request) (*http.Response, error) { return nil, errors.New("bad certificate") }}, nil, true},
+		{"a hint in seconds", Retries{}, []roundTrip{refusal(429, "retry-after", "7")}, []time.Duration{7 * time.Second}, false},
+		{"a hint in milliseconds wins", Retries{}, []roundTrip{refusal(429, "retry-after", "7", "retry-after-ms", "30")}, []time.Duration{30 * time.Millisecond}, false},
+		{"a hint that is too long", Retries{}, []roundTrip{refusal(429, "retry-after", "61")}, nil, true},
+		{"a hint that is allowed", Retries{Hint: time.Hour}, []roundTrip{refusal(429, "retry-after", "1800")}, []time.Duration{30 * time.Minute}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			waits, told, err := retried(t, &Client{Retry: c.retry}, c.answers...)
+			if (err != nil) != c.fails || len(waits) != len(c.waits) || told != len(waits) {
+				t.Fatalf("waits %v, told %d times, %v", waits, told, err)
+			}
+			for i, w := range waits {
+				if w > c.waits[i] || w < c.waits[i]*3/4 {
+					t.Errorf("wait %d: %v, want %v or up to a quarter less", i, w, c.waits[i])
+				}
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	c := over(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	})
+	c.BaseURL, c.Retry.Max = "https://user:secret@api.invalid:1/secret?key=secret#", -1
+	_, err := c.Post(t.Context(), "/x", http.Header{"Authorization": {"Bearer secret"}}, nil, nil)
+	var e *APIError
+	if !errors.As(err, &e) || e.Status != 0 || !e.Again || err.Error() != "cannot reach api.invalid:1: dial tcp: connection refused" {
+		t.Errorf("%#v", err)
+	}
+	own := &APIError{Message: "the script has ended"}
+	c.HTTP.Transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, own })
+	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); !errors.Is(err, own) || err.Error() != own.Message {
+		t.Errorf("the transport's own: %v", err)
+	}
+	c.BaseURL = "nowhere"
+	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); err == nil || errors.As(err, &e) && e.Again {
+		t.Errorf("no address: %v", err)
+	}
+}
+
+// A response that does not come is asked for again; one that stops coming is not, since
+// something of it has been read.
+func TestPatience(t *testing.T) {
+	waits, told, err := retried(t, &Client{Patience: time.Minute}, func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	if err != nil || told != 1 || waits[0] < time.Minute || waits[0] > time.Minute+500*time.Millisecond {
+		t.Errorf("%v, %d, %v", waits, told, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		body, w := io.Pipe()
+		c := over(func(r *http.Request) (*http.Response, error) {
+			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) }) // as net/http does
+			time.Sleep(50 * time.Second)
+			return answered(200, nil, body)
+		})
+		c.Patience = time.Minute
+		resp, err := c.Post(t.Context(), "/x", nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range 3 {
+				time.Sleep(50 * time.Second) // within the patience, each time
+				_, _ = io.WriteString(w, "x\n")
+			}
+		}()
+		lines, begin := 0, time.Now()
+		err = resp.Lines(func([]byte) error { lines++; return nil })
+		if !errors.Is(err, errSilent) || lines != 3 || time.Since(begin) != 150*time.Second+time.Minute {
+			t.Errorf("%d lines in %v, %v", lines, time.Since(begin), err)
+		}
+		_ = resp.Close()
+	})
+}
+
+func TestPostCanceled(t *testing.T) {
+	why := errors.New("the user has gone")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := over(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		if _, err := c.Post(ctx, "/x", nil, nil, nil); !errors.Is(err, why) {
+			t.Errorf("while waiting for the response: %v", err)
+		}
+		ctx, cancel = context.WithCancelCause(t.Context())
+		c = over(refusal(429, "retry-after", "30"))
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		begin := time.Now()
+		if _, err := c.Post(ctx, "/x", nil, nil, nil); !errors.Is(err, why) || time.Since(begin) != time.Second {
+			t.Errorf("while waiting for the next try: %v after %v", err, time.Since(begin))
+		}
+		ctx, cancel = context.WithCancelCause(t.Context())
+		body, w := io.Pipe()
+		c = over(func(r *http.Request) (*http.Response, error) {
+			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
+			return answered(200, nil, body)
+		})
+		resp, err := c.Post(ctx, "/x", nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(w, "x\n"); cancel(why) }()
+		if err := resp.Lines(func([]byte) error { return nil }); !errors.Is(err, why) {
+			t.Errorf("while reading: %v", err)
+		}
+		_ = resp.Close()
+	})
+}
+
+// A redirect would take the key elsewhere.
+func TestRedirect(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	c := &Client{BaseURL: server.URL}
+	var e *APIError
+	if _, err := c.Post(t.Context(), "/x", http.Header{"X-Api-Key": {"secret"}}, nil, nil); !errors.As(err, &e) || e.Status != 307 || e.Again {
+		t.Errorf("%v", err)
+	}
+}
+
+// There are servers that repeat the key.
+func TestSecrets(t *testing.T) {
+	const key = "sk-0123456789"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprintf(w, `{"error":{"message":"bad key %[1]s","type":%[1]q,"code":%[1]q}}`, strings.TrimPrefix(r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"), "Bearer "))
+	}))
+	defer server.Close()
+	for _, header := range []http.Header{{"Authorization": {"Bearer " + key}}, {"X-Api-Key": {key}}} {
+		c := &Client{BaseURL: server.URL}
+		_, err := c.Post(t.Context(), "/x", header, nil, nil)
+		if err == nil || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "bad key [hidden]") {
+			t.Errorf("%v", err)
+		}
+	}
+	u, _ := url.Parse(server.URL)
+	u.User = url.UserPassword("me", key)
+	server.Close()
+	if _, err := (&Client{BaseURL: u.String(), Retry: Retries{Max: -1}}).Post(t.Context(), "/x", nil, nil, nil); err == nil || strings.Contains(err.Error(), key) {
+		t.Errorf("%v", err)
+	}
+}
+
+// opened is the response with a body.
+func opened(t *testing.T, c Client, body string) *Response {
+	t.Helper()
+	c.BaseURL = "http://api.invalid"
+	c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return answered(200, nil, strings.NewReader(body))
+	})}
+	resp, err := c.Post(t.Context(), "/x", nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Close() })
+	return resp
+}
+
+func TestEvents(t *testing.T) {
+	stop := errors.New("stop")
+	for _, c := range []struct {
+		name, body, want string
+		done             bool
+		err              error
+	}{
+		{"events", "event: a\ndata: 1\n\n: comment\n\nid: 7\n\ndata: 2\ndata: 3\n\n", "a 1| 2\n3|", false, nil},
+		{"the end is said", "data: 1\r\n\r\ndata:  [DONE] \r\n\r\ndata: 2\r\n\r\n", " 1|", true, nil},
+		{"nothing", "", "", false, nil},
+		{"no end", "data: 1\n\ndata: 2\n", " 1|", false, nil},
+		{"what reads has an error", "data: stop\n\ndata: 2\n\n", " stop|", false, stop},
+	} {
+		resp := opened(t, Client{}, c.body)
+		got := ""
+		err := resp.Events(func(kind string, data []byte) error {
+			got += kind + " " + string(data) + "|"
+			if string(data) == "stop" {
+				return stop
+			}
+			return nil
+		})
+		if got != c.want || resp.Done != c.done || !errors.Is(err, c.err) || err != nil && c.err == nil {
+			t.Errorf("%s: %q, %v, %v", c.name, got, resp.Done, err)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	stop := errors.New("stop")
+	got := ""
+	err := opened(t, Client{}, "{}\r\n\n \t\n{\"a\":1}").Lines(func(data []byte) error { got += string(data) + "|"; return nil })
+	if got != `{}|{"a":1}|` || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	n := 0
+	if err := opened(t, Client{}, "a\nb\n").Lines(func([]byte) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+		t.Errorf("%d lines, %v", n, err)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	var long *wire.TooLongError
+	ten := strings.Repeat("x", 10)
+	ignore := func([]byte) error { return nil }
+	if err := opened(t, Client{MaxEvent: 9}, ten+"\n").Lines(ignore); !errors.As(err, &long) {
+		t.Errorf("a line: %v", err)
+	}
+	if err := opened(t, Client{MaxEvent: 10}, ten+"\n").Lines(ignore); err != nil {
+		t.Errorf("a line: %v", err)
+	}
+	event := func(string, []byte) error { return nil }
+	if err := opened(t, Client{MaxEvent: 9}, "data: "+ten+"\n\n").Events(event); !errors.As(err, &long) {
+		t.Errorf("an event: %v", err)
+	}
+	if err := opened(t, Client{MaxEvent: 10}, "data: "+ten+"\n\n").Events(event); err != nil {
+		t.Errorf("an event: %v", err)
+	}
+	for _, most := range []int{60, 66} { // of six lines of 11 bytes, or three events of 22
+		lines := opened(t, Client{MaxStream: most}, strings.Repeat(ten+"\n", 6)).Lines(ignore)
+		events := opened(t, Client{MaxStream: most}, strings.Repeat("data: "+ten+"\nid:\n\n", 3)).Events(event)
+		for _, err := range []error{lines, events} {
+			if errors.As(err, &long) != (most == 60) {
+				t.Errorf("a stream of 66 bytes, of which %d may come: %v", most, err)
+			}
+		}
+	}
+	if b, err := opened(t, Client{MaxBody: 9}, ten).Whole(); err == nil || len(b) > 10 {
+		t.Errorf("a body: %d, %v", len(b), err)
+	}
+	if b, err := opened(t, Client{MaxBody: 10}, ten).Whole(); err != nil || len(b) != 10 {
+		t.Errorf("a body: %d, %v", len(b), err)
+	}
+}
+
+// The body of an error is read up to a bound.
+func TestLongError(t *testing.T) {
+	c := over(func(*http.Request) (*http.Response, error) { return answered(400, nil, endless{}) })
+	var e *APIError
+	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); !errors.As(err, &e) || len(e.Message) > 1000 {
+		t.Errorf("%.100v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}
+
+// Whoever closes a response early ends what it came over.
+func TestClose(t *testing.T) {
+	gone := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	}))
+	defer server.Close()
+	resp, err := (&Client{BaseURL: server.URL}).Post(t.Context(), "/x", nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Close(); err != nil {
+		t.Error(err)
+	}
+	<-gone
+}

@@ -1,0 +1,216 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// script writes the files of a script and opens it. Each is named after its place.
+func script(t *testing.T, files ...string) (*Script, error) {
+	t.Helper()
+	dir := t.TempDir()
+	var names []string
+	for i, text := range files {
+		name := filepath.Join(dir, fmt.Sprintf("%d.jsonl", i))
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return Open(names...)
+}
+
+// post sends a body through a run, as a provider does, and returns what came back.
+func post(t *testing.T, run http.RoundTripper, body string) (text, kind string, err error) {
+	t.Helper()
+	c := providers.Client{BaseURL: "https://nowhere.invalid", HTTP: &http.Client{Transport: run}, Retry: providers.Retries{Max: -1}}
+	resp, err := c.Post(t.Context(), "/v1/messages", nil, []byte(body), nil)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Close()
+	whole, err := resp.Whole()
+	return string(whole), resp.Header.Get("Content-Type"), err
+}
+
+func TestReplay(t *testing.T) {
+	s, err := script(t,
+		`{"file":"a","i":0,"url":"https://x","fmt":"anthropic","status":200,"sse":true,"req":{},"resp":"event: ping\ndata: {}\n\n"}`+"\n\n",
+		`{"fmt":"anthropic","resp":{"a": 1.0}}`+"\n"+`{"fmt":"anthropic","status":529,"resp":{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Format() != toolformat.FormatAnthropic {
+		t.Errorf("format %s", s.Format())
+	}
+	for range 2 { // two runs are alike
+		run := s.Transport()
+		if text, kind, err := post(t, run, `{}`); err != nil || text != "event: ping\ndata: {}\n\n" || kind != "text/event-stream" {
+			t.Errorf("%q, %s, %v", text, kind, err)
+		}
+		if text, kind, err := post(t, run, `{}`); err != nil || text != `{"a": 1.0}` || kind != "application/json" {
+			t.Errorf("%q, %s, %v", text, kind, err)
+		}
+		var e *providers.APIError
+		if _, _, err := post(t, run, `{}`); !errors.As(err, &e) || e.Status != 529 || e.Message != "Overloaded" {
+			t.Errorf("%v", err)
+		}
+		if _, _, err := post(t, run, `{}`); !errors.As(err, &e) || e.Again || !strings.HasPrefix(e.Message, "replay: ") || !strings.HasSuffix(e.Message, "1.jsonl:2: the script has ended: it has 3 exchanges, and this is one request more") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for word, want := range map[string]toolformat.Format{
+		"openai": toolformat.FormatOpenAI, "openai-chat": toolformat.FormatOpenAI, "openai-responses": toolformat.FormatOpenAIResponses,
+		"anthropic": toolformat.FormatAnthropic, "gemini": toolformat.FormatGemini, "ollama": toolformat.FormatOllama,
+	} {
+		s, err := script(t, `{"fmt":"`+word+`","sse":true,"resp":""}`)
+		if err != nil || s.Format() != want {
+			t.Fatalf("%s: %v", word, err)
+		}
+		kind := "text/event-stream"
+		if word == "ollama" {
+			kind = "application/x-ndjson"
+		}
+		if _, got, err := post(t, s.Transport(), ""); err != nil || got != kind {
+			t.Errorf("%s: %s, %v", word, got, err)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", " \n", `0.jsonl"]: expected a JSON object a line`},
+		{"no JSON", `{"fmt":"gemini","resp":{}}` + "\nhello", "0.jsonl:2: expected an exchange as one JSON object a line: invalid character 'h'"},
+		{"unknown key", `{"fmt":"gemini","resp":{},"chek":true}`, `0.jsonl:1: expected an exchange as one JSON object a line: json: unknown field "chek"`},
+		{"unknown format", `{"fmt":"cohere","resp":{}}`, `0.jsonl:1: fmt "cohere": expected openai-chat,`},
+		{"two formats", `{"fmt":"gemini","resp":{}}` + "\n" + `{"fmt":"ollama","resp":{}}`, "0.jsonl:2: fmt ollama: the exchanges before it are of gemini"},
+		{"status", `{"fmt":"gemini","status":20,"resp":{}}`, "0.jsonl:1: status 20: expected"},
+		{"no response", `{"fmt":"gemini"}`, "0.jsonl:1: resp is missing"},
+		{"no stream", `{"fmt":"gemini","sse":true,"resp":{}}`, "0.jsonl:1: resp: expected a JSON string of the stream"},
+		{"nothing to check", `{"fmt":"gemini","check":true,"resp":{}}`, "0.jsonl:1: check without req"},
+	} {
+		if _, err := script(t, c.text); err == nil || !strings.HasPrefix(err.Error(), "replay: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := Open(); err == nil {
+		t.Error("no files at all")
+	}
+}
+
+// exchanges are requests with the results of two calls, in each format; %s is the first of
+// them as JSON.
+var exchanges = map[string]string{
+	"openai":           `{"messages":[{"role":"user","content":"x"},{"role":"tool","tool_call_id":"c1","content":%s},{"role":"tool","tool_call_id":"c2","content":"two"}]}`,
+	"openai-responses": `{"input":[{"type":"function_call_output","call_id":"c1","output":%s},{"type":"function_call_output","call_id":"c2","output":"two"}]}`,
+	"anthropic":        `{"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":%s},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"}]}]}]}`,
+	"gemini":           `{"contents":[{"parts":[{"functionResponse":{"name":"c1","response":%s}},{"functionResponse":{"id":"c2","name":"f","response":{"output":"two"}}}]}]}`,
+	"ollama":           `{"messages":[{"role":"tool","content":%s,"tool_name":"c1"},{"role":"tool","content":"two","tool_name":"f","tool_call_id":"c2"}]}`,
+}
+
+func TestCheck(t *testing.T) {
+	for format, template := range exchanges {
+		request := func(result string) string { return fmt.Sprintf(template, result) }
+		s, err := script(t, fmt.Sprintf(`{"fmt":%q,"check":true,"req":%s,"resp":{}}`, format, request(`"one"`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ name, request, want string }{
+			{"the same", request(`"one"`), ""},
+			{"as blocks", request(`[{"type":"text","text":"one"}]`), ""},
+			{"white space", request(" \n\"one\" "), ""},
+			{"another result", request(`"another"`), `0.jsonl:1: the result of the call c1 is "another", where the recorded one has "one"`},
+			{"no results", `{}`, `0.jsonl:1: the request has no result of the call c1, where the recorded one has "one"`},
+			{"a long one", request(`"` + strings.Repeat("é", 300) + `"`), "is \"" + strings.Repeat("é", 200) + "…\", where"},
+			{"no JSON", "x", "0.jsonl:1: the request is no JSON"},
+		} {
+			_, _, err := post(t, s.Transport(), c.request)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %s: %v", format, c.name, err)
+			}
+		}
+	}
+}
+
+// A request that does not pass takes no response away.
+func TestCheckKeepsPlace(t *testing.T) {
+	request := fmt.Sprintf(exchanges["openai"], `"one"`)
+	s, err := script(t, `{"fmt":"openai","check":true,"req":`+request+`,"resp":{"n":1}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := s.Transport()
+	if _, _, err := post(t, run, `{}`); err == nil {
+		t.Error("it passes")
+	}
+	if text, _, err := post(t, run, request); err != nil || text != `{"n":1}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	s, err := script(t, strings.Repeat(`{"fmt":"openai","resp":{}}`+"\n", 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := s.Transport()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if _, _, err := post(t, run, `{}`); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, _, err := post(t, run, `{}`); err == nil {
+		t.Error("more responses than there are")
+	}
+}
+
+// Recorded conversations are scripts as they stand, and pass their own check.
+func TestCorpus(t *testing.T) {
+	for _, format := range []string{"openai-chat", "openai-responses", "anthropic", "gemini"} {
+		for _, conversation := range providertest.Corpus(t, format) {
+			var lines strings.Builder
+			for _, e := range conversation {
+				b, err := json.Marshal(struct {
+					providertest.Exchange
+					Check bool `json:"check"`
+				}{e, e.Req != nil})
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines.Write(append(b, '\n'))
+			}
+			s, err := script(t, lines.String())
+			if err != nil {
+				t.Fatalf("%s: %v", conversation[0].File, err)
+			}
+			run := s.Transport()
+			for _, e := range conversation {
+				text, _, err := post(t, run, string(e.Req))
+				if e.Status == 200 && (err != nil || e.SSE && text != string(e.Body())) {
+					t.Errorf("%s %d: %v", e.File, e.I, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// parrot is a provider whose model calls the tools that it is offered, and then says so.
+type parrot struct{}
+
+func (parrot) Name() string              { return "parrot" }
+func (parrot) Format() toolformat.Format { return toolformat.FormatOpenAI }
+
+func (parrot) Turn(_ context.Context, req *providers.Request, _ func(providers.Event)) (*providers.Turn, error) {
+	m := providers.Message{Role: providers.RoleAssistant}
+	if req.Messages[len(req.Messages)-1].Role != providers.RoleTool && req.Choice != providers.ChoiceNone {
+		for _, t := range req.Tools.Tools() {
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: t.Name, Name: t.Name, Arguments: json.RawMessage("{}")}})
+		}
+	}
+	if m.Parts == nil {
+		m.Parts = []providers.Part{{Type: providers.PartText, Text: "done"}}
+	}
+	return &providers.Turn{Message: m, Stop: providers.StopEnd}, nil
+}
+
+// FuzzRequest: any request is answered, or refused as what is wrong with it.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{
+		`{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"draw","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"x"}]}],` + drawTool + `}`,
+		`{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"developer","content":"S"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
+		`{"model":"m","tool_choice":{"type":"function","function":{"name":"f"}},"seed":1,"messages":[null,{"role":"tool","tool_call_id":"2"}]}`,
+		`{"model":"m","messages":[{"role":"system","content":"S"}]}`,
+	} {
+		f.Add(body)
+	}
+	s := serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(nil),
+		Model: func(string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Provider: parrot{}}, providers.Settings{}, nil
+		},
+		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
+	})
+	f.Fuzz(func(t *testing.T, body string) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		streamed := w.Header().Get("Content-Type") == "text/event-stream"
+		if w.Code != http.StatusOK && w.Code/100 != 4 || !streamed && !json.Valid(w.Body.Bytes()) || streamed && !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Two conversations of one prompt, whose provider gives their calls the same ids, stay
+// apart, and who guesses an id gets no more than what it says.
+func TestIDsThatRepeat(t *testing.T) {
+	const ask = `{"model":"here/m",` + drawTool + `,"messages":[{"role":"user","content":"go"}`
+	then := func(id string) string {
+		return ask + fmt.Sprintf(`,{"role":"assistant","tool_calls":[{"id":%q,"function":{"name":"draw","arguments":""}}]},{"role":"tool","tool_call_id":%[1]q,"content":"drawn"}]}`, id)
+	}
+	f := newFront(t,
+		says("", call("call_1_0", "double", `{"n":1}`)), says("", call("call_3_0", "draw", "{}")),
+		says("", call("call_1_0", "double", `{"n":2}`)), says("", call("call_3_0", "draw", "{}")),
+		says("first"), says("second"), says("guessed"))
+	_, first := f.post("", ask+"]}")
+	_, second := f.post("", ask+"]}")
+	for i, c := range []struct{ id, want string }{
+		{handed(first), "call_1_0=2 call_3_0=drawn"},
+		{handed(second), "call_1_0=4 call_3_0=drawn"},
+		{"call_3_0", "call_3_0=drawn"},
+	} {
+		if status, body := f.post("", then(c.id)); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+		var got []string
+		for _, m := range f.requests[4+i].Messages {
+			for _, p := range m.Parts {
+				if p.Result != nil {
+					got = append(got, p.Result.ID+"="+p.Result.Text(false))
+				}
+				if p.Call != nil && string(p.Call.Arguments) == `""` {
+					t.Errorf("%s: no arguments have become a string", p.Call.ID)
+				}
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("with %s the model was asked with %s, want %s", c.id, got, c.want)
+		}
+	}
+}
+
+// talker is a provider whose model says something, and then waits until it is given up.
+type talker struct{ begun chan struct{} }
+
+func (*talker) Name() string              { return "talker" }
+func (*talker) Format() toolformat.Format { return toolformat.FormatOpenAI }
+
+func (p *talker) Turn(ctx context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	close(p.begun)
+	emit(providers.Event{Type: providers.TextDelta, Text: "hello"})
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// ofTalker is a server of a talker.
+func ofTalker(p *talker, o serve.Options) *serve.Server {
+	o.Toolbox = providers.NewToolbox(nil)
+	o.Model = func(string) (providers.Candidate, providers.Settings, error) {
+		return providers.Candidate{Provider: p}, providers.Settings{}, nil
+	}
+	o.Caller = func(*http.Request) bridge.Caller { return bridge.Caller{} }
+	return serve.New(o)
+}
+
+func completion(ctx context.Context) *http.Request {
+	body := strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+	return httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", body)
+}
+
+// deaf is a client that takes nothing.
+type deaf struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (d *deaf) SetWriteDeadline(t time.Time) error {
+	d.until = t
+	return nil
+}
+
+func (d *deaf) Write([]byte) (int, error) {
+	if d.until.IsZero() {
+		return 0, errors.New("it would wait for ever")
+	}
+	time.Sleep(time.Until(d.until))
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (d *deaf) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
+
+// A client that does not read its stream is given up, and the model with it.
+func TestDeafClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		w := &deaf{ResponseRecorder: httptest.NewRecorder()}
+		ofTalker(&talker{make(chan struct{})}, serve.Options{}).ServeHTTP(w, completion(t.Context()))
+		if w.until.IsZero() || time.Since(begun) > 5*time.Minute {
+			t.Errorf("given up after %s", time.Since(begun))
+		}
+	})
+}
+
+func TestAtOnce(t *testing.T) {
+	p := &talker{make(chan struct{})}
+	s := ofTalker(p, serve.Options{AtOnce: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.ServeHTTP(httptest.NewRecorder(), completion(ctx))
+	}()
+	<-p.begun
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, completion(t.Context()))
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "1 completions are under way") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	cancel()
+	<-ended
+	p.begun = make(chan struct{})
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() {
+		<-p.begun
+		cancel()
+	}()
+	w = httptest.NewRecorder()
+	if s.ServeHTTP(w, completion(ctx)); w.Code == http.StatusTooManyRequests {
+		t.Errorf("after the first has ended: %d %s", w.Code, w.Body)
+	}
+}
