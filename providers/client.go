@@ -14,8 +14,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // A Client sends requests to the endpoint of a provider. Its fields are set before the
@@ -26,7 +24,7 @@ type Client struct {
 	BaseURL string
 	Version string // the first segment of the API's paths, such as v1; "" when there is none
 
-	Header   http.Header               // sent with each request, over what the provider sets
+	Header   http.Header               // sent with each request
 	Body     json.RawMessage           // members of each request's body, a JSON object; Settings.Body wins over them
 	Auth     func(*http.Request) error // signs each attempt; nil: nothing
 	HTTP     *http.Client              // nil: one that heeds the proxies of the environment and follows no redirect
@@ -34,11 +32,7 @@ type Client struct {
 	Refuse   func(*APIError, []byte)   // reads the error that a body holds, and says whether it is worth another try; nil: any usual shape
 	Patience time.Duration             // the longest silence of a response; 0: 5 min
 	MaxEvent int                       // bytes of one event or line of a stream; 0: 64 MiB
-	MaxBody  int64                     // bytes of a response that is not streamed; 0: 64 MiB
-
-	// MaxStream is how many bytes a whole stream may have; 0: 512 MiB. A server that speaks
-	// without end falls silent for nobody's Patience.
-	MaxStream int
+	MaxBody  int64                     // bytes of a whole response, streamed or not; 0: 128 MiB
 }
 
 // Retries say when a request is sent again: when no connection came about, and for the
@@ -50,30 +44,40 @@ type Retries struct {
 	Hint  time.Duration // the longest wait that a provider may ask for; one that asks for more is not tried again; 0: 60 s
 }
 
-// defaultMax bounds events and bodies.
-const defaultMax = 64 << 20
-
-// A Response is a provider's answer with a status of 2xx, whose body is read as a stream
-// or whole. It must be closed.
-type Response struct {
-	Header http.Header
-	Done   bool // whether Events has ended at "[DONE]"
-	body   io.ReadCloser
-	client *Client
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
+// For is the client for the API of one vendor: c, which has the BaseURL, the Version and
+// the Refuse of vendor where it has none of its own. Of headers it has those of both, but
+// for vendor's without a value; where both name one, its own counts.
+func (c Client) For(vendor Client) Client {
+	c.BaseURL = cmp.Or(c.BaseURL, vendor.BaseURL)
+	c.Version = cmp.Or(c.Version, vendor.Version)
+	if c.Refuse == nil {
+		c.Refuse = vendor.Refuse
+	}
+	header := http.Header{}
+	for name, values := range vendor.Header {
+		if value := strings.Join(values, ", "); value != "" {
+			header.Set(name, value)
+		}
+	}
+	maps.Copy(header, c.Header)
+	c.Header = header
+	return c
 }
 
-// errSilent is why a response is given up.
-var errSilent = errors.New("no byte came for too long")
+// Bearer is the value of the header Authorization for a key; "" for none.
+func Bearer(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "Bearer " + key
+}
 
-// Post sends a body, of JSON, to a path of the API such as /v1/messages. header is the
-// provider's own, over which Client.Header goes. It tries again as Retry says, telling
-// emit. The error is an *APIError for what the provider refused.
-func (c *Client) Post(ctx context.Context, path string, header http.Header, body []byte, emit func(Event)) (*Response, error) {
+// Post sends a body, of JSON, to a path of the API such as /v1/messages. It tries again as
+// Retry says, telling emit. The error is an *APIError for what the provider refused.
+func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(Event)) (*Response, error) {
 	emit = emitter(emit)
 	for tries := 0; ; tries++ {
-		r, err := c.send(ctx, http.MethodPost, path, header, body)
+		r, err := c.send(ctx, path, body)
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
@@ -106,19 +110,18 @@ func (c *Client) URL(path string) (*url.URL, error) {
 }
 
 // send makes one attempt.
-func (c *Client) send(ctx context.Context, method, path string, header http.Header, body []byte) (*Response, error) {
+func (c *Client) send(ctx context.Context, path string, body []byte) (*Response, error) {
 	u, err := c.URL(path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	maps.Copy(req.Header, header)
 	maps.Copy(req.Header, c.Header)
 	if c.Auth != nil {
 		if err := c.Auth(req); err != nil {
@@ -129,14 +132,14 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	patience := cmp.Or(c.Patience, 5*time.Minute)
 	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
 	resp, err := c.http().Do(req)
-	r := &Response{client: c, cancel: cancel, timer: timer}
+	r := &Response{client: c, request: req, cancel: cancel, timer: timer}
 	if err != nil {
 		err = unreachable(ctx, u, err)
 		r.end()
 		return nil, err
 	}
 	timer.Reset(patience)
-	r.Header, r.body = resp.Header, &patient{resp.Body, timer, patience, ctx}
+	r.Header, r.body = resp.Header, &boundedBody{ReadCloser: resp.Body, ctx: ctx, timer: timer, patience: patience, most: cmp.Or(c.MaxBody, defaultMaxBody)}
 	if resp.StatusCode/100 == 2 {
 		return r, nil
 	}
@@ -173,119 +176,4 @@ func unreachable(ctx context.Context, u *url.URL, err error) error {
 	}
 	var dial *net.OpError
 	return &APIError{Message: fmt.Sprintf("cannot reach %s: %v", u.Host, err), Again: errors.As(err, &dial) || errors.Is(err, io.EOF), Cause: err}
-}
-
-// patient is a body that is given up after a silence.
-type patient struct {
-	io.ReadCloser
-	timer    *time.Timer
-	patience time.Duration
-	ctx      context.Context
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	n, err := p.ReadCloser.Read(b)
-	if n > 0 {
-		p.timer.Reset(p.patience)
-	}
-	if err != nil && err != io.EOF {
-		if cause := context.Cause(p.ctx); cause != nil {
-			err = cause
-		}
-	}
-	return n, err
-}
-
-// Whole reads a body that is not streamed.
-func (r *Response) Whole() ([]byte, error) {
-	most := cmp.Or(r.client.MaxBody, defaultMax)
-	b, err := io.ReadAll(io.LimitReader(r.body, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("the response is longer than %d bytes", most)
-	}
-	return b, err
-}
-
-// Events reads a body of server-sent events, each through read with its type and its
-// data, which is read's only until it returns. It ends at the end of the body, at
-// "[DONE]", or with the error of read.
-func (r *Response) Events(read func(kind string, data []byte) error) error {
-	events := wire.NewEventReader(r.stream(), cmp.Or(r.client.MaxEvent, defaultMax))
-	for {
-		ev, err := events.Next()
-		if err != nil {
-			return atEnd(err)
-		}
-		if ev.Data == nil {
-			continue
-		}
-		data := ev.Data.B
-		if r.Done = string(bytes.TrimSpace(data)) == "[DONE]"; r.Done {
-			ev.Data.Free()
-			return nil
-		}
-		err = read(ev.Type, data)
-		ev.Data.Free()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// Lines reads a body of JSON lines, each through read, whose data is read's only until it
-// returns.
-func (r *Response) Lines(read func(data []byte) error) error {
-	lines := wire.NewLineReader(r.stream(), cmp.Or(r.client.MaxEvent, defaultMax))
-	for {
-		line, err := lines.Read()
-		if err != nil {
-			return atEnd(err)
-		}
-		if len(bytes.TrimSpace(line.B)) > 0 {
-			err = read(line.B)
-		}
-		line.Free()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// stream is the body up to the limit of a stream.
-func (r *Response) stream() io.Reader {
-	most := cmp.Or(r.client.MaxStream, 512<<20)
-	return &bounded{r.body, most, most}
-}
-
-// A bounded reader fails behind its limit.
-type bounded struct {
-	io.Reader
-	limit, left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, &wire.TooLongError{Limit: b.limit, Size: b.limit - b.left}
-	}
-	return n, err
-}
-
-// atEnd is the error of a stream; nil at its end.
-func atEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// Close ends the response, read to its end or not.
-func (r *Response) Close() error {
-	r.end()
-	return r.body.Close()
-}
-
-func (r *Response) end() {
-	r.timer.Stop()
-	r.cancel(nil)
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func TestHeaders(t *testing.T) {
 		if string(body) != "{}" || r.Method != "POST" || r.URL.String() != "http://api.invalid/v1/x" {
 			t.Errorf("%s %s %q", r.Method, r.URL, body)
 		}
-		want := http.Header{"Content-Type": {"application/json"}, "A": {"theirs"}, "B": {"provider's"}, "Signed": {fmt.Sprint(signed)}}
+		want := http.Header{"Content-Type": {"application/json"}, "A": {"theirs"}, "B": {"vendor's"}, "Signed": {fmt.Sprint(signed)}}
 		if fmt.Sprint(r.Header) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", r.Header, want)
 		}
@@ -72,12 +73,13 @@ func TestHeaders(t *testing.T) {
 		return answered(200, nil, strings.NewReader(""))
 	})
 	c.Header = http.Header{"A": {"theirs"}}
+	*c = c.For(Client{Header: http.Header{"a": {"vendor's"}, "b": {"vendor's"}, "C": {""}}})
 	c.Auth = func(r *http.Request) error {
 		signed++ // each attempt is signed anew
 		r.Header.Set("Signed", fmt.Sprint(signed))
 		return nil
 	}
-	resp, err := c.Post(t.Context(), "/v1/x", http.Header{"A": {"provider's"}, "B": {"provider's"}}, []byte("{}"), nil)
+	resp, err := c.Post(t.Context(), "/v1/x", []byte("{}"), nil)
 	if err != nil || signed != 2 {
 		t.Fatal(signed, err)
 	}
@@ -85,7 +87,7 @@ func TestHeaders(t *testing.T) {
 		t.Error(err)
 	}
 	c.Auth = func(*http.Request) error { return errors.New("no key") }
-	if _, err := c.Post(t.Context(), "/v1/x", nil, nil, nil); err == nil || err.Error() != "authorization: no key" {
+	if _, err := c.Post(t.Context(), "/v1/x", nil, nil); err == nil || err.Error() != "authorization: no key" {
 		t.Error(err)
 	}
 }
@@ -110,7 +112,7 @@ func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Durati
 			return answers[n-1](r)
 		})}
 		var resp *Response
-		resp, err = c.Post(t.Context(), "/x", nil, nil, func(ev Event) {
+		resp, err = c.Post(t.Context(), "/x", nil, func(ev Event) {
 			if ev.Type != Retry || ev.Text == "" || ev.After <= 0 {
 				t.Errorf("%+v", ev)
 			}
@@ -177,19 +179,20 @@ func TestUnreachable(t *testing.T) {
 	c := over(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	})
+	c.Header = http.Header{"Authorization": {Bearer("secret")}}
 	c.BaseURL, c.Retry.Max = "https://user:secret@api.invalid:1/secret?key=secret#", -1
-	_, err := c.Post(t.Context(), "/x", http.Header{"Authorization": {"Bearer secret"}}, nil, nil)
+	_, err := c.Post(t.Context(), "/x", nil, nil)
 	var e *APIError
 	if !errors.As(err, &e) || e.Status != 0 || !e.Again || err.Error() != "cannot reach api.invalid:1: dial tcp: connection refused" {
 		t.Errorf("%#v", err)
 	}
 	own := &APIError{Message: "the script has ended"}
 	c.HTTP.Transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, own })
-	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); !errors.Is(err, own) || err.Error() != own.Message {
+	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.Is(err, own) || err.Error() != own.Message {
 		t.Errorf("the transport's own: %v", err)
 	}
 	c.BaseURL = "nowhere"
-	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); err == nil || errors.As(err, &e) && e.Again {
+	if _, err := c.Post(t.Context(), "/x", nil, nil); err == nil || errors.As(err, &e) && e.Again {
 		t.Errorf("no address: %v", err)
 	}
 }
@@ -212,7 +215,7 @@ func TestPatience(t *testing.T) {
 			return answered(200, nil, body)
 		})
 		c.Patience = time.Minute
-		resp, err := c.Post(t.Context(), "/x", nil, nil, nil)
+		resp, err := c.Post(t.Context(), "/x", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,14 +243,14 @@ func TestPostCanceled(t *testing.T) {
 			return nil, r.Context().Err()
 		})
 		time.AfterFunc(time.Second, func() { cancel(why) })
-		if _, err := c.Post(ctx, "/x", nil, nil, nil); !errors.Is(err, why) {
+		if _, err := c.Post(ctx, "/x", nil, nil); !errors.Is(err, why) {
 			t.Errorf("while waiting for the response: %v", err)
 		}
 		ctx, cancel = context.WithCancelCause(t.Context())
 		c = over(refusal(429, "retry-after", "30"))
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		begin := time.Now()
-		if _, err := c.Post(ctx, "/x", nil, nil, nil); !errors.Is(err, why) || time.Since(begin) != time.Second {
+		if _, err := c.Post(ctx, "/x", nil, nil); !errors.Is(err, why) || time.Since(begin) != time.Second {
 			t.Errorf("while waiting for the next try: %v after %v", err, time.Since(begin))
 		}
 		ctx, cancel = context.WithCancelCause(t.Context())
@@ -256,7 +259,7 @@ func TestPostCanceled(t *testing.T) {
 			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
 			return answered(200, nil, body)
 		})
-		resp, err := c.Post(ctx, "/x", nil, nil, nil)
+		resp, err := c.Post(ctx, "/x", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,9 +277,9 @@ func TestRedirect(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	c := &Client{BaseURL: server.URL}
+	c := &Client{BaseURL: server.URL, Header: http.Header{"X-Api-Key": {"secret"}}}
 	var e *APIError
-	if _, err := c.Post(t.Context(), "/x", http.Header{"X-Api-Key": {"secret"}}, nil, nil); !errors.As(err, &e) || e.Status != 307 || e.Again {
+	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || e.Status != 307 || e.Again {
 		t.Errorf("%v", err)
 	}
 }
@@ -290,8 +293,8 @@ func TestSecrets(t *testing.T) {
 	}))
 	defer server.Close()
 	for _, header := range []http.Header{{"Authorization": {"Bearer " + key}}, {"X-Api-Key": {key}}} {
-		c := &Client{BaseURL: server.URL}
-		_, err := c.Post(t.Context(), "/x", header, nil, nil)
+		c := &Client{BaseURL: server.URL, Header: header}
+		_, err := c.Post(t.Context(), "/x", nil, nil)
 		if err == nil || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "bad key [hidden]") {
 			t.Errorf("%v", err)
 		}
@@ -299,7 +302,7 @@ func TestSecrets(t *testing.T) {
 	u, _ := url.Parse(server.URL)
 	u.User = url.UserPassword("me", key)
 	server.Close()
-	if _, err := (&Client{BaseURL: u.String(), Retry: Retries{Max: -1}}).Post(t.Context(), "/x", nil, nil, nil); err == nil || strings.Contains(err.Error(), key) {
+	if _, err := (&Client{BaseURL: u.String(), Retry: Retries{Max: -1}}).Post(t.Context(), "/x", nil, nil); err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("%v", err)
 	}
 }
@@ -311,7 +314,7 @@ func opened(t *testing.T, c Client, body string) *Response {
 	c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return answered(200, nil, strings.NewReader(body))
 	})}
-	resp, err := c.Post(t.Context(), "/x", nil, nil, nil)
+	resp, err := c.Post(t.Context(), "/x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,20 +380,44 @@ func TestBounds(t *testing.T) {
 	if err := opened(t, Client{MaxEvent: 10}, "data: "+ten+"\n\n").Events(event); err != nil {
 		t.Errorf("an event: %v", err)
 	}
-	for _, most := range []int{60, 66} { // of six lines of 11 bytes, or three events of 22
-		lines := opened(t, Client{MaxStream: most}, strings.Repeat(ten+"\n", 6)).Lines(ignore)
-		events := opened(t, Client{MaxStream: most}, strings.Repeat("data: "+ten+"\nid:\n\n", 3)).Events(event)
-		for _, err := range []error{lines, events} {
-			if errors.As(err, &long) != (most == 60) {
-				t.Errorf("a stream of 66 bytes, of which %d may come: %v", most, err)
+}
+
+// All of a response is bounded too, however short its events and lines are.
+func TestMaxBody(t *testing.T) {
+	lines := "{}\n{}\n{}\n{}\n"
+	events := "data: 1\n\ndata: 2\n\ndata: 3\n\n"
+	for _, c := range []struct {
+		name, body string
+		read       func(*Response) (n int, err error)
+		most       int
+	}{
+		{"whole", lines, func(r *Response) (int, error) {
+			b, err := r.Whole()
+			return bytes.Count(b, []byte("\n")), err
+		}, 4},
+		{"lines", lines, func(r *Response) (n int, err error) {
+			return n, r.Lines(func([]byte) error { n++; return nil })
+		}, 4},
+		{"events", events, func(r *Response) (n int, err error) {
+			return n, r.Events(func(string, []byte) error { n++; return nil })
+		}, 3},
+	} {
+		all := int64(len(c.body))
+		for _, most := range []int64{0, all, all + 1} {
+			if n, err := c.read(opened(t, Client{MaxBody: most}, c.body)); n != c.most || err != nil {
+				t.Errorf("%s, %d bytes of %d: %d, %v", c.name, all, most, n, err)
 			}
 		}
+		n, err := c.read(opened(t, Client{MaxBody: all - 1}, c.body))
+		var e *APIError
+		if !errors.As(err, &e) || e.Again || n != c.most-1 || e.Message != fmt.Sprintf("the response is longer than %d bytes", all-1) {
+			t.Errorf("%s: %d, %v", c.name, n, err)
+		}
 	}
-	if b, err := opened(t, Client{MaxBody: 9}, ten).Whole(); err == nil || len(b) > 10 {
-		t.Errorf("a body: %d, %v", len(b), err)
-	}
-	if b, err := opened(t, Client{MaxBody: 10}, ten).Whole(); err != nil || len(b) != 10 {
-		t.Errorf("a body: %d, %v", len(b), err)
+	for range 3 { // whoever reads on gets no further
+		if n, err := opened(t, Client{MaxBody: 1}, lines).body.Read(make([]byte, 9)); n != 1 || err == nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
 	}
 }
 
@@ -398,7 +425,7 @@ func TestBounds(t *testing.T) {
 func TestLongError(t *testing.T) {
 	c := over(func(*http.Request) (*http.Response, error) { return answered(400, nil, endless{}) })
 	var e *APIError
-	if _, err := c.Post(t.Context(), "/x", nil, nil, nil); !errors.As(err, &e) || len(e.Message) > 1000 {
+	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || len(e.Message) > 1000 {
 		t.Errorf("%.100v", err)
 	}
 }
@@ -421,7 +448,7 @@ func TestClose(t *testing.T) {
 		close(gone)
 	}))
 	defer server.Close()
-	resp, err := (&Client{BaseURL: server.URL}).Post(t.Context(), "/x", nil, nil, nil)
+	resp, err := (&Client{BaseURL: server.URL}).Post(t.Context(), "/x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,31 +54,42 @@ func (e *APIError) Error() string {
 // Unwrap is the cause.
 func (e *APIError) Unwrap() error { return e.Cause }
 
-// BrokeOff is the error of a turn whose response had begun: ctx's own when that has ended,
-// else an *APIError. What ended without its end is io.ErrUnexpectedEOF.
-func BrokeOff(ctx context.Context, err error) error {
+// Unreadable is the error of a decoder for a response that is not one of its API.
+func Unreadable(format string, args ...any) error {
+	return &APIError{Status: http.StatusOK, Message: "the response cannot be read: " + fmt.Sprintf(format, args...)}
+}
+
+// brokeOff is the error of a turn whose response had begun: ctx's own when that has ended,
+// else an *APIError, the decoder's own where that has one.
+func (r *Response) brokeOff(ctx context.Context, err error) error {
 	var e *APIError
 	var long *wire.TooLongError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &e):
-		return err
 	}
-	return &APIError{
-		Status:  http.StatusOK,
-		Message: "the response broke off: " + err.Error(),
-		Again:   !errors.As(err, &long),
-		Cause:   err,
+	if !errors.As(err, &e) {
+		e = &APIError{
+			Status:  http.StatusOK,
+			Message: "the response broke off: " + err.Error(),
+			Again:   !errors.As(err, &long),
+			Cause:   err,
+		}
 	}
+	e.RequestID = cmp.Or(e.RequestID, requestID(r.Header))
+	for _, text := range []*string{&e.Type, &e.Code, &e.Message} {
+		*text = string(hide(r.request, []byte(*text)))
+	}
+	return e
+}
+
+// requestID is what a provider calls a request; "" when it does not say.
+func requestID(h http.Header) string {
+	return cmp.Or(h.Get("request-id"), h.Get("x-request-id"))
 }
 
 // refused is the error of a response.
 func (c *Client) refused(resp *http.Response, body []byte) error {
-	e := &APIError{Status: resp.StatusCode, After: retryAfter(resp.Header, time.Now())}
-	for _, name := range []string{"request-id", "x-request-id"} {
-		e.RequestID = cmp.Or(e.RequestID, resp.Header.Get(name))
-	}
+	e := &APIError{Status: resp.StatusCode, RequestID: requestID(resp.Header), After: retryAfter(resp.Header, time.Now())}
 	switch s := resp.StatusCode; {
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooManyRequests, s >= 500:
 		e.Again = true

@@ -64,7 +64,7 @@ func refusedWith(t *testing.T, c *Client, status int, header http.Header, body s
 	c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return answered(status, header, strings.NewReader(body))
 	})}
-	_, err := c.Post(t.Context(), "/x", nil, nil, nil)
+	_, err := c.Post(t.Context(), "/x", nil, nil)
 	var e *APIError
 	if !errors.As(err, &e) {
 		t.Fatalf("%v", err)

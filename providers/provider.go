@@ -1,6 +1,23 @@
 // Package providers lets a language model use a bridge's tools: what a provider is, the
 // conversation with one, and the loop that runs the tools that its model calls. Each
 // vendor's API is a folder below.
+//
+// # Another provider
+//
+// It is a folder of three files, of which ollama is the shortest to learn from:
+//
+//   - encode.go makes a Request the body of the API's: a message whose Raw is the provider's
+//     own goes back as it came, any other is written from its Parts; tools are
+//     Tools.Encoded(format).JSON(), to the byte, and named by Tools.WireName.
+//   - decode.go has the Decoder. It gives calls their ids with NewCallIDs and their names
+//     with Tools.OwnName, and keeps what came as Raw, in the shape of an answer that is not
+//     streamed. One switch places the API's reasons to stop.
+//   - client.go has New, over Client.For, and Turn, which is Client.Turn; and what the API's
+//     errors say beyond ReadError.
+//
+// Tools in a way of writing that no other API has want a file in toolformat. In its tests
+// the folder has providertest.Run, the contract of a provider; in cmd/mcpbridge a line in
+// providerKinds (models.go) makes it one of the config's.
 package providers
 
 import (

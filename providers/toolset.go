@@ -66,7 +66,7 @@ func (s *ToolSet) Encoded(f toolformat.Format) *toolformat.Set { return s.in(f).
 
 func (s *ToolSet) in(f toolformat.Format) *encodedSet {
 	if s == nil {
-		s = NewToolSet(nil)
+		return &encodedSet{set: &toolformat.Set{Format: f}}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,6 +54,9 @@ func TestNoToolSet(t *testing.T) {
 	if _, err := s.Arguments(toolformat.FormatOllama, &Call{Name: "x"}); err == nil {
 		t.Error("a nil set takes arguments")
 	}
+	if n := testing.AllocsPerRun(10, func() { s.OwnName(toolformat.FormatOllama, "x") }); n > 2 {
+		t.Errorf("a nil set is encoded for each name: %v allocations", n)
+	}
 }
 
 func TestArguments(t *testing.T) {

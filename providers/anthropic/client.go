@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -39,23 +38,17 @@ type Options struct {
 // A Provider is one endpoint. It may be used from many goroutines at once.
 type Provider struct {
 	client     providers.Client
-	header     http.Header
 	cacheTools string
 }
 
 // New makes a provider of an endpoint that speaks the API. It connects to nobody yet.
 func New(o Options) *Provider {
-	p := &Provider{client: o.Client, header: http.Header{}, cacheTools: o.CacheTools}
-	p.client.BaseURL = cmp.Or(o.BaseURL, "https://api.anthropic.com")
-	p.client.Version = "v1"
-	if p.client.Refuse == nil {
-		p.client.Refuse = refuse
-	}
-	p.header.Set("anthropic-version", apiVersion)
-	if o.APIKey != "" {
-		p.header.Set("x-api-key", o.APIKey)
-	}
-	return p
+	return &Provider{cacheTools: o.CacheTools, client: o.For(providers.Client{
+		BaseURL: "https://api.anthropic.com",
+		Version: "v1",
+		Header:  http.Header{"anthropic-version": {apiVersion}, "x-api-key": {o.APIKey}},
+		Refuse:  refuse,
+	})}
 }
 
 // Name is "anthropic".
@@ -67,29 +60,13 @@ func (p *Provider) Format() toolformat.Format { return format }
 // Turn asks for one message, as providers.Provider has it. A turn that was cut has no raw
 // items: half a message cannot be sent back.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	if emit == nil {
-		emit = func(providers.Event) {}
-	}
 	body, notes := p.encode(req)
-	for _, note := range notes {
-		emit(providers.Event{Type: providers.Note, Text: note})
-	}
-	resp, err := p.client.Post(ctx, path, p.header, p.client.MergeBody(body, &req.Settings), emit)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(req, emit)
-	err = d.read(resp)
-	t := d.turn()
-	if err != nil {
-		t.Stop, t.Message.Raw = providers.StopCut, nil
-		return t, providers.BrokeOff(ctx, err)
-	}
-	if why, _ := wire.Text(wire.Lookup(d.message, "stop_details", "explanation")); why != "" {
-		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
-	}
-	return t, nil
+	return p.client.Turn(ctx, providers.Exchange{
+		Path:    path,
+		Body:    p.client.MergeBody(body, &req.Settings),
+		Notes:   notes,
+		Decoder: newDecoder(req),
+	}, emit)
 }
 
 // refuse reads an error. Spending too much is a 429 too, which no waiting cures.
@@ -105,18 +82,12 @@ func refuse(e *providers.APIError, body []byte) {
 }
 
 // streamError is the error that an event of a stream holds.
-func streamError(header http.Header, event []byte) error {
-	e := &providers.APIError{Status: http.StatusOK, RequestID: header.Get("request-id")}
+func streamError(event []byte) error {
+	e := &providers.APIError{Status: http.StatusOK}
 	switch kind, _ := wire.Text(wire.Lookup(event, "error", "type")); kind {
 	case "overloaded_error", "api_error", "rate_limit_error", "timeout_error":
 		e.Again = true
 	}
 	refuse(e, event)
 	return e
-}
-
-// streamed reports whether a response is a stream. Endpoints that only speak like
-// Anthropic's may answer with the whole message.
-func streamed(header http.Header) bool {
-	return !strings.HasPrefix(header.Get("Content-Type"), "application/json")
 }

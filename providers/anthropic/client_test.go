@@ -2,12 +2,9 @@ package anthropic
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
@@ -34,23 +31,9 @@ func TestErrors(t *testing.T) {
 		{"a proxy's page", 403, nil, "<html>\nNo.</html>", "<html> No.</html> (HTTP 403): 1 tries in 0s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				carrier := &providertest.Carrier{}
-				for range 5 {
-					carrier.Answers = append(carrier.Answers, providertest.Answer{Status: c.status, Header: c.header, Body: strings.NewReader(c.body)})
-				}
-				begin, retries := time.Now(), 0
-				p := New(Options{APIKey: "sk-secret", Client: providers.Client{HTTP: carrier.Client()}})
-				turn, err := p.Turn(t.Context(), testRequest(), func(e providers.Event) {
-					if e.Type == providers.Retry {
-						retries++
-					}
-				})
-				got := fmt.Sprintf("%v: %d tries in %v", err, len(carrier.Requests), time.Since(begin))
-				if got != c.want || turn != nil || retries != len(carrier.Requests)-1 {
-					t.Errorf("got  %s (%d retries told)\nwant %s", got, retries, c.want)
-				}
-			})
+			if got, _ := providertest.Refused(t, provider, testRequest(), c.status, c.header, c.body); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
 		})
 	}
 }
@@ -73,12 +56,9 @@ func TestRequest(t *testing.T) {
 		{"http://127.0.0.1:8080/", "http://127.0.0.1:8080/v1/messages"},
 		{"http://127.0.0.1:8080/anthropic/v1", "http://127.0.0.1:8080/anthropic/v1/messages"},
 	} {
-		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: strings.NewReader(stream(start, endTurn, finish))}}}
-		p := New(Options{APIKey: "sk-1", Client: providers.Client{BaseURL: c.base, HTTP: carrier.Client(), Header: http.Header{"Anthropic-Beta": {"files"}}}})
-		if _, err := p.Turn(t.Context(), testRequest(), nil); err != nil {
-			t.Fatal(err)
-		}
-		r := carrier.Requests[0]
+		r, _, _ := providertest.Sent(t, func(client *http.Client) providers.Provider {
+			return New(Options{APIKey: "sk-1", Client: providers.Client{BaseURL: c.base, HTTP: client, Header: http.Header{"Anthropic-Beta": {"files"}}}})
+		}, testRequest())
 		if r.URL.String() != c.want || r.Method != http.MethodPost {
 			t.Errorf("%q: %s %s, want %s", c.base, r.Method, r.URL, c.want)
 		}

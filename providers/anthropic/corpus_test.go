@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -31,96 +32,38 @@ func TestCorpus(t *testing.T) {
 		req := newRecorded(t, conversation[0].Req)
 		for i := range conversation {
 			e := &conversation[i]
-			name := fmt.Sprintf("%s %d", e.File, e.I)
-			turn := decodeRecorded(t, name, req, e)
+			turn := decodeRecorded(t, req, e)
 			if i+1 == len(conversation) {
 				break
 			}
 			next := conversation[i+1].Req
 			req.Messages = append(req.Messages, turn.Message)
 			req.Messages = append(req.Messages, readMessages(t, afterAssistant(next))...)
-			got, _ := New(Options{}).encode(req)
-			got = New(Options{}).client.MergeBody(got, &req.Settings)
-			diff.Check(t, name+" next", got, next)
+			_, got, _ := providertest.Sent(t, provider, req)
+			diff.Check(t, e.String()+" next", got, next)
 			for b := range wire.Elements(wire.Lookup(turn.Message.Raw.Items, "content")) {
 				if !bytes.Contains(got, b) {
-					t.Errorf("%s: the next request does not hold the bytes of %.300s", name, b)
+					t.Errorf("%s: the next request does not hold the bytes of %.300s", e, b)
 				}
 			}
 		}
 	}
 }
 
-// TestCorpusChunks reads streams in two pieces, for every place where they can be cut.
-func TestCorpusChunks(t *testing.T) {
-	left := 2
-	for _, conversation := range providertest.Corpus(t, "anthropic") {
-		e := &conversation[0]
-		if !e.SSE || len(e.Body()) > 2500 || left == 0 {
-			continue
-		}
-		left--
-		req := newRecorded(t, e.Req)
-		want := decodeAnswer(t, req, providertest.NewAnswer(e))
-		for cut := range len(e.Body()) {
-			if got := decodeAnswer(t, req, providertest.NewAnswer(e, cut)); got != want {
-				t.Fatalf("%s cut at %d:\n got %s\nwant %s", e.File, cut, got, want)
-			}
-		}
-	}
-	if left > 0 {
-		t.Errorf("%d streams too few", left)
-	}
-}
+// TestCorpusChunks: a stream says the same however it comes.
+func TestCorpusChunks(t *testing.T) { providertest.CheckChunks(t, "anthropic", provider) }
 
-// decodeAnswer is what becomes of an answer, as JSON.
-func decodeAnswer(t *testing.T, req *providers.Request, answer providertest.Answer) string {
+// decodeRecorded is a recorded response as a turn. The raw items are what came unstreamed.
+func decodeRecorded(t *testing.T, req *providers.Request, e *providertest.Exchange) *providers.Turn {
 	t.Helper()
-	carrier := &providertest.Carrier{Answers: []providertest.Answer{answer}}
-	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(turn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// decodeRecorded is a recorded response as a turn.
-func decodeRecorded(t *testing.T, name string, req *providers.Request, e *providertest.Exchange) *providers.Turn {
-	t.Helper()
-	carrier := &providertest.Carrier{Answers: []providertest.Answer{providertest.NewAnswer(e)}}
-	var told bytes.Buffer
-	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) {
-		if e.Type == providers.TextDelta {
-			told.WriteString(e.Text)
-		}
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	if turn.Stop == providers.StopOther || len(turn.Message.Parts) == 0 || turn.Usage.Input == 0 || turn.Usage.Output == 0 || turn.Model == "" {
-		t.Errorf("%s: %+v", name, turn)
-	}
-	if told.String() != turn.Message.Text() {
-		t.Errorf("%s: told %q, the message says %q", name, told.String(), turn.Message.Text())
-	}
-	if (turn.Stop == providers.StopCalls) != (len(turn.Message.Calls()) > 0) {
-		t.Errorf("%s: %s with %d calls", name, turn.Stop, len(turn.Message.Calls()))
-	}
+	turn := providertest.Decoded(t, provider, req, e)
 	if !e.SSE {
-		var body bytes.Buffer
-		if err := json.Compact(&body, e.Resp); err != nil {
-			t.Fatal(err)
-		}
-		var items bytes.Buffer
-		if err := json.Compact(&items, turn.Message.Raw.Items); err != nil {
+		var body, items bytes.Buffer
+		if err := errors.Join(json.Compact(&body, e.Resp), json.Compact(&items, turn.Message.Raw.Items)); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(items.Bytes(), body.Bytes()) {
-			t.Errorf("%s: the raw items are\n%s\nthe response was\n%s", name, items.Bytes(), body.Bytes())
+			t.Errorf("%s: the raw items are\n%s\nthe response was\n%s", e, items.Bytes(), body.Bytes())
 		}
 	}
 	return turn

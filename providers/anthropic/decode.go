@@ -3,9 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -13,9 +11,8 @@ import (
 
 // A decoder puts a message together from its stream.
 type decoder struct {
-	req    *providers.Request
-	emit   func(providers.Event)
-	header http.Header // of the response
+	req  *providers.Request
+	emit func(providers.Event)
 
 	ids     *providers.CallIDs
 	message []byte // all but its content; nil before it has begun
@@ -23,15 +20,15 @@ type decoder struct {
 	at      map[string]*block // by the index that deltas name
 }
 
-func newDecoder(req *providers.Request, emit func(providers.Event)) *decoder {
-	return &decoder{req: req, emit: emit, ids: providers.NewCallIDs(req), at: map[string]*block{}}
+func newDecoder(req *providers.Request) *decoder {
+	return &decoder{req: req, ids: providers.NewCallIDs(req), at: map[string]*block{}}
 }
 
-// read reads a response to the end of its message.
-func (d *decoder) read(resp *providers.Response) error {
-	d.header = resp.Header
+// Read reads a response to the end of its message.
+func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
+	d.emit = emit
 	var err error
-	if streamed(d.header) {
+	if resp.Streamed() {
 		err = resp.Events(d.event)
 	} else {
 		err = d.whole(resp.Whole())
@@ -41,16 +38,14 @@ func (d *decoder) read(resp *providers.Response) error {
 	case err != nil && !stopped:
 		return err
 	case d.message == nil && d.blocks == nil:
-		return unreadable("it holds no message, and its Content-Type is %q", d.header.Get("Content-Type"))
+		return providers.Unreadable("it holds no message, and its Content-Type is %q", resp.Header.Get("Content-Type"))
 	case !stopped && d.stopReason() == "": // some endpoints never send message_stop
 		return io.ErrUnexpectedEOF
 	}
+	if why, _ := wire.Text(wire.Lookup(d.message, "stop_details", "explanation")); why != "" {
+		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
+	}
 	return nil
-}
-
-// unreadable is the error of a response that is not the API's.
-func unreadable(what string, args ...any) error {
-	return &providers.APIError{Status: http.StatusOK, Message: "the response cannot be read: " + fmt.Sprintf(what, args...)}
 }
 
 // errStopped ends the reading of a stream behind message_stop.
@@ -62,10 +57,10 @@ func (d *decoder) whole(body []byte, err error) error {
 		return err
 	}
 	if err := wire.Valid(body); err != nil {
-		return unreadable("%v", err)
+		return providers.Unreadable("%v", err)
 	}
 	if isObject(wire.Lookup(body, "error")) {
-		return streamError(d.header, body)
+		return streamError(body)
 	}
 	d.begin(bytes.TrimSpace(body))
 	return errStopped
@@ -75,7 +70,7 @@ func (d *decoder) whole(body []byte, err error) error {
 // documentation asks.
 func (d *decoder) event(kind string, data []byte) error {
 	if err := wire.Valid(data); err != nil {
-		return unreadable("%v", err)
+		return providers.Unreadable("%v", err)
 	}
 	var index, part []byte
 	for key, value := range wire.Members(data) {
@@ -93,7 +88,7 @@ func (d *decoder) event(kind string, data []byte) error {
 		d.begin(part)
 	case "content_block_start":
 		if !isObject(part) {
-			return unreadable("block %.20q of its message is no object", index)
+			return providers.Unreadable("block %.20q of its message is no object", index)
 		}
 		d.at[string(index)] = d.add(part)
 	case "content_block_delta":
@@ -103,7 +98,7 @@ func (d *decoder) event(kind string, data []byte) error {
 	case "message_stop":
 		return errStopped
 	case "error":
-		return streamError(d.header, data)
+		return streamError(data)
 	}
 	return nil
 }
@@ -158,7 +153,7 @@ func (d *decoder) add(raw []byte) *block {
 func (d *decoder) delta(index, delta []byte) error {
 	b := d.at[string(index)]
 	if b == nil {
-		return unreadable("it adds to block %.20q of its message, which has not begun", index)
+		return providers.Unreadable("it adds to block %.20q of its message, which has not begun", index)
 	}
 	b.add(delta)
 	d.tell(b, delta)

@@ -1,19 +1,14 @@
 package anthropic
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // stream is a stream of events, each given as its data.
@@ -178,14 +173,19 @@ var decodeCases = []struct {
 	},
 }
 
+// provider is one whose requests go through a client.
+func provider(c *http.Client) providers.Provider {
+	return New(Options{Client: providers.Client{HTTP: c}})
+}
+
+// testRequest offers two tools and has a call with the id toolu_0 behind it.
+func testRequest() *providers.Request { return providertest.Request("claude-x", "toolu_0") }
+
 // TestDecode holds what becomes of each of them.
 func TestDecode(t *testing.T) {
 	for _, c := range decodeCases {
 		t.Run(c.name, func(t *testing.T) {
-			turn, events, err := ask(t, testRequest(), "text/event-stream", stream(c.events...))
-			if got := describe(turn, events, err); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
+			turn := providertest.CheckTurn(t, provider, testRequest(), "text/event-stream", stream(c.events...), c.want)
 			if c.raw != "" {
 				if got := wire.Lookup(turn.Message.Raw.Items, "content"); string(got) != c.raw {
 					t.Errorf("the raw content is\n%s\nwant\n%s", got, c.raw)
@@ -205,18 +205,15 @@ func TestDecodeWhole(t *testing.T) {
 		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: it holds no message, and its Content-Type is "text/html">`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			turn, events, err := ask(t, testRequest(), c.kind, c.body)
-			if got := describe(turn, events, err); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
+			providertest.CheckTurn(t, provider, testRequest(), c.kind, c.body, c.want)
 		})
 	}
 }
 
 // TestUsage: message_delta has the last word, on what it tells.
 func TestUsage(t *testing.T) {
-	turn, _, err := ask(t, testRequest(), "text/event-stream", stream(start,
-		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":20,"cache_read_input_tokens":null,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"context_management":{"applied_edits":[]}}`, finish))
+	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(start,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":20,"cache_read_input_tokens":null,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"context_management":{"applied_edits":[]}}`, finish)))
 	want := providers.Usage{Input: 27, Output: 50, Cached: 4, Reasoning: 30}
 	if err != nil || turn.Usage != want {
 		t.Errorf("%+v, want %+v (%v)", turn.Usage, want, err)
@@ -229,7 +226,7 @@ func TestUsage(t *testing.T) {
 
 // TestArgumentsDelta: the pieces of arguments come with the call that they are of.
 func TestArgumentsDelta(t *testing.T) {
-	_, events, err := ask(t, testRequest(), "text/event-stream", stream(start, blockStart(0, `{"type":"tool_use","name":"get_time","input":{}}`), input(0, `{\"a\"`), input(0, `:1}`), toolUse, finish))
+	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(start, blockStart(0, `{"type":"tool_use","name":"get_time","input":{}}`), input(0, `{\"a\"`), input(0, `:1}`), toolUse, finish)))
 	var pieces []string
 	for _, e := range events {
 		pieces = append(pieces, fmt.Sprintf("%s %s %s %s", e.Type, e.Call.ID, e.Call.Name, e.Text))
@@ -239,74 +236,11 @@ func TestArgumentsDelta(t *testing.T) {
 	}
 }
 
-// TestCancel: a turn that its caller gives up ends with ctx's error and what had come.
-func TestCancel(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, stream(start, blockStart(0, `{"type":"text","text":"Hel"}`)))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	gone := errors.New("the user has gone")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	turn, err := New(Options{Client: providers.Client{BaseURL: server.URL + "/v1/"}}).Turn(ctx, testRequest(), func(e providers.Event) {
-		cancel(gone)
+// TestProvider: the contract of all providers.
+func TestProvider(t *testing.T) {
+	providertest.Run(t, provider, providertest.Samples{
+		Kind: "text/event-stream",
+		Text: stream(start, blockStart(0, `{"type":"text","text":""}`), blockDelta(0, `{"type":"text_delta","text":"Hel"}`), blockDelta(0, `{"type":"text_delta","text":"lo"}`), endTurn, finish),
+		Call: stream(start, blockStart(0, `{"type":"tool_use","id":"call_7","name":"get_weather","input":{}}`), input(0, `{\"city\":`), input(0, `\"Rome\"}`), toolUse, finish),
 	})
-	if got, want := describe(turn, nil, nil), "cut text<Hel>"; !errors.Is(err, gone) || got != want {
-		t.Errorf("%v; got %s, want %s", err, got, want)
-	}
-}
-
-// testRequest offers two tools and has a call with the id toolu_0 behind it.
-func testRequest() *providers.Request {
-	return &providers.Request{
-		Model: "claude-x",
-		Messages: []providers.Message{
-			providers.UserText("What time is it, and how is the weather?"),
-			{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: "toolu_0", Name: "get.time", Arguments: []byte("{}")}}}},
-			{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "toolu_0", Name: "get.time", Content: toolformat.TextResult("noon", false)}}}},
-		},
-		Tools: providers.NewToolSet([]toolformat.Tool{
-			{Name: "get_weather", Description: "The weather of a city.", InputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)},
-			{Name: "get.time", Description: "The time.", InputSchema: []byte(`{"type":"object"}`)},
-		}),
-	}
-}
-
-// ask is what becomes of an answer, and what was told of it on the way.
-func ask(t *testing.T, req *providers.Request, kind, body string) (*providers.Turn, []providers.Event, error) {
-	t.Helper()
-	carrier := &providertest.Carrier{Answers: []providertest.Answer{{Header: http.Header{"Content-Type": {kind}}, Body: strings.NewReader(body)}}}
-	var events []providers.Event
-	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) { events = append(events, e) })
-	return turn, events, err
-}
-
-// describe is a turn on one line.
-func describe(turn *providers.Turn, events []providers.Event, err error) string {
-	words := []string{string(turn.Stop)}
-	for _, p := range turn.Message.Parts {
-		if p.Call != nil {
-			words = append(words, fmt.Sprintf("call<%s %s %s>", p.Call.ID, p.Call.Name, p.Call.Arguments))
-		} else {
-			words = append(words, fmt.Sprintf("%s<%s>", p.Type, p.Text))
-		}
-	}
-	if turn.Model != "claude-x" {
-		words = append(words, "model<"+turn.Model+">")
-	}
-	for _, e := range events {
-		if e.Type == providers.Note {
-			words = append(words, "note<"+e.Text+">")
-		}
-	}
-	var api *providers.APIError
-	if errors.As(err, &api) && api.Again {
-		words = append(words, "error<"+err.Error()+" again>")
-	} else if err != nil {
-		words = append(words, "error<"+err.Error()+">")
-	}
-	return strings.Join(words, " ")
 }

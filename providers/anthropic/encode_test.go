@@ -1,16 +1,15 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
+	"maps"
+	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -18,36 +17,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-const goldenRequests = "testdata/requests.txtar"
-
 // TestEncode holds the requests that are made of the conversations below: a section each,
 // behind it what the caller is told.
 func TestEncode(t *testing.T) {
-	var ar txtar.Archive
+	var sections []txtar.File
 	for _, c := range conversations() {
-		p := New(c.options)
-		body, notes := p.encode(&c.req)
-		body = p.client.MergeBody(body, &c.req.Settings)
-		if !json.Valid(body) {
-			t.Fatalf("%s: not JSON: %s", c.name, body)
-		}
-		text := providertest.Outline(body, 4) + "\n"
-		for _, note := range notes {
-			text += "note: " + note + "\n"
-		}
-		ar.Files = append(ar.Files, txtar.File{Name: c.name, Data: []byte(text)})
+		sections = append(sections, providertest.Section(t, c.name, func(client *http.Client) providers.Provider {
+			c.options.HTTP = client
+			return New(c.options)
+		}, &c.req))
 	}
-	got := txtar.Format(&ar)
-	if *update {
-		if err := os.WriteFile(goldenRequests, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(goldenRequests)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is sent now (%v; go test ./providers/anthropic -run Encode -update writes it anew):\n%s", goldenRequests, err, got)
-	}
+	providertest.Golden(t, *update, "testdata/requests.txtar", sections...)
 }
 
 type conversation struct {
@@ -96,13 +76,8 @@ func raw(items string, calls ...*providers.Call) providers.Message {
 // results is a message of results, each given as MCP has it.
 func results(of map[string]string) providers.Message {
 	m := providers.Message{Role: providers.RoleTool}
-	var ids []string
-	for id := range of {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		m.Parts = append(m.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "get_weather", Content: &toolformat.Result{JSON: json.RawMessage(of[id])}}})
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		m.Parts = append(m.Parts, providertest.Result(id, "get_weather", of[id]))
 	}
 	return m
 }
@@ -112,8 +87,8 @@ func histories() []conversation {
 	foreign := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{
 		{Type: providers.PartThinking, Text: "Hm."},
 		{Type: providers.PartText, Text: "Let me see."},
-		{Type: providers.PartCall, Call: &providers.Call{ID: "functions.read:0", Name: "files.read", Arguments: json.RawMessage(`{"path":"/a","n":9223372036854775807}`)}},
-		{Type: providers.PartCall, Call: &providers.Call{ID: "call_1", Name: "gone tool", Arguments: json.RawMessage(`"{\"pa"`)}},
+		providertest.Call("functions.read:0", "files.read", `{"path":"/a","n":9223372036854775807}`),
+		providertest.Call("call_1", "gone tool", `"{\"pa"`),
 		{Type: providers.PartCall, Call: &providers.Call{ID: "call_2", Name: "get_weather"}},
 	}, Raw: &providers.Raw{Provider: "openai", Model: "gpt-x", Items: json.RawMessage(`{}`)}}
 	own := raw(`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"\n\n"},{"type":"redacted_thinking","data":"eA=="},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"tool_use","id":"toolu:1","name":"get_weather","input":{"n": 9223372036854775807, "city":"Rome"},"caller":{"type":"direct"}}],"container":{"id":"container_1","expires_at":"2999-01-01T00:00:00Z"}}`, &providers.Call{ID: "toolu:1", Name: "get_weather"})
@@ -136,13 +111,4 @@ func histories() []conversation {
 		out = append(out, conversation{c.name, Options{}, providers.Request{Model: "claude-x", Messages: c.messages}})
 	}
 	return out
-}
-
-// TestToolsBytes: tools go as they are written, to the byte.
-func TestToolsBytes(t *testing.T) {
-	req := conversations()[1].req
-	body, _ := New(Options{}).encode(&req)
-	if tools := req.Tools.Encoded(format).JSON(); !bytes.Equal(wire.Lookup(body, "tools"), tools) {
-		t.Errorf("got\n%s\nwant\n%s", wire.Lookup(body, "tools"), tools)
-	}
 }

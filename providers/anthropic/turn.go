@@ -12,8 +12,8 @@ func (d *decoder) stopReason() string {
 	return reason
 }
 
-// turn is the turn that has come so far.
-func (d *decoder) turn() *providers.Turn {
+// Turn is the turn that has come so far.
+func (d *decoder) Turn() *providers.Turn {
 	t := &providers.Turn{Stop: stop(d.stopReason()), Usage: usage(wire.Lookup(d.message, "usage"))}
 	t.Message.Role = providers.RoleAssistant
 	t.Model, _ = wire.Text(wire.Lookup(d.message, "model"))

@@ -7,7 +7,6 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -35,22 +34,17 @@ type Options struct {
 // A Provider is one endpoint. It may be used from many goroutines at once.
 type Provider struct {
 	client providers.Client
-	header http.Header
 }
 
 // New makes a provider of an endpoint that speaks the API. It connects to nobody yet.
 func New(o Options) *Provider {
-	p := &Provider{client: o.Client, header: http.Header{}}
-	base := cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
-	p.client.BaseURL = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
-	p.client.Version = "v1beta"
-	if p.client.Refuse == nil {
-		p.client.Refuse = refuse
-	}
-	if o.APIKey != "" {
-		p.header.Set("x-goog-api-key", o.APIKey)
-	}
-	return p
+	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1")
+	return &Provider{client: o.For(providers.Client{
+		BaseURL: "https://generativelanguage.googleapis.com",
+		Version: "v1beta",
+		Header:  http.Header{"x-goog-api-key": {o.APIKey}},
+		Refuse:  refuse,
+	})}
 }
 
 // Name is "gemini".
@@ -65,30 +59,13 @@ func (p *Provider) Format() toolformat.Format { return format }
 // A generationConfig in Settings.Body or Client.Body wins member by member, so that one for
 // thinking leaves the other settings in force. The API has no switch for Settings.Serial.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	if emit == nil {
-		emit = func(providers.Event) {}
-	}
 	body, notes := encode(req)
-	for _, note := range notes {
-		emit(providers.Event{Type: providers.Note, Text: note})
-	}
-	body = withSettings(p.client.MergeBody(body, &req.Settings), &req.Settings)
-	resp, err := p.client.Post(ctx, path(req.Model), p.header, body, emit)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(req, emit)
-	err = d.read(resp)
-	t := d.turn()
-	if err != nil {
-		t.Stop, t.Message.Raw = providers.StopCut, nil
-		return t, providers.BrokeOff(ctx, err)
-	}
-	if why := d.explanation(); why != "" {
-		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
-	}
-	return t, nil
+	return p.client.Turn(ctx, providers.Exchange{
+		Path:    path(req.Model),
+		Body:    withSettings(p.client.MergeBody(body, &req.Settings), &req.Settings),
+		Notes:   notes,
+		Decoder: newDecoder(req),
+	}, emit)
 }
 
 // path is where a model is asked. It may be named with the folder that it is in.
@@ -132,10 +109,4 @@ func streamError(event []byte) error {
 	e.Again = code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500
 	refuse(e, event)
 	return e
-}
-
-// streamed reports whether a response is a stream. Endpoints that only speak like Google's
-// may answer with the whole, or with an array.
-func streamed(header http.Header) bool {
-	return !strings.HasPrefix(header.Get("Content-Type"), "application/json")
 }

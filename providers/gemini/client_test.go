@@ -2,12 +2,9 @@ package gemini
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
@@ -37,41 +34,25 @@ func TestErrors(t *testing.T) {
 		{"a proxy's page", 403, "<html>\nNo.</html>", "<html> No.</html> (HTTP 403): 1 tries in 0s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				carrier := refusing(c.status, c.body)
-				begin := time.Now()
-				turn, err := New(Options{APIKey: "secret", Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
-				if got := fmt.Sprintf("%v: %d tries in %v", err, len(carrier.Requests), time.Since(begin)); got != c.want || turn != nil {
-					t.Errorf("got  %s\nwant %s", got, c.want)
-				}
-			})
+			if got, _ := providertest.Refused(t, provider, testRequest(), c.status, nil, c.body); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
 		})
 	}
 }
 
-func refusing(status int, body string) *providertest.Carrier {
-	carrier := &providertest.Carrier{}
-	for range 5 {
-		carrier.Answers = append(carrier.Answers, providertest.Answer{Status: status, Body: strings.NewReader(body)})
-	}
-	return carrier
-}
-
 // TestUnavailable: what says nothing of waiting is tried again too.
 func TestUnavailable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		carrier := refusing(503, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`)
-		_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
-		if err == nil || len(carrier.Requests) != 3 {
-			t.Errorf("%v after %d requests", err, len(carrier.Requests))
-		}
-	})
+	const body = `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`
+	if got, _ := providertest.Refused(t, provider, testRequest(), 503, nil, body); !strings.Contains(got, "): 3 tries in ") {
+		t.Error(got)
+	}
 }
 
 // TestNoTools: Gemma takes none.
 func TestNoTools(t *testing.T) {
-	carrier := refusing(400, `{"error":{"code":400,"message":"Function calling is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`)
-	_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
+	const body = `{"error":{"code":400,"message":"Function calling is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`
+	_, err := providertest.Refused(t, provider, testRequest(), 400, nil, body)
 	var e *providers.APIError
 	if !errors.Is(err, providers.ErrNoTools) || !errors.As(err, &e) || e.Status != 400 {
 		t.Error(err)
@@ -90,14 +71,11 @@ func TestRequest(t *testing.T) {
 		{"http://127.0.0.1:8080/g/v1beta", "m", "http://127.0.0.1:8080/g/v1beta/models/m:streamGenerateContent?alt=sse"},
 		{"http://127.0.0.1:8080/v1", "m", "http://127.0.0.1:8080/v1beta/models/m:streamGenerateContent?alt=sse"},
 	} {
-		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: strings.NewReader(stream(last(`{"text":"Hi"}`, "STOP")))}}}
 		req := testRequest()
 		req.Model = c.model
-		p := New(Options{APIKey: "key-1", Client: providers.Client{BaseURL: c.base, HTTP: carrier.Client(), Header: http.Header{"X-Goog-User-Project": {"p"}}}})
-		if _, err := p.Turn(t.Context(), req, nil); err != nil {
-			t.Fatal(err)
-		}
-		r := carrier.Requests[0]
+		r, _, _ := providertest.Sent(t, func(client *http.Client) providers.Provider {
+			return New(Options{APIKey: "key-1", Client: providers.Client{BaseURL: c.base, HTTP: client, Header: http.Header{"X-Goog-User-Project": {"p"}}}})
+		}, req)
 		if r.URL.String() != c.want || r.Method != http.MethodPost {
 			t.Errorf("%q: %s %s, want %s", c.base, r.Method, r.URL, c.want)
 		}

@@ -2,9 +2,7 @@ package gemini
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -27,14 +25,15 @@ type decoder struct {
 	edited    bool   // the parts are not those that it began with
 }
 
-func newDecoder(req *providers.Request, emit func(providers.Event)) *decoder {
-	return &decoder{req: req, emit: emit, ids: providers.NewCallIDs(req)}
+func newDecoder(req *providers.Request) *decoder {
+	return &decoder{req: req, ids: providers.NewCallIDs(req)}
 }
 
-// read reads a response to its end.
-func (d *decoder) read(resp *providers.Response) error {
+// Read reads a response to its end.
+func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
+	d.emit = emit
 	var err error
-	if streamed(resp.Header) {
+	if resp.Streamed() {
 		err = resp.Events(d.event)
 	} else {
 		err = d.whole(resp.Whole())
@@ -43,16 +42,14 @@ func (d *decoder) read(resp *providers.Response) error {
 	case err != nil:
 		return err
 	case !d.begun:
-		return unreadable("it holds no event, and its Content-Type is %q", resp.Header.Get("Content-Type"))
+		return providers.Unreadable("it holds no event, and its Content-Type is %q", resp.Header.Get("Content-Type"))
 	case d.reason == "" && d.blockReason() == "":
 		return io.ErrUnexpectedEOF
 	}
+	if why := d.explanation(); why != "" {
+		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
+	}
 	return nil
-}
-
-// unreadable is the error of a response that is not the API's.
-func unreadable(what string, args ...any) error {
-	return &providers.APIError{Status: http.StatusOK, Message: "the response cannot be read: " + fmt.Sprintf(what, args...)}
 }
 
 // whole reads a response that is not streamed, or a stream that came as an array.
@@ -65,7 +62,7 @@ func (d *decoder) whole(body []byte, err error) error {
 		return d.event("", body)
 	}
 	if err := wire.Valid(body); err != nil {
-		return unreadable("%v", err)
+		return providers.Unreadable("%v", err)
 	}
 	for event := range wire.Elements(body) {
 		if err := d.event("", event); err != nil {
@@ -78,7 +75,7 @@ func (d *decoder) whole(body []byte, err error) error {
 // event reads one response of a stream.
 func (d *decoder) event(_ string, data []byte) error {
 	if err := wire.Valid(data); err != nil {
-		return unreadable("%v", err)
+		return providers.Unreadable("%v", err)
 	}
 	for key, value := range wire.Members(data) {
 		d.begun = true
@@ -155,7 +152,7 @@ func (d *decoder) content(content []byte) error {
 		}
 		for raw := range wire.Elements(value) {
 			if !isObject(raw) {
-				return unreadable("a part of its content is no object")
+				return providers.Unreadable("a part of its content is no object")
 			}
 			if err := d.add(raw, goesOn); err != nil {
 				return err
@@ -172,7 +169,7 @@ func (d *decoder) add(raw []byte, goesOn bool) error {
 	switch {
 	case p.called != nil:
 		if wire.Lookup(p.called, "willContinue") != nil || wire.Lookup(p.called, "partialArgs") != nil {
-			return unreadable("the arguments of a call come in pieces: take streamFunctionCallArguments out of the body")
+			return providers.Unreadable("the arguments of a call come in pieces: take streamFunctionCallArguments out of the body")
 		}
 		own := p.word("id")
 		p.call = &providers.Call{ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, p.word("name")), Arguments: p.arguments()}

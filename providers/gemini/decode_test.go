@@ -1,19 +1,14 @@
 package gemini
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // stream is a stream of events, each given as its data, with the line ends of the API.
@@ -141,14 +136,19 @@ var decodeCases = []struct {
 	},
 }
 
+// provider is one whose requests go through a client.
+func provider(c *http.Client) providers.Provider {
+	return New(Options{Client: providers.Client{HTTP: c}})
+}
+
+// testRequest offers two tools and has a call with the id id_0 behind it.
+func testRequest() *providers.Request { return providertest.Request("gemini-x", "id_0") }
+
 // TestDecode holds what becomes of each of them.
 func TestDecode(t *testing.T) {
 	for _, c := range decodeCases {
 		t.Run(c.name, func(t *testing.T) {
-			turn, events, err := ask(t, testRequest(), "text/event-stream", stream(c.events...))
-			if got := describe(turn, events, err); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
+			turn := providertest.CheckTurn(t, provider, testRequest(), "text/event-stream", stream(c.events...), c.want)
 			if c.raw != "" {
 				if got := wire.Lookup(turn.Message.Raw.Items, "content", "parts"); string(got) != c.raw {
 					t.Errorf("the raw parts are\n%s\nwant\n%s", got, c.raw)
@@ -169,19 +169,16 @@ func TestDecodeWhole(t *testing.T) {
 		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: it holds no event, and its Content-Type is "text/html">`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			turn, events, err := ask(t, testRequest(), c.kind, c.body)
-			if got := describe(turn, events, err); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
+			providertest.CheckTurn(t, provider, testRequest(), c.kind, c.body, c.want)
 		})
 	}
 }
 
 // TestUsage: of each number the last word counts, and the raw candidate has all members.
 func TestUsage(t *testing.T) {
-	turn, _, err := ask(t, testRequest(), "text/event-stream", stream(
+	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}],"usageMetadata":{"trafficType":"ON_DEMAND","cachedContentTokenCount":4}}`,
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"x":1}}],"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":2,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`))
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"x":1}}],"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":2,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`)))
 	want := providers.Usage{Input: 12, Output: 8, Cached: 4, Reasoning: 3}
 	if err != nil || turn.Usage != want {
 		t.Errorf("%+v, want %+v (%v)", turn.Usage, want, err)
@@ -194,7 +191,7 @@ func TestUsage(t *testing.T) {
 
 // TestArgumentsDelta: a call comes whole, and is told as one piece.
 func TestArgumentsDelta(t *testing.T) {
-	_, events, err := ask(t, testRequest(), "text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP")))
+	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP"))))
 	if len(events) != 1 || err != nil {
 		t.Fatalf("%+v (%v)", events, err)
 	}
@@ -204,74 +201,11 @@ func TestArgumentsDelta(t *testing.T) {
 	}
 }
 
-// TestCancel: a turn that its caller gives up ends with ctx's error and what had come.
-func TestCancel(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, stream(parts(`{"text":"Hel"}`)))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	gone := errors.New("the user has gone")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	turn, err := New(Options{Client: providers.Client{BaseURL: server.URL}}).Turn(ctx, testRequest(), func(e providers.Event) {
-		cancel(gone)
+// TestProvider: the contract of all providers.
+func TestProvider(t *testing.T) {
+	providertest.Run(t, provider, providertest.Samples{
+		Kind: "text/event-stream",
+		Text: stream(parts(`{"text":"Hel"}`), last(`{"text":"lo"}`, "STOP")),
+		Call: stream(last(`{"functionCall":{"id":"call_7","name":"get_weather","args":{"city":"Rome"}}}`, "STOP")),
 	})
-	if got, want := describe(turn, nil, nil), "cut text<Hel>"; !errors.Is(err, gone) || got != want {
-		t.Errorf("%v; got %s, want %s", err, got, want)
-	}
-}
-
-// testRequest offers two tools and has a call with the id id_0 behind it.
-func testRequest() *providers.Request {
-	return &providers.Request{
-		Model: "gemini-x",
-		Messages: []providers.Message{
-			providers.UserText("What time is it, and how is the weather?"),
-			{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: "id_0", Name: "get_time", Arguments: []byte("{}")}}}},
-			{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "id_0", Name: "get_time", Content: toolformat.TextResult("noon", false)}}}},
-		},
-		Tools: providers.NewToolSet([]toolformat.Tool{
-			{Name: "get_weather", Description: "The weather of a city.", InputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)},
-			{Name: "get_time", Description: "The time.", InputSchema: []byte(`{"type":"object"}`)},
-		}),
-	}
-}
-
-// ask is what becomes of an answer, and what was told of it on the way.
-func ask(t *testing.T, req *providers.Request, kind, body string) (*providers.Turn, []providers.Event, error) {
-	t.Helper()
-	carrier := &providertest.Carrier{Answers: []providertest.Answer{{Header: http.Header{"Content-Type": {kind}}, Body: strings.NewReader(body)}}}
-	var events []providers.Event
-	turn, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), req, func(e providers.Event) { events = append(events, e) })
-	return turn, events, err
-}
-
-// describe is a turn on one line.
-func describe(turn *providers.Turn, events []providers.Event, err error) string {
-	words := []string{string(turn.Stop)}
-	for _, p := range turn.Message.Parts {
-		if p.Call != nil {
-			words = append(words, fmt.Sprintf("call<%s %s %s>", p.Call.ID, p.Call.Name, p.Call.Arguments))
-		} else {
-			words = append(words, fmt.Sprintf("%s<%s>", p.Type, p.Text))
-		}
-	}
-	if turn.Model != "gemini-x" {
-		words = append(words, "model<"+turn.Model+">")
-	}
-	for _, e := range events {
-		if e.Type == providers.Note {
-			words = append(words, "note<"+e.Text+">")
-		}
-	}
-	var api *providers.APIError
-	if errors.As(err, &api) && api.Again {
-		words = append(words, "error<"+err.Error()+" again>")
-	} else if err != nil {
-		words = append(words, "error<"+err.Error()+">")
-	}
-	return strings.Join(words, " ")
 }

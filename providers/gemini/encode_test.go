@@ -1,15 +1,12 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -17,36 +14,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-const goldenRequests = "testdata/requests.txtar"
-
 // TestEncode holds the requests that are made of the conversations below: a section each,
 // behind it what the caller is told.
 func TestEncode(t *testing.T) {
-	var ar txtar.Archive
+	var sections []txtar.File
 	for _, c := range conversations() {
-		carrier := &providertest.Carrier{Answers: []providertest.Answer{{Body: bytes.NewReader([]byte(stream(last(`{"text":"Hi"}`, "STOP"))))}}}
-		text := ""
-		_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), &c.req, func(e providers.Event) {
-			if e.Type == providers.Note {
-				text += "note: " + e.Text + "\n"
-			}
-		})
-		if err != nil || !json.Valid(carrier.Bodies[0]) {
-			t.Fatalf("%s: %v, %s", c.name, err, carrier.Bodies[0])
-		}
-		ar.Files = append(ar.Files, txtar.File{Name: c.name, Data: []byte(providertest.Outline(carrier.Bodies[0], 4) + "\n" + text)})
+		sections = append(sections, providertest.Section(t, c.name, provider, &c.req))
 	}
-	got := txtar.Format(&ar)
-	if *update {
-		if err := os.WriteFile(goldenRequests, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(goldenRequests)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is sent now (%v; go test ./providers/gemini -run Encode -update writes it anew):\n%s", goldenRequests, err, got)
-	}
+	providertest.Golden(t, *update, "testdata/requests.txtar", sections...)
 }
 
 type conversation struct {
@@ -98,17 +73,15 @@ func raw(model, parts string, calls ...string) providers.Message {
 }
 
 // result is what came of a call, given as MCP has it.
-func result(id, json string) providers.Part {
-	return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "get_weather", Content: &toolformat.Result{JSON: []byte(json)}}}
-}
+func result(id, mcp string) providers.Part { return providertest.Result(id, "get_weather", mcp) }
 
 func histories(model string) []conversation {
 	hello := providers.UserText("Hello")
 	foreign := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{
 		{Type: providers.PartThinking, Text: "Hm."},
 		{Type: providers.PartText, Text: "Let me see."},
-		{Type: providers.PartCall, Call: &providers.Call{ID: "functions.x:0", Name: "get_weather", Arguments: json.RawMessage(`{"n":9223372036854775807}`)}},
-		{Type: providers.PartCall, Call: &providers.Call{ID: "call_1", Name: "gone tool", Arguments: json.RawMessage(`"{\"pa"`)}},
+		providertest.Call("functions.x:0", "get_weather", `{"n":9223372036854775807}`),
+		providertest.Call("call_1", "gone tool", `"{\"pa"`),
 	}, Raw: &providers.Raw{Provider: "openai", Model: "gpt-x", Items: json.RawMessage(`{}`)}}
 	all := []struct {
 		name     string
@@ -143,15 +116,6 @@ func histories(model string) []conversation {
 		out = append(out, conversation{c.name + ", " + model, providers.Request{Model: model, Messages: c.messages}})
 	}
 	return out
-}
-
-// TestToolsBytes: tools go as they are written, to the byte.
-func TestToolsBytes(t *testing.T) {
-	req := conversations()[1].req
-	body, _ := encode(&req)
-	if tools := req.Tools.Encoded(format).JSON(); !bytes.Equal(wire.Lookup(body, "tools"), tools) {
-		t.Errorf("got\n%s\nwant\n%s", wire.Lookup(body, "tools"), tools)
-	}
 }
 
 func TestGeneration(t *testing.T) {

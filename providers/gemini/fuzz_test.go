@@ -1,10 +1,8 @@
 package gemini
 
 import (
-	"net/http"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
@@ -20,8 +18,6 @@ func FuzzDecode(f *testing.F) {
 		if streamed {
 			kind = "text/event-stream"
 		}
-		providertest.CheckAnswer(t, kind, body, cut, func(client *http.Client, req *providers.Request) (*providers.Turn, error) {
-			return New(Options{Client: providers.Client{HTTP: client}}).Turn(t.Context(), req, nil)
-		})
+		providertest.CheckAnswer(t, provider, kind, body, cut)
 	})
 }

@@ -24,8 +24,8 @@ func (d *decoder) explanation() string {
 	return why
 }
 
-// turn is the turn that has come so far.
-func (d *decoder) turn() *providers.Turn {
+// Turn is the turn that has come so far.
+func (d *decoder) Turn() *providers.Turn {
 	t := &providers.Turn{Stop: stop(d.reason), Usage: d.usage.sum(), Model: d.model}
 	if d.blockReason() != "" {
 		t.Stop = providers.StopRefused

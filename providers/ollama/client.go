@@ -5,7 +5,6 @@
 package ollama
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -31,22 +30,17 @@ type Options struct {
 // A Provider is one server. It may be used from many goroutines at once.
 type Provider struct {
 	client providers.Client
-	header http.Header
 }
 
 // New makes a provider of a server. It connects to nobody yet.
 func New(o Options) *Provider {
-	p := &Provider{client: o.Client, header: http.Header{}}
-	base := cmp.Or(strings.TrimRight(o.BaseURL, "/"), "http://127.0.0.1:11434")
-	p.client.BaseURL = strings.TrimSuffix(base, "/api")
-	p.client.Version = "v1"
-	if p.client.Refuse == nil {
-		p.client.Refuse = refuse
-	}
-	if o.APIKey != "" {
-		p.header.Set("Authorization", "Bearer "+o.APIKey)
-	}
-	return p
+	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/api")
+	return &Provider{client: o.For(providers.Client{
+		BaseURL: "http://127.0.0.1:11434",
+		Version: "v1",
+		Header:  http.Header{"Authorization": {providers.Bearer(o.APIKey)}},
+		Refuse:  refuse,
+	})}
 }
 
 // Name is "ollama".
@@ -61,25 +55,13 @@ func (p *Provider) Format() toolformat.Format { return format }
 // The API has no place for a choice: ChoiceRequired and the name of a tool are left to the
 // model, which a Note says. Nor does it take files.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	if emit == nil {
-		emit = func(providers.Event) {}
-	}
 	body, notes := encode(req)
-	for _, note := range notes {
-		emit(providers.Event{Type: providers.Note, Text: note})
-	}
-	resp, err := p.client.Post(ctx, path, p.header, p.client.MergeBody(body, &req.Settings), emit)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(req, emit)
-	if err := d.read(resp); err != nil {
-		t := d.turn()
-		t.Stop, t.Message.Raw = providers.StopCut, nil
-		return t, providers.BrokeOff(ctx, err)
-	}
-	return d.turn(), nil
+	return p.client.Turn(ctx, providers.Exchange{
+		Path:    path,
+		Body:    p.client.MergeBody(body, &req.Settings),
+		Notes:   notes,
+		Decoder: newDecoder(req),
+	}, emit)
 }
 
 // refuse reads an error, and adds what to do where there is something.

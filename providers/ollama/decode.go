@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -36,18 +35,19 @@ type field struct {
 	value []byte
 }
 
-func newDecoder(req *providers.Request, emit func(providers.Event)) *decoder {
+func newDecoder(req *providers.Request) *decoder {
 	role := field{name: "role", value: []byte(`"assistant"`)} // should the server not say it
-	return &decoder{req: req, emit: emit, ids: providers.NewCallIDs(req), fields: []field{role}}
+	return &decoder{req: req, ids: providers.NewCallIDs(req), fields: []field{role}}
 }
 
-// read reads a response to its end, a stream or one that is not.
-func (d *decoder) read(resp *providers.Response) error {
+// Read reads a response to its end, a stream or one that is not.
+func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
+	d.emit = emit
 	var err error
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		err = d.whole(resp)
-	} else {
+	if resp.Streamed() {
 		err = resp.Lines(d.line)
+	} else {
+		err = d.whole(resp.Whole())
 	}
 	if err == nil && !d.done {
 		err = io.ErrUnexpectedEOF
@@ -57,8 +57,7 @@ func (d *decoder) read(resp *providers.Response) error {
 
 // whole reads a body of one object, which may be written over many lines, or of one a
 // line.
-func (d *decoder) whole(resp *providers.Response) error {
-	body, err := resp.Whole()
+func (d *decoder) whole(body []byte, err error) error {
 	if err != nil {
 		return err
 	}
@@ -168,8 +167,8 @@ func (d *decoder) call(raw []byte) {
 	d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: call, Text: string(call.Arguments)})
 }
 
-// turn is what has come so far.
-func (d *decoder) turn() *providers.Turn {
+// Turn is what has come so far.
+func (d *decoder) Turn() *providers.Turn {
 	m := providers.Message{Role: providers.RoleAssistant}
 	for _, p := range []providers.Part{
 		{Type: providers.PartThinking, Text: d.said("thinking")},

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"math"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,18 +13,9 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
-
-func result(id, name, mcp string) providers.Part {
-	return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: name, Content: &toolformat.Result{JSON: json.RawMessage(mcp)}}}
-}
-
-func call(id, name, args string) providers.Part {
-	return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(args)}}
-}
 
 func text(s string) providers.Part { return providers.Part{Type: providers.PartText, Text: s} }
 
@@ -36,12 +25,12 @@ func requests() []struct {
 	req  *providers.Request
 } {
 	half, whole := 0.5, 1.0
-	ours := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{text("gone"), call("call_a", "add", `{}`)}, Raw: &providers.Raw{
+	ours := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{text("gone"), providertest.Call("call_a", "add", `{}`)}, Raw: &providers.Raw{
 		Provider: "ollama", Model: "qwen3:8b",
 		Items: json.RawMessage(`{"role":"assistant","content":"","thinking":"I \u003cadd\u003e","tool_calls":[{"id":"call_a","function":{"index":0,"name":"add","arguments":{"b": 1.0, "a":12345678901234567890}},"x":1}]}`),
 	}}
 	theirs := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "anthropic", Items: json.RawMessage(`[{"type":"thinking"}]`)}, Parts: []providers.Part{
-		{Type: providers.PartThinking, Text: "cannot move"}, text("I look."), call("toolu_1", "get_weather", `{"city":"<Paris>"}`), call("toolu_2", "gone", `"no { JSON"`), call("toolu_3", "add", ""),
+		{Type: providers.PartThinking, Text: "cannot move"}, text("I look."), providertest.Call("toolu_1", "get_weather", `{"city":"<Paris>"}`), providertest.Call("toolu_2", "gone", `"no { JSON"`), providertest.Call("toolu_3", "add", ""),
 	}}
 	tools := func(parts ...providers.Part) providers.Message {
 		return providers.Message{Role: providers.RoleTool, Parts: parts}
@@ -67,69 +56,35 @@ func requests() []struct {
 		{"choice", choice},
 		{"no choice", none},
 		{"images and files", request(picture)},
-		{"own message and its result", request(ours, tools(result("call_a", "add", `{"content":[{"type":"text","text":"3 <>&"}]}`)))},
+		{"own message and its result", request(ours, tools(providertest.Result("call_a", "add", `{"content":[{"type":"text","text":"3 <>&"}]}`)))},
 		{"message of another provider, results of all kinds", request(theirs, tools(
-			result("toolu_1", "get_weather", `{"content":[],"structuredContent":{"t":1.0}}`),
-			result("toolu_2", "gone", `{"content":[{"type":"text","text":"no such tool"}],"isError":true}`),
-			result("toolu_3", "add", `{"content":[{"type":"text","text":"see"},{"type":"image","data":"iVBORw==","mimeType":"image/png"},{"type":"audio","data":"SUQz","mimeType":"audio/mpeg"}]}`),
+			providertest.Result("toolu_1", "get_weather", `{"content":[],"structuredContent":{"t":1.0}}`),
+			providertest.Result("toolu_2", "gone", `{"content":[{"type":"text","text":"no such tool"}],"isError":true}`),
+			providertest.Result("toolu_3", "add", `{"content":[{"type":"text","text":"see"},{"type":"image","data":"iVBORw==","mimeType":"image/png"},{"type":"audio","data":"SUQz","mimeType":"audio/mpeg"}]}`),
 		))},
 	}
 }
 
 func TestRequests(t *testing.T) {
-	const file = "testdata/requests.txtar"
-	ar := &txtar.Archive{}
+	var sections []txtar.File
 	for _, r := range requests() {
-		s := providertest.NewServer(t, providertest.Exchange{Resp: json.RawMessage(last)})
-		p := New(Options{Client: providers.Client{BaseURL: s.URL}})
-		_, heard, err := turnOf(t, p, r.req)
-		if err != nil {
-			t.Fatalf("%s: %v", r.name, err)
-		}
-		var b bytes.Buffer
-		if err := json.Indent(&b, s.Requests[0], "", "  "); err != nil {
-			t.Fatalf("%s: %v", r.name, err)
-		}
-		b.WriteByte('\n')
-		b.WriteString(heard)
-		ar.Files = append(ar.Files, txtar.File{Name: r.name, Data: b.Bytes()})
+		sections = append(sections, providertest.Section(t, r.name, provider, r.req))
 	}
-	got := txtar.Format(ar)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, golden) {
-		t.Errorf("%s is not what is sent now (go test -update writes it anew):\n%s", file, got)
-	}
+	providertest.Golden(t, *update, "testdata/requests.txtar", sections...)
 }
 
-// What came is sent back byte for byte, by the calls of one turn after another.
+// What came is sent back byte for byte.
 func TestVerbatim(t *testing.T) {
 	body := line(`{"role":"assistant","content":"","thinking":"a\u003cb"}`) + line(`{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}`) + last
-	s := providertest.NewServer(t, providertest.Exchange{SSE: true, Resp: jsonString(body)}, providertest.Exchange{SSE: true, Resp: jsonString(last)})
-	p := New(Options{Client: providers.Client{BaseURL: s.URL}})
-	first, _, err := turnOf(t, p, request())
+	first, _, err := providertest.Ask(t, provider, request(), providertest.Say(streamed, body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := turnOf(t, p, request(first.Message)); err != nil {
-		t.Fatal(err)
-	}
+	_, next, _ := providertest.Sent(t, provider, request(first.Message))
 	const sent = `,{"role":"assistant","content":"","thinking":"a\u003cb","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}]`
-	if !bytes.Contains(s.Requests[1], []byte(sent)) {
-		t.Errorf("%s\nhas no\n%s", s.Requests[1], sent)
+	if !bytes.Contains(next, []byte(sent)) {
+		t.Errorf("%s\nhas no\n%s", next, sent)
 	}
-}
-
-func jsonString(s string) json.RawMessage {
-	b, _ := json.Marshal(s)
-	return b
 }
 
 func TestSettingsThatAreNoNumbers(t *testing.T) {
@@ -143,23 +98,20 @@ func TestSettingsThatAreNoNumbers(t *testing.T) {
 }
 
 func TestAddress(t *testing.T) {
-	for _, suffix := range []string{"", "/", "/v1", "/v1/", "/api", "/api/"} {
-		var path, auth string
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			path, auth = r.URL.Path, r.Header.Get("Authorization")
-			_, _ = w.Write([]byte(last))
-		}))
-		defer server.Close()
-		p := New(Options{Client: providers.Client{BaseURL: server.URL + suffix}, APIKey: "secret"})
-		if _, _, err := turnOf(t, p, request()); err != nil || path != "/api/chat" || auth != "Bearer secret" {
-			t.Errorf("%q: %v, %s, %s", suffix, err, path, auth)
+	const host = "http://127.0.0.1:8080"
+	for base, want := range map[string]string{
+		"": "http://127.0.0.1:11434", host: host, host + "/": host, host + "/v1": host, host + "/v1/": host, host + "/api": host, host + "/api/": host,
+	} {
+		for key, auth := range map[string]string{"": "", "secret": "Bearer secret"} {
+			r, _, _ := providertest.Sent(t, func(client *http.Client) providers.Provider {
+				return New(Options{Client: providers.Client{BaseURL: base, HTTP: client}, APIKey: key})
+			}, request())
+			if r.URL.String() != want+"/api/chat" || r.Header.Get("Authorization") != auth {
+				t.Errorf("%q: %s, %s", base, r.URL, r.Header)
+			}
 		}
 	}
-	p := New(Options{})
-	if p.client.BaseURL != "http://127.0.0.1:11434" || len(p.header) != 0 || p.Name() != "ollama" || p.Format() != toolformat.FormatOllama {
-		t.Errorf("%+v", p)
-	}
-	if _, _, err := turnOf(t, New(Options{Client: providers.Client{BaseURL: "file:///secret"}}), request()); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := New(Options{Client: providers.Client{BaseURL: "file:///secret"}}).Turn(t.Context(), request(), nil); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 }

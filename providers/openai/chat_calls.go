@@ -64,7 +64,7 @@ func (d *chatDecoder) piece(call []byte) {
 		c.name, c.told = f.name, &providers.Call{ID: c.id, Name: d.tools.OwnName(d.format, f.name)}
 	}
 	c.merge(f.call)
-	if text := textOf(f.arguments); text != "" && d.emit != nil {
+	if text := textOf(f.arguments); text != "" {
 		d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: cmp.Or(c.told, &providers.Call{ID: c.id}), Text: text})
 	}
 }

@@ -31,8 +31,14 @@ type chatDecoder struct {
 	streamed bool
 }
 
-func newChatDecoder(a *api, req *providers.Request, emit func(providers.Event)) *chatDecoder {
-	return &chatDecoder{api: a, req: req, emit: emit, caller: newCaller(req, toolformat.FormatOpenAI), streamed: true}
+func newChatDecoder(a *api, req *providers.Request) *chatDecoder {
+	return &chatDecoder{api: a, req: req, caller: newCaller(req, toolformat.FormatOpenAI), streamed: true}
+}
+
+// Read implements providers.Decoder.
+func (d *chatDecoder) Read(resp *providers.Response, emit func(providers.Event)) error {
+	d.emit = emit
+	return read(resp, d)
 }
 
 func (d *chatDecoder) whole(body []byte) error {
@@ -46,13 +52,13 @@ func (d *chatDecoder) event(kind string, data []byte) error {
 	case err != nil || len(chunk) == 0:
 		return err
 	case kind == "error":
-		return d.api.streamError(chunk)
+		return streamError(chunk)
 	}
 	for name, value := range wire.Members(chunk) {
 		switch {
 		case isNull(value):
 		case name == "error", name == "object" && string(value) == `"error"`: // the latter is vLLM's
-			return d.api.streamError(chunk)
+			return streamError(chunk)
 		case name == "model":
 			d.model = cmp.Or(textOf(value), d.model)
 		case name == "usage":
@@ -94,7 +100,7 @@ func (d *chatDecoder) choice(choice []byte) error {
 	d.chosen = true
 	d.finish, d.native = cmp.Or(finish, d.finish), cmp.Or(native, d.native)
 	if failure != nil {
-		return d.api.streamError(failure)
+		return streamError(failure)
 	}
 	if !d.streamed {
 		d.verbatim = bytes.Clone(delta)
@@ -178,7 +184,7 @@ func contentParts(content []byte) []providers.Part {
 }
 
 func (d *chatDecoder) tell(kind providers.EventType, text string) {
-	if text != "" && d.emit != nil {
+	if text != "" {
 		d.emit(providers.Event{Type: kind, Text: text})
 	}
 }

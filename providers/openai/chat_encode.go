@@ -110,7 +110,7 @@ func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
 		m := &req.Messages[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = chatUser(element(b), m)
+			b = userMessage(element(b), m, chatText, chatMedium)
 		case m.Role == providers.RoleTool:
 			b = chatResults(b, req, m, renamed)
 		case len(raw) > 0 && raw[0] == '{':
@@ -120,25 +120,6 @@ func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
 		}
 	}
 	return b
-}
-
-// chatUser appends a user's message: a string where that says it all, since there are
-// servers that take no other.
-func chatUser(b []byte, m *providers.Message) []byte {
-	b = append(b, `{"role":"user"`...)
-	if len(m.Parts) == 1 && m.Parts[0].Type == providers.PartText {
-		return append(textMember(b, "content", m.Parts[0].Text), '}')
-	}
-	b = rawMember(b, "content", "[")
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Type == providers.PartText {
-			b = chatText(b, p.Text)
-		} else {
-			medium := ofPart(p)
-			b = chatMedium(b, &medium)
-		}
-	}
-	return append(b, "]}"...)
 }
 
 func chatText(b []byte, text string) []byte {

@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
 const callsEnd = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
@@ -18,17 +20,38 @@ func delta(inner string) string {
 	return `{"choices":[{"index":0,"delta":` + inner + `,"finish_reason":null}]}`
 }
 
-// A chatQuirk is a stream of a compatible server, and what becomes of it.
-type chatQuirk struct {
+// A quirk is a stream of a server, and what becomes of it.
+type quirk struct {
 	name   string
 	events []string
 	calls  string         // of the turn, a line each: id, name, arguments
+	text   string         // "": not compared
 	stop   providers.Stop // "": StopCalls
 	raw    string         // "": not compared
+	notes  string
+}
+
+// check is the turn of the stream, and what was told of it.
+func (q *quirk) check(t *testing.T, provider func(Options) providers.Provider) (*providers.Turn, []providers.Event) {
+	t.Helper()
+	turn, events := answered(t, provider, stream(q.events...))
+	if got := callsOf(turn); got != q.calls {
+		t.Errorf("calls:\n%s\nwant:\n%s", got, q.calls)
+	}
+	if want := cmp.Or(q.stop, providers.StopCalls); turn.Stop != want {
+		t.Errorf("stop %s, want %s", turn.Stop, want)
+	}
+	if raw := string(turn.Message.Raw.Items); q.raw != "" && raw != q.raw || !json.Valid([]byte(raw)) {
+		t.Errorf("raw:\n%s\nwant:\n%s", raw, q.raw)
+	}
+	if notes := providertest.Told(events, providers.Note); notes != q.notes {
+		t.Errorf("notes: %s, want %s", notes, q.notes)
+	}
+	return turn, events
 }
 
 // chatQuirks are what compatible servers really send, each with where it was seen.
-var chatQuirks = []chatQuirk{
+var chatQuirks = []quirk{
 	{
 		name: "by the letter",
 		events: []string{delta(`{"role":"assistant","content":null}`),
@@ -233,7 +256,7 @@ var chatQuirks = []chatQuirk{
 		name:   "bytes that are no UTF-8",
 		events: []string{delta("{\"content\":\"a\xe2\x82\"}"), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`},
 		stop:   providers.StopEnd,
-		raw:    `{"content":"a` + "\uFFFD" + `","role":"assistant"}`,
+		raw:    `{"role":"assistant","content":"a` + "\uFFFD" + `"}`,
 	},
 	{
 		name: "content in parts, with thinking (Mistral)",
@@ -245,26 +268,14 @@ var chatQuirks = []chatQuirk{
 }
 
 func TestChatQuirks(t *testing.T) {
-	for _, test := range chatQuirks {
-		t.Run(test.name, func(t *testing.T) {
-			o, _ := answering(stream(test.events...))
-			var s said
-			turn := mustTurn(t, NewChat(o), question(), s.emit)
-			if got := callsOf(turn); got != test.calls {
-				t.Errorf("calls:\n%s\nwant:\n%s", got, test.calls)
-			}
-			if want := test.stop; turn.Stop != want && (want != "" || turn.Stop != providers.StopCalls) {
-				t.Errorf("stop %s, want %s", turn.Stop, want)
-			}
-			if raw := string(turn.Message.Raw.Of("openai")); test.raw != "" && !same([]byte(raw), []byte(test.raw)) || !json.Valid([]byte(raw)) {
-				t.Errorf("raw:\n%s\nwant:\n%s", raw, test.raw)
-			}
+	for _, q := range chatQuirks {
+		t.Run(q.name, func(t *testing.T) {
+			turn, events := q.check(t, chat)
 			checkIDs(t, turn)
-			if text := s.text(providers.TextDelta); text != texts(&turn.Message, providers.PartText) {
-				t.Errorf("events say %q, the turn %q", text, texts(&turn.Message, providers.PartText))
-			}
-			if text := s.text(providers.ThinkingDelta); text != texts(&turn.Message, providers.PartThinking) {
-				t.Errorf("events think %q, the turn %q", text, texts(&turn.Message, providers.PartThinking))
+			for kind, part := range map[providers.EventType]providers.PartType{providers.TextDelta: providers.PartText, providers.ThinkingDelta: providers.PartThinking} {
+				if told := providertest.Told(events, kind); told != texts(&turn.Message, part) {
+					t.Errorf("%s: %q, the turn: %q", kind, told, texts(&turn.Message, part))
+				}
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -64,17 +65,15 @@ func TestChatWhole(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o, _ := answering(whole(`{"id":"c","model":"m-1","choices":[{"index":0,"message":` + test.message + `,"finish_reason":"stop"}]}`))
-			var s said
-			turn := mustTurn(t, NewChat(o), question(), s.emit)
+			turn, events := answered(t, chat, whole(`{"id":"c","model":"m-1","choices":[{"index":0,"message":`+test.message+`,"finish_reason":"stop"}]}`))
 			if got := callsOf(turn); got != test.calls || turn.Message.Text() != test.text || turn.Stop != test.stop || turn.Model != "m-1" {
 				t.Errorf("%s %q %s", got, turn.Message.Text(), turn.Stop)
 			}
 			if raw := string(turn.Message.Raw.Of("openai")); test.raw == "" && raw != test.message || test.raw != "" && raw != test.raw {
 				t.Errorf("raw %s", raw)
 			}
-			if s.text(providers.TextDelta) != test.text {
-				t.Errorf("events %+v", s.all)
+			if providertest.Told(events, providers.TextDelta) != test.text {
+				t.Errorf("events %+v", events)
 			}
 		})
 	}
@@ -106,8 +105,7 @@ func TestChatStops(t *testing.T) {
 		{`"error"`, "", providers.StopOther},
 		{`"whatever"`, call, providers.StopOther},
 	} {
-		o, _ := answering(whole(`{"choices":[{"message":{"role":"assistant","content":"x"` + test.message + `},"finish_reason":` + test.finish + `}]}`))
-		if turn := mustTurn(t, NewChat(o), question(), nil); turn.Stop != test.want {
+		if turn, _ := answered(t, chat, whole(`{"choices":[{"message":{"role":"assistant","content":"x"`+test.message+`},"finish_reason":`+test.finish+`}]}`)); turn.Stop != test.want {
 			t.Errorf("%s%s: %s, want %s", test.finish, test.message, turn.Stop, test.want)
 		}
 	}
@@ -126,8 +124,7 @@ func TestChatUsage(t *testing.T) {
 		{`"usage":{"prompt_tokens":null,"completion_tokens":-1,"total_tokens":"x"}`, providers.Usage{}},
 		{`"usage":null`, providers.Usage{}},
 	} {
-		o, _ := answering(stream(delta(`{"content":"x"}`), callsEnd, fmt.Sprintf(`{"choices":[],%s}`, test.chunk), "[DONE]"))
-		if turn := mustTurn(t, NewChat(o), question(), nil); turn.Usage != test.want {
+		if turn, _ := answered(t, chat, stream(delta(`{"content":"x"}`), callsEnd, fmt.Sprintf(`{"choices":[],%s}`, test.chunk), "[DONE]")); turn.Usage != test.want {
 			t.Errorf("%s: %+v", test.chunk, turn.Usage)
 		}
 	}

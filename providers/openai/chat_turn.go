@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// turn is what has come.
-func (d *chatDecoder) turn() *providers.Turn {
+// Turn is what has come.
+func (d *chatDecoder) Turn() *providers.Turn {
 	calls, changed := d.settled()
 	parts, refused := d.said()
 	for _, c := range calls {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -45,30 +44,22 @@ type api struct {
 	name   string
 	host   string
 	path   string
-	header http.Header
-	key    string
 }
 
 // newAPI is an endpoint whose path ends in a method such as /responses.
 func newAPI(o *Options, name, method string) api {
-	a := api{client: o.Client, name: cmp.Or(o.Name, name), path: method, header: http.Header{}, key: o.APIKey}
-	c := &a.client
-	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(c.BaseURL, openAI), "/"), method)
-	c.BaseURL = base
+	a := api{name: cmp.Or(o.Name, name), path: method}
+	vendor := providers.Client{Header: http.Header{"Authorization": {providers.Bearer(o.APIKey)}}, Refuse: readError}
+	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(o.BaseURL, openAI), "/"), method)
+	o.BaseURL = base
 	if u, err := url.Parse(base); err == nil { // the client says what is wrong with another
 		a.host = u.Hostname()
-		if c.Version == "" && !complete && !versioned.MatchString(u.Path) {
-			c.Version = "v1"
+		if !complete && !versioned.MatchString(u.Path) {
+			vendor.Version = "v1"
 		}
 	}
-	if c.Version != "" {
-		a.path = "/" + c.Version + method
-	}
-	if a.key != "" {
-		a.header.Set("Authorization", "Bearer "+a.key)
-	}
-	if c.Refuse == nil {
-		c.Refuse = readError
+	if a.client = o.For(vendor); a.client.Version != "" {
+		a.path = "/" + a.client.Version + method
 	}
 	return a
 }
@@ -76,39 +67,22 @@ func newAPI(o *Options, name, method string) api {
 // Name is the provider's name, as Options has it.
 func (a *api) Name() string { return a.name }
 
-// A decoder makes a turn of a response.
+// ask sends a body and decodes the response.
+func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {
+	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings), Decoder: d}, emit)
+	return a.failed(req, turn, err, emit)
+}
+
+// A decoder is what its API adds to read.
 type decoder interface {
 	event(kind string, data []byte) error // the next event of a stream
 	whole(body []byte) error              // a response that is not streamed, instead
 	end(done bool) error                  // whether that was all of it; done: the stream said [DONE]
-	turn() *providers.Turn                // of what has come so far
-}
-
-// ask sends a body and decodes the response.
-func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d decoder) (*providers.Turn, error) {
-	resp, err := a.client.Post(ctx, a.path, a.header, a.client.MergeBody(body, &req.Settings), emit)
-	if err != nil {
-		return a.failed(req, nil, err, emit)
-	}
-	defer resp.Close()
-	err = read(resp, d)
-	turn := d.turn()
-	if err == nil {
-		return turn, nil
-	}
-	turn.Stop, turn.Message.Raw = providers.StopCut, nil // half an item is not to be sent back
-	err = providers.BrokeOff(ctx, err)
-	var e *providers.APIError
-	if errors.As(err, &e) {
-		e.RequestID = resp.Header.Get("x-request-id")
-	}
-	return a.failed(req, turn, err, emit)
 }
 
 // read gives a decoder all of a response. Servers that cannot stream answer with one body.
 func read(resp *providers.Response, d decoder) error {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind == "application/json" {
+	if !resp.Streamed() {
 		body, err := resp.Whole()
 		if err == nil {
 			err = d.whole(body)

@@ -50,3 +50,22 @@ func (m *medium) audioFormat() string {
 	}
 	return strings.TrimPrefix(kind, "x-")
 }
+
+// userMessage appends a user's message: a string where that says it all, since there are
+// servers that take no other; else an array, to which text and media append.
+func userMessage(b []byte, m *providers.Message, text func([]byte, string) []byte, media func([]byte, *medium) []byte) []byte {
+	b = append(b, `{"role":"user"`...)
+	if len(m.Parts) == 1 && m.Parts[0].Type == providers.PartText {
+		return append(textMember(b, "content", m.Parts[0].Text), '}')
+	}
+	b = rawMember(b, "content", "[")
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Type == providers.PartText {
+			b = text(b, p.Text)
+		} else {
+			medium := ofPart(p)
+			b = media(b, &medium)
+		}
+	}
+	return append(b, "]}"...)
+}

@@ -3,12 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -40,7 +37,7 @@ var droppedByOthers = []string{"said", "sealed", "thought"}
 func TestCorpusChat(t *testing.T) {
 	replay(t, corpusOf{
 		format:   "openai-chat",
-		provider: func(o Options) providers.Provider { return NewChat(o) },
+		provider: chat,
 		member:   "messages",
 		facts:    chatFacts,
 		keep:     chatKeep,
@@ -50,7 +47,7 @@ func TestCorpusChat(t *testing.T) {
 func TestCorpusResponses(t *testing.T) {
 	replay(t, corpusOf{
 		format:   "openai-responses",
-		provider: func(o Options) providers.Provider { return NewResponses(o) },
+		provider: responses,
 		member:   "input",
 		facts:    responsesFacts,
 		keep:     responsesKeep,
@@ -64,15 +61,6 @@ type corpusOf struct {
 	member   string                              // of a request: the conversation
 	facts    func(message []byte) []string       // what a message of it says
 	keep     func(response, request []byte) bool // whether what came unstreamed is in a request, byte for byte
-}
-
-// recorded is an exchange's response as an answer.
-func recorded(e *providertest.Exchange) answer {
-	a := answer{status: e.Status, body: bytes.NewReader(e.Body())}
-	if !e.SSE {
-		a.kind = "application/json"
-	}
-	return a
 }
 
 func replay(t *testing.T, c corpusOf) {
@@ -94,13 +82,12 @@ func replay(t *testing.T, c corpusOf) {
 			}
 			before = facts
 			readTools(t, req, e)
-			o, s := answering(recorded(e))
-			turn := mustTurn(t, c.provider(o), req, nil)
-			compareFacts(t, e, c.factsOf(s.bodies[0]), facts)
-			if i > 0 && follows && !conversation[i-1].SSE && !c.keep(conversation[i-1].Resp, s.bodies[0]) {
-				t.Errorf("%s %d: what came is not in our request as it came: %s", e.File, e.I, s.bodies[0])
+			_, body, _ := providertest.Sent(t, over(c.provider), req)
+			compareFacts(t, e, c.factsOf(body), facts)
+			if i > 0 && follows && !conversation[i-1].SSE && !c.keep(conversation[i-1].Resp, body) {
+				t.Errorf("%s: what came is not in our request as it came: %s", e, body)
 			}
-			checkTurn(t, e, req, turn)
+			turn := providertest.Decoded(t, over(c.provider), req, e)
 			exchanges++
 			calls += len(turn.Message.Calls())
 			req.Messages = append(req.Messages, turn.Message)
@@ -136,24 +123,11 @@ func compareFacts(t *testing.T, e *providertest.Exchange, ours, theirs []string)
 		if len(rest) > 0 && fact == rest[0] {
 			rest = rest[1:]
 		} else if !slices.Contains(droppedByOthers, kind) {
-			t.Errorf("%s %d: the recorded request does not say\n%s", e.File, e.I, fact)
+			t.Errorf("%s: the recorded request does not say\n%s", e, fact)
 		}
 	}
 	if len(rest) > 0 {
-		t.Errorf("%s %d: our request does not say\n%s\nbut\n%s", e.File, e.I, rest[0], strings.Join(ours, "\n"))
-	}
-}
-
-func checkTurn(t *testing.T, e *providertest.Exchange, req *providers.Request, turn *providers.Turn) {
-	t.Helper()
-	u := turn.Usage
-	if !turn.Stop.Runs() || len(turn.Message.Parts) == 0 || u.Input == 0 || u.Output < u.Reasoning || u.Output == 0 || turn.Model == "" {
-		t.Errorf("%s %d: %+v", e.File, e.I, turn)
-	}
-	for _, c := range turn.Message.Calls() {
-		if req.Tools.Find(c.Name) == nil || !json.Valid(c.Arguments) || c.Arguments[0] != '{' {
-			t.Errorf("%s %d: call %+v", e.File, e.I, c)
-		}
+		t.Errorf("%s: our request does not say\n%s\nbut\n%s", e, rest[0], strings.Join(ours, "\n"))
 	}
 }
 
@@ -201,7 +175,7 @@ func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
 	}
 	reading, err := toolformat.Read(tools, "")
 	if err != nil {
-		t.Fatalf("%s %d: %v", e.File, e.I, err)
+		t.Fatalf("%s: %v", e, err)
 	}
 	req.Tools = providers.NewToolSet(reading.Tools)
 }
@@ -275,46 +249,8 @@ func responsesKeep(response, request []byte) bool {
 	return true
 }
 
-// TestCorpusChunks: a stream says the same however it comes: byte by byte, and, for the
-// shortest with a call, in two pieces, cut anywhere.
+// TestCorpusChunks: a stream says the same however it comes.
 func TestCorpusChunks(t *testing.T) {
-	for _, c := range []struct {
-		format   string
-		provider func(Options) providers.Provider
-	}{
-		{"openai-chat", func(o Options) providers.Provider { return NewChat(o) }},
-		{"openai-responses", func(o Options) providers.Provider { return NewResponses(o) }},
-	} {
-		turn := func(body io.Reader) string {
-			o, _ := answering(answer{body: body})
-			var s said
-			turn := mustTurn(t, c.provider(o), &providers.Request{}, s.emit)
-			b, err := json.Marshal(turn)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(b) + s.text(providers.TextDelta) + s.text(providers.ArgumentsDelta)
-		}
-		short := ""
-		for _, conversation := range providertest.Corpus(t, c.format) {
-			for _, e := range conversation {
-				if !e.SSE {
-					continue
-				}
-				text := string(e.Body())
-				if got, want := turn(iotest.OneByteReader(strings.NewReader(text))), turn(strings.NewReader(text)); got != want {
-					t.Errorf("%s %d: byte by byte:\n%s\nwhole:\n%s", e.File, e.I, got, want)
-				}
-				if strings.Contains(text, `"arguments":"`) && (short == "" || len(text) < len(short)) {
-					short = text
-				}
-			}
-		}
-		want := turn(strings.NewReader(short))
-		for i := range short {
-			if got := turn(io.MultiReader(strings.NewReader(short[:i]), strings.NewReader(short[i:]))); got != want {
-				t.Fatalf("cut at %d of %d bytes:\n%s\nwhole:\n%s", i, len(short), got, want)
-			}
-		}
-	}
+	providertest.CheckChunks(t, "openai-chat", over(chat))
+	providertest.CheckChunks(t, "openai-responses", over(responses))
 }

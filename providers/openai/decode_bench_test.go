@@ -1,13 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
@@ -57,66 +54,16 @@ type eventOfResponses struct {
 	}
 }
 
-// BenchmarkDecode decodes streams, from their bytes to turns, and unmarshals their events
-// with encoding/json in the same run: x-json is how many times longer the former takes.
+// BenchmarkDecode: see providertest.CompareDecoding.
 func BenchmarkDecode(b *testing.B) {
-	for _, c := range []struct {
-		format   string
-		provider func(Options) providers.Provider
-		into     func() any
-		made     string
-	}{
-		{"openai-chat", func(o Options) providers.Provider { return NewChat(o) }, func() any { return new(chunkOfChat) }, madeChat()},
-		{"openai-responses", func(o Options) providers.Provider { return NewResponses(o) }, func() any { return new(eventOfResponses) }, madeResponses()},
-	} {
-		b.Run(c.format+"/made", func(b *testing.B) { compareDecoding(b, []string{c.made}, c.provider, c.into) })
-		if os.Getenv("MCPBRIDGE_CORPUS") == "" {
-			continue
-		}
-		var all []string
-		for _, conversation := range providertest.Corpus(b, c.format) {
-			for _, e := range conversation {
-				if e.SSE {
-					all = append(all, string(e.Body()))
-				}
-			}
-		}
-		b.Run(c.format+"/recorded", func(b *testing.B) { compareDecoding(b, all, c.provider, c.into) })
-	}
-}
-
-func compareDecoding(b *testing.B, streams []string, provider func(Options) providers.Provider, into func() any) {
-	var events [][]byte
-	size := 0
-	for _, s := range streams {
-		size += len(s)
-		for line := range strings.Lines(s) {
-			if data, ok := strings.CutPrefix(line, "data: "); ok && data[0] == '{' {
-				events = append(events, bytes.TrimSpace([]byte(data)))
-			}
-		}
-	}
-	b.SetBytes(int64(size))
-	req := &providers.Request{}
-	var ours, theirs time.Duration
-	for b.Loop() {
-		start := time.Now()
-		for _, s := range streams {
-			o, _ := answering(answer{body: strings.NewReader(s)})
-			mustTurn(b, provider(o), req, func(providers.Event) {})
-		}
-		ours += time.Since(start)
-		b.StopTimer()
-		start = time.Now()
-		for _, e := range events {
-			if err := json.Unmarshal(e, into()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		theirs += time.Since(start)
-		b.StartTimer()
-	}
-	b.ReportMetric(float64(ours)/float64(theirs), "x-json")
+	b.Run("openai-chat", func(b *testing.B) {
+		decoder := func(req *providers.Request) providers.Decoder { return newChatDecoder(&api{}, req) }
+		providertest.CompareDecoding(b, "openai-chat", madeChat(), decoder, func() any { return new(chunkOfChat) })
+	})
+	b.Run("openai-responses", func(b *testing.B) {
+		decoder := func(req *providers.Request) providers.Decoder { return newResponsesDecoder(&api{}, req) }
+		providertest.CompareDecoding(b, "openai-responses", madeResponses(), decoder, func() any { return new(eventOfResponses) })
+	})
 }
 
 // madeChat is a stream as OpenAI sends it: a text, and a call in pieces.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,12 +12,13 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
 // both runs a test with each of the two providers.
 func both(t *testing.T, test func(t *testing.T, provider func(Options) providers.Provider)) {
-	t.Run("chat", func(t *testing.T) { test(t, func(o Options) providers.Provider { return NewChat(o) }) })
-	t.Run("responses", func(t *testing.T) { test(t, func(o Options) providers.Provider { return NewResponses(o) }) })
+	t.Run("chat", func(t *testing.T) { test(t, chat) })
+	t.Run("responses", func(t *testing.T) { test(t, responses) })
 }
 
 // TestRefusals: which errors are tried again, and what they say.
@@ -46,7 +48,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, provider func(Options) providers.Provider) {
 			a := refusal(test.status, test.body)
-			a.header = test.header
+			maps.Copy(a.Header, test.header)
 			o, s := answering(a, refusal(418, `{"error":{"message":"the second try"}}`))
 			o.APIKey = "sk-secret-123"
 			turn, err := provider(o).Turn(context.Background(), question(), nil)
@@ -54,7 +56,7 @@ func TestRefusals(t *testing.T) {
 			if turn != nil || !errors.As(err, &e) {
 				t.Fatalf("%s: %v %v", test.name, turn, err)
 			}
-			if again := len(s.bodies) == 2; again != test.again || !again && err.Error() != test.want {
+			if again := len(s.Bodies) == 2; again != test.again || !again && err.Error() != test.want {
 				t.Errorf("%s: again %v: %v", test.name, again, err)
 			}
 		})
@@ -64,8 +66,6 @@ func TestRefusals(t *testing.T) {
 // TestErrorsInAStream: what fails after a status of 200 is an error with what had come, and
 // is not tried again here, since that has been seen.
 func TestErrorsInAStream(t *testing.T) {
-	chat := func(o Options) providers.Provider { return NewChat(o) }
-	responses := func(o Options) providers.Provider { return NewResponses(o) }
 	text := stream(delta(`{"content":"Hel"}`))
 	spoken := `{"type":"response.output_text.delta","output_index":0,"delta":"Hel"}`
 	for _, test := range []struct {
@@ -89,11 +89,11 @@ func TestErrorsInAStream(t *testing.T) {
 		{"the end missing", responses, []string{spoken}, true, "the response broke off: unexpected EOF"},
 	} {
 		a := stream(test.events...)
-		a.header = http.Header{"X-Request-Id": {"r-7"}}
+		a.Header.Set("X-Request-Id", "r-7")
 		o, s := answering(a, text)
 		turn, err := test.provider(o).Turn(context.Background(), question(), nil)
 		var e *providers.APIError
-		if !errors.As(err, &e) || e.Status != 200 || e.Again != test.again || len(s.bodies) != 1 {
+		if !errors.As(err, &e) || e.Status != 200 || e.Again != test.again || len(s.Bodies) != 1 {
 			t.Fatalf("%s: %v %+v", test.name, err, e)
 		}
 		if want := strings.TrimSuffix(test.want, ")"); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "request r-7") {
@@ -109,7 +109,7 @@ func TestErrorsInAStream(t *testing.T) {
 func TestMalformedCall(t *testing.T) {
 	const failure = `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=add>{}","status_code":400}}`
 	for name, test := range map[string]struct {
-		answer answer
+		answer providertest.Answer
 		want   string
 	}{
 		"refused":            {refusal(400, failure), "<function=add>{}"},
@@ -118,14 +118,12 @@ func TestMalformedCall(t *testing.T) {
 		"without the call":   {refusal(400, `{"error":{"message":"Failed to call a function.","code":"tool_use_failed"}}`), ""},
 		"at once, with text": {stream(delta(`{"content":"Well, "}`), failure), "Well, <function=add>{}"},
 	} {
-		o, _ := answering(test.answer)
-		var s said
-		turn := mustTurn(t, NewChat(o), question(), s.emit)
+		turn, events := answered(t, chat, test.answer)
 		if turn.Stop != providers.StopMalformed || turn.Message.Text() != test.want || turn.Message.Role != providers.RoleAssistant || turn.Message.Raw != nil {
 			t.Errorf("%s: %+v", name, turn)
 		}
-		if s.text(providers.Note) != "Failed to call a function." {
-			t.Errorf("%s: %+v", name, s.all)
+		if providertest.Told(events, providers.Note) != "Failed to call a function." {
+			t.Errorf("%s: %+v", name, events)
 		}
 	}
 }
@@ -165,37 +163,12 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
-// TestCancel: the end of the context is the error, and what had come stays.
-func TestCancel(t *testing.T) {
-	why := errors.New("the user has had enough")
-	for name, events := range map[string][]string{
-		"chat":      {delta(`{"content":"Hel"}`), delta(`{"content":"lo"}`)},
-		"responses": {`{"type":"response.output_text.delta","output_index":0,"delta":"Hel"}`, `{"type":"response.output_text.delta","output_index":0,"delta":"lo"}`},
-	} {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		a := stream(events...)
-		a.body = io.MultiReader(a.body, iotest.ErrReader(errors.New("the connection was closed")))
-		o, _ := answering(a)
-		var p providers.Provider = NewChat(o)
-		if name == "responses" {
-			p = NewResponses(o)
-		}
-		turn, err := p.Turn(ctx, question(), func(e providers.Event) {
-			if e.Text == "lo" {
-				cancel(why)
-			}
-		})
-		if err != why || turn == nil || turn.Stop != providers.StopCut || turn.Message.Text() != "Hello" {
-			t.Errorf("%s: %+v %v", name, turn, err)
-		}
-	}
-}
-
 // TestBrokenBehindTheEnd: a connection that breaks once all has been said.
 func TestBrokenBehindTheEnd(t *testing.T) {
 	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
-		events := stream(delta(`{"content":"Hello"}`), callsEnd, done("0", messageItem), completed(`[]`)) // each provider reads its own
-		o, _ := answering(answer{body: io.MultiReader(events.body, iotest.ErrReader(io.ErrUnexpectedEOF))})
+		a := stream(delta(`{"content":"Hello"}`), callsEnd, done("0", messageItem), completed(`[]`)) // each provider reads its own
+		a.Body = io.MultiReader(a.Body, iotest.ErrReader(io.ErrUnexpectedEOF))
+		o, _ := answering(a)
 		if turn := mustTurn(t, provider(o), question(), nil); turn.Message.Text() != "Hello" || turn.Stop != providers.StopEnd {
 			t.Errorf("%+v", turn)
 		}
@@ -206,16 +179,16 @@ func TestBrokenBehindTheEnd(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
 		for _, test := range []struct {
-			answer answer
+			answer providertest.Answer
 			want   string
 		}{
 			{whole(`<html>`), "is not JSON"},
 			{whole(`{}`), " no "},
 			{whole(`null`), " no "},
 			{whole(`{"error":{"message":"broken"}}`), "broken"},
-			{answer{kind: "text/html", body: strings.NewReader("<html>a proxy's page</html>")}, "unexpected EOF"},
-			{answer{body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
-			{answer{kind: "application/json", body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
+			{providertest.Say("text/html", "<html>a proxy's page</html>"), "unexpected EOF"},
+			{providertest.Answer{Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
+			{providertest.Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
 		} {
 			o, _ := answering(test.answer)
 			turn, err := provider(o).Turn(context.Background(), question(), nil)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
 // TestLoopback: a turn over a connection is told while it comes, after a refusal that its
@@ -50,23 +49,23 @@ func TestLoopback(t *testing.T) {
 	})
 }
 
-// TestSideBySide: one provider, many turns at once.
-func TestSideBySide(t *testing.T) {
-	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
-		const turns = 20
-		exchanges := make([]providertest.Exchange, 2*turns) // Responses asks twice
-		for i := range exchanges {
-			exchanges[i] = providertest.Exchange{Status: 400, Resp: []byte(`{"error":{"message":"Encrypted content is not supported with this model."}}`)}
-		}
-		p, req := provider(Options{Client: providers.Client{BaseURL: providertest.NewServer(t, exchanges...).URL}}), question()
-		var all sync.WaitGroup
-		for range turns {
-			all.Go(func() {
-				if turn, err := p.Turn(t.Context(), req, nil); err == nil {
-					t.Errorf("%+v", turn)
-				}
-			})
-		}
-		all.Wait()
-	})
+// TestPlainAtOnce: many turns at once learn that a model does not encrypt its reasoning.
+func TestPlainAtOnce(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"Encrypted content is not supported with this model."}}`, http.StatusBadRequest)
+	}))
+	defer server.Close()
+	p, req := NewResponses(Options{Client: providers.Client{BaseURL: server.URL}}), question()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if turn, err := p.Turn(t.Context(), req, nil); err == nil {
+				t.Errorf("%+v", turn)
+			}
+		})
+	}
+	all.Wait()
+	if !p.isPlain(req.Model) {
+		t.Error("nobody has learned it")
+	}
 }

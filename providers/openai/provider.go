@@ -27,7 +27,7 @@ func (p *Chat) Format() toolformat.Format { return toolformat.FormatOpenAI }
 
 // Turn asks a model for its next turn. It is that of providers.Provider.
 func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req, emit))
+	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req))
 }
 
 // Responses is a provider that speaks OpenAI's Responses, without leaving anything with the
@@ -53,7 +53,7 @@ func (p *Responses) Format() toolformat.Format { return toolformat.FormatOpenAIR
 // do, at Azure; which ones nobody lists. They are asked once more without, and remembered.
 func (p *Responses) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	ask := func(plain bool) (*providers.Turn, error) {
-		return p.ask(ctx, req, p.encode(req, plain), emit, newResponsesDecoder(&p.api, req, emit))
+		return p.ask(ctx, req, p.encode(req, plain), emit, newResponsesDecoder(&p.api, req))
 	}
 	plain := p.isPlain(req.Model)
 	turn, err := ask(plain)

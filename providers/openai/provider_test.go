@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -19,71 +18,46 @@ var (
 	_ providers.Provider = (*Responses)(nil)
 )
 
-// An answer is a response without a network.
-type answer struct {
-	status int    // 0: 200
-	kind   string // the content type; "": an event stream
-	body   io.Reader
-	header http.Header
-}
+func chat(o Options) providers.Provider      { return NewChat(o) }
+func responses(o Options) providers.Provider { return NewResponses(o) }
 
-// script is a transport that gives one answer after another and keeps the requests.
-type script struct {
-	mu       sync.Mutex
-	answers  []answer
-	requests []*http.Request
-	bodies   [][]byte
-}
-
-func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	s.requests, s.bodies = append(s.requests, r), append(s.bodies, body)
-	if len(s.answers) == 0 {
-		return nil, io.EOF
-	}
-	a := s.answers[0]
-	s.answers = s.answers[1:]
-	resp := &http.Response{StatusCode: max(a.status, 200), Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(a.body), Request: r}
-	if a.kind != "" {
-		resp.Header.Set("Content-Type", a.kind)
-	}
-	for name, values := range a.header {
-		resp.Header[name] = values
-	}
-	return resp, nil
+// over makes a provider whose requests go through a client.
+func over(provider func(Options) providers.Provider) providertest.Maker {
+	return func(c *http.Client) providers.Provider { return provider(Options{Client: providers.Client{HTTP: c}}) }
 }
 
 // answering are options whose provider gets these answers.
-func answering(answers ...answer) (Options, *script) {
-	s := &script{answers: answers}
-	return Options{Client: providers.Client{HTTP: &http.Client{Transport: s}, Retry: providers.Retries{First: 1, Most: 1}}}, s
+func answering(answers ...providertest.Answer) (Options, *providertest.Carrier) {
+	c := &providertest.Carrier{Answers: answers}
+	return Options{Client: providers.Client{HTTP: c.Client(), Retry: providers.Retries{First: 1, Most: 1}}}, c
 }
 
 // stream is an answer of events, each the JSON of one; of another kind than "message" when
 // it begins with it: "error {…}".
-func stream(events ...string) answer {
+func stream(all ...string) providertest.Answer {
+	return providertest.Say("text/event-stream", events(all...))
+}
+
+func events(all ...string) string {
 	var b strings.Builder
-	for _, e := range events {
+	for _, e := range all {
 		if kind, data, ok := strings.Cut(e, " "); ok && !strings.HasPrefix(e, "{") {
 			b.WriteString("event: " + kind + "\n")
 			e = data
 		}
 		b.WriteString("data: " + e + "\n\n")
 	}
-	return answer{body: strings.NewReader(b.String())}
+	return b.String()
 }
 
-func whole(body string) answer {
-	return answer{kind: "application/json; charset=utf-8", body: strings.NewReader(body)}
+func whole(body string) providertest.Answer {
+	return providertest.Say("application/json; charset=utf-8", body)
 }
 
-func refusal(status int, body string) answer {
-	return answer{status: status, kind: "application/json", body: strings.NewReader(body)}
+func refusal(status int, body string) providertest.Answer {
+	a := whole(body)
+	a.Status = status
+	return a
 }
 
 // tool is a tool with one optional property of type string.
@@ -98,22 +72,6 @@ func question() *providers.Request {
 		Messages: []providers.Message{providers.UserText("hello")},
 		Tools:    providers.NewToolSet([]toolformat.Tool{tool("add"), tool("now"), tool("weather.get")}),
 	}
-}
-
-// said are the events of a turn.
-type said struct{ all []providers.Event }
-
-func (s *said) emit(e providers.Event) { s.all = append(s.all, e) }
-
-// text is what events of a type say together.
-func (s *said) text(kind providers.EventType) string {
-	var b strings.Builder
-	for _, e := range s.all {
-		if e.Type == kind {
-			b.WriteString(e.Text)
-		}
-	}
-	return b.String()
 }
 
 // texts is the text of the parts of a type.
@@ -136,6 +94,16 @@ func callsOf(turn *providers.Turn) string {
 	return strings.Join(lines, "\n")
 }
 
+// answered is the turn that a question gets with an answer, and what was told of it.
+func answered(t *testing.T, provider func(Options) providers.Provider, a providertest.Answer) (*providers.Turn, []providers.Event) {
+	t.Helper()
+	turn, events, err := providertest.Ask(t, over(provider), question(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn, events
+}
+
 func mustTurn(t testing.TB, p providers.Provider, req *providers.Request, emit func(providers.Event)) *providers.Turn {
 	t.Helper()
 	turn, err := p.Turn(context.Background(), req, emit)
@@ -145,11 +113,29 @@ func mustTurn(t testing.TB, p providers.Provider, req *providers.Request, emit f
 	return turn
 }
 
-// same reports whether two texts are the same JSON.
-func same(a, b []byte) bool {
-	return canonical(a) == canonical(b)
+// TestProvider: the contract of all providers.
+func TestProvider(t *testing.T) {
+	t.Run("chat", func(t *testing.T) {
+		providertest.Run(t, over(chat), providertest.Samples{
+			Kind: "text/event-stream",
+			Text: events(delta(`{"role":"assistant","content":"Hel"}`), delta(`{"content":"lo"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]"),
+			Call: events(delta(`[{"index":0,"id":"call_7","function":{"name":"get_weather","arguments":"{\"city\":"}}]`), delta(`[{"index":0,"function":{"arguments":"\"Rome\"}"}}]`), callsEnd, "[DONE]"),
+		})
+	})
+	t.Run("responses", func(t *testing.T) {
+		item := strings.NewReplacer(`"a"`, `"call_7"`, `"add"`, `"get_weather"`).Replace(callItem)
+		piece := func(kind, delta string) string {
+			return `{"type":"response.` + kind + `.delta","output_index":0,"delta":"` + delta + `"}`
+		}
+		providertest.Run(t, over(responses), providertest.Samples{
+			Kind: "text/event-stream",
+			Text: events(added("0", `{"type":"message"}`), piece("output_text", "Hel"), piece("output_text", "lo"), done("0", messageItem), completed(`[`+messageItem+`]`)),
+			Call: events(added("0", strings.Replace(item, `{\"city\":\"Rome\"}`, "", 1)), piece("function_call_arguments", `{\"city\":`), piece("function_call_arguments", `\"Rome\"}`), done("0", item), completed(`[`+item+`]`)),
+		})
+	})
 }
 
+// canonical is JSON without its form.
 func canonical(raw []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))

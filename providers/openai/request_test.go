@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
-	"os"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -23,43 +22,17 @@ var update = flag.Bool("update", false, "write the golden requests anew")
 func TestRequests(t *testing.T) {
 	for name, c := range conversations() {
 		t.Run(name, func(t *testing.T) {
-			var ar txtar.Archive
-			for _, p := range []func(Options) providers.Provider{
-				func(o Options) providers.Provider { return NewChat(o) },
-				func(o Options) providers.Provider { return NewResponses(o) },
-			} {
-				o, s := answering()
-				o.BaseURL, o.Body, o.NoStreamOptions = c.baseURL, json.RawMessage(c.body), c.noStreamOptions
-				o.Retry.Max = -1
-				provider := p(o)
-				req := c.request(provider.Name())
-				before, _ := json.Marshal(req)
-				_, _ = provider.Turn(context.Background(), req, nil) // nobody answers
-				if after, _ := json.Marshal(req); !bytes.Equal(before, after) {
-					t.Errorf("the request has changed")
-				}
-				var b bytes.Buffer
-				if err := json.Indent(&b, s.bodies[0], "", "  "); err != nil {
-					t.Fatalf("%v: %s", err, s.bodies[0])
-				}
-				b.WriteByte('\n')
-				ar.Files = append(ar.Files, txtar.File{Name: provider.Name() + ".json", Data: b.Bytes()})
+			var sections []txtar.File
+			for _, provider := range []func(Options) providers.Provider{chat, responses} {
+				o := Options{Client: providers.Client{BaseURL: c.baseURL, Body: json.RawMessage(c.body)}, NoStreamOptions: c.noStreamOptions}
+				api := provider(o).Name()
+				sections = append(sections, providertest.Section(t, api+".json", func(client *http.Client) providers.Provider {
+					o.HTTP = client
+					return provider(o)
+				}, c.request(api)))
 			}
-			golden(t, filepath.Join("testdata", "requests", name+".txtar"), txtar.Format(&ar))
+			providertest.Golden(t, *update, filepath.Join("testdata", "requests", name+".txtar"), sections...)
 		})
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is sent now (go test ./providers/openai -run Requests -update writes it anew; %v):\n%s", name, err, got)
 	}
 }
 
@@ -122,9 +95,7 @@ func userSends() *providers.Request {
 // foreign is a conversation that another provider began.
 func foreign() *providers.Request {
 	long := strings.Repeat("toolu_", 12)
-	call := func(id, name, arguments string) providers.Part {
-		return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}}
-	}
+	call := providertest.Call
 	result := func(id, name, text string) providers.Part {
 		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: name, Content: toolformat.TextResult(text, false)}}
 	}
@@ -159,7 +130,7 @@ func own(provider string) *providers.Request {
 	req := question()
 	req.Messages = append(req.Messages,
 		providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: provider, Items: json.RawMessage(raw)}, Parts: []providers.Part{
-			{Type: providers.PartCall, Call: &providers.Call{ID: "function-call-1", Name: "now", Arguments: json.RawMessage(`{ }`)}}}},
+			providertest.Call("function-call-1", "now", `{ }`)}},
 		providers.Message{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "function-call-1", Name: "now", Content: toolformat.TextResult("12:00", false)}}}},
 	)
 	return req
@@ -182,8 +153,8 @@ func results() *providers.Request {
 		`{"content":[]}`,
 	} {
 		id := "call_" + string(rune('a'+i))
-		calls.Parts = append(calls.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: "add", Arguments: json.RawMessage(`{}`)}})
-		answers.Parts = append(answers.Parts, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "add", Content: &toolformat.Result{JSON: json.RawMessage(result)}}})
+		calls.Parts = append(calls.Parts, providertest.Call(id, "add", `{}`))
+		answers.Parts = append(answers.Parts, providertest.Result(id, "add", result))
 	}
 	req.Messages = append(req.Messages, calls, answers)
 	return req
@@ -200,8 +171,8 @@ func schemas() *providers.Request {
 		`{"content":[{"type":"text","text":"the scale is broken"}],"structuredContent":{"grams":0},"isError":true}`,
 	} {
 		req.Messages = append(req.Messages,
-			providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: "a", Name: "measure", Arguments: json.RawMessage(`{}`)}}}},
-			providers.Message{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "a", Name: "measure", Content: &toolformat.Result{JSON: json.RawMessage(result)}}}}})
+			providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{providertest.Call("a", "measure", `{}`)}},
+			providers.Message{Role: providers.RoleTool, Parts: []providers.Part{providertest.Result("a", "measure", result)}})
 	}
 	return req
 }

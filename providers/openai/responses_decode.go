@@ -37,8 +37,14 @@ type outputItem struct {
 	told  *providers.Call // for events
 }
 
-func newResponsesDecoder(a *api, req *providers.Request, emit func(providers.Event)) *responsesDecoder {
-	return &responsesDecoder{api: a, req: req, emit: emit, caller: newCaller(req, toolformat.FormatOpenAIResponses), byIndex: map[int]*outputItem{}}
+func newResponsesDecoder(a *api, req *providers.Request) *responsesDecoder {
+	return &responsesDecoder{api: a, req: req, caller: newCaller(req, toolformat.FormatOpenAIResponses), byIndex: map[int]*outputItem{}}
+}
+
+// Read implements providers.Decoder.
+func (d *responsesDecoder) Read(resp *providers.Response, emit func(providers.Event)) error {
+	d.emit = emit
+	return read(resp, d)
 }
 
 // An outputEvent is what an event says.
@@ -79,7 +85,7 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 	e := readEvent(kind, data)
 	switch e.kind {
 	case "error": // flat, or in an object; the shapes that ReadError knows
-		return d.api.streamError(data)
+		return streamError(data)
 	case "response.created", "response.in_progress", "response.queued":
 		d.model = cmp.Or(textAt(e.response, "model"), d.model)
 	case "response.output_item.added":
@@ -133,7 +139,7 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 	it := d.item(e)
 	it.kind = cmp.Or(it.kind, itemType)
 	it.text.WriteString(e.delta)
-	if d.emit == nil || e.delta == "" {
+	if e.delta == "" {
 		return
 	}
 	event := providers.Event{Type: kind, Text: e.delta}
@@ -149,7 +155,7 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 // note tells the caller of an item that waits for somebody: a provider's own MCP tool that
 // may not run before it is approved, for which there is no part of a message.
 func (d *responsesDecoder) note(item []byte) {
-	if d.emit != nil && textAt(item, "type") == "mcp_approval_request" {
+	if textAt(item, "type") == "mcp_approval_request" {
 		d.emit(providers.Event{Type: providers.Note, Text: "the provider asks whether its own tool " + textAt(item, "name") +
 			" of the server " + textAt(item, "server_label") + " may run (approval request " + textAt(item, "id") + ")"})
 	}
@@ -163,7 +169,7 @@ func (d *responsesDecoder) response(response []byte) error {
 	d.model = cmp.Or(textAt(response, "model"), d.model)
 	d.usage = responsesUsage(wire.Lookup(response, "usage"))
 	if d.status == "failed" || !isNull(wire.Lookup(response, "error")) {
-		return d.api.streamError(response)
+		return streamError(response)
 	}
 	var output []*outputItem
 	for item := range wire.Elements(wire.Lookup(response, "output")) {
@@ -202,9 +208,6 @@ func (d *responsesDecoder) whole(body []byte) error {
 
 // tell tells of an item that was not streamed.
 func (d *responsesDecoder) tell(item []byte) {
-	if d.emit == nil {
-		return
-	}
 	parts, _ := itemParts(item)
 	for _, part := range parts {
 		kind := providers.TextDelta

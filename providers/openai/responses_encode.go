@@ -52,7 +52,7 @@ func (p *Responses) input(b []byte, req *providers.Request) []byte {
 		m := &req.Messages[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = responsesUser(element(b), m)
+			b = userMessage(element(b), m, inputText, inputMedium)
 		case m.Role == providers.RoleTool:
 			b = responsesResults(b, req, m, renamed)
 		case len(raw) > 0 && raw[0] == '[':
@@ -82,24 +82,6 @@ func hasElements(array []byte) bool {
 		return true
 	}
 	return false
-}
-
-// responsesUser appends a user's message.
-func responsesUser(b []byte, m *providers.Message) []byte {
-	b = append(b, `{"role":"user"`...)
-	if len(m.Parts) == 1 && m.Parts[0].Type == providers.PartText {
-		return append(textMember(b, "content", m.Parts[0].Text), '}')
-	}
-	b = rawMember(b, "content", "[")
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Type == providers.PartText {
-			b = inputText(b, p.Text)
-		} else {
-			medium := ofPart(p)
-			b = inputMedium(b, &medium)
-		}
-	}
-	return append(b, "]}"...)
 }
 
 func inputText(b []byte, text string) []byte {

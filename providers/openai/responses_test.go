@@ -2,13 +2,13 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
 // completed is the last event of a response.
@@ -31,20 +31,10 @@ func added(index, item string) string {
 	return `{"type":"response.output_item.added","output_index":` + index + `,"item":` + item + `}`
 }
 
-// A responsesQuirk is a stream, and what becomes of it.
-type responsesQuirk struct {
-	name        string
-	events      []string
-	calls, text string
-	stop        providers.Stop // "": StopCalls
-	raw         string         // "": not compared
-	notes       string
-}
-
 // wrappedCalls are arguments of the tool parallel.
 var wrappedCalls = string(wire.AppendString(nil, `{"tool_uses":[{"recipient_name":"functions.add","parameters":{"city":"Rome"}},{"recipient_name":"functions.now","parameters":{}}]}`))
 
-var responsesQuirks = []responsesQuirk{
+var responsesQuirks = []quirk{
 	{
 		name: "by the letter: the done items are kept, reasoning and phase with them",
 		events: []string{`{"type":"response.created","response":{"model":"m-0"}}`,
@@ -134,25 +124,14 @@ var responsesQuirks = []responsesQuirk{
 }
 
 func TestResponsesQuirks(t *testing.T) {
-	for _, test := range responsesQuirks {
-		t.Run(test.name, func(t *testing.T) {
-			o, _ := answering(stream(test.events...))
-			var s said
-			turn := mustTurn(t, NewResponses(o), question(), s.emit)
-			if got := callsOf(turn); got != test.calls {
-				t.Errorf("calls:\n%s\nwant:\n%s", got, test.calls)
+	for _, q := range responsesQuirks {
+		t.Run(q.name, func(t *testing.T) {
+			turn, events := q.check(t, responses)
+			if text := turn.Message.Text(); text != q.text {
+				t.Errorf("text %q, want %q", text, q.text)
 			}
-			if want := test.stop; turn.Stop != want && (want != "" || turn.Stop != providers.StopCalls) {
-				t.Errorf("stop %s, want %s", turn.Stop, want)
-			}
-			if raw := string(turn.Message.Raw.Of("openai-responses")); test.raw != "" && raw != test.raw || !json.Valid([]byte(raw)) {
-				t.Errorf("raw:\n%s\nwant:\n%s", raw, test.raw)
-			}
-			if text := turn.Message.Text(); text != test.text || s.text(providers.Note) != test.notes {
-				t.Errorf("text %q, notes %q", text, s.text(providers.Note))
-			}
-			if thoughts := s.text(providers.ThinkingDelta); thoughts != "" && thoughts != texts(&turn.Message, providers.PartThinking) {
-				t.Errorf("events think %q, the turn %q", thoughts, texts(&turn.Message, providers.PartThinking))
+			if told := providertest.Told(events, providers.ThinkingDelta); told != "" && told != texts(&turn.Message, providers.PartThinking) {
+				t.Errorf("told %q, the turn thinks %q", told, texts(&turn.Message, providers.PartThinking))
 			}
 		})
 	}
@@ -175,8 +154,7 @@ func TestResponsesStops(t *testing.T) {
 		{`"status":"in_progress","output":[]`, providers.StopOther},
 	} {
 		want := providers.Usage{Input: 10, Output: 5, Cached: 4, Reasoning: 2}
-		o, _ := answering(whole(`{"model":"m-1",` + test.body + `,"error":null,"usage":{"input_tokens":10,"output_tokens":5,"input_tokens_details":{"cached_tokens":4},"output_tokens_details":{"reasoning_tokens":2}}}`))
-		if turn := mustTurn(t, NewResponses(o), question(), nil); turn.Stop != test.want || turn.Usage != want || turn.Model != "m-1" {
+		if turn, _ := answered(t, responses, whole(`{"model":"m-1",`+test.body+`,"error":null,"usage":{"input_tokens":10,"output_tokens":5,"input_tokens_details":{"cached_tokens":4},"output_tokens_details":{"reasoning_tokens":2}}}`)); turn.Stop != test.want || turn.Usage != want || turn.Model != "m-1" {
 			t.Errorf("%s: %+v, want %s", test.body, turn, test.want)
 		}
 	}
@@ -185,11 +163,9 @@ func TestResponsesStops(t *testing.T) {
 // TestResponsesWhole: what is not streamed is told all the same, and kept as it came.
 func TestResponsesWhole(t *testing.T) {
 	items := `[ ` + reasoningItem + `, ` + messageItem + ` ]`
-	o, _ := answering(whole(`{"status":"completed","output":` + items + `}`))
-	var s said
-	turn := mustTurn(t, NewResponses(o), question(), s.emit)
-	if s.text(providers.TextDelta) != "Hello" || s.text(providers.ThinkingDelta) != "Hm\n\nso" {
-		t.Errorf("%+v", s.all)
+	turn, events := answered(t, responses, whole(`{"status":"completed","output":`+items+`}`))
+	if providertest.Told(events, providers.TextDelta) != "Hello" || providertest.Told(events, providers.ThinkingDelta) != "Hm\n\nso" {
+		t.Errorf("%+v", events)
 	}
 	if raw := string(turn.Message.Raw.Items); raw != `[`+reasoningItem+`,`+messageItem+`]` {
 		t.Error(raw)
@@ -200,7 +176,7 @@ func TestResponsesWhole(t *testing.T) {
 // not asked for it again.
 func TestPlainReasoning(t *testing.T) {
 	refused := `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}`
-	fine := func() answer { return stream(done("0", messageItem), completed(`[]`)) }
+	fine := func() providertest.Answer { return stream(done("0", messageItem), completed(`[]`)) }
 	o, s := answering(refusal(400, refused), fine(), fine(), fine())
 	p := NewResponses(o)
 	other := question()
@@ -211,15 +187,15 @@ func TestPlainReasoning(t *testing.T) {
 		}
 	}
 	var asked []bool
-	for _, body := range s.bodies {
+	for _, body := range s.Bodies {
 		asked = append(asked, wire.Lookup(body, "include") != nil)
 	}
 	if len(asked) != 4 || !asked[0] || asked[1] || asked[2] || !asked[3] {
 		t.Errorf("asked for it: %v", asked)
 	}
 	o, s = answering(refusal(400, refused), refusal(400, refused))
-	if _, err := NewResponses(o).Turn(context.Background(), question(), nil); err == nil || len(s.bodies) != 2 {
-		t.Errorf("%v after %d requests", err, len(s.bodies))
+	if _, err := NewResponses(o).Turn(context.Background(), question(), nil); err == nil || len(s.Bodies) != 2 {
+		t.Errorf("%v after %d requests", err, len(s.Bodies))
 	}
 }
 
@@ -240,14 +216,14 @@ func TestEndpoints(t *testing.T) {
 		o, s := answering(stream(callsEnd))
 		o.BaseURL, o.APIKey = base, "sk-1"
 		mustTurn(t, NewChat(o), question(), nil)
-		if got := s.requests[0].URL.String(); got != want || s.requests[0].Header.Get("Authorization") != "Bearer sk-1" {
-			t.Errorf("%s: %s %v", base, got, s.requests[0].Header)
+		if got := s.Requests[0].URL.String(); got != want || s.Requests[0].Header.Get("Authorization") != "Bearer sk-1" {
+			t.Errorf("%s: %s %v", base, got, s.Requests[0].Header)
 		}
 	}
 	o, s := answering(stream(completed(`[]`)))
 	o.Version, o.Header = "v9", http.Header{"X-Own": {"1"}}
 	mustTurn(t, NewResponses(o), question(), nil)
-	if r := s.requests[0]; r.URL.String() != "https://api.openai.com/v9/responses" || r.Header.Get("X-Own") != "1" || r.Header.Get("Authorization") != "" {
+	if r := s.Requests[0]; r.URL.String() != "https://api.openai.com/v9/responses" || r.Header.Get("X-Own") != "1" || r.Header.Get("Authorization") != "" {
 		t.Errorf("%s %v", r.URL, r.Header)
 	}
 	o.BaseURL = "ftp://user:secret@host"

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// turn is what has come.
-func (d *responsesDecoder) turn() *providers.Turn {
+// Turn is what has come.
+func (d *responsesDecoder) Turn() *providers.Turn {
 	var parts []providers.Part
 	refused, calls := false, 0
 	raw := []byte("[")

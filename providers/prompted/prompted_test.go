@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -144,7 +144,6 @@ func TestThinking(t *testing.T) {
 
 // What the provider behind is sent, as a golden file.
 func TestRequest(t *testing.T) {
-	const file = "testdata/request.txtar"
 	b := &behind{reply: "I look.\n<tool_call>" + paris + "</tool_call>", turn: providers.Turn{Stop: providers.StopEnd}}
 	req := request()
 	req.System = "Be brief."
@@ -173,25 +172,12 @@ func TestRequest(t *testing.T) {
 	if _, _, err := ask(t, b, req); err != nil {
 		t.Fatal(err)
 	}
-	got := txtar.Format(archive(t, b.req))
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, golden) {
-		t.Errorf("%s is not what is sent now (go test -update writes it anew):\n%s", file, got)
-	}
+	providertest.Golden(t, *update, "testdata/request.txtar", archive(b.req)...)
 }
 
 // archive is a request as a file for each message.
-func archive(t *testing.T, req *providers.Request) *txtar.Archive {
-	t.Helper()
-	ar := &txtar.Archive{Files: []txtar.File{{Name: "system", Data: []byte(req.System + "\n")}}}
+func archive(req *providers.Request) []txtar.File {
+	files := []txtar.File{{Name: "system", Data: []byte(req.System + "\n")}}
 	for i, m := range req.Messages {
 		var b bytes.Buffer
 		for _, p := range m.Parts {
@@ -205,9 +191,9 @@ func archive(t *testing.T, req *providers.Request) *txtar.Archive {
 			fmt.Fprintf(&b, "\n(raw of %s: %s)", m.Raw.Provider, m.Raw.Items)
 		}
 		b.WriteByte('\n')
-		ar.Files = append(ar.Files, txtar.File{Name: fmt.Sprintf("%d %s", i, m.Role), Data: b.Bytes()})
+		files = append(files, txtar.File{Name: fmt.Sprintf("%d %s", i, m.Role), Data: b.Bytes()})
 	}
-	return ar
+	return files
 }
 
 func TestChoice(t *testing.T) {

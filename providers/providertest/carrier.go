@@ -2,9 +2,11 @@ package providertest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // An Answer is what a Carrier answers a request with.
@@ -14,13 +16,11 @@ type Answer struct {
 	Body   io.Reader
 }
 
-// NewAnswer is the recorded answer of an exchange, in pieces that end at the places given.
-func NewAnswer(e *Exchange, cuts ...int) Answer {
-	kind := "application/json"
-	if e.SSE {
-		kind = "text/event-stream"
-	}
-	return Answer{Status: e.Status, Header: http.Header{"Content-Type": {kind}}, Body: Pieces(e.Body(), cuts...)}
+// Say is an answer of a Content-Type.
+func Say(kind, body string) Answer { return say(kind, strings.NewReader(body)) }
+
+func say(kind string, body io.Reader) Answer {
+	return Answer{Header: http.Header{"Content-Type": {kind}}, Body: body}
 }
 
 // A Carrier is an http.RoundTripper without a network: it gives its answers one after
@@ -46,7 +46,7 @@ func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := c.Answers[0]
 	c.Answers = c.Answers[1:]
-	resp := &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(a.Body), Request: r}
+	resp := &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(&carried{a.Body, r.Context()}), Request: r}
 	if resp.StatusCode == 0 {
 		resp.StatusCode = http.StatusOK
 	}
@@ -56,16 +56,29 @@ func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Pieces reads data in pieces that end at the places given, in order; those outside of it
+// carried is a body that ends with its request, as one of net/http does.
+type carried struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (c *carried) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(p)
+}
+
+// pieces reads data in pieces that end at the places given, in order; those outside of it
 // do not count.
-func Pieces(data []byte, cuts ...int) io.Reader {
-	var pieces []io.Reader
+func pieces(data []byte, cuts ...int) io.Reader {
+	var all []io.Reader
 	from := 0
 	for _, cut := range append(cuts, len(data)) {
 		if cut > from && cut <= len(data) {
-			pieces = append(pieces, bytes.NewReader(data[from:cut]))
+			all = append(all, bytes.NewReader(data[from:cut]))
 			from = cut
 		}
 	}
-	return io.MultiReader(pieces...)
+	return io.MultiReader(all...)
 }

@@ -35,7 +35,7 @@ func script(t *testing.T, files ...string) (*Script, error) {
 func post(t *testing.T, run http.RoundTripper, body string) (text, kind string, err error) {
 	t.Helper()
 	c := providers.Client{BaseURL: "https://nowhere.invalid", HTTP: &http.Client{Transport: run}, Retry: providers.Retries{Max: -1}}
-	resp, err := c.Post(t.Context(), "/v1/messages", nil, []byte(body), nil)
+	resp, err := c.Post(t.Context(), "/v1/messages", []byte(body), nil)
 	if err != nil {
 		return "", "", err
 	}

@@ -1,0 +1,89 @@
+package providertest
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// CompareDecoding measures how long decoders take for streams of a format, and beside it
+// encoding/json alone, for each event into what a program would declare that reads them so:
+// x is how many times as long the decoders take, by the medians. The streams are one that
+// was made and, with MCPBRIDGE_CORPUS, all that were recorded.
+func CompareDecoding(b *testing.B, format, made string, decoder func(*providers.Request) providers.Decoder, into func() any) {
+	kind := "text/event-stream"
+	if format == ollama {
+		kind = jsonLines
+	}
+	b.Run("made", func(b *testing.B) { compareDecoding(b, kind, []string{made}, decoder, into) })
+	if format == ollama || os.Getenv("MCPBRIDGE_CORPUS") == "" {
+		return
+	}
+	var recorded []string
+	for _, conversation := range Corpus(b, format) {
+		for i := range conversation {
+			if conversation[i].SSE {
+				recorded = append(recorded, string(conversation[i].Body()))
+			}
+		}
+	}
+	b.Run("recorded", func(b *testing.B) { compareDecoding(b, kind, recorded, decoder, into) })
+}
+
+// ollama is the format whose streams are JSON lines, and that no public recording is of.
+const (
+	ollama    = "ollama"
+	jsonLines = "application/x-ndjson"
+)
+
+func compareDecoding(b *testing.B, kind string, streams []string, decoder func(*providers.Request) providers.Decoder, into func() any) {
+	size := 0
+	for _, s := range streams {
+		size += len(s)
+	}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	req := Request("m", "call_0")
+	var ours, theirs []time.Duration
+	for b.Loop() {
+		ours = append(ours, decodeAll(b, kind, streams, func() providers.Decoder { return decoder(req) }))
+		b.StopTimer()
+		theirs = append(theirs, decodeAll(b, kind, streams, func() providers.Decoder { return typedDecoder(into) }))
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(median(ours))/float64(median(theirs)), "x")
+}
+
+// decodeAll is how long streams take.
+func decodeAll(b *testing.B, kind string, streams []string, decoder func() providers.Decoder) time.Duration {
+	begin := time.Now()
+	for _, s := range streams {
+		carrier := &Carrier{Answers: []Answer{Say(kind, s)}}
+		client := providers.Client{BaseURL: "http://api.invalid", HTTP: carrier.Client()}
+		if _, err := client.Turn(b.Context(), providers.Exchange{Decoder: decoder()}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(begin)
+}
+
+// typedDecoder decodes events into values of a type, and makes nothing of them.
+type typedDecoder func() any
+
+func (d typedDecoder) Read(resp *providers.Response, _ func(providers.Event)) error {
+	if resp.Header.Get("Content-Type") == jsonLines {
+		return resp.Lines(func(data []byte) error { return json.Unmarshal(data, d()) })
+	}
+	return resp.Events(func(_ string, data []byte) error { return json.Unmarshal(data, d()) })
+}
+
+func (d typedDecoder) Turn() *providers.Turn { return &providers.Turn{} }
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,90 @@
+package providertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// Decoded is the turn of a recorded exchange, and holds what all of those have: a text that
+// was told as it came, calls that can be made and the stop that goes with them, a usage, a
+// model.
+func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *providers.Turn {
+	t.Helper()
+	turn, events, err := Ask(t, p, req, e.Answer())
+	if err != nil {
+		t.Fatalf("%s: %v", e, err)
+	}
+	u, calls := turn.Usage, turn.Message.Calls()
+	if turn.Stop == providers.StopOther || len(turn.Message.Parts) == 0 || turn.Model == "" || u.Input == 0 || u.Output == 0 || u.Output < u.Reasoning {
+		t.Errorf("%s: %+v", e, turn)
+	}
+	if told := Told(events, providers.TextDelta); told != turn.Message.Text() {
+		t.Errorf("%s: told %q, the message says %q", e, told, turn.Message.Text())
+	}
+	if (turn.Stop == providers.StopCalls) != (len(calls) > 0) {
+		t.Errorf("%s: %s with %d calls", e, turn.Stop, len(calls))
+	}
+	for _, c := range calls {
+		if req.Tools != nil && req.Tools.Find(c.Name) == nil || !json.Valid(c.Arguments) || c.Arguments[0] != '{' {
+			t.Errorf("%s: call %+v", e, c)
+		}
+	}
+	return turn
+}
+
+const (
+	pieceSize = 97   // a prime, so that pieces end at all places of a stream's lines
+	mostCuts  = 2000 // of one stream
+)
+
+// CheckChunks holds that the recorded streams of a format say the same however they come:
+// each in small pieces; the shortest with a call also byte by byte, and in two, cut at each
+// place, or at mostCuts of them where it is longer.
+func CheckChunks(t *testing.T, format string, p Maker) {
+	t.Helper()
+	var shortest []byte
+	for _, conversation := range Corpus(t, format) {
+		for i := range conversation {
+			e := &conversation[i]
+			if !e.SSE {
+				continue
+			}
+			body := e.Body()
+			want, calls := streamed(t, p, body)
+			if got, _ := streamed(t, p, body, each(pieceSize, body)...); got != want {
+				t.Errorf("%s in pieces:\n got %s\nwant %s", e, got, want)
+			}
+			if calls && (shortest == nil || len(body) < len(shortest)) {
+				shortest = body
+			}
+		}
+	}
+	want, calls := streamed(t, p, shortest)
+	if got, _ := streamed(t, p, shortest, each(1, shortest)...); got != want || !calls {
+		t.Errorf("byte by byte, %s\n got %s\nwant %s", shortest, got, want)
+	}
+	for _, cut := range each(1+len(shortest)/mostCuts, shortest) {
+		if got, _ := streamed(t, p, shortest, cut); got != want {
+			t.Fatalf("cut at %d of %s\n got %s\nwant %s", cut, shortest, got, want)
+		}
+	}
+}
+
+// each is a cut behind so many bytes each.
+func each(size int, body []byte) (cuts []int) {
+	for at := size; at < len(body); at += size {
+		cuts = append(cuts, at)
+	}
+	return cuts
+}
+
+// streamed is all that becomes of a stream in pieces, and whether it has calls.
+func streamed(t *testing.T, p Maker, body []byte, cuts ...int) (says string, calls bool) {
+	t.Helper()
+	req := &providers.Request{Model: "m", Messages: []providers.Message{providers.UserText("Hello")}}
+	turn, events, err := Ask(t, p, req, say("text/event-stream", pieces(body, cuts...)))
+	return fmt.Sprintf("%s (%v)\n%s", marshal(t, turn), err, told(events)), turn != nil && len(turn.Message.Calls()) > 0
+}

@@ -1,0 +1,138 @@
+package providers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// The bounds of a response. The longest of today are 128,000 tokens in events of up to 400
+// bytes each, which is not half of defaultMaxBody.
+const (
+	defaultMaxEvent = 64 << 20
+	defaultMaxBody  = 128 << 20
+)
+
+// A Response is a provider's answer with a status of 2xx, whose body is read as a stream
+// or whole. It must be closed.
+type Response struct {
+	Header  http.Header
+	Done    bool // whether Events has ended at "[DONE]"
+	body    io.ReadCloser
+	client  *Client
+	request *http.Request
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+}
+
+// errSilent is why a response is given up.
+var errSilent = errors.New("no byte came for too long")
+
+// boundedBody is a body that is given up after a silence, and when it is too long.
+type boundedBody struct {
+	io.ReadCloser
+	ctx      context.Context
+	timer    *time.Timer
+	patience time.Duration
+	most     int64
+	seen     int64 // bytes that have come
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.timer.Reset(b.patience)
+	}
+	if b.seen += int64(n); b.seen > b.most {
+		e := &APIError{Status: http.StatusOK, Message: fmt.Sprintf("the response is longer than %d bytes", b.most)}
+		return max(0, n-int(b.seen-b.most)), e
+	}
+	if err != nil && err != io.EOF {
+		if cause := context.Cause(b.ctx); cause != nil {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+// Streamed reports whether the body is a stream: of everything but application/json.
+// Servers that only speak like a vendor's may answer with the whole.
+func (r *Response) Streamed() bool {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return !strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// Whole reads a body that is not streamed.
+func (r *Response) Whole() ([]byte, error) { return io.ReadAll(r.body) }
+
+// Events reads a body of server-sent events, each through read with its type and its
+// data, which is read's only until it returns. It ends at the end of the body, at
+// "[DONE]", or with the error of read.
+func (r *Response) Events(read func(kind string, data []byte) error) error {
+	events := wire.NewEventReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return atEnd(err)
+		}
+		if ev.Data == nil {
+			continue
+		}
+		data := ev.Data.B
+		if r.Done = string(bytes.TrimSpace(data)) == "[DONE]"; r.Done {
+			ev.Data.Free()
+			return nil
+		}
+		err = read(ev.Type, data)
+		ev.Data.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Lines reads a body of JSON lines, each through read, whose data is read's only until it
+// returns.
+func (r *Response) Lines(read func(data []byte) error) error {
+	lines := wire.NewLineReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
+	for {
+		line, err := lines.Read()
+		if err != nil {
+			return atEnd(err)
+		}
+		if len(bytes.TrimSpace(line.B)) > 0 {
+			err = read(line.B)
+		}
+		line.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// atEnd is the error of a stream; nil at its end.
+func atEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Close ends the response, read to its end or not.
+func (r *Response) Close() error {
+	r.end()
+	return r.body.Close()
+}
+
+func (r *Response) end() {
+	r.timer.Stop()
+	r.cancel(nil)
+}
