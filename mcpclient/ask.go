@@ -48,6 +48,9 @@ func (c *conn) ask(m *wire.Message, buf *wire.Buffer, from *call) {
 	}
 	put := c.whom(from)
 	method, params := m.Method, m.Params.Raw
+	if method == wire.MethodCreateMessage && wire.Lookup(c.link.key.offered(), "sampling") == nil {
+		put = c.cfg.sample
+	}
 	c.start(func() {
 		defer buf.Free()
 		defer cancel()

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Sharing says which callers may share a link to a server.
@@ -80,6 +81,12 @@ type Config struct {
 	MaxTimeout     time.Duration // of a call, however much progress it makes; 30 min
 	IdleTimeout    time.Duration // how long a link outlives its last caller, and a lazy server its last call; 1 min
 	MessageBytes   int           // largest message taken; 64 MiB
+
+	// Sampling answers a sampling/createMessage of the server in the place of a client: where
+	// the caller that is asked cannot, and on links that callers share, where nobody could
+	// tell which one that is. params and result are MCP's; params are its to read until it
+	// returns. nil: nobody does.
+	Sampling func(ctx context.Context, params []byte) (result []byte, err *toolformat.Error)
 
 	Lazy     bool   // start at the first call; List answers from ListFile when it can
 	ListFile string // where a lazy server's lists are kept; "": nowhere

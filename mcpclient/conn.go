@@ -56,7 +56,7 @@ type conn struct {
 
 func newConn(l *link) *conn {
 	cfg := &l.client.cfg
-	c := &conn{link: l, cfg: cfg, flood: cfg.flood, told: []byte(l.key.capabilities), offered: l.key.offered(), dialled: make(chan struct{}), ready: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
+	c := &conn{link: l, cfg: cfg, flood: cfg.flood, told: cfg.offer([]byte(l.key.capabilities)), offered: cfg.offer(l.key.offered()), dialled: make(chan struct{}), ready: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.done = c.life.Done()
 	return c

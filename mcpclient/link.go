@@ -385,7 +385,7 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			return bridge.Result(c.greeting, nil)
 		}
 		reply, lost := c.do(ctx, req, owner)
-		if lost == nil && c.modern && !c.legacy && !owner.caller.Modern {
+		if lost == nil && reply.Modern && (!owner.caller.Modern || c.cfg.Sampling != nil) {
 			reply, lost = c.fulfil(ctx, req, owner, reply)
 		}
 		if l.client.cfg.Lazy {

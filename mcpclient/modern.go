@@ -108,7 +108,7 @@ var modernRevision = []byte(`"` + wire.ModernRevision + `"`)
 func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	capabilities := c.told
 	if owner != nil && owner.caller.Modern {
-		capabilities = owner.caller.Capabilities
+		capabilities = c.cfg.offer(owner.caller.Capabilities)
 	}
 	edits = append(edits,
 		wire.Edit{Key: wire.MetaProtocolVersion, Value: modernRevision},
@@ -127,10 +127,11 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 const maxRounds = 20
 
 // fulfil asks a caller of the legacy era what a server of the modern one wants to know,
-// and repeats the request with the answers until its result is complete.
+// and repeats the request with the answers until its result is complete. A caller of the
+// modern era is asked so only beside Sampling.
 func (c *conn) fulfil(ctx context.Context, req *bridge.Request, owner *session, reply bridge.Reply) (bridge.Reply, *loss) {
 	for range maxRounds {
-		if reply.Err != nil || !inputRequired(reply.Result) {
+		if reply.Err != nil || !inputRequired(reply.Result) || owner.caller.Modern && !c.samples(owner, reply.Result) {
 			return reply, nil
 		}
 		responses, err := c.answers(ctx, req, owner, wire.Lookup(reply.Result, "inputRequests"))
@@ -169,12 +170,17 @@ func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session,
 	for key, q := range wire.Members(questions) {
 		method, _ := wire.Text(wire.Lookup(q, "method"))
 		capability := bridge.QuestionCapability(method)
-		if ask == nil || capability == "" || wire.Lookup(owner.caller.Capabilities, capability) == nil {
+		put := ask
+		switch can := ask != nil && wire.Lookup(owner.caller.Capabilities, capability) != nil; {
+		case capability != "" && can:
+		case method == wire.MethodCreateMessage && c.cfg.Sampling != nil:
+			put = c.cfg.sample
+		default:
 			return nil, toolformat.Errorf(toolformat.Unavailable, "%s wants %s, which the client cannot do", c.cfg.Name, method)
 		}
 		params := wire.Lookup(q, "params")
 		wg.Go(func() {
-			result, err := ask(ctx, method, params)
+			result, err := put(ctx, method, params)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		deaf()
 	case "era":
 		eraChild()
+	case "sampling":
+		samplingChild()
 	case "crash":
 		os.Exit(3)
 	default:

@@ -24,7 +24,7 @@ type Client struct {
 	BaseURL string
 	Version string // the first segment of the API's paths, such as v1; "" when there is none
 
-	Header   http.Header               // sent with each request
+	Header   http.Header               // sent with each request, over what the API wants of itself
 	Body     json.RawMessage           // members of each request's body, a JSON object; Settings.Body wins over them
 	Auth     func(*http.Request) error // signs each attempt; nil: nothing
 	HTTP     *http.Client              // nil: one that heeds the proxies of the environment and follows no redirect

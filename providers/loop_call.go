@@ -169,6 +169,10 @@ func request(j *job) (*bridge.Request, error) {
 	return &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: j.tool.Name}, nil
 }
 
+// leastWords is what an error may have in characters, however short a result has to be: the
+// model is to act on it.
+const leastWords = 1000
+
 // read is the result that a reply is for the model.
 func (r *runner) read(ctx context.Context, j *job, reply bridge.Reply) *toolformat.Result {
 	switch {
@@ -177,7 +181,7 @@ func (r *runner) read(ctx context.Context, j *job, reply bridge.Reply) *toolform
 	case r.ctx.Err() != nil:
 		return failed(r.whyEnded())
 	case !errors.Is(context.Cause(ctx), errTooSlow):
-		return r.check(failed(r.words(j, reply.Err)))
+		return failed(r.words(j, reply.Err)).Truncate(max(r.limits.Output, leastWords))
 	case time.Since(j.begun) >= r.limits.MaxTimeout:
 		return failed(fmt.Sprintf("tool %s timed out after %s", j.call.Name, r.limits.MaxTimeout))
 	}

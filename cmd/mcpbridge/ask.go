@@ -34,6 +34,7 @@ type modelFlags struct {
 
 func newModelFlags(f *sourceFlags) *modelFlags {
 	m := &modelFlags{sourceFlags: f}
+	f.toolless = true
 	f.StringVarP(&m.choice.provider, "provider", "p", "", "ask this `PROVIDER`: one of the config's, or "+strings.Join(providerTypes(), ", "))
 	f.StringVarP(&m.choice.model, "model", "m", "", "ask this `MODEL` of it")
 	f.StringVar(&m.choice.baseURL, "base-url", "", "the provider is at this `URL`, which stands before /v1/… or /api/…")
@@ -96,22 +97,24 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	cfg.Loop.Chosen = &chosen
 	sys, own, err := openForModel(ctx, cfg, std)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
 	defer own.Close()
-	printer := &askPrinter{out: std.out, err: std.err, json: *asJSON}
+	printer := newAskPrinter(std, *asJSON)
 	options := f.options(cfg)
 	options.Log = sys.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
-		Settings(settingsOf(cfg, chosen.Name)).Options(options).Tools(sys.bridge).Caller(&bridge.Caller{}).Listen(printer.event)
-	if t := openTerminal(std); t != nil {
-		conversation = conversation.Approve(t.approve)
+		Settings(settingsOf(cfg, chosen.Name)).Options(options).Tools(sys.bridge).Caller(self()).Listen(printer.event)
+	if isTerminal(std.in) && isTerminal(std.err) {
+		conversation = conversation.Approve(lineApprover(newLines(std.in), std.err).approve)
 	}
-	_, next, err := conversation.Send(ctx, parts...)
+	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
+	sys.keeper.keep(self(), messages)
 	run := next.Run()
 	return printer.end(&run, err)
 }
@@ -227,8 +230,13 @@ func filePart(name string) (providers.Part, error) {
 type askPrinter struct {
 	out, err io.Writer
 	json     bool
+	shown    bool  // out is a terminal
 	open     bool  // text without a line break at its end has been printed
 	failed   error // of the output
+}
+
+func newAskPrinter(std streams, asJSON bool) *askPrinter {
+	return &askPrinter{out: std.out, err: std.err, json: asJSON, shown: isTerminal(std.out)}
 }
 
 func (p *askPrinter) event(e providers.Event) {
@@ -274,6 +282,9 @@ func (p *askPrinter) write(text string) {
 	if text == "" {
 		return
 	}
+	if p.shown {
+		text = clean(text)
+	}
 	_, err := io.WriteString(p.out, text)
 	p.failed = cmp.Or(p.failed, err)
 	p.open = !strings.HasSuffix(text, "\n")
@@ -282,7 +293,7 @@ func (p *askPrinter) write(text string) {
 // say prints a line for people. It stands below the text that is being printed.
 func (p *askPrinter) say(format string, args ...any) {
 	p.newline()
-	fmt.Fprintf(p.err, "mcpbridge: %s\n", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+	fmt.Fprintf(p.err, "mcpbridge: %s\n", inline(fmt.Sprintf(format, args...)))
 }
 
 func (p *askPrinter) newline() {

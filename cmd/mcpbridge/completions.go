@@ -10,7 +10,7 @@ import (
 
 // chatCompletions is the endpoint that OpenAI's clients speak to.
 func (s *system) chatCompletions() (http.Handler, error) {
-	all := newModels(s.cfg)
+	all := s.models()
 	for name, err := range all.faults {
 		s.log.Warn("a provider cannot be asked", "provider", name, "reason", err)
 	}

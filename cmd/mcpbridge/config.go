@@ -29,6 +29,7 @@ type Config struct {
 	APIs           []API
 	Context        map[string]ContextField // hidden values by their names in lower case
 	Strict         bool                    // a native tool that cannot be used is an error; a flag says it
+	Toolless       bool                    // it may be without tools; a command says it
 	Providers      []ModelProvider         // language models, in the order of the file
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
@@ -134,6 +135,9 @@ func LoadBytes(path string, data []byte, getenv func(string) (string, bool)) (*C
 	if root, ok := d.parse(); ok {
 		d.duplicates(root)
 		d.object(root, c.keys())
+		for _, check := range d.atEnd {
+			check()
+		}
 	}
 	if err := d.err(); err != nil {
 		return nil, err

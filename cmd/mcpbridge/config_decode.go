@@ -28,6 +28,8 @@ type configDecoder struct {
 	problems []remark
 	warnings []remark
 	inside   *serverScope // the server block that is being read; nil outside
+	servers  []string     // the names of all servers, those that are switched off included
+	atEnd    []func()     // checks that need the whole file
 }
 
 // remark is something to say about a place in the file.
@@ -62,7 +64,6 @@ type configKey struct {
 	only  string                           // "command" or "url": the way of reaching a server that it belongs to
 	note  string                           // what its warning says
 	quiet bool                             // ignored without a warning
-	later bool                             // the format has it, but this version does nothing with it: refused, since it may hold a policy
 }
 
 // configKeys are all keys of one kind of object.
@@ -242,8 +243,6 @@ func (d *configDecoder) object(n configNode, keys configKeys) {
 		case !known:
 			d.unknownKey(n, m, keys)
 		case k.quiet:
-		case k.later:
-			d.later(m)
 		case k.take == nil && k.note == "":
 			d.warnf(m.key(), "ignored")
 		case k.take == nil:
@@ -258,13 +257,6 @@ func (d *configDecoder) object(n configNode, keys configKeys) {
 			}
 			k.take(d, m)
 		}
-	}
-}
-
-// later refuses a key that asks for something this version cannot do; null asks for nothing.
-func (d *configDecoder) later(n configNode) {
-	if !n.null() {
-		d.errorf(n.key(), "not supported by this version of mcpbridge: remove it")
 	}
 }
 

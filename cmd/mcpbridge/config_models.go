@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -39,6 +41,8 @@ type Loop struct {
 	Approve  providers.Policy // what it says of all tools stands last
 	Prompted bool             // models without tools get them in their prompt
 	Sampling []string         // servers that may ask the loop's model, in the place of a client that cannot
+
+	Chosen *providers.Candidate // that a command holds its conversation with, and that servers ask then; nil: none
 }
 
 // readProviders is providers, in the order of the file.
@@ -58,16 +62,17 @@ func (d *configDecoder) provider(n configNode) ModelProvider {
 	p := ModelProvider{Name: n.name, Line: d.line(n.key().offset)}
 	d.inside = &serverScope{path: n.path}
 	defer func() { d.inside = nil }()
+	before := len(d.problems)
 	d.object(n, p.keys())
-	if p.Type == "" {
-		if p.Type = n.name; !slices.Contains(providerTypes(), n.name) {
-			d.errorf(n.key(), `needs a "type": %s`, strings.Join(providerTypes(), ", "))
-		}
-	}
-	if isReplay := p.Type == "replay"; isReplay != (len(p.Scripts) > 0) {
+	p.Fault = errors.Join(d.inside.faults...)
+	p.Type = cmp.Or(p.Type, n.name)
+	switch {
+	case len(d.problems) > before, p.Fault != nil: // what is missing may be what could not be read
+	case !slices.Contains(providerTypes(), p.Type):
+		d.errorf(n.key(), `needs a "type": %s`, strings.Join(providerTypes(), ", "))
+	case (p.Type == typeReplay) != (len(p.Scripts) > 0):
 		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" go together`)
 	}
-	p.Fault = errors.Join(d.inside.faults...)
 	return p
 }
 
@@ -76,8 +81,8 @@ func (p *ModelProvider) keys() configKeys {
 		"type":            {take: into(&p.Type, oneOf(words(providerTypes()...)))},
 		"apiKey":          {take: into(&p.APIKey, readText)},
 		"model":           {take: into(&p.Model, readText)},
-		"baseUrl":         {take: into(&p.BaseURL, readURL)},
-		"baseURL":         {take: into(&p.BaseURL, readURL), same: "baseUrl"},
+		"baseUrl":         {take: into(&p.BaseURL, readBaseURL)},
+		"baseURL":         {take: into(&p.BaseURL, readBaseURL), same: "baseUrl"},
 		"headers":         {take: into(&p.Headers, readHeaders)},
 		"body":            {take: into(&p.Body, readObject)},
 		"tools":           {take: into(&p.Tools, oneOf(words("native", "prompted", "none")))},
@@ -110,7 +115,7 @@ func (l *Loop) keys() configKeys {
 		"serial":       {take: into(&l.Options.Serial, listOf(readGlob))},
 		"withoutTools": {take: into(&l.Options.Toolless, readBool)},
 		"approve":      {take: into(&l.Approve, readPolicy)},
-		"sampling":     {take: into(&l.Sampling, listOf(readText))},
+		"sampling":     {take: into(&l.Sampling, listOf(readServerName))},
 	}
 }
 
@@ -147,6 +152,34 @@ func readScripts(d *configDecoder, n configNode) ([]string, bool) {
 	return []string{file}, ok
 }
 
+// readBaseURL is a URL of an API.
+func readBaseURL(d *configDecoder, n configNode) (string, bool) {
+	text, ok := readText(d, n)
+	if ok && !isBaseURL(text) {
+		d.wrongf(n, "expected a URL that begins with http:// or https:// and has a host")
+		return "", false
+	}
+	return text, ok
+}
+
+func isBaseURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// readServerName is the name of one of mcpServers, which may stand further down.
+func readServerName(d *configDecoder, n configNode) (string, bool) {
+	name, ok := readName(d, n)
+	if ok {
+		d.atEnd = append(d.atEnd, func() {
+			if !slices.Contains(d.servers, name) {
+				d.errorf(n, "no server is called %s%s", quoteShort(name), didYouMean(name, d.servers))
+			}
+		})
+	}
+	return name, ok
+}
+
 // readObject is an object whose strings are filled in.
 func readObject(d *configDecoder, n configNode) (json.RawMessage, bool) {
 	if n.value.Kind() != '{' {
@@ -157,10 +190,13 @@ func readObject(d *configDecoder, n configNode) (json.RawMessage, bool) {
 }
 
 func readRatio(d *configDecoder, n configNode) (*float64, bool) {
+	const want = "a number from 0"
 	f, ok := n.number()
-	if !ok || f < 0 {
-		d.expected(n, "a number from 0")
-		return nil, false
+	switch {
+	case !ok:
+		d.expected(n, want)
+	case f < 0:
+		d.errorf(n, "expected "+want)
 	}
-	return &f, true
+	return &f, ok && f >= 0
 }

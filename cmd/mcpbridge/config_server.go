@@ -121,6 +121,7 @@ func readServers(d *configDecoder, n configNode) ([]Server, bool) {
 			d.errorf(m.key(), "a server needs a name")
 			continue
 		}
+		d.servers = append(d.servers, m.name)
 		if isOff(d, m) {
 			continue
 		}

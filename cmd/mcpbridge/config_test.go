@@ -97,6 +97,9 @@ func loadCase(t *testing.T, files map[string][]byte) string {
 		for _, s := range c.Servers {
 			told += fmt.Sprint(s.Fault)
 		}
+		for _, p := range c.Providers {
+			told += fmt.Sprint(p.Fault)
+		}
 	}
 	if strings.Contains(told, secretMark) {
 		t.Errorf("a secret is told:\n%s", told)

@@ -15,13 +15,14 @@ func fakeServer() {
 	f := fakeMCP{out: json.NewEncoder(os.Stdout)}
 	flag.StringVar(&f.name, "name", "fake", "what the server calls itself")
 	tools := flag.String("tools", "echo", "names of its tools, with commas between")
-	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing")
+	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing, or with what a model says (sample), asked with the arguments")
 	flag.BoolVar(&f.mute, "mute", false, "never answer initialize")
 	flag.BoolVar(&f.modern, "modern", false, "answer server/discover as a server of revision 2026-07-28")
 	flag.StringVar(&f.fatal, "fatal", "", "exit with 1 when this method is called")
 	once := flag.String("once", "", "crash only while there is no such file, and make it then")
 	await := flag.String("await", "", "answer nothing before another one tells that it runs, in this named pipe")
 	tell := flag.String("tell", "", "tell that this one runs, in this named pipe")
+	flag.BoolVar(&f.readOnly, "read-only", false, "say that the tools only read")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
 	flag.Parse()
@@ -77,8 +78,10 @@ type fakeMCP struct {
 	tools        []string
 	schema       json.RawMessage
 	mute, modern bool
+	readOnly     bool
 	fatal        string
 	out          *json.Encoder
+	sampling     json.RawMessage // the id of the call that waits for a model
 }
 
 type object = map[string]any
@@ -89,11 +92,18 @@ func (f *fakeMCP) take(line []byte) {
 		ID     json.RawMessage
 		Method string
 		Params struct {
-			Name      string
-			Arguments json.RawMessage
+			Name           string
+			Arguments      json.RawMessage
+			InputResponses map[string]json.RawMessage
+			Meta           map[string]any `json:"_meta"`
 		}
+		Result, Error json.RawMessage
 	}
 	if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
+		return
+	}
+	if m.Method == "" { // what a model says
+		f.out.Encode(object{"jsonrpc": "2.0", "id": f.sampling, "result": object{"content": []object{text(string(m.Result) + string(m.Error))}}})
 		return
 	}
 	if m.Method == f.fatal {
@@ -118,7 +128,11 @@ func (f *fakeMCP) take(line []byte) {
 	case "tools/list":
 		list := []object{}
 		for _, name := range f.tools {
-			list = append(list, object{"name": name, "description": "Does " + name + ".", "inputSchema": f.schema})
+			tool := object{"name": name, "description": "Does " + name + ".", "inputSchema": f.schema}
+			if f.readOnly {
+				tool["annotations"] = object{"readOnlyHint": true}
+			}
+			list = append(list, tool)
 		}
 		result = object{"tools": list}
 	case "tools/call":
@@ -129,16 +143,29 @@ func (f *fakeMCP) take(line []byte) {
 			f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no such table: " + m.Params.Name}})
 			return
 		}
-		result = f.call(m.Params.Name, m.Params.Arguments)
+		modern := m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != nil
+		switch said := m.Params.InputResponses["model"]; {
+		case f.answer != "sample":
+			result = f.call(m.Params.Name, m.Params.Arguments)
+		case said != nil:
+			result = object{"resultType": "complete", "content": []object{text(string(said))}}
+		case modern:
+			result = object{"resultType": "input_required", "inputRequests": object{"model": object{"method": "sampling/createMessage", "params": m.Params.Arguments}}}
+		default:
+			f.sampling = m.ID
+			f.out.Encode(object{"jsonrpc": "2.0", "id": "model", "method": "sampling/createMessage", "params": m.Params.Arguments})
+			return
+		}
 	default:
 		result = object{}
 	}
 	f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
 }
 
+func text(s string) object { return object{"type": "text", "text": s} }
+
 // call is the result of a tool.
 func (f *fakeMCP) call(tool string, arguments json.RawMessage) object {
-	text := func(s string) object { return object{"type": "text", "text": s} }
 	switch f.answer {
 	case "env":
 		return object{"content": []object{text(strings.Join(os.Environ(), "\n"))}}

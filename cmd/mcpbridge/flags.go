@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ type sourceFlags struct {
 	upstream string
 	logLevel string
 	strict   bool
+	toolless bool                       // the command does without tools, and without a config
 	file     bool                       // the tools come from a file that the command reads itself: no config is read
 	check    func(words []string) error // what is wrong with the arguments and the command's own flags; may set upstream and file
 }
@@ -67,7 +69,7 @@ func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 		return nil, nil, err
 	}
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
-	cfg.Strict = f.strict
+	cfg.Strict, cfg.Toolless = f.strict, f.toolless
 	return cfg, words, nil
 }
 
@@ -95,7 +97,11 @@ func (f *sourceFlags) load(command []string) (*Config, error) {
 		return &Config{Servers: []Server{{Name: u.Host, URL: f.upstream}}}, nil
 	}
 	cfg, err := Load(f.config)
-	if err != nil {
+	switch {
+	case err == nil:
+	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
+		return &Config{}, nil
+	default:
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	return cfg, nil

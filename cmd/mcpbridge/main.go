@@ -71,6 +71,7 @@ func commands() []command {
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
 		{"tools call", "tools call NAME [--args JSON] [--context K=V]… [--config FILE] [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
+		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
 		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "say which tool fails on which provider, and what each costs", runLint},
 		{"gen", "gen [--check] [PACKAGES]", "write the tools that the marked functions of Go packages are", runGen},

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -97,28 +99,39 @@ func (p *ModelProvider) kind(client *providers.Client) (*providerKind, string, e
 	}
 	kinds := providerKinds()
 	kind := &kinds[slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })]
-	for _, variable := range kind.keys {
-		key = cmp.Or(key, os.Getenv(variable))
+	if p.BaseURL == "" || p.Name == p.Type && p.Type != typePrompted { // else the vendor's key would go to somebody else
+		for _, variable := range kind.keys {
+			key = cmp.Or(key, os.Getenv(variable))
+		}
 	}
 	if name == "ollama" && client.BaseURL == "" && p.Type != typeReplay {
 		client.BaseURL = ollamaHost(os.Getenv("OLLAMA_HOST"))
 	}
-	if key == "" && kind.keys != nil && p.BaseURL == "" && client.Header.Get("Authorization") == "" {
+	if key == "" && kind.keys != nil && p.BaseURL == "" && !hasKey(client.Header) {
 		return nil, "", fmt.Errorf("it has no key: set %s, or apiKey in the config", strings.Join(kind.keys, " or "))
 	}
 	return kind, key, nil
 }
 
+// hasKey reports whether headers prove who asks.
+func hasKey(h http.Header) bool {
+	return slices.ContainsFunc([]string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}, func(name string) bool { return h.Get(name) != "" })
+}
+
 // ollamaHost is OLLAMA_HOST as a base URL. The server reads the same variable, where
-// 0.0.0.0 is what it listens on.
+// 0.0.0.0 is what it listens on; without a scheme the port is its own.
 func ollamaHost(host string) string {
-	if host == "" {
-		return ""
+	if host == "" || strings.Contains(host, "://") {
+		return strings.Replace(host, "//0.0.0.0", "//127.0.0.1", 1)
 	}
-	if !strings.Contains(host, "://") {
-		host = "http://" + host
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), "11434"
 	}
-	return strings.Replace(host, "//0.0.0.0", "//127.0.0.1", 1)
+	if ip, err := netip.ParseAddr(name); name == "" || err == nil && ip.IsUnspecified() {
+		name = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(name, port)
 }
 
 // standIn gives tools to the models of a provider that has none.
@@ -139,7 +152,12 @@ func newModels(cfg *Config) *models {
 		entries = fromEnvironment()
 	}
 	for i := range entries {
-		m.add(&entries[i])
+		c, err := entries[i].model()
+		if err != nil {
+			m.faults[entries[i].Name] = err
+			continue
+		}
+		m.candidates = append(m.candidates, c)
 	}
 	return m
 }
@@ -155,16 +173,6 @@ func fromEnvironment() []ModelProvider {
 	return all
 }
 
-func (m *models) add(p *ModelProvider) (providers.Candidate, error) {
-	c, err := p.model()
-	if err != nil {
-		m.faults[p.Name] = err
-		return c, fmt.Errorf("provider %s: %w", p.Name, err)
-	}
-	m.candidates = append(m.candidates, c)
-	return c, nil
-}
-
 // A modelChoice is what the command line, or a request, says of the model.
 type modelChoice struct {
 	provider, model, baseURL string
@@ -174,13 +182,22 @@ type modelChoice struct {
 // choose is the model to ask: as said, else as the config's loop says, else the first that
 // will do (providers.Choose).
 func (m *models) choose(say modelChoice, tools bool) (providers.Candidate, error) {
+	switch {
+	case say.baseURL != "" && !isBaseURL(say.baseURL):
+		return providers.Candidate{}, usagef("--base-url: expected a URL that begins with http:// or https:// and has a host")
+	case len(say.scripts) > 0 && say.provider != "" && say.provider != typeReplay:
+		return providers.Candidate{}, usagef("--script plays recorded exchanges: it goes with --provider replay")
+	case len(say.scripts) > 0:
+		say.provider = typeReplay
+	case say.provider == "":
+		say = m.withLoop(say)
+	}
 	c, err := m.named(say, tools)
 	if err != nil {
 		return c, err
 	}
-	if say.model != "" {
-		c.Model = say.model
-	} else if c.Model == "" {
+	c.Model = cmp.Or(say.model, c.Model)
+	if c.Model == "" && c.Name == m.cfg.Loop.Provider {
 		c.Model = m.cfg.Loop.Model
 	}
 	if c.Model == "" {
@@ -189,23 +206,30 @@ func (m *models) choose(say modelChoice, tools bool) (providers.Candidate, error
 	return c, nil
 }
 
-// named is the candidate of the provider that is meant.
-func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error) {
-	if len(say.scripts) > 0 && say.provider != "" && say.provider != typeReplay {
-		return providers.Candidate{}, usagef("--script plays recorded exchanges: it goes with --provider replay")
+// withLoop is a choice without a provider, filled in with what the config's loop says. A
+// model that only another provider has is asked of that one.
+func (m *models) withLoop(say modelChoice) modelChoice {
+	loop := &m.cfg.Loop
+	say.provider = loop.Provider
+	if say.model == "" {
+		say.model = loop.Model
+		if loop.Provider != "" {
+			return say
+		}
 	}
-	name := cmp.Or(say.provider, m.cfg.Loop.Provider)
-	if len(say.scripts) > 0 {
-		name = typeReplay
-	}
-	if name == "" && say.model != "" {
-		for _, c := range m.candidates {
-			if c.Model == say.model {
-				return c, nil
+	for _, c := range slices.Backward(m.candidates) {
+		if c.Model == say.model && say.model != "" {
+			if say.provider = c.Name; c.Name == loop.Provider {
+				break
 			}
 		}
 	}
-	if name == "" {
+	return say
+}
+
+// named is the candidate of the provider that is meant.
+func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error) {
+	if say.provider == "" {
 		c, err := providers.Choose(m.candidates, tools)
 		if err != nil {
 			return c, m.none()
@@ -215,11 +239,11 @@ func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error)
 		}
 		return c, nil
 	}
-	i := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == name })
+	i := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == say.provider })
 	if i >= 0 && say.baseURL == "" && len(say.scripts) == 0 {
 		return m.candidates[i], nil
 	}
-	return m.made(name, say)
+	return m.made(say.provider, say)
 }
 
 // made is a provider that only the command line names, or changes.
@@ -296,6 +320,9 @@ func (m *models) byID(id string) (providers.Candidate, error) {
 		if c.Model == id {
 			return c, nil
 		}
+	}
+	if err := m.faults[name]; err != nil {
+		return providers.Candidate{}, fmt.Errorf("provider %s cannot be asked: %w", name, err)
 	}
 	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", quoteShort(id), didYouMean(id, m.ids()))
 }

@@ -37,6 +37,7 @@ type natives struct {
 	apis     []API
 	backends map[string]bridge.Backend // by kind and API
 	tools    []bridge.Tool
+	chat     chatFunctions
 	leftOut  []string // a line each
 	warnings []string
 }
@@ -63,13 +64,14 @@ func (n *natives) fault(format string, args ...any) {
 
 // add makes the tool of a definition.
 func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
-	if name := strings.ToLower(t.Name); name == "internalsavechatmessage" || name == "internalgetchatmessages" {
-		return nil, nil // Acorn's own, which nobody lists or calls by name
-	}
 	if err := misspelt(t); err != nil {
 		return nil, err
 	}
-	kind, api, spec, err := n.owner(t)
+	word := kindWord(t)
+	if word == kindClient {
+		return n.keep(bridge.Tool{Tool: t, Client: true}, nil)
+	}
+	kind, api, spec, err := n.owner(t, word)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +80,6 @@ func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
 
 // make makes a tool of a kind, on an API if it has one.
 func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spec json.RawMessage) ([]toolformat.Note, error) {
-	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == t.Name }) {
-		return nil, fmt.Errorf("there is another tool of this name before it")
-	}
 	backend, err := n.backend(kind, api)
 	if err != nil {
 		return nil, err
@@ -89,32 +88,54 @@ func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spe
 	if err != nil {
 		return notes, err
 	}
-	tool.Context, notes = n.context(t, notes)
-	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
-		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+t.Name+": "))
-	}
-	n.tools = append(n.tools, tool)
-	return append(notes, unknownRequired(t.InputSchema)...), nil
+	return n.keep(tool, notes)
 }
 
-// owner is the kind of a definition, the API that it is made on, and what it says for
-// that kind. An Acorn entry says it in type and api, one of ours in kind, in api, the
-// name of an API, and in a member that is called like the kind.
-func (n *natives) owner(t toolformat.Tool) (kind *bridge.NativeKind, api *API, spec json.RawMessage, err error) {
+// keep takes a tool that is made, unless it cannot be one of the others.
+func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.Note, error) {
+	names, more := n.context(tool.Tool)
+	tool.Context = names
+	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
+		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
+	}
+	if place := n.chat.place(tool.Name); place != nil {
+		return nil, n.chat.take(place, tool) // its schema need not say what it is called with
+	}
+	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == tool.Name }) {
+		return nil, errTwice
+	}
+	n.tools = append(n.tools, tool)
+	return slices.Concat(notes, more, unknownRequired(tool.InputSchema)), nil
+}
+
+// errTwice is why of two tools of one name the second is left out.
+var errTwice = errors.New("there is another tool of this name before it")
+
+// kindClient is the kind of what the caller carries out: bridge.Tool.Client.
+const kindClient = "client"
+
+// kindWord says what carries a definition out: the name of a kind; "api" in an Acorn entry
+// of that type; "" when nothing says it.
+func kindWord(t toolformat.Tool) string {
 	word, _ := wire.Text(wire.Lookup(t.Extra, "kind"))
 	if word == "" && t.Format == toolformat.FormatAcorn {
 		word, _ = wire.Text(wire.Lookup(t.Extra, "type"))
 	}
 	if word == "" && wire.Lookup(t.Extra, "parameters") != nil {
-		word = "client" // a bare function, as Acorn's configuration lists those of the browser
+		return kindClient // a bare function, as Acorn's configuration lists those of the browser
 	}
+	return word
+}
+
+// owner is the kind of a definition whose word is known, the API that it is made on, and
+// what it says for that kind. An Acorn entry says it in api, one of ours in api, the name of
+// an API, and in a member that is called like the kind.
+func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *API, spec json.RawMessage, err error) {
 	entry := wire.Lookup(t.Extra, "api")
 	name, named := wire.Text(entry)
 	switch word {
 	case "":
 		return nil, nil, nil, fmt.Errorf(`nothing says what carries it out: expected a "kind" (known: %s)`, n.kindNames())
-	case "client":
-		return nil, nil, nil, fmt.Errorf("a client function, which the client of a connection carries out: this version of mcpbridge has no such clients")
 	case "api":
 		if name, named = wire.Text(wire.Lookup(entry, "name")); !named {
 			name = "default"
@@ -175,7 +196,7 @@ func (n *natives) kind(word string) *bridge.NativeKind {
 }
 
 func (n *natives) kindNames() string {
-	names := []string{"client"}
+	names := []string{kindClient}
 	for _, k := range n.kinds {
 		names = append(names, k.Name)
 	}

@@ -12,8 +12,8 @@ import (
 
 // context are the arguments of a tool that no model sees: those of its own list, and
 // those that the config has a value for. It warns of one that is no property.
-func (n *natives) context(t toolformat.Tool, notes []toolformat.Note) ([]string, []toolformat.Note) {
-	var names, properties []string
+func (n *natives) context(t toolformat.Tool) (names []string, notes []toolformat.Note) {
+	var properties []string
 	for name := range wire.Members(wire.Lookup(t.InputSchema, "properties")) {
 		properties = append(properties, name)
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func TestScripts(t *testing.T) {
 			// HOME is one that does not exist; caches belong into the script's folder.
 			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/.cache")
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.state")
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("TOKEN", "0123456789abcdef") // for serve, which a script's own env does not reach
 			env.Values[servedKey{}] = &served{env: env}
@@ -118,12 +120,16 @@ type served struct {
 // lineLog keeps what is written to it and passes on the first address that the bridge
 // says it listens on.
 type lineLog struct {
-	text  strings.Builder
 	found chan string
-	told  bool
+
+	mu   sync.Mutex // guards what follows
+	text strings.Builder
+	told bool
 }
 
 func (l *lineLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.text.Write(p)
 	_, rest, _ := strings.Cut(l.text.String(), "listening on ")
 	if url, _, whole := strings.Cut(rest, "\n"); whole && !l.told {

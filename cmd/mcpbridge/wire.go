@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -30,7 +32,10 @@ type system struct {
 	guards     []guard // of those servers whose config wants one
 	natives    *natives
 	native     *bridge.Native // nil: the config has no native tools
+	keeper     *keeper        // of conversations; nil: the config has no functions for that
 	supervisor *process.Supervisor
+	models     func() *models    // made when first needed
+	warn       func(text string) // at the end, when something is lost
 }
 
 // guard is what stands before the tools of a server.
@@ -54,14 +59,20 @@ const (
 // newSystem makes the sources of a config and the bridge over them. Nothing is started
 // yet.
 func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
-	if len(cfg.Servers) == 0 && !cfg.hasNatives() {
+	if len(cfg.Servers) == 0 && !cfg.hasNatives() && !cfg.Toolless {
 		return nil, usagef("%s: mcpServers names no server that is enabled, and tools no native tool", cfg.Path)
 	}
 	s := &system{cfg: cfg, log: newLog(cfg.Log, w.logLevel, stderr), supervisor: process.NewSupervisor()}
+	s.models = sync.OnceValue(func() *models { return newModels(cfg) })
+	s.warn = func(text string) { s.log.Warn(text) }
+	if cmp.Or(cfg.Log.Level, w.logLevel) == "" {
+		s.warn = func(text string) { fmt.Fprintf(stderr, "mcpbridge: warning: %s\n", text) }
+	}
 	for _, warning := range cfg.Warnings {
 		s.log.Warn(warning)
 	}
 	if err := s.openNatives(); err != nil {
+		s.keeper.close()
 		s.natives.close()
 		return nil, err
 	}
@@ -96,6 +107,11 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 // openNatives makes the native tools, when the config has any.
 func (s *system) openNatives() (err error) {
 	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
+	store, err := s.natives.chat.store(s.cfg, s.log)
+	if err != nil {
+		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
+	}
+	s.keeper = newKeeper(store)
 	if s.cfg.Strict && len(s.natives.leftOut) > 0 {
 		return &exitError{exitFailed, strings.Join(s.natives.leftOut, "\n") + "\nnothing is started: --strict wants every native tool to be usable"}
 	}
@@ -142,6 +158,7 @@ func (s *system) clientConfig(server Server, w wiring, info []byte, children *mc
 		Sharing:        mcpclient.Sharing(server.Sharing),
 		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
 		MessageBytes: s.cfg.Limits.MessageBytes,
+		Sampling:     s.sampling(server.Name),
 		Lazy:         server.Lazy, ListFile: listFile(server),
 		ClientInfo: info, Supervisor: s.supervisor, Children: children, Log: s.log,
 	}
@@ -167,13 +184,23 @@ func listFile(server Server) string {
 	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
-// open opens the bridge for the program itself.
+// self is the program itself as a caller. All its sessions are on the same links: a server
+// is started once for them.
+func self() *bridge.Caller { return &bridge.Caller{ID: "mcpbridge"} }
+
+// open opens the bridge for the program itself, which sees what there is for all callers.
 func (s *system) open(ctx context.Context) (bridge.Session, error) {
-	return s.bridge.Open(ctx, &bridge.Caller{ID: "mcpbridge"})
+	operator := self()
+	operator.Operator = true
+	return s.bridge.Open(ctx, operator)
 }
 
-// close ends every server and waits until its processes have gone.
+// close ends every server and waits until its processes have gone. What is still to be kept
+// of conversations comes first: it may go to one of them.
 func (s *system) close() {
+	if err := s.keeper.close(); err != nil {
+		s.warn(err.Error())
+	}
 	done := make(chan struct{})
 	for _, c := range s.clients {
 		go func() {

@@ -36,13 +36,13 @@ func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *provid
 }
 
 const (
-	pieceSize = 97   // a prime, so that pieces end at all places of a stream's lines
-	mostCuts  = 2000 // of one stream
+	pieceSize = 97      // a prime, so that pieces end at all places of a stream's lines
+	mostBytes = 3 << 20 // that are read to cut one stream again and again
 )
 
 // CheckChunks holds that the recorded streams of a format say the same however they come:
 // each in small pieces; the shortest with a call also byte by byte, and in two, cut at each
-// place, or at mostCuts of them where it is longer.
+// place, or where it is too long for that at places that are as far apart as one another.
 func CheckChunks(t *testing.T, format string, p Maker) {
 	t.Helper()
 	var shortest []byte
@@ -66,7 +66,7 @@ func CheckChunks(t *testing.T, format string, p Maker) {
 	if got, _ := streamed(t, p, shortest, each(1, shortest)...); got != want || !calls {
 		t.Errorf("byte by byte, %s\n got %s\nwant %s", shortest, got, want)
 	}
-	for _, cut := range each(1+len(shortest)/mostCuts, shortest) {
+	for _, cut := range each(1+len(shortest)*len(shortest)/mostBytes, shortest) {
 		if got, _ := streamed(t, p, shortest, cut); got != want {
 			t.Fatalf("cut at %d of %s\n got %s\nwant %s", cut, shortest, got, want)
 		}

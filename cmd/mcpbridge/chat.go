@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+const chatAbout = `Talks with a model, which may use all tools. Tools that do more than read are asked about
+first, unless "approve" in the config's loop says otherwise. /help tells the commands.
+
+Ctrl-C cancels an answer and keeps the conversation; at the prompt, twice in a row or
+Ctrl-D ends. Alt-Enter or Ctrl-J begins another line; what is pasted stays together.
+Conversations are kept in history.db in the user's state folder.
+
+When standard input is no terminal, each line of it is a prompt, answers go to standard
+output, all else to standard error, and a tool that would be asked about is denied.`
+
+func runChat(ctx context.Context, args []string, std streams) error {
+	f := newModelFlags(newFlags("chat", "chat [flags] [-- COMMAND [ARG…]]", chatAbout, std))
+	var keep history
+	f.BoolVar(&keep.resume, "resume", false, "go on with the last conversation, or with the one of this `[ID]`")
+	f.BoolVar(&keep.off, "no-history", false, "do not keep the conversation")
+	f.sourceFlags.check = func(words []string) error {
+		if keep.resume && len(words) == 1 {
+			keep.id, words = words[0], nil
+		}
+		if keep.resume && keep.off {
+			return usagef("chat: --resume and --no-history exclude each other: give one of them")
+		}
+		return cmp.Or(f.noWords(words), f.checkModel())
+	}
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	cfg.setContext(f.hidden)
+	c := &chat{cfg: cfg, flags: f, models: newModels(cfg)}
+	transcript, err := keep.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer keep.close()
+	c.history = &keep
+	if c.now, err = c.modelFor(transcript); err != nil {
+		return err
+	}
+	chosen := c.now
+	cfg.Loop.Chosen = &chosen
+	log := &logOutput{to: std.err}
+	sys, own, err := openForModel(ctx, cfg, streams{std.in, std.out, log})
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	defer own.Close()
+	if c.tools, err = sys.bridge.Open(ctx, self()); err != nil { // own sees more than a model does
+		return err
+	}
+	defer c.tools.Close()
+	c.sys = sys
+	if c.console, err = openConsole(std, commandWords()); err != nil {
+		return err
+	}
+	defer c.console.close()
+	if isTerminal(std.err) {
+		log.through(c.console)
+		defer log.through(nil)
+	}
+	return c.run(ctx, transcript)
+}
+
+// A chat is a conversation at a console.
+type chat struct {
+	cfg     *Config
+	flags   *modelFlags
+	models  *models
+	history *history
+	sys     *system
+	tools   bridge.Session // as the model sees them
+	console console
+
+	now          providers.Candidate // the model that the next prompt goes to
+	conversation *providers.Conversation
+	failed       error // of the last answer, when nobody saw it
+	over         bool
+}
+
+// run is the whole chat.
+func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error {
+	c.hold(c.now, transcript)
+	defer func() { c.conversation.Close() }()
+	if err := c.greet(ctx); err != nil {
+		return err
+	}
+	for {
+		line, err := c.console.prompt(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return c.failed
+		case err != nil:
+			return err
+		}
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case line == "exit", line == "quit":
+			c.over = true
+		case isCommand(line):
+			c.command(ctx, line)
+		default:
+			c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
+				return c.conversation.Prompt(ctx, line)
+			})
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if c.over {
+			return c.failed
+		}
+	}
+}
+
+// modelFor is the model to begin with: as the flags say, else the one that the
+// conversation was held with, when it is still there.
+func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
+	say := c.flags.choice
+	if t == nil || len(say.scripts) > 0 {
+		return c.models.choose(say, true)
+	}
+	if say.provider == "" || say.provider == t.Provider {
+		again := say
+		again.provider, again.model = t.Provider, cmp.Or(say.model, t.Model)
+		if found, err := c.models.choose(again, true); err == nil {
+			return found, nil
+		}
+	}
+	return c.models.choose(say, true)
+}
+
+// hold goes on with a conversation and a model. nil is a new conversation.
+func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
+	if t == nil {
+		t = &providers.Transcript{Heading: providers.Heading{ID: rand.Text(), System: cmp.Or(c.flags.system, c.cfg.Loop.System)}}
+	}
+	if t.Provider != model.Name || t.Model != model.Model {
+		t.Provider, t.Model, t.Dropped = model.Name, model.Model, 0
+	}
+	if c.conversation != nil {
+		c.conversation.Close()
+	}
+	options := c.flags.options(c.cfg)
+	options.Policy = chatPolicy(c.cfg)
+	options.Log = c.sys.log
+	next := providers.NewConversation(model).Settings(settingsOf(c.cfg, model.Name)).Options(options).
+		Tools(c.sys.bridge).Caller(self()).Listen(c.console.event)
+	if asks := c.console.asker(); asks != nil {
+		next = next.Approve(asks.approve)
+	}
+	c.now, c.conversation = model, next.Load(t)
+}
+
+// chatPolicy is the config's, and for what that says nothing about: tools that say that
+// they only read run, others are asked about.
+func chatPolicy(cfg *Config) providers.Policy {
+	return append(slices.Clip(cfg.Loop.Approve),
+		providers.Rule{Match: "@readOnlyHint", Verdict: providers.Allow},
+		providers.Rule{Match: "*", Verdict: providers.Ask})
+}
+
+// greet says what there is.
+func (c *chat) greet(ctx context.Context) error {
+	list, err := c.tools.List(ctx, bridge.Tools)
+	if err != nil {
+		return err
+	}
+	if !c.console.attended() {
+		return nil
+	}
+	p, columns := c.console.style()
+	c.console.print(p.dim(fit(fmt.Sprintf("%s, %s. /help tells the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
+	c.recall()
+	return nil
+}
+
+// modelName is the model as /model takes it.
+func (c *chat) modelName() string { return inline(c.now.Name + "/" + c.now.Model) }
+
+// number is so many of something.
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// answer lets the model answer, and keeps what came of it.
+func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]providers.Message, *providers.Conversation, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.console.begin(cancel)
+	messages, next, err := ask(ctx)
+	c.conversation = next
+	c.sys.keeper.keep(self(), messages)
+	run := next.Run()
+	c.console.end(&run, err)
+	c.failed = nil
+	if _, bad := ending(&run, err); bad && !c.console.attended() {
+		c.failed = &exitError{code: exitFailed}
+		if err != nil {
+			c.failed = askError(err, true)
+		}
+	}
+	if err := c.history.save(c.conversation.Transcript()); err != nil {
+		c.console.fail(fmt.Errorf("the conversation is not kept: %w", err))
+	}
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Keys that the line editor does not get as they are.
+const (
+	keyInterrupt = 0x03 // Ctrl-C
+	keySuspend   = 0x1a // Ctrl-Z: a terminal in raw mode could not be left in order
+	keyEscape    = 0x1b
+	pasteBegin   = "\x1b[200~"
+	pasteEnd     = "\x1b[201~"
+)
+
+// lineBreak, a character for private use, stands for a line break in the line that is
+// edited, where it is shown as breakSign.
+const (
+	lineBreak = '\ue000'
+	breakSign = '␤'
+)
+
+const (
+	maxAhead  = 1 << 20 // bytes typed while nobody reads
+	maxPaste  = 1 << 20 // bytes of one paste
+	maxPastes = 100     // of which the oldest is forgotten
+	maxInline = 200     // bytes of a paste that is shown where it was pasted
+)
+
+// keyboard is what is typed at a terminal in raw mode. It is read all the time, so that
+// Ctrl-C is heard while nobody reads a line; what else is typed then waits.
+//
+// A paste is kept together: its line breaks end no line. A long one is shown by its size
+// alone.
+type keyboard struct {
+	bell func()
+
+	mu      sync.Mutex // guards what follows
+	arrived sync.Cond
+	ahead   []byte        // for the editor
+	replies []byte        // the terminal's, before all that is typed
+	cancel  func()        // what Ctrl-C does; nil: the editor gets it
+	rest    []byte        // the beginning of a key that is not whole
+	paste   *bytes.Buffer // the one under way; nil: there is none
+	pastes  []paste       // long ones, the latest last
+	count   int           // of long ones
+	closed  bool
+}
+
+// paste is a long one.
+type paste struct {
+	label string // as it is shown
+	text  string
+}
+
+// newKeyboard reads a terminal until its end. A read of it cannot be called off, so that
+// the last one ends with the program.
+func newKeyboard(in io.Reader, bell func()) *keyboard {
+	k := &keyboard{bell: bell}
+	k.arrived.L = &k.mu
+	go func() {
+		buffer := make([]byte, 4096)
+		for {
+			n, err := in.Read(buffer)
+			k.take(buffer[:n])
+			if err != nil {
+				k.close()
+				return
+			}
+		}
+	}()
+	return k
+}
+
+// close is the end of all input.
+func (k *keyboard) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	k.arrived.Broadcast()
+}
+
+// onInterrupt says what Ctrl-C does from now on; nil: the editor gets it.
+func (k *keyboard) onInterrupt(cancel func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cancel = cancel
+}
+
+// begin drops what was said to the line before.
+func (k *keyboard) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.replies = nil
+}
+
+// interrupt ends the line that is being edited.
+func (k *keyboard) interrupt() { k.reply(string(rune(keyInterrupt))) }
+
+// reply is what the terminal would say.
+func (k *keyboard) reply(s string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.replies = append(k.replies, s...)
+	k.arrived.Broadcast()
+}
+
+// forget drops what has been typed ahead: it was not meant for the question that comes.
+func (k *keyboard) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ahead = nil
+}
+
+// Read is the editor's. It never returns more than one line, so that the editor holds
+// nothing of the next.
+func (k *keyboard) Read(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.replies) == 0 && len(k.ahead) == 0 {
+		if k.closed {
+			return 0, io.EOF
+		}
+		k.arrived.Wait()
+	}
+	if len(k.replies) > 0 {
+		n := copy(p, k.replies)
+		k.replies = k.replies[n:]
+		return n, nil
+	}
+	n := len(k.ahead)
+	if end := bytes.IndexByte(k.ahead, '\r'); end >= 0 {
+		n = end + 1
+	}
+	n = copy(p, k.ahead[:n])
+	k.ahead = k.ahead[n:]
+	return n, nil
+}
+
+// take sorts what has been typed.
+func (k *keyboard) take(typed []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.paste == nil && len(typed) > 0 && len(k.rest) == 1 && typed[0] != '[' && typed[0] != 'O' {
+		k.rest = nil // Escape by itself
+	}
+	b := append(k.rest, typed...)
+	k.rest = nil
+	for len(b) > 0 {
+		n := k.pasted(b)
+		if k.paste == nil && n == 0 {
+			n = k.key(b)
+		}
+		if n == 0 { // more of it must come
+			k.rest = bytes.Clone(b)
+			break
+		}
+		b = b[n:]
+	}
+	k.arrived.Broadcast()
+}
+
+// pasted takes the beginning of b that belongs to a paste.
+func (k *keyboard) pasted(b []byte) int {
+	if k.paste == nil {
+		if bytes.HasPrefix(b, []byte(pasteBegin)) {
+			k.paste = new(bytes.Buffer)
+			return len(pasteBegin)
+		}
+		return 0
+	}
+	n := bytes.IndexByte(b, keyEscape)
+	switch {
+	case n < 0:
+		n = len(b)
+	case bytes.HasPrefix(b[n:], []byte(pasteEnd)):
+		k.keep(b[:n])
+		k.insert(k.paste.String())
+		k.paste = nil
+		return n + len(pasteEnd)
+	case n == 0 && strings.HasPrefix(pasteEnd, string(b)):
+		return 0
+	case n == 0:
+		n = 1
+	}
+	k.keep(b[:n])
+	return n
+}
+
+// keep adds to the paste, as far as there is room.
+func (k *keyboard) keep(b []byte) { k.paste.Write(b[:min(len(b), maxPaste-k.paste.Len())]) }
+
+// insert puts a paste into the line.
+func (k *keyboard) insert(text string) {
+	cut := len(text) >= maxPaste
+	text = strings.Trim(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
+	if breaks := strings.Count(text, "\n"); len(text) > maxInline || breaks > 3 {
+		k.count++
+		p := paste{label: pasteLabel(k.count, breaks, text, cut), text: text}
+		k.pastes = append(k.pastes[max(0, len(k.pastes)-maxPastes+1):], p)
+		text = p.label
+	}
+	text = strings.ReplaceAll(clean(text), string(lineBreak), "\ufffd")
+	k.push([]byte(strings.ReplaceAll(text, "\n", string(lineBreak))))
+}
+
+// pasteLabel is what a long paste is shown as.
+func pasteLabel(n, breaks int, text string, cut bool) string {
+	size := fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
+	if breaks > 0 {
+		size = fmt.Sprintf("%d lines", breaks+1)
+	}
+	if cut {
+		size += fmt.Sprintf(", cut after %d KiB", maxPaste>>10)
+	}
+	return fmt.Sprintf("[paste %d: %s]", n, size)
+}
+
+// expand is an edited line as it was meant.
+func (k *keyboard) expand(line string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	line = strings.ReplaceAll(line, string(lineBreak), "\n")
+	for _, p := range k.pastes {
+		line = strings.ReplaceAll(line, p.label, p.text)
+	}
+	return line
+}
+
+// key takes one key, or all bytes up to the next that needs a look.
+func (k *keyboard) key(b []byte) int {
+	switch b[0] {
+	case keyInterrupt:
+		if k.cancel != nil {
+			k.ahead = nil
+			k.cancel()
+		} else {
+			k.push(b[:1])
+		}
+		return 1
+	case keySuspend:
+		return 1
+	case '\n': // Ctrl-J
+		k.push([]byte(string(lineBreak)))
+		return 1
+	case keyEscape:
+		return k.escape(b)
+	}
+	n := bytes.IndexAny(b, "\x03\x1a\n\x1b")
+	if n < 0 {
+		n = len(b)
+	}
+	k.push(b[:n])
+	return n
+}
+
+// escape takes a key that begins with Escape. By itself that does nothing.
+func (k *keyboard) escape(b []byte) int {
+	switch {
+	case len(b) == 1, len(b) < len(pasteBegin) && strings.HasPrefix(pasteBegin, string(b)):
+		return 0
+	case b[1] == '\r' || b[1] == '\n': // Alt-Enter
+		k.push([]byte(string(lineBreak)))
+		return 2
+	case b[1] < ' ' || b[1] == 0x7f: // Escape, and then another key
+		return 1
+	}
+	k.push(b[:2])
+	return 2
+}
+
+// push gives bytes to the editor, as far as there is room.
+func (k *keyboard) push(b []byte) {
+	if len(k.ahead)+len(b) > maxAhead {
+		k.bell()
+		return
+	}
+	k.ahead = append(k.ahead, b...)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// A plainConsole reads a prompt a line and writes answers to standard output, and what
+// else happens to standard error: for scripts, and for terminals that can do no more.
+type plainConsole struct {
+	in      *lines
+	out     io.Writer
+	err     io.Writer
+	typed   bool // by somebody, who can be asked
+	asks    *approver
+	printer *askPrinter
+}
+
+func newPlainConsole(std streams) *plainConsole {
+	c := &plainConsole{in: newLines(std.in), out: std.out, err: std.err, typed: isTerminal(std.in)}
+	c.printer = newAskPrinter(std, false)
+	if c.typed {
+		c.asks = lineApprover(c.in, std.err)
+		c.asks.defers = true
+	}
+	return c
+}
+
+func (c *plainConsole) prompt(ctx context.Context) (string, error) {
+	if c.typed {
+		fmt.Fprint(c.err, "> ")
+	}
+	return c.in.read(ctx)
+}
+
+func (c *plainConsole) begin(func()) {}
+
+func (c *plainConsole) event(e providers.Event) { c.printer.event(e) }
+
+func (c *plainConsole) end(run *providers.Run, err error) {
+	c.printer.newline()
+	if text, _ := ending(run, err); text != "" {
+		c.printer.say("%s", text)
+	}
+}
+
+func (c *plainConsole) print(text string) { fmt.Fprintln(c.out, strings.TrimSuffix(text, "\n")) }
+
+func (c *plainConsole) fail(err error) { c.printer.say("%v", err) }
+
+func (c *plainConsole) style() (p paint, columns int) {
+	if c.typed {
+		return false, 80
+	}
+	return false, 1000 // nothing that matters is cut off
+}
+
+func (c *plainConsole) remember(string) {}
+
+func (c *plainConsole) attended() bool { return c.typed }
+
+func (c *plainConsole) asker() *approver { return c.asks }
+
+func (c *plainConsole) close() {}

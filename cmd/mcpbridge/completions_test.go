@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+)
+
+// serving is a bridge that serves in this process until the test ends.
+type serving struct {
+	*testing.T
+	url string
+	log *lineLog // to be read when it has ended
+	end func()
+}
+
+// serveConfig serves a config, which stands beside files.
+func serveConfig(t *testing.T, config string, files map[string]string) *serving {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, configName)
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &serving{T: t, log: &lineLog{found: make(chan string, 1)}}
+	ctx, cancel := context.WithCancel(context.Background())
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"serve", "--config", path, "--listen", "127.0.0.1:0"}, streams{in: strings.NewReader(""), out: io.Discard, err: s.log})
+	}()
+	ended := false
+	s.end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		if got := <-code; got != exitDone {
+			t.Errorf("serve ends with %d\n%s", got, s.log.text.String())
+		}
+	}
+	t.Cleanup(s.end)
+	select {
+	case s.url = <-s.log.found:
+	case got := <-code:
+		ended = true
+		t.Fatalf("serve ends with %d\n%s", got, s.log.text.String())
+	case <-time.After(patience):
+		t.Fatal("serve does not say where it listens")
+	}
+	return s
+}
+
+// send sends a request with headers, NAME=VALUE each, and returns the response and its
+// body.
+func (s *serving) send(method, path, body string, headers ...string) (*http.Response, string) {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, "=")
+		if name == "Host" {
+			req.Host = value
+		}
+		req.Header.Add(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return resp, string(b)
+}
+
+// completion is a request for one.
+func completion(model, rest string) string {
+	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Go!"}]%s}`, model, rest)
+}
+
+// /v1 is behind the same door as all else: tokens, Host, Origin, CORS.
+func TestCompletionsDoor(t *testing.T) {
+	const token = "0123456789abcdef"
+	model := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
+	s := serveConfig(t, fmt.Sprintf(`{
+		"tools": [{"name":"chart","description":"Draws.","parameters":{"type":"object"}}],
+		"context": {"customerid":{"from":"header:X-Customer"}},
+		"tokens": {"ann":%q}, "allowedOrigins": ["https://app.example"], "publicHosts": ["bridge.example"],
+		"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, token, model.URL), nil)
+	ask := completion("double/m", "")
+	const bearer = "Authorization=Bearer " + token
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		has                      string   // in the body
+		want                     []string // headers, NAME=VALUE each
+	}{
+		{"no token", "POST", "/v1/chat/completions", ask, nil, 401, "a bearer token is needed", []string{`WWW-Authenticate=Bearer realm="mcpbridge"`}},
+		{"another token", "POST", "/v1/chat/completions", ask, []string{"Authorization=Bearer 0123456789abcdeg"}, 401, "is not known", nil},
+		{"a token", "POST", "/v1/chat/completions", ask, []string{bearer}, 200, `"content":"Yes."`, nil},
+		{"the models without a token", "GET", "/v1/models", "", nil, 401, "", nil},
+		{"the models", "GET", "/v1/models", "", []string{bearer}, 200, `{"id":"double/m"`, nil},
+		{"one model", "GET", "/v1/models/double/m", "", []string{bearer}, 200, `{"id":"double/m"`, nil},
+		{"another host", "POST", "/v1/chat/completions", ask, []string{bearer, "Host=evil.example"}, 403, "Host header", nil},
+		{"a public host", "POST", "/v1/chat/completions", ask, []string{bearer, "Host=bridge.example"}, 200, "Yes.", nil},
+		{"another page", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=https://evil.example"}, 403, "allowedOrigins", []string{"Access-Control-Allow-Origin="}},
+		{"an allowed page", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=https://app.example"}, 200, "Yes.", []string{"Access-Control-Allow-Origin=https://app.example", "Vary=Origin"}},
+		{"a page on loopback", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=http://localhost:5173"}, 200, "Yes.", []string{"Access-Control-Allow-Origin=http://localhost:5173"}},
+		{"an allowed page without a token", "POST", "/v1/chat/completions", ask, []string{"Origin=https://app.example"}, 401, "", []string{"Access-Control-Allow-Origin=https://app.example"}},
+		{"an allowed page asks first", "OPTIONS", "/v1/chat/completions", "", []string{"Origin=https://app.example", "Access-Control-Request-Method=POST"}, 204, "", []string{
+			"Access-Control-Allow-Origin=https://app.example", "Access-Control-Allow-Methods=GET, POST, DELETE"}},
+		{"another page asks first", "OPTIONS", "/v1/chat/completions", "", []string{"Origin=https://evil.example", "Access-Control-Request-Method=POST"}, 403, "", []string{"Access-Control-Allow-Origin="}},
+		{"a stream", "POST", "/v1/chat/completions", completion("double", `,"stream":true`), []string{bearer}, 200, "data: [DONE]", []string{"Content-Type=text/event-stream"}},
+		{"another model", "POST", "/v1/chat/completions", completion("doubl", ""), []string{bearer}, 404, "is unknown", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model.Requests()
+			resp, body := s.send(c.method, c.path, c.body, c.headers...)
+			if resp.StatusCode != c.status || !strings.Contains(body, c.has) {
+				t.Errorf("%s\n%s", resp.Status, body)
+			}
+			for _, want := range c.want {
+				if name, value, _ := strings.Cut(want, "="); resp.Header.Get(name) != value {
+					t.Errorf("%s: %s, want %s", name, resp.Header.Get(name), value)
+				}
+			}
+			if n := len(model.Requests()); (n == 1) != (c.method == "POST" && c.status == 200) {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+	resp, _ := s.send("OPTIONS", "/v1/chat/completions", "", "Origin=https://app.example", "Access-Control-Request-Method=POST")
+	for _, name := range []string{"Authorization", "Content-Type", "X-Customer"} {
+		if allowed := resp.Header.Get("Access-Control-Allow-Headers"); !strings.Contains(allowed, name) {
+			t.Errorf("%s is not among the headers that a page may send: %s", name, allowed)
+		}
+	}
+	s.end()
+	if log := s.log.text.String(); strings.Contains(log, token) {
+		t.Errorf("the log has the token:\n%s", log)
+	}
+}
+
+// Whose data a tool reads, the headers of the request say, and nothing else; client
+// functions are for callers that have them.
+func TestCompletionsCaller(t *testing.T) {
+	shop := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"orders":[]}`))
+	calls := chatCalls("c1", "orders", `{"limit":2,"customerid":9}`)
+	model := chatDouble(t, calls, chatSays("None."), calls, chatSays("None."), calls, chatSays("None."), chatCalls("c2", "chart", `{"n":1}`))
+	s := serveConfig(t, fmt.Sprintf(`{
+		"tools": ["shop.tools.json"], "apis": {"shop":{"type":"rest","url":%q}},
+		"context": {"customerid":{"from":"header:X-Customer"}},
+		"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m"}, "broken":{"type":"openai","apiKey":"${NO_SUCH_VARIABLE_IS_SET}","model":"m"}}}`, shop.URL, model.URL),
+		map[string]string{"shop.tools.json": `[
+			{"name":"orders","description":"Orders.","input_schema":{"type":"object","properties":{"customerid":{"type":"integer"},"limit":{"type":"integer"}},"required":["customerid"]},"kind":"rest","api":"shop","rest":{"method":"GET","path":"/orders/{customerid}?limit={limit}"}},
+			{"name":"chart","description":"Draws.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]`})
+	for _, c := range []struct{ header, request, result string }{
+		{"X-Customer=7", "/orders/7?limit=2", `{\"orders\":[]}`},
+		{"X-Customer=8", "/orders/8?limit=2", `{\"orders\":[]}`},
+		{"X-Other=7", "", "Missing context field: customerid"},
+	} {
+		resp, body := s.send("POST", "/v1/chat/completions", completion("double", ""), c.header)
+		if resp.StatusCode != 200 || !strings.Contains(body, `"content":"None."`) {
+			t.Errorf("%s: %s %s", c.header, resp.Status, body)
+		}
+		seen := ""
+		for _, r := range shop.Requests() {
+			seen += r.URI
+		}
+		asked := model.Requests()
+		if seen != c.request || len(asked) != 2 || !strings.Contains(asked[1].Body, c.result) {
+			t.Errorf("%s: the shop saw %q, want %q; the model was asked %+v", c.header, seen, c.request, asked)
+		}
+		if first := asked[0].Body; strings.Contains(first, "chart") || strings.Contains(first, "customerid") {
+			t.Errorf("the model sees what it should not: %s", first)
+		}
+	}
+	_, body := s.send("POST", "/v1/chat/completions", completion("double", `,"tools":[{"type":"function","function":{"name":"chart","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}}]`))
+	if !strings.Contains(body, `"name":"chart","arguments":"{\"n\":1}"`) || !strings.Contains(body, `"finish_reason":"tool_calls"`) {
+		t.Errorf("the caller's own tool: %s", body)
+	}
+	resp, body := s.send("POST", "/v1/chat/completions", completion("broken/m", ""))
+	if resp.StatusCode != 404 || !strings.Contains(body, "provider broken cannot be asked: providers.broken: environment variable NO_SUCH_VARIABLE_IS_SET is not set") {
+		t.Errorf("a provider without its key: %s %s", resp.Status, body)
+	}
+	if _, body = s.send("GET", "/v1/models", ""); !strings.Contains(body, "double/m") || strings.Contains(body, "broken") {
+		t.Errorf("the models are %s", body)
+	}
+	s.end()
+	if log := s.log.text.String(); !strings.Contains(log, "a provider cannot be asked") || !strings.Contains(log, "provider=broken") {
+		t.Errorf("the log does not say which provider is of no use:\n%s", log)
+	}
+}

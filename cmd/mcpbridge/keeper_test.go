@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// chatTools are the two functions on an API, and a tool beside them.
+const chatTools = `[
+  {"name": "InternalSaveChatMessage", "description": "Saves.", "input_schema": {"type": "object", "properties": {}}, "kind": "rest", "api": "shop", "rest": {"method": "POST", "path": "/messages"}},
+  {"name": "internalgetchatmessages", "description": "Loads.", "input_schema": {"type": "object", "properties": {"limit": {"type": "integer"}}}, "context": ["customerid"], "kind": "rest", "api": "shop", "rest": {"method": "GET", "path": "/messages?limit={limit}&customer={customerid}"}},
+  {"name": "stock", "description": "How many there are.", "input_schema": {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}, "kind": "rest", "api": "shop", "rest": {"method": "GET", "path": "/stock?of={of}"}}
+]`
+
+// chatConfig is a config with chatTools on an API, and a model.
+func chatConfig(t *testing.T, api, model string) string {
+	t.Helper()
+	dir := t.TempDir()
+	config := fmt.Sprintf(`{"tools":["chat.tools.json"],"apis":{"shop":{"type":"rest","url":%q}},"context":{"customerid":{"from":"config","value":7}},
+		"providers":{"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, api, model)
+	for name, data := range map[string]string{configName: config, "chat.tools.json": chatTools} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, configName)
+}
+
+// What ask adds to a conversation is kept by the functions of the definitions, in order,
+// and the model is not told of them.
+func TestAskKeeps(t *testing.T) {
+	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"pencils":200}`))
+	model := chatDouble(t, chatCalls("c1", "stock", `{"of":"pencils"}`), chatSays("200 pencils."))
+	code, out, errs := runWith("ask", "How many pencils?", "--config", chatConfig(t, api.URL, model.URL))
+	if code != exitDone || out != "200 pencils.\n" {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	if first := model.Requests()[0].Body; !strings.Contains(first, `"stock"`) || strings.Contains(strings.ToLower(first), "internal") {
+		t.Errorf("the model was told %s", first)
+	}
+	var saved []string
+	request := ""
+	for _, r := range api.Requests() {
+		if r.Method == http.MethodGet {
+			saved = append(saved, r.URI)
+			continue
+		}
+		var m map[string]any
+		if err := json.Unmarshal([]byte(r.Body), &m); err != nil {
+			t.Fatal(err)
+		}
+		if request == "" {
+			request = m["requestid"].(string)
+		}
+		if _, err := time.Parse(time.RFC3339Nano, m["timestamp"].(string)); err != nil || m["requestid"] != request || m["customerid"] != 7.0 {
+			t.Errorf("saved: %s (%v)", r.Body, err)
+		}
+		saved = append(saved, fmt.Sprintf("%s %v %q %v %v", m["role"], m["name"], m["content"], m["functionCall"], m["invocationid"]))
+	}
+	want := []string{
+		"/stock?of=pencils",
+		`user <nil> "How many pencils?" <nil> 0`,
+		`assistant <nil> "{\"function\": \"stock\", \"parameters\": {\"of\":\"pencils\"}}" {"name":"stock","arguments":{"of":"pencils"}} 0`,
+		`function stock "{\"pencils\":200}" <nil> 0`,
+		`assistant <nil> "200 pencils." <nil> 1`,
+	}
+	if !reflect.DeepEqual(saved, want) {
+		t.Errorf("saved\n%s\nwant\n%s", strings.Join(saved, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// An answer is not lost with its record, which is said.
+func TestAskCannotKeep(t *testing.T) {
+	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusInternalServerError, "text/plain", "full"))
+	model := chatDouble(t, chatSays("Hello."))
+	code, out, errs := runWith("ask", "Hi", "--config", chatConfig(t, api.URL, model.URL))
+	if code != exitDone || out != "Hello.\n" || !strings.Contains(errs, "mcpbridge: warning: 2 of the conversation's messages could not be kept: InternalSaveChatMessage: HTTP 500") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// What is kept is a conversation that can be gone on with.
+func TestKeeperLoads(t *testing.T) {
+	kept := `[{"role":"assistant","content":"200."},{"role":"function","name":"stock","content":"200"},{"role":"assistant","content":"I look.","functionCall":"{\"name\":\"stock\",\"arguments\":{\"of\":\"ink\"}}"},{"role":"user","content":"Ink?"}]`
+	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", kept))
+	cfg, err := Load(chatConfig(t, api.URL, "http://127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := newSystem(cfg, wiring{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.close()
+	got, err := sys.keeper.load(t.Context(), &bridge.Caller{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uri := api.Last(t).URI; uri != "/messages?limit=100&customer=7" {
+		t.Errorf("asked for %s", uri)
+	}
+	if want := "user: Ink? | assistant: I look. stock({\"of\":\"ink\"}) | tool: stock=200 | assistant: 200."; toldAs(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", toldAs(got), want)
+	}
+}
+
+// toldAs is a conversation in one line.
+func toldAs(messages []providers.Message) string {
+	var all []string
+	for _, m := range messages {
+		s := string(m.Role) + ":"
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				s += fmt.Sprintf(" %s(%s)", p.Call.Name, p.Call.Arguments)
+			case p.Result != nil:
+				s += fmt.Sprintf(" %s=%s", p.Result.Name, p.Result.Text(false))
+			default:
+				s += " " + p.Text + p.MimeType
+			}
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, " | ")
+}
+
+// Calls have no ids where they are kept: each result finds its call by its name, in order.
+func TestKeptConversation(t *testing.T) {
+	call := func(id, name string) providers.Part {
+		return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(`{"n":"` + id + `"}`)}}
+	}
+	result := func(id, name string) providers.Part {
+		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: name, Content: toolformat.TextResult("of "+id, false)}}
+	}
+	text := providers.Part{Type: providers.PartText, Text: "so"}
+	messages := []providers.Message{
+		{Role: providers.RoleUser, Parts: []providers.Part{text, {Type: providers.PartImage, MimeType: "image/png", Name: "a.png"}}},
+		{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartThinking, Text: "hm"}, text, call("1", "a"), call("2", "b"), call("3", "a")}},
+		{Role: providers.RoleTool, Parts: []providers.Part{result("1", "a"), result("2", "b"), result("3", "a")}},
+		{Role: providers.RoleAssistant, Parts: []providers.Part{call("4", "b")}},
+		{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "4", Name: "b", Content: toolformat.TextResult("no", true)}}}},
+		{Role: providers.RoleAssistant, Parts: []providers.Part{text}},
+	}
+	var kept []bridge.ChatMessage
+	for _, k := range keepings(&bridge.Caller{}, messages, time.Now()) {
+		kept = append(kept, k.message)
+	}
+	got := conversationOf(kept)
+	want := "user: so\n[image/png a.png] | assistant: so a({\"n\":\"1\"}) b({\"n\":\"2\"}) a({\"n\":\"3\"}) | tool: a=of 1 b=of 2 a=of 3 | assistant: b({\"n\":\"4\"}) | tool: b=Error: no | assistant: so"
+	if toldAs(got) != want {
+		t.Fatalf("got\n%s\nwant\n%s", toldAs(got), want)
+	}
+	for i, m := range got {
+		for j, c := range m.Calls() {
+			if c.ID != got[i+1].Parts[j].Result.ID {
+				t.Errorf("message %d: the call %s has the result of %s", i, c.ID, got[i+1].Parts[j].Result.ID)
+			}
+		}
+	}
+	if cut := conversationOf(kept[3:]); strings.HasPrefix(toldAs(cut), "tool") {
+		t.Errorf("a result without its call: %s", toldAs(cut))
+	}
+}
+
+// A function that never ends holds up the end for a while, and no longer.
+func TestKeeperEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := bridge.NewChatStore(bridge.ChatStoreOptions{}, &bridge.Tool{
+			Tool: toolformat.Tool{Name: bridge.SaveChatMessage}, Timeout: time.Hour,
+			Call: func(ctx context.Context, _ json.RawMessage) (*toolformat.Result, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := newKeeper(store)
+		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("a"), providers.UserText("b")})
+		begun := time.Now()
+		err = k.close()
+		if took := time.Since(begun); took != keepingTime || err == nil || !strings.Contains(err.Error(), "2 of the conversation's messages could not be kept: it took longer than 10s") {
+			t.Errorf("after %s: %v", took, err)
+		}
+		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("c")})
+	})
+	var none *keeper
+	none.keep(nil, []providers.Message{providers.UserText("a")})
+	if got, err := none.load(t.Context(), nil, 1); got != nil || err != nil || none.close() != nil {
+		t.Errorf("without a store: %v, %v", got, err)
+	}
+}

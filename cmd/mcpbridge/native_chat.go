@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// chatFunctions are the two functions of definition files that keep conversations. Nobody
+// lists them or calls them by name.
+type chatFunctions struct{ save, load *bridge.Tool }
+
+// place is where the function of a name belongs; nil for any other tool.
+func (c *chatFunctions) place(name string) **bridge.Tool {
+	switch {
+	case strings.EqualFold(name, bridge.SaveChatMessage):
+		return &c.save
+	case strings.EqualFold(name, bridge.GetChatMessages):
+		return &c.load
+	}
+	return nil
+}
+
+func (c *chatFunctions) take(place **bridge.Tool, tool bridge.Tool) error {
+	switch {
+	case tool.Client:
+		return errors.New("the bridge calls it itself, which a client function is not for: expected another kind")
+	case *place != nil:
+		return errTwice
+	}
+	*place = &tool
+	return nil
+}
+
+// store is what the functions keep conversations in; nil when there are none. All values
+// of the config's context go with each message.
+func (c *chatFunctions) store(cfg *Config, log *slog.Logger) (*bridge.ChatStore, error) {
+	if c.save == nil && c.load == nil {
+		return nil, nil
+	}
+	return bridge.NewChatStore(bridge.ChatStoreOptions{
+		Native:  bridge.NativeOptions{Log: log, Context: cfg.contextValue},
+		Context: slices.Sorted(maps.Keys(cfg.Context)),
+	}, c.save, c.load)
+}
