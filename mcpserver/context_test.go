@@ -30,7 +30,7 @@ func newShop(t *testing.T) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{T: t, server: mcpserver.New(native, mcpserver.Options{Context: map[string]string{"CustomerID": "x-customer"}})}
+	h := &host{T: t, server: mcpserver.New(native, mcpserver.Options{Context: map[string]string{"CustomerID": "x-customer"}, SessionContext: []string{"customerid"}})}
 	h.web = httptest.NewServer(h.server.Handler())
 	t.Cleanup(func() {
 		h.server.Close()
@@ -126,6 +126,44 @@ func TestContextOfConnections(t *testing.T) {
 		c.peer.send(call("1", "orders", `{"customerid":9}`))
 		if got := c.peer.next(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// A request for a ticket says what its session is given, and nothing else.
+func TestContextOfSessions(t *testing.T) {
+	h := newShop(t)
+	for _, c := range []struct {
+		body   string
+		status int
+		want   string // of the answer, or of a call
+	}{
+		{`{"context":{"CustomerID":7}}`, http.StatusOK, `{\"customerid\":7}`},
+		{`{"context":{"customerid":"x"}}`, http.StatusOK, "Invalid context field: customerid"},
+		{`{}`, http.StatusOK, `{\"customerid\":3}`}, // of the header
+		{`{"context":{"admin":true}}`, http.StatusBadRequest, "context.admin: no hidden value of this name"},
+		{`{"user":1}`, http.StatusBadRequest, "unknown field"},
+		{`{"context":`, http.StatusBadRequest, "expected {\"context\""},
+		{`{"context":{"customerid":"` + strings.Repeat("x", 70_000) + `"}}`, http.StatusBadRequest, "longer than 65536 bytes"},
+	} {
+		resp := h.request("POST", "/ws/ticket", c.body, "X-Customer", "3")
+		answer, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != c.status || c.status != http.StatusOK && !strings.Contains(strings.ReplaceAll(string(answer), `\"`, `"`), c.want) {
+			t.Errorf("%.60s: %d %s", c.body, resp.StatusCode, answer)
+		}
+		if c.status != http.StatusOK {
+			continue
+		}
+		var got struct{ Ticket string }
+		if err := json.Unmarshal(answer, &got); err != nil {
+			t.Fatal(err)
+		}
+		p := h.dial("/ws?ticket="+got.Ticket, nil)
+		p.greeted(newest)
+		p.send(call("1", "orders", `{"customerid":9}`))
+		if got := p.next(); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.body, got)
 		}
 	}
 }

@@ -206,7 +206,12 @@ func (t *tickets) use(id string) (identity, bool) {
 }
 
 // serveTicket answers POST /ws/ticket.
-func (s *Server) serveTicket(w http.ResponseWriter, _ *http.Request, who identity) {
+func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, who identity) {
+	who, err := s.withSession(http.MaxBytesReader(w, r.Body, maxTicketBody), who)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, nil, err.Error())
+		return
+	}
 	id := s.tickets.give(who)
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, nil, "too many tickets are out: try again in 30 s")

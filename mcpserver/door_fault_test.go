@@ -121,7 +121,7 @@ func TestTicketLife(t *testing.T) {
 			want  int
 		}{{29 * time.Second, http.StatusUpgradeRequired}, {30 * time.Second, http.StatusUnauthorized}} {
 			w := &recorder{header: http.Header{}}
-			r, _ := http.NewRequest("POST", "http://localhost/ws/ticket", nil)
+			r, _ := http.NewRequest("POST", "http://localhost/ws/ticket", http.NoBody)
 			r.Header.Set("Authorization", "Bearer a")
 			handler.ServeHTTP(w, r)
 			var got struct{ Ticket string }

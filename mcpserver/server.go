@@ -33,6 +33,11 @@ type Options struct {
 	// modern era over HTTP each request has its own.
 	Context map[string]string
 
+	// SessionContext names the hidden values that a request for a WebSocket ticket may set
+	// for its session, in any letter case: {"context": {NAME: value}} as its body. Whoever may
+	// ask for a ticket chooses them, and nobody on the connection does.
+	SessionContext []string
+
 	MessageBytes    int           // largest message taken; 64 MiB
 	BatchMessages   int           // most messages in a JSON-RPC batch; 100
 	CallsPerSession int           // requests under way at once; 1000

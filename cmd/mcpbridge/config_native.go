@@ -20,9 +20,10 @@ type Definitions struct {
 
 // ContextField is one entry of "context": a value that no model sees or sets.
 type ContextField struct {
-	Value  json.RawMessage // from "config"
-	Env    string          // from "env:NAME"
-	Header string          // from "header:NAME": each caller of serve brings its own
+	Value   json.RawMessage // from "config"
+	Env     string          // from "env:NAME"
+	Header  string          // from "header:NAME": each caller of serve brings its own
+	Session bool            // from "session": a request for a WebSocket ticket brings it
 }
 
 // hasNatives reports whether the config asks for native tools.
@@ -71,7 +72,7 @@ func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool)
 }
 
 func readContextField(d *configDecoder, n configNode) (field ContextField) {
-	const sources = `expected "from": "config" with a "value", "env:NAME" or "header:NAME"`
+	const sources = `expected "from": "config" with a "value", "env:NAME", "header:NAME" or "session"`
 	if n.value.Kind() != '{' {
 		d.errorf(n, sources)
 		return field
@@ -99,7 +100,7 @@ func readContextField(d *configDecoder, n configNode) (field ContextField) {
 	case source == "claim":
 		d.errorf(n, "from %s needs an authentication that has claims: this version of mcpbridge has none but tokens", quoteShort(from))
 	case from == "session":
-		d.errorf(n, "from \"session\" needs a client that says such values: this version of mcpbridge has none (header:NAME takes one from an HTTP header)")
+		field.Session = true
 	default:
 		d.errorf(n, sources)
 	}

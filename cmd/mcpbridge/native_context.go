@@ -57,6 +57,17 @@ func (c *Config) contextHeaders() map[string]string {
 	return headers
 }
 
+// contextSessions are the hidden values that a session brings.
+func (c *Config) contextSessions() []string {
+	var names []string
+	for name, field := range c.Context {
+		if field.Session {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // setContext takes hidden values of the command line, NAME=VALUE each.
 func (c *Config) setContext(pairs []string) {
 	for _, pair := range pairs {

@@ -78,7 +78,7 @@ func (s *system) serve(ctx context.Context, std streams) error {
 	}
 	l := s.cfg.Limits
 	front := mcpserver.New(s.bridge, mcpserver.Options{
-		Context:      s.cfg.contextHeaders(),
+		Context: s.cfg.contextHeaders(), SessionContext: s.cfg.contextSessions(),
 		Door:         mcpserver.Door{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
