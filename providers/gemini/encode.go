@@ -112,7 +112,10 @@ func (e *encoder) contents() []byte {
 			all = append(all, slices.Concat([]byte(`{"role":"`), []byte(role), []byte(`","parts":`), array(parts), []byte("}")))
 		}
 	}
-	for i := range e.req.Messages {
+	foreign := func(i int) bool {
+		return i < len(e.req.Messages) && e.req.Messages[i].Role == providers.RoleAssistant && e.req.Messages[i].Raw.Of(name) == nil
+	}
+	for i := 0; i < len(e.req.Messages); i++ {
 		m := &e.req.Messages[i]
 		told := len(e.notes)
 		switch {
@@ -121,7 +124,11 @@ func (e *encoder) contents() []byte {
 				all = append(all, content)
 			}
 		case m.Role == providers.RoleAssistant:
-			add("model", e.foreign(m))
+			parts := e.foreign(m)
+			for ; foreign(i + 1); i++ { // a paused turn of another API goes on in the next message
+				parts = append(parts, e.foreign(&e.req.Messages[i+1])...)
+			}
+			add("model", parts)
 		default:
 			results, beside := e.user(m)
 			add("user", results) // all of a turn in one content, and nothing else: the API counts them

@@ -128,3 +128,16 @@ func TestGeneration(t *testing.T) {
 		}
 	}
 }
+
+// What another API's model said in several messages in a row is one content: contents of
+// the two sides take turns.
+func TestEncodeMessagesInARow(t *testing.T) {
+	said := func(text string) providers.Message {
+		return providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: text}}}
+	}
+	body, _ := encode(&providers.Request{Model: "gemini-2.5-flash", Messages: []providers.Message{providers.UserText("hi"), said("one"), said("two"), providers.UserText("and?")}})
+	const want = `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"one"},{"text":"two"}]},{"role":"user","parts":[{"text":"and?"}]}]}`
+	if string(body) != want {
+		t.Errorf("%s\nwant\n%s", body, want)
+	}
+}
