@@ -141,7 +141,7 @@ func TestEditOfStructuredResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"content":[{"type":"text","text":"{\"n\":12345678901234567890}"},{"type":"text","text":"[run with arguments that the user has changed: {}]"}],"structuredContent":{"n":12345678901234567890}}`
+	want := `{"content":[{"type":"text","text":"{\"n\":12345678901234567890}"},{"type":"text","text":"[run with arguments that the user has changed: {}]"}]}`
 	if got := string(r.Messages[2].Parts[0].Result.Content.JSON); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

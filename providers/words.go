@@ -3,6 +3,7 @@ package providers
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -46,8 +47,8 @@ func (r *runner) check(result *toolformat.Result) *toolformat.Result {
 	return result.Truncate(r.limits.Output)
 }
 
-// withNote is a result with a text behind its content. Structured content that had no
-// text beside it becomes text too: it would not be looked at any more.
+// withNote is a result with a text behind its content. Structured content gives way to it,
+// since an API that takes that reads no text beside it; what had no text becomes one.
 func withNote(r *toolformat.Result, note string) *toolformat.Result {
 	if note == "" {
 		return r
@@ -56,7 +57,8 @@ func withNote(r *toolformat.Result, note string) *toolformat.Result {
 	if content := wire.Lookup(r.JSON, "content"); content != nil && json.Unmarshal(content, &blocks) != nil || !bytes.HasPrefix(r.JSON, []byte("{")) {
 		return r // its source has not kept to MCP
 	}
-	if structured := r.Structured(); structured != nil && len(blocks) == 0 {
+	isText := func(block json.RawMessage) bool { return string(wire.Lookup(block, "type")) == `"text"` }
+	if structured := r.Structured(); structured != nil && !slices.ContainsFunc(blocks, isText) {
 		blocks = append(blocks, noteBlock(string(structured)))
 	}
 	b := []byte{'['}
@@ -66,7 +68,7 @@ func withNote(r *toolformat.Result, note string) *toolformat.Result {
 		}
 		b = append(b, block...)
 	}
-	return &toolformat.Result{JSON: wire.SetMember(r.JSON, "content", append(b, ']'))}
+	return &toolformat.Result{JSON: wire.CutMember(wire.SetMember(r.JSON, "content", append(b, ']')), "structuredContent")}
 }
 
 func noteBlock(text string) json.RawMessage {
