@@ -22,7 +22,8 @@ Ctrl-D ends. Alt-Enter or Ctrl-J begins another line; what is pasted stays toget
 Conversations are kept in history.db in the user's state folder.
 
 When standard input is no terminal, each line of it is a prompt, answers go to standard
-output, all else to standard error, and a tool that would be asked about is denied.`
+output, all else to standard error, and a tool that would be asked about is denied.
+NO_COLOR and TERM=dumb are respected.`
 
 func runChat(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("chat", "chat [flags] [-- COMMAND [ARG…]]", chatAbout, std))

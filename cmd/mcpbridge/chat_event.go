@@ -97,7 +97,7 @@ func (s *screen) decided(b *strings.Builder, e *providers.Event) {
 	}
 }
 
-// maxFailure is how many lines of a failure are shown.
+// maxFailure is how many rows of a failure are shown.
 const maxFailure = 3
 
 // result shows a call that has ended.
@@ -118,13 +118,12 @@ func (s *screen) result(b *strings.Builder, e *providers.Event) {
 	if !failed || fate != "" && s.asked[e.Call.ID] { // whoever said no knows
 		return
 	}
-	lines := strings.Split(strings.TrimSpace(clean(e.Result.Text(false))), "\n")
-	for i, line := range lines {
+	for i, row := range broken(clean(e.Result.Text(false)), columns-2) {
 		if i == maxFailure {
 			s.line(b, s.paint.dim("  /expand shows all"))
 			return
 		}
-		s.line(b, "  "+s.paint.red(fit(inline(line), columns-2)))
+		s.line(b, "  "+s.paint.red(fit(row, columns-2)))
 	}
 }
 

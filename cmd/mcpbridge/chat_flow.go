@@ -23,6 +23,15 @@ type flow struct {
 	whole  bool // the line is not to be broken
 }
 
+// broken are the lines of a whole text.
+func broken(text string, columns int) []string {
+	f := flow{width: func() int { return columns }}
+	f.begin()
+	f.add(text)
+	f.end()
+	return strings.Split(strings.TrimSuffix(f.take(), "\n"), "\n")
+}
+
 // begin makes it ready for another text, at the beginning of a line.
 func (f *flow) begin() { *f = flow{width: f.width, first: true} }
 

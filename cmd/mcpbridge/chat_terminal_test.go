@@ -64,7 +64,10 @@ func startTalk(t *testing.T, state string, args ...string) *talk {
 	}
 	k.resize(80)
 	k.command = exec.Command(path, append([]string{"chat", "--provider", "openai", "--base-url", server.URL, "--model", "m"}, args...)...)
-	k.command.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=", "XDG_STATE_HOME="+state, "OPENAI_API_KEY=", "GORACE=atexit_sleep_ms=0")
+	if os.Getenv("TERM") != "dumb" {
+		t.Setenv("TERM", "xterm")
+	}
+	k.command.Env = append(os.Environ(), "NO_COLOR=", "XDG_STATE_HOME="+state, "OPENAI_API_KEY=", "GORACE=atexit_sleep_ms=0")
 	k.command.Stdin, k.command.Stdout, k.command.Stderr = k.line, k.line, k.line
 	if err := k.command.Start(); err != nil {
 		t.Fatal(err)
@@ -243,11 +246,11 @@ func TestChatInterrupted(t *testing.T) {
 	k.types("hello" + enter)
 	turn := k.asked(`"content":"hello"`)
 	turn.says("I was about to \x1b[2J")
-	turn.says("tell")
-	k.sees("I was about to")
+	turn.says("tell you")
+	k.sees("I was about to \ufffd[2Jtell")
 	k.types(ctrlC)
 	<-turn.gone
-	k.sees("\ufffd[2Jtell") // a word that has waited for its end
+	k.sees("you") // it has waited for its end
 	k.sees("cancelled")
 	k.sees("> ")
 
@@ -375,6 +378,36 @@ func TestChatWidth(t *testing.T) {
 		if width := uniseg.StringWidth(line); width > 40 {
 			t.Errorf("a line of %d columns: %q", width, line)
 		}
+	}
+}
+
+// A terminal that can do nothing but print is asked line by line, and gets no escapes.
+func TestChatDumb(t *testing.T) {
+	t.Setenv("TERM", "dumb")
+	k := startTalk(t, t.TempDir(), "--no-history", "--", "fakeserver")
+	k.sees("openai/m, 1 tool.")
+	k.sees("> ")
+	k.types("go" + enter)
+	k.asked(`"content":"go"`).calls("echo", `{"n":1}`)
+	k.sees(`run echo {"n":1}?`)
+	k.sees("[d]efer: ")
+	k.types("d" + enter)
+	k.sees("1 call waits: /decide asks about it")
+	k.sees("> ")
+	k.types("/decide" + enter)
+	k.sees("[d]efer: ")
+	k.types("y" + enter)
+	turn := k.asked(`fake echo {\"n\":1}`)
+	turn.says("All \x1b[31mdone.")
+	turn.ends()
+	k.sees("All \ufffd[31mdone.")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+	if strings.Contains(k.all(), "\x1b") {
+		t.Errorf("escapes have been printed: %q", k.all())
 	}
 }
 
