@@ -30,6 +30,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	var keep history
 	f.BoolVar(&keep.resume, "resume", false, "go on with the last conversation, or with the one of this `[ID]`")
 	f.BoolVar(&keep.off, "no-history", false, "do not keep the conversation")
+	asJSON := f.Bool("json", false, "read a prompt a line, and print what happens, one JSON object a line")
 	f.sourceFlags.check = func(words []string) error {
 		if keep.resume && len(words) == 1 {
 			keep.id, words = words[0], nil
@@ -68,7 +69,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	}
 	defer c.tools.Close()
 	c.sys = sys
-	if c.console, err = openConsole(std, commandWords()); err != nil {
+	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
 		return err
 	}
 	defer c.console.close()

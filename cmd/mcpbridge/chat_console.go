@@ -38,12 +38,12 @@ type console interface {
 }
 
 // openConsole is the terminal of the streams, or what reads prompts as lines where there
-// is none that could be more.
-func openConsole(std streams, complete []string) (console, error) {
-	if kind := os.Getenv("TERM"); isTerminal(std.in) && isTerminal(std.out) && kind != "dumb" {
+// is none that could be more, or where JSON is wanted.
+func openConsole(std streams, asJSON bool, complete []string) (console, error) {
+	if kind := os.Getenv("TERM"); !asJSON && isTerminal(std.in) && isTerminal(std.out) && kind != "dumb" {
 		return openFullConsole(std.in.(*os.File), std.out.(*os.File), complete)
 	}
-	return newPlainConsole(std), nil
+	return newPlainConsole(std, asJSON), nil
 }
 
 // A fullConsole is a terminal in raw mode: Ctrl-C is a key.

@@ -10,7 +10,8 @@ import (
 )
 
 // A plainConsole reads a prompt a line and writes answers to standard output, and what
-// else happens to standard error: for scripts, and for terminals that can do no more.
+// else happens to standard error: for scripts, and for terminals that can do no more. With
+// JSON events are all that standard output gets.
 type plainConsole struct {
 	in      *lines
 	out     io.Writer
@@ -20,9 +21,12 @@ type plainConsole struct {
 	printer *askPrinter
 }
 
-func newPlainConsole(std streams) *plainConsole {
+func newPlainConsole(std streams, asJSON bool) *plainConsole {
 	c := &plainConsole{in: newLines(std.in), out: std.out, err: std.err, typed: isTerminal(std.in)}
-	c.printer = newAskPrinter(std, false)
+	c.printer = newAskPrinter(std, asJSON)
+	if asJSON {
+		c.out = std.err
+	}
 	if c.typed {
 		c.asks = lineApprover(c.in, std.err)
 		c.asks.defers = true
@@ -42,6 +46,9 @@ func (c *plainConsole) begin(func()) {}
 func (c *plainConsole) event(e providers.Event) { c.printer.event(e) }
 
 func (c *plainConsole) end(run *providers.Run, err error) {
+	if c.printer.json {
+		return // its last event has said it
+	}
 	c.printer.newline()
 	if text, _ := ending(run, err); text != "" {
 		c.printer.say("%s", text)
