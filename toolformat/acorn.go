@@ -18,7 +18,7 @@ var acornFormat = format{
 	idle:    map[string]string{"type": "", "context": ""}, // said by another note, where it matters
 	open:    "[",
 	shut:    "]",
-	dialect: dialect{name: "Acorn", input: []pass{{"root", typedRoot}}},
+	dialect: dialect{name: "Acorn", root: []pass{{"root", typedRoot}}},
 }
 
 // acornTypes are who runs a function: an API, the agent itself, the client.

@@ -22,7 +22,7 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 	}
 	e := &encoder{to: f, strict: opt.Strict, dialect: &f.dialect, first: map[string]int{}}
 	if opt.Strict {
-		if e.dialect = &f.strict; e.dialect.input == nil {
+		if e.dialect = &f.strict; e.dialect.name == "" {
 			return nil, fmt.Errorf("%s has no strict mode (%s have)", to, strictFormats())
 		}
 	}
@@ -51,7 +51,7 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 func strictFormats() string {
 	var names []string
 	for i := range formats {
-		if formats[i].strict.input != nil {
+		if formats[i].strict.name != "" {
 			names = append(names, string(formats[i].name))
 		}
 	}

@@ -24,7 +24,7 @@ func (c *conversion) input(d *definition) bool {
 		c.keep(r)
 		c.Tool.InputSchema = r.bytes
 	}
-	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.input)
+	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.input())
 	if err != nil {
 		return c.refuse("input_schema", err)
 	}
@@ -49,7 +49,7 @@ func (c *conversion) output(d *definition) {
 		c.note("/output_schema", ruleLeftOut, "\"output_schema\" is left out: %s has no place for it", c.to.name)
 		return
 	}
-	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.output)
+	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.output())
 	if err == nil {
 		c.keep(r)
 		d.output = r.bytes

@@ -22,12 +22,7 @@ var internalFormat = format{
 	closed:    true,
 	described: true,
 	checked:   true,
-	dialect: dialect{name: "the internal format", input: []pass{
-		{"draft", upgradeInvalid},
-		{"root", objectRoot},
-	}, output: []pass{
-		{"draft", upgradeInvalid},
-	}},
+	dialect:   dialect{name: "the internal format", opening: []pass{{"draft", upgradeInvalid}}, root: []pass{{"root", objectRoot}}},
 }
 
 var (

@@ -14,7 +14,7 @@ var mcpFormat = format{
 	output:  []string{"outputSchema"},
 	open:    "[",
 	shut:    "]",
-	dialect: dialect{name: "MCP", input: []pass{{"root", typedRoot}}},
+	dialect: dialect{name: "MCP", root: []pass{{"root", typedRoot}}},
 }
 
 func matchMCP(def *node) match {

@@ -79,7 +79,7 @@ func TestPassesAcceptWhatWasAccepted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.through(d.input) != nil {
+				if r.through(d.input()) != nil {
 					continue
 				}
 				after, err := compiled(r.root)
@@ -197,7 +197,7 @@ func TestPassesTakeAnything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.through(d.input) != nil {
+			if r.through(d.input()) != nil {
 				continue
 			}
 			again, err := parseNode(r.root.json())
@@ -289,7 +289,7 @@ func TestPassesAreBounded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := r.through(d.input); err != nil {
+				if err := r.through(d.input()); err != nil {
 					continue
 				}
 				if count, depth := measure(r.root); count > 3*maxSchemaNodes || depth > maxDepth {

@@ -92,7 +92,7 @@ func TestStrictRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.through(openaiStrictDialect.input) != nil {
+		if r.through(openaiStrictDialect.input()) != nil {
 			continue
 		}
 		expressed++
