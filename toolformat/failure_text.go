@@ -204,51 +204,6 @@ func clip(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Closest is the one of known words that was most likely meant; "" when none is near, or
-// several equally. Letter case and what stands between words do not count.
-func Closest(word string, known []string) string {
-	a := []rune(plainWord(word))
-	best, found := len(a)/3+1, "" // not more than a third of it may be wrong
-	for _, k := range known[:min(len(known), 500)] {
-		if len(k) > maxShown || len(word) > maxShown {
-			continue
-		}
-		switch d := distance(a, []rune(plainWord(k))); {
-		case d < best:
-			best, found = d, k
-		case d == best:
-			found = ""
-		}
-	}
-	return found
-}
-
-func plainWord(word string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "", `"`, "").Replace(strings.ToLower(word))
-}
-
-// distance counts the characters to put in, leave out or replace to make b of a
-// (Levenshtein).
-func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // spell puts the names of a conversion for a tool's own, in the keys of a path; below is
 // what is renamed there.
 func (k *keyMap) spell(tokens []string) (spelled []string, below *keyMap) {

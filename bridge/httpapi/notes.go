@@ -3,6 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -50,38 +52,9 @@ func (n *Notes) SayOf(property, rule, format string, args ...any) {
 // Suggest asks whether the known name of nearly the same spelling is meant, whatever the
 // letter case, as in " (did you mean {id}?)" for the format "{%s}"; "" when there is none.
 func Suggest[V any](format, name string, known map[string]V) string {
-	best, least := "", 3 // bytes that differ
-	for other := range known {
-		if len(other)-len(name) > least || len(name)-len(other) > least {
-			continue
-		}
-		d := distance(strings.ToLower(name), strings.ToLower(other))
-		if d < least || d == least && other < best {
-			best, least = other, d
-		}
-	}
-	if best == "" {
+	near := toolformat.Nearest(name, slices.Sorted(maps.Keys(known)))
+	if len(near) == 0 {
 		return ""
 	}
-	return " (did you mean " + fmt.Sprintf(format, Short(best)) + "?)"
-}
-
-// distance is how many bytes must be added, left out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return " (did you mean " + fmt.Sprintf(format, Short(near[0])) + "?)"
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // maxQuoted is how much of a word an error repeats, in bytes.
@@ -26,57 +28,6 @@ func shorten(s string) string {
 	return s[:end] + "…"
 }
 
-// nearMiss is the one of known that word was meant to be; "" when none is near, or several equally.
-// Letter case does not count. Near is an edit distance of two, or a third of word when that is more;
-// in words under four letters one, as two would make anything of them.
-func nearMiss(word string, known []string) string {
-	if len(word) > maxQuoted {
-		return ""
-	}
-	a := strings.ToLower(word)
-	limit := max(2, utf8.RuneCountInString(a)/3)
-	best, nearest, alone := limit+1, "", false
-	for _, k := range known {
-		b := strings.ToLower(k)
-		dist := editDistance([]rune(a), []rune(b))
-		switch {
-		case dist > limit || dist > max(1, min(len(a), len(b))/2) || len(a) <= dist:
-		case dist < best:
-			best, nearest, alone = dist, k, true
-		case dist == best:
-			alone = false
-		}
-	}
-	if !alone {
-		return ""
-	}
-	return nearest
-}
-
-// editDistance counts the characters to put in, leave out, replace or swap with a neighbour to make b of a
-// (Damerau–Levenshtein, each place changed once).
-func editDistance(a, b []rune) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range a {
-		row[0] = i + 1
-		for j := range b {
-			change := last[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
-}
-
 func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
 	var ours, taken []string
 	for name, k := range keys {
@@ -89,7 +40,7 @@ func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
 	}
 	slices.Sort(ours)
 	parent.offset = m.at
-	switch near := nearMiss(m.name, taken); {
+	switch near := toolformat.Closest(m.name, taken); {
 	case near != "":
 		d.errorf(parent, "unknown key %s (did you mean %q?)", quoteShort(m.name), near)
 	case parent.path == "" && looksLikeServer(d, m):
@@ -121,7 +72,7 @@ func oneOf(meanings map[string]string) reader[string] {
 		if !n.filled() { // it may be a secret in the wrong place
 			what += " " + quoteShort(word)
 		}
-		if near := nearMiss(word, spellings); near != "" {
+		if near := toolformat.Closest(word, spellings); near != "" {
 			d.wrongf(n, "%s (did you mean %q?)", what, near)
 		} else {
 			d.wrongf(n, "%s (known: %s)", what, strings.Join(spellings, ", "))

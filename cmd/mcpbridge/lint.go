@@ -93,7 +93,7 @@ func lintProviders(given []string) ([]string, error) {
 		if slices.Contains(all, word) {
 			continue
 		}
-		if near := nearMiss(word, all); near != "" {
+		if near := toolformat.Closest(word, all); near != "" {
 			return nil, usagef("lint: --for %s: unknown provider (did you mean %s?)", word, near)
 		}
 		return nil, usagef("lint: --for %s: unknown provider (known: %s)", word, strings.Join(all, ", "))

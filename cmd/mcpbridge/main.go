@@ -138,9 +138,9 @@ func unknownCommand(args []string) string {
 		return "tools: expected list or call (mcpbridge tools list --help tells more)"
 	}
 	word := args[0]
-	near := nearMiss(word, names)
+	near := toolformat.Closest(word, names)
 	if len(args) > 1 && near == "" { // two words, as in tools list
-		if near = nearMiss(word+" "+args[1], names); near != "" || word == "tools" {
+		if near = toolformat.Closest(word+" "+args[1], names); near != "" || word == "tools" {
 			word += " " + args[1]
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/openai"
 	"github.com/mcpbridge/mcpbridge/providers/prompted"
 	"github.com/mcpbridge/mcpbridge/providers/replay"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // providerKind is a kind of provider: a line each.
@@ -289,7 +290,7 @@ func (m *models) none() error {
 
 // didYouMean is a hint at the end of an error.
 func didYouMean(word string, known []string) string {
-	if near := nearMiss(word, known); near != "" {
+	if near := toolformat.Closest(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return fmt.Sprintf(" (known: %s)", strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", "))

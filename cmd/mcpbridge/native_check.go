@@ -23,7 +23,7 @@ func misspelt(t toolformat.Tool) error {
 	}
 	known = slices.DeleteFunc(known, func(key string) bool { return keys[key] })
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if near := nearMiss(key, known); near != "" {
+		if near := toolformat.Closest(key, known); near != "" {
 			return fmt.Errorf("unknown key %s (did you mean %q?)", quoteShort(key), near)
 		}
 	}

@@ -214,7 +214,7 @@ func (s *system) explain(e *toolformat.Error, name string, list *bridge.List, w 
 	for _, it := range list.Items {
 		names = append(names, it.Key)
 	}
-	if near := nearMiss(name, names); near != "" {
+	if near := toolformat.Closest(name, names); near != "" {
 		return usagef("%s (did you mean %s?)", e.Message, near)
 	}
 	return usagef("%s (mcpbridge tools list shows the names)", e.Message)
