@@ -172,12 +172,15 @@ func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (ou
 	}
 	done := make(chan outcome, 1)
 	c.session.native.workers.run(func() {
-		o := outcome{err: internal(errGone)} // runtime.Goexit passes over what follows
+		o := outcome{err: errGone} // runtime.Goexit passes over what follows
 		defer func() { done <- o }()
 		o = c.run(ctx, arguments)
 	})
 	select {
 	case o := <-done:
+		if o.err == errGone {
+			o.err = internal(errGone)
+		}
 		return o, true
 	case <-ctx.Done():
 		return outcome{}, false

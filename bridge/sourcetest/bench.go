@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,7 +56,9 @@ func Compare(b *testing.B, tool bridge.Tool, arguments string, bare func() error
 
 // CompareHTTP is Compare for tools that send a request, with answers short and long: a
 // string, and records. open makes the tool for an API at a URL, format makes what it
-// answers of the JSON that is wanted, and request is what a bare client sends.
+// answers of the JSON that is wanted, and request is what a bare client sends. That reads
+// the answer and leaves it at that; in a second comparison it makes the same result of it
+// with encoding/json, as a program does that has no bridge.
 func CompareHTTP(b *testing.B, open func(b *testing.B, url string) bridge.Tool, format, arguments string, request func(ctx context.Context, url string) (*http.Request, error)) {
 	record := `{"id":12,"name":"Ada","tags":["a","b"],"ok":true,"text":"some words in a row"}`
 	for _, c := range []struct{ name, answer string }{
@@ -63,28 +66,53 @@ func CompareHTTP(b *testing.B, open func(b *testing.B, url string) bridge.Tool, 
 		{"string/64K", `"` + strings.Repeat("x", 64<<10) + `"`},
 		{"records/64K", "[" + record + strings.Repeat(","+record, 64<<10/len(record)) + "]"},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			body := fmt.Sprintf(format, c.answer)
-			server := httptest.NewServer(Answer(http.StatusOK, "application/json", body))
-			b.Cleanup(server.Close)
-			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-			b.Cleanup(client.CloseIdleConnections)
-			Compare(b, open(b, server.URL), arguments, func() error {
-				req, err := request(b.Context(), server.URL)
-				if err != nil {
-					return err
-				}
-				res, err := client.Do(req)
-				if err != nil {
-					return err
-				}
-				defer res.Body.Close()
-				got, err := io.ReadAll(res.Body)
-				if err == nil && len(got) != len(body) {
-					err = fmt.Errorf("%d bytes came, want %d", len(got), len(body))
-				}
-				return err
+		body := fmt.Sprintf(format, c.answer)
+		for name, use := range map[string]func([]byte) error{"read": wants(len(body)), "result": encode} {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				server := httptest.NewServer(Answer(http.StatusOK, "application/json", body))
+				b.Cleanup(server.Close)
+				client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+				b.Cleanup(client.CloseIdleConnections)
+				Compare(b, open(b, server.URL), arguments, func() error {
+					req, err := request(b.Context(), server.URL)
+					if err != nil {
+						return err
+					}
+					res, err := client.Do(req)
+					if err != nil {
+						return err
+					}
+					defer res.Body.Close()
+					got, err := io.ReadAll(res.Body)
+					if err != nil {
+						return err
+					}
+					return use(got)
+				})
 			})
-		})
+		}
 	}
+}
+
+// wants checks the length of an answer.
+func wants(size int) func([]byte) error {
+	return func(answer []byte) error {
+		if len(answer) != size {
+			return fmt.Errorf("%d bytes came, want %d", len(answer), size)
+		}
+		return nil
+	}
+}
+
+// encode makes the result of an answer that is JSON.
+func encode(answer []byte) error {
+	type text struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_, err := json.Marshal(struct {
+		Content    []text          `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+	}{[]text{{"text", string(answer)}}, answer})
+	return err
 }
