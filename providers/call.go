@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // CallIDs gives the calls of a turn ids that no other call of their conversation has.
@@ -33,6 +36,18 @@ func (c *CallIDs) Next(own string) string {
 	c.calls++
 	c.taken[id] = true
 	return id
+}
+
+// Arguments are those of a call where an API has them as a text: nothing is {}, and what is
+// no JSON becomes a JSON string.
+func Arguments(text string) json.RawMessage {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return json.RawMessage("{}")
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return wire.AppendString(nil, text)
 }
 
 // Object is a call's arguments for an API that takes nothing but an object. What is none

@@ -166,11 +166,7 @@ func hide(req *http.Request, body []byte) []byte {
 
 // snippet is the beginning of a body that is no JSON.
 func snippet(body []byte) string {
-	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
-	if r := []rune(s); len(r) > 200 {
-		s = string(r[:200]) + "…"
-	}
-	return s
+	return clip(strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " "), 200)
 }
 
 // retryAfter is how long a response wants its client to wait; 0 when it does not say.

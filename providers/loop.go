@@ -74,7 +74,7 @@ var errTime = errors.New("the time of the run is over")
 func (s *Session) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
 	r := &runner{
 		Session: s, task: task, id: rand.Text(), run: run, provider: task.Provider,
-		limits: task.Options.Limits.filled(), log: task.Options.logger(), emit: emitter(task.Emit),
+		limits: task.Options.Limits.filled(), log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit),
 		hands: hands{work: make(chan func())}, said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)

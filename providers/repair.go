@@ -40,23 +40,18 @@ func repair(messages []Message, waiting []string) []Message {
 	return good
 }
 
-// pair gives each call its result.
+// pair gives each call its result, by the call's name: not every API says it.
 func pair(calls []*Call, results []*Result, waiting []string) Message {
 	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(calls))}
-	used := make([]bool, len(results))
+	byID := make(map[string][]*Result, len(results))
+	for _, r := range results {
+		byID[r.ID] = append(byID[r.ID], r)
+	}
 	for _, c := range calls {
-		at := -1
-		for i, r := range results {
-			if !used[i] && r.ID == c.ID {
-				at = i
-				break
-			}
-		}
-		switch {
-		case at >= 0:
-			used[at] = true
-			m.Parts = append(m.Parts, Part{Type: PartResult, Result: results[at]})
-		case !slices.Contains(waiting, c.ID):
+		if same := byID[c.ID]; len(same) > 0 {
+			m.Parts = append(m.Parts, resultPart(c, same[0].Content))
+			byID[c.ID] = same[1:]
+		} else if !slices.Contains(waiting, c.ID) {
 			m.Parts = append(m.Parts, resultPart(c, failed(wordCanceled)))
 		}
 	}

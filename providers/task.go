@@ -3,7 +3,6 @@ package providers
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
 	"math"
 	"time"
@@ -128,12 +127,4 @@ func span(set, usual time.Duration) time.Duration {
 		return century
 	}
 	return cmp.Or(set, usual)
-}
-
-// logger is where causes go.
-func (o *Options) logger() *slog.Logger {
-	if o.Log != nil {
-		return o.Log
-	}
-	return slog.New(slog.NewTextHandler(io.Discard, nil))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -75,13 +74,13 @@ func noteBlock(text string) json.RawMessage {
 	return append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}')
 }
 
-// clip cuts a text that is longer than most bytes.
+// clip cuts a text that is longer than most characters.
 func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for !utf8.RuneStart(s[most]) {
+	for i := range s {
+		if most == 0 {
+			return s[:i] + "…"
+		}
 		most--
 	}
-	return s[:most] + "…"
+	return s
 }

@@ -22,22 +22,10 @@ func newCaller(req *providers.Request, format toolformat.Format) caller {
 
 // call is a call of a tool by the name that the model wrote.
 func (c *caller) call(id, name, arguments string) *providers.Call {
-	return &providers.Call{ID: id, Name: c.tools.OwnName(c.format, name), Arguments: argumentsOf(arguments)}
+	return &providers.Call{ID: id, Name: c.tools.OwnName(c.format, name), Arguments: providers.Arguments(arguments)}
 }
 
-// argumentsOf are arguments as the model wrote them: nothing is {}, and what is no JSON a
-// JSON string.
-func argumentsOf(text string) json.RawMessage {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return json.RawMessage("{}")
-	case json.Valid([]byte(text)):
-		return json.RawMessage(text)
-	}
-	return wire.AppendString(nil, text)
-}
-
-// argumentsText is the other way: arguments as these APIs want them, in a string.
+// argumentsText is how these APIs want arguments: in a string.
 func argumentsText(arguments json.RawMessage) string {
 	if text, ok := wire.Text(arguments); ok { // what was no JSON
 		return text
@@ -69,7 +57,7 @@ func (c *caller) unwrap(name, arguments string) []inner {
 			return nil
 		}
 		parameters := string(wire.Lookup(use, "parameters"))
-		all = append(all, inner{strings.TrimPrefix(recipient, "functions."), string(argumentsOf(parameters))})
+		all = append(all, inner{strings.TrimPrefix(recipient, "functions."), string(providers.Arguments(parameters))})
 	}
 	return all
 }

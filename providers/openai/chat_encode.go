@@ -3,7 +3,7 @@ package openai
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -47,8 +47,12 @@ func (d *dialect) callID(id string) string {
 	if d.id.MatchString(id) {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
-	return (d.idPrefix + hex.EncodeToString(sum[:]))[:d.idLength]
+	return madeID(d.idPrefix, id, d.idLength)
+}
+
+// madeID stands for an id that an API does not take.
+func madeID(prefix, id string, length int) string {
+	return fmt.Sprintf("%s%x", prefix, sha256.Sum256([]byte(id)))[:length]
 }
 
 // encode writes a request.

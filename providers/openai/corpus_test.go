@@ -156,7 +156,7 @@ func readFacts(req *providers.Request, facts []string) {
 		case "call":
 			words := strings.SplitN(text, " ", 3)
 			m := message(providers.RoleAssistant)
-			m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: words[0], Name: words[1], Arguments: argumentsOf(words[2])}})
+			m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: words[0], Name: words[1], Arguments: providers.Arguments(words[2])}})
 		case "result":
 			id, text, _ := strings.Cut(text, " ")
 			m := message(providers.RoleTool)

@@ -180,7 +180,4 @@ func (n *node) append(b []byte) []byte {
 }
 
 // text is the value when it is a string.
-func (n *node) text() string {
-	s, _ := wire.Text(n.json())
-	return s
-}
+func (n *node) text() string { return textOf(n.json()) }

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -123,8 +121,7 @@ func responsesID(id string) string {
 	if len(id) <= 64 {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:12])
+	return madeID("call_", id, 29)
 }
 
 // responsesResults appends the results of a turn, an item each.

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"container/list"
+	"crypto/rand"
 	"crypto/sha256"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A ledger keeps what a client's next request cannot carry: the rounds that ran inside
@@ -93,14 +95,32 @@ func (l *ledger) expand(principal string, messages []providers.Message) ([]provi
 	return append(slices.Clip(known.messages), rest...), chain
 }
 
-// keep remembers a conversation that ended in calls for the client: handed are those as it
-// got them, and ids the provider's ids by theirs.
-func (l *ledger) keep(chain digest, handed []*providers.Call, ids map[string]string, messages []providers.Message) {
+// hand makes of the calls that wait in a run those that the client gets, and keeps the run
+// for the request that comes with their results; chain is the digest of the one before. They
+// have the arguments as the tools name them, of which what does not fit a tool is the
+// client's to judge, and ids of their own, since there are providers whose ids another
+// client could guess, or have too.
+func (l *ledger) hand(chain digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
 	last := providers.Message{Role: providers.RoleAssistant}
-	for _, c := range handed {
-		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: c})
+	ids := map[string]string{}
+	for _, c := range run.WaitingCalls() {
+		own := *c
+		own.ID = "call_" + rand.Text()
+		if arguments, err := set.Arguments(f, c); err == nil {
+			own.Arguments = arguments
+		}
+		ids[own.ID] = c.ID
+		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: &own})
 	}
-	e := &entry{key: chain.after(&last), messages: messages, ids: ids, size: size(messages), expires: time.Now().Add(l.keepFor)}
+	if last.Parts != nil {
+		l.keep(&entry{key: chain.after(&last), messages: run.Messages, ids: ids})
+	}
+	return last.Calls()
+}
+
+// keep remembers a conversation that ended in calls for the client.
+func (l *ledger) keep(e *entry) {
+	e.size, e.expires = size(e.messages), time.Now().Add(l.keepFor)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries[e.key] = l.order.PushBack(e)

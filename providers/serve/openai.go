@@ -5,7 +5,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Options are what a Server is made of.
@@ -60,9 +58,7 @@ func New(o Options) *Server {
 	o.Keep = cmp.Or(o.Keep, time.Hour)
 	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
 	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), slots: make(chan struct{}, o.AtOnce)}
 }
 
@@ -74,25 +70,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/chat/completions" && r.Method == http.MethodPost:
 		s.complete(w, r)
 	case path == "/v1/models" && r.Method == http.MethodGet:
-		var list []model
-		for _, id := range s.opts.Models() {
-			list = append(list, newModel(id))
+		list := []model{}
+		for _, one := range s.opts.Models() {
+			list = append(list, newModel(one))
 		}
 		writeJSON(w, http.StatusOK, struct {
 			Object string  `json:"object"`
 			Data   []model `json:"data"`
-		}{"list", append([]model{}, list...)})
+		}{"list", list})
 	case isModel && r.Method == http.MethodGet:
 		if _, _, err := s.opts.Model(id); err != nil {
-			fail(w, http.StatusNotFound, "invalid_request_error", "model_not_found", err.Error())
+			fail(w, http.StatusNotFound, invalidRequest, "model_not_found", err.Error())
 			return
 		}
 		writeJSON(w, http.StatusOK, newModel(id))
-	case path == "/v1/chat/completions" || path == "/v1/models":
-		w.Header().Set("Allow", map[bool]string{true: http.MethodGet, false: http.MethodPost}[path == "/v1/models"])
-		fail(w, http.StatusMethodNotAllowed, "invalid_request_error", "", r.Method+" is not for "+path)
+	case path == "/v1/chat/completions", path == "/v1/models":
+		allowed := http.MethodPost
+		if path == "/v1/models" {
+			allowed = http.MethodGet
+		}
+		w.Header().Set("Allow", allowed)
+		fail(w, http.StatusMethodNotAllowed, invalidRequest, "", r.Method+" is not for "+path)
 	default:
-		fail(w, http.StatusNotFound, "invalid_request_error", "", "unknown path: there are /v1/chat/completions and /v1/models")
+		fail(w, http.StatusNotFound, invalidRequest, "", "unknown path: there are /v1/chat/completions and /v1/models")
 	}
 }
 
@@ -119,20 +119,13 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", fmt.Sprintf("%d completions are under way already: try again later", s.opts.AtOnce))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request is longer than "+strconv.FormatInt(s.opts.MaxBody, 10)+" bytes, or was cut")
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which was for the body
-	req, err := readRequest(body)
-	if err != nil {
-		fail(w, http.StatusBadRequest, "invalid_request_error", "", err.Error())
+	req := s.read(w, r)
+	if req == nil {
 		return
 	}
 	chosen, settings, err := s.opts.Model(req.Model)
 	if err != nil {
-		fail(w, http.StatusNotFound, "invalid_request_error", "model_not_found", err.Error())
+		fail(w, http.StatusNotFound, invalidRequest, "model_not_found", err.Error())
 		return
 	}
 	ctx, giveUp := context.WithCancel(r.Context())
@@ -148,12 +141,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Mcpbridge-Ignored", strings.Join(ignored, ", ")) // never in silence
 	}
 	messages, chain := s.ledger.expand(caller.Principal.Name, req.messages)
-	system := cmp.Or(req.system, s.opts.System)
 	out := newAnswer(w, req, giveUp)
 	run, err := session.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
 		Request: providers.Request{
-			Model: chosen.Model, System: system, Messages: messages,
+			Model: chosen.Model, System: cmp.Or(req.system.String(), s.opts.System), Messages: messages,
 			Tools: req.set, Choice: req.choice, Settings: settings,
 		},
 	})
@@ -161,28 +153,23 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		s.failed(ctx, out, err)
 		return
 	}
-	handed, ids := hand(req.set, chosen.Provider.Format(), run.WaitingCalls())
-	if len(handed) > 0 {
-		s.ledger.keep(chain, handed, ids, run.Messages)
-	}
-	out.end(run, handed)
+	out.end(run, s.ledger.hand(chain, run, req.set, chosen.Provider.Format()))
 }
 
-// hand makes of calls those that the client gets: with the arguments as its tools name
-// them, of which what does not fit a tool is the client's to judge, and with ids of their
-// own, since there are providers whose ids another client could guess, or have too. ids are
-// the provider's by those.
-func hand(set *providers.ToolSet, f toolformat.Format, calls []*providers.Call) (handed []*providers.Call, ids map[string]string) {
-	ids = make(map[string]string, len(calls))
-	for _, c := range calls {
-		one := *c
-		one.ID = "call_" + rand.Text()
-		if arguments, err := set.Arguments(f, c); err == nil {
-			one.Arguments = arguments
-		}
-		handed, ids[one.ID] = append(handed, &one), c.ID
+// read reads a request; nil when it has refused it.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, invalidRequest, "", fmt.Sprintf("the request is longer than %d bytes, or was cut", s.opts.MaxBody))
+		return nil
 	}
-	return handed, ids
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which was for the body
+	req, err := readRequest(body)
+	if err != nil {
+		fail(w, http.StatusBadRequest, invalidRequest, "", err.Error())
+		return nil
+	}
+	return req
 }
 
 // failed answers with an error of a run.
@@ -195,7 +182,7 @@ func (s *Server) failed(ctx context.Context, out *answer, err error) {
 	if errors.As(err, &api) {
 		switch api.Status {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-			status, kind = http.StatusBadRequest, "invalid_request_error"
+			status, kind = http.StatusBadRequest, invalidRequest
 		case http.StatusTooManyRequests:
 			status, kind = api.Status, "rate_limit_error"
 			if api.After > 0 {
@@ -208,6 +195,9 @@ func (s *Server) failed(ctx context.Context, out *answer, err error) {
 	s.opts.Log.Warn("a chat completion has failed", "error", err)
 	out.fail(status, kind, providers.ErrorCode(err), err.Error())
 }
+
+// invalidRequest is OpenAI's type of the errors that are the client's own.
+const invalidRequest = "invalid_request_error"
 
 // apiError is the body of an error.
 type apiError struct {

@@ -1,9 +1,9 @@
 package serve
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,7 +30,7 @@ type request struct {
 	TopP          *float64 `json:"top_p"`
 	N             int      `json:"n"`
 
-	system   string
+	system   strings.Builder
 	messages []providers.Message
 	set      *providers.ToolSet // the client's own
 	choice   providers.Choice
@@ -61,6 +61,9 @@ type call struct {
 var known = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options",
 	"max_tokens", "max_completion_tokens", "temperature", "top_p", "n"}
 
+// maxUnknown bounds the members of a request that are not read here.
+const maxUnknown = 100
+
 // harmless are members that change nothing of an answer.
 var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "service_tier"}
 
@@ -73,10 +76,12 @@ func readRequest(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &r.rest); err != nil {
 		return nil, err
 	}
-	for _, name := range known {
-		delete(r.rest, name)
-	}
+	maps.DeleteFunc(r.rest, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json reads them
+	})
 	switch {
+	case len(r.rest) > maxUnknown:
+		return nil, fmt.Errorf("the request has %d members that are not known here: expected at most %d", len(r.rest), maxUnknown)
 	case r.Model == "":
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
@@ -93,7 +98,8 @@ func readRequest(body []byte) (*request, error) {
 	if !slices.ContainsFunc(r.messages, said) {
 		return nil, fmt.Errorf("messages: expected one of the user that says something")
 	}
-	if err := r.readTools(); err != nil {
+	var err error
+	if r.set, err = readTools(r.Tools, toolformat.FormatOpenAI); err != nil {
 		return nil, err
 	}
 	return &r, r.readChoice()
@@ -107,14 +113,15 @@ func (r *request) add(m *message) error {
 	}
 	switch m.Role {
 	case "system", "developer":
-		text := (&providers.Message{Parts: parts}).Text()
-		r.system = strings.TrimPrefix(r.system+"\n\n"+text, "\n\n")
-		return nil
+		if r.system.Len() > 0 {
+			r.system.WriteString("\n\n")
+		}
+		r.system.WriteString((&providers.Message{Parts: parts}).Text())
 	case "user":
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
 	case "assistant":
 		for _, c := range m.Calls {
-			parts = append(parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: c.ID, Name: c.Function.Name, Arguments: arguments(c.Function.Arguments)}})
+			parts = append(parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: c.ID, Name: c.Function.Name, Arguments: providers.Arguments(c.Function.Arguments)}})
 		}
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleAssistant, Parts: parts})
 	case "tool":
@@ -122,144 +129,49 @@ func (r *request) add(m *message) error {
 			return fmt.Errorf("tool_call_id: expected the id of the call that this is the result of")
 		}
 		text := (&providers.Message{Parts: parts}).Text()
-		part := providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: m.CallID, Name: r.nameOf(m.CallID), Content: toolformat.TextResult(text, false)}}
-		if n := len(r.messages); n > 0 && r.messages[n-1].Role == providers.RoleTool {
-			r.messages[n-1].Parts = append(r.messages[n-1].Parts, part)
-		} else {
-			r.messages = append(r.messages, providers.Message{Role: providers.RoleTool, Parts: []providers.Part{part}})
-		}
+		result := &providers.Result{ID: m.CallID, Content: toolformat.TextResult(text, false)}
+		r.messages = addPart(r.messages, providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result})
 	default:
 		return fmt.Errorf("role: expected system, developer, user, assistant or tool, got %.40q", m.Role)
 	}
 	return nil
 }
 
-// arguments are those of a call as JSON; nothing is {}.
-func arguments(text string) json.RawMessage {
-	if strings.TrimSpace(text) == "" {
-		return json.RawMessage("{}")
+// addPart puts a part behind a conversation: into its last message when that has the role,
+// else into a new one.
+func addPart(messages []providers.Message, role providers.Role, part providers.Part) []providers.Message {
+	if n := len(messages); n > 0 && messages[n-1].Role == role {
+		messages[n-1].Parts = append(messages[n-1].Parts, part)
+		return messages
 	}
-	if raw := json.RawMessage(text); wire.Valid(raw) == nil {
-		return raw
-	}
-	return wire.AppendString(nil, text)
+	return append(messages, providers.Message{Role: role, Parts: []providers.Part{part}})
 }
 
-// nameOf is the tool of a call that came before.
-func (r *request) nameOf(id string) string {
-	for i := len(r.messages) - 1; i >= 0; i-- {
-		for _, c := range r.messages[i].Calls() {
-			if c.ID == id {
-				return c.Name
-			}
-		}
-	}
-	return ""
-}
-
-// part is one part of a message's content.
-type part struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Refusal  string `json:"refusal"`
-	ImageURL struct {
-		URL string `json:"url"`
-	} `json:"image_url"`
-	Audio struct {
-		Data   []byte `json:"data"`
-		Format string `json:"format"`
-	} `json:"input_audio"`
-	File struct {
-		Data string `json:"file_data"`
-		Name string `json:"filename"`
-	} `json:"file"`
-}
-
-// parts are the content of a message: a string, or an array.
-func (m *message) parts() ([]providers.Part, error) {
-	text, isText := wire.Text(m.Content)
-	switch {
-	case isText && text != "":
-		return []providers.Part{{Type: providers.PartText, Text: text}}, nil
-	case isText, m.Content == nil, string(m.Content) == "null":
+// readTools reads the asker's own tools; nil for none.
+func readTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, error) {
+	if isNull(tools) {
 		return nil, nil
 	}
-	var list []part
-	if err := json.Unmarshal(m.Content, &list); err != nil {
-		return nil, fmt.Errorf("content: expected a string or an array of parts")
-	}
-	all := make([]providers.Part, 0, len(list))
-	for i := range list {
-		p, err := list[i].read()
-		if err != nil {
-			return nil, fmt.Errorf("content[%d]: %w", i, err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-func (p *part) read() (providers.Part, error) {
-	switch p.Type {
-	case "text":
-		return providers.Part{Type: providers.PartText, Text: p.Text}, nil
-	case "refusal":
-		return providers.Part{Type: providers.PartText, Text: p.Refusal}, nil
-	case "image_url":
-		data, mime, err := dataURL(p.ImageURL.URL)
-		if err != nil {
-			return providers.Part{}, fmt.Errorf("image_url.url: %w", err)
-		}
-		return providers.Part{Type: providers.PartImage, Data: data, MimeType: mime}, nil
-	case "input_audio":
-		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
-	case "file":
-		data, mime, err := dataURL(p.File.Data)
-		if err != nil {
-			return providers.Part{}, fmt.Errorf("file.file_data: %w", err)
-		}
-		return providers.Part{Type: providers.PartFile, Data: data, MimeType: mime, Name: p.File.Name}, nil
-	}
-	return providers.Part{}, fmt.Errorf("type: expected text, image_url, input_audio or file, got %.40q", p.Type)
-}
-
-// dataURL reads data:TYPE;base64,DATA. Nothing is fetched for a client: what it can reach
-// and what the bridge can are two things.
-func dataURL(url string) (data []byte, mime string, err error) {
-	head, encoded, ok := strings.Cut(url, ",")
-	head, isData := strings.CutPrefix(head, "data:")
-	mime, inBase64 := strings.CutSuffix(head, ";base64")
-	if !ok || !isData || !inBase64 {
-		return nil, "", fmt.Errorf("expected data:TYPE;base64,DATA: nothing is fetched from elsewhere")
-	}
-	data, err = base64.StdEncoding.DecodeString(encoded)
+	reading, err := toolformat.Read(tools, f)
 	if err != nil {
-		return nil, "", fmt.Errorf("the data is not base64")
+		return nil, fmt.Errorf("tools: %w", err)
 	}
-	return data, mime, nil
+	if len(reading.Faults) > 0 {
+		first := reading.Faults[0]
+		return nil, fmt.Errorf("tools[%d]: %s", first.Index, first.Notes[0].Text)
+	}
+	return providers.NewToolSet(reading.Tools), nil
 }
 
-func (r *request) readTools() error {
-	if r.Tools == nil || string(r.Tools) == "null" {
-		return nil
-	}
-	reading, err := toolformat.Read(r.Tools, toolformat.FormatOpenAI)
-	if err != nil {
-		return fmt.Errorf("tools: %w", err)
-	}
-	for _, f := range reading.Faults {
-		return fmt.Errorf("tools[%d]: %s", f.Index, f.Notes[0].Text)
-	}
-	r.set = providers.NewToolSet(reading.Tools)
-	return nil
-}
+// isNull reports whether a member is not there, or null.
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // readChoice reads tool_choice: a word, or the tool that must be called.
 func (r *request) readChoice() error {
 	word, isWord := wire.Text(r.Choice)
 	name, isNamed := wire.Text(wire.Lookup(r.Choice, "function", "name"))
 	switch {
-	case r.Choice == nil, string(r.Choice) == "null", word == "auto":
+	case isNull(r.Choice), word == "auto":
 	case word == "none":
 		r.choice = providers.ChoiceNone
 	case word == "required", word == "any":
@@ -286,22 +198,18 @@ func (r *request) settle(s *providers.Settings, p providers.Provider) (ignored [
 		s.TopP = r.TopP
 	}
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel
-	for name, value := range r.rest {
+	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
+		value := r.rest[name]
 		switch {
-		case string(value) == "null":
+		case isNull(value):
 		case p.Format() == toolformat.FormatOpenAI:
-			s.Body = wire.SetMember(append(json.RawMessage(nil), object(s.Body)...), name, value)
+			if s.Body == nil {
+				s.Body = json.RawMessage("{}")
+			}
+			s.Body = wire.SetMember(s.Body, name, value)
 		case !slices.Contains(harmless, name):
 			ignored = append(ignored, name)
 		}
 	}
-	slices.Sort(ignored)
 	return ignored
-}
-
-func object(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("{}")
-	}
-	return raw
 }

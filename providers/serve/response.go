@@ -72,7 +72,10 @@ func newAnswer(w http.ResponseWriter, r *request, giveUp func()) *answer {
 	if r.Stream {
 		object = "chat.completion.chunk"
 	}
-	return &answer{w: w, giveUp: giveUp, stream: r.Stream, usage: r.Streamed.Usage, head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model}}
+	return &answer{
+		w: w, giveUp: giveUp, stream: r.Stream, usage: r.Streamed.Usage,
+		head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model},
+	}
 }
 
 // event takes the text as it comes. What the bridge's own calls do is not the client's.
@@ -92,8 +95,6 @@ func (a *answer) event(e providers.Event) {
 		if a.stream {
 			a.chunk(&delta{Content: &e.Text}, nil)
 		}
-	case providers.ThinkingDelta, providers.ArgumentsDelta, providers.ToolCall, providers.Approval, providers.ToolStart, providers.ToolProgress,
-		providers.ToolResult, providers.UsageSoFar, providers.Retry, providers.Note, providers.Done, providers.Failed:
 	}
 }
 
@@ -193,9 +194,6 @@ func finishReason(s providers.Stop, calls bool) string {
 		return "tool_calls"
 	}
 	switch s {
-	case providers.StopEnd, providers.StopCalls, providers.StopOther, providers.StopPaused, providers.StopMalformed, providers.StopCut,
-		providers.StopDeferred, providers.StopCanceled, providers.StopFailed, providers.StopRepeats:
-		return "stop"
 	case providers.StopRefused:
 		return "content_filter"
 	case providers.StopLength, providers.StopWindow, providers.StopRounds, providers.StopMaxCalls, providers.StopTime, providers.StopTokens:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime/debug"
 	"strings"
@@ -24,7 +23,7 @@ type SamplingOptions struct {
 	// are names of models, or parts of them, that the server would like, the best first.
 	Model func(hints []string) (providers.Candidate, providers.Settings, error)
 
-	Loop      providers.Options // of it what concerns a model that takes no tools, and the log
+	Loop      providers.Options // of it what concerns a model that takes no tools
 	MaxTokens int               // of one answer, whatever a server asks for; 0: 16,384
 	AtOnce    int               // requests under way; others wait, within their Timeout; 0: 4
 	PerMinute int               // further requests are refused; 0: 60
@@ -51,9 +50,7 @@ func NewSampling(o SamplingOptions) *Sampling {
 	o.AtOnce = cmp.Or(o.AtOnce, 4)
 	o.PerMinute = cmp.Or(o.PerMinute, 60)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Sampling{opts: o, ledger: newLedger(time.Hour, 16<<20), gate: make(chan struct{}, o.AtOnce)}
 }
 
@@ -137,18 +134,14 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 			StandIn: s.opts.Loop.StandIn, Toolless: s.opts.Loop.Toolless, Log: s.opts.Log,
 		},
 	})
-	switch calls := run.WaitingCalls(); {
+	switch {
 	case said.stopped: // whether or not the model was quicker
-		return appendSampled(said.text.String(), nil, chosen.Model, "stopSequence"), nil
+		return sampled(said.text.String(), nil, chosen.Model, "stopSequence"), nil
 	case err != nil:
 		return nil, err
-	case len(calls) > 0:
-		handed, ids := hand(req.set, chosen.Provider.Format(), calls)
-		s.ledger.keep(chain, handed, ids, run.Messages)
-		return appendSampled(run.Text, handed, chosen.Model, "toolUse"), nil
-	default:
-		return appendSampled(run.Text, nil, chosen.Model, samplingStop(run.Stop)), nil
 	}
+	calls := s.ledger.hand(chain, run, req.set, chosen.Provider.Format())
+	return sampled(run.Text, calls, chosen.Model, samplingStop(run.Stop, len(calls) > 0)), nil
 }
 
 // least is the smallest of some limits; 0 is none.
@@ -172,18 +165,27 @@ type untilStop struct {
 }
 
 func (u *untilStop) event(e providers.Event) {
-	if e.Type == providers.TurnStart && !u.stopped {
+	switch {
+	case u.stopped:
+	case e.Type == providers.TurnStart:
 		u.text.Reset()
+	case e.Type == providers.TextDelta:
+		u.add(e.Text)
 	}
-	if e.Type != providers.TextDelta || u.stopped {
-		return
-	}
-	u.text.WriteString(e.Text)
+}
+
+func (u *untilStop) add(text string) {
+	before := u.text.Len()
+	u.text.WriteString(text)
 	so := u.text.String()
 	end := len(so)
 	for _, sequence := range u.sequences {
-		if at := strings.Index(so[:end], sequence); sequence != "" && at >= 0 {
-			end = at
+		from := max(0, before-len(sequence)+1) // in front of it there is none
+		if sequence == "" || from >= end {
+			continue
+		}
+		if at := strings.Index(so[from:end], sequence); at >= 0 {
+			end = from + at
 		}
 	}
 	if end < len(so) {
@@ -195,13 +197,13 @@ func (u *untilStop) event(e providers.Event) {
 }
 
 // samplingStop is MCP's word for the end of a run.
-func samplingStop(s providers.Stop) string {
-	switch s {
-	case providers.StopEnd:
-		return "endTurn"
-	case providers.StopCalls:
+func samplingStop(s providers.Stop, calls bool) string {
+	switch {
+	case calls:
 		return "toolUse"
-	case providers.StopLength, providers.StopWindow:
+	case s == providers.StopEnd:
+		return "endTurn"
+	case s == providers.StopLength, s == providers.StopWindow:
 		return "maxTokens"
 	}
 	return string(s)

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -33,14 +35,18 @@ type samplingRequest struct {
 	} `json:"toolChoice"`
 
 	messages []providers.Message
-	set      *providers.ToolSet // nil: there are none
+	set      *providers.ToolSet // the server's own
 	choice   providers.Choice
-	names    map[string]string // of the calls, by their ids
+	calls    map[string]bool // the ids of those so far
 }
+
+// maxSequences bounds the stop sequences of a request, each of which is looked for in all
+// that a model says.
+const maxSequences = 100
 
 // readSampling reads a request. The error says what is wrong with it, by its path.
 func readSampling(params []byte) (*samplingRequest, error) {
-	r := &samplingRequest{names: map[string]string{}}
+	r := &samplingRequest{calls: map[string]bool{}}
 	if err := json.Unmarshal(params, r); err != nil {
 		return nil, fmt.Errorf("the request is not as expected: %w", err)
 	}
@@ -52,6 +58,9 @@ func readSampling(params []byte) (*samplingRequest, error) {
 	if n := len(r.messages); n == 0 || r.messages[n-1].Role == providers.RoleAssistant {
 		return nil, fmt.Errorf("messages: expected at least one, and the last one of the user")
 	}
+	if n := len(r.StopSequences); n > maxSequences {
+		return nil, fmt.Errorf("stopSequences: expected at most %d, got %d", maxSequences, n)
+	}
 	switch r.Choice.Mode {
 	case "", "auto":
 	case "none":
@@ -61,22 +70,9 @@ func readSampling(params []byte) (*samplingRequest, error) {
 	default:
 		return nil, fmt.Errorf("toolChoice.mode: expected auto, required or none, got %.40q", r.Choice.Mode)
 	}
-	return r, r.readTools()
-}
-
-func (r *samplingRequest) readTools() error {
-	if len(r.Tools) == 0 || string(r.Tools) == "null" || string(r.Tools) == "[]" {
-		return nil
-	}
-	reading, err := toolformat.Read(r.Tools, toolformat.FormatMCP)
-	if err != nil {
-		return fmt.Errorf("tools: %w", err)
-	}
-	for _, f := range reading.Faults {
-		return fmt.Errorf("tools[%d]: %s", f.Index, f.Notes[0].Text)
-	}
-	r.set = providers.NewToolSet(reading.Tools)
-	return nil
+	var err error
+	r.set, err = readTools(r.Tools, toolformat.FormatMCP)
+	return r, err
 }
 
 // hints are the models that the server would like.
@@ -93,15 +89,12 @@ func (r *samplingRequest) hints() []string {
 // add takes a message into the conversation. Those of one role that follow one another are
 // one there.
 func (r *samplingRequest) add(role string, content json.RawMessage) error {
-	blocks := []json.RawMessage{content}
-	if len(content) > 0 && content[0] == '[' {
-		blocks = nil
-		for block := range wire.Elements(content) {
-			blocks = append(blocks, block)
-		}
-	}
 	if role != "user" && role != "assistant" {
 		return fmt.Errorf("role: expected user or assistant, got %.40q", role)
+	}
+	blocks := [][]byte{content}
+	if len(content) > 0 && content[0] == '[' {
+		blocks = slices.Collect(wire.Elements(content))
 	}
 	first := providers.Role("")
 	for _, raw := range blocks {
@@ -112,11 +105,7 @@ func (r *samplingRequest) add(role string, content json.RawMessage) error {
 		if first = cmp.Or(first, as); first != as {
 			return fmt.Errorf("content: a message with tool results has nothing else")
 		}
-		if n := len(r.messages); n > 0 && r.messages[n-1].Role == as {
-			r.messages[n-1].Parts = append(r.messages[n-1].Parts, part)
-		} else {
-			r.messages = append(r.messages, providers.Message{Role: as, Parts: []providers.Part{part}})
-		}
+		r.messages = addPart(r.messages, as, part)
 	}
 	return nil
 }
@@ -134,7 +123,7 @@ type samplingBlock struct {
 }
 
 // part is a block as a conversation has it, and whose it is there.
-func (r *samplingRequest) part(role providers.Role, raw json.RawMessage) (providers.Role, providers.Part, error) {
+func (r *samplingRequest) part(role providers.Role, raw []byte) (providers.Role, providers.Part, error) {
 	var b samplingBlock
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return "", providers.Part{}, fmt.Errorf("expected a block with a type, or an array of them: %w", err)
@@ -154,11 +143,10 @@ func (r *samplingRequest) part(role providers.Role, raw json.RawMessage) (provid
 		if len(b.Input) == 0 {
 			b.Input = json.RawMessage("{}")
 		}
-		r.names[b.ID] = b.Name
+		r.calls[b.ID] = true
 		return role, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: b.ID, Name: b.Name, Arguments: b.Input}}, nil
 	case b.Type == "tool_result" && ofUser:
-		name, known := r.names[b.CallID]
-		if !known {
+		if !r.calls[b.CallID] {
 			return "", providers.Part{}, fmt.Errorf("tool_result: no tool_use before it has the id %.60q", b.CallID)
 		}
 		result := []byte("{}")
@@ -171,34 +159,28 @@ func (r *samplingRequest) part(role providers.Role, raw json.RawMessage) (provid
 		if _, err := content.Content(); err != nil {
 			return "", providers.Part{}, fmt.Errorf("tool_result: %w", err)
 		}
-		return providers.RoleTool, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: b.CallID, Name: name, Content: content}}, nil
+		return providers.RoleTool, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: b.CallID, Content: content}}, nil
 	}
 	return "", providers.Part{}, fmt.Errorf("type: %.40q is none that a message of role %s has here", b.Type, role)
 }
 
-// appendSampled makes a CreateMessageResult. One without calls has a single block, as all
-// revisions know it.
-func appendSampled(text string, calls []*providers.Call, model, stop string) []byte {
-	b := []byte(`{"role":"assistant","content":`)
-	block := wire.AppendString([]byte(`{"type":"text","text":`), text)
-	block = append(block, '}')
-	if len(calls) == 0 {
-		b = append(b, block...)
-	} else {
-		b = append(b, '[')
-		if text != "" {
-			b = append(append(b, block...), ',')
-		}
-		for i, c := range calls {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = wire.AppendString(append(b, `{"type":"tool_use","id":`...), c.ID)
-			b = wire.AppendString(append(b, `,"name":`...), c.Name)
-			b = append(append(append(b, `,"input":`...), c.Object()...), '}')
-		}
-		b = append(b, ']')
+// sampled is a CreateMessageResult. One without calls has a single block, as all revisions
+// know it.
+func sampled(text string, calls []*providers.Call, model, stop string) []byte {
+	var blocks [][]byte
+	if text != "" || len(calls) == 0 {
+		blocks = append(blocks, append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}'))
 	}
+	for _, c := range calls {
+		b := wire.AppendString([]byte(`{"type":"tool_use","id":`), c.ID)
+		b = wire.AppendString(append(b, `,"name":`...), c.Name)
+		blocks = append(blocks, append(append(append(b, `,"input":`...), c.Object()...), '}'))
+	}
+	content := bytes.Join(blocks, []byte{','})
+	if len(calls) > 0 {
+		content = slices.Concat([]byte{'['}, content, []byte{']'})
+	}
+	b := append([]byte(`{"role":"assistant","content":`), content...)
 	b = wire.AppendString(append(b, `,"model":`...), model)
 	b = wire.AppendString(append(b, `,"stopReason":`...), stop)
 	return append(b, '}')

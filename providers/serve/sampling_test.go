@@ -115,10 +115,12 @@ func TestSamplingStops(t *testing.T) {
 		"one STOP END": `"text":"one "},"model":"m","stopReason":"stopSequence"`,
 		"one two":      `"text":"one two"},"model":"m","stopReason":"endTurn"`,
 	} {
-		p := &scripted{turns: []providers.Turn{says(text)}}
-		got := sampled(t, newSampling(p), `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":9,"stopSequences":["","END","STOP"]}`)
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %s", text, got)
+		for _, letters := range []bool{false, true} {
+			p := &scripted{turns: []providers.Turn{says(text)}, letters: letters}
+			got := sampled(t, newSampling(p), `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":9,"stopSequences":["","END","STOP"]}`)
+			if !strings.Contains(got, want) {
+				t.Errorf("%s, single letters %v: %s", text, letters, got)
+			}
 		}
 	}
 	for stop, want := range map[providers.Stop]string{
@@ -148,8 +150,9 @@ func TestSamplingRefuses(t *testing.T) {
 		`{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"x","content":[]}}]}`: `no tool_use before it has the id \"x\"`,
 		`{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"x"}}]}`:                   "expected an id and a name",
 		`{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"x","name":"n"}},{"role":"user","content":[{"type":"tool_result","toolUseId":"x","content":[]},{"type":"text","text":"b"}]}]}`: "has nothing else",
-		`{"messages":[` + user + `],"tools":[{"description":"nameless"}]}`: "tools[0]: ",
-		`{"messages":[` + user + `],"toolChoice":{"mode":"maybe"}}`:        "toolChoice.mode: expected auto, required or none",
+		`{"messages":[` + user + `],"tools":[{"description":"nameless"}]}`:                     "tools[0]: ",
+		`{"messages":[` + user + `],"stopSequences":["a"` + strings.Repeat(`,"a"`, 100) + `]}`: "stopSequences: expected at most 100, got 101",
+		`{"messages":[` + user + `],"toolChoice":{"mode":"maybe"}}`:                            "toolChoice.mode: expected auto, required or none",
 	} {
 		got := sampled(t, newSampling(&scripted{}), params)
 		if !strings.HasPrefix(got, `{"code":-32602,"message":"`) || !strings.Contains(got, want) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 type scripted struct {
 	mu       sync.Mutex
 	turns    []providers.Turn
+	letters  bool // its deltas are single ones
 	err      error
 	requests []providers.Request
 }
@@ -36,8 +38,14 @@ func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(pro
 	}
 	turn := s.turns[0]
 	s.turns = s.turns[1:]
-	if text := turn.Message.Text(); text != "" {
-		emit(providers.Event{Type: providers.TextDelta, Text: text})
+	deltas := []string{turn.Message.Text()}
+	if s.letters {
+		deltas = strings.Split(deltas[0], "")
+	}
+	for _, text := range deltas {
+		if text != "" {
+			emit(providers.Event{Type: providers.TextDelta, Text: text})
+		}
 	}
 	return &turn, nil
 }
@@ -218,7 +226,12 @@ func TestOwnTools(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	f := newFront(t)
+	many := ""
+	for i := range 101 {
+		many += `,"x` + strconv.Itoa(i) + `":1`
+	}
 	for body, want := range map[string]string{
+		`{"model":"x","messages":[]` + many + `}`: "101 members that are not known here: expected at most 100",
 		`{`:                  "not as expected",
 		`{"messages":[]}`:    "model: expected",
 		`{"model":"here/m"}`: "messages: expected",
