@@ -235,9 +235,12 @@ func overSSE(t testing.TB, f *front, c *peer) {
 	c.end = web.close
 }
 
-func overWS(t testing.TB, f *front, c *peer) {
+func overWS(t testing.TB, f *front, c *peer) { connectWS(t, f, c, nil) }
+
+// connectWS is a client over WebSocket that sends a header along.
+func connectWS(t testing.TB, f *front, c *peer, header http.Header) {
 	d := websocket.Dialer{Subprotocols: []string{"mcp"}}
-	conn, _, err := d.Dial("ws"+strings.TrimPrefix(f.web.URL, "http")+"/ws", nil)
+	conn, _, err := d.Dial("ws"+strings.TrimPrefix(f.web.URL, "http")+"/ws", header)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,7 @@ package mcpbridge_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
-
-	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -27,27 +23,7 @@ func newGuarded(t testing.TB, source bridge.Source) *front {
 // byWS is a client over WebSocket with a token.
 func byWS(token string) func(testing.TB, *front, *peer) {
 	return func(t testing.TB, f *front, c *peer) {
-		d := websocket.Dialer{Subprotocols: []string{"mcp"}}
-		conn, _, err := d.Dial("ws"+strings.TrimPrefix(f.web.URL, "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := make(chan struct{})
-		go func() {
-			defer close(read)
-			for {
-				_, b, err := conn.ReadMessage()
-				if err != nil {
-					return
-				}
-				c.hear("", 0, b)
-			}
-		}()
-		c.send = func(_ string, msg []byte, _ http.Header) { conn.WriteMessage(websocket.TextMessage, msg) }
-		c.end = sync.OnceFunc(func() {
-			conn.Close()
-			<-read
-		})
+		connectWS(t, f, c, http.Header{"Authorization": {"Bearer " + token}})
 	}
 }
 

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -115,6 +116,51 @@ func TestDeafClient(t *testing.T) {
 			t.Errorf("given up after %s", time.Since(begun))
 		}
 	})
+}
+
+// slow is a provider whose model calls a tool that takes a minute, and then fails.
+type slow struct{ fails int }
+
+func (*slow) Name() string              { return "slow" }
+func (*slow) Format() toolformat.Format { return toolformat.FormatOpenAI }
+
+func (p *slow) Turn(_ context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if len(req.Messages) > p.fails {
+		return nil, &providers.APIError{Status: http.StatusBadRequest, Message: "no more"}
+	}
+	turn := says("", call("1", "wait", "{}"))
+	emit(providers.Event{Type: providers.ToolCall, Call: turn.Message.Calls()[0]})
+	return &turn, nil
+}
+
+// A stream in which nothing comes lives; before the model has answered an error has a status.
+func TestQuietStream(t *testing.T) {
+	for fails, want := range map[int]string{0: `{"error":`, 1: ": nothing yet\n\n: nothing yet\n\n: nothing yet\n\ndata: {\"error\":"} {
+		synctest.Test(t, func(t *testing.T) {
+			wait := bridge.Tool{Tool: toolformat.Tool{Name: "wait"}, Timeout: time.Minute, Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
+				time.Sleep(50 * time.Second)
+				return toolformat.TextResult("done", false), nil
+			}}
+			native, err := bridge.NewNative(bridge.NativeOptions{}, wait)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer native.Close()
+			w := httptest.NewRecorder()
+			serve.New(serve.Options{
+				Toolbox: providers.NewToolbox(native),
+				Model: func(string) (providers.Candidate, providers.Settings, error) {
+					return providers.Candidate{Provider: &slow{fails}}, providers.Settings{}, nil
+				},
+				Loop:   providers.Options{Limits: providers.Limits{Timeout: time.Hour}},
+				Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
+			}).ServeHTTP(w, completion(t.Context()))
+			time.Sleep(time.Minute) // nothing comes any more
+			if got := w.Body.String(); !strings.Contains(got, want) || (fails > 0) != (w.Code == http.StatusOK) {
+				t.Errorf("%d %s, want %s", w.Code, got, want)
+			}
+		})
+	}
 }
 
 func TestAtOnce(t *testing.T) {

@@ -142,6 +142,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	messages, chain := s.ledger.expand(caller.Principal.Name, req.messages)
 	out := newAnswer(w, req, giveUp)
+	defer out.close()
 	run, err := session.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
 		Request: providers.Request{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -13,15 +14,23 @@ import (
 
 // answer writes the response of a chat completion, streamed or whole.
 type answer struct {
-	w       http.ResponseWriter
-	giveUp  func() // ends the run: the client takes nothing any more
-	stream  bool
-	usage   bool // a stream ends with what it cost
-	head    completion
+	w      http.ResponseWriter
+	giveUp func() // ends the run: the client takes nothing any more
+	stream bool
+	usage  bool // a stream ends with what it cost
+	head   completion
+
+	mu      sync.Mutex // guards what follows, and the response
 	text    strings.Builder
-	begun   bool // the response has
-	between bool // what comes next belongs to another turn
+	begun   bool        // the response has
+	between bool        // what comes next belongs to another turn
+	pulse   *time.Timer // of a stream; nil until the model has answered, as an error before that has a status
+	over    bool        // nothing may be sent any more
 }
+
+// quietTime is how long a stream is silent before a comment says that it lives: tools may
+// take long, and so may thoughts, which a client gets to see nothing of.
+const quietTime = 15 * time.Second
 
 // completion is a response, or a chunk of one.
 type completion struct {
@@ -80,9 +89,15 @@ func newAnswer(w http.ResponseWriter, r *request, giveUp func()) *answer {
 
 // event takes the text as it comes. What the bridge's own calls do is not the client's.
 func (a *answer) event(e providers.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch e.Type {
 	case providers.TurnStart:
 		a.between = a.text.Len() > 0
+	case providers.ThinkingDelta, providers.ArgumentsDelta, providers.ToolCall:
+		if a.stream && a.pulse == nil {
+			a.rest()
+		}
 	case providers.TextDelta:
 		if e.Text == "" {
 			return
@@ -96,6 +111,26 @@ func (a *answer) event(e providers.Event) {
 			a.chunk(&delta{Content: &e.Text}, nil)
 		}
 	}
+}
+
+// rest begins a quiet time.
+func (a *answer) rest() {
+	if a.pulse == nil {
+		a.pulse = time.AfterFunc(quietTime, a.beat)
+	} else {
+		a.pulse.Reset(quietTime)
+	}
+}
+
+// beat sends a comment, which clients of server-sent events skip.
+func (a *answer) beat() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return
+	}
+	a.begin()
+	a.write(": nothing yet\n\n")
 }
 
 // begin sends the head of a stream.
@@ -131,6 +166,10 @@ func (a *answer) send(v any) {
 
 // write sends a piece of a stream. A client that does not take it has gone.
 func (a *answer) write(text string) {
+	if a.pulse != nil {
+		a.pulse.Stop()
+	}
+	defer a.rest()
 	control := http.NewResponseController(a.w)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
 	if _, err := io.WriteString(a.w, text); err != nil || control.Flush() != nil {
@@ -140,6 +179,8 @@ func (a *answer) write(text string) {
 
 // end sends what is left when a run has ended; calls are those of the client's own tools.
 func (a *answer) end(run *providers.Run, calls []*providers.Call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
 	cost.Details.Cached, cost.Written.Reasoning = run.Usage.Cached, run.Usage.Reasoning
@@ -165,6 +206,16 @@ func (a *answer) end(run *providers.Run, calls []*providers.Call) {
 	writeJSON(a.w, http.StatusOK, &c)
 }
 
+// close lets nothing be sent any more.
+func (a *answer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	if a.pulse != nil {
+		a.pulse.Stop()
+	}
+}
+
 // wireCalls are calls as the client reads them.
 func wireCalls(calls []*providers.Call, indexed bool) []call {
 	var all []call
@@ -181,6 +232,8 @@ func wireCalls(calls []*providers.Call, indexed bool) []call {
 
 // fail ends the response with an error.
 func (a *answer) fail(status int, kind, code, message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if !a.begun {
 		fail(a.w, status, kind, code, message)
 		return
