@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -112,7 +111,8 @@ type Native struct {
 	mu       sync.Mutex // guards what follows
 	closed   bool
 	sessions map[*nativeSession]struct{}
-	running  map[*nativeCall]struct{} // their functions have not returned
+	running  map[*nativeCall]struct{} // that wait, or whose functions have not returned
+	drained  chan struct{}            // of Close: closed when none runs any more
 }
 
 // NewNative makes a source of tools, which are listed in that order. The error names the
@@ -163,7 +163,6 @@ func (n *Native) Open(_ context.Context, caller *Caller) (Session, error) {
 	if n.closed {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "these tools have been closed")
 	}
-	s.ctx, s.end = context.WithCancel(context.Background())
 	n.sessions[s] = struct{}{}
 	return s, nil
 }
@@ -177,21 +176,37 @@ func (n *Native) Close() error {
 		n.closed = true
 		close(n.workers.ended)
 	}
-	sessions, running := slices.Collect(maps.Keys(n.sessions)), slices.Collect(maps.Keys(n.running))
+	clear(n.sessions)
+	for c := range n.running {
+		c.cancel(nil)
+	}
+	if n.drained == nil && len(n.running) > 0 {
+		n.drained = make(chan struct{})
+	}
+	drained := n.drained
 	n.mu.Unlock()
-	for _, s := range sessions {
-		s.Close()
+	if drained == nil {
+		return nil
 	}
 	patience := time.NewTimer(n.opts.Grace)
 	defer patience.Stop()
-	for _, c := range running {
-		select {
-		case <-c.returned:
-		case <-patience.C:
-			return fmt.Errorf("bridge: %s did not return within %s after being cancelled: a tool must heed its context", n.names(), n.opts.Grace)
-		}
+	select {
+	case <-drained:
+		return nil
+	case <-patience.C:
+		return fmt.Errorf("bridge: %s did not return within %s after being cancelled: a tool must heed its context", n.names(), n.opts.Grace)
 	}
-	return nil
+}
+
+// forget is for a call whose function has returned, or never ran.
+func (n *Native) forget(c *nativeCall) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.running, c)
+	if n.drained != nil && len(n.running) == 0 {
+		close(n.drained)
+		n.drained = nil
+	}
 }
 
 // names are those of the tools that run.
@@ -210,8 +225,6 @@ func (n *Native) names() string {
 type nativeSession struct {
 	native *Native
 	caller *Caller
-	ctx    context.Context // ends with the session
-	end    context.CancelFunc
 	own    atomic.Pointer[ownList] // of a caller with Functions
 }
 
@@ -223,10 +236,15 @@ func (s *nativeSession) List(_ context.Context, kind Kind) (*List, error) {
 }
 
 func (s *nativeSession) Close() error {
-	s.native.mu.Lock()
-	delete(s.native.sessions, s)
-	s.native.mu.Unlock()
-	s.end()
+	n := s.native
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.sessions, s)
+	for c := range n.running {
+		if c.session == s {
+			c.cancel(nil)
+		}
+	}
 	return nil
 }
 

@@ -18,12 +18,12 @@ import (
 // nativeCall is one call of a Tool. Its function may go on when nobody waits for it any
 // more, so that what it reaches is a copy, and nothing of it gets to the caller then.
 type nativeCall struct {
-	session  *nativeSession
-	tool     *nativeTool
-	request  Request // a copy
-	back     Back
-	begun    time.Time
-	returned chan struct{} // closed when the function has returned
+	session *nativeSession
+	tool    *nativeTool
+	request Request // a copy
+	back    Back
+	cancel  context.CancelCauseFunc
+	begun   time.Time
 
 	mu     sync.Mutex // guards what follows
 	over   bool       // nobody waits for it any more
@@ -80,7 +80,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if err != nil {
 		return Failed(err)
 	}
-	c := &nativeCall{session: s, tool: tool, back: req.Back, returned: make(chan struct{})}
+	c := &nativeCall{session: s, tool: tool, back: req.Back}
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
@@ -90,13 +90,12 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
 	}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(nil) })()
 	if ctx.Err() != nil {
 		return Failed(canceled(ctx.Err()))
 	}
-	if err := c.begin(ctx, cancel); err != nil {
+	ctx, c.cancel = context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
+	defer c.cancel(nil)
+	if err := c.begin(ctx); err != nil {
 		return Failed(err)
 	}
 	defer c.end()
@@ -128,27 +127,38 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	return nil
 }
 
-// begin waits until the call may run and enters it, unless its session has ended. From then
-// on its time runs, at the end of which it is cancelled.
-func (c *nativeCall) begin(ctx context.Context, cancel context.CancelCauseFunc) *toolformat.Error {
+// begin waits until the call may run, unless its session has ended. From then on its time
+// runs, at the end of which it is cancelled.
+func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
 	n := c.session.native
+	n.mu.Lock()
+	_, open := n.sessions[c.session]
+	if open {
+		n.running[c] = struct{}{}
+	}
+	n.mu.Unlock()
+	if !open {
+		return canceled(context.Canceled)
+	}
+	if err := c.enter(ctx); err != nil {
+		n.forget(c)
+		return err
+	}
+	c.begun = time.Now()
+	c.timer = time.AfterFunc(min(c.tool.Timeout, n.opts.MaxTimeout), func() { c.cancel(errTimedOut) })
+	return nil
+}
+
+// enter waits until there is room for the call.
+func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	if err := c.tool.gate.enter(ctx, c.tool.Timeout); err != nil {
 		return err
 	}
-	if err := n.gate.enter(ctx, c.tool.Timeout); err != nil {
+	err := c.session.native.gate.enter(ctx, c.tool.Timeout)
+	if err != nil {
 		c.tool.gate.leave()
-		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c.session.ctx.Err() != nil || n.closed {
-		c.leave()
-		return canceled(context.Canceled)
-	}
-	c.begun = time.Now()
-	c.timer = time.AfterFunc(min(c.tool.Timeout, n.opts.MaxTimeout), func() { cancel(errTimedOut) })
-	n.running[c] = struct{}{}
-	return nil
+	return err
 }
 
 // leave makes room for other calls.
@@ -197,10 +207,7 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 			o = outcome{err: internal(fmt.Errorf("panic: %v", p))}
 		}
 		c.leave()
-		n.mu.Lock()
-		delete(n.running, c)
-		n.mu.Unlock()
-		close(c.returned)
+		n.forget(c)
 	}()
 	if c.tool.Client {
 		o.result, o.err = c.session.callFunction(ctx, c.tool.Name, arguments)
