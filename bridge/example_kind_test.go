@@ -52,7 +52,7 @@ func (c *clock) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.To
 		}
 		return toolformat.TextResult(time.Unix(in.Seconds, 0).In(c.zone).Format(spec.Layout), false), nil
 	}
-	return bridge.Tool{Tool: definition, Call: call}, nil, nil
+	return bridge.Tool{Tool: definition, ReadOnly: true, Call: call}, nil, nil
 }
 
 func (c *clock) Close() error { return nil }

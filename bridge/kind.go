@@ -44,8 +44,8 @@ func (c BackendConfig) Subject(kind string) string {
 type Backend interface {
 	// Tool makes a tool of a definition, whose InputSchema is the full one: context
 	// fields stand in it. spec is what the definition says for this kind, a JSON object.
-	// The notes warn of what is legal and odd, such as a placeholder that is no
-	// property.
+	// A tool that surely only reads is ReadOnly. The notes warn of what is legal and odd,
+	// such as a placeholder that is no property.
 	Tool(definition toolformat.Tool, spec json.RawMessage) (Tool, []toolformat.Note, error)
 
 	// Close ends what the backend holds, when no call is under way any more.

@@ -34,6 +34,14 @@ type Tool struct {
 	// end its goroutine.
 	Heeds bool
 
+	// ReadOnly says that no call changes anything, Idempotent that a second call with the
+	// same arguments changes nothing more than the first. What is true is listed as the
+	// readOnlyHint or the idempotentHint of MCP's annotations (2025-03-26 and later,
+	// schema.ts, ToolAnnotations); false is not known. The annotations of the definition
+	// that the tool came in (Extra) count more, key by key; one that it calls destructive
+	// is not called read-only.
+	ReadOnly, Idempotent bool
+
 	// Context names the arguments that no caller sees or sets, in any letter case: they
 	// are taken out of the schema that callers get and out of the arguments that they
 	// send, and filled in from Caller.Context. A call without one of them is a failed

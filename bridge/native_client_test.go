@@ -17,10 +17,9 @@ import (
 
 // functions are those of a caller in a test.
 type functions struct {
-	call func(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error)
-
 	mu    sync.Mutex // guards what follows
 	tools []toolformat.Tool
+	call  func(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error)
 }
 
 // page is a caller's functions, each of which says how it was called.
@@ -46,8 +45,21 @@ func (f *functions) set(tools ...toolformat.Tool) {
 	f.tools = tools
 }
 
+// follow makes them those of a Fake, for sourcetest.Follow.
+func (f *functions) follow(definitions []toolformat.Tool, handOn sourcetest.Call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tools = definitions
+	f.call = func(ctx context.Context, _ string, arguments json.RawMessage) (*toolformat.Result, error) {
+		return handOn(ctx, arguments)
+	}
+}
+
 func (f *functions) Call(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error) {
-	return f.call(ctx, name, arguments)
+	f.mu.Lock()
+	call := f.call
+	f.mu.Unlock()
+	return call(ctx, name, arguments)
 }
 
 // chart is a client function as a definition file has it.
@@ -279,58 +291,28 @@ func (c clients) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessio
 	return c.Source.Open(ctx, &own)
 }
 
-// handOnTo are functions that a session of the Fake's carries out.
-func handOnTo(t *testing.T, below bridge.Session) *functions {
-	f := &functions{call: func(ctx context.Context, _ string, arguments json.RawMessage) (*toolformat.Result, error) {
-		return handOn(ctx, below, arguments)
-	}}
-	f.set(fakeTools(t, below)...)
-	return f
-}
-
-func fakeTools(t *testing.T, below bridge.Session) (all []toolformat.Tool) {
-	l, err := below.List(t.Context(), bridge.Tools)
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	for _, it := range l.Items {
-		all = append(all, it.Tool())
-	}
-	return all
-}
-
 // TestClientLaw: client functions keep the contract of a Source, alone and behind a Bridge.
 func TestClientLaw(t *testing.T) {
 	law := func(prefix string, over func(*bridge.Native) bridge.Source) func(*testing.T) {
 		return func(t *testing.T) {
 			sourcetest.Law{Prefix: prefix}.Run(t, func(t *testing.T) bridge.Source {
-				fake := sourcetest.NewFake()
-				below := openFor(t, fake, bridge.Caller{ID: "native"})
-				f := handOnTo(t, below)
-				tools := func() (all []bridge.Tool) {
-					for _, one := range fakeTools(t, below) {
-						all = append(all, bridge.Tool{Tool: one, Client: true})
-					}
-					return all
-				}
-				n, err := bridge.NewNative(bridge.NativeOptions{}, tools()...)
+				n, err := bridge.NewNative(bridge.NativeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				var changes sync.WaitGroup
-				changed := openFor(t, fake, bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-					changes.Go(func() { // the Fake tells of a change while it makes it
-						f.set(fakeTools(t, below)...)
-						if err := n.Replace(tools()...); err != nil {
-							t.Error(err)
-						}
-					})
-				}})
 				t.Cleanup(func() {
-					changed.Close()
-					changes.Wait()
 					if err := n.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				f := &functions{}
+				sourcetest.Follow(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
+					f.follow(definitions, handOn)
+					var tools []bridge.Tool
+					for _, d := range definitions {
+						tools = append(tools, bridge.Tool{Tool: d, Client: true})
+					}
+					if err := n.Replace(tools...); err != nil {
 						t.Error(err)
 					}
 				})

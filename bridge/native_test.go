@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,56 +33,7 @@ func TestNativeLaw(t *testing.T) {
 
 // nativeFake is a Native whose tools are those of a Fake.
 func nativeFake(t *testing.T) *bridge.Native {
-	fake := sourcetest.NewFake()
-	below := openFor(t, fake, bridge.Caller{ID: "native"})
-	tools := func() (all []bridge.Tool) {
-		for _, one := range fakeTools(t, below) {
-			all = append(all, bridge.Tool{Tool: one, Timeout: time.Minute, Call: func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-				return handOn(ctx, below, arguments)
-			}})
-		}
-		return all
-	}
-	n, err := bridge.NewNative(bridge.NativeOptions{}, tools()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var changes sync.WaitGroup
-	changed := openFor(t, fake, bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-		changes.Go(func() { // the Fake tells of a change while it makes it
-			if err := n.Replace(tools()...); err != nil {
-				t.Error(err)
-			}
-		})
-	}})
-	t.Cleanup(func() {
-		changed.Close()
-		changes.Wait()
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
-
-// handOn makes the call that ctx belongs to of another session, with the arguments that
-// the tool was given.
-func handOn(ctx context.Context, below bridge.Session, arguments json.RawMessage) (*toolformat.Result, error) {
-	req, _ := bridge.RequestOf(ctx)
-	raw := append(wire.AppendString([]byte(`{"name":`), req.Target), `,"arguments":`...)
-	raw = append(raw, arguments...)
-	if token := req.Params.Get(wire.MetaProgressToken); token != nil {
-		raw = append(append(append(raw, `,"_meta":{"progressToken":`...), token...), '}')
-	}
-	params, err := wire.SplitParams(append(raw, '}'))
-	if err != nil {
-		return nil, err
-	}
-	r := below.Do(ctx, &bridge.Request{Method: req.Method, Params: &params, Target: req.Target, Back: req.Back})
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return &toolformat.Result{JSON: r.Result}, nil
+	return sourcetest.Native(t, func(_ toolformat.Tool, handOn sourcetest.Call) sourcetest.Call { return handOn })
 }
 
 // tool is a tool without arguments.

@@ -81,16 +81,19 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	case !t.Client && t.Call == nil:
 		return nil, t.fault("Call is nil: there is nothing to carry it out")
 	}
+	annotations, err := t.annotations()
+	if err != nil {
+		return nil, err
+	}
 	own := &nativeTool{Tool: t}
 	var notes []toolformat.Note
-	var err error
 	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Context); err != nil {
 		return nil, t.fault("input schema: %w", err)
 	}
 	if len(t.Context) > 0 {
 		own.InputSchema, own.Extra = own.bind.Visible(), nil // what it came in shows what is hidden
 	}
-	if own.item, err = own.newItem(); err != nil {
+	if own.item, err = own.newItem(annotations); err != nil {
 		return nil, err
 	}
 	if t.OutputSchema != nil {
@@ -135,10 +138,40 @@ func takesAll(schema json.RawMessage) bool {
 	return n == 1 && kind == "object"
 }
 
-// newItem is the tool's definition as MCP has it: as it came, or made of what is known.
-func (t *Tool) newItem() (Item, error) {
+// annotations are those of the tool's definition, with what is known beside them; nil for
+// none.
+func (t *Tool) annotations() (json.RawMessage, error) {
+	said := wire.Lookup(t.Extra, "annotations")
+	if string(said) == "null" {
+		said = nil
+	}
+	if said != nil && said[0] != '{' {
+		return nil, t.fault(`annotations: expected an object such as {"readOnlyHint": true}, got %.40s`, said)
+	}
+	all := said
+	for _, hint := range []struct {
+		key   string
+		known bool
+	}{
+		{"idempotentHint", t.Idempotent},
+		{"readOnlyHint", t.ReadOnly && string(wire.Lookup(said, "destructiveHint")) != "true"},
+	} {
+		if hint.known && wire.Lookup(said, hint.key) == nil {
+			if all == nil {
+				all = []byte("{}")
+			}
+			all = wire.SetMember(all, hint.key, []byte("true"))
+		}
+	}
+	return all, nil
+}
+
+// newItem is the tool's definition as MCP has it, with these annotations: as it came, or
+// made of what is known.
+func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 	raw := []byte(t.Extra)
-	if raw == nil || t.Format != "" && t.Format != toolformat.FormatMCP {
+	made := raw == nil || t.Format != "" && t.Format != toolformat.FormatMCP
+	if made {
 		raw = wire.AppendString([]byte(`{"name":`), t.Name)
 		if t.Description != "" {
 			raw = wire.AppendString(append(raw, `,"description":`...), t.Description)
@@ -146,6 +179,9 @@ func (t *Tool) newItem() (Item, error) {
 		raw = append(append(raw, `,"inputSchema":`...), t.inputSchema()...)
 		if t.OutputSchema != nil {
 			raw = append(append(raw, `,"outputSchema":`...), t.OutputSchema...)
+		}
+		if annotations != nil {
+			raw = append(append(raw, `,"annotations":`...), annotations...)
 		}
 		raw = append(raw, '}')
 		var lean bytes.Buffer // a schema of a file is indented
@@ -155,6 +191,9 @@ func (t *Tool) newItem() (Item, error) {
 	}
 	if err := wire.Valid(raw); err != nil {
 		return Item{}, t.fault("its definition is not JSON: %w", err)
+	}
+	if !made && annotations != nil {
+		raw = wire.SetMember(raw, "annotations", annotations)
 	}
 	it, err := NewItem(Tools, raw)
 	if err != nil || it.Key != t.Name {

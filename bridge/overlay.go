@@ -142,13 +142,9 @@ func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
 	if req.Method != wire.MethodToolsCall || !s.caller.has(req.Target) {
 		return s.Session.Do(ctx, req)
 	}
-	l, err := s.Session.List(ctx, Tools)
-	switch {
-	case l != nil:
-	case ctx.Err() != nil:
-		return Failed(canceled(ctx.Err()))
-	default:
-		return Failed(toolformat.AsError(err))
+	l, fault := toolsOf(ctx, s.Session)
+	if fault != nil {
+		return Failed(fault)
 	}
 	s.over(l)
 	if s.native.tools.Load().byName[req.Target] != nil {

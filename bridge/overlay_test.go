@@ -144,20 +144,11 @@ func TestOverlayLaw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fake := sourcetest.NewFake()
-			below := openFor(t, fake, bridge.Caller{ID: "page"})
-			own := &ownFunctions{clients: clients{bridge.NewOverlay(none, bridge.OverlayOptions{}), handOnTo(t, below)}}
-			var changes sync.WaitGroup
-			changed := openFor(t, fake, bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-				changes.Go(func() { // the Fake tells of a change while it makes it
-					own.functions.set(fakeTools(t, below)...)
-					own.tell()
-				})
-			}})
-			t.Cleanup(func() {
-				changed.Close()
-				changes.Wait()
-				none.Close()
+			t.Cleanup(func() { none.Close() })
+			own := &ownFunctions{clients: clients{bridge.NewOverlay(none, bridge.OverlayOptions{}), &functions{}}}
+			sourcetest.Follow(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
+				own.functions.follow(definitions, handOn)
+				own.tell()
 			})
 			return own
 		})

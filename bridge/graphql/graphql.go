@@ -63,5 +63,6 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		return bridge.Tool{}, nil, fmt.Errorf("%s: %w", kindName, err)
 	}
 	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
-	return bridge.Tool{Tool: definition, Timeout: b.Timeout, Heeds: true, Call: t.call}, t.notes(definition), nil
+	readOnly := t.op.kind == "query" // "a read-only fetch" (GraphQL, September 2025, Operations)
+	return bridge.Tool{Tool: definition, Timeout: b.Timeout, Heeds: true, ReadOnly: readOnly, Call: t.call}, t.notes(definition), nil
 }

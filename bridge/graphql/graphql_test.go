@@ -243,3 +243,22 @@ func TestRedirect(t *testing.T) {
 		t.Error("a redirect to another host was followed")
 	}
 }
+
+// A query reads, whatever else is in its document.
+func TestReadOnly(t *testing.T) {
+	b := openAPI(t, "http://127.0.0.1", `{"url":"URL"}`)
+	for _, c := range []struct {
+		spec Spec
+		want bool
+	}{
+		{Spec{Query: `{ a }`}, true},
+		{Spec{Query: `query Q { a }`}, true},
+		{Spec{Query: `mutation M { a }`}, false},
+		{Spec{Query: `query Q { mutation } mutation M { query }`, OperationName: "Q"}, true},
+		{Spec{Query: `query Q { mutation } mutation M { query }`, OperationName: "M"}, false},
+	} {
+		if got := newTool(t, b, c.spec); got.ReadOnly != c.want || got.Idempotent {
+			t.Errorf("%+v: read-only %v, want %v; idempotent %v", c.spec, got.ReadOnly, c.want, got.Idempotent)
+		}
+	}
+}

@@ -18,7 +18,8 @@ func currentTime() bridge.Tool {
 			Description: "Current date and time in ISO 8601 format",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{}}`),
 		},
-		Timeout: defaultTimeout,
+		Timeout:  defaultTimeout,
+		ReadOnly: true,
 		Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
 			return toolformat.TextResult(time.Now().Format(time.RFC3339), false), nil
 		},

@@ -129,7 +129,8 @@ func (b *backend) function(definition toolformat.Tool, s *Spec) (bridge.Tool, er
 	if definition.OutputSchema == nil {
 		definition.OutputSchema = f.OutputSchema
 	}
-	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), f.Timeout, defaultTimeout), Call: f.Call}, nil
+	f.Tool, f.Timeout = definition, cmp.Or(time.Duration(s.Timeout), f.Timeout, defaultTimeout)
+	return f, nil
 }
 
 // Close frees the modules.

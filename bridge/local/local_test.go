@@ -112,7 +112,7 @@ func TestCurrentTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tool.Timeout != 5*time.Second || tool.Description != "Current date and time in ISO 8601 format" {
+		if tool.Timeout != 5*time.Second || !tool.ReadOnly || tool.Description != "Current date and time in ISO 8601 format" {
 			t.Errorf("%+v", tool)
 		}
 		now, err := time.Parse(time.RFC3339, text(t, sourcetest.Do(t, tool, `{"customerid":7}`)))
@@ -129,18 +129,23 @@ func TestFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, Options{Functions: map[string]bridge.Tool{"add": add}})
+	reads := add
+	reads.ReadOnly, reads.Idempotent, reads.Heeds, reads.Concurrency = true, true, true, 3
+	b := open(t, Options{Functions: map[string]bridge.Tool{"add": add, "reads": reads}})
 	tool, _, err := b.Tool(toolformat.Tool{Name: "sum", Description: "Sums."}, json.RawMessage(`{"function":"add","timeout":"2s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tool.Name != "sum" || tool.Description != "Sums." || tool.Timeout != 2*time.Second || string(tool.InputSchema) != string(add.InputSchema) {
+	if tool.Name != "sum" || tool.Description != "Sums." || tool.Timeout != 2*time.Second || string(tool.InputSchema) != string(add.InputSchema) || tool.ReadOnly || tool.Heeds {
 		t.Errorf("%+v", tool)
+	}
+	if tool, _, err := b.Tool(toolformat.Tool{Name: "reads"}, nil); err != nil || !tool.ReadOnly || !tool.Idempotent || !tool.Heeds || tool.Concurrency != 3 {
+		t.Errorf("%v: %+v", err, tool)
 	}
 	if got := text(t, sourcetest.Do(t, tool, `{"A":1,"B":2}`)); got != "3" {
 		t.Errorf("got %s", got)
 	}
-	if _, _, err = b.Tool(toolformat.Tool{Name: "mul"}, nil); err == nil || !strings.Contains(err.Error(), `no Go function "mul"; those that there are: CurrentTime, add`) {
+	if _, _, err = b.Tool(toolformat.Tool{Name: "mul"}, nil); err == nil || !strings.Contains(err.Error(), `no Go function "mul"; those that there are: CurrentTime, add, reads`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -164,6 +164,23 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// What only reads says so, by its method.
+func TestReadOnly(t *testing.T) {
+	doc := document("3.1.0", `{"/a":{"get":{"operationId":"get",`+ok+`},"head":{"operationId":"head",`+ok+`},"put":{"operationId":"put",`+ok+`},"post":{"operationId":"post",`+ok+`},"delete":{"operationId":"delete",`+ok+`}}}`, "")
+	var readOnly, idempotent []string
+	for _, tool := range loadable(t, load(t, doc, openapi.Options{})) {
+		if tool.ReadOnly {
+			readOnly = append(readOnly, tool.Name)
+		}
+		if tool.Idempotent {
+			idempotent = append(idempotent, tool.Name)
+		}
+	}
+	if !slices.Equal(readOnly, []string{"get", "head"}) || !slices.Equal(idempotent, []string{"put", "delete"}) {
+		t.Errorf("read-only are %q, idempotent %q", readOnly, idempotent)
+	}
+}
+
 // Which auth to set is told to whoever has not.
 func TestSecured(t *testing.T) {
 	doc := document("3.1.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]}],`+ok+`}}}`, `"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}`)

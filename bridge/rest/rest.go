@@ -90,5 +90,9 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		return bridge.Tool{}, nil, fmt.Errorf("%s: %w", kindName, err)
 	}
 	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
-	return bridge.Tool{Tool: definition, Timeout: b.Timeout, Heeds: true, Call: t.call}, t.notes(definition), nil
+	return bridge.Tool{
+		Tool: definition, Timeout: b.Timeout, Heeds: true, Call: t.call,
+		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, 9.2.1
+		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // 9.2.2
+	}, t.notes(definition), nil
 }

@@ -200,3 +200,16 @@ func TestAway(t *testing.T) {
 		t.Errorf("cause %v", e.Cause)
 	}
 }
+
+// Safe methods read; of the others PUT and DELETE may be repeated.
+func TestHints(t *testing.T) {
+	b := openAPI(t, "http://127.0.0.1", `{"url":"URL"}`)
+	for method, want := range map[string][2]bool{
+		"GET": {true, false}, "get": {true, false}, "HEAD": {true, false}, "PUT": {false, true}, "DELETE": {false, true}, "POST": {}, "PATCH": {},
+	} {
+		tool := sourcetest.Tool(t, b, `{"method":"`+method+`","path":"/"}`)
+		if got := [2]bool{tool.ReadOnly, tool.Idempotent}; got != want {
+			t.Errorf("%s: read-only, idempotent: %v, want %v", method, got, want)
+		}
+	}
+}

@@ -18,40 +18,57 @@ import (
 type Call func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error)
 
 // Native is a source of native tools that leads to a new Fake. For each of the Fake's
-// tools, whenever they change, through says how a call of it passes the kind under test;
-// handOn makes the call that its ctx belongs to of the Fake.
+// tools through says how a call of it passes the kind under test; handOn is that of Follow.
 func Native(t *testing.T, through func(definition toolformat.Tool, handOn Call) Call) *bridge.Native {
+	t.Helper()
+	n, err := bridge.NewNative(bridge.NativeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	Follow(t, func(definitions []toolformat.Tool, handOn Call) {
+		var tools []bridge.Tool
+		for _, d := range definitions {
+			tools = append(tools, bridge.Tool{Tool: d, Timeout: time.Minute, Call: through(d, handOn)})
+		}
+		if err := n.Replace(tools...); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// Follow tells take of the tools of a new Fake, at once and whenever they change until the
+// test ends; handOn makes the call of a native tool that its ctx belongs to of the Fake.
+func Follow(t *testing.T, take func(definitions []toolformat.Tool, handOn Call)) {
 	t.Helper()
 	fake := NewFake()
 	below, err := fake.Open(t.Context(), &bridge.Caller{ID: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	handOn := func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-		return handOn(ctx, below, arguments)
-	}
-	tools := func() (all []bridge.Tool) {
+	tell := func() {
 		l, err := below.List(context.Background(), bridge.Tools)
 		if err != nil {
 			t.Error(err)
-			return nil
+			return
 		}
+		var definitions []toolformat.Tool
 		for _, it := range l.Items {
-			all = append(all, bridge.Tool{Tool: it.Tool(), Timeout: time.Minute, Call: through(it.Tool(), handOn)})
+			definitions = append(definitions, it.Tool())
 		}
-		return all
+		take(definitions, func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			return handOn(ctx, below, arguments)
+		})
 	}
-	n, err := bridge.NewNative(bridge.NativeOptions{}, tools()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tell()
 	var changes sync.WaitGroup
 	changed, err := fake.Open(t.Context(), &bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-		changes.Go(func() { // the Fake tells of a change while it makes it
-			if err := n.Replace(tools()...); err != nil {
-				t.Error(err)
-			}
-		})
+		changes.Go(tell) // the Fake tells of a change while it makes it
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +76,8 @@ func Native(t *testing.T, through func(definition toolformat.Tool, handOn Call) 
 	t.Cleanup(func() {
 		changed.Close()
 		changes.Wait()
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
 		below.Close()
 	})
-	return n
 }
 
 // handOn makes the call that ctx belongs to of another session, with these arguments.

@@ -19,7 +19,7 @@ func (s *statement) mayRun(write bool) error {
 	case s.files && !write:
 		return errors.New(`query: it writes a file on the server: set "write": true in the tool and in its api if it may`)
 	case !slices.Contains(writes, s.verb):
-		return fmt.Errorf("query: %s is not for a tool: expected %s, %s", clip(s.verb), strings.Join(reads, ", "), strings.Join(writes, ", "))
+		return fmt.Errorf("query: %.20s is not for a tool: expected %s, %s", s.verb, strings.Join(reads, ", "), strings.Join(writes, ", "))
 	case !write:
 		return fmt.Errorf(`query: %s writes: set "write": true in the tool and in its api if it may; without that it is %s`, s.verb, strings.Join(reads, ", "))
 	}

@@ -37,7 +37,7 @@ func (b *backend) connect(dir string) error {
 	case "h2":
 		return errors.New("url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…")
 	default:
-		return fmt.Errorf("url: there is no driver for %s: expected sqlite:…, postgres://… or mysql://…", clip(scheme))
+		return fmt.Errorf("url: there is no driver for %.20s: expected sqlite:…, postgres://… or mysql://…", scheme)
 	}
 	if err != nil {
 		return b.secrets.hide(err)
@@ -49,14 +49,6 @@ func (b *backend) connect(dir string) error {
 // none there may be a password.
 func isScheme(text string) bool {
 	return text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
-}
-
-// clip is the beginning of a text that may be long.
-func clip(text string) string {
-	if len(text) > 20 {
-		return text[:20] + "…"
-	}
-	return text
 }
 
 func hasPrefixFold(s, prefix string) bool {
@@ -107,7 +99,7 @@ func rename(u *url.URL, names map[string]string) error {
 		name, known := names[key]
 		switch {
 		case !known:
-			return fmt.Errorf("url: the parameter %s of JDBC is not understood; write the URL without jdbc: to use the driver's own parameters", clip(key))
+			return fmt.Errorf("url: the parameter %.20s of JDBC is not understood; write the URL without jdbc: to use the driver's own parameters", key)
 		case name != "":
 			to[name] = values
 		}

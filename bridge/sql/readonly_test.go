@@ -145,3 +145,22 @@ func TestWrite(t *testing.T) {
 		}
 	})
 }
+
+// A tool says that it reads when its database holds it to that.
+func TestSaysReadOnly(t *testing.T) {
+	s := newShop(t, sqliteDialect, "")
+	for _, c := range []struct {
+		query string
+		more  []string
+		want  bool
+	}{
+		{`SELECT 1`, nil, true},
+		{`SELECT 1`, []string{`"write":false`}, true},
+		{`SELECT 1`, []string{`"write":true`}, false},
+		{`DELETE FROM product`, []string{`"write":true`}, false},
+	} {
+		if got := s.tool(c.query, c.more...); got.ReadOnly != c.want || got.Idempotent {
+			t.Errorf("%s %s: read-only %v, want %v; idempotent %v", c.query, c.more, got.ReadOnly, c.want, got.Idempotent)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 	if err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("sql: %w", err)
 	}
-	return bridge.Tool{Tool: definition, Call: t.call}, notes, nil
+	return bridge.Tool{Tool: definition, ReadOnly: !spec.Write, Call: t.call}, notes, nil
 }
 
 // Close implements bridge.Backend.
