@@ -212,7 +212,6 @@ func TestDefer(t *testing.T) {
 	}
 }
 
-// Whoever goes on instead has cancelled what waits.
 // A run that is resumed under a smaller limit has no calls left.
 func TestResumeUnderASmallerLimit(t *testing.T) {
 	task := ask(play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":2,"b":2}`))), "go")
@@ -234,6 +233,7 @@ func TestResumeUnderASmallerLimit(t *testing.T) {
 	}
 }
 
+// Whoever goes on instead has cancelled what waits.
 func TestGoOnInsteadOfDeciding(t *testing.T) {
 	c := providers.NewConversation(providers.Candidate{Provider: play(calls(call("1", "add", `{"a":1,"b":2}`)), says("fine"))}).
 		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.Ask}}}).
@@ -244,6 +244,15 @@ func TestGoOnInsteadOfDeciding(t *testing.T) {
 	_, waits, err := c.Prompt(t.Context(), "go")
 	if err != nil || waits.Run().Stop != providers.StopDeferred {
 		t.Fatal(err)
+	}
+	hollow := waits.Tools(bridge.Tool{Tool: toolformat.Tool{Name: "hollow"}})
+	for name, goOn := range map[string]func() ([]providers.Message, *providers.Conversation, error){
+		"Prompt": func() ([]providers.Message, *providers.Conversation, error) { return hollow.Prompt(t.Context(), "") },
+		"Resume": func() ([]providers.Message, *providers.Conversation, error) { return hollow.Resume(t.Context(), nil) },
+	} {
+		if messages, next, err := goOn(); err == nil || messages != nil || next != hollow {
+			t.Errorf("%s without its tools: %v, %d messages", name, err, len(messages))
+		}
 	}
 	_, next, err := waits.Prompt(t.Context(), "never mind")
 	if err != nil {

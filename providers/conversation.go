@@ -193,6 +193,9 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 		task.Request.Messages, task.Dropped = all, c.run.Dropped
 		return s.Run(ctx, task)
 	})
+	if next == c {
+		return nil, c, err
+	}
 	return next.run.Messages[min(len(before), len(next.run.Messages)):], next, err
 }
 
@@ -221,10 +224,13 @@ func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision
 	next, err = c.carry(ctx, func(s *Session, task Task) (*Run, error) {
 		return s.Resume(ctx, task, &c.run, decisions)
 	})
+	if next == c {
+		return nil, c, err
+	}
 	return next.run.New(), next, err
 }
 
-// carry runs the loop and returns the conversation after it.
+// carry runs the loop and returns the conversation after it; c itself when it did not run.
 func (c *Conversation) carry(ctx context.Context, run func(*Session, Task) (*Run, error)) (*Conversation, error) {
 	session, chosen, err := c.prepare(ctx)
 	if err != nil {
