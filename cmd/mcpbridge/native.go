@@ -94,7 +94,7 @@ func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spe
 // keep takes a tool that is made, unless it cannot be one of the others.
 func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.Note, error) {
 	names, more := n.context(tool.Tool)
-	tool.Context = names
+	tool.Context, tool.Extra = names, listed(tool.Tool)
 	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
 		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
 	}
@@ -106,6 +106,21 @@ func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.
 	}
 	n.tools = append(n.tools, tool)
 	return slices.Concat(notes, more, unknownRequired(tool.InputSchema)), nil
+}
+
+// listed is what clients see of a definition in MCP's own spelling, which is passed on as it
+// came: all but what it says for the bridge.
+func listed(t toolformat.Tool) json.RawMessage {
+	if t.Format != toolformat.FormatMCP {
+		return t.Extra
+	}
+	public := t.Extra
+	for _, key := range []string{"kind", "api", "context", kindWord(t)} {
+		if wire.Lookup(public, key) != nil {
+			public = wire.CutMember(public, key)
+		}
+	}
+	return public
 }
 
 // errTwice is why of two tools of one name the second is left out.

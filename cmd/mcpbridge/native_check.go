@@ -17,7 +17,7 @@ func misspelt(t toolformat.Tool) error {
 	for key := range wire.Members(t.Extra) {
 		keys[key] = true
 	}
-	known := []string{"kind", "api", "context"}
+	known := []string{"kind", "api", "context", "annotations"}
 	if word, _ := wire.Text(wire.Lookup(t.Extra, "kind")); word != "" {
 		known = append(known, word)
 	}
