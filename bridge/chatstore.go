@@ -87,7 +87,7 @@ func (s *ChatStore) Save(ctx context.Context, caller *Caller, m ChatMessage) err
 	}
 	b := m.appendVariables([]byte{'{'})
 	for _, name := range s.names {
-		if value, ok := caller.value(s.native.opts.Context, name); ok {
+		if value, ok := caller.hidden(ctx, s.native.opts.Context, name); ok {
 			b = append(append(wire.AppendString(append(b, ','), name), ':'), value...)
 		}
 	}

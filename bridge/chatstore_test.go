@@ -51,13 +51,13 @@ func TestChatStoreVariables(t *testing.T) {
 		want    string
 	}{
 		{"the original's", bridge.ChatMessage{Role: "user", Content: "hello", Name: "name"}, caller, names, nil,
-			`{"role":"user","content":"hello","name":"name","functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"session":"xyz"}`},
+			`{"role":"user","content":"hello","name":"name","functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"session":"xyz","requestid":"r","invocationid":3}`},
 		{"all there is", bridge.ChatMessage{Role: "assistant", Content: "I ask.", UUID: "u", Timestamp: when, Tokens: 7, Call: &toolformat.Call{Name: "orders", Arguments: json.RawMessage(`{"limit":1}`)}}, caller, nil, []string{"CustomerID"},
-			`{"role":"assistant","content":"I ask.","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{\"limit\":1}}","uuid":"u","timestamp":"2024-06-05T10:34:56.789Z","numTokens":7,"CustomerID":23}`},
+			`{"role":"assistant","content":"I ask.","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{\"limit\":1}}","uuid":"u","timestamp":"2024-06-05T10:34:56.789Z","numTokens":7,"requestid":"r","invocationid":3,"CustomerID":23}`},
 		{"a call without text", bridge.ChatMessage{Role: "assistant", Call: &toolformat.Call{Name: "orders"}}, caller, names, []string{"session"},
-			`{"role":"assistant","content":"{\"function\": \"orders\", \"parameters\": {}}","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{}}","uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"session":"xyz"}`},
-		{"the request", bridge.ChatMessage{Role: "user"}, &bridge.Caller{Context: contextOf("requestid", `"r"`, "invocationid", "3")}, []string{"requestid"}, nil,
-			`{"role":"user","content":"","name":null,"functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"requestid":"r","invocationid":3}`},
+			`{"role":"assistant","content":"{\"function\": \"orders\", \"parameters\": {}}","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{}}","uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"requestid":"r","invocationid":3,"session":"xyz"}`},
+		{"a request of the caller's own", bridge.ChatMessage{Role: "user"}, &bridge.Caller{Context: contextOf("requestid", `"own"`)}, []string{"requestid"}, nil,
+			`{"role":"user","content":"","name":null,"functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"requestid":"own","invocationid":3}`},
 		{"a missing value", bridge.ChatMessage{Role: "user"}, caller, nil, []string{"who"}, `InternalSaveChatMessage: Missing context field: who`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestChatStoreVariables(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			if err := store.Save(t.Context(), c.caller, c.message); err != nil {
+			if err := store.Save(bridge.InTurn(t.Context(), "r", 3), c.caller, c.message); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {

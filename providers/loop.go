@@ -45,7 +45,6 @@ func (s *Session) Resume(ctx context.Context, task Task, run *Run, decisions map
 type runner struct {
 	*Session
 	task     *Task
-	id       string // of the request that its tools are told of
 	limits   Limits
 	log      *slog.Logger
 	emit     func(Event)
@@ -72,8 +71,9 @@ var errTime = errors.New("the time of the run is over")
 
 // start runs the loop from one of its beginnings.
 func (s *Session) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
+	run.Request = cmp.Or(run.Request, rand.Text())
 	r := &runner{
-		Session: s, task: task, id: rand.Text(), run: run, provider: task.Provider,
+		Session: s, task: task, run: run, provider: task.Provider,
 		limits: task.Options.Limits.filled(), log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit),
 		hands: hands{work: make(chan func())}, said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
 	}

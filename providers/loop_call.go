@@ -120,7 +120,7 @@ func (r *runner) carryOut(j *job, in *inbox) *toolformat.Result {
 	if err != nil {
 		return failed(err.Error())
 	}
-	ctx, cancel := context.WithCancelCause(bridge.InTurn(r.ctx, r.id, max(0, r.run.Turns-1)))
+	ctx, cancel := context.WithCancelCause(bridge.InTurn(r.ctx, r.run.Request, max(0, r.run.Turns-1)))
 	defer cancel(nil)
 	b := &back{runner: r, job: j, in: in}
 	b.time = newFuse(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTooSlow) })

@@ -364,6 +364,23 @@ func TestTurnsOfARequest(t *testing.T) {
 	if turn != "0" || first[1] != id+" 0" || first[2] != id+" 1" || strings.HasPrefix(second[0], id) || len(id) < 10 {
 		t.Errorf("%s, then %s", first, second)
 	}
+
+	task := ask(play(calls(call("1", "where", "{}")), calls(call("2", "where", "{}")), says("ok")), "go")
+	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Approve = func(_ context.Context, c *providers.Call, _ *toolformat.Tool) providers.Decision {
+		return map[string]providers.Decision{"1": {Verdict: providers.Allow}, "2": {Verdict: providers.Defer}}[c.ID]
+	}
+	waits, _, err := run(t, s, task)
+	if err != nil || waits.Stop != providers.StopDeferred {
+		t.Fatalf("%v: %+v", err, waits)
+	}
+	done, err := s.Resume(t.Context(), task, waits, map[string]providers.Decision{"2": {Verdict: providers.Allow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := done.Request; id == "" || show(done.Messages[2:3]) != "tool: [1 "+id+" 0]\n" || show(done.Messages[4:5]) != "tool: [2 "+id+" 1]\n" {
+		t.Errorf("resumed, the request %s has\n%s", id, show(done.Messages))
+	}
 }
 
 // The asker's own tools are offered beside the others, win a clash, and are handed back.

@@ -31,6 +31,10 @@ type Run struct {
 	Messages []Message `json:"messages"`
 	Begin    int       `json:"begin"` // Messages[Begin:] came of the run
 
+	// Request is the request of the user that the run is for, also where it was resumed: the
+	// hidden value requestid of its calls (bridge.InTurn).
+	Request string `json:"request,omitempty"`
+
 	Text string `json:"text,omitempty"` // what the model said last
 	Stop Stop   `json:"stop,omitempty"`
 

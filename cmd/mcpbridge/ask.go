@@ -98,11 +98,15 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.Loop.Chosen = &chosen
-	sys, own, err := openForModel(ctx, cfg, std)
+	sys, err := newPatient(cfg, std)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
+	own, err := sys.openForModel(ctx, std)
+	if err != nil {
+		return err
+	}
 	defer own.Close()
 	printer := newAskPrinter(std, *asJSON)
 	options := f.options(cfg)
@@ -114,25 +118,24 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	}
 	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
-	sys.keeper.keep(self(), messages)
 	run := next.Run()
+	sys.keeper.keep(self(), messages, &run)
 	return printer.end(&run, err)
 }
 
-// openForModel opens the tools of a config and waits for them. What is missing is said:
-// a model can do without.
-func openForModel(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
-	sys, own, err := openAll(ctx, cfg, std)
+// openForModel opens the tools and waits for them. What is missing is said: a model can do
+// without.
+func (s *system) openForModel(ctx context.Context, std streams) (bridge.Session, error) {
+	own, err := s.open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := own.List(ctx, bridge.Tools); ctx.Err() != nil {
 		own.Close()
-		sys.close()
-		return nil, nil, err
+		return nil, err
 	}
-	_ = sys.leftOut(std.err)
-	return sys, own, nil
+	_ = s.leftOut(std.err)
+	return own, nil
 }
 
 // settingsOf are those of a provider's entry.

@@ -19,7 +19,9 @@ first, unless "approve" in the config's loop says otherwise. /help tells the com
 
 Ctrl-C cancels an answer and keeps the conversation; at the prompt, twice in a row or
 Ctrl-D ends. Alt-Enter or Ctrl-J begins another line; what is pasted stays together.
-Conversations are kept in history.db in the user's state folder.
+Conversations are kept in history.db in the user's state folder. Where the config's tools
+include InternalGetChatMessages, --resume without an ID goes on with what that API keeps,
+and with the last conversation of history.db only when the API keeps none.
 
 When standard input is no terminal, each line of it is a prompt, answers go to standard
 output, all else to standard error, and a tool that would be asked about is denied.
@@ -46,29 +48,35 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	}
 	cfg.setContext(f.hidden)
 	c := &chat{cfg: cfg, flags: f, models: newModels(cfg)}
-	transcript, err := keep.open(ctx)
-	if err != nil {
+	if err := keep.open(ctx); err != nil {
 		return err
 	}
 	defer keep.close()
 	c.history = &keep
+	log := &logOutput{to: std.err}
+	logged := streams{std.in, std.out, log}
+	if c.sys, err = newPatient(cfg, logged); err != nil {
+		return err
+	}
+	defer c.sys.close()
+	transcript, err := keep.begin(ctx, c.sys.keeper)
+	if err != nil {
+		return err
+	}
 	if c.now, err = c.modelFor(transcript); err != nil {
 		return err
 	}
 	chosen := c.now
-	cfg.Loop.Chosen = &chosen
-	log := &logOutput{to: std.err}
-	sys, own, err := openForModel(ctx, cfg, streams{std.in, std.out, log})
+	cfg.Loop.Chosen = &chosen // before a server that may ask for it is started
+	own, err := c.sys.openForModel(ctx, logged)
 	if err != nil {
 		return err
 	}
-	defer sys.close()
 	defer own.Close()
-	if c.tools, err = sys.bridge.Open(ctx, self()); err != nil { // own sees more than a model does
+	if c.tools, err = c.sys.bridge.Open(ctx, self()); err != nil { // own sees more than a model does
 		return err
 	}
 	defer c.tools.Close()
-	c.sys = sys
 	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
 		return err
 	}
@@ -148,10 +156,14 @@ func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
 	return c.models.choose(say, true)
 }
 
-// hold goes on with a conversation and a model. nil is a new conversation.
+// hold goes on with a conversation and a model. nil is a new conversation; one without an
+// ID is new to the history.
 func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 	if t == nil {
-		t = &providers.Transcript{Heading: providers.Heading{ID: rand.Text(), System: cmp.Or(c.flags.system, c.cfg.Loop.System)}}
+		t = &providers.Transcript{}
+	}
+	if t.ID == "" {
+		t.ID, t.System = rand.Text(), cmp.Or(c.flags.system, c.cfg.Loop.System)
 	}
 	if t.Provider != model.Name || t.Model != model.Model {
 		t.Provider, t.Model, t.Dropped = model.Name, model.Model, 0
@@ -211,8 +223,8 @@ func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]provider
 	c.console.begin(cancel)
 	messages, next, err := ask(ctx)
 	c.conversation = next
-	c.sys.keeper.keep(self(), messages)
 	run := next.Run()
+	c.sys.keeper.keep(self(), messages, &run)
 	c.console.end(&run, err)
 	c.failed = nil
 	if _, bad := ending(&run, err); bad && !c.console.attended() {

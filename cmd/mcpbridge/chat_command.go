@@ -178,9 +178,23 @@ func (c *chat) decide(ctx context.Context, _ string) error {
 		return nil
 	}
 	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
-		return c.conversation.Resume(ctx, decisions)
+		messages, next, err := c.conversation.Resume(ctx, decisions)
+		return newResults(messages, run.Waiting), next, err
 	})
 	return nil
+}
+
+// newResults are messages of a run that was resumed, without the results that its round had
+// before.
+func newResults(messages []providers.Message, waiting []string) []providers.Message {
+	if len(messages) == 0 {
+		return nil
+	}
+	first := messages[0]
+	first.Parts = slices.DeleteFunc(slices.Clone(first.Parts), func(p providers.Part) bool {
+		return p.Result != nil && !slices.Contains(waiting, p.Result.ID)
+	})
+	return append([]providers.Message{first}, messages[1:]...)
 }
 
 // find is a tool by its name; nil when it is gone.

@@ -33,25 +33,38 @@ const (
 	maxSought = 10_000
 )
 
-// open opens the file, and loads the conversation that is to be gone on with; nil: a new
-// one is to begin.
-func (h *history) open(ctx context.Context) (*providers.Transcript, error) {
+// open opens the file.
+func (h *history) open(ctx context.Context) error {
 	if h.off {
-		return nil, nil
+		return nil
 	}
 	path, err := historyFile()
 	if err == nil {
 		h.kept, err = store.Open(ctx, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (--no-history does without)", err)
+		return fmt.Errorf("%w (--no-history does without)", err)
 	}
+	return nil
+}
+
+// begin is the conversation that is to be gone on with; nil: a new one is to begin. Without
+// an ID it is the one that the config's API keeps, and the file's last when that has none.
+func (h *history) begin(ctx context.Context, api *keeper) (*providers.Transcript, error) {
 	if !h.resume {
 		return nil, nil
 	}
+	if h.id == "" {
+		t, err := api.load(ctx, self())
+		if err != nil {
+			return nil, askError(fmt.Errorf("chat: --resume: %w (--resume ID goes on with one of history.db; /history in a chat shows the last ones)", err), false)
+		}
+		if t != nil {
+			return t, nil
+		}
+	}
 	t, err := h.load(ctx, h.id)
 	if err != nil {
-		h.close()
 		return nil, &exitError{exitUsage, "chat: --resume: " + err.Error()}
 	}
 	return t, nil

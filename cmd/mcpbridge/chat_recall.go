@@ -65,8 +65,14 @@ func (c *chat) recall() {
 		return
 	}
 	p, columns := c.console.style()
-	c.console.print(p.dim(fit(fmt.Sprintf("%s, %s, %s, %s: %s", shortID(t.ID), t.Updated.Local().Format("2006-01-02 15:04"),
-		c.modelName(), number(len(t.Messages), "message"), inline(t.Title)), columns)))
+	line := c.modelName() + ", " + number(len(t.Messages), "message")
+	if !t.Updated.IsZero() {
+		line = t.Updated.Local().Format("2006-01-02 15:04") + ", " + line
+	}
+	if t.Title != "" { // an API keeps none, nor the ID
+		line = shortID(t.ID) + ", " + line + ": " + inline(t.Title)
+	}
+	c.console.print(p.dim(fit(line, columns)))
 	said := ""
 	for i := range t.Messages {
 		switch text := strings.TrimSpace(clean(t.Messages[i].Text())); t.Messages[i].Role {

@@ -22,6 +22,8 @@ import (
 	"github.com/creack/pty"
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
 // A talk is a chat in a terminal, with a model that the test is.
@@ -444,5 +446,25 @@ func TestChatEnded(t *testing.T) {
 	info, err := os.Stat(filepath.Join(state, "mcpbridge", "history.db"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the history is %v, %v", info, err)
+	}
+}
+
+// What an API keeps is shown as far as it is known.
+func TestChatKept(t *testing.T) {
+	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `[{"role":"assistant","content":"200.","timestamp":"2024-06-05T10:34:56Z"},{"role":"user","content":"Ink?"}]`))
+	k := startTalk(t, t.TempDir(), "--resume", "--config", chatConfig(t, api.URL, api.URL))
+	k.sees("2024-06-0") // the day depends on where one is
+	k.sees(", openai/m, 2 messages")
+	k.sees("200.")
+	k.sees("> ")
+	k.types("And pens?" + enter)
+	turn := k.asked(`"content":"Ink?"`, `"content":"200."`, `"content":"And pens?"`)
+	turn.says("None.")
+	turn.ends()
+	k.sees("None.")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
 	}
 }

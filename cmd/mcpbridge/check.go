@@ -53,21 +53,11 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	return nil
 }
 
-// openAll opens a config for a command that waits for every server. It says itself how
-// they are, so that nothing is logged unless the config or a flag asks for it.
+// openAll opens a config for a command that waits for every server.
 func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
-	patience := connectTimeout
-	for _, server := range cfg.Servers {
-		patience = max(patience, server.ConnectTimeout)
-	}
-	sys, err := newSystem(cfg, wiring{oneCaller: true, settle: patience + time.Second}, std.err)
+	sys, err := newPatient(cfg, std)
 	if err != nil {
 		return nil, nil, err
-	}
-	if len(cfg.Warnings) > 0 && cfg.Log.Level == "" {
-		for _, warning := range cfg.Warnings {
-			fmt.Fprintf(std.err, "mcpbridge: warning: %s\n", warning)
-		}
 	}
 	own, err := sys.open(ctx)
 	if err != nil {
@@ -75,6 +65,25 @@ func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Ses
 		return nil, nil, err
 	}
 	return sys, own, nil
+}
+
+// newPatient is newSystem for a command that waits for every server. It says itself how
+// they are, so that nothing is logged unless the config or a flag asks for it.
+func newPatient(cfg *Config, std streams) (*system, error) {
+	patience := connectTimeout
+	for _, server := range cfg.Servers {
+		patience = max(patience, server.ConnectTimeout)
+	}
+	sys, err := newSystem(cfg, wiring{oneCaller: true, settle: patience + time.Second}, std.err)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Warnings) > 0 && cfg.Log.Level == "" {
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintf(std.err, "mcpbridge: warning: %s\n", warning)
+		}
+	}
+	return sys, nil
 }
 
 // isUp: nothing is missing because of the server. A lazy one that nobody has needed is.

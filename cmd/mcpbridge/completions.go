@@ -26,6 +26,7 @@ func (s *system) chatCompletions() (http.Handler, error) {
 		Caller: mcpserver.CallerOf,
 		System: s.cfg.Loop.System,
 		Loop:   loop,
+		AtOnce: s.cfg.Limits.Completions,
 		Log:    s.log,
 	}), loop.Policy.Validate()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -209,5 +210,91 @@ func TestCompletionsCaller(t *testing.T) {
 	s.end()
 	if log := s.log.text.String(); !strings.Contains(log, "a provider cannot be asked") || !strings.Contains(log, "provider=broken") {
 		t.Errorf("the log does not say which provider is of no use:\n%s", log)
+	}
+}
+
+// The config says how many completions are under way at once.
+func TestCompletionsLimit(t *testing.T) {
+	asked, done := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(done) })
+	defer end()
+	model := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-done
+		sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)(w, r)
+	})
+	s := serveConfig(t, fmt.Sprintf(`{
+		"tools": [{"name":"chart","description":"Draws.","parameters":{"type":"object"}}],
+		"limits": {"completions": 1},
+		"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, model.URL), nil)
+	first := make(chan string, 1)
+	go func() {
+		resp, err := http.Post(s.url+"/v1/chat/completions", "application/json", strings.NewReader(completion("double", "")))
+		if err != nil {
+			first <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		first <- resp.Status
+	}()
+	select {
+	case <-asked:
+	case status := <-first:
+		t.Fatalf("the first has ended: %s", status)
+	}
+	if resp, body := s.send("POST", "/v1/chat/completions", completion("double", "")); resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "1 completions are under way already") {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	end()
+	if status := <-first; status != "200 OK" {
+		t.Errorf("the first ends with %s", status)
+	}
+}
+
+// The config says how many requests of a server for a model are under way at once, and how
+// many there may be.
+func TestSamplingLimits(t *testing.T) {
+	const most = 5 // the default is 4 at once
+	var mu sync.Mutex
+	waiting, all := 0, make(chan struct{})
+	model := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if waiting++; waiting == most {
+			close(all)
+		}
+		mu.Unlock()
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+		sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)(w, r)
+	})
+	cfg, err := LoadBytes("", fmt.Appendf(nil, `{
+		"mcpServers": {"fake": {"url": "http://127.0.0.1:1"}},
+		"limits": {"sampling": %d, "samplingPerMinute": %[1]d},
+		"providers": {"double": {"type": "openai", "baseUrl": %q, "model": "m"}}, "loop": {"sampling": ["fake"]}}`, most, model.URL), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := newSystem(cfg, wiring{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	createMessage := sys.sampling("fake")
+	params := []byte(`{"messages":[{"role":"user","content":{"type":"text","text":"Go!"}}],"maxTokens":9}`)
+	var asks sync.WaitGroup
+	for range most {
+		asks.Go(func() {
+			if _, failed := createMessage(ctx, params); failed != nil {
+				t.Error(failed)
+			}
+		})
+	}
+	asks.Wait()
+	if _, failed := createMessage(ctx, params); failed == nil || !strings.Contains(failed.Message, "at most 5 a minute") {
+		t.Errorf("one more: %v", failed)
 	}
 }

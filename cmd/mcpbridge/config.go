@@ -50,14 +50,17 @@ type Names struct {
 
 // Limits bounds what callers may take. Zero is the default, which the user of each value sets.
 type Limits struct {
-	MessageBytes    int           // largest message taken, bytes; default 64 MiB
-	Sessions        int           // HTTP sessions at once
-	SessionIdle     time.Duration // an HTTP session that is silent for so long ends
-	Children        int           // stdio processes at once
-	BatchMessages   int           // messages in one JSON-RPC batch
-	ResumeBytes     int           // bytes kept per session for Last-Event-ID
-	CallsPerSession int           // calls in flight per session
-	QueueBytes      int           // bytes queued for a consumer that does not read; default 8 MiB
+	MessageBytes      int           // largest message taken, bytes; default 64 MiB
+	Sessions          int           // HTTP sessions at once
+	SessionIdle       time.Duration // an HTTP session that is silent for so long ends
+	Children          int           // stdio processes at once
+	BatchMessages     int           // messages in one JSON-RPC batch
+	ResumeBytes       int           // bytes kept per session for Last-Event-ID
+	CallsPerSession   int           // calls in flight per session
+	QueueBytes        int           // bytes queued for a consumer that does not read; default 8 MiB
+	Completions       int           // chat completions at once; default 100
+	Sampling          int           // sampling requests of one server at once; default 4
+	SamplingPerMinute int           // sampling requests of one server; default 60
 }
 
 // Log says what is logged to standard error, and how.
@@ -181,14 +184,17 @@ func (n *Names) keys() configKeys {
 
 func (l *Limits) keys() configKeys {
 	return configKeys{
-		"messageBytes":    {take: into(&l.MessageBytes, readSize)},
-		"sessions":        {take: into(&l.Sessions, readCount)},
-		"sessionIdle":     {take: into(&l.SessionIdle, readDuration)},
-		"children":        {take: into(&l.Children, readCount)},
-		"batchMessages":   {take: into(&l.BatchMessages, readCount)},
-		"resumeBytes":     {take: into(&l.ResumeBytes, readSize)},
-		"callsPerSession": {take: into(&l.CallsPerSession, readCount)},
-		"queueBytes":      {take: into(&l.QueueBytes, readSize)},
+		"messageBytes":      {take: into(&l.MessageBytes, readSize)},
+		"sessions":          {take: into(&l.Sessions, readCount)},
+		"sessionIdle":       {take: into(&l.SessionIdle, readDuration)},
+		"children":          {take: into(&l.Children, readCount)},
+		"batchMessages":     {take: into(&l.BatchMessages, readCount)},
+		"resumeBytes":       {take: into(&l.ResumeBytes, readSize)},
+		"callsPerSession":   {take: into(&l.CallsPerSession, readCount)},
+		"queueBytes":        {take: into(&l.QueueBytes, readSize)},
+		"completions":       {take: into(&l.Completions, readCount)},
+		"sampling":          {take: into(&l.Sampling, readCount)},
+		"samplingPerMinute": {take: into(&l.SamplingPerMinute, readCount)},
 	}
 }
 

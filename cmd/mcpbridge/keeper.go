@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,9 +36,11 @@ type keeper struct {
 	err     error // why the first of them was not
 }
 
-// keeping is one message that is to be kept.
+// keeping is one message that is to be kept, of a turn of a request (bridge.InTurn).
 type keeping struct {
 	caller  *bridge.Caller
+	request string
+	turn    int
 	message bridge.ChatMessage
 }
 
@@ -55,12 +56,12 @@ func newKeeper(store *bridge.ChatStore) *keeper {
 	return k
 }
 
-// keep takes the messages that a prompt has added to a conversation. It does not wait.
-func (k *keeper) keep(caller *bridge.Caller, messages []providers.Message) {
+// keep takes the messages that a run has added to a conversation. It does not wait.
+func (k *keeper) keep(caller *bridge.Caller, messages []providers.Message, run *providers.Run) {
 	if k == nil {
 		return
 	}
-	all := keepings(caller, messages, time.Now())
+	all := keepings(caller, messages, run, time.Now())
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	room := 0
@@ -74,13 +75,21 @@ func (k *keeper) keep(caller *bridge.Caller, messages []providers.Message) {
 	k.wake.Signal()
 }
 
-// load is the conversation that is kept for a caller, its last messages at most; 0: 100.
-func (k *keeper) load(ctx context.Context, caller *bridge.Caller, limit int) ([]providers.Message, error) {
+// load is the conversation that is kept for a caller, made of its last 100 messages; nil
+// when there is none. It has no ID.
+func (k *keeper) load(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
 	if k == nil {
 		return nil, nil
 	}
-	kept, err := k.store.Load(ctx, caller, limit)
-	return conversationOf(kept), err
+	kept, err := k.store.Load(ctx, caller, 0)
+	messages := conversationOf(kept)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	return &providers.Transcript{
+		Heading: providers.Heading{Updated: kept[len(kept)-1].Timestamp},
+		Run:     providers.Run{Messages: messages, Begin: len(messages)},
+	}, nil
 }
 
 // run keeps messages until the keeper is closed and none is left.
@@ -98,7 +107,8 @@ func (k *keeper) run() {
 		next := k.waiting[0]
 		k.waiting = k.waiting[1:]
 		k.mu.Unlock()
-		if err := k.store.Save(k.ctx, next.caller, next.message); err != nil {
+		ctx := bridge.InTurn(k.ctx, next.request, next.turn)
+		if err := k.store.Save(ctx, next.caller, next.message); err != nil {
 			k.mu.Lock()
 			k.lostLocked(1, err)
 			k.mu.Unlock()
@@ -145,34 +155,26 @@ func (k *keeper) close() error {
 	return err
 }
 
-// keepings are messages as a ChatStore takes them: each call and each result is one. They
-// belong to one request, and know how many turns of the model came before (Acorn's
-// requestid and invocationid).
-func keepings(caller *bridge.Caller, messages []providers.Message, now time.Time) []keeping {
+// keepings are messages of a run as a ChatStore takes them: each call and each result is
+// one. They belong to the turns that their calls were made in.
+func keepings(caller *bridge.Caller, messages []providers.Message, run *providers.Run, now time.Time) []keeping {
 	var all []keeping
-	request, turns := rand.Text(), 0
+	turns := run.Turns // before the message
+	for i := range messages {
+		if messages[i].Role == providers.RoleAssistant {
+			turns--
+		}
+	}
 	for i := range messages {
 		m := &messages[i]
-		own := *caller
-		turn := max(0, turns-1)
+		turn := turns - 1
 		if m.Role == providers.RoleAssistant {
 			turn = turns
 			turns++
 		}
-		own.Context = func(name string) ([]byte, bool) {
-			switch {
-			case strings.EqualFold(name, "requestid"):
-				return []byte(`"` + request + `"`), true
-			case strings.EqualFold(name, "invocationid"):
-				return strconv.AppendInt(nil, int64(turn), 10), true
-			case caller.Context == nil:
-				return nil, false
-			}
-			return caller.Context(name)
-		}
 		for _, one := range chatMessages(m) {
 			one.Timestamp = now.Add(time.Duration(len(all)) * time.Millisecond) // an API may sort by it
-			all = append(all, keeping{&own, one})
+			all = append(all, keeping{caller, run.Request, max(0, turn), one})
 		}
 	}
 	return all
@@ -210,7 +212,8 @@ func chatMessages(m *providers.Message) []bridge.ChatMessage {
 const roleFunction = "function"
 
 // conversationOf makes messages of what a ChatStore has kept. Calls have no ids there: a
-// result is that of the first call of its name that has none.
+// result is that of the first call of its name that has none. What stands before the first
+// message of the user is the rest of an answer that was cut off: providers refuse it.
 func conversationOf(kept []bridge.ChatMessage) []providers.Message {
 	var all []providers.Message
 	var open []*providers.Call // calls without a result
@@ -245,5 +248,9 @@ func conversationOf(kept []bridge.ChatMessage) []providers.Message {
 			add(providers.RoleUser, providers.Part{Type: providers.PartText, Text: m.Content}, false)
 		}
 	}
-	return all
+	begin := slices.IndexFunc(all, func(m providers.Message) bool { return m.Role == providers.RoleUser })
+	if begin < 0 {
+		return nil
+	}
+	return all[begin:]
 }

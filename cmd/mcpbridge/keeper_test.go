@@ -24,7 +24,7 @@ import (
 const chatTools = `[
   {"name": "InternalSaveChatMessage", "description": "Saves.", "input_schema": {"type": "object", "properties": {}}, "kind": "rest", "api": "shop", "rest": {"method": "POST", "path": "/messages"}},
   {"name": "internalgetchatmessages", "description": "Loads.", "input_schema": {"type": "object", "properties": {"limit": {"type": "integer"}}}, "context": ["customerid"], "kind": "rest", "api": "shop", "rest": {"method": "GET", "path": "/messages?limit={limit}&customer={customerid}"}},
-  {"name": "stock", "description": "How many there are.", "input_schema": {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}, "kind": "rest", "api": "shop", "rest": {"method": "GET", "path": "/stock?of={of}"}}
+  {"name": "stock", "description": "How many there are.", "input_schema": {"type": "object", "properties": {"of": {"type": "string"}, "requestid": {}, "invocationid": {}}, "required": ["of"]}, "context": ["requestid", "invocationid"], "kind": "rest", "api": "shop", "rest": {"method": "GET", "path": "/stock?of={of}&request={requestid}&turn={invocationid}"}}
 ]`
 
 // chatConfig is a config with chatTools on an API, and a model.
@@ -42,45 +42,74 @@ func chatConfig(t *testing.T, api, model string) string {
 }
 
 // What ask adds to a conversation is kept by the functions of the definitions, in order,
-// and the model is not told of them.
+// and the model is not told of them. The tools that it calls are told of the same request.
 func TestAskKeeps(t *testing.T) {
-	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"pencils":200}`))
-	model := chatDouble(t, chatCalls("c1", "stock", `{"of":"pencils"}`), chatSays("200 pencils."))
-	code, out, errs := runWith("ask", "How many pencils?", "--config", chatConfig(t, api.URL, model.URL))
-	if code != exitDone || out != "200 pencils.\n" {
-		t.Fatalf("exit code %d\n%s%s", code, out, errs)
-	}
-	if first := model.Requests()[0].Body; !strings.Contains(first, `"stock"`) || strings.Contains(strings.ToLower(first), "internal") {
-		t.Errorf("the model was told %s", first)
-	}
-	var saved []string
-	request := ""
-	for _, r := range api.Requests() {
-		if r.Method == http.MethodGet {
-			saved = append(saved, r.URI)
-			continue
+	for _, flags := range [][]string{nil, {"--context", "requestid=own"}} {
+		api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"pencils":200}`))
+		model := chatDouble(t, chatCalls("c1", "stock", `{"of":"pencils"}`), chatCalls("c2", "stock", `{"of":"ink"}`), chatSays("200 pencils."))
+		code, out, errs := runWith(append([]string{"ask", "How many pencils?", "--config", chatConfig(t, api.URL, model.URL)}, flags...)...)
+		if code != exitDone || out != "200 pencils.\n" {
+			t.Fatalf("exit code %d\n%s%s", code, out, errs)
 		}
-		var m map[string]any
-		if err := json.Unmarshal([]byte(r.Body), &m); err != nil {
-			t.Fatal(err)
+		if first := model.Requests()[0].Body; !strings.Contains(first, `"stock"`) || strings.Contains(strings.ToLower(first), "internal") || strings.Contains(first, "requestid") {
+			t.Errorf("the model was told %s", first)
 		}
-		if request == "" {
-			request = m["requestid"].(string)
+		var saved []string
+		request := ""
+		for _, r := range api.Requests() {
+			if r.Method == http.MethodGet {
+				saved = append(saved, r.URI)
+				continue
+			}
+			var m map[string]any
+			if err := json.Unmarshal([]byte(r.Body), &m); err != nil {
+				t.Fatal(err)
+			}
+			if request == "" {
+				request = m["requestid"].(string)
+			}
+			if _, err := time.Parse(time.RFC3339Nano, m["timestamp"].(string)); err != nil || m["requestid"] != request || m["customerid"] != 7.0 {
+				t.Errorf("saved: %s (%v)", r.Body, err)
+			}
+			saved = append(saved, fmt.Sprintf("%s %v %q %v %v", m["role"], m["name"], m["content"], m["functionCall"], m["invocationid"]))
 		}
-		if _, err := time.Parse(time.RFC3339Nano, m["timestamp"].(string)); err != nil || m["requestid"] != request || m["customerid"] != 7.0 {
-			t.Errorf("saved: %s (%v)", r.Body, err)
+		if (request == "own") != (flags != nil) || len(request) < 3 {
+			t.Errorf("with %s the request is %q", flags, request)
 		}
-		saved = append(saved, fmt.Sprintf("%s %v %q %v %v", m["role"], m["name"], m["content"], m["functionCall"], m["invocationid"]))
+		want := []string{
+			"/stock?of=pencils&request=" + request + "&turn=0",
+			"/stock?of=ink&request=" + request + "&turn=1",
+			`user <nil> "How many pencils?" <nil> 0`,
+			`assistant <nil> "{\"function\": \"stock\", \"parameters\": {\"of\":\"pencils\"}}" {"name":"stock","arguments":{"of":"pencils"}} 0`,
+			`function stock "{\"pencils\":200}" <nil> 0`,
+			`assistant <nil> "{\"function\": \"stock\", \"parameters\": {\"of\":\"ink\"}}" {"name":"stock","arguments":{"of":"ink"}} 1`,
+			`function stock "{\"pencils\":200}" <nil> 1`,
+			`assistant <nil> "200 pencils." <nil> 2`,
+		}
+		if !reflect.DeepEqual(saved, want) {
+			t.Errorf("saved\n%s\nwant\n%s", strings.Join(saved, "\n"), strings.Join(want, "\n"))
+		}
 	}
-	want := []string{
-		"/stock?of=pencils",
-		`user <nil> "How many pencils?" <nil> 0`,
-		`assistant <nil> "{\"function\": \"stock\", \"parameters\": {\"of\":\"pencils\"}}" {"name":"stock","arguments":{"of":"pencils"}} 0`,
-		`function stock "{\"pencils\":200}" <nil> 0`,
-		`assistant <nil> "200 pencils." <nil> 1`,
+}
+
+// A run that was resumed keeps what came of it alone, in the turns of the whole run.
+func TestKeepsResumed(t *testing.T) {
+	result := func(id string) providers.Part {
+		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "a", Content: toolformat.TextResult("of "+id, false)}}
 	}
-	if !reflect.DeepEqual(saved, want) {
-		t.Errorf("saved\n%s\nwant\n%s", strings.Join(saved, "\n"), strings.Join(want, "\n"))
+	messages := []providers.Message{
+		{Role: providers.RoleTool, Parts: []providers.Part{result("1"), result("2"), result("3")}},
+		{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: "so"}}},
+	}
+	var got []string
+	for _, k := range keepings(&bridge.Caller{}, newResults(messages, []string{"2"}), &providers.Run{Request: "r", Turns: 4}, time.Now()) {
+		got = append(got, fmt.Sprint(k.request, k.turn, k.message.Content))
+	}
+	if want := []string{"r2of 2", "r3so"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	if len(messages[0].Parts) != 3 || newResults(nil, nil) != nil {
+		t.Error("the conversation was changed")
 	}
 }
 
@@ -107,15 +136,15 @@ func TestKeeperLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sys.close()
-	got, err := sys.keeper.load(t.Context(), &bridge.Caller{}, 0)
+	got, err := sys.keeper.load(t.Context(), &bridge.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if uri := api.Last(t).URI; uri != "/messages?limit=100&customer=7" {
 		t.Errorf("asked for %s", uri)
 	}
-	if want := "user: Ink? | assistant: I look. stock({\"of\":\"ink\"}) | tool: stock=200 | assistant: 200."; toldAs(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", toldAs(got), want)
+	if want := "user: Ink? | assistant: I look. stock({\"of\":\"ink\"}) | tool: stock=200 | assistant: 200."; toldAs(got.Messages) != want {
+		t.Errorf("got\n%s\nwant\n%s", toldAs(got.Messages), want)
 	}
 }
 
@@ -157,7 +186,7 @@ func TestKeptConversation(t *testing.T) {
 		{Role: providers.RoleAssistant, Parts: []providers.Part{text}},
 	}
 	var kept []bridge.ChatMessage
-	for _, k := range keepings(&bridge.Caller{}, messages, time.Now()) {
+	for _, k := range keepings(&bridge.Caller{}, messages, &providers.Run{Turns: 3}, time.Now()) {
 		kept = append(kept, k.message)
 	}
 	got := conversationOf(kept)
@@ -175,6 +204,9 @@ func TestKeptConversation(t *testing.T) {
 	if cut := conversationOf(kept[3:]); strings.HasPrefix(toldAs(cut), "tool") {
 		t.Errorf("a result without its call: %s", toldAs(cut))
 	}
+	if cut := conversationOf(append(kept[1:], kept...)); toldAs(cut) != want {
+		t.Errorf("the rest of an answer is still there: %s", toldAs(cut))
+	}
 }
 
 // A function that never ends holds up the end for a while, and no longer.
@@ -191,17 +223,17 @@ func TestKeeperEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := newKeeper(store)
-		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("a"), providers.UserText("b")})
+		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("a"), providers.UserText("b")}, &providers.Run{})
 		begun := time.Now()
 		err = k.close()
 		if took := time.Since(begun); took != keepingTime || err == nil || !strings.Contains(err.Error(), "2 of the conversation's messages could not be kept: it took longer than 10s") {
 			t.Errorf("after %s: %v", took, err)
 		}
-		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("c")})
+		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("c")}, &providers.Run{})
 	})
 	var none *keeper
-	none.keep(nil, []providers.Message{providers.UserText("a")})
-	if got, err := none.load(t.Context(), nil, 1); got != nil || err != nil || none.close() != nil {
+	none.keep(nil, []providers.Message{providers.UserText("a")}, nil)
+	if got, err := none.load(t.Context(), nil); got != nil || err != nil || none.close() != nil {
 		t.Errorf("without a store: %v, %v", got, err)
 	}
 }

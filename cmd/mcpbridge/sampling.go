@@ -17,7 +17,8 @@ func (s *system) sampling(server string) func(context.Context, []byte) ([]byte, 
 		return nil
 	}
 	return serve.NewSampling(serve.SamplingOptions{
-		Model: s.sampled, Loop: loopOptions(s.cfg), Log: s.log.With("server", server),
+		Model: s.sampled, Loop: loopOptions(s.cfg), AtOnce: s.cfg.Limits.Sampling, PerMinute: s.cfg.Limits.SamplingPerMinute,
+		Log: s.log.With("server", server),
 	}).CreateMessage
 }
 

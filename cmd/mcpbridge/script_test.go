@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -37,6 +39,7 @@ func TestMain(m *testing.M) {
 //	serve ARG…            runs mcpbridge serve until it says where it listens: $URL, and $ADDR without the scheme
 //	get PATH              fetches $URL/PATH and prints the status and the body
 //	call NAME ARGS H=V…   calls a tool of serve, with HTTP headers, and prints the response
+//	api                   starts an API, $API, that keeps messages: each POST one, and GET has those of its path, the newest first. All else fails
 //	end SIGNAL            ends serve with TERM or INT; it must exit with 0. stdout and stderr are its own
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -53,7 +56,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "end": cmdEnd,
+			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "api": cmdAPI, "end": cmdEnd,
 		},
 	})
 }
@@ -199,6 +202,32 @@ func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
 	defer resp.Body.Close()
 	_, err = io.Copy(ts.Stdout(), resp.Body)
 	ts.Check(err)
+}
+
+func cmdAPI(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: api")
+	}
+	var mu sync.Mutex // guards kept
+	kept := map[string][]json.RawMessage{}
+	handle := func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var message json.RawMessage
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case !strings.HasSuffix(r.URL.Path, "/messages"):
+			http.Error(w, "out of order", http.StatusInternalServerError)
+		case r.Method == http.MethodGet:
+			json.NewEncoder(w).Encode(append([]json.RawMessage{}, kept[r.URL.Path]...))
+		case json.NewDecoder(r.Body).Decode(&message) == nil:
+			kept[r.URL.Path] = append([]json.RawMessage{message}, kept[r.URL.Path]...)
+			io.WriteString(w, "{}")
+		}
+	}
+	api := httptest.NewServer(http.HandlerFunc(handle))
+	ts.Defer(api.Close)
+	ts.Setenv("API", api.URL)
 }
 
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
