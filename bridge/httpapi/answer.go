@@ -61,13 +61,20 @@ func Result(text []byte, structured, checked bool) *toolformat.Result {
 		size += len(text)
 	}
 	dst := append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
-	dst = append(wire.AppendString(dst, text), `}]`...)
+	quoted := false
+	if structured && !checked {
+		dst, quoted = wire.AppendQuoted(dst, text)
+	}
+	if !quoted {
+		dst = wire.AppendString(dst, text)
+	}
+	dst = append(dst, `}]`...)
 	if structured {
 		end := len(dst)
 		dst = append(dst, `,"structuredContent":`...)
 		begin := len(dst)
 		dst = append(dst, text...)
-		if !checked && wire.Valid(dst[begin:]) != nil {
+		if !checked && !quoted && wire.Valid(dst[begin:]) != nil {
 			dst = dst[:end]
 		}
 	}

@@ -84,6 +84,34 @@ func BenchmarkAppendString(b *testing.B) {
 	}
 }
 
+func BenchmarkAppendQuoted(b *testing.B) {
+	dst := make([]byte, 0, 128<<10)
+	params, err := Split(payloads()["objects"])
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw := params.Params.Get(Arguments)
+	for name, f := range map[string]func() bool{
+		"one reading": func() (ok bool) {
+			dst, ok = AppendQuoted(dst[:0], raw)
+			return ok
+		},
+		"two readings": func() bool {
+			dst = AppendString(dst[:0], raw)
+			return Valid(raw) == nil
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			for b.Loop() {
+				if !f() {
+					b.Fatal("it is JSON")
+				}
+			}
+		})
+	}
+}
+
 // repeat is an endless stream of one line.
 type repeat struct {
 	line []byte

@@ -48,14 +48,15 @@ func verdict(b []byte, i int, fault string) error {
 func value(b []byte, i, depth int) (int, string) {
 	switch at(b, i) {
 	case '{', '[':
-		return container(b, i, depth)
+		return container(b, i, depth, nil)
 	default:
 		return scalar(b, i)
 	}
 }
 
-// container scans an object or an array with a loop and one bit a level, so that no nesting costs stack.
-func container(b []byte, i, depth int) (int, string) {
+// container scans an object or an array with a loop and one bit a level, so that no nesting costs stack. Unless q is nil, it
+// gets the strings, keys included.
+func container(b []byte, i, depth int, q *quoter) (int, string) {
 	var objects [MaxDepth/64 + 1]uint64 // bit d: the container with d containers around it is an object
 	var fault string
 	base := depth
@@ -75,13 +76,17 @@ func container(b []byte, i, depth int) (int, string) {
 				break
 			}
 			if c == '{' {
-				if i, fault = key(b, i); fault != "" {
+				if i, fault = key(b, i, q); fault != "" {
 					return i, fault
 				}
 			}
 			continue
 		case '"':
-			i, fault = str(b, i)
+			if q == nil {
+				i, fault = str(b, i)
+			} else {
+				i, fault = q.str(b, i)
+			}
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			i, fault = number(b, i)
 		default:
@@ -97,7 +102,7 @@ func container(b []byte, i, depth int) (int, string) {
 			if c := at(b, i); c == ',' {
 				i = skip(b, i+1)
 				if object {
-					if i, fault = key(b, i); fault != "" {
+					if i, fault = key(b, i, q); fault != "" {
 						return i, fault
 					}
 				}
@@ -114,11 +119,15 @@ func container(b []byte, i, depth int) (int, string) {
 }
 
 // key scans a key, its colon and the white space around that: up to where the value begins.
-func key(b []byte, i int) (int, string) {
-	if at(b, i) != '"' {
+func key(b []byte, i int, q *quoter) (_ int, fault string) {
+	switch {
+	case at(b, i) != '"':
 		return i, faultKey
+	case q == nil:
+		i, fault = str(b, i)
+	default:
+		i, fault = q.str(b, i)
 	}
-	i, fault := str(b, i)
 	if fault != "" {
 		return i, fault
 	}
