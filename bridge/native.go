@@ -211,6 +211,7 @@ func (n *Native) forget(c *nativeCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.running, c)
+	c.session.calls--
 	if n.drained != nil && len(n.running) == 0 {
 		close(n.drained)
 		n.drained = nil
@@ -233,6 +234,7 @@ func (n *Native) names() string {
 type nativeSession struct {
 	native *Native
 	caller *Caller
+	calls  int                     // of it in native.running; native.mu guards it
 	own    atomic.Pointer[ownList] // of a caller with Functions
 }
 
@@ -248,6 +250,9 @@ func (s *nativeSession) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.sessions, s)
+	if s.calls == 0 { // as most often; there may be many of others
+		return nil
+	}
 	for c := range n.running {
 		if c.session == s {
 			c.cancel(nil)

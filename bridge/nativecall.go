@@ -135,6 +135,7 @@ func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
 	_, open := n.sessions[c.session]
 	if open {
 		n.running[c] = struct{}{}
+		c.session.calls++
 	}
 	n.mu.Unlock()
 	if !open {
