@@ -61,6 +61,9 @@ type Limits struct {
 	Completions       int           // chat completions at once; default 100
 	Sampling          int           // sampling requests of one server at once; default 4
 	SamplingPerMinute int           // sampling requests of one server; default 60
+	NativeCalls       int           // calls of native tools at once; default 256
+	NativeQueue       int           // calls of native tools that wait; default 1,000
+	NativeResult      int           // characters of text in the result of a native tool; default 8 Mi
 }
 
 // Log says what is logged to standard error, and how.
@@ -195,6 +198,9 @@ func (l *Limits) keys() configKeys {
 		"completions":       {take: into(&l.Completions, readCount)},
 		"sampling":          {take: into(&l.Sampling, readCount)},
 		"samplingPerMinute": {take: into(&l.SamplingPerMinute, readCount)},
+		"nativeCalls":       {take: into(&l.NativeCalls, readCount)},
+		"nativeQueue":       {take: into(&l.NativeQueue, readCount)},
+		"nativeResult":      {take: into(&l.NativeResult, readCount)},
 	}
 }
 

@@ -121,7 +121,11 @@ func (s *system) openNatives() (err error) {
 	for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}
-	s.native, err = bridge.NewNative(bridge.NativeOptions{Log: s.log, Context: s.cfg.contextValue}, s.natives.tools...)
+	limits := s.cfg.Limits
+	s.native, err = bridge.NewNative(bridge.NativeOptions{
+		Log: s.log, Context: s.cfg.contextValue,
+		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
+	}, s.natives.tools...)
 	return err
 }
 
