@@ -50,9 +50,9 @@ func Arguments(text string) json.RawMessage {
 	return wire.AppendString(nil, text)
 }
 
-// Object is a call's arguments for an API that takes nothing but an object. What is none
-// stands in one, under the key that Anthropic proposes for it (fine-grained tool streaming,
-// "Handling invalid JSON").
+// Object is a call's arguments for an API that takes nothing but an object. One that is
+// written in a string is that one; what else is none stands in one, under the key that
+// Anthropic proposes for it (fine-grained tool streaming, "Handling invalid JSON").
 func (c *Call) Object() json.RawMessage {
 	args := bytes.TrimSpace(c.Arguments)
 	switch {
@@ -60,6 +60,9 @@ func (c *Call) Object() json.RawMessage {
 		return json.RawMessage("{}")
 	case args[0] == '{':
 		return args
+	}
+	if text, ok := wire.Text(args); ok && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
 	return append(append([]byte(`{"INVALID_JSON":`), args...), '}')
 }

@@ -19,7 +19,7 @@ func TestCallIDs(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "{}", "null": "{}", ` {"a": 1} `: `{"a": 1}`, `"{\"a"`: `{"INVALID_JSON":"{\"a"}`, "[1]": `{"INVALID_JSON":[1]}`,
+		"": "{}", "null": "{}", ` {"a": 1} `: `{"a": 1}`, `"{\"a"`: `{"INVALID_JSON":"{\"a"}`, `" {\"a\": 1}"`: ` {"a": 1}`, "[1]": `{"INVALID_JSON":[1]}`,
 	} {
 		call := Call{Arguments: json.RawMessage(args)}
 		if got := call.Object(); string(got) != want {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -25,15 +26,17 @@ func (c *caller) call(id, name, arguments string) *providers.Call {
 	return &providers.Call{ID: id, Name: c.tools.OwnName(c.format, name), Arguments: providers.Arguments(arguments)}
 }
 
-// argumentsText is how these APIs want arguments: in a string.
+// argumentsText is how these APIs want arguments: in a string, of an object whatever the
+// model wrote. vLLM, llama.cpp and Ollama read those of all calls in a conversation, and
+// for one that is no JSON refuse it from then on.
 func argumentsText(arguments json.RawMessage) string {
-	if text, ok := wire.Text(arguments); ok { // what was no JSON
-		return text
-	}
-	if isNull(arguments) {
-		return "{}"
-	}
-	return string(arguments)
+	return string((&providers.Call{Arguments: arguments}).Object())
+}
+
+// isObject reports whether JSON is an object.
+func isObject(raw []byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == '{'
 }
 
 // An inner is a call that stands in the arguments of another one.

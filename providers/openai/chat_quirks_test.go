@@ -184,10 +184,10 @@ var chatQuirks = []quirk{
 		calls:  "a now {}",
 	},
 	{
-		name:   "arguments that are no JSON",
+		name:   "arguments that are no JSON: sent back in some that are",
 		events: []string{delta(`[{"index":0,"id":"a","function":{"name":"add","arguments":"{city: Rome"}}]`), callsEnd},
 		calls:  `a add "{city: Rome"`,
-		raw:    `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"add","arguments":"{city: Rome"},"type":"function"}]}`,
+		raw:    `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"{city: Rome\"}"},"type":"function"}]}`,
 	},
 	{
 		name:   "a signature of Google's (its compatible endpoint): sent back in its place",

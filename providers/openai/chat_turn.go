@@ -12,7 +12,12 @@ func (d *chatDecoder) Turn() *providers.Turn {
 	calls, changed := d.settled()
 	parts, refused := d.said()
 	for _, c := range calls {
-		parts = append(parts, providers.Part{Type: providers.PartCall, Call: d.call(c.id, c.name, c.arguments())})
+		call := d.call(c.id, c.name, c.arguments())
+		parts = append(parts, providers.Part{Type: providers.PartCall, Call: call})
+		if !isObject(call.Arguments) {
+			c.child("function").child("arguments").setText(argumentsText(call.Arguments))
+			changed = true
+		}
 	}
 	raw := d.verbatim
 	if changed || !d.replayable(calls) {

@@ -92,9 +92,15 @@ func read(resp *providers.Response, d decoder) error {
 		}
 		return d.end(false)
 	}
-	err := resp.Events(d.event)
+	begun := false
+	err := resp.Events(func(kind string, data []byte) error {
+		begun = true
+		return d.event(kind, data)
+	})
 	var e *providers.APIError
-	switch {
+	switch kind := resp.Header.Get("Content-Type"); {
+	case err == nil && !begun && !resp.Done && !strings.HasPrefix(kind, "text/event-stream"):
+		return providers.Unreadable("it holds no event, and its Content-Type is %q", kind)
 	case err == nil:
 		return d.end(resp.Done)
 	case !errors.As(err, &e) && d.end(false) == nil: // the connection broke, but behind the end of the turn

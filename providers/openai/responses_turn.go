@@ -26,6 +26,9 @@ func (d *responsesDecoder) Turn() *providers.Turn {
 		for _, item := range d.functionCalls(item) {
 			call := d.call(textAt(item, "call_id"), textAt(item, "name"), argumentsAt(item))
 			parts = append(parts, providers.Part{Type: providers.PartCall, Call: call})
+			if !isObject(call.Arguments) {
+				item = wire.SetMember(item, "arguments", wire.AppendString(nil, argumentsText(call.Arguments)))
+			}
 			raw = append(element(raw), item...)
 			calls++
 		}

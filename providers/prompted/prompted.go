@@ -138,6 +138,15 @@ func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 		}
 	}
 	t.Message.Parts = append(t.Message.Parts, r.parts...)
+	for _, c := range inner.Message.Calls() { // there are servers that read what looks like one, offered or not
+		own, ok := r.scanner.known(c.Name)
+		if !ok {
+			own = c.Name
+		}
+		c = &providers.Call{ID: r.ids.Next(c.ID), Name: own, Arguments: c.Arguments}
+		t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: c})
+		t.Message.Raw = nil // its calls would want results of their own kind
+	}
 	if r.scanner.over {
 		t.Message.Raw, t.Stop = nil, providers.StopEnd
 		r.emit(providers.Event{Type: providers.Note, Text: "the model went on with a result of its own making, which is left out"})

@@ -127,6 +127,27 @@ func TestTurn(t *testing.T) {
 }
 
 // What a model thinks is not read for calls, wherever it does so.
+// A server behind may read the calls itself, though it was offered no tools. They count, and
+// go back as text, as their results do.
+func TestNativeCalls(t *testing.T) {
+	made := &providers.Call{ID: "native", Name: "add", Arguments: json.RawMessage(`{"a":1}`)}
+	b := &behind{reply: "I add.", turn: providers.Turn{Stop: providers.StopCalls, Message: providers.Message{Parts: []providers.Part{{Type: providers.PartCall, Call: made}}}}}
+	turn, _, err := ask(t, b, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the turn", parts(&turn.Message), "text \"I add.\"\ncall native add {\"a\":1}")
+	want(t, "its end", turn.Stop, providers.StopCalls)
+	if _, _, err = ask(t, b, request(turn.Message)); err != nil {
+		t.Fatal(err)
+	}
+	sent := &b.req.Messages[1]
+	want(t, "what is sent back", parts(sent), `text "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\":1}}\n</tool_call>"`)
+	if sent.Raw != nil {
+		t.Errorf("the message goes back as it came, with a call that has no result: %s", sent.Raw.Items)
+	}
+}
+
 func TestThinking(t *testing.T) {
 	b := &behind{reply: "<think>hm " + paris + "</think>\n" + paris, turn: providers.Turn{Stop: providers.StopEnd}}
 	turn, heard, err := ask(t, b, request())

@@ -175,7 +175,7 @@ func TestAtOnce(t *testing.T) {
 	<-p.begun
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, completion(t.Context()))
-	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "1 completions are under way") {
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "there may be (1)") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	cancel()
@@ -190,4 +190,13 @@ func TestAtOnce(t *testing.T) {
 	if s.ServeHTTP(w, completion(ctx)); w.Code == http.StatusTooManyRequests {
 		t.Errorf("after the first has ended: %d %s", w.Code, w.Body)
 	}
+}
+
+// A model that makes the same call over and over is ended, and its client is told that the
+// answer is not whole.
+func TestRepeating(t *testing.T) {
+	same := says("", call("a", "double", `{"n":1}`))
+	f := newFront(t, same, same, same, same, same)
+	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"go"}]}`)
+	f.has(body, `"finish_reason":"length"`)
 }

@@ -116,7 +116,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.slots }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", fmt.Sprintf("%d completions are under way already: try again later", s.opts.AtOnce))
+		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", fmt.Sprintf("as many completions are under way as there may be (%d): try again later", s.opts.AtOnce))
 		return
 	}
 	req := s.read(w, r)

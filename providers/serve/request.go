@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,7 +73,7 @@ var harmless = []string{"user", "store", "metadata", "safety_identifier", "promp
 func readRequest(body []byte) (*request, error) {
 	var r request
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("the request is not as expected: %w", err)
+		return nil, unread(err)
 	}
 	if err := json.Unmarshal(body, &r.rest); err != nil {
 		return nil, err
@@ -103,6 +105,15 @@ func readRequest(body []byte) (*request, error) {
 		return nil, err
 	}
 	return &r, r.readChoice()
+}
+
+// unread is why a request could not be read, without the words that Go has for it.
+func unread(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(wrong.Field, "all of it"), wrong.Value)
+	}
+	return fmt.Errorf("the request is not as expected: %w", err)
 }
 
 // add takes a message into the conversation.

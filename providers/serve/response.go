@@ -249,7 +249,7 @@ func finishReason(s providers.Stop, calls bool) string {
 	switch s {
 	case providers.StopRefused:
 		return "content_filter"
-	case providers.StopLength, providers.StopWindow, providers.StopRounds, providers.StopMaxCalls, providers.StopTime, providers.StopTokens:
+	case providers.StopLength, providers.StopWindow, providers.StopRounds, providers.StopMaxCalls, providers.StopTime, providers.StopTokens, providers.StopRepeats:
 		return "length"
 	}
 	return "stop"

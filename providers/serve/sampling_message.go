@@ -48,7 +48,7 @@ const maxSequences = 100
 func readSampling(params []byte) (*samplingRequest, error) {
 	r := &samplingRequest{calls: map[string]bool{}}
 	if err := json.Unmarshal(params, r); err != nil {
-		return nil, fmt.Errorf("the request is not as expected: %w", err)
+		return nil, unread(err)
 	}
 	for i := range r.Messages {
 		if err := r.add(r.Messages[i].Role, r.Messages[i].Content); err != nil {

@@ -233,6 +233,8 @@ func TestRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"model":"x","messages":[]` + many + `}`: "101 members that are not known here: expected at most 100",
 		`{`:                  "not as expected",
+		`[]`:                 "all of it: unexpected type: array",
+		`{"temperature":""}`: "temperature: unexpected type: string",
 		`{"messages":[]}`:    "model: expected",
 		`{"model":"here/m"}`: "messages: expected",
 		`{"model":"here/m","messages":[{"role":"system","content":"S"},{"role":"user","content":""}]}`: "messages: expected",
