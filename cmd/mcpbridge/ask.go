@@ -97,11 +97,11 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.Loop.Chosen = &chosen
 	sys, err := newPatient(cfg, std)
 	if err != nil {
 		return err
 	}
+	sys.chosen.Store(&chosen)
 	defer sys.close()
 	own, err := sys.openForModel(ctx, std)
 	if err != nil {
@@ -316,6 +316,9 @@ func (p *askPrinter) end(run *providers.Run, err error) error {
 	case p.failed != nil:
 		return p.failed
 	case run.Stop == providers.StopEnd:
+		if run.Text == "" && !p.json {
+			p.say(wordNothing)
+		}
 		return nil
 	case p.json:
 		return &exitError{code: exitFailed}

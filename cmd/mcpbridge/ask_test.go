@@ -112,6 +112,23 @@ func TestAskSays(t *testing.T) {
 	}
 }
 
+// An answer without a word is said to be one.
+func TestNothingSaid(t *testing.T) {
+	model := chatDouble(t, chatSays(""), chatSays(""), chatSays(""))
+	flags := []string{"--provider", "openai", "--base-url", model.URL, "--model", "m"}
+	if code, out, errs := runWith(append([]string{"ask", "Is it?"}, flags...)...); code != exitDone || out != "" || !strings.Contains(errs, wordNothing) {
+		t.Errorf("ask: exit code %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := runWith(append([]string{"ask", "Is it?", "--json"}, flags...)...); code != exitDone || strings.Contains(out+errs, wordNothing) {
+		t.Errorf("ask --json: exit code %d\n%s%s", code, out, errs)
+	}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), append([]string{"chat", "--no-history"}, flags...), streams{in: strings.NewReader("Is it?\n"), out: &out, err: &errs})
+	if code != exitDone || !strings.Contains(errs.String(), wordNothing) {
+		t.Errorf("chat: exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
+
 // Ctrl-C while the model thinks ends the command at once.
 func TestAskInterrupted(t *testing.T) {
 	for _, flag := range []string{"--json=false", "--json"} {

@@ -67,7 +67,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	chosen := c.now
-	cfg.Loop.Chosen = &chosen // before a server that may ask for it is started
+	c.sys.chosen.Store(&chosen) // before a server that may ask for it is started
 	own, err := c.sys.openForModel(ctx, logged)
 	if err != nil {
 		return err
@@ -180,6 +180,7 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 		next = next.Approve(asks.approve)
 	}
 	c.now, c.conversation = model, next.Load(t)
+	c.sys.chosen.Store(&model)
 }
 
 // chatPolicy is the config's, and for what that says nothing about: tools that say that

@@ -145,8 +145,13 @@ func (c *chat) changeSystem(_ context.Context, text string) error {
 }
 
 func (c *chat) goOn(ctx context.Context, _ string) error {
-	messages := c.conversation.Messages()
-	if len(messages) == 0 || messages[len(messages)-1].Role == providers.RoleAssistant {
+	run := c.conversation.Run()
+	last := len(run.Messages) - 1
+	whole := run.Stop == providers.StopEnd || run.Stop == "" // the API that keeps messages does not keep why an answer ended
+	switch {
+	case len(run.WaitingCalls()) > 0: // going on would call them off
+		return errors.New("there are calls that wait: /decide asks about them")
+	case last < 0 || whole && run.Messages[last].Role == providers.RoleAssistant:
 		return errors.New("there is nothing to go on with: say something")
 	}
 	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {

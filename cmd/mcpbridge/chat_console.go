@@ -167,6 +167,9 @@ func (c *fullConsole) end(run *providers.Run, err error) {
 	}
 }
 
+// wordNothing is said of an answer without a word: nothing else would show that there is one.
+const wordNothing = "the model has said nothing"
+
 // ending is what is to be said of how an answer has ended; bad when it should have come
 // to more.
 func ending(run *providers.Run, err error) (text string, bad bool) {
@@ -176,6 +179,8 @@ func ending(run *providers.Run, err error) (text string, bad bool) {
 		return "cancelled", false
 	case err != nil:
 		return clean(err.Error()), true
+	case run.Stop == providers.StopEnd && run.Text == "":
+		return wordNothing, false
 	case run.Stop == providers.StopEnd:
 		return "", false
 	case run.Stop == providers.StopDeferred && waiting == 1:

@@ -40,7 +40,13 @@ type screen struct {
 func newScreen(out io.Writer, size func() (int, int), p paint) *screen {
 	s := &screen{out: out, size: size, now: time.Now, paint: p, gap: true}
 	s.flow.width = s.columns
+	s.forget()
 	return s
+}
+
+// forget drops what is known of calls.
+func (s *screen) forget() {
+	s.edited, s.asked, s.fates = map[string]title{}, map[string]bool{}, map[string]string{}
 }
 
 func (s *screen) columns() int {
@@ -137,10 +143,9 @@ func (s *screen) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.live = secNone, live{}
-	s.edited, s.asked, s.fates = map[string]title{}, map[string]bool{}, map[string]string{}
 }
 
-// end is its end.
+// end is its end. What /decide asks about belongs to the next one.
 func (s *screen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,4 +153,5 @@ func (s *screen) end() {
 		s.live.calls, s.live.waiting = nil, ""
 		s.leave(b)
 	})
+	s.forget()
 }

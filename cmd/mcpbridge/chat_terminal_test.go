@@ -468,3 +468,76 @@ func TestChatKept(t *testing.T) {
 		t.Errorf("the program ended with %v", err)
 	}
 }
+
+// A call that was deferred is decided in a later chat, where nothing else has happened yet.
+// Whoever says no is not told of it as of a failure.
+func TestChatDecided(t *testing.T) {
+	state := t.TempDir()
+	k := startTalk(t, state, "--", "fakeserver")
+	k.sees("> ")
+	k.types("go" + enter)
+	k.asked().calls("echo", `{"n":1}`)
+	k.sees("[d]efer: ")
+	k.types("d" + enter)
+	k.sees("1 call waits")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Fatalf("the program ended with %v", err)
+	}
+
+	k = startTalk(t, state, "--resume", "--", "fakeserver")
+	k.sees("1 call waiting: /decide asks")
+	k.sees("> ")
+	k.types("/continue" + enter)
+	k.sees("there are calls that wait: /decide asks about them")
+	k.sees("> ")
+	k.types("/decide" + enter)
+	k.sees(`{"n":1}`)
+	k.sees("[d]efer: ")
+	k.types("n" + enter)
+	turn := k.asked("denied by the user")
+	turn.says("Well then.")
+	turn.ends()
+	if shown := k.sees("Well then."); strings.Contains(shown, "denied by") {
+		t.Errorf("a denial is shown as a failure: %q", shown)
+	}
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// /continue goes on with an answer that a limit, an error or Ctrl-C has ended in the middle,
+// and not with one that is whole.
+func TestChatContinued(t *testing.T) {
+	k := startTalk(t, t.TempDir(), "--no-history", "--", "fakeserver")
+	k.sees("> ")
+	k.types("go" + enter)
+	turn := k.asked()
+	turn.says("Once upon ")
+	turn.chunk(object{}, "length")
+	close(turn.pipe)
+	k.sees("cut at the limit of tokens")
+	k.types("/continue" + enter)
+	turn = k.asked("Once upon", "Continue.")
+	turn.says("a time not")
+	k.sees("time")
+	k.types(ctrlC)
+	k.sees("cancelled")
+	k.types("/continue" + enter)
+	turn = k.asked("Continue.")
+	if strings.Contains(turn.body, "a time") {
+		t.Errorf("half an answer is sent back: %s", turn.body)
+	}
+	turn.says("a time.")
+	turn.ends()
+	k.sees("1 turn")
+	k.types("/continue" + enter)
+	k.sees("there is nothing to go on with")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}

@@ -41,8 +41,6 @@ type Loop struct {
 	Approve  providers.Policy // what it says of all tools stands last
 	Prompted bool             // models without tools get them in their prompt
 	Sampling []string         // servers that may ask the loop's model, in the place of a client that cannot
-
-	Chosen *providers.Candidate // that a command holds its conversation with, and that servers ask then; nil: none
 }
 
 // readProviders is providers, in the order of the file.

@@ -26,7 +26,7 @@ func (s *system) sampling(server string) func(context.Context, []byte) ([]byte, 
 // first that fits its hints, else the loop's.
 func (s *system) sampled(hints []string) (c providers.Candidate, settings providers.Settings, err error) {
 	all := s.models()
-	if chosen := s.cfg.Loop.Chosen; chosen != nil {
+	if chosen := s.chosen.Load(); chosen != nil {
 		c = *chosen
 	} else if at := all.fitting(hints); at >= 0 {
 		c = all.candidates[at]

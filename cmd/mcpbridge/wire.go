@@ -14,11 +14,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/providers"
 )
 
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
@@ -34,8 +36,9 @@ type system struct {
 	native     *bridge.Native // nil: the config has no native tools
 	keeper     *keeper        // of conversations; nil: the config has no functions for that
 	supervisor *process.Supervisor
-	models     func() *models    // made when first needed
-	warn       func(text string) // at the end, when something is lost
+	models     func() *models                      // made when first needed
+	chosen     atomic.Pointer[providers.Candidate] // that a command holds its conversation with, and that servers ask then; nil: none
+	warn       func(text string)                   // at the end, when something is lost
 }
 
 // guard is what stands before the tools of a server.
