@@ -23,10 +23,11 @@ func (s *system) chatCompletions() (http.Handler, error) {
 			c, err := all.byID(id)
 			return c, settingsOf(s.cfg, c.Name), err
 		},
-		Caller: mcpserver.CallerOf,
-		System: s.cfg.Loop.System,
-		Loop:   loop,
-		AtOnce: s.cfg.Limits.Completions,
-		Log:    s.log,
+		Caller:  mcpserver.CallerOf,
+		System:  s.cfg.Loop.System,
+		Loop:    loop,
+		AtOnce:  s.cfg.Limits.Completions,
+		MaxBody: int64(s.cfg.Limits.MessageBytes),
+		Log:     s.log,
 	}), loop.Policy.Validate()
 }

@@ -39,7 +39,7 @@ type Options struct {
 	AtOnce  int               // completions under way; a further one is refused. 0: 100
 	Keep    time.Duration     // how long hidden rounds are kept after a response; 0: 1 h
 	MaxKept int               // bytes of them in all; 0: 64 MiB
-	MaxBody int64             // bytes of a request; 0: 32 MiB
+	MaxBody int64             // bytes of a request; 0: 64 MiB
 	Log     *slog.Logger      // nil: nothing is logged
 }
 
@@ -57,7 +57,7 @@ func New(o Options) *Server {
 	o.AtOnce = cmp.Or(o.AtOnce, 100)
 	o.Keep = cmp.Or(o.Keep, time.Hour)
 	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
-	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
+	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), slots: make(chan struct{}, o.AtOnce)}
 }

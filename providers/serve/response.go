@@ -24,12 +24,13 @@ type answer struct {
 	text    strings.Builder
 	begun   bool        // the response has
 	between bool        // what comes next belongs to another turn
-	pulse   *time.Timer // of a stream; nil until the model has answered, as an error before that has a status
+	pulse   *time.Timer // of a stream; else nil
 	over    bool        // nothing may be sent any more
 }
 
 // quietTime is how long a stream is silent before a comment says that it lives: tools may
-// take long, and so may thoughts, which a client gets to see nothing of.
+// take long, and so may thoughts, which a client gets to see nothing of. An error that comes
+// earlier still has a status.
 const quietTime = 15 * time.Second
 
 // completion is a response, or a chunk of one.
@@ -81,10 +82,16 @@ func newAnswer(w http.ResponseWriter, r *request, giveUp func()) *answer {
 	if r.Stream {
 		object = "chat.completion.chunk"
 	}
-	return &answer{
+	a := &answer{
 		w: w, giveUp: giveUp, stream: r.Stream, usage: r.Streamed.Usage,
 		head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model},
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stream {
+		a.pulse = time.AfterFunc(quietTime, a.beat)
+	}
+	return a
 }
 
 // event takes the text as it comes. What the bridge's own calls do is not the client's.
@@ -94,10 +101,6 @@ func (a *answer) event(e providers.Event) {
 	switch e.Type {
 	case providers.TurnStart:
 		a.between = a.text.Len() > 0
-	case providers.ThinkingDelta, providers.ArgumentsDelta, providers.ToolCall:
-		if a.stream && a.pulse == nil {
-			a.rest()
-		}
 	case providers.TextDelta:
 		if e.Text == "" {
 			return
@@ -110,15 +113,6 @@ func (a *answer) event(e providers.Event) {
 		if a.stream {
 			a.chunk(&delta{Content: &e.Text}, nil)
 		}
-	}
-}
-
-// rest begins a quiet time.
-func (a *answer) rest() {
-	if a.pulse == nil {
-		a.pulse = time.AfterFunc(quietTime, a.beat)
-	} else {
-		a.pulse.Reset(quietTime)
 	}
 }
 
@@ -166,10 +160,8 @@ func (a *answer) send(v any) {
 
 // write sends a piece of a stream. A client that does not take it has gone.
 func (a *answer) write(text string) {
-	if a.pulse != nil {
-		a.pulse.Stop()
-	}
-	defer a.rest()
+	a.pulse.Stop()
+	defer a.pulse.Reset(quietTime)
 	control := http.NewResponseController(a.w)
 	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
 	if _, err := io.WriteString(a.w, text); err != nil || control.Flush() != nil {
