@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -259,6 +260,16 @@ func TestReadOnly(t *testing.T) {
 	} {
 		if got := newTool(t, b, c.spec); got.ReadOnly != c.want || got.Idempotent {
 			t.Errorf("%+v: read-only %v, want %v; idempotent %v", c.spec, got.ReadOnly, c.want, got.Idempotent)
+		}
+	}
+}
+
+// A tool's own timeout comes before its API's.
+func TestTimeout(t *testing.T) {
+	b := openAPI(t, "http://api.example.com", `{"url":"URL","timeout":"3s"}`)
+	for spec, want := range map[string]time.Duration{`{"query":"{a}"}`: 3 * time.Second, `{"query":"{a}","timeout":90}`: 90 * time.Second} {
+		if got := sourcetest.Tool(t, b, spec).Timeout; got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
 }

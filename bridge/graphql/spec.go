@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -26,6 +27,8 @@ type Spec struct {
 	// Select is a JSON Pointer (RFC 6901) into the data of the answer: only that part is
 	// the result, such as /user/orders. What lies behind a null is null.
 	Select string `json:"select,omitempty"`
+
+	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default the API's
 }
 
 // A tool is a Spec that can be called.

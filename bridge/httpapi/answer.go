@@ -85,7 +85,7 @@ func Result(text []byte, structured, checked bool) *toolformat.Result {
 // false when nobody can read it. The text may be a part of body.
 func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bool) {
 	mediaType, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if !isText(mediaType, body) {
+	if coding(res) != "" || !isText(mediaType, body) {
 		return nil, mediaType, false
 	}
 	return decode(body, params["charset"]), mediaType, true

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Client sends the requests of one API, over connections of its own. It may be used
@@ -67,8 +64,11 @@ func originOf(u *url.URL) string {
 }
 
 // Read reads the body of an answer to its end, or to MaxBytes. The Buffer is the
-// caller's, whatever the error, which is one of the connection.
+// caller's, whatever the error, which is for Away.
 func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) {
+	if coding := coding(res); coding != "" {
+		return wire.NewBuffer(0), false, &codingError{coding}
+	}
 	return read(res, c.MaxBytes)
 }
 
@@ -83,20 +83,6 @@ func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
 		return b, true, nil
 	}
 	return b, false, err
-}
-
-// Away is the error of a tool's call whose API did not answer; next is what can be done.
-// What it shows has no URL in it, as the query may hold a key. When ctx has ended, that
-// is the error.
-func (c *Client) Away(ctx context.Context, tool, next string, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	return toolformat.Errorf(toolformat.Unavailable, "tool %s: the API %q did not answer; %s", tool, c.Name, next).Because(err)
 }
 
 // Close ends the connections that no call uses.

@@ -1,16 +1,12 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestRedirects(t *testing.T) {
@@ -64,22 +60,6 @@ func TestRead(t *testing.T) {
 			}
 			b.Free()
 		}
-	}
-}
-
-// What does not answer is an error for the caller, which shows no URL.
-func TestAway(t *testing.T) {
-	c := Client{Name: "shop"}
-	broken := errors.New("connection reset")
-	err := c.Away(t.Context(), "get", "try again", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: broken})
-	var e *toolformat.Error
-	if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" did not answer; try again` || e.Cause != broken {
-		t.Errorf("%v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := c.Away(ctx, "get", "", broken); err != context.Canceled {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,15 +107,22 @@ func parseURL(s string) (*url.URL, error) {
 	case s == "":
 		return nil, errors.New("url is empty: expected where the API is, such as https://api.example.com/v1")
 	case err != nil:
-		return nil, errors.New("url: not a URL (it is not shown, as it may hold a secret)")
+		return nil, errors.New("url: not a URL: expected http:// or https:// and a host (it is not shown, as it may hold a secret)")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("url: expected http:// or https:// at its beginning")
 	case u.Hostname() == "":
 		return nil, errors.New("url: there is no host in it")
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, errors.New("url: expected a port from 1 to 65535")
 	case strings.Contains(s, "#"):
 		return nil, errors.New("url: a fragment (#…) is never sent; leave it out")
 	}
 	return u, nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 func isLoopback(host string) bool {

@@ -28,16 +28,17 @@ const (
 
 // A command is a Spec with a command that can be called.
 type command struct {
-	program  process.Command // but for Args
-	args     []template
-	dashes   int // the first element "--" in args; len(args) when there is none
-	stdin    bool
-	maxBytes int
-	slots    chan struct{} // one for each that runs
+	program   process.Command // but for Args
+	args      []template
+	dashes    int // the first element "--" in args; len(args) when there is none
+	stdin     bool
+	hasOutput bool // it has an output schema
+	maxBytes  int
+	slots     chan struct{} // one for each that runs
 }
 
 func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []toolformat.Note, error) {
-	c := &command{stdin: s.Stdin == nil || *s.Stdin, maxBytes: s.MaxBytes, slots: make(chan struct{}, s.MaxRunning)}
+	c := &command{stdin: s.Stdin == nil || *s.Stdin, hasOutput: definition.OutputSchema != nil, maxBytes: s.MaxBytes, slots: make(chan struct{}, s.MaxRunning)}
 	if err := c.compile(s); err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("command: %w", err)
 	}
@@ -148,7 +149,7 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 	if err := child.Err(); err != nil {
 		return out.failure(exitText(err)), nil
 	}
-	return out.result(), nil
+	return out.result(c.hasOutput), nil
 }
 
 // expand is the argument vector of a call.

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestCommandInput(t *testing.T) {
@@ -213,4 +214,23 @@ func BenchmarkCommand(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(bare), "×bare")
+}
+
+// With an output schema the output is structured content whatever JSON it is.
+func TestCommandOutput(t *testing.T) {
+	b := open(t, Options{})
+	for schema, want := range map[string]string{"": "", `{"type":"array"}`: `[1, 2]`} {
+		definition := toolformat.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(schema)}
+		if schema == "" {
+			definition.OutputSchema = nil
+		}
+		tool, _, err := b.Tool(definition, json.RawMessage(spec("cat", "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := sourcetest.Do(t, tool, "[1, 2]\n")
+		if text(t, r) != "[1, 2]\n" || string(r.Structured()) != want {
+			t.Errorf("%s: %s", schema, r.JSON)
+		}
+	}
 }

@@ -41,8 +41,9 @@ func (o *output) readFrom(r io.Reader) {
 }
 
 // result is what the output of a program that succeeded becomes: its text, less the line
-// end at the end, and if that is a JSON object the same as structured content.
-func (o *output) result() *toolformat.Result {
+// end at the end, and if that is a JSON object the same as structured content; where the
+// tool has an output schema, if it is any JSON.
+func (o *output) result(hasOutput bool) *toolformat.Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out := bytes.TrimSuffix(bytes.TrimSuffix(o.kept, []byte("\n")), []byte("\r"))
@@ -51,9 +52,9 @@ func (o *output) result() *toolformat.Result {
 	}
 	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), out)
 	b = append(b, `}]`...)
-	object := bytes.TrimSpace(bytes.Clone(out))
-	if bytes.HasPrefix(object, []byte("{")) && wire.Valid(object) == nil { // it has no line breaks now
-		b = append(append(b, `,"structuredContent":`...), object...)
+	value := bytes.TrimSpace(bytes.Clone(out))
+	if (hasOutput || bytes.HasPrefix(value, []byte("{"))) && wire.Valid(value) == nil { // it has no line breaks now
+		b = append(append(b, `,"structuredContent":`...), value...)
 	}
 	return &toolformat.Result{JSON: append(b, '}')}
 }

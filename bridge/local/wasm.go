@@ -35,10 +35,11 @@ const (
 // environment. Its linear memory is limited by the Spec, its tables by capTables, its
 // time by the call's context. Its stack may grow to 400 MB, which is wazero's limit.
 type module struct {
-	runtime  wazero.Runtime
-	compiled wazero.CompiledModule
-	maxBytes int
-	slots    chan struct{} // one for each that runs
+	runtime   wazero.Runtime
+	compiled  wazero.CompiledModule
+	hasOutput bool // the tool has an output schema
+	maxBytes  int
+	slots     chan struct{} // one for each that runs
 }
 
 func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error) {
@@ -50,6 +51,7 @@ func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error)
 	if err != nil {
 		return bridge.Tool{}, fmt.Errorf("wasm: %s: %w", s.Wasm, err)
 	}
+	m.hasOutput = definition.OutputSchema != nil
 	b.mu.Lock()
 	b.modules = append(b.modules, m)
 	b.mu.Unlock()
@@ -127,7 +129,7 @@ func (m *module) call(ctx context.Context, arguments json.RawMessage) (*toolform
 	case err != nil:
 		return out.failure(trapText(err) + stderr.text()), nil
 	}
-	return out.result(), nil
+	return out.result(m.hasOutput), nil
 }
 
 // sleep is over early when the call is.

@@ -27,20 +27,34 @@ func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Resul
 	}
 	res, err := t.send(req)
 	if err != nil {
-		return nil, t.backend.Away(ctx, t.name, "try again later", err)
+		return nil, t.away(ctx, err)
 	}
 	defer res.Body.Close()
 	r, err := t.result(res)
 	if err != nil {
-		return nil, t.backend.Away(ctx, t.name, "try again later", err)
+		return nil, t.away(ctx, err)
 	}
 	return r, nil
+}
+
+// away is the error of an API that did not answer.
+func (t *tool) away(ctx context.Context, err error) error {
+	next := "try again later"
+	if !isIdempotent(t.method) {
+		next = "the request may have been carried out all the same: look before you try again"
+	}
+	return t.backend.Away(ctx, t.name, next, err)
+}
+
+// isIdempotent: a second request does nothing more than the first (RFC 9110, 9.2.2).
+func isIdempotent(method string) bool {
+	return method != http.MethodPost && method != http.MethodPatch
 }
 
 // send sends a request, again where that does no harm and may help.
 func (t *tool) send(req *http.Request) (*http.Response, error) {
 	tries := 1
-	if req.Method != http.MethodPost && req.Method != http.MethodPatch { // the idempotent ones (RFC 9110, 9.2.2)
+	if isIdempotent(req.Method) {
 		tries += t.backend.retries
 	}
 	for wait := firstWait; ; wait *= 2 {

@@ -148,3 +148,28 @@ func TestRetryCancelled(t *testing.T) {
 		}
 	})
 }
+
+// Where an answer is lost, the next step is not the same for what may be repeated.
+func TestLost(t *testing.T) {
+	b := openAPI(t, "", `{"url":"http://api.example.com","retries":0}`).(*backend)
+	b.HTTP.Transport = trip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	for method, want := range map[string]string{
+		"GET": "try again later", "PUT": "try again later", "DELETE": "try again later",
+		"POST": "may have been carried out all the same", "PATCH": "may have been carried out all the same",
+	} {
+		_, err := sourcetest.Tool(t, b, `{"method":"`+method+`","path":"/"}`).Call(t.Context(), json.RawMessage(`{}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", method, err, want)
+		}
+	}
+}
+
+// A tool's own timeout comes before its API's.
+func TestTimeout(t *testing.T) {
+	b := openAPI(t, "", `{"url":"http://api.example.com","timeout":"3s"}`)
+	for spec, want := range map[string]time.Duration{`{"method":"GET","path":"/"}`: 3 * time.Second, `{"method":"GET","path":"/","timeout":90}`: 90 * time.Second} {
+		if got := sourcetest.Tool(t, b, spec).Timeout; got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+}

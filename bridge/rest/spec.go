@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
 )
 
@@ -41,6 +42,8 @@ type Spec struct {
 
 	// Select is a JSON Pointer (RFC 6901): only that part of the answer is the result.
 	Select string `json:"select,omitempty"`
+
+	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call, its retries included; default the API's
 }
 
 // The values of Spec.Body besides a placeholder.

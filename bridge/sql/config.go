@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // An API is what the config says about a database.
@@ -29,9 +31,11 @@ type API struct {
 	MaxRows  int  `json:"maxRows,omitempty"`  // the default of the tools' maxRows; 0: 1,000
 	MaxBytes int  `json:"maxBytes,omitempty"` // the default of the tools' maxBytes; 0: 1 MiB
 
-	MaxOpen     int    `json:"maxOpen,omitempty"`     // connections at once, for which other calls wait; 0: 8. For tools that write MySQL has as many again, SQLite one
-	IdleTimeout string `json:"idleTimeout,omitempty"` // a connection nobody uses is closed after this ("90s"); "": 5m
-	MaxLifetime string `json:"maxLifetime,omitempty"` // a connection is closed after this ("1h"); "": 30m
+	Timeout bridge.Duration `json:"timeout,omitempty"` // the default of the tools' timeout; default 30 s
+
+	MaxOpen     int             `json:"maxOpen,omitempty"`     // connections at once, for which other calls wait; 0: 8. For tools that write MySQL has as many again, SQLite one
+	IdleTimeout bridge.Duration `json:"idleTimeout,omitempty"` // a connection nobody uses is closed after this; default 5 min
+	MaxLifetime bridge.Duration `json:"maxLifetime,omitempty"` // a connection is closed after this; default 30 min
 }
 
 // A Spec is what the definition of a tool says.
@@ -57,6 +61,8 @@ type Spec struct {
 	Write    bool `json:"write,omitempty"`    // it may write; its API must say so too
 	MaxRows  int  `json:"maxRows,omitempty"`  // rows in a result, which says when there were more; 0: the API's
 	MaxBytes int  `json:"maxBytes,omitempty"` // of the rows as JSON, likewise
+
+	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default the API's
 }
 
 // The defaults of an API and its tools.
@@ -82,7 +88,11 @@ type poolConfig struct {
 }
 
 func (a *API) pool() (poolConfig, error) {
-	c := poolConfig{open: cmp.Or(a.MaxOpen, defaultOpen)}
+	c := poolConfig{
+		open:     cmp.Or(a.MaxOpen, defaultOpen),
+		idle:     cmp.Or(time.Duration(a.IdleTimeout), defaultIdleTimeout),
+		lifetime: cmp.Or(time.Duration(a.MaxLifetime), defaultMaxLifetime),
+	}
 	for _, n := range []struct {
 		key   string
 		value int
@@ -91,23 +101,7 @@ func (a *API) pool() (poolConfig, error) {
 			return c, fmt.Errorf("%s: expected a number above 0, got %d", n.key, n.value)
 		}
 	}
-	var err error
-	if c.idle, err = duration("idleTimeout", a.IdleTimeout, defaultIdleTimeout); err != nil {
-		return c, err
-	}
-	c.lifetime, err = duration("maxLifetime", a.MaxLifetime, defaultMaxLifetime)
-	return c, err
-}
-
-func duration(key, text string, unset time.Duration) (time.Duration, error) {
-	if text == "" {
-		return unset, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%s: expected a duration such as "90s" or "5m", got %q`, key, text)
-	}
-	return d, nil
+	return c, nil
 }
 
 // check holds a statement to what its tool and its API may do.

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -31,7 +33,7 @@ func TestOpenErrors(t *testing.T) {
 		{`{"url":"jdbc:h2:mem:test"}`, `sql: api shop: url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…`},
 		{`{"url":"sqlite:a.db?mode=rw"}`, `sql: api shop: url: SQLite has no parameters here: expected sqlite:file`},
 		{`{"url":"sqlite:a.db","maxOpen":-1}`, `sql: api shop: maxOpen: expected a number above 0, got -1`},
-		{`{"url":"sqlite:a.db","idleTimeout":"soon"}`, `sql: api shop: idleTimeout: expected a duration such as "90s" or "5m", got "soon"`},
+		{`{"url":"sqlite:a.db","idleTimeout":"soon"}`, `sql: api shop: idleTimeout: expected a duration such as "30s" or a number of seconds, got "soon"`},
 		{`{"url":"postgres://u:` + secret + `@h/d"}`, `sql: api shop: url: expected postgres://user:password@host:port/database; in a password, @ : / ? # and % are written %40 %3A %2F %3F %23 %25, or it stands in "password"`},
 		{`{"url":"postgres://u:` + secretInURL + `@h/d?sslmode=odd"}`, `sslmode`},
 		{`{"url":"postgres://u@h/d?password=` + secretInURL + `&connect_timeout=x"}`, `connect_timeout`},
@@ -235,5 +237,28 @@ func TestTool(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.spec, err, c.err)
 		}
 		want(t, "the notes of "+c.spec, strings.Join(texts, "; "), c.notes)
+	}
+}
+
+// Durations are texts or seconds; a tool's own timeout comes before its API's.
+func TestDurations(t *testing.T) {
+	b := sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(`{"url":"sqlite:a.db","timeout":"2m","idleTimeout":90,"maxLifetime":"1h"}`)})
+	if c := b.(*backend).engine.(*sqliteEngine).readers.config; c.idle != 90*time.Second || c.lifetime != time.Hour {
+		t.Errorf("%+v", c)
+	}
+	for spec, want := range map[string]time.Duration{`{"query":"SELECT 1"}`: 2 * time.Minute, `{"query":"SELECT 1","timeout":90}`: 90 * time.Second} {
+		if got := sourcetest.Tool(t, b, spec).Timeout; got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+}
+
+// What the log says of a file that is not there names it; the caller is not told.
+func TestNoFile(t *testing.T) {
+	b := sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Dir: t.TempDir(), Config: json.RawMessage(`{"url":"sqlite:lost.db"}`)})
+	_, err := sourcetest.Tool(t, b, `{"query":"SELECT 1"}`).Call(t.Context(), json.RawMessage(`{}`))
+	e := toolformat.AsError(err)
+	if e.Code != toolformat.Unavailable || strings.Contains(e.Message, "lost.db") || e.Cause == nil || !strings.Contains(e.Cause.Error(), "lost.db: unable to open database file") {
+		t.Errorf("%v, because of %v", e, e.Cause)
 	}
 }

@@ -18,10 +18,12 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -91,7 +93,7 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 	if err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("sql: %w", err)
 	}
-	return bridge.Tool{Tool: definition, ReadOnly: !spec.Write, Call: t.call}, notes, nil
+	return bridge.Tool{Tool: definition, Timeout: time.Duration(cmp.Or(spec.Timeout, b.api.Timeout)), ReadOnly: !spec.Write, Call: t.call}, notes, nil
 }
 
 // Close implements bridge.Backend.

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -23,6 +24,7 @@ import (
 // have connections of their own, which cannot write.
 type sqliteEngine struct {
 	readers, writers pool
+	file             string // "" for a database in memory
 
 	memory bool
 	mu     sync.Mutex // guards what follows
@@ -46,6 +48,7 @@ func newSQLite(rest, dir string, config poolConfig) (*sqliteEngine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("url: %w", err)
 		}
+		e.file = path
 		if name.Path = filepath.ToSlash(path); name.Path[0] != '/' {
 			name.Path = "/" + name.Path // C:/…
 		}
@@ -77,10 +80,14 @@ func (e *sqliteEngine) run(ctx context.Context, q query, out *output) error {
 	if err := e.hold(ctx); err != nil {
 		return err
 	}
+	pool := &e.readers
 	if q.write {
-		return e.writers.run(ctx, q, out)
+		pool = &e.writers
 	}
-	return e.readers.run(ctx, q, out)
+	if err := pool.run(ctx, q, out); err != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(e.file, ":memory:"), err)
+	}
+	return nil
 }
 
 // hold keeps a database in memory.

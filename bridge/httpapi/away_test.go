@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// What gives no answer is an error for the caller, which shows no URL, says what came of
+// it, and whether another time may be better.
+func TestAway(t *testing.T) {
+	const later, operator = "; try again", "; to wait does not help: whoever runs the bridge has to look"
+	c := Client{Name: "shop"}
+	for _, it := range []struct {
+		cause error
+		want  string
+	}{
+		{syscall.ECONNREFUSED, "did not answer" + later},
+		{fmt.Errorf("body: %w", io.ErrUnexpectedEOF), "did not answer to the end" + later},
+		{fmt.Errorf("body: %w", gzip.ErrHeader), "gave an answer that cannot be read: it is no gzip, as it says" + later},
+		{&codingError{"br"}, `gave an answer that cannot be read: its content coding is "br", which was not asked for` + later},
+		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "has a TLS certificate that is not trusted here" + operator},
+		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, "has a host name that is not known" + operator},
+		{&net.DNSError{Err: "server misbehaving", Name: "h", IsTemporary: true}, "did not answer" + later},
+	} {
+		err := c.Away(t.Context(), "get", "try again", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
+		var e *toolformat.Error
+		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" `+it.want || e.Cause != it.cause {
+			t.Errorf("%v: %v", it.cause, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Away(ctx, "get", "", io.EOF); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}
+
+// An answer that is still coded is none that anybody can read.
+func TestCoding(t *testing.T) {
+	c := Client{MaxBytes: 100}
+	for coding, readable := range map[string]bool{"": true, "identity": true, "br": false, "gzip": false} {
+		res := &http.Response{StatusCode: 500, Header: http.Header{"Content-Encoding": {coding}, "Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("body"))}
+		b, _, err := c.Read(res)
+		if got := string(b.B) == "body"; got != readable || (err == nil) != readable {
+			t.Errorf("%q: %q, %v", coding, b.B, err)
+		}
+		b.Free()
+		if got := Excerpt(res, []byte("body")); (got != "") != readable {
+			t.Errorf("%q: excerpt %q", coding, got)
+		}
+	}
+}
