@@ -64,10 +64,10 @@ func (n *natives) fault(format string, args ...any) {
 
 // add makes the tool of a definition.
 func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
-	if err := misspelt(t); err != nil {
+	word := kindWord(t)
+	if err := n.faulty(t, word); err != nil {
 		return nil, err
 	}
-	word := kindWord(t)
 	if word == kindClient {
 		return n.keep(bridge.Tool{Tool: t, Client: true}, nil)
 	}
@@ -93,6 +93,10 @@ func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spe
 
 // keep takes a tool that is made, unless it cannot be one of the others.
 func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.Note, error) {
+	var err error
+	if tool.Tool, err = objectSchema(tool.Tool); err != nil {
+		return nil, err
+	}
 	names, more := n.context(tool.Tool)
 	tool.Context, tool.Extra = names, listed(tool.Tool)
 	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
@@ -105,7 +109,7 @@ func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.
 		return nil, errTwice
 	}
 	n.tools = append(n.tools, tool)
-	return slices.Concat(notes, more, unknownRequired(tool.InputSchema)), nil
+	return slices.Concat(notes, more, unchecked(tool.Tool), unknownRequired(tool.InputSchema)), nil
 }
 
 // listed is what clients see of a definition in MCP's own spelling, which is passed on as it
@@ -165,6 +169,9 @@ func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind
 		if api, err = n.api(name); err != nil {
 			return nil, nil, nil, err
 		}
+		if n.kind(api.Type) == nil {
+			return nil, nil, nil, fmt.Errorf("its API %s is of an unknown type, %s (known: %s)", quoteShort(name), quoteShort(api.Type), n.typeNames())
+		}
 		if kind = n.kind(word); kind != nil && kind != n.kind(api.Type) {
 			return nil, nil, nil, fmt.Errorf("its API %s is of type %s, and the tool of kind %s", quoteShort(name), api.Type, word)
 		}
@@ -210,8 +217,12 @@ func (n *natives) kind(word string) *bridge.NativeKind {
 	return nil
 }
 
-func (n *natives) kindNames() string {
-	names := []string{kindClient}
+// kindNames are the kinds of definitions, typeNames the types of APIs.
+func (n *natives) kindNames() string { return n.namesWith(kindClient) }
+func (n *natives) typeNames() string { return n.namesWith("openapi") }
+
+func (n *natives) namesWith(another string) string {
+	names := []string{another}
 	for _, k := range n.kinds {
 		names = append(names, k.Name)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,27 +12,134 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// misspelt says which key of a definition is another one that it lacks. Others that
-// nobody here reads may be those of its format.
-func misspelt(t toolformat.Tool) error {
-	keys := map[string]bool{}
-	for key := range wire.Members(t.Extra) {
-		keys[key] = true
-	}
+// faulty says what is wrong with a definition, whatever carries it out.
+func (n *natives) faulty(t toolformat.Tool, word string) error {
 	known := []string{"kind", "api", "context", "annotations"}
-	if word, _ := wire.Text(wire.Lookup(t.Extra, "kind")); word != "" {
+	if n.kind(word) != nil {
 		known = append(known, word)
 	}
-	known = slices.DeleteFunc(known, func(key string) bool { return keys[key] })
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if near := toolformat.Closest(key, known); near != "" {
-			return fmt.Errorf("unknown key %s (did you mean %q?)", quoteShort(key), near)
+	var inner json.RawMessage
+	switch t.Format {
+	case toolformat.FormatInternal, toolformat.FormatAnthropic: // without an output_schema it may be either
+		known = append(known, "description", "input_schema", "output_schema")
+	case toolformat.FormatMCP:
+		known = append(known, "title", "description", "inputSchema", "outputSchema")
+	case toolformat.FormatAcorn:
+		inner = wire.Lookup(t.Extra, "function")
+	}
+	return cmp.Or(
+		misspelt(t.Extra, "", known...),
+		misspelt(inner, "function: ", "description", "parameters"),
+		n.ofAnotherKind(t, word),
+		checkContextNames(wire.Lookup(t.Extra, "context")),
+		checkAnnotations(wire.Lookup(t.Extra, "annotations")),
+	)
+}
+
+// ofAnotherKind says which key of a definition has no effect, as the tool is of a kind of
+// its own.
+func (n *natives) ofAnotherKind(t toolformat.Tool, word string) error {
+	own := n.kind(word)
+	if own == nil || t.Format == toolformat.FormatAcorn {
+		return nil
+	}
+	for _, k := range n.kinds {
+		if k.Name != own.Name && wire.Lookup(t.Extra, k.Name) != nil {
+			return fmt.Errorf("key %q has no effect, as the kind is %q: leave out the one or change the other", k.Name, word)
 		}
 	}
-	if context := wire.Lookup(t.Extra, "context"); len(context) > 0 && context[0] != '[' && string(context) != "null" {
-		return fmt.Errorf("context: expected an array of names of properties")
+	return nil
+}
+
+// misspelt says which key of an object is a known one that the object lacks. Others that
+// nobody here reads may be those of its format.
+func misspelt(object json.RawMessage, where string, known ...string) error {
+	keys := map[string]bool{}
+	for key := range wire.Members(object) {
+		keys[key] = true
+	}
+	lacking := slices.DeleteFunc(slices.Clone(known), func(key string) bool { return keys[key] })
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if slices.Contains(known, key) {
+			continue
+		}
+		if near := toolformat.Closest(key, lacking); near != "" {
+			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, quoteShort(key), near)
+		}
 	}
 	return nil
+}
+
+var errContextNames = errors.New("context: expected an array of names of properties")
+
+func checkContextNames(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '[' {
+		return errContextNames
+	}
+	for e := range wire.Elements(raw) {
+		if name, ok := wire.Text(e); !ok || name == "" {
+			return errContextNames
+		}
+	}
+	return nil
+}
+
+// checkAnnotations holds annotations to what MCP says of them (2025-06-18, schema.ts,
+// ToolAnnotations): clients refuse a whole list for one of another type.
+func checkAnnotations(raw json.RawMessage) error {
+	hints := []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+	for key, value := range wire.Members(raw) {
+		isBool := string(value) == "true" || string(value) == "false"
+		if slices.Contains(hints, key) && !isBool {
+			return fmt.Errorf("annotations: %s: expected true or false, got %.40s", key, value)
+		}
+		if _, isText := wire.Text(value); key == "title" && !isText {
+			return fmt.Errorf("annotations: title: expected a string, got %.40s", value)
+		}
+	}
+	return misspelt(raw, "annotations: ", append(hints, "title")...)
+}
+
+// objectSchema is a definition whose arguments are said to be an object, which MCP wants
+// in words (2025-06-18, schema.ts, Tool): clients refuse a whole list for one that is not.
+func objectSchema(t toolformat.Tool) (toolformat.Tool, error) {
+	if t.InputSchema == nil || string(t.InputSchema) == "true" {
+		t.InputSchema = json.RawMessage("{}")
+	}
+	kind := wire.Lookup(t.InputSchema, "type")
+	switch text, _ := wire.Text(kind); {
+	case t.InputSchema[0] != '{':
+		return t, fmt.Errorf("input schema: expected an object, got %.40s", t.InputSchema)
+	case kind == nil:
+		t.InputSchema = wire.SetMember(t.InputSchema, "type", []byte(`"object"`))
+	case text != "object":
+		return t, fmt.Errorf(`input schema: expected "type": "object", as arguments are one, got %.40s`, kind)
+	}
+	if t.Format == toolformat.FormatMCP { // which is listed as it came
+		t.Extra = wire.SetMember(t.Extra, "inputSchema", t.InputSchema)
+	}
+	return t, nil
+}
+
+// unchecked warns of what in the schemas of a tool is no JSON Schema, or cannot be checked.
+func unchecked(t toolformat.Tool) (notes []toolformat.Note) {
+	for _, it := range []struct {
+		path   string
+		schema json.RawMessage
+	}{{"/input_schema", t.InputSchema}, {"/output_schema", t.OutputSchema}} {
+		if it.schema == nil {
+			continue
+		}
+		_, found, _ := toolformat.NewChecker(it.schema) // an error keeps the tool from being one
+		for _, note := range found {
+			note.Path = it.path + note.Path
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // unknownRequired warns of what a schema requires without saying what it is.

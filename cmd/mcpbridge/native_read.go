@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -37,8 +38,13 @@ func (n *natives) readFiles(d Definitions) {
 // maxFile bounds a file of definitions or an OpenAPI document.
 const maxFile = 64 << 20 // bytes
 
-// readFile reads a file whole. Its error does not name it.
+// readFile reads a file whole, which a pipe or a device need not let it. Its error does
+// not name it.
 func readFile(path string) (data []byte, err error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
 	f, err := os.Open(path)
 	if err == nil {
 		defer f.Close()
@@ -71,10 +77,20 @@ func (n *natives) read(where string, data []byte, isFile bool) {
 		return
 	}
 	for _, f := range reading.Faults {
+		at := where
+		if line := lineOf(data, f.Index); isFile && line > 0 {
+			at = fmt.Sprintf("%s:%d", where, line)
+		}
 		for _, note := range f.Notes {
 			note.Tool = ""
-			n.fault("%s: %s: %s", where, strings.TrimSpace("tool "+f.Tool), note)
+			n.fault("%s: %s: %s", at, strings.TrimSpace("tool "+f.Tool), note)
 		}
+	}
+	for _, note := range reading.Notes {
+		if note.Tool != "" {
+			note.Tool = "tool " + note.Tool
+		}
+		n.warnings = append(n.warnings, fmt.Sprintf("%s: %s", where, note))
 	}
 	from := 0 // the end of the definition before
 	for _, t := range reading.Tools {
@@ -92,4 +108,23 @@ func (n *natives) read(where string, data []byte, isFile bool) {
 			n.warnings = append(n.warnings, fmt.Sprintf("%s: tool %s: %s", at, t.Name, note))
 		}
 	}
+}
+
+// lineOf is the line that the definition of an index begins in; 0 when the file is no
+// plain list of them.
+func lineOf(data []byte, index int) int {
+	list := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	from := len(data) - len(list)
+	if index == 0 && bytes.HasPrefix(list, []byte("{")) {
+		return 1 + bytes.Count(data[:from], []byte("\n"))
+	}
+	for e := range wire.Elements(list) {
+		from += bytes.Index(data[from:], e)
+		if index == 0 {
+			return 1 + bytes.Count(data[:from], []byte("\n"))
+		}
+		from += len(e)
+		index--
+	}
+	return 0
 }

@@ -192,8 +192,12 @@ func checkContext(command string, pairs []string) error {
 	return nil
 }
 
-// explain says more of a call without a result: why there is no such tool.
+// explain says more of a call without a result: what is behind it, which is for who has
+// the config and not for clients; why there is no such tool.
 func (s *system) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
+	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
+		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
+	}
 	if e.Code != toolformat.NotFound || e.Raw != nil {
 		return e
 	}
