@@ -35,18 +35,31 @@ func (c *conn) respond(msg []byte) {
 	c.background(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: msg}, nil) })
 }
 
+// say sends the answer to a question from the goroutine that has waited for it: there are
+// no more than maxAsked, and none of their answers is dropped.
+func (c *conn) say(msg []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
+	defer cancel()
+	select {
+	case <-c.dialled:
+		c.carrier.send(ctx, &wire.Buffer{B: msg}, nil)
+	case <-ctx.Done():
+	}
+}
+
 // ask puts a question to the caller and sends the answer to the server. Meanwhile no
-// call of the link runs out of time: it waits for a person.
+// call of the link runs out of time: it waits for a person. It ends with the call that it
+// belongs to, and in any case when no call could have lasted longer.
 func (c *conn) ask(m *wire.Message, buf *wire.Buffer, from *call) {
 	id := string(m.ID)
-	ctx, cancel := context.WithCancel(context.Background())
+	put, of := c.whom(m.Method, from)
+	ctx, cancel := context.WithTimeout(of, c.cfg.MaxTimeout)
 	if !c.beginAsk(id, cancel) {
 		cancel()
 		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, "too many requests are waiting for an answer", nil))
 		buf.Free()
 		return
 	}
-	put := c.whom(from)
 	method, params := m.Method, m.Params.Raw
 	if method == wire.MethodCreateMessage && wire.Lookup(c.link.key.offered(), "sampling") == nil {
 		put = c.cfg.sample
@@ -58,24 +71,36 @@ func (c *conn) ask(m *wire.Message, buf *wire.Buffer, from *call) {
 		if !c.endAsk(id) {
 			return // the server has taken its question back
 		}
+		answer := wire.AppendResult(nil, []byte(id), result)
 		if err != nil {
-			c.respond(appendAskError([]byte(id), err))
-			return
+			answer = appendAskError([]byte(id), err)
 		}
-		c.respond(wire.AppendResult(nil, []byte(id), result))
+		c.say(answer)
 	})
 }
 
-// whom is who is asked: the caller along the call that caused the question, where that
-// is known.
-func (c *conn) whom(from *call) func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+// whom is who is asked: the caller along the call that caused the question, where that is
+// known, else along the newest one. The context is that of the call that it surely belongs
+// to: the one on whose stream it came, or the only one. A server may want to know the roots
+// at any time.
+func (c *conn) whom(method string, from *call) (put func(context.Context, string, []byte) ([]byte, *toolformat.Error), of context.Context) {
+	along := from
 	if from == nil || from.back == nil {
-		from = c.newest()
+		if newest, only := c.newest(); newest != nil {
+			along = newest
+			if only {
+				from = newest
+			}
+		}
 	}
-	if from != nil && from.back != nil {
-		return from.back.Ask
+	put, of = c.link.ask, context.Background()
+	if along != nil && along.back != nil {
+		put = along.back.Ask
 	}
-	return c.link.ask
+	if from != nil && method != wire.MethodRootsList {
+		of = from.ctx
+	}
+	return put, of
 }
 
 func appendAskError(id []byte, e *toolformat.Error) []byte {

@@ -19,7 +19,8 @@ type call struct {
 	back           bridge.Back
 	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
 	start          time.Time
-	limit          time.Time // when its time is over; guarded by conn.mu
+	limit          time.Time       // when its time is over; guarded by conn.mu
+	ctx            context.Context // ends with the call
 	end            context.CancelCauseFunc
 	sent           atomic.Bool       // its first byte has left
 	queued         bool              // the carrier has taken it
@@ -65,7 +66,7 @@ func (c *conn) expire() {
 			k.end(errTimeout)
 		}
 	}
-	c.ticking = !c.lost && (c.busy || len(c.under) > 0)
+	c.ticking = len(c.under) > 0 || !c.lost && c.busy // over HTTP a call may outlive its connection
 	c.busy = false
 	if c.ticking {
 		time.AfterFunc(c.cfg.tick(), c.expire)
@@ -121,29 +122,22 @@ func (c *conn) only() *call {
 	return only
 }
 
-// newest is the call that was begun last, nil when there is none.
-func (c *conn) newest() *call {
+// newest is the call that was begun last, nil when there is none, and whether it is the
+// only one.
+func (c *conn) newest() (newest *call, only bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var newest *call
+	n := 0
 	for _, k := range c.under {
-		if k.back != nil && (newest == nil || k.id > newest.id) {
+		if k.back == nil {
+			continue
+		}
+		n++
+		if newest == nil || k.id > newest.id {
 			newest = k
 		}
 	}
-	return newest
-}
-
-// calling reports whether a call is under way; what only listens is none.
-func (c *conn) calling() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.under {
-		if k.acked == nil {
-			return true
-		}
-	}
-	return false
+	return newest, n == 1
 }
 
 // cancel ends the calls of a caller that has gone.

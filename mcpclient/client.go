@@ -313,6 +313,8 @@ type session struct {
 	seen   atomic.Bool  // it has asked for a list, and is told of changes
 	closed atomic.Bool
 	done   chan struct{} // closed once closed is set
+
+	watches int // resources that it wants to be told of; guarded by link.mu
 }
 
 func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {

@@ -41,6 +41,7 @@ type conn struct {
 	answer chan struct{} // bounds what is sent in the background
 
 	refreshing [bridge.Kinds]atomic.Bool // a list is about to be read again
+	reading    [bridge.Kinds]sync.Mutex  // held while a list is read again
 
 	mu      sync.Mutex // guards what follows
 	lost    bool
@@ -134,7 +135,7 @@ func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	k.end = cancel
+	k.ctx, k.end = ctx, cancel
 	if !c.enter(k) {
 		msg.Free()
 		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: true}
@@ -274,6 +275,25 @@ func (c *conn) alive() bool {
 func (c *conn) lose(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.loseLocked(err)
+}
+
+// retire loses the connection unless a call is under way; what only listens is none. It
+// reports whether it has.
+func (c *conn) retire(why error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.under {
+		if k.acked == nil {
+			return false
+		}
+	}
+	c.loseLocked(why)
+	return true
+}
+
+// loseLocked is lose with c.mu held.
+func (c *conn) loseLocked(err error) {
 	if c.lost {
 		return
 	}

@@ -76,8 +76,8 @@ func (cfg *Config) header() http.Header {
 // stream of its own.
 type streamable struct {
 	cfg    *Config
-	client *http.Client // for the handshake, which follows redirects
-	url    *url.URL     // where the handshake was answered
+	client *http.Client            // for the handshake, which follows redirects
+	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
 	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
 	up     atomic.Bool                 // the handshake is done
@@ -92,7 +92,8 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http), url: u}
+	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http)}
+	s.url.Store(u)
 	h := cfg.header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
@@ -146,7 +147,8 @@ func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffe
 	if err != nil {
 		return nil, err
 	}
-	req.URL, req.Host = s.url, s.url.Host
+	req.URL = s.url.Load()
+	req.Host = req.URL.Host
 	req.Header = *s.header.Load()
 	if msg != nil {
 		setBody(req, msg)
@@ -162,7 +164,7 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := s.client.Do(req)
 	if err == nil {
-		s.url = resp.Request.URL
+		s.url.Store(resp.Request.URL)
 	}
 	return resp, err
 }
@@ -251,12 +253,15 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 	return nil
 }
 
+// claimed is how much memory is taken for a body because its header says that it is coming.
+const claimed = 1 << 20
+
 // readBody reads a body whole.
 func readBody(resp *http.Response, limit int) (*wire.Buffer, error) {
 	if resp.ContentLength > int64(limit) {
 		return nil, &wire.TooLongError{Limit: limit, Size: int(resp.ContentLength)}
 	}
-	buf := wire.NewBuffer(max(int(resp.ContentLength), 0) + bytes.MinRead)
+	buf := wire.NewBuffer(min(max(int(resp.ContentLength), 0), claimed) + bytes.MinRead)
 	if err := wire.ReadAll(buf, resp.Body, limit); err != nil {
 		buf.Free()
 		return nil, err
@@ -286,6 +291,10 @@ func (s *streamable) stream(ctx context.Context, resp *http.Response, k *call) e
 	}
 }
 
+// soonest is when a stream that ended is opened again at the earliest, whatever the server
+// wishes: one that ends it at once would be asked in a circle.
+const soonest = 100 * time.Millisecond
+
 // events hands the messages of a stream over. It notes the last event id and the
 // server's wish when to come back.
 func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Duration) error {
@@ -299,7 +308,7 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 			*last = e.ID
 		}
 		if e.Retry >= 0 {
-			*retry = min(e.Retry, time.Minute)
+			*retry = min(max(e.Retry, soonest), time.Minute)
 		}
 		if e.Data == nil || len(e.Data.B) == 0 {
 			e.Data.Free()
@@ -383,7 +392,7 @@ func (s *streamable) listen() {
 		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.header.Load().Get(wire.HeaderSession) != "":
 			s.to.lose(fmt.Errorf("%w (HTTP 404)", errSessionGone))
 			return
-		case errors.As(err, &refused):
+		case errors.As(err, &refused) && refused.code < 500:
 			return // the server has no such stream
 		case err == nil:
 			retry = time.Second

@@ -133,14 +133,19 @@ func (l *link) supervise() {
 			}
 		}
 		failures++
-		if !l.backOff(err, failures) {
+		if l.ctx.Err() != nil || !l.backOff(err, failures) {
 			return
 		}
 	}
 }
 
-// awaitDemand waits until a call wants a lazy server.
+// awaitDemand waits until a call wants a lazy server. Who has wanted the last connection
+// wants none now; who still does says so again when the state changes.
 func (l *link) awaitDemand() bool {
+	select {
+	case <-l.demand:
+	default:
+	}
 	l.set(Idle, nil, 0)
 	select {
 	case <-l.demand:
@@ -156,11 +161,15 @@ func (l *link) serve(c *conn) error {
 	l.conn.Store(c)
 	l.set(Ready, nil, 0)
 	l.client.cfg.Log.Info("ready", "revision", c.revision, "tools", l.count(bridge.Tools))
+	if l.client.cfg.Lazy {
+		l.endWhenIdle(c)
+	}
 	var lost error
 	select {
 	case <-c.done:
-		lost = c.err
-	case <-l.idle():
+		if lost = c.err; lost == errIdle {
+			lost = nil
+		}
 	case <-l.ctx.Done():
 	}
 	l.conn.Store(nil)
@@ -173,28 +182,25 @@ func (l *link) serve(c *conn) error {
 	return lost
 }
 
-// idle is closed when a lazy server has had no call for the idle time; for others
-// never.
-func (l *link) idle() <-chan struct{} {
-	if !l.client.cfg.Lazy {
-		return nil
-	}
-	done := make(chan struct{})
+// errIdle is the reason of a lazy server's connection that nobody has used for the idle
+// time.
+var errIdle = errors.New("it was idle")
+
+// endWhenIdle ends the connection of a lazy server that has had no call for the idle time.
+// A call that comes meanwhile is either before the end or finds the connection lost.
+func (l *link) endWhenIdle(c *conn) {
 	l.used.Store(time.Now().UnixNano())
 	var check func()
 	check = func() {
-		c := l.conn.Load()
 		left := l.client.cfg.IdleTimeout - time.Since(time.Unix(0, l.used.Load()))
 		switch {
-		case c == nil:
-		case left <= 0 && !c.calling() && !l.watching():
-			close(done)
+		case !c.alive():
+		case left <= 0 && !l.watching() && c.retire(errIdle):
 		default:
 			time.AfterFunc(max(left, time.Second), check)
 		}
 	}
 	time.AfterFunc(l.client.cfg.IdleTimeout, check)
-	return done
 }
 
 // backOff waits before the next attempt, longer with each failure and never in step

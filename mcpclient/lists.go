@@ -32,6 +32,8 @@ func (l *link) refresh(c *conn, kind bridge.Kind) {
 		case <-c.done:
 			return
 		}
+		c.reading[kind].Lock() // until a reading that is under way, which may be older, has ended
+		defer c.reading[kind].Unlock()
 		c.refreshing[kind].Store(false) // what changes from here on is read again
 		ctx, cancel := context.WithTimeout(l.ctx, l.client.cfg.ConnectTimeout)
 		defer cancel()

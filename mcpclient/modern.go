@@ -158,15 +158,19 @@ func inputRequired(result []byte) bool {
 	return string(wire.Lookup(result, "resultType")) == `"input_required"`
 }
 
-// answers puts the questions of an input_required to the caller, side by side.
-func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session, questions []byte) ([]byte, *toolformat.Error) {
+// input is a question of an input_required and who answers it.
+type input struct {
+	key, method string
+	params      []byte
+	put         func(context.Context, string, []byte) ([]byte, *toolformat.Error)
+}
+
+// inputs are the questions of an input_required. The error says why they cannot be put.
+func (c *conn) inputs(req *bridge.Request, owner *session, questions []byte) (all []input, err *toolformat.Error) {
 	ask := owner.caller.Ask
 	if req.Back != nil {
 		ask = req.Back.Ask
 	}
-	var mu sync.Mutex // guards responses and failed
-	responses, failed := []byte("{}"), (*toolformat.Error)(nil)
-	var wg sync.WaitGroup
 	for key, q := range wire.Members(questions) {
 		method, _ := wire.Text(wire.Lookup(q, "method"))
 		capability := bridge.QuestionCapability(method)
@@ -176,21 +180,46 @@ func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session,
 		case method == wire.MethodCreateMessage && c.cfg.Sampling != nil:
 			put = c.cfg.sample
 		default:
-			return nil, toolformat.Errorf(toolformat.Unavailable, "%s wants %s, which the client cannot do", c.cfg.Name, method)
+			return nil, toolformat.Errorf(toolformat.Unavailable, "%s wants %.80s, which the client cannot do", c.cfg.Name, method)
 		}
-		params := wire.Lookup(q, "params")
+		all = append(all, input{key, method, wire.Lookup(q, "params"), put})
+	}
+	if len(all) > maxAsked {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "%s asks %d questions at once, more than %d", c.cfg.Name, len(all), maxAsked)
+	}
+	return all, nil
+}
+
+// answers puts the questions of an input_required to the caller, side by side, for as long
+// as a call may take. The first one without an answer ends the others.
+func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session, questions []byte) ([]byte, *toolformat.Error) {
+	all, err := c.inputs(req, owner, questions)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.cfg.MaxTimeout, errTimeout)
+	defer cancel()
+	var mu sync.Mutex // guards responses and failed
+	responses, failed := []byte("{}"), (*toolformat.Error)(nil)
+	var wg sync.WaitGroup
+	for _, in := range all {
 		wg.Go(func() {
-			result, err := put(ctx, method, params)
+			result, err := in.put(limited, in.method, in.params)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case err == nil:
+				responses = wire.SetMember(responses, in.key, result)
+			case failed == nil:
 				failed = err
-				return
+				cancel()
 			}
-			responses = wire.SetMember(responses, key, result)
 		})
 	}
 	wg.Wait()
+	if failed != nil && context.Cause(limited) == errTimeout {
+		failed = toolformat.Errorf(toolformat.Timeout, tookLonger, c.cfg.Name, subject(req), c.cfg.MaxTimeout, "maxTimeout")
+	}
 	return responses, failed
 }
 

@@ -21,6 +21,11 @@ func (c *conn) receive(buf *wire.Buffer, from *call) {
 		c.receiveBatch(buf, from)
 		return
 	}
+	c.receiveOne(buf, from)
+}
+
+// receiveOne is receive for what is no batch.
+func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 	m, err := wire.Split(buf.B)
 	if err != nil {
 		c.malformed(err, buf, from)
@@ -50,7 +55,7 @@ func (c *conn) receiveBatch(buf *wire.Buffer, from *call) {
 	for _, raw := range members {
 		one := wire.NewBuffer(len(raw))
 		one.B = append(one.B, raw...)
-		c.receive(one, from)
+		c.receiveOne(one, from)
 	}
 	buf.Free()
 }

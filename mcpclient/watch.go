@@ -34,13 +34,17 @@ func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) b
 		return l.gaveUp(err, req)
 	}
 	defer l.release(w)
-	if l.joined(w, s) {
+	told, full := l.joined(w, s)
+	switch {
+	case full:
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: the client is told of %d resources already: unsubscribe from some", l.client.cfg.Name, maxWatched))
+	case told:
 		return bridge.Result([]byte("{}"), nil)
 	}
 	reply := l.begin(ctx, limited, req, s, w)
 	if reply.Err != nil {
 		l.mu.Lock()
-		delete(w.sessions, s)
+		w.part(s)
 		l.mu.Unlock()
 	}
 	return reply
@@ -99,7 +103,7 @@ func (l *link) unsubscribe(ctx context.Context, req *bridge.Request, s *session)
 	}
 	defer l.release(w)
 	l.mu.Lock()
-	delete(w.sessions, s)
+	w.part(s)
 	last := len(w.sessions) == 0
 	l.mu.Unlock()
 	if !last {
@@ -179,15 +183,30 @@ func (l *link) leaveLocked(w *watch) {
 	}
 }
 
-// joined makes a caller one of those who are told of a resource, unless it has gone. It
-// reports whether the server has agreed to tell of it.
-func (l *link) joined(w *watch, s *session) bool {
+// maxWatched bounds the resources that a caller is told of by one server.
+const maxWatched = 1000
+
+// joined makes a caller one of those who are told of a resource, unless it has gone or is
+// told of too many. It reports whether the server has agreed to tell of it.
+func (l *link) joined(w *watch, s *session) (told, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !s.closed.Load() {
+	if _, ok := w.sessions[s]; !ok && !s.closed.Load() {
+		if s.watches == maxWatched {
+			return false, true
+		}
+		s.watches++
 		w.sessions[s] = struct{}{}
 	}
-	return w.at != nil && w.at == l.conn.Load() && w.at.alive()
+	return w.at != nil && w.at == l.conn.Load() && w.at.alive(), false
+}
+
+// part takes a caller off those who are told of the resource; link.mu is held.
+func (w *watch) part(s *session) {
+	if _, ok := w.sessions[s]; ok {
+		s.watches--
+		delete(w.sessions, s)
+	}
 }
 
 // watchModern keeps a listen open for a resource, and returns when the server has
@@ -293,7 +312,7 @@ func (l *link) unwatchAll(s *session) {
 		if _, ok := w.sessions[s]; ok && len(w.sessions) == 1 {
 			last = append(last, uri)
 		}
-		delete(w.sessions, s)
+		w.part(s)
 	}
 	l.mu.Unlock()
 	c := l.conn.Load()

@@ -1,0 +1,422 @@
+package mcpclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// odd is a server over streamable HTTP with a session, whose test answers some of what it
+// is sent.
+type odd struct {
+	*httptest.Server
+	take    func(x *exchange) bool // answers a message; false: in the ordinary way
+	get     func(http.ResponseWriter, *http.Request)
+	greeted chan struct{} // an initialize each
+}
+
+// exchange is a POST of one message.
+type exchange struct {
+	wire.Message
+	w   http.ResponseWriter
+	ctx context.Context
+}
+
+func newOdd(t *testing.T, take func(*exchange) bool) *odd {
+	sourcetest.NoLeaks(t)
+	o := &odd{take: take, greeted: make(chan struct{}, 10_000)}
+	o.Server = httptest.NewServer(o)
+	t.Cleanup(func() {
+		o.CloseClientConnections()
+		o.Close()
+	})
+	return o
+}
+
+func (o *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		if r.Method == http.MethodGet && o.get != nil {
+			o.get(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	m, err := wire.Split(body)
+	if err != nil {
+		panic(err)
+	}
+	x := &exchange{m, w, r.Context()}
+	if o.take != nil && o.take(x) {
+		return
+	}
+	switch {
+	case m.Kind() != wire.Request:
+		w.WriteHeader(http.StatusAccepted)
+	case m.Method == wire.MethodInitialize:
+		o.greeted <- struct{}{}
+		w.Header().Set(wire.HeaderSession, "s")
+		x.result(`"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{}`)
+	case m.Method == wire.MethodDiscover:
+		x.result(`"supportedVersions":["2026-07-28"],"capabilities":{}`)
+	case m.Method == wire.MethodToolsList:
+		x.result(`"tools":[{"name":"ok","inputSchema":{}}]`)
+	case m.Method == wire.MethodToolsCall:
+		x.result(`"content":[],"tool":"` + toolOf(&m) + `"`)
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+	}
+}
+
+// say sends a message as an event.
+func (x *exchange) say(msg string) {
+	x.w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(x.w, "data: %s\n\n", msg)
+	x.w.(http.Flusher).Flush()
+}
+
+func (x *exchange) result(members string) {
+	x.say(`{"jsonrpc":"2.0","id":` + string(x.ID) + `,"result":{` + members + `}}`)
+}
+
+// asking is a session of a caller with those capabilities.
+func asking(t *testing.T, cfg mcpclient.Config, capabilities string, ask func(context.Context, string, []byte) ([]byte, *toolformat.Error)) *caller {
+	c := &caller{T: t}
+	cfg.Name = "up"
+	c.client = mcpclient.New(cfg)
+	t.Cleanup(func() { c.client.Close() })
+	var err error
+	if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name(), Capabilities: []byte(capabilities), Ask: ask}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A call has its timeout also when the session it was sent in has ended meanwhile.
+func TestTimeoutAfterLoss(t *testing.T) {
+	hanging := make(chan struct{})
+	o := newOdd(t, func(x *exchange) bool {
+		switch toolOf(&x.Message) {
+		case "hang":
+			x.w.Header().Set("Content-Type", "text/event-stream")
+			x.w.(http.Flusher).Flush()
+			close(hanging)
+			<-x.ctx.Done()
+		case "gone":
+			x.w.WriteHeader(http.StatusNotFound)
+		default:
+			return false
+		}
+		return true
+	})
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Timeout: 300 * time.Millisecond})
+	c.works("ok")
+	reply := make(chan bridge.Reply)
+	go func() { reply <- c.call("hang") }()
+	<-hanging
+	c.call("gone")
+	select {
+	case r := <-reply:
+		c.fails(r, toolformat.Timeout, "took longer")
+	case <-time.After(patience / 2):
+		t.Fatal("the call has no end")
+	}
+}
+
+// Of several questions none is put when one of them cannot be: the call fails at once.
+func TestQuestionsRefusedWhole(t *testing.T) {
+	many := strings.Repeat(`,"k%d":{"method":"elicitation/create","params":{"message":"x"}}`, 1000)
+	numbers := make([]any, 1000)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	for _, one := range []struct{ name, questions, want string }{
+		{"one that the client cannot answer", `"a":{"method":"elicitation/create","params":{"message":"x"}},"b":{"method":"sampling/createMessage","params":{}}`, "which the client cannot do"},
+		{"too many", fmt.Sprintf(many, numbers...)[1:], "1000 questions at once"},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			o := newOdd(t, func(x *exchange) bool {
+				if x.Method == wire.MethodToolsCall {
+					x.result(`"resultType":"input_required","inputRequests":{` + one.questions + `}`)
+				}
+				return x.Method == wire.MethodToolsCall
+			})
+			put := make(chan struct{}, 1000)
+			c := asking(t, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern}, `{"elicitation":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+				put <- struct{}{}
+				return nil, toolformat.Errorf(toolformat.Unavailable, "no")
+			})
+			c.fails(c.call("x"), toolformat.Unavailable, one.want)
+			select {
+			case <-put:
+				t.Error("a question was put")
+			case <-time.After(50 * time.Millisecond):
+			}
+		})
+	}
+}
+
+// A person who does not answer keeps a call no longer than anything else may.
+func TestQuestionsUnanswered(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodToolsCall {
+			x.result(`"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{}}}`)
+		}
+		return x.Method == wire.MethodToolsCall
+	})
+	c := asking(t, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern, Timeout: 50 * time.Millisecond, MaxTimeout: 100 * time.Millisecond}, `{"elicitation":{}}`,
+		func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
+			<-ctx.Done()
+			return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+		})
+	c.fails(c.call("x"), toolformat.Timeout, "maxTimeout")
+}
+
+// Answers to as many questions as a server may ask at once all reach it.
+func TestAnswersSideBySide(t *testing.T) {
+	const n = 40
+	var heard atomic.Int64
+	all := make(chan struct{})
+	o := newOdd(t, func(x *exchange) bool {
+		switch {
+		case x.Kind() == wire.Response:
+			if heard.Add(1) == n {
+				close(all)
+			}
+			select { // a server that is slow to take them
+			case <-all:
+			case <-x.ctx.Done():
+			}
+			x.w.WriteHeader(http.StatusAccepted)
+		case x.Method == wire.MethodToolsCall:
+			for i := range n {
+				x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))
+			}
+			select {
+			case <-all:
+				x.result(`"content":[]`)
+			case <-x.ctx.Done():
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	c := asking(t, mcpclient.Config{URL: o.URL, Timeout: 4 * time.Second}, `{"roots":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+		return []byte(`{"roots":[]}`), nil
+	})
+	if r := c.call("x"); r.Err != nil {
+		t.Errorf("%v; %d of %d answers came", r.Err, heard.Load(), n)
+	}
+}
+
+// A question ends with the call that it belongs to, whether or not the server says so.
+func TestQuestionEndsWithItsCall(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodToolsCall {
+			x.say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}`)
+			<-x.ctx.Done()
+		}
+		return x.Method == wire.MethodToolsCall
+	})
+	begun, ended := make(chan struct{}), make(chan struct{})
+	c := asking(t, mcpclient.Config{URL: o.URL}, `{"elicitation":{}}`, func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	c.fails(c.do(ctx, "x", "{}"), toolformat.Canceled, "")
+	select {
+	case <-ended:
+	case <-time.After(patience / 2):
+		t.Error("the question has no end")
+	}
+}
+
+// A server that wants its clients back at once gets them back soon, not in a circle.
+func TestStreamComesBackSlowly(t *testing.T) {
+	o := newOdd(t, nil)
+	begun := make(chan time.Time, 10_000)
+	o.get = func(w http.ResponseWriter, _ *http.Request) {
+		begun <- time.Now()
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "retry: 0\n\n")
+	}
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	c.works("ok")
+	first := <-begun
+	for range 4 {
+		<-begun
+	}
+	if took := time.Since(first); took < 300*time.Millisecond {
+		t.Errorf("it came back four times in %s", took)
+	}
+}
+
+// A stream that a proxy refuses for the moment is asked for again.
+func TestStreamRefusedForNow(t *testing.T) {
+	o := newOdd(t, nil)
+	var n atomic.Int64
+	again := make(chan struct{})
+	o.get = func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 2 {
+			close(again)
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	c.works("ok")
+	select {
+	case <-again:
+	case <-time.After(patience / 2):
+		t.Error("it was asked for once")
+	}
+}
+
+// Of two readings of a list the later one counts, also when the earlier one takes longer.
+func TestListReadingsInOrder(t *testing.T) {
+	var reads atomic.Int64
+	reading, later := make(chan struct{}), make(chan struct{})
+	o := newOdd(t, func(x *exchange) bool {
+		changed := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+		switch {
+		case x.Method == wire.MethodToolsCall:
+			x.say(changed)
+			<-reading
+			x.say(changed)
+			x.result(`"content":[]`)
+		case x.Method == wire.MethodToolsList && reads.Add(1) == 2:
+			close(reading)
+			select {
+			case <-later:
+			case <-time.After(time.Second): // it waits for this one, as it should
+			}
+			x.result(`"tools":[{"name":"old","inputSchema":{}}]`)
+		case x.Method == wire.MethodToolsList && reads.Load() == 3:
+			x.result(`"tools":[{"name":"new","inputSchema":{}}]`)
+			close(later)
+		default:
+			return false
+		}
+		return true
+	})
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	c.session.List(t.Context(), bridge.Tools)
+	c.call("x")
+	for range 2 {
+		select {
+		case <-c.changes:
+		case <-time.After(patience):
+			t.Fatal("no change was told")
+		}
+	}
+	l, err := c.session.List(t.Context(), bridge.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Find("new"); !ok {
+		t.Errorf("the list is %s", l.Items[0].Raw)
+	}
+}
+
+// A lazy server that has become idle starts when it is called, not by itself.
+func TestLazyStaysIdle(t *testing.T) {
+	o := newOdd(t, nil)
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: 50 * time.Millisecond})
+	c.works("ok")
+	<-o.greeted
+	c.idle()
+	select {
+	case <-o.greeted:
+		t.Error("it has started again, and nobody wanted it")
+	case <-time.After(200 * time.Millisecond):
+	}
+}
+
+// A call that comes as a lazy server becomes idle is carried out.
+func TestLazyCalledAsItEnds(t *testing.T) {
+	o := newOdd(t, nil)
+	var wg sync.WaitGroup
+	for range 50 {
+		c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: 1500 * time.Microsecond})
+		wg.Go(func() {
+			for range 200 {
+				time.Sleep(rand.N(4 * time.Millisecond)) // no wait: a pace around the idle time
+				if r := c.call("ok"); r.Err != nil {
+					t.Errorf("%v (%v)", r.Err, errors.Unwrap(r.Err))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A batch within a batch is nothing that a server may send.
+func TestBatchInBatch(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodToolsCall {
+			x.say(`[[{"jsonrpc":"2.0","id":` + string(x.ID) + `,"result":{}}]]`)
+		}
+		return x.Method == wire.MethodToolsCall
+	})
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	c.fails(c.call("x"), toolformat.Internal, "not valid")
+}
+
+// A server may ask something while it is being greeted.
+func TestAsksWhileGreeted(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodInitialize {
+			for i := range 10 {
+				x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
+			}
+		}
+		return false
+	})
+	for range 10 {
+		c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		c.client.Close()
+	}
+}
+
+// A caller is told of so many resources and no more.
+func TestSubscriptionsBound(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodSubscribe || x.Method == wire.MethodUnsubscribe {
+			x.result("")
+			return true
+		}
+		return false
+	})
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	for i := range 1000 {
+		c.agreed(c.ask(t.Context(), wire.MethodSubscribe, fmt.Sprint("a://", i)))
+	}
+	c.agreed(c.ask(t.Context(), wire.MethodSubscribe, "a://7")) // it is told of that one already
+	c.fails(c.reply(c.ask(t.Context(), wire.MethodSubscribe, "a://x")), toolformat.Unavailable, "1000 resources")
+	c.agreed(c.ask(t.Context(), wire.MethodUnsubscribe, "a://7"))
+	c.agreed(c.ask(t.Context(), wire.MethodSubscribe, "a://x"))
+}
