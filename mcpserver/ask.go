@@ -68,8 +68,9 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 		box.Notify(wire.NotificationCancelled, append(strconv.AppendInt([]byte(`{"requestId":`), id, 10), '}'))
 		return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
 	case <-s.ctx.Done():
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
+	case <-box.done: // the answer to what was sent before, if any, has nothing to go along
 	}
+	return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
 }
 
 // Ask implements bridge.Back for a connection that carries both ways.

@@ -74,7 +74,7 @@ func (b *batchAnswer) encode() *wire.Buffer { return b.Buffer }
 
 func (b *batchAnswer) writeJSON(w http.ResponseWriter) {
 	w.Header()["Content-Type"] = jsonType
-	w.Write(b.B)
+	writeParts(w, b.B)
 	b.Free()
 }
 

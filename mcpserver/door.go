@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
@@ -151,6 +153,12 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 	for _, c := range s.context {
 		allowed += ", " + c.header
+	}
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = strings.TrimSpace(name) // which of these there are is for each tool to say
+		if prefix := len(mcp.HeaderParamPrefix); len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) {
+			allowed += ", " + name
+		}
 	}
 	h.Set("Access-Control-Allow-Headers", allowed)
 	h.Set("Access-Control-Max-Age", "600")

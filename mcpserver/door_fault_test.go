@@ -284,3 +284,21 @@ func TestSSESessionElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A page may send the headers in which a tool of the modern era wants arguments repeated,
+// and no others that nobody has named.
+func TestPreflightOfParams(t *testing.T) {
+	h := newHost(t, mcpserver.Options{})
+	resp := h.request("OPTIONS", "/mcp", "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST",
+		"Access-Control-Request-Headers", "content-type, mcp-param-region,Mcp-Param-Tenant, x-other, mcp-param-")
+	resp.Body.Close()
+	allowed := resp.Header.Get("Access-Control-Allow-Headers")
+	for _, want := range []string{", mcp-param-region", ", Mcp-Param-Tenant"} {
+		if !strings.Contains(allowed, want) {
+			t.Errorf("%s is not allowed: %s", want, allowed)
+		}
+	}
+	if strings.Contains(allowed, "other") || strings.HasSuffix(allowed, "-") {
+		t.Errorf("allowed: %s", allowed)
+	}
+}

@@ -29,7 +29,9 @@ func (d *duplex) take(msg *wire.Buffer) {
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
-		d.work.Go(func() { d.takeBatch(msg) })
+		if !d.start(func() { d.takeBatch(msg) }) {
+			msg.Free()
+		}
 		return
 	case err != nil:
 		d.complain(err)
@@ -43,7 +45,7 @@ func (d *duplex) take(msg *wire.Buffer) {
 		if m.Method == wire.MethodInitialize {
 			opened = d.opening()
 		}
-		d.work.Go(func() {
+		started := d.start(func() {
 			defer opened()
 			resp := d.carry(u, &m, d)
 			if resp.mute {
@@ -53,9 +55,23 @@ func (d *duplex) take(msg *wire.Buffer) {
 			}
 			msg.Free()
 		})
-		return
+		if started {
+			return
+		}
+		opened()
+		u.cancel(errEnded)
 	}
 	msg.Free()
+}
+
+// start runs f in a goroutine that close waits for; false when the session has ended.
+func (d *duplex) start(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.ended {
+		d.work.Go(f)
+	}
+	return !d.ended
 }
 
 func (d *duplex) takeBatch(msg *wire.Buffer) {

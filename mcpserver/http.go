@@ -154,7 +154,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	x := (&exchange{server: s, session: one, w: w, ctx: r.Context(), accept: accept, id: m.ID}).begin()
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
-		w.Header().Del(wire.HeaderSession)
+		x.withdraw(wire.HeaderSession)
 		s.remove(one)
 	}
 	if resp.mute {
@@ -166,6 +166,9 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 }
 
 var jsonType = []string{"application/json"}
+
+// claimed is how much memory is taken for a body because its header says that it is coming.
+const claimed = 1 << 20
 
 // readBody reads a request's body whole; nil when it has been answered with an error.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
@@ -180,7 +183,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 		s.tooLarge(w)
 		return nil
 	}
-	msg := wire.NewBuffer(max(int(r.ContentLength), 0) + 512)
+	msg := wire.NewBuffer(min(max(int(r.ContentLength), 0), claimed) + 512)
 	err := wire.ReadAll(msg, r.Body, limit)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -308,7 +311,8 @@ func (s *Server) find(id string, who identity) *session {
 // idleEnough is how long a session must have been unused to make room for a new one.
 const idleEnough = time.Minute
 
-// add registers a session. At the bound the one unused longest makes room.
+// add registers a session. At the bound the one unused longest makes room, if there is one
+// that is not in use.
 func (s *Server) add(one *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,11 +322,11 @@ func (s *Server) add(one *session) error {
 	if len(s.sessions) >= s.opts.Sessions {
 		var oldest *session
 		for _, other := range s.sessions {
-			if oldest == nil || other.used.Load() < oldest.used.Load() {
+			if (oldest == nil || other.used.Load() < oldest.used.Load()) && !other.inUse() {
 				oldest = other
 			}
 		}
-		if time.Since(time.Unix(0, oldest.used.Load())) < idleEnough {
+		if oldest == nil || time.Since(time.Unix(0, oldest.used.Load())) < idleEnough {
 			s.log.Warn("refused a session: too many are in use", "limit", s.opts.Sessions)
 			return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", s.opts.Sessions)
 		}

@@ -40,7 +40,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, who identity
 	defer s.views.exit(x)
 	resp := response{id: m.ID, reply: s.modern(ctx, &s.views, who, m, x, r)}
 	if e := resp.reply.Err; e != nil {
-		if e.Code == toolformat.Canceled && e.Raw == nil {
+		if e.Code == toolformat.Canceled && e.Raw == nil && ctx.Err() != nil {
 			x.finish(nil)
 			return
 		}

@@ -33,8 +33,16 @@ func (j *journal) open(s *session) *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last++
-	st := &stream{session: s, number: j.last, box: newOutbox(s.server.opts.QueueBytes)}
+	return j.begin(&stream{session: s, number: j.last, box: newOutbox(s.server.opts.QueueBytes)})
+}
+
+// begin makes a stream one of those that can be found; in a session that has ended it is
+// over before it begins. j.mu is held.
+func (j *journal) begin(st *stream) *stream {
 	j.streams[st.number] = st
+	if j.ended {
+		st.box.end(errEnded)
+	}
 	return st
 }
 
@@ -50,7 +58,8 @@ func (j *journal) closed(number int64) {
 	delete(j.streams, number)
 }
 
-// add notes an event; the oldest ones make room.
+// add notes an event; the oldest ones make room. The newest one is kept however large it
+// is, as long as all journals together have room for it.
 func (j *journal) add(number, seq int64, data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,7 +69,7 @@ func (j *journal) add(number, seq int64, data []byte) {
 	j.entries = append(j.entries, event{number, seq, bytes.Clone(data)})
 	j.bytes += len(data)
 	total := j.total.Add(int64(len(data)))
-	for len(j.entries) > 1 && (j.bytes > j.limit || total > journalsBytes) {
+	for len(j.entries) > 1 && j.bytes > j.limit || len(j.entries) > 0 && total > journalsBytes {
 		total = j.drop()
 	}
 }
@@ -134,15 +143,11 @@ func (s *session) voice() *stream {
 	defer s.journal.mu.Unlock()
 	st := s.journal.streams[0]
 	if st == nil {
-		st = &stream{session: s, box: newOutbox(s.server.opts.QueueBytes)}
-		s.journal.streams[0] = st
-		return st
+		return s.journal.begin(&stream{session: s, box: newOutbox(s.server.opts.QueueBytes)})
 	}
 	select {
 	case <-st.box.done:
-		next := &stream{session: s, seq: st.seq, box: newOutbox(s.server.opts.QueueBytes)}
-		s.journal.streams[0] = next
-		return next
+		return s.journal.begin(&stream{session: s, seq: st.seq, box: newOutbox(s.server.opts.QueueBytes)})
 	default:
 		return st
 	}

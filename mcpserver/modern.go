@@ -336,6 +336,9 @@ func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Me
 	if len(capabilities) == 0 || capabilities[0] != '{' {
 		return invalid("%s: params._meta[%q] is missing or not an object", m.Method, wire.MetaClientCapabilities)
 	}
+	if len(capabilities) > maxCapabilities {
+		return invalid(longCapabilities, m.Method, maxCapabilities)
+	}
 	v, err := vs.take(ctx, who, capabilities)
 	if err != nil {
 		return bridge.Failed(err)
@@ -463,6 +466,9 @@ func decorate(reply bridge.Reply, members string) bridge.Reply {
 		return reply
 	}
 	defer reply.Free()
+	if len(reply.Result) == 0 || reply.Result[0] != '{' {
+		return bridge.Failed(toolformat.Errorf(toolformat.Internal, "the result is no object"))
+	}
 	buf := wire.NewBuffer(len(reply.Result) + len(members) + 1)
 	buf.B = append(append(buf.B, '{'), members...)
 	rest := reply.Result[1:]

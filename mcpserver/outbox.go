@@ -138,7 +138,7 @@ func (o *outbox) close(why error) {
 var errDetached = errors.New("the client has gone")
 
 // drain hands batches to write until the outbox is closed and empty, write fails, or
-// gone is closed; idle is called each keepAlive without any. It returns why it ended.
+// gone is closed; idle is called each keepAlive. It returns why it ended.
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
 	t := time.NewTicker(keepAlive)
 	defer t.Stop()
@@ -154,7 +154,14 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 				err = errDetached
 			}
 		} else if batch != nil {
-			err = write(batch)
+			if err = write(batch); err != nil {
+				return err
+			}
+			select {
+			case <-t.C:
+				err = idle()
+			default:
+			}
 		}
 		if err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -60,4 +62,25 @@ func TestOutboxCoalesces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A connection with always something to send is kept alive too: a WebSocket client that
+// has nothing to say is known to live by its pongs alone.
+func TestOutboxIdleWhileBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box, idles := newOutbox(1<<20), 0
+		begun := time.Now()
+		box.send(wire.NewBuffer(0))
+		box.drain(nil, func([]*wire.Buffer) error {
+			time.Sleep(time.Second) // the fake clock's
+			box.send(wire.NewBuffer(0))
+			if time.Since(begun) > 4*keepAlive {
+				return errSlow
+			}
+			return nil
+		}, func() error { idles++; return nil })
+		if idles < 3 {
+			t.Errorf("%d signs of life in %s", idles, time.Since(begun))
+		}
+	})
 }

@@ -117,15 +117,20 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
-	if reply, ended := ends(ctx, c, c.asked); ended {
-		return reply, c.buffer
+	for {
+		if reply, ended := ends(ctx, c, c.asked); ended {
+			return reply, c.buffer
+		}
+		gather := time.NewTimer(gatherTime)
+		reply, ended := ends(ctx, c, gather.C)
+		gather.Stop()
+		if ended {
+			return reply, c.buffer
+		}
+		if requests := c.put(); requests != nil {
+			return p.park(c, requests), nil
+		}
 	}
-	gather := time.NewTimer(gatherTime)
-	defer gather.Stop()
-	if reply, ended := ends(ctx, c, gather.C); ended {
-		return reply, c.buffer
-	}
-	return p.park(c), nil
 }
 
 // ends waits for the call's reply, the end of its client, or something else: it reports
@@ -145,7 +150,7 @@ func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Rep
 }
 
 // park keeps the call for a retry and makes the input_required that asks for it.
-func (p *parking) park(c *parkedCall) bridge.Reply {
+func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 	state := stateMark + newID()
 	c.digest = digest(c.req)
 	p.mu.Lock()
@@ -164,14 +169,26 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 		c.reply.Free()
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for an answer of their clients: %d", p.most))
 	}
+	b := append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), `,"requestState":`...)
+	reply := bridge.Result(append(wire.AppendString(b, state), '}'), nil)
+	reply.Modern = true
+	return reply
+}
+
+// put makes the inputRequests of all questions that there are, and nobody waits for the call
+// from then on; nil when they have all been withdrawn.
+func (c *parkedCall) put() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.back = nil
 	select {
 	case <-c.asked: // they are all in this answer
 	default:
 	}
-	b := []byte(`{"resultType":"input_required","inputRequests":{`)
+	if len(c.questions) == 0 {
+		return nil
+	}
+	c.back = nil
+	b := []byte("{")
 	for i, key := range slices.SortedFunc(maps.Keys(c.questions), inOrder) {
 		q := c.questions[key]
 		if i > 0 {
@@ -181,10 +198,7 @@ func (p *parking) park(c *parkedCall) bridge.Reply {
 		b = wire.AppendString(append(b, `:{"method":`...), q.method)
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
-	b = wire.AppendString(append(b, `},"requestState":`...), state)
-	reply := bridge.Result(append(b, '}'), nil)
-	reply.Modern = true
-	return reply
+	return append(b, '}')
 }
 
 // inOrder compares keys of questions by their number.
@@ -257,11 +271,11 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 	c.last++
 	key := "input" + strconv.Itoa(c.last)
 	c.questions[key] = q
-	c.mu.Unlock()
 	select {
-	case c.asked <- struct{}{}:
+	case c.asked <- struct{}{}: // before the question can be put
 	default:
 	}
+	c.mu.Unlock()
 	select {
 	case answer := <-q.answer:
 		return answer, nil

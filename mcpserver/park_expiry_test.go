@@ -62,9 +62,11 @@ func (e *elicitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case m.Kind() == wire.Response:
 		question, _ := wire.Text(m.ID)
-		e.mu.Lock()
-		e.calls[question] <- string(m.Result)
-		e.mu.Unlock()
+		if m.Result != nil { // a call that was cancelled has its question refused
+			e.mu.Lock()
+			e.calls[question] <- string(m.Result)
+			e.mu.Unlock()
+		}
 		w.WriteHeader(http.StatusAccepted)
 	case m.Kind() == wire.Request:
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, id)

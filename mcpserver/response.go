@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -49,8 +50,25 @@ func (r *response) writeJSON(w http.ResponseWriter) {
 		return
 	}
 	w.Write(head.B)
-	w.Write(r.reply.Result)
+	writeParts(w, r.reply.Result)
 	io.WriteString(w, tail)
+}
+
+// largePart is how much of an answer a client is given writeTime to take. Less than that
+// fits into what the system keeps for a connection.
+const largePart = 1 << 20
+
+// writeParts writes what a client may be slow to take.
+func writeParts(w http.ResponseWriter, b []byte) {
+	if len(b) > largePart/4 {
+		control := http.NewResponseController(w)
+		for ; len(b) > largePart; b = b[largePart:] {
+			control.SetWriteDeadline(time.Now().Add(writeTime))
+			w.Write(b[:largePart])
+		}
+		control.SetWriteDeadline(time.Now().Add(writeTime))
+	}
+	w.Write(b)
 }
 
 // smallResult is what is copied rather than written by itself.

@@ -42,7 +42,7 @@ type Options struct {
 	BatchMessages   int           // most messages in a JSON-RPC batch; 100
 	CallsPerSession int           // requests under way at once; 1000
 	QueueBytes      int           // how much may wait for a client that does not read; 8 MiB
-	Sessions        int           // HTTP sessions at once; 10,000
+	Sessions        int           // sessions over HTTP and WebSocket at once; 10,000
 	SessionIdle     time.Duration // how long an HTTP session lives unused; 2 h
 	ResumeBytes     int           // how much a session keeps for Last-Event-ID; 1 MiB
 	ReadTimeout     time.Duration // how long the body of a request may take to come; 1 min

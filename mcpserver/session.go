@@ -127,7 +127,7 @@ func (s *session) carry(u underWay, m *wire.Message, back bridge.Back) response 
 	defer s.finish(u.id)
 	r := response{id: m.ID, reply: s.dispatch(u.ctx, m, back)}
 	if e := r.reply.Err; e != nil && e.Raw == nil {
-		r.mute = e.Code == toolformat.Canceled
+		r.mute = e.Code == toolformat.Canceled && u.ctx.Err() != nil
 		if e.Cause != nil && !r.mute {
 			s.server.log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 		}
@@ -243,6 +243,12 @@ func page(l *bridge.List, m *wire.Message) bridge.Reply {
 	return bridge.Result(page, nil)
 }
 
+// maxCapabilities bounds what a client says that it can do, in bytes: it is kept for as
+// long as the client is one.
+const maxCapabilities = 64 << 10
+
+const longCapabilities = "%s: the client's capabilities are longer than %d bytes"
+
 // initialize opens the source for the client and says who answers.
 func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply {
 	asked, ok := wire.Text(wire.Lookup(m.Params.Raw, "protocolVersion"))
@@ -252,11 +258,15 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	case !ok:
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "initialize: params.protocolVersion is missing or not a string"))
 	}
+	capabilities := wire.Lookup(m.Params.Raw, "capabilities")
+	if len(capabilities) > maxCapabilities {
+		return invalid(longCapabilities, m.Method, maxCapabilities)
+	}
 	caller := &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.who.principal,
 		Context:      s.who.value,
-		Capabilities: bytes.Clone(wire.Lookup(m.Params.Raw, "capabilities")),
+		Capabilities: bytes.Clone(capabilities),
 		Notify:       s.standing.Notify,
 		Ask:          s.standing.Ask,
 	}

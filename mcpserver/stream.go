@@ -252,6 +252,15 @@ func (x *exchange) open() *stream {
 	return x.stream
 }
 
+// withdraw takes back a header of the answer, unless that is being written already.
+func (x *exchange) withdraw(header string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stream == nil {
+		x.w.Header().Del(header)
+	}
+}
+
 // answer is what ends an exchange: a response, or several in a batch.
 type answer interface {
 	encode() *wire.Buffer

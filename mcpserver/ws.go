@@ -40,11 +40,18 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		WriteBufferSize: 32 << 10,
 		WriteBufferPool: &s.frames,
 	}
+	d := s.newDuplex(who)
+	d.readers.Add(1)
+	if err := s.add(d.session); err != nil {
+		d.close(err)
+		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
+		return
+	}
+	defer s.remove(d.session)
 	conn, err := up.Upgrade(w, r, nil)
 	if err != nil {
 		return // it has been answered
 	}
-	d := s.newDuplex(who)
 	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
 	if !s.start(func() { d.writeFrames(conn) }) {
 		conn.Close()

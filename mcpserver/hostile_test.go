@@ -1,0 +1,346 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// made is a source whose sessions do what a test says.
+type made func(ctx context.Context, req *bridge.Request) bridge.Reply
+
+func (m made) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return m, nil }
+func (m made) Close() error                                                 { return nil }
+func (m made) Do(ctx context.Context, req *bridge.Request) bridge.Reply     { return m(ctx, req) }
+func (m made) List(_ context.Context, kind bridge.Kind) (*bridge.List, error) {
+	return bridge.NewList(kind, nil), nil
+}
+
+// newMade is a server of such a source.
+func newMade(t *testing.T, opts Options, do made) *parked {
+	sourcetest.NoLeaks(t)
+	p := &parked{T: t, Server: New(do, opts)}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// legacy posts a message in the legacy era.
+func (p *parked) legacy(ctx context.Context, session, msg string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
+	r.Header.Set("Content-Type", "application/json")
+	if session != "" {
+		r.Header.Set(wire.HeaderSession, session)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	return w
+}
+
+const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{}}}`
+
+func okay(context.Context, *bridge.Request) bridge.Reply { return bridge.Result([]byte("{}"), nil) }
+
+// An initialize that fails just as its answer becomes a stream takes nothing back that is
+// being written.
+func TestInitializeFailsLate(t *testing.T) {
+	fail := make(chan struct{})
+	p := newMade(t, Options{}, func(context.Context, *bridge.Request) bridge.Reply {
+		<-fail
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "x"))
+	})
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")) })
+	}
+	for n := 0; n < 20; {
+		runtime.Gosched()
+		p.mu.Lock()
+		n = len(p.sessions)
+		p.mu.Unlock()
+	}
+	wg.Go(func() {
+		for {
+			p.late.mu.Lock()
+			x := p.late.first
+			p.late.mu.Unlock()
+			if x == nil {
+				return
+			}
+			p.late.remove(x)
+			x.open()
+		}
+	})
+	close(fail)
+	wg.Wait()
+}
+
+// What a client says that it can do is kept for as long as it is one, and therefore not
+// endless.
+func TestCapabilitiesBound(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	long := `{"experimental":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
+	if w := p.legacy(t.Context(), "", fmt.Sprintf(hello, long)); !strings.Contains(w.Body.String(), "capabilities") || w.Header().Get(wire.HeaderSession) != "" {
+		t.Errorf("legacy: %v %.300s", w.Header(), w.Body)
+	}
+	msg := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + long + `}}}`
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
+	for k, v := range map[string]string{"Content-Type": "application/json", "Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": "server/discover"} {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest || p.views.count > 0 {
+		t.Errorf("modern: HTTP %d, %d views: %.300s", w.Code, p.views.count, w.Body)
+	}
+}
+
+// All sessions together keep no more for their clients than they may, however large a
+// single message is.
+func TestJournalsBound(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	large := make([]byte, journalsBytes/4)
+	var all []*session
+	for range 10 {
+		one := p.newHTTPSession(identity{})
+		one.journal.add(1, 1, large)
+		all = append(all, one)
+	}
+	if kept := p.journals.Load(); kept > journalsBytes || kept == 0 {
+		t.Errorf("%d bytes are kept, at most %d may be", kept, journalsBytes)
+	}
+	for _, one := range all {
+		one.end()
+	}
+	if kept := p.journals.Load(); kept != 0 {
+		t.Errorf("%d bytes are left", kept)
+	}
+}
+
+// A message that is posted as its SSE session ends starts nothing that nobody waits for.
+func TestSSEMessageAsItEnds(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	for range 200 {
+		d := p.newDuplex(identity{})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				d.take(&wire.Buffer{B: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)})
+				d.take(&wire.Buffer{B: []byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)})
+			})
+		}
+		d.close(io.EOF)
+		wg.Wait()
+	}
+}
+
+// A session with a request under way makes room for no other.
+func TestSessionInUseStays(t *testing.T) {
+	p := newMade(t, Options{Sessions: 2}, okay)
+	busy, idle := p.newHTTPSession(identity{}), p.newHTTPSession(identity{})
+	for i, one := range []*session{busy, idle} {
+		if err := p.add(one); err != nil {
+			t.Fatal(err)
+		}
+		one.used.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
+	}
+	busy.readers.Add(1)
+	if err := p.add(p.newHTTPSession(identity{})); err != nil {
+		t.Fatal(err)
+	}
+	if busy.ctx.Err() != nil {
+		t.Error("the one that is in use was ended")
+	}
+	if err := p.add(p.newHTTPSession(identity{})); err == nil {
+		t.Error("a third session")
+	}
+}
+
+// A question that its source has withdrawn is not one that a client is asked.
+func TestParkedQuestionWithdrawn(t *testing.T) {
+	p := newParked(t)
+	p.Server.source = made(func(ctx context.Context, req *bridge.Request) bridge.Reply {
+		own, cancel := context.WithTimeout(ctx, gatherTime/4)
+		defer cancel()
+		req.Back.Ask(own, wire.MethodElicit, nil)
+		<-time.After(3 * gatherTime)
+		return bridge.Result([]byte(`{"content":[]}`), nil)
+	})
+	if _, body := p.post(t.Context(), "a", "t", ""); !strings.Contains(string(body), `"content":[]`) {
+		t.Errorf("got %s", body)
+	}
+}
+
+// A length that is claimed costs nothing until the bytes come.
+func TestClaimedLength(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	begun := make(chan struct{})
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", &stalled{begun: begun})
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = 64 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("%d bytes were taken for a body of one byte", n)
+	}
+}
+
+// stalled is a body that breaks off.
+type stalled struct{ begun chan struct{} }
+
+func (s *stalled) Read(b []byte) (int, error) {
+	select {
+	case <-s.begun:
+		return 0, errors.New("cut")
+	default:
+		close(s.begun)
+		b[0] = '{'
+		return 1, nil
+	}
+}
+
+// A result that is no object becomes an error in the era whose results say what they are.
+func TestResultIsNoObject(t *testing.T) {
+	for _, result := range []string{`[]`, `"x"`, `5`, `null`} {
+		p := newMade(t, Options{Door: Door{Tokens: map[string]string{"ann": "a"}}}, func(context.Context, *bridge.Request) bridge.Reply {
+			return bridge.Result([]byte(result), nil)
+		})
+		_, body := p.post(t.Context(), "a", "t", "")
+		if wire.Valid(body) != nil || wire.Lookup(body, "error") == nil {
+			t.Errorf("%s becomes %s", result, body)
+		}
+	}
+}
+
+// A GET that comes as its session ends has an end too.
+func TestStreamOfEndedSession(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	one := p.newHTTPSession(identity{})
+	one.voice()
+	one.end()
+	for _, st := range []*stream{one.voice(), one.journal.open(one)} {
+		select {
+		case <-st.box.done:
+		default:
+			t.Errorf("stream %d is open", st.number)
+		}
+	}
+}
+
+// A large answer is given time for each of its parts, not for ever.
+func TestLargeAnswerHasDeadlines(t *testing.T) {
+	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
+	result := []byte(`{"x":"` + strings.Repeat("x", 10<<20) + `"}`)
+	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w)
+	if w.late > 0 || w.deadlines < 10 || w.Body.Len() != len(result)+len(`{"jsonrpc":"2.0","id":1,"result":}`) {
+		t.Errorf("%d deadlines, %d bytes, %d of them without", w.deadlines, w.Body.Len(), w.late)
+	}
+}
+
+// timed notes what is written without a deadline.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadlines, allowed, late int
+}
+
+func (t *timed) SetWriteDeadline(time.Time) error {
+	t.deadlines++
+	t.allowed = largePart + 100
+	return nil
+}
+
+func (t *timed) Write(b []byte) (int, error) {
+	if t.allowed -= len(b); t.allowed < 0 {
+		t.late += len(b)
+	}
+	return t.ResponseRecorder.Write(b)
+}
+
+// WebSocket sessions count among those that there may be at once.
+func TestWebSocketsBound(t *testing.T) {
+	p := newMade(t, Options{Sessions: 1}, okay)
+	web := httptest.NewServer(p.Handler())
+	t.Cleanup(web.Close)
+	t.Cleanup(func() { p.Close() })
+	upgrade := func() (net.Conn, string) {
+		conn, err := net.Dial("tcp", web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", web.Listener.Addr())
+		b := make([]byte, 12)
+		io.ReadFull(conn, b)
+		return conn, string(b[9:])
+	}
+	first, status := upgrade()
+	if status != "101" {
+		t.Fatal(status)
+	}
+	if _, status := upgrade(); status != "503" {
+		t.Errorf("a second one: HTTP %s", status)
+	}
+	first.Close()
+	for range 200 {
+		if _, status = upgrade(); status == "101" {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("after the first one has gone: HTTP %s", status)
+}
+
+// Who cannot be asked any more, because nothing can be sent, is not waited for.
+func TestAskNobody(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	one := p.newHTTPSession(identity{})
+	defer one.end()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	st := one.journal.open(one)
+	st.box.end(errSlow)
+	if _, err := one.ask(ctx, st.box, wire.MethodElicit, nil); err == nil || err.Code != toolformat.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A source that says cancelled to a request that nobody has cancelled is an answer too.
+func TestCanceledByNobody(t *testing.T) {
+	p := newMade(t, Options{Door: Door{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method == wire.MethodDiscover {
+			return bridge.Result([]byte("{}"), nil)
+		}
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+	})
+	if _, body := p.post(t.Context(), "a", "t", ""); wire.Lookup(body, "error") == nil {
+		t.Errorf("modern: %q", body)
+	}
+	d := p.newDuplex(identity{})
+	defer d.close(io.EOF)
+	m, err := wire.Split([]byte(fmt.Sprintf(hello, "{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.respond(d.ctx, &m, d)
+	if m, err = wire.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if resp := d.respond(d.ctx, &m, d); resp.mute || resp.reply.Err == nil {
+		t.Errorf("legacy: %+v", resp)
+	}
+}
