@@ -97,13 +97,17 @@ func (c *catalog) merge(kind Kind, parts []part) *view {
 	return v
 }
 
+// maxSaid bounds the notes that a catalog remembers to have logged. Beyond it nothing new
+// is logged: a source that is faulty anew with each of its lists has been heard.
+const maxSaid = 1000
+
 // say logs each note once in the life of the catalog.
 func (c *catalog) say(notes []Note) {
 	if c.said == nil {
 		c.said = map[string]bool{}
 	}
 	for _, n := range notes {
-		if !c.said[n.Text] {
+		if !c.said[n.Text] && len(c.said) < maxSaid {
 			c.said[n.Text] = true
 			c.log.Warn(n.Text)
 		}
@@ -221,7 +225,7 @@ func (m *merge) put(member *member, e entry, name string) {
 }
 
 func (m *merge) view(parts []part) *view {
-	v := &view{routes: make(map[string]route, len(m.entries)), notes: m.notes, parts: parts}
+	v := &view{routes: make(map[string]route, len(m.entries)), parts: parts}
 	items := make([]Item, 0, len(m.entries))
 	var hidden []Item
 	for _, e := range m.entries {
@@ -241,6 +245,7 @@ func (m *merge) view(parts []part) *view {
 	if m.kind == Templates {
 		v.templates = m.templates()
 	}
+	v.notes = m.notes
 	return v
 }
 
@@ -250,14 +255,21 @@ type template struct {
 	route route
 }
 
+// maxTemplate bounds a template that resources are found by, in bytes. It also bounds its
+// variables: of a thousand and more no regular expression can be made.
+const maxTemplate = 1 << 10
+
 // templates reads the templates. One that is no URI template is noted: nothing can be
 // routed by it.
 func (m *merge) templates() []template {
 	var all []template
 	for _, e := range m.entries {
 		t, err := uritemplate.New(e.item.Key)
+		if err == nil && len(e.item.Key) > maxTemplate {
+			err = fmt.Errorf("it is longer than %d bytes", maxTemplate)
+		}
 		if err != nil {
-			m.note(false, "resource template %s of %s: %v", e.item.Key, m.members[e.route.member].Name, err)
+			m.note(false, "resource template %.80s of %s leads to no resource: %v", e.item.Key, m.members[e.route.member].Name, err)
 			continue
 		}
 		all = append(all, template{t, e.route})

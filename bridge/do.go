@@ -134,6 +134,9 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 		return route{key: target}, nil // its server knows more URIs than it lists
 	}
 	v, err := s.view(ctx, kind)
+	if err == nil {
+		v, err = s.await(ctx, kind, target, v)
+	}
 	if err != nil {
 		return route{}, toolformat.AsError(err)
 	}
@@ -154,6 +157,29 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 		e.Message += " (did you mean " + near + "?)"
 	}
 	return route{}, e
+}
+
+// await waits for the member whose prefix a name has that the view lacks, as a lone one is
+// waited for, when nothing is known of that member yet. It returns the view then; the error
+// says why the member does not come.
+func (s *session) await(ctx context.Context, kind Kind, name string, v *view) (*view, error) {
+	if _, ok := v.routes[name]; ok || !kinds[kind].named {
+		return v, nil
+	}
+	for i, p := range v.parts {
+		prefix := s.bridge.members[i].prefix(len(s.subs))
+		if p.list != nil || prefix == "" || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)
+		l, err := s.subs[i].List(wait, kind)
+		cancel()
+		if l == nil {
+			return nil, err
+		}
+		return s.view(ctx, kind)
+	}
+	return v, nil
 }
 
 // nearest is the listed key that most likely was meant: the same in other letter case,

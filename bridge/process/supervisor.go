@@ -135,6 +135,8 @@ func (s *Supervisor) remove(group int) {
 // tells it of the groups there are. It is called with mu held.
 func (s *Supervisor) restart() {
 	if s.run != nil {
+		// Before its pipe ends: one that was only stopped would end all groups.
+		_ = s.run.cmd.Process.Kill()
 		_ = s.run.close()
 	}
 	s.run, s.err = startSupervisor()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -199,5 +200,40 @@ func TestSuperviseTakesNoNonsense(t *testing.T) {
 	}
 	if got := readGroups(strings.NewReader("+70\n+71\n-70\n")); len(got) != 1 || !got[71] {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A supervisor that was stopped is replaced, and does not take the end of its pipe for the
+// end of the program when it goes on.
+func TestStoppedSupervisorIsReplaced(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close()
+	c := self(t, "deaf")
+	c.Supervisor = s
+	p := mustStart(t, c)
+	first := s.run
+	first.cmd.Process.Signal(unix.SIGSTOP)
+	go func() {
+		for {
+			if _, err := first.pipe.Stat(); err != nil { // closed
+				first.cmd.Process.Signal(unix.SIGCONT)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var fakes []int
+	for group := 1 << 30; s.run == first; group++ { // until the pipe is full
+		s.add(group)
+		fakes = append(fakes, group)
+	}
+	await(t, "its end", first.dead)
+	select {
+	case <-p.Done():
+		t.Error("it has ended a child of a program that lives")
+	case <-time.After(orphanGrace / 4): // it would have been sent TERM at once
+	}
+	for _, group := range fakes {
+		s.remove(group)
 	}
 }

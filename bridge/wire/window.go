@@ -74,18 +74,28 @@ func (w *window) line() ([]byte, error) {
 
 // find returns where the first line end is, -1 when there is none.
 func (w *window) find(b []byte) int {
-	n := bytes.IndexByte(b, '\n')
 	if !w.cr {
-		return n
+		return bytes.IndexByte(b, '\n')
 	}
-	if n >= 0 {
-		b = b[:n]
+	for from := 0; from < len(b); from += stride {
+		part := b[from:min(from+stride, len(b))]
+		n := bytes.IndexByte(part, '\n')
+		if n >= 0 {
+			part = part[:n]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			return from + cr
+		}
+		if n >= 0 {
+			return from + n
+		}
 	}
-	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
-		return cr
-	}
-	return n
+	return -1
 }
+
+// stride is how far ahead an LF is looked for before a CR is: where lines end in CR alone,
+// each of them costs no more than that.
+const stride = 4 << 10
 
 // fill reads once, or notes why it cannot.
 func (w *window) fill() {

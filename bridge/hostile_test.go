@@ -1,0 +1,127 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// hostile is a source with one list of each kind.
+type hostile struct{ lists [Kinds]*List }
+
+func (h *hostile) Open(context.Context, *Caller) (Session, error)   { return h, nil }
+func (h *hostile) Close() error                                     { return nil }
+func (h *hostile) Do(context.Context, *Request) Reply               { return Result([]byte("{}"), nil) }
+func (h *hostile) List(_ context.Context, kind Kind) (*List, error) { return h.lists[kind], nil }
+
+func newHostile(kind Kind, definitions ...string) *hostile {
+	h := &hostile{}
+	for k := range Kinds {
+		h.lists[k] = NewList(k, nil)
+	}
+	var items []Item
+	for _, d := range definitions {
+		it, err := NewItem(kind, []byte(d))
+		if err != nil {
+			panic(err)
+		}
+		items = append(items, it)
+	}
+	h.lists[kind] = NewList(kind, items)
+	return h
+}
+
+// A resource template that cannot be matched leads nowhere, and ends nobody else's reading.
+func TestHostileTemplates(t *testing.T) {
+	many := "{v" + strings.Repeat(",v", 1500) + "}"
+	h := newHostile(Templates, `{"uriTemplate":"a://`+many+`"}`, `{"uriTemplate":"b://{x}"}`)
+	var log strings.Builder
+	b := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, Member{Name: "h", Source: h}, Member{Name: "i", Source: newHostile(Tools)})
+	s, err := b.Open(t.Context(), &Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for uri, want := range map[string]toolformat.Code{"b://1": 0, "c://1": toolformat.NotFound} {
+		reply := s.Do(t.Context(), &Request{Method: wire.MethodResourcesRead, Target: uri})
+		if (reply.Err == nil) != (want == 0) || reply.Err != nil && reply.Err.Code != want {
+			t.Errorf("%s: %v", uri, reply.Err)
+		}
+	}
+	if !strings.Contains(log.String(), "longer than 1024 bytes") {
+		t.Errorf("the log says %q", &log)
+	}
+}
+
+// A source whose list has a new fault each time is not remembered for ever.
+func TestNotesBound(t *testing.T) {
+	c := catalog{log: slog.New(slog.DiscardHandler)}
+	for i := range 3 * maxSaid {
+		c.say([]Note{{Text: fmt.Sprint("note ", i)}})
+	}
+	if len(c.said) > maxSaid {
+		t.Errorf("%d notes are remembered", len(c.said))
+	}
+}
+
+// late is a source that is connecting until come is closed.
+type late struct {
+	*hostile
+	asked, come chan struct{}
+}
+
+func (l *late) Open(context.Context, *Caller) (Session, error) { return l, nil }
+
+func (l *late) List(ctx context.Context, kind Kind) (*List, error) {
+	select {
+	case <-l.come:
+		return l.hostile.List(ctx, kind)
+	default:
+	}
+	if _, ok := ctx.Deadline(); ok {
+		l.asked <- struct{}{}
+	}
+	select {
+	case <-l.come:
+		return l.hostile.List(ctx, kind)
+	case <-ctx.Done():
+		return nil, toolformat.Errorf(toolformat.Unavailable, "late is still connecting")
+	}
+}
+
+// A tool of a server that is still connecting is waited for, and is not unknown when it
+// does not come.
+func TestCallOfLateMember(t *testing.T) {
+	for _, comes := range []bool{true, false} {
+		l := &late{hostile: newHostile(Tools, `{"name":"x","inputSchema":{}}`), asked: make(chan struct{}, 10), come: make(chan struct{})}
+		b := New(Options{Settle: time.Millisecond, Alone: 100 * time.Millisecond}, Member{Name: "late", Source: l}, Member{Name: "other", Source: newHostile(Tools)})
+		s, err := b.Open(t.Context(), &Caller{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		go func() {
+			<-l.asked
+			<-l.asked // the call's own
+			if comes {
+				close(l.come)
+			}
+		}()
+		reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "late__x"})
+		switch {
+		case comes && reply.Err != nil:
+			t.Errorf("it has come: %v", reply.Err)
+		case !comes && (reply.Err == nil || reply.Err.Code != toolformat.Unavailable):
+			t.Errorf("it has not come: %v", reply.Err)
+		}
+		if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "else__x"}); reply.Err == nil || reply.Err.Code != toolformat.NotFound {
+			t.Errorf("a name of nobody: %v", reply.Err)
+		}
+	}
+}
