@@ -51,7 +51,7 @@ type Names struct {
 // Limits bounds what callers may take. Zero is the default, which the user of each value sets.
 type Limits struct {
 	MessageBytes      int           // largest message taken, bytes; default 64 MiB
-	Sessions          int           // HTTP sessions at once
+	Sessions          int           // sessions over HTTP and WebSocket at once
 	SessionIdle       time.Duration // an HTTP session that is silent for so long ends
 	Children          int           // stdio processes at once
 	BatchMessages     int           // messages in one JSON-RPC batch

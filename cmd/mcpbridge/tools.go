@@ -201,15 +201,6 @@ func (s *system) explain(e *toolformat.Error, name string, list *bridge.List, w 
 	if e.Code != toolformat.NotFound || e.Raw != nil {
 		return e
 	}
-	for i, c := range s.clients {
-		prefix := toolformat.Prefix(c.Name())
-		if own := s.cfg.Servers[i].Prefix; own != nil {
-			prefix = *own
-		}
-		if st := c.Status(); prefix != "" && strings.HasPrefix(name, prefix) && !isUp(st) {
-			return &exitError{exitAway, fmt.Sprintf("%s: its server %s is away: %s", name, c.Name(), describeStatus(st))}
-		}
-	}
 	s.leftOut(w)
 	if strings.Contains(e.Message, "did you mean") {
 		return e
