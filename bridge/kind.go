@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -87,6 +90,40 @@ func named[T any](raw json.RawMessage, err error) error {
 		}
 	}
 	return err
+}
+
+// A Size is a positive number of bytes in a spec or an API: "64MiB", "10MB" or a number.
+type Size int
+
+// UnmarshalJSON reads both forms.
+func (s *Size) UnmarshalJSON(raw []byte) error {
+	var n float64
+	text, ok := wire.Text(raw)
+	if ok {
+		n, ok = ParseSize(text)
+	} else {
+		ok = json.Unmarshal(raw, &n) == nil
+	}
+	if !ok || n < 1 || n > min(1<<53, math.MaxInt) || n != math.Trunc(n) {
+		return fmt.Errorf(`expected a size such as "64MiB" or a number of bytes, got %.40s`, raw)
+	}
+	*s = Size(n)
+	return nil
+}
+
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+// ParseSize reads a number of bytes with a unit, in any letter case, such as "64MiB",
+// "10 MB" or "512"; false when it is none. It may be less than one, or no whole number.
+func ParseSize(text string) (n float64, ok bool) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	return n * unit, known && err == nil
 }
 
 // A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number

@@ -44,3 +44,15 @@ func TestDecodeSpec(t *testing.T) {
 		t.Errorf("%q, %q", a, b)
 	}
 }
+
+func TestSize(t *testing.T) {
+	for raw, want := range map[string]Size{
+		`1`: 1, `"64MiB"`: 64 << 20, `"10 mb"`: 10_000_000, `"1.5kib"`: 1536, `"512"`: 512, `1e3`: 1000,
+		`0`: 0, `-1`: 0, `1.5`: 0, `"0.3B"`: 0, `"MiB"`: 0, `"1TiB"`: 0, `"1e400"`: 0, `"nan"`: 0, `"inf"`: 0, `1e300`: 0, `null`: 0, `true`: 0, `{}`: 0,
+	} {
+		var s Size
+		if err := json.Unmarshal([]byte(raw), &s); s != want || (err == nil) != (want > 0) && raw != `null` {
+			t.Errorf("%s: %d, %v", raw, s, err)
+		}
+	}
+}

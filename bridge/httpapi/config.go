@@ -31,7 +31,7 @@ type Config struct {
 
 	Headers        Headers         `json:"headers,omitempty"`        // sent with each request; a tool's own come before them
 	Timeout        bridge.Duration `json:"timeout,omitempty"`        // of a call, its retries included; default 30 s
-	MaxBytes       int             `json:"maxBytes,omitempty"`       // of an answer, decompressed; default 8 MiB
+	MaxBytes       bridge.Size     `json:"maxBytes,omitempty"`       // of an answer, decompressed; default 8 MiB
 	MaxConnections int             `json:"maxConnections,omitempty"` // at once, further calls wait; default 64
 }
 
@@ -66,8 +66,6 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	switch {
 	case c.Type != "" && !strings.EqualFold(c.Type, o.Kind):
 		return nil, fmt.Errorf("type is %q, not %s", c.Type, o.Kind)
-	case c.MaxBytes < 0:
-		return nil, fmt.Errorf("maxBytes: expected a number of bytes, got %d", c.MaxBytes)
 	case c.MaxConnections < 0:
 		return nil, fmt.Errorf("maxConnections: expected a positive number, got %d", c.MaxConnections)
 	}
@@ -79,7 +77,7 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 		cfg.Log.Warn("the API's auth is sent without encryption: its url is http", "api", cfg.Name)
 	}
 	return &Client{
-		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: cmp.Or(c.MaxBytes, defaultMaxBytes),
+		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: int(cmp.Or(c.MaxBytes, defaultMaxBytes)),
 		HTTP: newHTTP(cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther),
 	}, nil
 }

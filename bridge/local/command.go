@@ -34,11 +34,10 @@ type command struct {
 	stdin     bool
 	hasOutput bool // it has an output schema
 	maxBytes  int
-	slots     chan struct{} // one for each that runs
 }
 
 func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []toolformat.Note, error) {
-	c := &command{stdin: s.Stdin == nil || *s.Stdin, hasOutput: definition.OutputSchema != nil, maxBytes: s.MaxBytes, slots: make(chan struct{}, s.MaxRunning)}
+	c := &command{stdin: s.Stdin == nil || *s.Stdin, hasOutput: definition.OutputSchema != nil, maxBytes: int(s.MaxBytes)}
 	if err := c.compile(s); err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("command: %w", err)
 	}
@@ -59,7 +58,7 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 		}
 		c.program.Path = path
 	}
-	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Call: c.call}, c.notes(definition), nil
+	return s.tool(definition, c.call), c.notes(definition), nil
 }
 
 // below is a path that is relative to dir unless it is absolute.
@@ -101,11 +100,6 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 	if err != nil {
 		return nil, err
 	}
-	release, err := acquire(ctx, c.slots)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	run := c.program
 	run.Args = args
 	child, err := process.Start(run)
@@ -175,17 +169,4 @@ func exitText(err error) string {
 		return "the command ended and nobody knows how: " + err.Error()
 	}
 	return "the command failed: " + err.Error()
-}
-
-// acquire takes one of the slots; release gives it back.
-func acquire(ctx context.Context, slots chan struct{}) (release func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

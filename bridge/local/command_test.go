@@ -139,12 +139,13 @@ func (m *meeting) next() (id int) {
 func TestCommandRunning(t *testing.T) {
 	m := newMeeting(t)
 	tool := sourcetest.Tool(t, open(t, Options{}), spec("stay", `"maxRunning":1`, m.Addr().String()))
+	serve := sourcetest.Serve(t, tool)
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range 3 {
 		calls.Go(func() {
-			if r, err := tool.Call(ctx, json.RawMessage(`{}`)); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v, %v", r, err)
+			if r := serve(ctx, tool.Name, `{}`); r.Err == nil || r.Err.Code != toolformat.Canceled {
+				t.Errorf("%s, %v", r.Result, r.Err)
 			}
 		})
 	}

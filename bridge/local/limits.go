@@ -3,7 +3,6 @@ package local
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -13,10 +12,10 @@ import (
 // Limits bound what each process of a command may take: process.Limits in a spec. What is
 // left out is not bounded.
 type Limits struct {
-	Memory   int             `json:"memory,omitempty"`   // bytes of address space; Go, Java and Node reserve far more than they use
+	Memory   bridge.Size     `json:"memory,omitempty"`   // bytes of address space; Go, Java and Node reserve far more than they use
 	CPU      bridge.Duration `json:"cpu,omitempty"`      // processor time, rounded up to seconds
 	Files    int             `json:"files,omitempty"`    // open at once
-	FileSize int             `json:"fileSize,omitempty"` // bytes of a file that it writes
+	FileSize bridge.Size     `json:"fileSize,omitempty"` // bytes of a file that it writes
 }
 
 func (l *Limits) check() error {
@@ -26,10 +25,8 @@ func (l *Limits) check() error {
 	if !process.CanLimit {
 		return errors.New("this system has none: leave them out, or run on Linux")
 	}
-	for key, value := range map[string]int{"memory": l.Memory, "files": l.Files, "fileSize": l.FileSize} {
-		if value < 0 {
-			return fmt.Errorf("%s: expected 1 to %d, got %d", key, math.MaxInt, value)
-		}
+	if l.Files < 0 {
+		return fmt.Errorf("files: expected a number above 0, got %d", l.Files)
 	}
 	return nil
 }

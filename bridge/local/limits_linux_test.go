@@ -54,8 +54,8 @@ func TestLimitsReached(t *testing.T) {
 func TestLimitsSpec(t *testing.T) {
 	b := open(t, Options{})
 	for spec, want := range map[string]string{
-		`{"command":["cat"],"limits":{"memory":-1}}`:    "limits: memory: expected 1 to",
-		`{"command":["cat"],"limits":{"cpu":"never"}}`:  "expected a duration",
+		`{"command":["cat"],"limits":{"memory":-1}}`:    "limits: expected a size",
+		`{"command":["cat"],"limits":{"cpu":"never"}}`:  "limits: expected a duration",
 		`{"command":["cat"],"limits":{"memroy":1}}`:     `did you mean "memory"?`,
 		`{"wasm":"x.wasm","limits":{"memory":1}}`:       "limits are for a command",
 		`{"command":["cat"],"limits":{"files":"many"}}`: "files",

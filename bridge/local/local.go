@@ -15,6 +15,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tetratelabs/wazero"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
@@ -54,7 +57,7 @@ func Kind(o Options) bridge.NativeKind {
 				return nil, err
 			}
 		}
-		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log}, nil
+		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log, cache: wazero.NewCompilationCache()}, nil
 	}}
 }
 
@@ -69,6 +72,8 @@ type backend struct {
 	supervisor *process.Supervisor
 	dir        string
 	log        *slog.Logger
+
+	cache wazero.CompilationCache // tools that share a file share what it compiles to
 
 	mu      sync.Mutex // guards what follows
 	modules []*module
@@ -142,5 +147,5 @@ func (b *backend) Close() error {
 		errs = append(errs, m.close())
 	}
 	b.modules = nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.cache.Close(context.Background()))...)
 }

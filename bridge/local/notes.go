@@ -13,12 +13,16 @@ const (
 	rulePlaceholder = "placeholder" // it is no property, or one that a call need not have
 	ruleOption      = "option"      // an argument says which option it is
 	ruleUnused      = "unused"      // the command never gets the property
+	ruleProgram     = "program"     // there is none of that name yet
 )
 
 // notes say what is legal in a definition, and most likely not meant.
 func (c *command) notes(definition toolformat.Tool) (notes []toolformat.Note) {
 	say := func(path, rule, format string, args ...any) {
 		notes = append(notes, toolformat.Note{Tool: definition.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
+	}
+	if _, err := c.program.Lookup(); err != nil {
+		say("/local/command/0", ruleProgram, "%v: calls fail until it is there", err)
 	}
 	required := map[string]bool{}
 	for raw := range wire.Elements(wire.Lookup(definition.InputSchema, "required")) {

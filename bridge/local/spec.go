@@ -1,12 +1,16 @@
 package local
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Spec is what a definition says of its function, command or module: exactly one of
@@ -48,12 +52,12 @@ type Spec struct {
 	Limits *Limits `json:"limits,omitempty"`
 
 	// Of a command and a module.
-	MaxBytes   int `json:"maxBytes,omitempty"`   // of standard output; what is more is dropped, and the result says so; default 1 MiB
-	MaxRunning int `json:"maxRunning,omitempty"` // at once, further calls wait; default 4
+	MaxBytes   bridge.Size `json:"maxBytes,omitempty"`   // of standard output; what is more is dropped, and the result says so; default 1 MiB
+	MaxRunning int         `json:"maxRunning,omitempty"` // at once, further calls wait (bridge.Tool.Concurrency); default 4
 
 	// MaxMemory is how many bytes of linear memory a run of a module may have, rounded
 	// up to pages of 64 KiB; default 64 MiB.
-	MaxMemory int `json:"maxMemory,omitempty"`
+	MaxMemory bridge.Size `json:"maxMemory,omitempty"`
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default 5 s
 }
@@ -96,21 +100,25 @@ func (s *Spec) check() error {
 			return fmt.Errorf("env: %.40q cannot be a variable: a name is not empty and without =, and neither has a NUL", name)
 		}
 	}
+	s.MaxBytes = cmp.Or(s.MaxBytes, defaultMaxBytes)
+	s.MaxRunning = cmp.Or(s.MaxRunning, defaultRunning)
+	s.MaxMemory = cmp.Or(s.MaxMemory, defaultMaxMemory)
 	for _, limit := range []struct {
-		key               string
-		value             *int
-		standard, highest int
+		key            string
+		value, highest int
 	}{
-		{"maxBytes", &s.MaxBytes, defaultMaxBytes, mostBytes},
-		{"maxRunning", &s.MaxRunning, defaultRunning, mostRunning},
-		{"maxMemory", &s.MaxMemory, defaultMaxMemory, mostMemory},
+		{"maxBytes", int(s.MaxBytes), mostBytes},
+		{"maxRunning", s.MaxRunning, mostRunning},
+		{"maxMemory", int(s.MaxMemory), mostMemory},
 	} {
-		if *limit.value == 0 {
-			*limit.value = limit.standard
-		}
-		if *limit.value < 0 || *limit.value > limit.highest {
-			return fmt.Errorf("%s: expected 1 to %d, got %d", limit.key, limit.highest, *limit.value)
+		if limit.value < 0 || limit.value > limit.highest {
+			return fmt.Errorf("%s: expected 1 to %d, got %d", limit.key, limit.highest, limit.value)
 		}
 	}
 	return nil
+}
+
+// tool is the tool of a command or a module, which call runs.
+func (s *Spec) tool(definition toolformat.Tool, call func(context.Context, json.RawMessage) (*toolformat.Result, error)) bridge.Tool {
+	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Concurrency: s.MaxRunning, Call: call}
 }

@@ -39,7 +39,6 @@ type module struct {
 	compiled  wazero.CompiledModule
 	hasOutput bool // the tool has an output schema
 	maxBytes  int
-	slots     chan struct{} // one for each that runs
 }
 
 func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error) {
@@ -47,7 +46,7 @@ func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error)
 	if err != nil {
 		return bridge.Tool{}, fmt.Errorf("wasm: %w", err)
 	}
-	m, err := compile(binary, s)
+	m, err := compile(binary, s, b.cache)
 	if err != nil {
 		return bridge.Tool{}, fmt.Errorf("wasm: %s: %w", s.Wasm, err)
 	}
@@ -55,16 +54,18 @@ func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error)
 	b.mu.Lock()
 	b.modules = append(b.modules, m)
 	b.mu.Unlock()
-	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Call: m.call}, nil
+	return s.tool(definition, m.call), nil
 }
 
-// compile makes a module ready to run in a runtime of its own, which has its limits.
-func compile(binary []byte, s *Spec) (*module, error) {
+// compile makes a module ready to run in a runtime of its own, which has its limits. What
+// it compiles is in the cache then.
+func compile(binary []byte, s *Spec, cache wazero.CompilationCache) (*module, error) {
 	ctx := context.Background() // compiling cannot be cancelled
 	config := wazero.NewRuntimeConfig().
 		WithCloseOnContextDone(true).
-		WithMemoryLimitPages(uint32((s.MaxMemory + pageSize - 1) / pageSize))
-	m := &module{runtime: wazero.NewRuntimeWithConfig(ctx, config), maxBytes: s.MaxBytes, slots: make(chan struct{}, s.MaxRunning)}
+		WithCompilationCache(cache).
+		WithMemoryLimitPages(uint32((int(s.MaxMemory) + pageSize - 1) / pageSize))
+	m := &module{runtime: wazero.NewRuntimeWithConfig(ctx, config), maxBytes: int(s.MaxBytes)}
 	var err error
 	if m.compiled, err = m.runtime.CompileModule(ctx, binary); err == nil {
 		err = m.checkShape()
@@ -103,11 +104,6 @@ func (m *module) close() error {
 
 // call runs the module once.
 func (m *module) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-	release, err := acquire(ctx, m.slots)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	out, stderr := &output{limit: m.maxBytes}, &said{}
 	config := wazero.NewModuleConfig().
 		WithName(""). // so that runs can be side by side

@@ -29,7 +29,7 @@ func (c Command) prepare() (*exec.Cmd, error) {
 			return nil, fmt.Errorf("working directory %s is not a directory", c.Dir)
 		}
 	}
-	path, err := c.lookup()
+	path, err := c.Lookup()
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +46,10 @@ func (c Command) prepare() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// lookup returns the absolute path of the program. exec.LookPath would search
-// this program's PATH; given a path, it checks (and on Windows completes) that.
-func (c Command) lookup() (string, error) {
+// Lookup returns the absolute path of the program, or says why it cannot be run.
+// exec.LookPath would search this program's PATH; given a path, it checks (and on Windows
+// completes) that.
+func (c Command) Lookup() (string, error) {
 	if filepath.Base(c.Path) != c.Path {
 		return c.lookupPath()
 	}

@@ -27,9 +27,9 @@ type API struct {
 	Password    string `json:"password,omitempty"`    // likewise; here it may have any characters
 	DriverClass string `json:"driverClass,omitempty"` // of JDBC: has no effect
 
-	Write    bool `json:"write,omitempty"`    // tools that say so may write
-	MaxRows  int  `json:"maxRows,omitempty"`  // the default of the tools' maxRows; 0: 1,000
-	MaxBytes int  `json:"maxBytes,omitempty"` // the default of the tools' maxBytes; 0: 1 MiB
+	Write    bool        `json:"write,omitempty"`    // tools that say so may write
+	MaxRows  int         `json:"maxRows,omitempty"`  // the default of the tools' maxRows; 0: 1,000
+	MaxBytes bridge.Size `json:"maxBytes,omitempty"` // the default of the tools' maxBytes; 0: 1 MiB
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // the default of the tools' timeout; default 30 s
 
@@ -58,9 +58,9 @@ type Spec struct {
 	// and objects are JSON text; PostgreSQL's array parameters take a list.
 	Query string `json:"query"`
 
-	Write    bool `json:"write,omitempty"`    // it may write; its API must say so too
-	MaxRows  int  `json:"maxRows,omitempty"`  // rows in a result, which says when there were more; 0: the API's
-	MaxBytes int  `json:"maxBytes,omitempty"` // of the rows as JSON, likewise
+	Write    bool        `json:"write,omitempty"`    // it may write; its API must say so too
+	MaxRows  int         `json:"maxRows,omitempty"`  // rows in a result, which says when there were more; 0: the API's
+	MaxBytes bridge.Size `json:"maxBytes,omitempty"` // of the rows as JSON, likewise
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default the API's
 }
@@ -78,7 +78,7 @@ const (
 type limits struct{ rows, bytes int }
 
 func limitsOf(s Spec, a API) limits {
-	return limits{cmp.Or(s.MaxRows, a.MaxRows, defaultRows), cmp.Or(s.MaxBytes, a.MaxBytes, defaultBytes)}
+	return limits{cmp.Or(s.MaxRows, a.MaxRows, defaultRows), int(cmp.Or(s.MaxBytes, a.MaxBytes, defaultBytes))}
 }
 
 // A poolConfig says how many connections there are and for how long.
@@ -96,7 +96,7 @@ func (a *API) pool() (poolConfig, error) {
 	for _, n := range []struct {
 		key   string
 		value int
-	}{{"maxOpen", a.MaxOpen}, {"maxRows", a.MaxRows}, {"maxBytes", a.MaxBytes}} {
+	}{{"maxOpen", a.MaxOpen}, {"maxRows", a.MaxRows}} {
 		if n.value < 0 {
 			return c, fmt.Errorf("%s: expected a number above 0, got %d", n.key, n.value)
 		}
@@ -109,8 +109,6 @@ func (b *backend) check(st *statement, spec Spec) error {
 	switch {
 	case spec.MaxRows < 0:
 		return fmt.Errorf("maxRows: expected a number above 0, got %d", spec.MaxRows)
-	case spec.MaxBytes < 0:
-		return fmt.Errorf("maxBytes: expected a number above 0, got %d", spec.MaxBytes)
 	case spec.Write && !b.api.Write:
 		return fmt.Errorf(`write: the api %s does not allow it: set "write": true there too`, b.name)
 	}

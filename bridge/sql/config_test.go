@@ -225,8 +225,8 @@ func TestTool(t *testing.T) {
 		{`{}`, `query`, ``},
 		{`{"query":"SELECT 1","qurey":""}`, `qurey`, ``},
 		{`{"query":"SELECT 1","maxRows":-1}`, `sql: maxRows: expected a number above 0, got -1`, ``},
-		{`{"query":"SELECT 1","maxBytes":-1}`, `sql: maxBytes: expected a number above 0, got -1`, ``},
-		{`{"query":"SELECT 1","maxBytes":"1"}`, `maxBytes`, ``},
+		{`{"query":"SELECT 1","maxBytes":-1}`, `sql: maxBytes: expected a size such as "64MiB" or a number of bytes, got -1`, ``},
+		{`{"query":"SELECT 1","maxBytes":"1 mile"}`, `maxBytes`, ``},
 	} {
 		tool, notes, err := b.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, json.RawMessage(c.spec))
 		var texts []string

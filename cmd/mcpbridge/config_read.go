@@ -3,10 +3,11 @@ package main
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // A reader turns a node into a value; false: it said why it cannot.
@@ -106,12 +107,6 @@ func readCount(d *configDecoder, n configNode) (int, bool) {
 	return count, ok && fits
 }
 
-var sizeUnits = map[string]float64{
-	"": 1, "b": 1,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
-}
-
 func readSize(d *configDecoder, n configNode) (int, bool) {
 	const want = `a size above zero: a number of bytes, or "64MiB", "10MB", "512KiB"`
 	f, ok := n.number()
@@ -120,10 +115,7 @@ func readSize(d *configDecoder, n configNode) (int, bool) {
 		if !filled {
 			return 0, false
 		}
-		digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-		unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
-		count, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		f, ok = count*unit, known && err == nil
+		f, ok = bridge.ParseSize(text)
 	}
 	size, fits := whole(f)
 	return size, d.fits(n, ok && fits, want)
