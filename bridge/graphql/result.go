@@ -22,7 +22,7 @@ const (
 // the connection.
 func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	if !httpapi.IsSuccess(res) {
-		return httpapi.Failure(res), nil
+		return t.backend.Failure(res), nil
 	}
 	b, cut, err := t.backend.Read(res)
 	defer b.Free()

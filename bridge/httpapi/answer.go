@@ -24,15 +24,15 @@ func Status(res *http.Response) string {
 }
 
 // Failure is the result of an answer that is no success: its status, and how its body
-// begins, which is read here.
-func Failure(res *http.Response) *toolformat.Result {
+// begins, which is read here. It shows no credentials of the config.
+func (c *Client) Failure(res *http.Response) *toolformat.Result {
 	text := Status(res)
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
 		text += fmt.Sprintf(": redirected to %s://%s, which is not followed: only to the same scheme, host and port, with the same method, and not more than %d times", to.Scheme, to.Host, maxRedirects)
 	}
 	b, _, _ := read(res, maxExcerpt+1) // what has come of it
 	defer b.Free()
-	return toolformat.TextResult(text+Excerpt(res, b.B), true)
+	return toolformat.TextResult(c.secrets.Hide(text+Excerpt(res, b.B)), true)
 }
 
 // Excerpt is how the body of an answer begins, on a line of its own; "" when nobody can

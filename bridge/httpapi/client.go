@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -19,6 +20,8 @@ type Client struct {
 	Timeout  time.Duration // of a call; 0: the default of a tool
 	MaxBytes int           // of an answer that is read, decompressed
 	HTTP     *http.Client  // follows redirects to the same origin alone, and few
+
+	secrets bridge.Secrets // of the config, which an API may repeat
 }
 
 // maxRedirects is how many redirects a request follows.

@@ -63,6 +63,34 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// An API that repeats who asks does not tell the model.
+func TestFailureHides(t *testing.T) {
+	for config, body := range map[string]string{
+		`"auth":"Bearer t0k3n-of-ann"`:                                "no Bearer t0k3n-of-ann: t0k3n-of-ann",
+		`"auth":{"basic":{"username":"ann","password":"pa:ss w0rd"}}`: "YW5uOnBhOnNzIHcwcmQ= is pa:ss w0rd, pa%3Ass+w0rd",
+		`"auth":{"header":{"name":"X-Me","value":"s3cr3t"}}`:          "X-Me: s3cr3t",
+		`"headers":{"X-Api-Key":"k3yk3y","X-Kind":"harmless"}`:        "k3yk3y",
+		`"auth":"ann"`:                      "",
+		`"headers":{"Accept":"text/plain"}`: "",
+	} {
+		c, err := client(`{"url":"https://u:passw0rd@h/v1?api_key=qu3rykey&page=harmless",`+config+`}`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Failure(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
+		got := sourcetest.Texts(t, r)[0]
+		_, said, _ := strings.Cut(got, "\n")
+		for _, secret := range []string{"t0k3n", "YW5", "ss w0rd", "ss+w0rd", "s3cr3t", "k3yk3y", "passw0rd", "qu3rykey"} {
+			if strings.Contains(said, secret) {
+				t.Errorf("%s: %s", config, said)
+			}
+		}
+		if !strings.HasSuffix(said, " xxxxx xxxxx harmless text/plain ann") {
+			t.Errorf("%s: %s", config, said)
+		}
+	}
+}
+
 func TestFailure(t *testing.T) {
 	long := strings.Repeat("é", 1500)
 	for _, c := range []struct {
@@ -79,7 +107,7 @@ func TestFailure(t *testing.T) {
 		{400, "", "\x00\xff", "HTTP 400 Bad Request"},
 		{599, "text/plain", "", "HTTP 599"},
 	} {
-		r := Failure(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
+		r := new(Client).Failure(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
 		if got := sourcetest.Texts(t, r); !r.IsError() || len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s, want %s", r.JSON, c.want)
 		}

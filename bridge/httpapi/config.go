@@ -76,10 +76,12 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	if at.Scheme == "http" && !isLoopback(at.Hostname()) && (c.Auth.name != "" || at.User != nil) {
 		cfg.Log.Warn("the API's auth is sent without encryption: its url is http", "api", cfg.Name)
 	}
-	return &Client{
+	client := &Client{
 		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: int(cmp.Or(c.MaxBytes, defaultMaxBytes)),
 		HTTP: newHTTP(cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther),
-	}, nil
+	}
+	client.secrets = c.secrets(at)
+	return client, nil
 }
 
 // header is what each request has.

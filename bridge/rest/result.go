@@ -18,7 +18,7 @@ import (
 func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	switch {
 	case !httpapi.IsSuccess(res):
-		return httpapi.Failure(res), nil
+		return t.backend.Failure(res), nil
 	case t.method == http.MethodHead:
 		return toolformat.TextResult(head(res), false), nil
 	}

@@ -23,7 +23,7 @@ func (b *backend) connect(dir string) error {
 	if !found || !isScheme(scheme) {
 		return errors.New("url: expected sqlite:…, postgres://… or mysql://…")
 	}
-	b.secrets.add(b.api.Password)
+	b.secrets.Add(b.api.Password)
 	switch strings.ToLower(scheme) {
 	case "sqlite", "sqlite3":
 		b.dialect = sqliteDialect
@@ -40,7 +40,7 @@ func (b *backend) connect(dir string) error {
 		return fmt.Errorf("url: there is no driver for %.20s: expected sqlite:…, postgres://… or mysql://…", scheme)
 	}
 	if err != nil {
-		return b.secrets.hide(err)
+		return b.secrets.HideError(err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (b *backend) address(scheme, rest string) (*url.URL, error) {
 	}
 	parameters.Del("user")
 	parameters.Del("password")
-	b.secrets.add(password)
+	b.secrets.Add(password)
 	u.RawQuery, u.User = parameters.Encode(), nil
 	switch {
 	case password != "":

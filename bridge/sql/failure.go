@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -28,9 +27,9 @@ func (t *tool) failure(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if text := saidByDatabase(err); text != "" {
-		return fmt.Errorf("the query failed: %s", t.secrets.hideText(text))
+		return fmt.Errorf("the query failed: %s", t.secrets.Hide(text))
 	}
-	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.hide(err))
+	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.HideError(err))
 }
 
 // saidByDatabase is what the database says is wrong with a statement; "" when the error
@@ -61,23 +60,3 @@ func saidByDatabase(err error) string {
 	}
 	return ""
 }
-
-// secrets are what no error may show.
-type secrets []string
-
-// add keeps a password, as it is and as it stands in a URL.
-func (s *secrets) add(password string) {
-	if password != "" {
-		*s = append(*s, password, url.QueryEscape(password), url.PathEscape(password), url.UserPassword("", password).String()[1:])
-	}
-}
-
-func (s secrets) hideText(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, "xxxxx")
-	}
-	return text
-}
-
-// hide is an error whose text has no secrets. What it wraps is gone.
-func (s secrets) hide(err error) error { return errors.New(s.hideText(err.Error())) }

@@ -49,7 +49,7 @@ func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postg
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	b.secrets.add(c.Password) // of the environment, of a file
+	b.secrets.Add(c.Password) // of the environment, of a file
 	c.RuntimeParams["datestyle"] = "ISO"
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner reads them
 	c.MaxProtocolMessageBodyLen = maxValue

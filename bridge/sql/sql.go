@@ -39,7 +39,7 @@ type backend struct {
 	dialect dialect
 	engine  engine
 	log     *slog.Logger
-	secrets secrets
+	secrets bridge.Secrets
 }
 
 // An engine runs statements on one database system. It may be used from many goroutines,
@@ -99,7 +99,7 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 // Close implements bridge.Backend.
 func (b *backend) Close() error {
 	if err := b.engine.close(); err != nil {
-		return fmt.Errorf("sql: api %s: %w", b.name, b.secrets.hide(err))
+		return fmt.Errorf("sql: api %s: %w", b.name, b.secrets.HideError(err))
 	}
 	return nil
 }
