@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -59,16 +60,30 @@ type Backend interface {
 // error names an unknown key, with the one that may have been meant, or the path of a
 // value of the wrong type, and says what was expected. what names the whole in errors.
 // Of a type that decodes itself an error need not name the key.
-func DecodeSpec[T any](what string, raw json.RawMessage) (spec T, err error) {
-	schema, err := toolformat.SchemaFor[T]()
-	if err != nil {
-		return spec, err
+func DecodeSpec[T any](what string, raw json.RawMessage) (T, error) {
+	return new(SpecDecoder[T]).Decode(what, raw)
+}
+
+// A SpecDecoder is DecodeSpec for many of one type, such as those of all tools of a
+// backend. The zero value is ready; it may be used from many goroutines.
+type SpecDecoder[T any] struct {
+	once  sync.Once
+	check *toolformat.Checker
+	err   error
+}
+
+// Decode is DecodeSpec.
+func (d *SpecDecoder[T]) Decode(what string, raw json.RawMessage) (spec T, err error) {
+	d.once.Do(func() {
+		var schema json.RawMessage
+		if schema, d.err = toolformat.SchemaFor[T](); d.err == nil {
+			d.check, _, d.err = toolformat.NewChecker(schema)
+		}
+	})
+	if d.err != nil {
+		return spec, fmt.Errorf("%s: %w", what, d.err)
 	}
-	check, _, err := toolformat.NewChecker(schema)
-	if err != nil {
-		return spec, fmt.Errorf("%s: %w", what, err)
-	}
-	if err := check.Check(raw); err != nil {
+	if err := d.check.Check(raw); err != nil {
 		var faults *toolformat.CheckError
 		if errors.As(err, &faults) {
 			faults.Subject = what

@@ -32,7 +32,10 @@ const kindName = "graphql"
 type API struct{ httpapi.Config }
 
 // backend is an API that is called.
-type backend struct{ *httpapi.Client }
+type backend struct {
+	*httpapi.Client
+	specs bridge.SpecDecoder[Spec]
+}
 
 // open makes a backend; nothing is connected.
 func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
@@ -50,13 +53,13 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Subject(kindName), err)
 	}
-	return &backend{client}, nil
+	return &backend{Client: client}, nil
 }
 
 // Tool implements bridge.Backend. The notes name variables that are no properties, and
 // properties that are no variables.
 func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
-	s, err := bridge.DecodeSpec[Spec](kindName, spec)
+	s, err := b.specs.Decode(kindName, spec)
 	if err != nil {
 		return bridge.Tool{}, nil, err
 	}

@@ -73,6 +73,7 @@ type backend struct {
 	dir        string
 	log        *slog.Logger
 
+	specs bridge.SpecDecoder[Spec]
 	cache wazero.CompilationCache // tools that share a file share what it compiles to
 
 	mu      sync.Mutex // guards what follows
@@ -87,7 +88,7 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	if len(spec) == 0 || string(spec) == "null" {
 		spec = json.RawMessage("{}")
 	}
-	s, err := bridge.DecodeSpec[Spec](kindName, spec)
+	s, err := b.specs.Decode(kindName, spec)
 	if err == nil {
 		err = s.check()
 	}

@@ -46,6 +46,7 @@ type backend struct {
 	*httpapi.Client
 	path    string // of the URL, escaped, without a slash at its end
 	retries int
+	specs   bridge.SpecDecoder[Spec]
 }
 
 // open makes a backend; nothing is connected.
@@ -83,7 +84,7 @@ func (api *API) backend(cfg bridge.BackendConfig) (*backend, error) {
 // Tool implements bridge.Backend. The notes name placeholders that are no properties,
 // and properties that no request ever holds.
 func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
-	s, err := bridge.DecodeSpec[Spec](kindName, spec)
+	s, err := b.specs.Decode(kindName, spec)
 	if err != nil {
 		return bridge.Tool{}, nil, err
 	}

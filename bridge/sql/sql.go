@@ -40,6 +40,7 @@ type backend struct {
 	engine  engine
 	log     *slog.Logger
 	secrets bridge.Secrets
+	specs   bridge.SpecDecoder[Spec]
 }
 
 // An engine runs statements on one database system. It may be used from many goroutines,
@@ -78,7 +79,7 @@ func open(c bridge.BackendConfig) (bridge.Backend, error) {
 
 // Tool implements bridge.Backend.
 func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
-	spec, err := bridge.DecodeSpec[Spec]("sql", raw)
+	spec, err := b.specs.Decode("sql", raw)
 	if err != nil {
 		return bridge.Tool{}, nil, err
 	}
