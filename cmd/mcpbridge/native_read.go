@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -69,8 +71,12 @@ func (c *Config) short(path string) string {
 	return path
 }
 
-// read takes the definitions of a file, or the one that stands in the config.
+// read takes the definitions of a file, or the one that stands in the config. Either may
+// have comments and trailing commas.
 func (n *natives) read(where string, data []byte, isFile bool) {
+	if standard, err := hujson.Standardize(data); err == nil { // with every byte in its place
+		data = standard
+	}
 	reading, err := toolformat.Read(data, "")
 	if err != nil {
 		n.fault("%s:%v", where, err)

@@ -88,6 +88,8 @@ func readRequest(body []byte) (*request, error) {
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
 		return nil, fmt.Errorf("messages: expected at least one")
+	case r.MaxTokens < 0 || r.MaxCompletion < 0:
+		return nil, fmt.Errorf("max_tokens: expected a number above 0")
 	case r.N > 1:
 		return nil, fmt.Errorf("n: %d answers at once are not supported: send as many requests", r.N)
 	}

@@ -240,6 +240,7 @@ func TestRefusals(t *testing.T) {
 		`{"model":"here/m","messages":[{"role":"system","content":"S"},{"role":"user","content":""}]}`: "messages: expected",
 		`{"model":"x","messages":[{}]}`:                                                                                                     "messages[0]: role",
 		`{"model":"x","messages":[{"role":"user","content":"a"}]}`:                                                                          "model x is unknown",
+		`{"model":"here/m","max_completion_tokens":-1,"messages":[{"role":"user","content":"a"}]}`:                                          "max_tokens: expected a number above 0",
 		`{"model":"here/m","n":2,"messages":[{"role":"user","content":"a"}]}`:                                                               "n: 2 answers",
 		`{"model":"here/m","messages":[{"role":"tool","content":"a"}]}`:                                                                     "tool_call_id",
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://127.0.0.1/x.png"}}]}]}`:     "content[0]: image_url.url",
