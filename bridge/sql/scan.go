@@ -35,6 +35,7 @@ type scanner struct {
 	dialect dialect
 	text    string
 	at      int
+	param   int // where the last parameter ends; 0: there was none
 }
 
 // next is the token at s.at; its kind is blank and it is empty at the end. The error
@@ -237,7 +238,8 @@ func (s *scanner) colon(t *token) error {
 		return nil
 	}
 	t.kind = param
-	if s.at > 0 && isName(s.text[s.at-1]) || t.end < len(s.text) && isName(s.text[t.end]) {
+	before := s.at > 0 && (isName(s.text[s.at-1]) || s.at == s.param)
+	if s.param = t.end; before || t.end < len(s.text) && isName(s.text[t.end]) {
 		return s.fail(s.at, "%s stands directly at another word: put a space around it, or one behind the colon if it is no parameter", s.text[s.at:t.end])
 	}
 	return nil

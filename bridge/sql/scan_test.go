@@ -125,6 +125,7 @@ func TestParseErrors(t *testing.T) {
 		{all, `SELECT :{ }`, `query: line 1: a parameter without a name: expected :{name}`},
 		{all, `SELECT x:a`, `query: line 1: :a stands directly at another word: put a space around it, or one behind the colon if it is no parameter`},
 		{all, `SELECT :{a}1`, `query: line 1: :{a} stands directly at another word`},
+		{all, `SELECT :{a b}:c`, `query: line 1: :c stands directly at another word`},
 		{"PostgreSQL", `SELECT x[1:n]`, `query: line 1: :n stands directly at another word`},
 		{all, `SELECT 1 WHERE 1 IN :ids`, `query: line 1: IN :ids needs parentheses: IN (:ids)`},
 		{all, "SELECT '\x00'", `query: has bytes that are no text`},
