@@ -148,6 +148,18 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// An API that repeats who asks does not tell the model, whatever it says it in.
+func TestFailureHides(t *testing.T) {
+	for _, body := range []string{`{"errors":[{"message":"no t0k3n-of-ann"}]}`, `{"errors":["t0k3n-of-ann"]}`, `not t0k3n-of-ann`, `{"a":"t0k3n-of-ann"}`} {
+		d := sourcetest.NewDouble(t, says(200, body))
+		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","auth":{"bearer":"t0k3n-of-ann"}}`), Spec{Query: "{a}"})
+		r, err := tool.Call(t.Context(), nil)
+		if err != nil || !r.IsError() || strings.Contains(string(r.JSON), "t0k3n") || !strings.Contains(string(r.JSON), "xxxxx") {
+			t.Errorf("%s: %s, %v", body, r.JSON, err)
+		}
+	}
+}
+
 // With an output schema whatever was selected is the structured content.
 func TestOutputSchema(t *testing.T) {
 	d := sourcetest.NewDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))

@@ -38,7 +38,7 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 		checked = bytes.Clone(body) // Valid takes the line breaks out, and data stays as it came
 	}
 	if wire.Valid(checked) != nil {
-		return toolformat.TextResult(httpapi.Status(res)+": the answer is not JSON"+httpapi.Excerpt(res, body), true), nil
+		return toolformat.TextResult(httpapi.Status(res)+": the answer is not JSON"+t.backend.Excerpt(res, body), true), nil
 	}
 	var data, faults []byte
 	for key, value := range wire.Members(body) {
@@ -53,7 +53,7 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	case faults != nil && !isNull(faults) && !isEmpty(faults):
 		return t.failed(data, faults), nil
 	case data == nil:
-		return toolformat.TextResult(httpapi.Status(res)+": the answer has neither data nor errors: it is not GraphQL"+httpapi.Excerpt(res, body), true), nil
+		return toolformat.TextResult(httpapi.Status(res)+": the answer has neither data nor errors: it is not GraphQL"+t.backend.Excerpt(res, body), true), nil
 	}
 	if data, err = t.pick(data); err != nil {
 		return toolformat.TextResult(err.Error(), true), nil
@@ -83,7 +83,7 @@ func (t *tool) success(data []byte) *toolformat.Result {
 
 // failed is the result of an answer with errors, and of the data that came all the same.
 func (t *tool) failed(data, faults []byte) *toolformat.Result {
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), messages(faults))
+	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.backend.Hide(messages(faults)))
 	if data != nil && !isNull(data) {
 		if part, err := t.pick(data); err == nil {
 			data = part

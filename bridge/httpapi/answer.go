@@ -24,7 +24,7 @@ func Status(res *http.Response) string {
 }
 
 // Failure is the result of an answer that is no success: its status, and how its body
-// begins, which is read here. It shows no credentials of the config.
+// begins, which is read here.
 func (c *Client) Failure(res *http.Response) *toolformat.Result {
 	text := Status(res)
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
@@ -32,12 +32,15 @@ func (c *Client) Failure(res *http.Response) *toolformat.Result {
 	}
 	b, _, _ := read(res, maxExcerpt+1) // what has come of it
 	defer b.Free()
-	return toolformat.TextResult(c.secrets.Hide(text+Excerpt(res, b.B)), true)
+	return toolformat.TextResult(text+c.Excerpt(res, b.B), true)
 }
 
-// Excerpt is how the body of an answer begins, on a line of its own; "" when nobody can
-// read it.
-func Excerpt(res *http.Response, body []byte) string {
+// Hide is a text of the API without the credentials of the config, which it may repeat.
+func (c *Client) Hide(text string) string { return c.secrets.Hide(text) }
+
+// Excerpt is how the body of an answer begins, on a line of its own, without credentials
+// of the config; "" when nobody can read it.
+func (c *Client) Excerpt(res *http.Response, body []byte) string {
 	end := ""
 	if len(body) > maxExcerpt {
 		body, end = []byte(Whole(string(body[:maxExcerpt]))), "…"
@@ -46,7 +49,7 @@ func Excerpt(res *http.Response, body []byte) string {
 	if !ok || len(text) == 0 {
 		return ""
 	}
-	return "\n" + string(text) + end
+	return "\n" + c.Hide(string(text)) + end
 }
 
 // Result is the result that a text is: itself, byte for byte, and as structured content,

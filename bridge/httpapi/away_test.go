@@ -58,7 +58,7 @@ func TestCoding(t *testing.T) {
 			t.Errorf("%q: %q, %v", coding, b.B, err)
 		}
 		b.Free()
-		if got := Excerpt(res, []byte("body")); (got != "") != readable {
+		if got := c.Excerpt(res, []byte("body")); (got != "") != readable {
 			t.Errorf("%q: excerpt %q", coding, got)
 		}
 	}
