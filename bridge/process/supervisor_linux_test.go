@@ -213,20 +213,12 @@ func TestStoppedSupervisorIsReplaced(t *testing.T) {
 	p := mustStart(t, c)
 	first := s.run
 	first.cmd.Process.Signal(unix.SIGSTOP)
-	go func() {
-		for {
-			if _, err := first.pipe.Stat(); err != nil { // closed
-				first.cmd.Process.Signal(unix.SIGCONT)
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
 	var fakes []int
 	for group := 1 << 30; s.run == first; group++ { // until the pipe is full
 		s.add(group)
 		fakes = append(fakes, group)
 	}
+	first.cmd.Process.Signal(unix.SIGCONT)
 	await(t, "its end", first.dead)
 	select {
 	case <-p.Done():
