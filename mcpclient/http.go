@@ -253,15 +253,12 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 	return nil
 }
 
-// claimed is how much memory is taken for a body because its header says that it is coming.
-const claimed = 1 << 20
-
 // readBody reads a body whole.
 func readBody(resp *http.Response, limit int) (*wire.Buffer, error) {
 	if resp.ContentLength > int64(limit) {
 		return nil, &wire.TooLongError{Limit: limit, Size: int(resp.ContentLength)}
 	}
-	buf := wire.NewBuffer(min(max(int(resp.ContentLength), 0), claimed) + bytes.MinRead)
+	buf := wire.NewBodyBuffer(resp.ContentLength)
 	if err := wire.ReadAll(buf, resp.Body, limit); err != nil {
 		buf.Free()
 		return nil, err

@@ -167,9 +167,6 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 
 var jsonType = []string{"application/json"}
 
-// claimed is how much memory is taken for a body because its header says that it is coming.
-const claimed = 1 << 20
-
 // readBody reads a request's body whole; nil when it has been answered with an error.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	if t := r.Header.Get("Content-Type"); t != "application/json" {
@@ -183,7 +180,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 		s.tooLarge(w)
 		return nil
 	}
-	msg := wire.NewBuffer(min(max(int(r.ContentLength), 0), claimed) + 512)
+	msg := wire.NewBodyBuffer(r.ContentLength)
 	err := wire.ReadAll(msg, r.Body, limit)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})

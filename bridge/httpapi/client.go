@@ -76,11 +76,7 @@ func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) 
 }
 
 func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
-	size := 512
-	if n := res.ContentLength; n > 0 {
-		size = int(min(n, int64(limit))) + 1 // and one to see the end with
-	}
-	b = wire.NewBuffer(size)
+	b = wire.NewBodyBuffer(min(res.ContentLength, int64(limit)))
 	if err = wire.ReadAll(b, res.Body, limit); len(b.B) > limit {
 		b.B = b.B[:limit]
 		return b, true, nil

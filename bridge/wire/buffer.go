@@ -1,6 +1,9 @@
 package wire
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // The two sizes follow what passes: most messages are short, and the long ones are a file or a page of text. One mixed
 // pool would keep handing short buffers to long messages, which then grow.
@@ -36,6 +39,15 @@ func NewBuffer(size int) *Buffer {
 	}
 	b.B, b.spare = b.spare, nil
 	return b
+}
+
+// claimed is how much memory is taken for a body because its header says that it is coming.
+const claimed = 1 << 20
+
+// NewBodyBuffer returns an empty Buffer for a body that has that length, as its header says;
+// below 0 when it does not. Beyond 1 MiB there is room only when the bytes have come.
+func NewBodyBuffer(length int64) *Buffer {
+	return NewBuffer(int(min(max(length, 0), claimed)) + bytes.MinRead) // to see the end with
 }
 
 // Free gives the Buffer back. Neither it nor any slice of B may be used afterwards. A nil Buffer is left alone.
