@@ -1,4 +1,4 @@
-package mcpbridge_test
+package looptest
 
 import (
 	"context"

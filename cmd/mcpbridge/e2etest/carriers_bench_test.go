@@ -1,4 +1,4 @@
-package mcpbridge_test
+package e2etest
 
 import (
 	"bufio"

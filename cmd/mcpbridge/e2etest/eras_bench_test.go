@@ -1,6 +1,6 @@
 //go:build unix
 
-package mcpbridge_test
+package e2etest
 
 import (
 	"bufio"

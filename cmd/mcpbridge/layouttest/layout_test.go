@@ -1,4 +1,6 @@
-package mcpbridge_test
+// Package layouttest holds the rules for the layout of the module: who may import whom,
+// and what every source file keeps to.
+package layouttest
 
 import (
 	"encoding/json"
@@ -20,6 +22,7 @@ import (
 
 const (
 	module       = "github.com/mcpbridge/mcpbridge"
+	top          = "../../.." // the folder of the module
 	maxFileLines = 600
 	maxFuncLines = 80
 )
@@ -43,7 +46,7 @@ func mayImport(from, to string) bool {
 	switch {
 	case to == "cmd" || strings.HasPrefix(to, "cmd/"):
 		return false
-	case strings.HasPrefix(from, "cmd/"), strings.HasPrefix(from, "examples/"), from == "": // programs; the root has tests only
+	case strings.HasPrefix(from, "cmd/"), strings.HasPrefix(from, "examples/"): // programs
 		return true
 	case slices.Contains(leaves, from):
 		return false
@@ -100,6 +103,7 @@ type goPackage struct {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
+	t.Chdir(top)
 	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -123,6 +127,7 @@ func packages(t *testing.T) []goPackage {
 // state of a package, nothing too long to be read. Tests may do as they like, but for
 // their length.
 func TestSources(t *testing.T) {
+	t.Chdir(top)
 	files := token.NewFileSet()
 	folders := map[string][]*ast.File{}
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

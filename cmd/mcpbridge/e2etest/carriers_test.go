@@ -1,6 +1,6 @@
-// Package mcpbridge_test holds the whole way to the law: a source behind a server, a
+// Package e2etest holds the whole way to the law: a source behind a server, a
 // carrier and a client is the same source.
-package mcpbridge_test
+package e2etest
 
 import (
 	"context"

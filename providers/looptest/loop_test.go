@@ -1,4 +1,5 @@
-package mcpbridge_test
+// Package looptest holds whole conversations against every provider.
+package looptest
 
 import (
 	"bytes"
@@ -37,7 +38,7 @@ func TestLoop(t *testing.T) {
 			t.Run(filepath.Base(folder)+"/"+scene, func(t *testing.T) {
 				own := readArchive(t, file)
 				all := own.Files
-				if shared := filepath.Join("testdata/loop", scene+".txtar"); !slices.ContainsFunc(all, named("conversation")) {
+				if shared := filepath.Join("../../testdata/loop", scene+".txtar"); !slices.ContainsFunc(all, named("conversation")) {
 					all = slices.Concat(all, readArchive(t, shared).Files)
 				}
 				synctest.Test(t, func(t *testing.T) { rehearse(t, file, own, all) })
@@ -49,14 +50,14 @@ func TestLoop(t *testing.T) {
 // loopFolders are the folders of the providers.
 func loopFolders(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir("testdata/loop")
+	entries, err := os.ReadDir("../../testdata/loop")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var folders []string // and one for conversations that move between them
 	for _, e := range entries {
 		if e.IsDir() {
-			folders = append(folders, filepath.Join("testdata/loop", e.Name()))
+			folders = append(folders, filepath.Join("../../testdata/loop", e.Name()))
 		}
 	}
 	if len(folders) < 7 {
@@ -169,7 +170,7 @@ func TestLoopScenes(t *testing.T) {
 		"ollama/refused_tool":   "it does not say which tool it refuses",
 		"prompted/refused_tool": "tools are no more than text",
 	}
-	scenes, err := filepath.Glob("testdata/loop/*.txtar")
+	scenes, err := filepath.Glob("../../testdata/loop/*.txtar")
 	if err != nil || len(scenes) < 10 {
 		t.Fatalf("%d scenes (%v)", len(scenes), err)
 	}
