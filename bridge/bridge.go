@@ -92,9 +92,9 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// Notes are the reasons why items of the current lists are not shown as their source
+// Problems are the reasons why items of the current lists are not shown as their source
 // has them, and which of them were left out.
-func (b *Bridge) Notes() []Note {
+func (b *Bridge) Problems() []Problem {
 	if v := b.catalog.last[Tools].Load(); v != nil {
 		return v.notes
 	}
@@ -108,15 +108,15 @@ type session struct {
 	tasking bool      // any of its calls may create a task
 	subs    []Session // one a member
 	settled time.Time // until when a list waits for several members
-	views   [Kinds]atomic.Pointer[view]
+	views   [ListKinds]atomic.Pointer[view]
 	owners  owners // of tasks
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	changes [Kinds]*time.Timer // list changes that are about to be passed on
+	changes [ListKinds]*time.Timer // list changes that are about to be passed on
 }
 
-func (s *session) List(ctx context.Context, kind Kind) (*List, error) {
+func (s *session) List(ctx context.Context, kind ListKind) (*List, error) {
 	v, err := s.view(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *session) List(ctx context.Context, kind Kind) (*List, error) {
 }
 
 // view merges what the members have now. It fails only for a lone member.
-func (s *session) view(ctx context.Context, kind Kind) (*view, error) {
+func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
 	wait, cancel := context.WithDeadline(ctx, s.until())
 	defer cancel()
 	parts := make([]part, len(s.subs))
@@ -162,14 +162,14 @@ const changeDelay = 20 * time.Millisecond
 // fromBelow takes what members tell the caller: list changes are gathered, the rest
 // passes.
 func (s *session) fromBelow(method string, params []byte) {
-	kind := Kinds
-	for k := range Kinds {
+	kind := ListKinds
+	for k := range ListKinds {
 		if k.Changed() == method {
 			kind = k
 			break
 		}
 	}
-	if kind == Kinds {
+	if kind == ListKinds {
 		s.caller.notify(method, params)
 		return
 	}

@@ -24,8 +24,8 @@ const (
 	ConflictError                  // both are left out
 )
 
-// A Note says why an item is not shown as its source has it.
-type Note struct {
+// A Problem says why an item is not shown as its source has it.
+type Problem struct {
 	Text    string
 	LeftOut bool // the item is not shown at all
 }
@@ -39,7 +39,7 @@ type catalog struct {
 	maxName  int
 	log      *slog.Logger
 
-	last [Kinds]atomic.Pointer[view]
+	last [ListKinds]atomic.Pointer[view]
 	mu   sync.Mutex // one merge at a time; guards said
 	said map[string]bool
 }
@@ -55,7 +55,7 @@ type view struct {
 	list      *List
 	routes    map[string]route
 	templates []template // of the kind Templates: in config order
-	notes     []Note
+	notes     []Problem
 	parts     []part
 }
 
@@ -74,7 +74,7 @@ func (v *view) madeOf(parts []part) bool {
 	return true
 }
 
-func (c *catalog) merge(kind Kind, parts []part) *view {
+func (c *catalog) merge(kind ListKind, parts []part) *view {
 	if v := c.last[kind].Load(); v != nil && v.madeOf(parts) {
 		return v
 	}
@@ -102,7 +102,7 @@ func (c *catalog) merge(kind Kind, parts []part) *view {
 const maxSaid = 1000
 
 // say logs each note once in the life of the catalog.
-func (c *catalog) say(notes []Note) {
+func (c *catalog) say(notes []Problem) {
 	if c.said == nil {
 		c.said = map[string]bool{}
 	}
@@ -117,10 +117,10 @@ func (c *catalog) say(notes []Note) {
 // merge is one merge under way.
 type merge struct {
 	*catalog
-	kind    Kind
+	kind    ListKind
 	entries []entry
 	at      map[string]int // index of the entry that holds a name
-	notes   []Note
+	notes   []Problem
 	private bool // a part is
 }
 
@@ -133,7 +133,7 @@ type entry struct {
 }
 
 func (m *merge) note(leftOut bool, format string, args ...any) {
-	m.notes = append(m.notes, Note{Text: fmt.Sprintf(format, args...), LeftOut: leftOut})
+	m.notes = append(m.notes, Problem{Text: fmt.Sprintf(format, args...), LeftOut: leftOut})
 }
 
 func (m *merge) add(index int, p part) {

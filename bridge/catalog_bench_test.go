@@ -14,7 +14,7 @@ import (
 type static struct{ list *bridge.List }
 
 func (s static) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
-func (s static) List(context.Context, bridge.Kind) (*bridge.List, error)      { return s.list, nil }
+func (s static) List(context.Context, bridge.ListKind) (*bridge.List, error)  { return s.list, nil }
 func (s static) Close() error                                                 { return nil }
 func (s static) Do(context.Context, *bridge.Request) bridge.Reply {
 	return bridge.Result([]byte("{}"), nil)
@@ -90,7 +90,7 @@ func BenchmarkMerge(b *testing.B) {
 type changing struct{ list *bridge.List }
 
 func (c *changing) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return c, nil }
-func (c *changing) List(context.Context, bridge.Kind) (*bridge.List, error)      { return c.list, nil }
+func (c *changing) List(context.Context, bridge.ListKind) (*bridge.List, error)  { return c.list, nil }
 func (c *changing) Close() error                                                 { return nil }
 func (c *changing) Do(context.Context, *bridge.Request) bridge.Reply {
 	return bridge.Result([]byte("{}"), nil)

@@ -36,9 +36,9 @@ type ChatMessage struct {
 type ChatStoreOptions struct {
 	Native NativeOptions // what holds for the calls of both functions
 
-	// Context names the values that go with each message, as far as they are known, beside
-	// those that the function's own Context names. requestid and invocationid always do.
-	Context []string
+	// Values names the values that go with each message, as far as they are known, beside
+	// those that the function's own Values names. requestid and invocationid always do.
+	Values []string
 }
 
 // A ChatStore keeps conversations with two functions of a definition file, in the form
@@ -57,12 +57,12 @@ func NewChatStore(opts ChatStoreOptions, save, load *Tool) (*ChatStore, error) {
 	var tools []Tool
 	if save != nil {
 		tools = append(tools, *save)
-		for _, name := range slices.Concat(save.Context, opts.Context, []string{"requestid", "invocationid"}) {
+		for _, name := range slices.Concat(save.Hidden, opts.Values, []string{"requestid", "invocationid"}) {
 			is := func(other string) bool { return strings.EqualFold(other, name) }
 			if slices.ContainsFunc(messageFields, is) {
 				return nil, fmt.Errorf("bridge: tool %s: context variable overlaps with message: %s (call it something else)", save.Name, name)
 			}
-			if !slices.ContainsFunc(save.Context, is) && !slices.ContainsFunc(s.names, is) {
+			if !slices.ContainsFunc(save.Hidden, is) && !slices.ContainsFunc(s.names, is) {
 				s.names = append(s.names, name)
 			}
 		}
@@ -87,7 +87,7 @@ func (s *ChatStore) Save(ctx context.Context, caller *Caller, m ChatMessage) err
 	}
 	b := m.appendVariables([]byte{'{'})
 	for _, name := range s.names {
-		if value, ok := caller.hidden(ctx, s.native.opts.Context, name); ok {
+		if value, ok := caller.hidden(ctx, s.native.opts.SharedValue, name); ok {
 			b = append(append(wire.AppendString(append(b, ','), name), ':'), value...)
 		}
 	}

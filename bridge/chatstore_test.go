@@ -34,13 +34,13 @@ func contextOf(pairs ...string) func(string) ([]byte, bool) {
 
 // internal is one of the two functions, as Acorn's tools files define them.
 func internal(name string, context []string, call func(context.Context, json.RawMessage) (*toolformat.Result, error)) *bridge.Tool {
-	return &bridge.Tool{Tool: toolformat.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{},"required":[]}`)}, Context: context, Call: call}
+	return &bridge.Tool{Tool: toolformat.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{},"required":[]}`)}, Hidden: context, Call: call}
 }
 
 // What is saved are Acorn's variables: first its own test's, ToolsBackendTest.
 func TestChatStoreVariables(t *testing.T) {
 	when := time.Date(2024, 6, 5, 12, 34, 56, 789_000_000, time.FixedZone("", 7200))
-	caller := &bridge.Caller{ID: "a", Context: contextOf("customerid", "23", "session", `"xyz"`)}
+	caller := &bridge.Caller{ID: "a", HiddenValue: contextOf("customerid", "23", "session", `"xyz"`)}
 	names := []string{"customerid", "session", "absent"}
 	for _, c := range []struct {
 		name    string
@@ -56,13 +56,13 @@ func TestChatStoreVariables(t *testing.T) {
 			`{"role":"assistant","content":"I ask.","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{\"limit\":1}}","uuid":"u","timestamp":"2024-06-05T10:34:56.789Z","numTokens":7,"requestid":"r","invocationid":3,"CustomerID":23}`},
 		{"a call without text", bridge.ChatMessage{Role: "assistant", Call: &toolformat.Call{Name: "orders"}}, caller, names, []string{"session"},
 			`{"role":"assistant","content":"{\"function\": \"orders\", \"parameters\": {}}","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{}}","uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"requestid":"r","invocationid":3,"session":"xyz"}`},
-		{"a request of the caller's own", bridge.ChatMessage{Role: "user"}, &bridge.Caller{Context: contextOf("requestid", `"own"`)}, []string{"requestid"}, nil,
+		{"a request of the caller's own", bridge.ChatMessage{Role: "user"}, &bridge.Caller{HiddenValue: contextOf("requestid", `"own"`)}, []string{"requestid"}, nil,
 			`{"role":"user","content":"","name":null,"functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"requestid":"own","invocationid":3}`},
 		{"a missing value", bridge.ChatMessage{Role: "user"}, caller, nil, []string{"who"}, `InternalSaveChatMessage: Missing context field: who`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got string
-			store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Context: c.all}, internal("InternalSaveChatMessage", c.own, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: c.all}, internal("InternalSaveChatMessage", c.own, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 				got = string(arguments)
 				return nil, nil
 			}), nil)
@@ -78,7 +78,7 @@ func TestChatStoreVariables(t *testing.T) {
 			}
 		})
 	}
-	_, err := bridge.NewChatStore(bridge.ChatStoreOptions{Context: []string{"ROLE"}}, internal("InternalSaveChatMessage", nil, nil), nil)
+	_, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: []string{"ROLE"}}, internal("InternalSaveChatMessage", nil, nil), nil)
 	if want := "bridge: tool InternalSaveChatMessage: context variable overlaps with message: ROLE (call it something else)"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -126,7 +126,7 @@ func TestChatStoreAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			caller := &bridge.Caller{Context: contextOf("customerid", "23")}
+			caller := &bridge.Caller{HiddenValue: contextOf("customerid", "23")}
 			if err := store.Save(t.Context(), caller, bridge.ChatMessage{}); err != nil {
 				t.Errorf("without a function to save with: %v", err)
 			}
@@ -191,18 +191,18 @@ func TestChatStoreOfNutshop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool.Context = []string{"customerid"}
+		tool.Hidden = []string{"customerid"}
 		return &tool
 	}
-	store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Context: []string{"customerid", "session"}},
+	store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: []string{"customerid", "session"}},
 		function(bridge.SaveChatMessage, `{"query":"mutation AddChatMsg($role: String!, $content: String!, $name: String, $functionCall: String, $customerid: Int!) {\n  AddChatMessage(message: {role: $role, content:$content, name: $name, functionCall: $functionCall, customerid: $customerid}) {\n    _source_time\n  }\n}"}`),
 		function(bridge.GetChatMessages, `{"query":"query GetChatMessages($customerid: Int!, $limit: Int = 10) {\nmessages: CustomerChatMessage(customerid: $customerid, limit:$limit) {\n  role\n  content\n  functionCall\n  name\n}\n}"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	one := &bridge.Caller{ID: "1", Context: contextOf("customerid", `"1"`, "session", `"s"`)}
-	two := &bridge.Caller{ID: "2", Context: contextOf("customerid", "2")}
+	one := &bridge.Caller{ID: "1", HiddenValue: contextOf("customerid", `"1"`, "session", `"s"`)}
+	two := &bridge.Caller{ID: "2", HiddenValue: contextOf("customerid", "2")}
 	conversation := []bridge.ChatMessage{
 		{Role: "user", Content: `What did I "order"?`},
 		{Role: "assistant", Call: &toolformat.Call{Name: "orders", Arguments: json.RawMessage(`{"limit":1}`)}},

@@ -48,7 +48,7 @@ func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool),
 
 // value is a hidden value: the caller's, else one for all callers, which shared knows.
 func (c *Caller) value(shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
-	for _, source := range []func(string) ([]byte, bool){c.Context, shared} {
+	for _, source := range []func(string) ([]byte, bool){c.HiddenValue, shared} {
 		if source != nil {
 			if value, ok := source(name); ok {
 				return value, true

@@ -16,12 +16,12 @@ func TestHiddenContext(t *testing.T) {
 	orders := bridge.Tool{
 		Tool: toolformat.Tool{Name: "orders", Description: "Orders.", InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"CustomerID":{"type":"integer"},"limit":{"type":"integer","default":5}},"required":["CustomerID","limit"],"additionalProperties":false}`)},
-		Context: []string{"customerid"},
+		Hidden: []string{"customerid"},
 		Call: func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 			return toolformat.TextResult(string(arguments), false), nil
 		},
 	}
-	n, err := bridge.NewNative(bridge.NativeOptions{Context: func(name string) ([]byte, bool) {
+	n, err := bridge.NewNative(bridge.NativeOptions{SharedValue: func(name string) ([]byte, bool) {
 		return []byte(`"7"`), strings.EqualFold(name, "customerid")
 	}}, orders)
 	if err != nil {
@@ -61,8 +61,8 @@ func TestHiddenContext(t *testing.T) {
 func TestMissingContext(t *testing.T) {
 	called := false
 	n, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
-		Tool:    toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"customerid":{},"requestid":{},"invocationid":{}}}`)},
-		Context: []string{"requestid", "invocationid", "customerid"},
+		Tool:   toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"customerid":{},"requestid":{},"invocationid":{}}}`)},
+		Hidden: []string{"requestid", "invocationid", "customerid"},
 		Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
 			called = true
 			return nil, nil
@@ -80,7 +80,7 @@ func TestMissingContext(t *testing.T) {
 // callOrders is the text of the result of a call.
 func callOrders(t *testing.T, n *bridge.Native, values func(string) ([]byte, bool), arguments string) string {
 	t.Helper()
-	s, err := n.Open(t.Context(), &bridge.Caller{ID: "a", Context: values})
+	s, err := n.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values})
 	if err != nil {
 		t.Fatal(err)
 	}

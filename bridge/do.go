@@ -13,7 +13,7 @@ import (
 // A Route says which member a method's request goes to: the one that owns the item of
 // Kind that the parameter Key names.
 type Route struct {
-	Kind Kind
+	Kind ListKind
 	Key  wire.Key
 }
 
@@ -124,7 +124,7 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 
 // find looks a target up in the view that the caller has; only a miss looks whether
 // there is a newer one.
-func (s *session) find(ctx context.Context, kind Kind, target string) (route, *toolformat.Error) {
+func (s *session) find(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
 	if v := s.views[kind].Load(); v != nil {
 		if r, ok := v.routes[target]; ok {
 			return r, nil
@@ -162,7 +162,7 @@ func (s *session) find(ctx context.Context, kind Kind, target string) (route, *t
 // await waits for the member whose prefix a name has that the view lacks, as a lone one is
 // waited for, when nothing is known of that member yet. It returns the view then; the error
 // says why the member does not come.
-func (s *session) await(ctx context.Context, kind Kind, name string, v *view) (*view, error) {
+func (s *session) await(ctx context.Context, kind ListKind, name string, v *view) (*view, error) {
 	if _, ok := v.routes[name]; ok || !kinds[kind].named {
 		return v, nil
 	}

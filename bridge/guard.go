@@ -17,15 +17,15 @@ import (
 
 // GuardOptions say what a Guard does. The zero value does nothing.
 type GuardOptions struct {
-	// Context names the arguments that no caller sees or sets, in any letter case: they are
+	// Hidden names the arguments that no caller sees or sets, in any letter case: they are
 	// taken out of the tools' schemas and out of the arguments that callers send, and filled
-	// in, where a tool has such a property, from Caller.Context, typed by the schema. A call
+	// in, where a tool has such a property, from Caller.Hidden, typed by the schema. A call
 	// without one of them is a failed result, and its source hears nothing of it.
-	Context []string
+	Hidden []string
 
-	// Shared is what Caller.Context does not know: values that are the same for all
+	// SharedValue is what Caller.Context does not know: values that are the same for all
 	// callers. nil: there are none.
-	Shared func(name string) (value []byte, ok bool)
+	SharedValue func(name string) (value []byte, ok bool)
 
 	// Validate has arguments checked against their tool's schema before the call. What
 	// toolformat's Checker.Arguments puts right is sent as it is right then.
@@ -51,9 +51,9 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 	return &Guard{source: source, opts: opts}
 }
 
-// Notes are the tools of the last list that are left out, since their schema cannot be
+// Problems are the tools of the last list that are left out, since their schema cannot be
 // read, and the names in Context that none of its tools has.
-func (g *Guard) Notes() []Note {
+func (g *Guard) Problems() []Problem {
 	if v := g.last.Load(); v != nil {
 		return v.notes
 	}
@@ -73,7 +73,7 @@ func (g *Guard) Open(ctx context.Context, caller *Caller) (Session, error) {
 type guarded struct {
 	from, list *List
 	tools      map[string]*guardedTool
-	notes      []Note
+	notes      []Problem
 }
 
 type guardedTool struct {
@@ -93,10 +93,10 @@ func (g *Guard) guarded(from *List) *guarded {
 	v := &guarded{from: from, tools: make(map[string]*guardedTool, len(from.Items))}
 	v.list = NewList(Tools, g.guardAll(v, from.Items))
 	v.list.hidden, v.list.private = g.guardAll(v, from.hidden), from.private
-	for _, name := range g.opts.Context {
+	for _, name := range g.opts.Hidden {
 		has := func(t *guardedTool) bool { return slices.Contains(t.names, name) }
 		if len(v.tools) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(v.tools)), has) {
-			v.notes = append(v.notes, Note{Text: fmt.Sprintf("context: no tool has a property %s", name)})
+			v.notes = append(v.notes, Problem{Text: fmt.Sprintf("context: no tool has a property %s", name)})
 		}
 	}
 	g.last.Store(v)
@@ -113,7 +113,7 @@ func (g *Guard) guardAll(v *guarded, items []Item) (shown []Item) {
 	for _, it := range items {
 		own, tool, err := g.tool(it)
 		if err != nil {
-			v.notes = append(v.notes, Note{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
+			v.notes = append(v.notes, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
 			continue
 		}
 		shown = append(shown, own)
@@ -158,7 +158,7 @@ func (g *Guard) fields(schema json.RawMessage) []string {
 	for property := range wire.Members(wire.Lookup(schema, "properties")) {
 		properties = append(properties, property)
 	}
-	for _, name := range g.opts.Context {
+	for _, name := range g.opts.Hidden {
 		if called(name, properties) {
 			names = append(names, name)
 		}

@@ -15,7 +15,7 @@ import (
 // What a Guard does not guard passes as it is.
 func TestGuardLaw(t *testing.T) {
 	sourcetest.Run(t, func(*testing.T) bridge.Source {
-		return bridge.NewGuard(sourcetest.NewFake(), bridge.GuardOptions{Context: []string{"customerid"}})
+		return bridge.NewGuard(sourcetest.NewFake(), bridge.GuardOptions{Hidden: []string{"customerid"}})
 	})
 }
 
@@ -51,7 +51,7 @@ func (s *shelf) stock(t testing.TB, definitions ...string) {
 
 func (s *shelf) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
 func (s *shelf) Close() error                                                 { return nil }
-func (s *shelf) List(context.Context, bridge.Kind) (*bridge.List, error) {
+func (s *shelf) List(context.Context, bridge.ListKind) (*bridge.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list, s.away
@@ -102,7 +102,7 @@ func values(name, raw string) func(string) ([]byte, bool) {
 // what is not guarded keeps its bytes.
 func TestGuardContext(t *testing.T) {
 	source := newShelf(t, ordersTool, plainTool)
-	g := bridge.NewGuard(source, bridge.GuardOptions{Context: []string{"customerid"}, Shared: values("customerid", `"7"`)})
+	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", `"7"`)})
 	for _, c := range []struct {
 		name, params string
 		context      func(string) ([]byte, bool)
@@ -121,7 +121,7 @@ func TestGuardContext(t *testing.T) {
 		{"a tool that is not listed", `{"name":"other","arguments":{}}`, nil, `unknown tool: other`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", Context: c.context})
+			s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: c.context})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestGuardContext(t *testing.T) {
 // Without a value the server hears nothing.
 func TestGuardMissingContext(t *testing.T) {
 	source := newShelf(t, ordersTool, `{"name":"ids","inputSchema":{"type":"object","properties":{"requestId":{"type":"string"}}}}`)
-	g := bridge.NewGuard(source, bridge.GuardOptions{Context: []string{"customerid", "requestid"}})
+	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid", "requestid"}})
 	s, _ := g.Open(t.Context(), &bridge.Caller{ID: "a"})
 	if got := callTool(t, s, `{"name":"orders","arguments":{"limit":1}}`); got != "Missing context field: customerid" || source.calls > 0 {
 		t.Errorf("%s, %d calls", got, source.calls)
@@ -167,8 +167,8 @@ func TestGuardValidate(t *testing.T) {
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{ "CustomerID":1, "limit":2 }}`, `{"name":"orders","arguments":{ "CustomerID":1, "limit":2 }}`},
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{"CustomerID":1,"limit":"2"}}`, `{"name":"orders","arguments":{"CustomerID":1,"limit":2}}`},
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{"limit":2}}`, `invalid arguments for tool orders: missing required property "CustomerID"`},
-		{bridge.GuardOptions{Validate: true, Context: []string{"customerid"}, Shared: values("customerid", "7")}, `{"name":"orders","arguments":{"customerid":1,"limit":2}}`, `{"name":"orders","arguments":{"CustomerID":7,"limit":2}}`},
-		{bridge.GuardOptions{Validate: true, Context: []string{"customerid"}, Shared: values("customerid", "7")}, `{"name":"orders","arguments":{"limit":20}}`, `invalid arguments for tool orders: /limit: expected <= 10, got 20`},
+		{bridge.GuardOptions{Validate: true, Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}, `{"name":"orders","arguments":{"customerid":1,"limit":2}}`, `{"name":"orders","arguments":{"CustomerID":7,"limit":2}}`},
+		{bridge.GuardOptions{Validate: true, Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}, `{"name":"orders","arguments":{"limit":20}}`, `invalid arguments for tool orders: /limit: expected <= 10, got 20`},
 	} {
 		s, _ := bridge.NewGuard(source, c.opts).Open(t.Context(), &bridge.Caller{ID: "a"})
 		if got := callTool(t, s, c.params); got != c.want {
@@ -182,13 +182,13 @@ func TestGuardValidate(t *testing.T) {
 func TestGuardNotes(t *testing.T) {
 	deep := strings.Repeat(`{"properties":{"customerid":`, 5000) + "true" + strings.Repeat("}}", 5000)
 	source := newShelf(t, `{"name":"deep","inputSchema":`+deep+`}`, plainTool)
-	g := bridge.NewGuard(source, bridge.GuardOptions{Context: []string{"customerid"}})
+	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
 	s, _ := g.Open(t.Context(), &bridge.Caller{ID: "a"})
 	list, err := s.List(t.Context(), bridge.Tools)
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%v (%v)", list, err)
 	}
-	notes := g.Notes()
+	notes := g.Problems()
 	if len(notes) != 2 || !notes[0].LeftOut || !strings.HasPrefix(notes[0].Text, "tool deep: ") || notes[1].LeftOut || notes[1].Text != "context: no tool has a property customerid" {
 		t.Errorf("%v", notes)
 	}
@@ -196,8 +196,8 @@ func TestGuardNotes(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	source.stock(t, ordersTool)
-	if _, err := s.List(t.Context(), bridge.Tools); err != nil || len(g.Notes()) > 0 {
-		t.Errorf("%v (%v)", g.Notes(), err)
+	if _, err := s.List(t.Context(), bridge.Tools); err != nil || len(g.Problems()) > 0 {
+		t.Errorf("%v (%v)", g.Problems(), err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestGuardNotes(t *testing.T) {
 func TestGuardOfAwaySource(t *testing.T) {
 	source := newShelf(t, ordersTool)
 	source.away = toolformat.Errorf(toolformat.Unavailable, "away")
-	s, _ := bridge.NewGuard(source, bridge.GuardOptions{Context: []string{"customerid"}, Shared: values("customerid", "7")}).Open(t.Context(), &bridge.Caller{ID: "a"})
+	s, _ := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}).Open(t.Context(), &bridge.Caller{ID: "a"})
 	if list, err := s.List(t.Context(), bridge.Tools); err == nil || list == nil || strings.Contains(string(list.Items[0].Raw), "CustomerID") {
 		t.Errorf("%v (%v)", list, err)
 	}
@@ -224,7 +224,7 @@ func FuzzGuardContext(f *testing.F) {
 		f.Add(seed)
 	}
 	source := newShelf(f, ordersTool)
-	s, err := bridge.NewGuard(source, bridge.GuardOptions{Context: []string{"customerid"}, Shared: values("customerid", "7")}).Open(f.Context(), &bridge.Caller{ID: "a"})
+	s, err := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}).Open(f.Context(), &bridge.Caller{ID: "a"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type guardSession struct {
 	seen   atomic.Pointer[guarded] // that of the last list
 }
 
-func (s *guardSession) List(ctx context.Context, kind Kind) (*List, error) {
+func (s *guardSession) List(ctx context.Context, kind ListKind) (*List, error) {
 	l, err := s.Session.List(ctx, kind)
 	if kind != Tools || l == nil {
 		return l, err
@@ -112,7 +112,7 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 		return arguments, nil
 	}
 	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), func(name string) (json.RawMessage, bool) {
-		return s.caller.hidden(ctx, s.guard.opts.Shared, name)
+		return s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
 	})
 	if err == nil {
 		arguments, err = s.guard.set(tool, arguments, hidden)
@@ -126,7 +126,7 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 // set puts the members of an object of hidden values in the place of whatever a caller
 // sent for them; nil takes that out.
 func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMessage, error) {
-	if len(g.opts.Context) == 0 {
+	if len(g.opts.Hidden) == 0 {
 		return arguments, nil
 	}
 	if arguments[0] != '{' { // an object in a string would be hidden from here, and maybe not from its server
@@ -134,7 +134,7 @@ func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMes
 	}
 	sent := false
 	for name := range wire.Members(arguments) {
-		sent = sent || called(name, g.opts.Context)
+		sent = sent || called(name, g.opts.Hidden)
 	}
 	if sent {
 		arguments = g.cut(arguments)
@@ -149,7 +149,7 @@ func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMes
 func (g *Guard) cut(object json.RawMessage) json.RawMessage {
 	b := append(make([]byte, 0, len(object)), '{')
 	for name, value := range wire.Members(object) {
-		if called(name, g.opts.Context) {
+		if called(name, g.opts.Hidden) {
 			continue
 		}
 		if len(b) > 1 {

@@ -13,16 +13,16 @@ import (
 )
 
 // hostile is a source with one list of each kind.
-type hostile struct{ lists [Kinds]*List }
+type hostile struct{ lists [ListKinds]*List }
 
-func (h *hostile) Open(context.Context, *Caller) (Session, error)   { return h, nil }
-func (h *hostile) Close() error                                     { return nil }
-func (h *hostile) Do(context.Context, *Request) Reply               { return Result([]byte("{}"), nil) }
-func (h *hostile) List(_ context.Context, kind Kind) (*List, error) { return h.lists[kind], nil }
+func (h *hostile) Open(context.Context, *Caller) (Session, error)       { return h, nil }
+func (h *hostile) Close() error                                         { return nil }
+func (h *hostile) Do(context.Context, *Request) Reply                   { return Result([]byte("{}"), nil) }
+func (h *hostile) List(_ context.Context, kind ListKind) (*List, error) { return h.lists[kind], nil }
 
-func newHostile(kind Kind, definitions ...string) *hostile {
+func newHostile(kind ListKind, definitions ...string) *hostile {
 	h := &hostile{}
-	for k := range Kinds {
+	for k := range ListKinds {
 		h.lists[k] = NewList(k, nil)
 	}
 	var items []Item
@@ -63,7 +63,7 @@ func TestHostileTemplates(t *testing.T) {
 func TestNotesBound(t *testing.T) {
 	c := catalog{log: slog.New(slog.DiscardHandler)}
 	for i := range 3 * maxSaid {
-		c.say([]Note{{Text: fmt.Sprint("note ", i)}})
+		c.say([]Problem{{Text: fmt.Sprint("note ", i)}})
 	}
 	if len(c.said) > maxSaid {
 		t.Errorf("%d notes are remembered", len(c.said))
@@ -78,7 +78,7 @@ type late struct {
 
 func (l *late) Open(context.Context, *Caller) (Session, error) { return l, nil }
 
-func (l *late) List(ctx context.Context, kind Kind) (*List, error) {
+func (l *late) List(ctx context.Context, kind ListKind) (*List, error) {
 	select {
 	case <-l.come:
 		return l.hostile.List(ctx, kind)

@@ -13,23 +13,23 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Kind is a kind of thing that MCP lists.
-type Kind uint8
+// A ListKind is a kind of thing that MCP lists.
+type ListKind uint8
 
 // The kinds, and how many there are.
 const (
-	Tools Kind = iota
+	Tools ListKind = iota
 	Prompts
 	Resources
 	Templates
-	Kinds
+	ListKinds
 )
 
 // kinds says how each kind is spelled: its list method and the notification of its
 // change, the member of the result, the member that is an item's key, the word for one
 // of it, and the capability of a server that has it. Keys of the named kinds may be
 // changed, URIs never.
-var kinds = [Kinds]struct {
+var kinds = [ListKinds]struct {
 	method, changed, member, key, noun, capability string
 	named                                          bool
 }{
@@ -40,25 +40,25 @@ var kinds = [Kinds]struct {
 }
 
 // Method is the kind's list method.
-func (k Kind) Method() string { return kinds[k].method }
+func (k ListKind) Method() string { return kinds[k].method }
 
 // Changed is the notification that says that a list of this kind has changed.
-func (k Kind) Changed() string { return kinds[k].changed }
+func (k ListKind) Changed() string { return kinds[k].changed }
 
 // Member is the member of a list result that holds the items.
-func (k Kind) Member() string { return kinds[k].member }
+func (k ListKind) Member() string { return kinds[k].member }
 
 // Capability is the member of a server's capabilities that says that it has the kind.
-func (k Kind) Capability() string { return kinds[k].capability }
+func (k ListKind) Capability() string { return kinds[k].capability }
 
 // noun is the kind as it stands in a sentence.
-func (k Kind) noun() string { return kinds[k].noun }
+func (k ListKind) noun() string { return kinds[k].noun }
 
-// KindOf is the kind that a list method lists; ok is false for any other method.
-func KindOf(method string) (k Kind, ok bool) {
+// ListKindOf is the kind that a list method lists; ok is false for any other method.
+func ListKindOf(method string) (k ListKind, ok bool) {
 	for k := range kinds {
 		if kinds[k].method == method {
-			return Kind(k), true
+			return ListKind(k), true
 		}
 	}
 	return 0, false
@@ -84,7 +84,7 @@ type Item struct {
 
 // NewItem reads an item of a list result. It fails when the definition is not an
 // object that has the kind's key.
-func NewItem(kind Kind, raw []byte) (Item, error) {
+func NewItem(kind ListKind, raw []byte) (Item, error) {
 	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
 	if !ok {
 		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
@@ -113,7 +113,7 @@ const pageBytes = 1 << 20
 // A List is an immutable list of one kind. Its pages are encoded once, when first
 // asked for.
 type List struct {
-	Kind  Kind
+	Kind  ListKind
 	Items []Item
 
 	hidden  []Item // what this caller does not see, and others do: their names are taken
@@ -130,7 +130,7 @@ type List struct {
 
 // NewList makes a list of items, which it takes over. Of items with the same key the
 // first one is found by Find.
-func NewList(kind Kind, items []Item) *List {
+func NewList(kind ListKind, items []Item) *List {
 	l := &List{Kind: kind, Items: items, index: make(map[string]int, len(items))}
 	for i := len(items) - 1; i >= 0; i-- {
 		l.index[items[i].Key] = i
@@ -217,7 +217,7 @@ func (l *List) encode() {
 	}
 }
 
-func encodePage(kind Kind, items []Item, next string) []byte {
+func encodePage(kind ListKind, items []Item, next string) []byte {
 	size := 64
 	for _, it := range items {
 		size += len(it.Raw) + 1

@@ -29,10 +29,10 @@ type Tool struct {
 	// wait, see NativeOptions.Queue. 0: the limit of all tools together is the only one.
 	Concurrency int
 
-	// Heeds says that Call returns as soon as its ctx ends, whatever it waits for: nobody
+	// Cancelable says that Call returns as soon as its ctx ends, whatever it waits for: nobody
 	// has to wait beside it, and it is run where it is called from. Such a Call must not
 	// end its goroutine.
-	Heeds bool
+	Cancelable bool
 
 	// ReadOnly says that no call changes anything, Idempotent that a second call with the
 	// same arguments changes nothing more than the first. What is true is listed as the
@@ -42,11 +42,11 @@ type Tool struct {
 	// is not called read-only.
 	ReadOnly, Idempotent bool
 
-	// Context names the arguments that no caller sees or sets, in any letter case: they
+	// Hidden names the arguments that no caller sees or sets, in any letter case: they
 	// are taken out of the schema that callers get and out of the arguments that they
-	// send, and filled in from Caller.Context. A call without one of them is a failed
+	// send, and filled in from Caller.Hidden. A call without one of them is a failed
 	// result, and Call is not reached.
-	Context []string
+	Hidden []string
 
 	// Client says that the caller carries the tool out and the bridge never does: its
 	// calls go to the caller's Functions, and Call is nil. It is listed to callers that
@@ -89,9 +89,9 @@ type NativeOptions struct {
 	// one that would have to be cut although its tool has an OutputSchema. 0: 8 Mi.
 	MaxResult int
 
-	// Context is what Caller.Context does not know: values that are the same for all
+	// SharedValue is what Caller.SharedValue does not know: values that are the same for all
 	// callers. nil: there are none.
-	Context func(name string) (value []byte, ok bool)
+	SharedValue func(name string) (value []byte, ok bool)
 }
 
 // withDefaults are the options with what their zero values mean.
@@ -111,8 +111,8 @@ func (o NativeOptions) withDefaults() NativeOptions {
 // goroutines.
 type Native struct {
 	opts    NativeOptions
-	none    [Kinds]*List // what a Native has of each kind but Tools
-	gate    *gate        // of all calls
+	none    [ListKinds]*List // what a Native has of each kind but Tools
+	gate    *gate            // of all calls
 	workers *workers
 	tools   atomic.Pointer[toolset]
 
@@ -128,7 +128,7 @@ type Native struct {
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
 	n.gate = newGate("the native tools are", n.opts.Concurrency, n.opts.Queue)
-	for kind := range Kinds {
+	for kind := range ListKinds {
 		n.none[kind] = NewList(kind, nil)
 	}
 	set, err := n.newToolset(tools)
@@ -238,7 +238,7 @@ type nativeSession struct {
 	own    atomic.Pointer[ownList] // of a caller with Functions
 }
 
-func (s *nativeSession) List(_ context.Context, kind Kind) (*List, error) {
+func (s *nativeSession) List(_ context.Context, kind ListKind) (*List, error) {
 	if kind != Tools {
 		return s.native.none[kind], nil
 	}

@@ -33,14 +33,14 @@ func BenchmarkNative(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			c.tool.Name = "t"
-			n, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{Tool: c.tool, Context: c.hide, Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
+			n, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{Tool: c.tool, Hidden: c.hide, Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
 				return result, nil
 			}})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer n.Close()
-			s, err := n.Open(b.Context(), &bridge.Caller{ID: "b", Context: func(string) ([]byte, bool) { return []byte("42"), true }})
+			s, err := n.Open(b.Context(), &bridge.Caller{ID: "b", HiddenValue: func(string) ([]byte, bool) { return []byte("42"), true }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -85,7 +85,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 		return Failed(err)
 	}
 	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
-		return s.caller.hidden(ctx, s.native.opts.Context, name)
+		return s.caller.hidden(ctx, s.native.opts.SharedValue, name)
 	})
 	if refusal != nil {
 		return Result(refusal.JSON, nil)
@@ -178,7 +178,7 @@ func (c *nativeCall) end() {
 
 // outcome runs the function and waits for what comes of it; false: ctx has ended before.
 func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (outcome, bool) {
-	if c.tool.Heeds {
+	if c.tool.Cancelable {
 		return c.run(ctx, arguments), true
 	}
 	done := make(chan outcome, 1)

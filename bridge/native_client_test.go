@@ -63,7 +63,7 @@ func (f *functions) Call(ctx context.Context, name string, arguments json.RawMes
 }
 
 // chart is a client function as a definition file has it.
-var chart = bridge.Tool{Client: true, Context: []string{"customerid"}, Tool: toolformat.Tool{Name: "chart", Description: "Draws.", InputSchema: json.RawMessage(
+var chart = bridge.Tool{Client: true, Hidden: []string{"customerid"}, Tool: toolformat.Tool{Name: "chart", Description: "Draws.", InputSchema: json.RawMessage(
 	`{"type":"object","properties":{"n":{"type":"integer"},"customerid":{"type":"string"}},"required":["n","customerid"],"additionalProperties":false}`)}}
 
 func ping(text string) bridge.Tool {
@@ -108,7 +108,7 @@ func textOf(text string) string {
 
 // A client function is seen and called by the callers that have it.
 func TestClientFunction(t *testing.T) {
-	n, plain := open(t, bridge.NativeOptions{Context: func(string) ([]byte, bool) { return []byte(`"secret"`), true }}, chart, ping("native"))
+	n, plain := open(t, bridge.NativeOptions{SharedValue: func(string) ([]byte, bool) { return []byte(`"secret"`), true }}, chart, ping("native"))
 	defer n.Close()
 	wantListed(t, plain, "ping")
 	wantError(t, call(t.Context(), plain, "chart", `{"arguments":{"n":1}}`, nil), toolformat.Unavailable, "tool chart"+notOffered)

@@ -29,7 +29,7 @@ func TestHeeds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				here := make(chan struct{})
 				native, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
-					Tool: toolformat.Tool{Name: "t"}, Timeout: time.Second, Heeds: true,
+					Tool: toolformat.Tool{Name: "t"}, Timeout: time.Second, Cancelable: true,
 					Call: func(ctx context.Context, _ json.RawMessage) (*toolformat.Result, error) {
 						close(here)
 						return c.call(ctx)

@@ -31,7 +31,7 @@ func TestNativeAnnotations(t *testing.T) {
 		{"null", bridge.Tool{ReadOnly: true, Tool: toolformat.Tool{Extra: json.RawMessage(`{"name":"t","annotations":null}`)}}, `{"readOnlyHint":true}`, true},
 		{"in MCP's format", bridge.Tool{ReadOnly: true, Tool: toolformat.Tool{Extra: json.RawMessage(`{"name":"t","annotations":{ "title":"T" },"icons":[]}`)}}, `{"readOnlyHint":true, "title":"T" }`, true},
 		{"in MCP's format, without", bridge.Tool{Idempotent: true, Tool: toolformat.Tool{Extra: json.RawMessage(`{"name":"t","icons":[]}`), Format: toolformat.FormatMCP}}, `{"idempotentHint":true}`, true},
-		{"with context", bridge.Tool{ReadOnly: true, Context: []string{"who"}, Tool: toolformat.Tool{Extra: json.RawMessage(`{"name":"t","annotations":{"title":"T"},"inputSchema":{}}`)}}, `{"readOnlyHint":true,"title":"T"}`, true},
+		{"with context", bridge.Tool{ReadOnly: true, Hidden: []string{"who"}, Tool: toolformat.Tool{Extra: json.RawMessage(`{"name":"t","annotations":{"title":"T"},"inputSchema":{}}`)}}, `{"readOnlyHint":true,"title":"T"}`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.tool.Name, c.tool.Call = "t", func(context.Context, json.RawMessage) (*toolformat.Result, error) { return nil, nil }

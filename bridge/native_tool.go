@@ -87,10 +87,10 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	}
 	own := &nativeTool{Tool: t}
 	var notes []toolformat.Note
-	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Context); err != nil {
+	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Hidden); err != nil {
 		return nil, t.fault("input schema: %w", err)
 	}
-	if len(t.Context) > 0 {
+	if len(t.Hidden) > 0 {
 		own.InputSchema, own.Extra = own.bind.Visible(), nil // what it came in shows what is hidden
 	}
 	if own.item, err = own.newItem(annotations); err != nil {
@@ -106,7 +106,7 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	for _, note := range notes {
 		n.opts.Log.Warn("a part of the schema is not checked", "tool", t.Name, "path", note.Path, "reason", note.Text)
 	}
-	own.free = len(t.Context) == 0 && takesAll(t.inputSchema())
+	own.free = len(t.Hidden) == 0 && takesAll(t.inputSchema())
 	own.Timeout = cmp.Or(t.Timeout, 30*time.Second)
 	if t.Concurrency > 0 {
 		own.gate = newGate("tool "+t.Name+" is", t.Concurrency, n.opts.Queue)

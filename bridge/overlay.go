@@ -74,7 +74,7 @@ type overlayView struct {
 	list      *List
 }
 
-func (s *overlaySession) List(ctx context.Context, kind Kind) (*List, error) {
+func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error) {
 	l, err := s.Session.List(ctx, kind)
 	if kind != Tools || l == nil {
 		return l, err

@@ -22,7 +22,7 @@ type Session interface {
 	// known, else waits for the source until ctx ends; the error then says why
 	// nothing is known. A list is immutable; another one replaces it, and the
 	// caller is notified.
-	List(ctx context.Context, kind Kind) (*List, error)
+	List(ctx context.Context, kind ListKind) (*List, error)
 
 	// Do carries out one request and returns its reply, whatever happens. When ctx
 	// ends, the request is cancelled where it runs and the reply is a Canceled
@@ -89,10 +89,10 @@ type Caller struct {
 	// Notify takes what belongs to the session and to no request: list changes. It
 	// never blocks and copies what it keeps; nil: nobody listens.
 	Notify func(method string, params []byte)
-	// Context is a hidden value by its name, raw JSON: what a tool is given that no model
+	// HiddenValue is a hidden value by its name, raw JSON: what a tool is given that no model
 	// sees, such as whose data it may read. Names count in any letter case. ok is false
 	// for one that is not known. nil: there is none.
-	Context func(name string) (value []byte, ok bool)
+	HiddenValue func(name string) (value []byte, ok bool)
 	// Ask is Back.Ask for what belongs to no request that is known; nil: it cannot be
 	// asked.
 	Ask func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)

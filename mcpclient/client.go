@@ -131,8 +131,8 @@ type Client struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup // links
 
-	modern atomic.Bool                               // the server speaks the modern era, as far as is known
-	known  [bridge.Kinds]atomic.Pointer[bridge.List] // the last list of each kind, shared by links that have the same
+	modern atomic.Bool                                   // the server speaks the modern era, as far as is known
+	known  [bridge.ListKinds]atomic.Pointer[bridge.List] // the last list of each kind, shared by links that have the same
 
 	mu     sync.Mutex // guards what follows
 	links  map[linkKey]*link
@@ -317,7 +317,7 @@ type session struct {
 	watches int // resources that it wants to be told of; guarded by link.mu
 }
 
-func (s *session) List(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
+func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	l, err := s.link.list(ctx, kind)
 	if !s.seen.Swap(true) && err == nil {
 		return s.link.list(ctx, kind) // nobody was told of a change in between
@@ -342,7 +342,7 @@ func (s *session) Close() error {
 }
 
 // changed tells a caller that has seen the lists that one of them changed.
-func (s *session) changed(kind bridge.Kind) {
+func (s *session) changed(kind bridge.ListKind) {
 	if s.seen.Load() {
 		s.notify(kind.Changed(), nil)
 	}

@@ -40,8 +40,8 @@ type conn struct {
 	work   sync.WaitGroup
 	answer chan struct{} // bounds what is sent in the background
 
-	refreshing [bridge.Kinds]atomic.Bool // a list is about to be read again
-	reading    [bridge.Kinds]sync.Mutex  // held while a list is read again
+	refreshing [bridge.ListKinds]atomic.Bool // a list is about to be read again
+	reading    [bridge.ListKinds]sync.Mutex  // held while a list is read again
 
 	mu      sync.Mutex // guards what follows
 	lost    bool

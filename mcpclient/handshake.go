@@ -36,7 +36,7 @@ func (l *link) connect() (*conn, error) {
 	if !c.legacy {
 		l.hear(ctx, c)
 	}
-	for kind := range bridge.Kinds {
+	for kind := range bridge.ListKinds {
 		if err := l.fetch(ctx, c, kind); err != nil {
 			c.close(errClosed)
 			return nil, err
@@ -121,7 +121,7 @@ func (c *conn) initialize(ctx context.Context) error {
 const maxPages = 1000
 
 // fetch reads a list, all its pages, and tells callers when it is not what it was.
-func (l *link) fetch(ctx context.Context, c *conn, kind bridge.Kind) error {
+func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind) error {
 	var items []bridge.Item
 	cursor, size := []byte(nil), 0
 	if kind != bridge.Tools && wire.Lookup(c.greeting, "capabilities", kind.Capability()) == nil {

@@ -31,7 +31,7 @@ type Status struct {
 	Reason   string    // why it failed, also while it is tried again
 	Retry    time.Time // when it is tried again
 	Server   string    // name and version of the server, as it says; "" before the handshake
-	Items    [bridge.Kinds]int
+	Items    [bridge.ListKinds]int
 	Revision string // the protocol revision that was negotiated
 }
 
@@ -46,7 +46,7 @@ type link struct {
 	demand chan struct{} // a call wants a lazy server
 
 	conn  atomic.Pointer[conn] // the live connection; nil when there is none
-	lists [bridge.Kinds]atomic.Pointer[bridge.List]
+	lists [bridge.ListKinds]atomic.Pointer[bridge.List]
 	used  atomic.Int64 // when the last call ended, Unix ns; kept for lazy servers
 
 	mu        sync.Mutex // guards what follows
@@ -248,7 +248,7 @@ func (l *link) set(s State, reason error, retryIn time.Duration) {
 	l.turn = make(chan struct{})
 	l.mu.Unlock()
 	if flip {
-		for k := range bridge.Kinds {
+		for k := range bridge.ListKinds {
 			if list := l.lists[k].Load(); list != nil && len(list.Items) > 0 {
 				l.tell(k)
 			}
@@ -257,7 +257,7 @@ func (l *link) set(s State, reason error, retryIn time.Duration) {
 }
 
 // tell notifies the callers on the link that a list has changed.
-func (l *link) tell(kind bridge.Kind) {
+func (l *link) tell(kind bridge.ListKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.sessions {
@@ -272,7 +272,7 @@ func (l *link) status() Status {
 		st.Reason = l.reason.Error()
 	}
 	l.mu.Unlock()
-	for k := range bridge.Kinds {
+	for k := range bridge.ListKinds {
 		st.Items[k] = l.count(k)
 	}
 	if c := l.conn.Load(); c != nil {
@@ -283,7 +283,7 @@ func (l *link) status() Status {
 	return st
 }
 
-func (l *link) count(kind bridge.Kind) int {
+func (l *link) count(kind bridge.ListKind) int {
 	if list := l.lists[kind].Load(); list != nil {
 		return len(list.Items)
 	}
@@ -333,7 +333,7 @@ func (l *link) unavailable() *toolformat.Error {
 
 // list returns a list of the server: what is known, else what comes when it is ready.
 // While the server is away it returns the last list beside the error.
-func (l *link) list(ctx context.Context, kind bridge.Kind) (*bridge.List, error) {
+func (l *link) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	l.mu.Lock()
 	lost, err := l.lost, l.unavailable()
 	l.mu.Unlock()

@@ -41,7 +41,7 @@ func (l *link) hear(ctx context.Context, c *conn) {
 			}
 			select {
 			case <-reading:
-				for kind := range bridge.Kinds {
+				for kind := range bridge.ListKinds {
 					l.refresh(c, kind)
 				}
 			default:

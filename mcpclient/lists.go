@@ -15,7 +15,7 @@ import (
 const refreshDelay = 100 * time.Millisecond
 
 // refresh reads a list again because the server said that it changed.
-func (l *link) refresh(c *conn, kind bridge.Kind) {
+func (l *link) refresh(c *conn, kind bridge.ListKind) {
 	if !c.refreshing[kind].CompareAndSwap(false, true) {
 		return
 	}

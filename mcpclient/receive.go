@@ -156,7 +156,7 @@ func (c *conn) notified(m *wire.Message, from *call) {
 		c.link.updated(untagged(m.Params.Raw))
 	default:
 		known := false
-		for kind := range bridge.Kinds {
+		for kind := range bridge.ListKinds {
 			if kind.Changed() == m.Method {
 				known = true
 				c.link.refresh(c, kind)

@@ -21,8 +21,8 @@ import (
 func newShop(t *testing.T) *host {
 	sourcetest.NoLeaks(t)
 	native, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
-		Tool:    toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"customerid":{"type":"integer"}},"required":["customerid"]}`)},
-		Context: []string{"customerid"},
+		Tool:   toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"customerid":{"type":"integer"}},"required":["customerid"]}`)},
+		Hidden: []string{"customerid"},
 		Call: func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 			return toolformat.TextResult(string(arguments), false), nil
 		},
@@ -30,7 +30,7 @@ func newShop(t *testing.T) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{T: t, server: mcpserver.New(native, mcpserver.Options{Context: map[string]string{"CustomerID": "x-customer"}, SessionContext: []string{"customerid"}})}
+	h := &host{T: t, server: mcpserver.New(native, mcpserver.Options{HiddenHeaders: map[string]string{"CustomerID": "x-customer"}, TicketValues: []string{"customerid"}})}
 	h.web = httptest.NewServer(h.server.Handler())
 	t.Cleanup(func() {
 		h.server.Close()

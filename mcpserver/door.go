@@ -18,10 +18,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// Door says who may come in. It is the one place that turns a request into an
+// Access says who may come in. It is the one place that turns a request into an
 // identity. The zero value lets in whoever reaches a loopback address by a loopback
 // name.
-type Door struct {
+type Access struct {
 	Tokens         map[string]string // bearer tokens by the name of who holds them; none: nobody is asked
 	AllowedOrigins []string          // origins of web pages that may connect, as browsers spell them; "null" only when it is here
 	PublicHosts    []string          // names under which the bridge is reached beside loopback and its own addresses, with or without a port
@@ -42,7 +42,7 @@ func (r *refusal) write(w http.ResponseWriter) {
 
 // admit checks Host and Origin, which keep web pages from reaching a local bridge
 // through the user's browser (MCP specification, transports, security warning).
-func (d *Door) admit(r *http.Request) *refusal {
+func (d *Access) admit(r *http.Request) *refusal {
 	if !d.hostAllowed(r) {
 		return &refusal{http.StatusForbidden, "the Host header names a host that this bridge does not answer for (publicHosts in the config)"}
 	}
@@ -53,7 +53,7 @@ func (d *Door) admit(r *http.Request) *refusal {
 }
 
 // identify finds out whose token came with the request.
-func (d *Door) identify(token string) (bridge.Principal, *refusal) {
+func (d *Access) identify(token string) (bridge.Principal, *refusal) {
 	if len(d.Tokens) == 0 {
 		return bridge.Principal{}, nil
 	}
@@ -76,7 +76,7 @@ func (d *Door) identify(token string) (bridge.Principal, *refusal) {
 
 // Knows reports whether a request carries one of the tokens.
 func Knows(tokens map[string]string, r *http.Request) bool {
-	_, no := (&Door{Tokens: tokens}).identify(bearer(r))
+	_, no := (&Access{Tokens: tokens}).identify(bearer(r))
 	return no == nil
 }
 
@@ -89,7 +89,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-func (d *Door) hostAllowed(r *http.Request) bool {
+func (d *Access) hostAllowed(r *http.Request) bool {
 	host := hostname(r.Host)
 	if loopback(host) {
 		return true
@@ -102,7 +102,7 @@ func (d *Door) hostAllowed(r *http.Request) bool {
 	})
 }
 
-func (d *Door) originAllowed(r *http.Request, origin string) bool {
+func (d *Access) originAllowed(r *http.Request, origin string) bool {
 	if slices.ContainsFunc(d.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origin) }) {
 		return true
 	}

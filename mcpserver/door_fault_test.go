@@ -16,7 +16,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	h := newHost(t, mcpserver.Options{Door: mcpserver.Door{Tokens: map[string]string{"ann": "ann's", "bob": "bob's"}}})
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "ann's", "bob": "bob's"}}})
 	for _, path := range []string{"/mcp", "/sse", "/sse/message", "/ws", "/ws/ticket"} {
 		for _, auth := range []string{"", "Bearer", "Bearer wrong", "Basic ann's", "ann's"} {
 			method := "POST"
@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestWebSocketTokens(t *testing.T) {
-	h := newHost(t, mcpserver.Options{Door: mcpserver.Door{Tokens: map[string]string{"ann": "anns"}}})
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "anns"}}})
 	address := "ws" + strings.TrimPrefix(h.web.URL, "http") + "/ws"
 	dial := func(query, auth string, protocols ...string) int {
 		header := http.Header{}
@@ -113,7 +113,7 @@ func TestWebSocketTokens(t *testing.T) {
 // A ticket is good for 30 s.
 func TestTicketLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mcpserver.New(nil, mcpserver.Options{Door: mcpserver.Door{Tokens: map[string]string{"ann": "a"}}})
+		s := mcpserver.New(nil, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}}})
 		defer s.Close()
 		handler := s.Handler()
 		for _, c := range []struct {
@@ -148,7 +148,7 @@ func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 func (r *recorder) WriteHeader(status int)      { r.status = status }
 
 func TestOriginsAndHosts(t *testing.T) {
-	h := newHost(t, mcpserver.Options{Door: mcpserver.Door{AllowedOrigins: []string{"https://app.example", "null"}, PublicHosts: []string{"mcp.example", "other.example:8443"}}})
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{AllowedOrigins: []string{"https://app.example", "null"}, PublicHosts: []string{"mcp.example", "other.example:8443"}}})
 	strict := newHost(t, mcpserver.Options{})
 	for _, c := range []struct {
 		h            *host
@@ -199,7 +199,7 @@ func or(s, fallback string) string {
 }
 
 func TestPreflight(t *testing.T) {
-	h := newHost(t, mcpserver.Options{Door: mcpserver.Door{Tokens: map[string]string{"ann": "a"}, AllowedOrigins: []string{"https://app.example"}}})
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}, AllowedOrigins: []string{"https://app.example"}}})
 	for _, path := range []string{"/mcp", "/sse", "/sse/message", "/ws/ticket"} {
 		resp := h.request("OPTIONS", path, "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-session-id")
 		resp.Body.Close()

@@ -26,7 +26,7 @@ type made func(ctx context.Context, req *bridge.Request) bridge.Reply
 func (m made) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return m, nil }
 func (m made) Close() error                                                 { return nil }
 func (m made) Do(ctx context.Context, req *bridge.Request) bridge.Reply     { return m(ctx, req) }
-func (m made) List(_ context.Context, kind bridge.Kind) (*bridge.List, error) {
+func (m made) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	return bridge.NewList(kind, nil), nil
 }
 
@@ -217,7 +217,7 @@ func (s *stalled) Read(b []byte) (int, error) {
 // A result that is no object becomes an error in the era whose results say what they are.
 func TestResultIsNoObject(t *testing.T) {
 	for _, result := range []string{`[]`, `"x"`, `5`, `null`} {
-		p := newMade(t, Options{Door: Door{Tokens: map[string]string{"ann": "a"}}}, func(context.Context, *bridge.Request) bridge.Reply {
+		p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(context.Context, *bridge.Request) bridge.Reply {
 			return bridge.Result([]byte(result), nil)
 		})
 		_, body := p.post(t.Context(), "a", "t", "")
@@ -321,7 +321,7 @@ func TestAskNobody(t *testing.T) {
 
 // A source that says cancelled to a request that nobody has cancelled is an answer too.
 func TestCanceledByNobody(t *testing.T) {
-	p := newMade(t, Options{Door: Door{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+	p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {
 		if req.Method == wire.MethodDiscover {
 			return bridge.Result([]byte("{}"), nil)
 		}

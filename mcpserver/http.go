@@ -25,7 +25,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ws/ticket", s.known(s.serveTicket))
 	mux.HandleFunc("OPTIONS /ws/ticket", s.known(s.serveTicket))
 	mux.HandleFunc("/ws", s.serveWS)
-	for pattern, handler := range s.opts.Behind {
+	for pattern, handler := range s.opts.Protected {
 		mux.HandleFunc(pattern, s.known(func(w http.ResponseWriter, r *http.Request, who identity) {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
 		}))
@@ -41,7 +41,7 @@ func (s *Server) Handler() http.Handler {
 			// net/http reads what is left of a body before it sends a refusal.
 			http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
 		}
-		if no := s.opts.Door.admit(r); no != nil {
+		if no := s.opts.Access.admit(r); no != nil {
 			s.refuse(w, r, no)
 			return
 		}
@@ -61,7 +61,7 @@ func (s *Server) known(next func(http.ResponseWriter, *http.Request, identity)) 
 		if s.allowCORS(w, r) {
 			return
 		}
-		p, no := s.opts.Door.identify(bearer(r))
+		p, no := s.opts.Access.identify(bearer(r))
 		if no != nil {
 			s.refuse(w, r, no)
 			return

@@ -31,7 +31,7 @@ type identityKey struct{}
 // Principal and its Context.
 func CallerOf(r *http.Request) bridge.Caller {
 	who, _ := r.Context().Value(identityKey{}).(identity)
-	return bridge.Caller{Principal: who.principal, Context: who.value}
+	return bridge.Caller{Principal: who.principal, HiddenValue: who.value}
 }
 
 // contextHeader is a header that brings a hidden value.
@@ -89,7 +89,7 @@ func (s *Server) withSession(body io.Reader, who identity) (identity, error) {
 	}
 	hidden := []byte(cmp.Or(who.hidden, "{}"))
 	for _, name := range slices.Sorted(maps.Keys(said.Context)) {
-		if !slices.ContainsFunc(s.opts.SessionContext, func(known string) bool { return strings.EqualFold(known, name) }) {
+		if !slices.ContainsFunc(s.opts.TicketValues, func(known string) bool { return strings.EqualFold(known, name) }) {
 			return who, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), said.Context[name])

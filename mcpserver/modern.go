@@ -288,7 +288,7 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 	source, err := s.source.Open(ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    key.who.principal,
-		Context:      key.who.value,
+		HiddenValue:  key.who.value,
 		Capabilities: []byte(key.capabilities),
 		Modern:       true,
 		Notify:       v.notify,
@@ -344,7 +344,7 @@ func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Me
 		return bridge.Failed(err)
 	}
 	defer vs.leave(v, false)
-	kind, lists := bridge.KindOf(m.Method)
+	kind, lists := bridge.ListKindOf(m.Method)
 	route, routed := bridge.Routes(m.Method)
 	switch {
 	case m.Method == wire.MethodDiscover:
@@ -442,7 +442,7 @@ func discovered(reply bridge.Reply) bridge.Reply {
 	return cacheable(bridge.Result(b, nil))
 }
 
-func modernPage(ctx context.Context, v *view, kind bridge.Kind, m *wire.Message) bridge.Reply {
+func modernPage(ctx context.Context, v *view, kind bridge.ListKind, m *wire.Message) bridge.Reply {
 	l, err := v.source.List(ctx, kind)
 	if err != nil {
 		return bridge.Failed(toolformat.AsError(err))

@@ -88,7 +88,7 @@ func TestParkedExpiresAtItsServer(t *testing.T) {
 	up := mcpclient.New(mcpclient.Config{Name: "up", URL: web.URL, Transport: mcpclient.HTTP, Sharing: mcpclient.Session})
 	t.Cleanup(func() { up.Close() })
 	source := bridge.New(bridge.Options{}, bridge.Member{Name: "other", Source: sourcetest.NewFake()}, bridge.Member{Name: "up", Source: up})
-	p := &parked{T: t, Server: New(source, Options{Door: Door{Tokens: map[string]string{"ann": "a", "bob": "b"}}})}
+	p := &parked{T: t, Server: New(source, Options{Access: Access{Tokens: map[string]string{"ann": "a", "bob": "b"}}})}
 	t.Cleanup(func() { p.Close() })
 
 	states := map[string]string{}

@@ -23,7 +23,7 @@ type asker struct {
 
 func (a *asker) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return a, nil }
 func (a *asker) Close() error                                                 { return nil }
-func (a *asker) List(_ context.Context, kind bridge.Kind) (*bridge.List, error) {
+func (a *asker) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	return bridge.NewList(kind, nil), nil
 }
 
@@ -47,7 +47,7 @@ type parked struct {
 func newParked(t *testing.T) *parked {
 	sourcetest.NoLeaks(t)
 	p := &parked{T: t, source: &asker{begun: make(chan string, 100), ended: make(chan string, 100)}}
-	p.Server = New(p.source, Options{Door: Door{Tokens: map[string]string{"ann": "a", "bob": "b"}}})
+	p.Server = New(p.source, Options{Access: Access{Tokens: map[string]string{"ann": "a", "bob": "b"}}})
 	t.Cleanup(func() { p.Close() })
 	return p
 }

@@ -23,20 +23,20 @@ import (
 // Options are the settings of a Server. Zero values mean the default that stands
 // beside them.
 type Options struct {
-	Door Door // who may come in over HTTP and WebSocket
+	Access Access // who may come in over HTTP and WebSocket
 
-	// Context says which hidden values a caller brings in an HTTP header: the value's name
+	// HiddenHeaders says which hidden values a caller brings in an HTTP header: the value's name
 	// in the context, of which no two differ in letter case alone, to the header's. It is the
 	// text of the header as a JSON string; one that is empty or comes twice brings nothing.
 	// In the legacy era those of initialize, of the SSE stream, of the WebSocket handshake or
 	// of its ticket count for the session, and a request with others is no part of it. In the
 	// modern era over HTTP each request has its own.
-	Context map[string]string
+	HiddenHeaders map[string]string
 
-	// SessionContext names the hidden values that a request for a WebSocket ticket may set
+	// TicketValues names the hidden values that a request for a WebSocket ticket may set
 	// for its session, in any letter case: {"context": {NAME: value}} as its body. Whoever may
 	// ask for a ticket chooses them, and nobody on the connection does.
-	SessionContext []string
+	TicketValues []string
 
 	MessageBytes    int           // largest message taken; 64 MiB
 	BatchMessages   int           // most messages in a JSON-RPC batch; 100
@@ -47,9 +47,9 @@ type Options struct {
 	ResumeBytes     int           // how much a session keeps for Last-Event-ID; 1 MiB
 	ReadTimeout     time.Duration // how long the body of a request may take to come; 1 min
 
-	// Behind is what else is served behind the door, by patterns of http.ServeMux. CallerOf
+	// Protected is what else is served behind the door, by patterns of http.ServeMux. CallerOf
 	// tells these handlers who asks. nil: nothing.
-	Behind map[string]http.Handler
+	Protected map[string]http.Handler
 
 	Ready http.Handler // answers /readyz; nil: 200
 	Log   *slog.Logger // nil: nothing is logged
@@ -90,7 +90,7 @@ func New(source bridge.Source, opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	s := &Server{source: source, opts: opts, log: opts.Log, context: contextHeaders(opts.Context), sessions: map[string]*session{}, parking: parking{life: parkTime, most: maxParked}}
+	s := &Server{source: source, opts: opts, log: opts.Log, context: contextHeaders(opts.HiddenHeaders), sessions: map[string]*session{}, parking: parking{life: parkTime, most: maxParked}}
 	s.views.server = s
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.wg.Go(s.sweep)

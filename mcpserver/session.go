@@ -153,7 +153,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 		return s.initialize(ctx, m)
 	}
 	o := s.awaitOpened(ctx)
-	kind, lists := bridge.KindOf(m.Method)
+	kind, lists := bridge.ListKindOf(m.Method)
 	route, routed := bridge.Routes(m.Method)
 	switch {
 	case m.Method == wire.MethodDiscover, !lists && !routed && !bridge.Relayed(m.Method):
@@ -223,7 +223,7 @@ func (s *session) awaitOpened(ctx context.Context) *opened {
 }
 
 // list answers a list method with the page that its cursor names.
-func (s *session) list(ctx context.Context, o *opened, kind bridge.Kind, m *wire.Message) bridge.Reply {
+func (s *session) list(ctx context.Context, o *opened, kind bridge.ListKind, m *wire.Message) bridge.Reply {
 	l, err := o.source.List(ctx, kind)
 	if err != nil {
 		return bridge.Failed(toolformat.AsError(err))
@@ -265,7 +265,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	caller := &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.who.principal,
-		Context:      s.who.value,
+		HiddenValue:  s.who.value,
 		Capabilities: bytes.Clone(capabilities),
 		Notify:       s.standing.Notify,
 		Ask:          s.standing.Ask,

@@ -63,7 +63,7 @@ func (s *listed) Close() error {
 	return nil
 }
 
-func (s *listed) List(context.Context, bridge.Kind) (*bridge.List, error) {
+func (s *listed) List(context.Context, bridge.ListKind) (*bridge.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++

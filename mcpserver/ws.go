@@ -76,7 +76,7 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 			token = t
 		}
 	}
-	p, no := s.opts.Door.identify(token)
+	p, no := s.opts.Access.identify(token)
 	return s.identity(p, r), no
 }
 

@@ -334,9 +334,9 @@ func TestCallerContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool.Context = []string{"customerid"}
+	tool.Hidden = []string{"customerid"}
 	p := play(calls(call("1", "orders", `{}`)), calls(call("2", "orders", `{"customerid":8}`)), says("ok"))
-	c := talk(t, p, tool).Caller(&bridge.Caller{Context: func(name string) ([]byte, bool) { return []byte("7"), strings.EqualFold(name, "customerid") }})
+	c := talk(t, p, tool).Caller(&bridge.Caller{HiddenValue: func(name string) ([]byte, bool) { return []byte("7"), strings.EqualFold(name, "customerid") }})
 	_, next, err := c.Prompt(t.Context(), "go")
 	if err != nil || strings.Contains(string(p.request(0).Tools.Encoded(p.Format()).JSON()), "customerid") {
 		t.Error(err)

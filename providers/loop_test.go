@@ -349,7 +349,7 @@ func TestTurnsOfARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool.Context = []string{"requestid", "invocationid"}
+	tool.Hidden = []string{"requestid", "invocationid"}
 	s := session(t, tool)
 	prompt := func() []string {
 		p := play(calls(call("1", "where", "{}"), call("2", "where", "{}")), calls(call("3", "where", "{}")), says("ok"))

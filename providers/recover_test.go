@@ -107,7 +107,7 @@ func newStub(t *testing.T, definitions ...string) *stub {
 }
 
 func (s *stub) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
-func (s *stub) List(context.Context, bridge.Kind) (*bridge.List, error)      { return s.list, s.err }
+func (s *stub) List(context.Context, bridge.ListKind) (*bridge.List, error)  { return s.list, s.err }
 func (s *stub) Do(context.Context, *bridge.Request) bridge.Reply             { return s.reply }
 func (s *stub) Close() error                                                 { return nil }
 

@@ -69,5 +69,5 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	}
 	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
 	readOnly := t.op.kind == "query" // "a read-only fetch" (GraphQL, September 2025, Operations)
-	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Heeds: true, ReadOnly: readOnly, Call: t.call}, t.notes(definition), nil
+	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, ReadOnly: readOnly, Call: t.call}, t.notes(definition), nil
 }

@@ -130,16 +130,16 @@ func TestFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads := add
-	reads.ReadOnly, reads.Idempotent, reads.Heeds, reads.Concurrency = true, true, true, 3
+	reads.ReadOnly, reads.Idempotent, reads.Cancelable, reads.Concurrency = true, true, true, 3
 	b := open(t, Options{Functions: map[string]bridge.Tool{"add": add, "reads": reads}})
 	tool, _, err := b.Tool(toolformat.Tool{Name: "sum", Description: "Sums."}, json.RawMessage(`{"function":"add","timeout":"2s"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tool.Name != "sum" || tool.Description != "Sums." || tool.Timeout != 2*time.Second || string(tool.InputSchema) != string(add.InputSchema) || tool.ReadOnly || tool.Heeds {
+	if tool.Name != "sum" || tool.Description != "Sums." || tool.Timeout != 2*time.Second || string(tool.InputSchema) != string(add.InputSchema) || tool.ReadOnly || tool.Cancelable {
 		t.Errorf("%+v", tool)
 	}
-	if tool, _, err := b.Tool(toolformat.Tool{Name: "reads"}, nil); err != nil || !tool.ReadOnly || !tool.Idempotent || !tool.Heeds || tool.Concurrency != 3 {
+	if tool, _, err := b.Tool(toolformat.Tool{Name: "reads"}, nil); err != nil || !tool.ReadOnly || !tool.Idempotent || !tool.Cancelable || tool.Concurrency != 3 {
 		t.Errorf("%v: %+v", err, tool)
 	}
 	if got := text(t, sourcetest.Do(t, tool, `{"A":1,"B":2}`)); got != "3" {

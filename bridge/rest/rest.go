@@ -94,7 +94,7 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	}
 	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
 	return bridge.Tool{
-		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Heeds: true, Call: t.call,
+		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, Call: t.call,
 		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, 9.2.1
 		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // 9.2.2
 	}, t.notes(definition), nil

@@ -127,7 +127,7 @@ type session struct {
 	end    context.CancelFunc
 }
 
-func (s *session) List(context.Context, bridge.Kind) (*bridge.List, error) {
+func (s *session) List(context.Context, bridge.ListKind) (*bridge.List, error) {
 	s.fake.mu.Lock()
 	defer s.fake.mu.Unlock()
 	return s.fake.list, nil

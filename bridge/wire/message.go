@@ -11,12 +11,12 @@ import (
 	"math"
 )
 
-// Kind is what a message is to its receiver.
-type Kind uint8
+// MessageType is what a message is to its receiver.
+type MessageType uint8
 
 // The kinds of a message.
 const (
-	Request Kind = iota
+	Request MessageType = iota
 	Notification
 	Response
 )
@@ -32,7 +32,7 @@ type Message struct {
 }
 
 // Kind tells requests, notifications and responses apart.
-func (m *Message) Kind() Kind {
+func (m *Message) Kind() MessageType {
 	switch {
 	case m.Method == "":
 		return Response

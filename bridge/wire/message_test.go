@@ -14,7 +14,7 @@ func TestSplit(t *testing.T) {
 	for _, test := range []struct {
 		in   string
 		want Message // Params.Raw alone of the params
-		kind Kind
+		kind MessageType
 	}{
 		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, Message{ID: []byte("1"), Method: "ping"}, Request},
 		{`{"params":{"a":1},"method":"x/y","id":"q\"","jsonrpc":"2.0"}`,

@@ -98,7 +98,7 @@ func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.
 		return nil, err
 	}
 	names, more := n.context(tool.Tool)
-	tool.Context, tool.Extra = names, listed(tool.Tool)
+	tool.Hidden, tool.Extra = names, listed(tool.Tool)
 	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
 		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
 	}

@@ -43,7 +43,7 @@ func (c *chatFunctions) store(cfg *Config, log *slog.Logger) (*bridge.ChatStore,
 		return nil, nil
 	}
 	return bridge.NewChatStore(bridge.ChatStoreOptions{
-		Native:  bridge.NativeOptions{Log: log, Context: cfg.contextValue},
-		Context: slices.Sorted(maps.Keys(cfg.Context)),
+		Native: bridge.NativeOptions{Log: log, SharedValue: cfg.contextValue},
+		Values: slices.Sorted(maps.Keys(cfg.Context)),
 	}, c.save, c.load)
 }

@@ -78,12 +78,12 @@ func (s *system) serve(ctx context.Context, std streams) error {
 	}
 	l := s.cfg.Limits
 	front := mcpserver.New(s.bridge, mcpserver.Options{
-		Context: s.cfg.contextHeaders(), SessionContext: s.cfg.contextSessions(),
-		Door:         mcpserver.Door{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
+		HiddenHeaders: s.cfg.contextHeaders(), TicketValues: s.cfg.contextSessions(),
+		Access:       mcpserver.Access{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
-		Behind: map[string]http.Handler{"/v1/": chat},
-		Ready:  http.HandlerFunc(s.serveReady), Log: s.log,
+		Protected: map[string]http.Handler{"/v1/": chat},
+		Ready:     http.HandlerFunc(s.serveReady), Log: s.log,
 	})
 	web := &http.Server{
 		Handler:           front.Handler(),

@@ -126,7 +126,7 @@ func (s *system) openNatives() (err error) {
 	}
 	limits := s.cfg.Limits
 	s.native, err = bridge.NewNative(bridge.NativeOptions{
-		Log: s.log, Context: s.cfg.contextValue,
+		Log: s.log, SharedValue: s.cfg.contextValue,
 		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
 	}, s.natives.tools...)
 	return err
@@ -138,22 +138,22 @@ func (s *system) guarded(client *mcpclient.Client, server Server) bridge.Source 
 		return client
 	}
 	g := bridge.NewGuard(client, bridge.GuardOptions{
-		Context: server.Context, Shared: s.cfg.contextValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
+		Hidden: server.Context, SharedValue: s.cfg.contextValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
 	})
 	s.guards = append(s.guards, guard{g, server.Name})
 	return g
 }
 
 // notes say what of the current lists is not shown as its source has it.
-func (s *system) notes() []bridge.Note {
-	var all []bridge.Note
+func (s *system) notes() []bridge.Problem {
+	var all []bridge.Problem
 	for _, g := range s.guards {
-		for _, n := range g.Notes() {
+		for _, n := range g.Problems() {
 			n.Text = g.server + ": " + n.Text
 			all = append(all, n)
 		}
 	}
-	return append(all, s.bridge.Notes()...)
+	return append(all, s.bridge.Problems()...)
 }
 
 func (s *system) clientConfig(server Server, w wiring, info []byte, children *mcpclient.Children) mcpclient.Config {

@@ -11,7 +11,7 @@ import (
 
 // newGuarded is a server of a source to ann and bob, who show a token each: their name.
 func newGuarded(t testing.TB, source bridge.Source) *front {
-	f := &front{Server: mcpserver.New(source, mcpserver.Options{Door: mcpserver.Door{Tokens: map[string]string{"ann": "ann", "bob": "bob"}}})}
+	f := &front{Server: mcpserver.New(source, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "ann", "bob": "bob"}}})}
 	f.web = httptest.NewServer(f.Handler())
 	t.Cleanup(func() {
 		f.Close()
