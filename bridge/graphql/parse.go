@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 )
 
 // The bounds of a document.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 )
 
 // A Spec is what a definition says of its request. In each template {name} stands for

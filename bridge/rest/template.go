@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 )
 
 // A template is a text with placeholders: "pre{name}".

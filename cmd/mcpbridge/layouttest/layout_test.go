@@ -52,12 +52,12 @@ func mayImport(from, to string) bool {
 		return false
 	case from == "bridge":
 		return to == "toolformat" || to == "bridge/wire"
-	case from == "bridge/httpapi": // what kinds share that speak over HTTP
+	case from == "bridge/internal/httpapi": // what kinds share that speak over HTTP
 		return to == "bridge" || to == "bridge/wire" || to == "toolformat"
 	case from == "bridge/sourcetest": // the contract as a test
 		return slices.Contains(centre, to)
 	case path.Dir(from) == "bridge": // a kind
-		return slices.Contains(append(centre, "bridge/httpapi"), to)
+		return slices.Contains(append(centre, "bridge/internal/httpapi"), to)
 	case from == "mcpclient", from == "mcpserver", from == "providers":
 		return slices.Contains(centre, to)
 	case path.Dir(from) == "providers":
@@ -74,8 +74,8 @@ func TestMayImport(t *testing.T) {
 		{"bridge", "bridge/wire", true}, {"bridge", "bridge/process", false}, {"bridge", "mcpclient", false},
 		{"mcpclient", "bridge/process", true}, {"mcpclient", "mcpserver", false}, {"mcpserver", "bridge", true},
 		{"bridge/rest", "bridge", true}, {"bridge/rest", "bridge/sql", false}, {"toolformat", "bridge/wire", false},
-		{"bridge/rest", "bridge/httpapi", true}, {"bridge/httpapi", "bridge", true}, {"bridge/httpapi", "bridge/rest", false},
-		{"bridge/httpapi", "bridge/process", false}, {"bridge", "bridge/httpapi", false}, {"mcpclient", "bridge/httpapi", false},
+		{"bridge/rest", "bridge/internal/httpapi", true}, {"bridge/internal/httpapi", "bridge", true}, {"bridge/internal/httpapi", "bridge/rest", false},
+		{"bridge/internal/httpapi", "bridge/process", false}, {"bridge", "bridge/internal/httpapi", false}, {"mcpclient", "bridge/internal/httpapi", false},
 		{"providers/ollama", "providers", true}, {"providers/ollama", "providers/gemini", false}, {"providers", "bridge", true},
 		{"cmd/mcpbridge", "mcpclient", true}, {"mcpserver", "cmd/mcpbridge", false}, {"elsewhere", "bridge", false},
 	} {
