@@ -57,3 +57,9 @@ func (c *Caller) value(shared func(string) ([]byte, bool), name string) (json.Ra
 	}
 	return nil, false
 }
+
+// HiddenValue returns the hidden value of that name, in any letter case, for a call that the
+// caller makes under ctx; ok is false when it is not known.
+func (n *Native) HiddenValue(ctx context.Context, caller *Caller, name string) (value json.RawMessage, ok bool) {
+	return caller.hidden(ctx, n.opts.SharedValue, name)
+}

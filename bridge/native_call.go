@@ -85,7 +85,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 		return Failed(err)
 	}
 	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
-		return s.caller.hidden(ctx, s.native.opts.SharedValue, name)
+		return s.native.HiddenValue(ctx, s.caller, name)
 	})
 	if refusal != nil {
 		return Result(refusal.JSON, nil)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/acorn"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -23,7 +24,7 @@ const (
 // A keeper keeps the messages of conversations in a ChatStore, one after the other, while
 // the conversations go on. A nil one keeps nothing.
 type keeper struct {
-	store *bridge.ChatStore
+	store *acorn.Store
 	ctx   context.Context // of the calls
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the goroutine has ended
@@ -41,11 +42,11 @@ type keeping struct {
 	caller  *bridge.Caller
 	request string
 	turn    int
-	message bridge.ChatMessage
+	message acorn.Message
 }
 
 // newKeeper makes a keeper of a store, which it closes; nil of none.
-func newKeeper(store *bridge.ChatStore) *keeper {
+func newKeeper(store *acorn.Store) *keeper {
 	if store == nil {
 		return nil
 	}
@@ -182,9 +183,9 @@ func keepings(caller *bridge.Caller, messages []providers.Message, run *provider
 
 // chatMessages is one message as a ChatStore takes it. What it has no place for is named
 // in the text.
-func chatMessages(m *providers.Message) []bridge.ChatMessage {
-	var all []bridge.ChatMessage
-	said := bridge.ChatMessage{Role: string(m.Role)}
+func chatMessages(m *providers.Message) []acorn.Message {
+	var all []acorn.Message
+	said := acorn.Message{Role: string(m.Role)}
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Type {
 		case providers.PartText:
@@ -192,9 +193,9 @@ func chatMessages(m *providers.Message) []bridge.ChatMessage {
 		case providers.PartImage, providers.PartFile:
 			said.Content = strings.TrimLeft(said.Content+"\n["+strings.TrimSpace(p.MimeType+" "+p.Name)+"]", "\n")
 		case providers.PartCall:
-			all = append(all, bridge.ChatMessage{Role: string(m.Role), Call: &toolformat.Call{Name: p.Call.Name, Arguments: p.Call.Arguments}})
+			all = append(all, acorn.Message{Role: string(m.Role), Call: &toolformat.Call{Name: p.Call.Name, Arguments: p.Call.Arguments}})
 		case providers.PartResult:
-			all = append(all, bridge.ChatMessage{Role: roleFunction, Name: p.Result.Name, Content: p.Result.Text(true)})
+			all = append(all, acorn.Message{Role: roleFunction, Name: p.Result.Name, Content: p.Result.Text(true)})
 		case providers.PartThinking:
 		}
 	}
@@ -203,7 +204,7 @@ func chatMessages(m *providers.Message) []bridge.ChatMessage {
 	case len(all) > 0 && all[0].Call != nil:
 		all[0].Content = said.Content
 	default:
-		all = append([]bridge.ChatMessage{said}, all...)
+		all = append([]acorn.Message{said}, all...)
 	}
 	return all
 }
@@ -214,7 +215,7 @@ const roleFunction = "function"
 // conversationOf makes messages of what a ChatStore has kept. Calls have no ids there: a
 // result is that of the first call of its name that has none. What stands before the first
 // message of the user is the rest of an answer that was cut off: providers refuse it.
-func conversationOf(kept []bridge.ChatMessage) []providers.Message {
+func conversationOf(kept []acorn.Message) []providers.Message {
 	var all []providers.Message
 	var open []*providers.Call // calls without a result
 	add := func(role providers.Role, p providers.Part, joins bool) {

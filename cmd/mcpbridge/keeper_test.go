@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/acorn"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -185,7 +186,7 @@ func TestKeptConversation(t *testing.T) {
 		{Role: providers.RoleTool, Parts: []providers.Part{{Type: providers.PartResult, Result: &providers.Result{ID: "4", Name: "b", Content: toolformat.TextResult("no", true)}}}},
 		{Role: providers.RoleAssistant, Parts: []providers.Part{text}},
 	}
-	var kept []bridge.ChatMessage
+	var kept []acorn.Message
 	for _, k := range keepings(&bridge.Caller{}, messages, &providers.Run{Turns: 3}, time.Now()) {
 		kept = append(kept, k.message)
 	}
@@ -212,8 +213,8 @@ func TestKeptConversation(t *testing.T) {
 // A function that never ends holds up the end for a while, and no longer.
 func TestKeeperEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := bridge.NewChatStore(bridge.ChatStoreOptions{}, &bridge.Tool{
-			Tool: toolformat.Tool{Name: bridge.SaveChatMessage}, Timeout: time.Hour,
+		store, err := acorn.NewStore(acorn.Options{}, &bridge.Tool{
+			Tool: toolformat.Tool{Name: acorn.SaveFunction}, Timeout: time.Hour,
 			Call: func(ctx context.Context, _ json.RawMessage) (*toolformat.Result, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/acorn"
 )
 
 // chatFunctions are the two functions of definition files that keep conversations. Nobody
@@ -17,9 +18,9 @@ type chatFunctions struct{ save, load *bridge.Tool }
 // place is where the function of a name belongs; nil for any other tool.
 func (c *chatFunctions) place(name string) **bridge.Tool {
 	switch {
-	case strings.EqualFold(name, bridge.SaveChatMessage):
+	case strings.EqualFold(name, acorn.SaveFunction):
 		return &c.save
-	case strings.EqualFold(name, bridge.GetChatMessages):
+	case strings.EqualFold(name, acorn.LoadFunction):
 		return &c.load
 	}
 	return nil
@@ -38,11 +39,11 @@ func (c *chatFunctions) take(place **bridge.Tool, tool bridge.Tool) error {
 
 // store is what the functions keep conversations in; nil when there are none. All values
 // of the config's context go with each message.
-func (c *chatFunctions) store(cfg *Config, log *slog.Logger) (*bridge.ChatStore, error) {
+func (c *chatFunctions) store(cfg *Config, log *slog.Logger) (*acorn.Store, error) {
 	if c.save == nil && c.load == nil {
 		return nil, nil
 	}
-	return bridge.NewChatStore(bridge.ChatStoreOptions{
+	return acorn.NewStore(acorn.Options{
 		Native: bridge.NativeOptions{Log: log, SharedValue: cfg.contextValue},
 		Values: slices.Sorted(maps.Keys(cfg.Context)),
 	}, c.save, c.load)

@@ -56,6 +56,8 @@ func mayImport(from, to string) bool {
 		return to == "bridge" || to == "bridge/wire" || to == "toolformat"
 	case from == "bridge/sourcetest": // the contract as a test
 		return slices.Contains(centre, to)
+	case from == "bridge/acorn": // a store of conversations
+		return slices.Contains(centre, to)
 	case path.Dir(from) == "bridge": // a kind
 		return slices.Contains(append(centre, "bridge/internal/httpapi"), to)
 	case from == "mcpclient", from == "mcpserver", from == "providers":

@@ -1,4 +1,4 @@
-package bridge
+package acorn
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 var messageFields = []string{"role", "content", "name", "functionCall", "uuid", "timestamp", "numTokens"}
 
 // appendVariables appends the members of a message.
-func (m *ChatMessage) appendVariables(b []byte) []byte {
+func (m *Message) appendVariables(b []byte) []byte {
 	content, call := m.Content, ""
 	if m.Call != nil {
 		call = string(callJSON("name", ":", m.Call, "arguments"))
@@ -85,7 +85,7 @@ func messageList(answer []byte) (list []byte, ok bool) {
 
 // readMessage reads a message. Keys count in any letter case and with or without
 // underscores, as databases name columns.
-func readMessage(raw []byte) (m ChatMessage, err error) {
+func readMessage(raw []byte) (m Message, err error) {
 	if raw[0] != '{' {
 		return m, fmt.Errorf("expected an object, got %.40s", raw)
 	}

@@ -1,4 +1,7 @@
-package bridge
+// Package acorn keeps conversations with an API of the user's, through the two functions that
+// Acorn's tools files define for it (TOOLS_CONFIG.md, "Special Functions"). store.go calls the
+// functions, message.go writes and reads the messages.
+package acorn
 
 import (
 	"bytes"
@@ -9,20 +12,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The names of the functions that keep a conversation, in any letter case (Acorn,
-// TOOLS_CONFIG.md, "Special Functions"). They are for a ChatStore: nobody lists them, or
+// TOOLS_CONFIG.md, "Special Functions"). They are for a Store: nobody lists them, or
 // calls them by name.
 const (
-	SaveChatMessage = "InternalSaveChatMessage"
-	GetChatMessages = "InternalGetChatMessages"
+	SaveFunction = "InternalSaveChatMessage"
+	LoadFunction = "InternalGetChatMessages"
 )
 
-// A ChatMessage is one message of a conversation as an API keeps it.
-type ChatMessage struct {
+// A Message is one message of a conversation as an API keeps it.
+type Message struct {
 	Role      string // as the provider of the conversation calls it: user, assistant, function
 	Content   string
 	Name      string           // of the function whose result this is; "" for others
@@ -32,29 +36,29 @@ type ChatMessage struct {
 	Tokens    int              // 0: not counted
 }
 
-// ChatStoreOptions are the settings of a ChatStore. The zero value works.
-type ChatStoreOptions struct {
-	Native NativeOptions // what holds for the calls of both functions
+// Options are the settings of a Store. The zero value works.
+type Options struct {
+	Native bridge.NativeOptions // what holds for the calls of both functions
 
 	// Values names the values that go with each message, as far as they are known, beside
 	// those that the function's own Values names. requestid and invocationid always do.
 	Values []string
 }
 
-// A ChatStore keeps conversations with two functions of a definition file, in the form
+// A Store keeps conversations with two functions of a definition file, in the form
 // that Acorn gives them (ToolsBackend.saveChatMessage and getChatMessages). It may be used
 // from many goroutines; whoever wants an order of messages saves one after the other.
-type ChatStore struct {
-	native     *Native
-	save, load *Tool    // nil: there is none
-	names      []string // of the values that the native does not fill in by itself
+type Store struct {
+	native     *bridge.Native
+	save, load *bridge.Tool // nil: there is none
+	names      []string     // of the values that the native does not fill in by itself
 }
 
-// NewChatStore makes a store of the tools that a Backend has made of the two definitions.
+// NewStore makes a store of the tools that a Backend has made of the two definitions.
 // Without save nothing is kept, without load nothing is known.
-func NewChatStore(opts ChatStoreOptions, save, load *Tool) (*ChatStore, error) {
-	s := &ChatStore{save: save, load: load}
-	var tools []Tool
+func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
+	s := &Store{save: save, load: load}
+	var tools []bridge.Tool
 	if save != nil {
 		tools = append(tools, *save)
 		for _, name := range slices.Concat(save.Hidden, opts.Values, []string{"requestid", "invocationid"}) {
@@ -71,7 +75,7 @@ func NewChatStore(opts ChatStoreOptions, save, load *Tool) (*ChatStore, error) {
 		tools = append(tools, *load)
 	}
 	var err error
-	if s.native, err = NewNative(opts.Native, tools...); err != nil {
+	if s.native, err = bridge.NewNative(opts.Native, tools...); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -81,13 +85,13 @@ func NewChatStore(opts ChatStoreOptions, save, load *Tool) (*ChatStore, error) {
 // name, functionCall, uuid, timestamp and numTokens, null where there is nothing to say,
 // and the values of the context. functionCall is a string that holds {"name": …,
 // "arguments": {…}}; where a call has no content, that is {"function": …, "parameters": {…}}.
-func (s *ChatStore) Save(ctx context.Context, caller *Caller, m ChatMessage) error {
+func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) error {
 	if s.save == nil {
 		return nil
 	}
 	b := m.appendVariables([]byte{'{'})
 	for _, name := range s.names {
-		if value, ok := caller.hidden(ctx, s.native.opts.SharedValue, name); ok {
+		if value, ok := s.native.HiddenValue(ctx, caller, name); ok {
 			b = append(append(wire.AppendString(append(b, ','), name), ':'), value...)
 		}
 	}
@@ -98,7 +102,7 @@ func (s *ChatStore) Save(ctx context.Context, caller *Caller, m ChatMessage) err
 // Load returns the last messages of the caller's conversation, the oldest first. limit is
 // how many at most; 0: 100. The function is given it as its variable limit, and answers
 // with the newest first: an array, or an object with one, called messages or the only one.
-func (s *ChatStore) Load(ctx context.Context, caller *Caller, limit int) ([]ChatMessage, error) {
+func (s *Store) Load(ctx context.Context, caller *bridge.Caller, limit int) ([]Message, error) {
 	if s.load == nil {
 		return nil, nil
 	}
@@ -113,7 +117,7 @@ func (s *ChatStore) Load(ctx context.Context, caller *Caller, limit int) ([]Chat
 	if !ok {
 		return nil, fmt.Errorf("%s: the answer has no list of messages: expected an object with messages, such as {messages: …} of a GraphQL query", s.load.Name)
 	}
-	var all []ChatMessage
+	var all []Message
 	for raw := range wire.Elements(list) {
 		if len(all) == limit {
 			break
@@ -129,10 +133,10 @@ func (s *ChatStore) Load(ctx context.Context, caller *Caller, limit int) ([]Chat
 }
 
 // Close ends the calls that are under way.
-func (s *ChatStore) Close() error { return s.native.Close() }
+func (s *Store) Close() error { return s.native.Close() }
 
 // call calls one of the two. A failed result is an error.
-func (s *ChatStore) call(ctx context.Context, caller *Caller, t *Tool, arguments []byte) (*toolformat.Result, error) {
+func (s *Store) call(ctx context.Context, caller *bridge.Caller, t *bridge.Tool, arguments []byte) (*toolformat.Result, error) {
 	session, err := s.native.Open(ctx, caller)
 	if err != nil {
 		return nil, err
@@ -142,7 +146,7 @@ func (s *ChatStore) call(ctx context.Context, caller *Caller, t *Tool, arguments
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
-	reply := session.Do(ctx, &Request{Method: wire.MethodToolsCall, Params: &params, Target: t.Name})
+	reply := session.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: t.Name})
 	if reply.Err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, reply.Err)
 	}

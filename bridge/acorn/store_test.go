@@ -1,4 +1,4 @@
-package bridge_test
+package acorn_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/acorn"
 	"github.com/mcpbridge/mcpbridge/bridge/graphql"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -44,25 +45,25 @@ func TestChatStoreVariables(t *testing.T) {
 	names := []string{"customerid", "session", "absent"}
 	for _, c := range []struct {
 		name    string
-		message bridge.ChatMessage
+		message acorn.Message
 		caller  *bridge.Caller
 		all     []string // of the options
 		own     []string // of the function
 		want    string
 	}{
-		{"the original's", bridge.ChatMessage{Role: "user", Content: "hello", Name: "name"}, caller, names, nil,
+		{"the original's", acorn.Message{Role: "user", Content: "hello", Name: "name"}, caller, names, nil,
 			`{"role":"user","content":"hello","name":"name","functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"session":"xyz","requestid":"r","invocationid":3}`},
-		{"all there is", bridge.ChatMessage{Role: "assistant", Content: "I ask.", UUID: "u", Timestamp: when, Tokens: 7, Call: &toolformat.Call{Name: "orders", Arguments: json.RawMessage(`{"limit":1}`)}}, caller, nil, []string{"CustomerID"},
+		{"all there is", acorn.Message{Role: "assistant", Content: "I ask.", UUID: "u", Timestamp: when, Tokens: 7, Call: &toolformat.Call{Name: "orders", Arguments: json.RawMessage(`{"limit":1}`)}}, caller, nil, []string{"CustomerID"},
 			`{"role":"assistant","content":"I ask.","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{\"limit\":1}}","uuid":"u","timestamp":"2024-06-05T10:34:56.789Z","numTokens":7,"requestid":"r","invocationid":3,"CustomerID":23}`},
-		{"a call without text", bridge.ChatMessage{Role: "assistant", Call: &toolformat.Call{Name: "orders"}}, caller, names, []string{"session"},
+		{"a call without text", acorn.Message{Role: "assistant", Call: &toolformat.Call{Name: "orders"}}, caller, names, []string{"session"},
 			`{"role":"assistant","content":"{\"function\": \"orders\", \"parameters\": {}}","name":null,"functionCall":"{\"name\":\"orders\",\"arguments\":{}}","uuid":null,"timestamp":null,"numTokens":null,"customerid":23,"requestid":"r","invocationid":3,"session":"xyz"}`},
-		{"a request of the caller's own", bridge.ChatMessage{Role: "user"}, &bridge.Caller{HiddenValue: contextOf("requestid", `"own"`)}, []string{"requestid"}, nil,
+		{"a request of the caller's own", acorn.Message{Role: "user"}, &bridge.Caller{HiddenValue: contextOf("requestid", `"own"`)}, []string{"requestid"}, nil,
 			`{"role":"user","content":"","name":null,"functionCall":null,"uuid":null,"timestamp":null,"numTokens":null,"requestid":"own","invocationid":3}`},
-		{"a missing value", bridge.ChatMessage{Role: "user"}, caller, nil, []string{"who"}, `InternalSaveChatMessage: Missing context field: who`},
+		{"a missing value", acorn.Message{Role: "user"}, caller, nil, []string{"who"}, `InternalSaveChatMessage: Missing context field: who`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got string
-			store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: c.all}, internal("InternalSaveChatMessage", c.own, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			store, err := acorn.NewStore(acorn.Options{Values: c.all}, internal("InternalSaveChatMessage", c.own, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 				got = string(arguments)
 				return nil, nil
 			}), nil)
@@ -78,7 +79,7 @@ func TestChatStoreVariables(t *testing.T) {
 			}
 		})
 	}
-	_, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: []string{"ROLE"}}, internal("InternalSaveChatMessage", nil, nil), nil)
+	_, err := acorn.NewStore(acorn.Options{Values: []string{"ROLE"}}, internal("InternalSaveChatMessage", nil, nil), nil)
 	if want := "bridge: tool InternalSaveChatMessage: context variable overlaps with message: ROLE (call it something else)"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -87,14 +88,14 @@ func TestChatStoreVariables(t *testing.T) {
 // What APIs answer with is read, whatever they wrap it in; the order is turned round.
 func TestChatStoreAnswers(t *testing.T) {
 	const two = `[{"role":"user","content":"2"},{"role":"user","content":"1"}]`
-	both := []bridge.ChatMessage{{Role: "user", Content: "1"}, {Role: "user", Content: "2"}}
+	both := []acorn.Message{{Role: "user", Content: "1"}, {Role: "user", Content: "2"}}
 	structured := func(s string) *toolformat.Result {
 		return &toolformat.Result{JSON: json.RawMessage(`{"content":[],"structuredContent":` + s + `}`)}
 	}
 	for _, c := range []struct {
 		name   string
 		result *toolformat.Result
-		want   []bridge.ChatMessage
+		want   []acorn.Message
 		fails  string
 	}{
 		{"GraphQL", structured(`{"messages":` + two + `}`), both, ""},
@@ -105,9 +106,9 @@ func TestChatStoreAnswers(t *testing.T) {
 		{"none", structured(`{"messages":[]}`), nil, ""},
 		{"null", structured(`{"messages":null}`), nil, ""},
 		{"columns", structured(`[{"ROLE":"assistant","CONTENT":"{\"function\": \"f\", \"parameters\": {\"a\":1}}","FUNCTION_CALL":"{\"name\":\"f\",\"arguments\":{\"a\":1}}","num_tokens":7,"Timestamp":"2024-06-05T10:34:56.789Z","uuid":"u","other":1,"name":null}]`),
-			[]bridge.ChatMessage{{Role: "assistant", Call: &toolformat.Call{Name: "f", Arguments: json.RawMessage(`{"a":1}`)}, Tokens: 7, UUID: "u", Timestamp: time.Date(2024, 6, 5, 10, 34, 56, 789_000_000, time.UTC)}}, ""},
+			[]acorn.Message{{Role: "assistant", Call: &toolformat.Call{Name: "f", Arguments: json.RawMessage(`{"a":1}`)}, Tokens: 7, UUID: "u", Timestamp: time.Date(2024, 6, 5, 10, 34, 56, 789_000_000, time.UTC)}}, ""},
 		{"calls in other forms", structured(`[{"functionCall":{"name":"f","arguments":"{\"a\":1}"},"content":"so"},{"functionCall":""}]`),
-			[]bridge.ChatMessage{{}, {Content: "so", Call: &toolformat.Call{Name: "f", Arguments: json.RawMessage(`{"a":1}`)}}}, ""},
+			[]acorn.Message{{}, {Content: "so", Call: &toolformat.Call{Name: "f", Arguments: json.RawMessage(`{"a":1}`)}}}, ""},
 		{"no list", structured(`{"a":[],"b":[]}`), nil, "InternalGetChatMessages: the answer has no list of messages: expected"},
 		{"text", toolformat.TextResult("saved", false), nil, "InternalGetChatMessages: the answer has no list of messages: expected"},
 		{"nothing", nil, nil, "InternalGetChatMessages: the answer has no list of messages: expected"},
@@ -116,7 +117,7 @@ func TestChatStoreAnswers(t *testing.T) {
 		{"a failure", toolformat.TextResult("HTTP 500", true), nil, "InternalGetChatMessages: HTTP 500"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := bridge.NewChatStore(bridge.ChatStoreOptions{}, nil, internal("InternalGetChatMessages", []string{"customerid"}, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			store, err := acorn.NewStore(acorn.Options{}, nil, internal("InternalGetChatMessages", []string{"customerid"}, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 				if want := `{"limit":100,"customerid":23}`; string(arguments) != want {
 					t.Errorf("the variables are %s, want %s", arguments, want)
 				}
@@ -127,7 +128,7 @@ func TestChatStoreAnswers(t *testing.T) {
 			}
 			defer store.Close()
 			caller := &bridge.Caller{HiddenValue: contextOf("customerid", "23")}
-			if err := store.Save(t.Context(), caller, bridge.ChatMessage{}); err != nil {
+			if err := store.Save(t.Context(), caller, acorn.Message{}); err != nil {
 				t.Errorf("without a function to save with: %v", err)
 			}
 			got, err := store.Load(t.Context(), caller, 0)
@@ -194,16 +195,16 @@ func TestChatStoreOfNutshop(t *testing.T) {
 		tool.Hidden = []string{"customerid"}
 		return &tool
 	}
-	store, err := bridge.NewChatStore(bridge.ChatStoreOptions{Values: []string{"customerid", "session"}},
-		function(bridge.SaveChatMessage, `{"query":"mutation AddChatMsg($role: String!, $content: String!, $name: String, $functionCall: String, $customerid: Int!) {\n  AddChatMessage(message: {role: $role, content:$content, name: $name, functionCall: $functionCall, customerid: $customerid}) {\n    _source_time\n  }\n}"}`),
-		function(bridge.GetChatMessages, `{"query":"query GetChatMessages($customerid: Int!, $limit: Int = 10) {\nmessages: CustomerChatMessage(customerid: $customerid, limit:$limit) {\n  role\n  content\n  functionCall\n  name\n}\n}"}`))
+	store, err := acorn.NewStore(acorn.Options{Values: []string{"customerid", "session"}},
+		function(acorn.SaveFunction, `{"query":"mutation AddChatMsg($role: String!, $content: String!, $name: String, $functionCall: String, $customerid: Int!) {\n  AddChatMessage(message: {role: $role, content:$content, name: $name, functionCall: $functionCall, customerid: $customerid}) {\n    _source_time\n  }\n}"}`),
+		function(acorn.LoadFunction, `{"query":"query GetChatMessages($customerid: Int!, $limit: Int = 10) {\nmessages: CustomerChatMessage(customerid: $customerid, limit:$limit) {\n  role\n  content\n  functionCall\n  name\n}\n}"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	one := &bridge.Caller{ID: "1", HiddenValue: contextOf("customerid", `"1"`, "session", `"s"`)}
 	two := &bridge.Caller{ID: "2", HiddenValue: contextOf("customerid", "2")}
-	conversation := []bridge.ChatMessage{
+	conversation := []acorn.Message{
 		{Role: "user", Content: `What did I "order"?`},
 		{Role: "assistant", Call: &toolformat.Call{Name: "orders", Arguments: json.RawMessage(`{"limit":1}`)}},
 		{Role: "function", Name: "orders", Content: `{"Orders":[]}`},
@@ -214,7 +215,7 @@ func TestChatStoreOfNutshop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := store.Save(t.Context(), two, bridge.ChatMessage{Role: "user", Content: "Hi"}); err != nil {
+	if err := store.Save(t.Context(), two, acorn.Message{Role: "user", Content: "Hi"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(api.saved[1]["functionCall"]); got != `"{\"name\":\"orders\",\"arguments\":{\"limit\":1}}"` || string(api.saved[0]["name"]) != "null" || string(api.saved[0]["customerid"]) != "1" || api.saved[0]["session"] != nil {
@@ -223,11 +224,11 @@ func TestChatStoreOfNutshop(t *testing.T) {
 	for _, c := range []struct {
 		caller *bridge.Caller
 		limit  int
-		want   []bridge.ChatMessage
+		want   []acorn.Message
 	}{
 		{one, 0, conversation},
 		{one, 2, conversation[2:]},
-		{two, 100, []bridge.ChatMessage{{Role: "user", Content: "Hi"}}},
+		{two, 100, []acorn.Message{{Role: "user", Content: "Hi"}}},
 	} {
 		if got, err := store.Load(t.Context(), c.caller, c.limit); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
@@ -250,7 +251,7 @@ func FuzzChatStore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var saved json.RawMessage
-		store, err := bridge.NewChatStore(bridge.ChatStoreOptions{}, internal("s", nil, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+		store, err := acorn.NewStore(acorn.Options{}, internal("s", nil, func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 			saved = slices.Clone(arguments)
 			return nil, nil
 		}), internal("l", nil, func(context.Context, json.RawMessage) (*toolformat.Result, error) {
