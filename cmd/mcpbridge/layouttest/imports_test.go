@@ -1,0 +1,160 @@
+package layouttest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "github.com/mcpbridge/mcpbridge"
+	top    = "../../.." // the module's folder
+)
+
+var (
+	leaves = []string{"toolformat", "bridge/wire", "bridge/process"}
+	centre = with(leaves, "bridge")
+)
+
+// rules lists which packages of this module the packages of a folder may import. The first
+// row that matches the importing package decides; in a pattern, * stands for one folder and a
+// final /... for the folder and all below it. Tests may import what they need.
+var rules = []struct {
+	from string
+	may  []string
+}{
+	// The leaves: data and bytes.
+	{"toolformat", []string{"toolformat/internal/*"}},
+	{"toolformat/internal/tree", nil},
+	{"toolformat/internal/*", []string{"toolformat/internal/tree", "toolformat/internal/rewrite"}},
+	{"bridge/wire", nil},
+	{"bridge/process", nil},
+
+	// The centre, and below it the kinds of native tools and the wrappers of a source.
+	{"bridge", []string{"toolformat", "bridge/wire"}},
+	{"bridge/internal/*", []string{"toolformat", "bridge/wire", "bridge"}},
+	{"bridge/sourcetest/...", with(centre, "bridge/sourcetest/...")},
+	{"bridge/*", with(centre, "bridge/internal/*")},
+
+	// The ends: each knows the centre and never another end.
+	{"mcpclient", centre},
+	{"mcpclient/*", with(centre, "mcpclient")},
+	{"mcpserver", centre},
+	{"mcpserver/*", with(centre, "mcpserver")},
+	{"providers", centre},
+	{"providers/*", with(centre, "providers")},
+
+	// The programs.
+	{"cmd/mcpbridge/config", leaves},
+	{"cmd/mcpbridge/internal/*", with(centre, "providers")},
+	{"cmd/mcpbridge/...", []string{"..."}},
+	{"cmd/*", []string{"..."}},
+	{"examples/...", with(centre, "bridge/*", "mcpclient/...", "mcpserver/...", "providers/...",
+		"cmd/mcpbridge/config", "cmd/mcpbridge/stack")},
+}
+
+func with(patterns []string, more ...string) []string { return slices.Concat(patterns, more) }
+
+// TestImports holds the packages to the rules.
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !mayImport(p.folder, to) {
+				t.Errorf("%s must not import %s", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// mayImport reports whether the rules let the package in folder from import the one in to.
+func mayImport(from, to string) bool {
+	if above, _, is := strings.Cut(to, "/internal/"); is && from != above && !strings.HasPrefix(from, above+"/") {
+		return false
+	}
+	for _, r := range rules {
+		if matches(r.from, from) {
+			return slices.ContainsFunc(r.may, func(pattern string) bool { return matches(pattern, to) })
+		}
+	}
+	return false // a new folder needs a row
+}
+
+// matches reports whether folder matches a pattern of the rules.
+func matches(pattern, folder string) bool {
+	if above, is := strings.CutSuffix(pattern, "..."); is {
+		return strings.HasPrefix(folder+"/", above)
+	}
+	ok, _ := path.Match(pattern, folder)
+	return ok
+}
+
+func TestMayImport(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"toolformat", "toolformat/internal/check", true}, {"toolformat", "bridge/wire", false},
+		{"toolformat/internal/tree", "toolformat/internal/check", false}, {"toolformat/internal/check", "toolformat/internal/tree", true},
+		{"toolformat/internal/check", "toolformat", false}, {"bridge", "toolformat/internal/tree", false},
+		{"bridge", "bridge/wire", true}, {"bridge", "bridge/process", false}, {"bridge", "mcpclient", false},
+		{"bridge", "bridge/internal/httpapi", false}, {"bridge/internal/httpapi", "bridge", true},
+		{"bridge/internal/httpapi", "bridge/rest", false}, {"bridge/internal/httpapi", "bridge/process", false},
+		{"bridge/rest", "bridge", true}, {"bridge/rest", "bridge/internal/httpapi", true}, {"bridge/rest", "bridge/sql", false},
+		{"bridge/acorn", "bridge", true}, {"bridge", "bridge/acorn", false}, {"bridge/acorn", "providers", false},
+		{"mcpclient", "bridge/process", true}, {"mcpclient", "mcpserver", false}, {"mcpclient", "bridge/internal/httpapi", false},
+		{"mcpclient/oauth", "mcpclient", true}, {"mcpclient", "mcpclient/oauth", false}, {"mcpserver/auth", "mcpclient", false},
+		{"mcpserver", "bridge", true}, {"mcpserver", "bridge/acorn", false}, {"mcpserver", "cmd/mcpbridge/config", false},
+		{"providers", "bridge", true}, {"providers/ollama", "providers", true}, {"providers/ollama", "providers/gemini", false},
+		{"cmd/mcpbridge", "mcpclient", true}, {"cmd/mcpbridge/stack", "bridge/rest", true}, {"cmd/mcpbridge/stack", "cmd/mcpbridge/config", true},
+		{"cmd/mcpbridge/config", "toolformat", true}, {"cmd/mcpbridge/config", "bridge", false}, {"cmd/mcpbridge/config", "mcpclient", false},
+		{"examples/client", "cmd/mcpbridge/stack", true}, {"examples/client", "cmd/mcpbridge", false},
+		{"elsewhere", "bridge", false},
+	} {
+		if got := mayImport(c.from, c.to); got != c.want {
+			t.Errorf("mayImport(%q, %q) = %v", c.from, c.to, got)
+		}
+	}
+}
+
+// TestPackageNames refuses names that do not say what a package is for.
+func TestPackageNames(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains([]string{"util", "utils", "common", "types", "helper", "helpers"}, p.Name) {
+			t.Errorf("%s: name the package after what it provides", p.ImportPath)
+		}
+	}
+}
+
+// goPackage is a package as go list describes it.
+type goPackage struct {
+	ImportPath, Name string
+	Imports          []string // of its code without tests
+	folder           string   // below top, with slashes
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
+	cmd.Dir, cmd.Stderr = top, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p.folder = strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		all = append(all, p)
+	}
+}
