@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // acornFiles are the definition files of Acorn's own examples: what callers see of each,
@@ -187,7 +188,7 @@ func writeConfig(t *testing.T, file string, api map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), configName)
+	path := filepath.Join(t.TempDir(), config.FileName)
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -55,7 +56,7 @@ func (m *modelFlags) checkModel() error {
 }
 
 // options are those of the loop: the config's, then the flags.
-func (m *modelFlags) options(cfg *Config) providers.Options {
+func (m *modelFlags) options(cfg *config.Config) providers.Options {
 	o := loopOptions(cfg)
 	if m.maxTurns > 0 {
 		o.Limits.Rounds = m.maxTurns
@@ -67,10 +68,16 @@ func (m *modelFlags) options(cfg *Config) providers.Options {
 }
 
 // loopOptions are those of the config.
-func loopOptions(cfg *Config) providers.Options {
-	o := cfg.Loop.Options
-	o.Policy = cfg.Loop.Approve
-	if cfg.Loop.Prompted {
+func loopOptions(cfg *config.Config) providers.Options {
+	l := &cfg.Loop
+	o := providers.Options{Serial: l.Serial, Toolless: l.WithoutTools, Limits: providers.Limits{
+		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Last: l.LastTurn,
+		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
+	}}
+	for _, r := range l.Approve {
+		o.Policy = append(o.Policy, providers.Rule{Match: r.Match, Verdict: providers.Verdict(r.Verdict)})
+	}
+	if l.Prompted {
 		o.StandIn = standIn
 	}
 	return o
@@ -92,12 +99,12 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.setContext(f.hidden)
+	cfg.SetHidden(f.hidden)
 	chosen, err := newModels(cfg).choose(f.choice, true)
 	if err != nil {
 		return err
 	}
-	sys, err := newPatient(cfg, std)
+	sys, err := newPatient(f.sourceFlags, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -139,7 +146,7 @@ func (s *system) openForModel(ctx context.Context, std streams) (bridge.Session,
 }
 
 // settingsOf are those of a provider's entry.
-func settingsOf(cfg *Config, name string) providers.Settings {
+func settingsOf(cfg *config.Config, name string) providers.Settings {
 	for _, p := range cfg.Providers {
 		if p.Name == name {
 			return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}

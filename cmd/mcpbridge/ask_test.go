@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -84,15 +85,15 @@ func TestPromptParts(t *testing.T) {
 // What the flags and the config say reaches the model; a client function does not.
 func TestAskSays(t *testing.T) {
 	model := chatDouble(t, chatSays("Yes."), chatSays("Yes."))
-	config := filepath.Join(t.TempDir(), configName)
+	file := filepath.Join(t.TempDir(), config.FileName)
 	text := fmt.Sprintf(`{
 		"tools": [{"name":"chart","description":"Draws.","parameters":{"type":"object"}}, {"name":"CurrentTime","description":"The time.","input_schema":{"type":"object"},"kind":"local"}],
 		"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m","maxTokens":77,"temperature":0.5,"topP":0.25,"body":{"seed":3}}},
 		"loop": {"system":"Be brief."}}`, model.URL)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := runWith("ask", "Is it?", "--config", config); code != exitDone || out != "Yes.\n" || errs != "" {
+	if code, out, errs := runWith("ask", "Is it?", "--config", file); code != exitDone || out != "Yes.\n" || errs != "" {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	asked := model.Last(t).Body
@@ -104,7 +105,7 @@ func TestAskSays(t *testing.T) {
 	if strings.Contains(asked, "chart") {
 		t.Errorf("the model is told of a client function: %s", asked)
 	}
-	if code, _, errs := runWith("ask", "Is it?", "--config", config, "--system", "Be kind.", "--model", "other"); code != exitDone {
+	if code, _, errs := runWith("ask", "Is it?", "--config", file, "--system", "Be kind.", "--model", "other"); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	if asked = model.Last(t).Body; !strings.Contains(asked, `"content":"Be kind."`) || !strings.Contains(asked, `"model":"other"`) || strings.Contains(asked, "brief") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -46,7 +47,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.setContext(f.hidden)
+	cfg.SetHidden(f.hidden)
 	c := &chat{cfg: cfg, flags: f, models: newModels(cfg)}
 	if err := keep.open(ctx); err != nil {
 		return err
@@ -55,7 +56,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	c.history = &keep
 	log := &logOutput{to: std.err}
 	logged := streams{std.in, std.out, log}
-	if c.sys, err = newPatient(cfg, logged); err != nil {
+	if c.sys, err = newPatient(f.sourceFlags, cfg, logged); err != nil {
 		return err
 	}
 	defer c.sys.close()
@@ -90,7 +91,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 
 // A chat is a conversation at a console.
 type chat struct {
-	cfg     *Config
+	cfg     *config.Config
 	flags   *modelFlags
 	models  *models
 	history *history
@@ -172,7 +173,7 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 		c.conversation.Close()
 	}
 	options := c.flags.options(c.cfg)
-	options.Policy = chatPolicy(c.cfg)
+	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.sys.log
 	next := providers.NewConversation(model).Settings(settingsOf(c.cfg, model.Name)).Options(options).
 		Tools(c.sys.bridge).Caller(self()).Listen(c.console.event)
@@ -185,8 +186,8 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 
 // chatPolicy is the config's, and for what that says nothing about: tools that say that
 // they only read run, others are asked about.
-func chatPolicy(cfg *Config) providers.Policy {
-	return append(slices.Clip(cfg.Loop.Approve),
+func chatPolicy(policy providers.Policy) providers.Policy {
+	return append(slices.Clip(policy),
 		providers.Rule{Match: "@readOnlyHint", Verdict: providers.Allow},
 		providers.Rule{Match: "*", Verdict: providers.Ask})
 }

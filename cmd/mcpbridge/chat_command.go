@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -65,7 +68,7 @@ func (c *chat) command(ctx context.Context, line string) {
 			return
 		}
 	}
-	c.console.fail(fmt.Errorf("there is no command %s%s", quoteShort(name), didYouMean(name, commandWords())))
+	c.console.fail(fmt.Errorf("there is no command %s%s", hint.Quote(name), hint.DidYouMean(name, commandWords())))
 }
 
 func (c *chat) help(context.Context, string) error {
@@ -96,7 +99,7 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 		}
 	}
 	if len(items) == 0 {
-		return fmt.Errorf("no tool has %s in its name or description", quoteShort(text))
+		return fmt.Errorf("no tool has %s in its name or description", hint.Quote(text))
 	}
 	_, columns := c.console.style()
 	var b, clipped strings.Builder
@@ -230,7 +233,7 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	if argument != "" {
 		n, err := strconv.Atoi(argument)
 		if err != nil || n < 1 {
-			return fmt.Errorf("expected a number, not %s", quoteShort(argument))
+			return fmt.Errorf("expected a number, not %s", hint.Quote(argument))
 		}
 		results = results[max(0, len(results)-n):]
 	}
@@ -290,7 +293,7 @@ func (m *models) other(now providers.Candidate, name string) (providers.Candidat
 	case err == nil:
 		name = c.Model
 	case slices.Contains(providerTypes(), provider),
-		slices.ContainsFunc(m.cfg.Providers, func(p ModelProvider) bool { return p.Name == provider }):
+		slices.ContainsFunc(m.cfg.Providers, func(p config.ModelProvider) bool { return p.Name == provider }):
 		return m.choose(modelChoice{provider: provider, model: model}, true)
 	}
 	return ofModel(now, name), nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/providers"
 	store "github.com/mcpbridge/mcpbridge/providers/history"
 )
@@ -97,7 +98,7 @@ func (h *history) load(ctx context.Context, id string) (*providers.Transcript, e
 			continue
 		}
 		if found != "" {
-			return nil, fmt.Errorf("several conversations have an ID that begins with %s: give more of it", quoteShort(id))
+			return nil, fmt.Errorf("several conversations have an ID that begins with %s: give more of it", hint.Quote(id))
 		}
 		found = heading.ID
 	}
@@ -107,7 +108,7 @@ func (h *history) load(ctx context.Context, id string) (*providers.Transcript, e
 	case len(all) == 0:
 		return nil, errors.New("there is no conversation yet")
 	}
-	return nil, fmt.Errorf("there is no conversation %s (/history in a chat shows the last ones)", quoteShort(id))
+	return nil, fmt.Errorf("there is no conversation %s (/history in a chat shows the last ones)", hint.Quote(id))
 }
 
 // save keeps a conversation, also when the program is about to end.

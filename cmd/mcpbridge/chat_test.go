@@ -16,6 +16,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -363,7 +364,7 @@ func TestIsCommand(t *testing.T) {
 
 func TestOtherModel(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "key")
-	m := newModels(&Config{Providers: []ModelProvider{
+	m := newModels(&config.Config{Providers: []config.ModelProvider{
 		{Name: "here", Type: "ollama", Model: "small"},
 		{Name: "there", Type: "openai", BaseURL: "http://127.0.0.1:1", Model: "large"},
 	}})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
@@ -20,7 +21,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	for i := range cfg.Servers {
 		cfg.Servers[i].Lazy = false // to find out is what check is for
 	}
-	sys, own, err := openAll(ctx, cfg, std)
+	sys, own, err := openAll(ctx, f, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -54,8 +55,8 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 }
 
 // openAll opens a config for a command that waits for every server.
-func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Session, error) {
-	sys, err := newPatient(cfg, std)
+func openAll(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (*system, bridge.Session, error) {
+	sys, err := newPatient(f, cfg, std)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,12 +70,12 @@ func openAll(ctx context.Context, cfg *Config, std streams) (*system, bridge.Ses
 
 // newPatient is newSystem for a command that waits for every server. It says itself how
 // they are, so that nothing is logged unless the config or a flag asks for it.
-func newPatient(cfg *Config, std streams) (*system, error) {
+func newPatient(f *sourceFlags, cfg *config.Config, std streams) (*system, error) {
 	patience := connectTimeout
 	for _, server := range cfg.Servers {
 		patience = max(patience, server.ConnectTimeout)
 	}
-	sys, err := newSystem(cfg, wiring{oneCaller: true, settle: patience + time.Second}, std.err)
+	sys, err := newSystem(cfg, wiring{strict: f.strict, toolless: f.toolless, oneCaller: true, settle: patience + time.Second}, std.err)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
@@ -24,7 +26,7 @@ type serving struct {
 }
 
 // serveConfig serves a config, which stands beside files.
-func serveConfig(t *testing.T, config string, files map[string]string) *serving {
+func serveConfig(t *testing.T, text string, files map[string]string) *serving {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
@@ -32,8 +34,8 @@ func serveConfig(t *testing.T, config string, files map[string]string) *serving 
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(dir, configName)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+	path := filepath.Join(dir, config.FileName)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &serving{T: t, log: &lineLog{found: make(chan string, 1)}}
@@ -269,10 +271,10 @@ func TestSamplingLimits(t *testing.T) {
 		}
 		sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)(w, r)
 	})
-	cfg, err := LoadBytes("", fmt.Appendf(nil, `{
+	cfg, err := config.Loader{}.Parse("", fmt.Appendf(nil, `{
 		"mcpServers": {"fake": {"url": "http://127.0.0.1:1"}},
 		"limits": {"sampling": %d, "samplingPerMinute": %[1]d},
-		"providers": {"double": {"type": "openai", "baseUrl": %q, "model": "m"}}, "loop": {"sampling": ["fake"]}}`, most, model.URL), nil)
+		"providers": {"double": {"type": "openai", "baseUrl": %q, "model": "m"}}, "loop": {"sampling": ["fake"]}}`, most, model.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -34,7 +35,7 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	name := "-"
 	switch words := f.Args(); {
 	case len(words) > 1:
-		return usagef("convert: unexpected argument %s (one FILE at a time)", quoteShort(words[1]))
+		return usagef("convert: unexpected argument %s (one FILE at a time)", hint.Quote(words[1]))
 	case len(words) == 1:
 		name = words[0]
 	}
@@ -81,7 +82,7 @@ func convertFormats(from, to string) (source, target toolformat.Format, err erro
 func parseFormat(command, flag, word string) (toolformat.Format, error) {
 	format, err := toolformat.ParseFormat(word)
 	if err != nil {
-		return "", usagef("%s: %s %s: expected one of %s", command, flag, shorten(word), formatList())
+		return "", usagef("%s: %s %s: expected one of %s", command, flag, hint.Shorten(word), formatList())
 	}
 	return format, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/spf13/pflag"
 )
 
@@ -40,7 +41,7 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 
 // parse reads the arguments and the configuration that they name. What stands before
 // "--" and is no flag is returned.
-func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
+func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then\nmcpbridge/mcpbridge.json in the user's config folder)")
 	f.StringVar(&f.upstream, "upstream", "", "no config: use the one server at this `URL`, http(s):// or ws(s)://")
 	f.BoolVar(&f.strict, "strict", false, "end when a native tool cannot be used, instead of leaving it out")
@@ -69,12 +70,11 @@ func (f *sourceFlags) parse(args []string) (*Config, []string, error) {
 		return nil, nil, err
 	}
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
-	cfg.Strict, cfg.Toolless = f.strict, f.toolless
 	return cfg, words, nil
 }
 
 // load reads the config, or makes one of the one upstream.
-func (f *sourceFlags) load(command []string) (*Config, error) {
+func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	given := 0
 	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil, f.file} {
 		if yes {
@@ -86,21 +86,21 @@ func (f *sourceFlags) load(command []string) (*Config, error) {
 	}
 	switch {
 	case f.file:
-		return &Config{}, nil
+		return &config.Config{}, nil
 	case command != nil:
-		return &Config{Servers: []Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil
+		return &config.Config{Servers: []config.Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil
 	case f.upstream != "":
 		u, err := url.Parse(f.upstream)
 		if err != nil || u.Host == "" || !strings.Contains(" http https ws wss ", " "+u.Scheme+" ") {
 			return nil, usagef("%s: --upstream %s: expected a URL that begins with http://, https://, ws:// or wss://", f.Name(), f.upstream)
 		}
-		return &Config{Servers: []Server{{Name: u.Host, URL: f.upstream}}}, nil
+		return &config.Config{Servers: []config.Server{{Name: u.Host, URL: f.upstream}}}, nil
 	}
-	cfg, err := Load(f.config)
+	cfg, err := config.Loader{ProviderTypes: providerTypes()}.Load(f.config)
 	switch {
 	case err == nil:
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
-		return &Config{}, nil
+		return &config.Config{}, nil
 	default:
 		return nil, &exitError{exitUsage, err.Error()}
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/spf13/pflag"
 )
 
@@ -52,9 +53,9 @@ func runGen(ctx context.Context, args []string, std streams) error {
 	}
 	switch {
 	case !token.IsIdentifier(*function):
-		return usagef("gen: --func %s: expected a name that a Go function may have", quoteShort(*function))
+		return usagef("gen: --func %s: expected a name that a Go function may have", hint.Quote(*function))
 	case filepath.Base(*file) != *file || !strings.HasSuffix(*file, ".go") || strings.HasSuffix(*file, "_test.go"):
-		return usagef("gen: --file %s: expected the name of a Go file, without a folder", quoteShort(*file))
+		return usagef("gen: --file %s: expected the name of a Go file, without a folder", hint.Quote(*file))
 	}
 	outputs, err := generate(ctx, f.Args(), *file, *function)
 	switch {

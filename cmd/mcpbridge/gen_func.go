@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // genTool is a function that is a tool.
@@ -168,9 +169,9 @@ func (t *genTool) read(directives []directive) (tags map[string]directive, err e
 			for word := range strings.FieldsSeq(d.rest) {
 				key, value, _ := strings.Cut(word, "=")
 				if key != "name" {
-					return nil, problem(d.pos, "unknown setting %s (expected name=…)", quoteShort(word))
+					return nil, problem(d.pos, "unknown setting %s (expected name=…)", hint.Quote(word))
 				} else if !toolName.MatchString(value) {
-					return nil, problem(d.pos, "%s is not the name of a tool: expected up to 64 letters, digits and _", quoteShort(value))
+					return nil, problem(d.pos, "%s is not the name of a tool: expected up to 64 letters, digits and _", hint.Quote(value))
 				}
 				t.name = value
 			}
@@ -185,7 +186,7 @@ func (t *genTool) read(directives []directive) (tags map[string]directive, err e
 	case !marked:
 		return nil, problem(directives[0].pos, "%sparam describes a tool, which the function is not: mark it %stool", directivePrefix, directivePrefix)
 	case !toolName.MatchString(t.name):
-		return nil, fmt.Errorf("%s is not the name of a tool; give it one with %stool name=…", quoteShort(t.name), directivePrefix)
+		return nil, fmt.Errorf("%s is not the name of a tool; give it one with %stool name=…", hint.Quote(t.name), directivePrefix)
 	}
 	return tags, nil
 }
@@ -235,7 +236,7 @@ func (g *generator) arguments(t *genTool, doc string, tags map[string]directive)
 		t.description, m.docs = splitDoc(doc, t.fn.Name(), func(name string) bool { return names[name] })
 		for _, d := range tags {
 			if !names[d.word] {
-				return problem(d.pos, "there is no parameter %s", quoteShort(d.word))
+				return problem(d.pos, "there is no parameter %s", hint.Quote(d.word))
 			}
 		}
 		return t.plain(m, tags)
@@ -320,7 +321,7 @@ func paramTag(name string, optional bool, d directive, doc string) (reflect.Stru
 		key, quoted, _ := strings.Cut(rest, ":")
 		value, err := strconv.QuotedPrefix(quoted)
 		if err != nil || key != "default" && key != "enum" {
-			return "", problem(d.pos, "expected default:\"…\" and enum:\"…\" after the parameter, got %s", quoteShort(rest))
+			return "", problem(d.pos, "expected default:\"…\" and enum:\"…\" after the parameter, got %s", hint.Quote(rest))
 		}
 		tag += " " + key + ":" + value
 		rest = strings.TrimSpace(quoted[len(value):])

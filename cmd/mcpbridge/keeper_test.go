@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/acorn"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -32,14 +34,14 @@ const chatTools = `[
 func chatConfig(t *testing.T, api, model string) string {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf(`{"tools":["chat.tools.json"],"apis":{"shop":{"type":"rest","url":%q}},"context":{"customerid":{"from":"config","value":7}},
+	text := fmt.Sprintf(`{"tools":["chat.tools.json"],"apis":{"shop":{"type":"rest","url":%q}},"context":{"customerid":{"from":"config","value":7}},
 		"providers":{"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, api, model)
-	for name, data := range map[string]string{configName: config, "chat.tools.json": chatTools} {
+	for name, data := range map[string]string{config.FileName: text, "chat.tools.json": chatTools} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return filepath.Join(dir, configName)
+	return filepath.Join(dir, config.FileName)
 }
 
 // What ask adds to a conversation is kept by the functions of the definitions, in order,
@@ -128,7 +130,7 @@ func TestAskCannotKeep(t *testing.T) {
 func TestKeeperLoads(t *testing.T) {
 	kept := `[{"role":"assistant","content":"200."},{"role":"function","name":"stock","content":"200"},{"role":"assistant","content":"I look.","functionCall":"{\"name\":\"stock\",\"arguments\":{\"of\":\"ink\"}}"},{"role":"user","content":"Ink?"}]`
 	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", kept))
-	cfg, err := Load(chatConfig(t, api.URL, "http://127.0.0.1:1"))
+	cfg, err := config.Load(chatConfig(t, api.URL, "http://127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
 	}

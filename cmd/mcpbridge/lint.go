@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -37,7 +39,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 		if len(words) > 1 {
-			return usagef("lint: unexpected argument %s (one FILE or URL at a time)", quoteShort(words[1]))
+			return usagef("lint: unexpected argument %s (one FILE or URL at a time)", hint.Quote(words[1]))
 		}
 		if strings.Contains(words[0], "://") && f.upstream == "" {
 			f.upstream = words[0]
@@ -55,7 +57,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	if f.file {
 		tools, leftOut, err = lintFile(file, std)
 	} else {
-		tools, leftOut, err = lintConfig(ctx, cfg, std)
+		tools, leftOut, err = lintConfig(ctx, f, cfg, std)
 	}
 	if err != nil {
 		return err
@@ -125,8 +127,8 @@ func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err e
 }
 
 // lintConfig asks the servers of a config; leftOut is not nil when one is away.
-func lintConfig(ctx context.Context, cfg *Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
-	sys, own, err := openAll(ctx, cfg, std)
+func lintConfig(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
+	sys, own, err := openAll(ctx, f, cfg, std)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -144,11 +145,11 @@ func unknownCommand(args []string) string {
 			word += " " + args[1]
 		}
 	}
-	hint := "mcpbridge --help lists the commands"
+	advice := "mcpbridge --help lists the commands"
 	if near != "" {
-		hint = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	}
-	return fmt.Sprintf("unknown command %s (%s)", quoteShort(word), hint)
+	return fmt.Sprintf("unknown command %s (%s)", hint.Quote(word), advice)
 }
 
 // exitError ends the program with a code. Its text may be empty when everything has

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/anthropic"
 	"github.com/mcpbridge/mcpbridge/providers/gemini"
@@ -17,41 +19,37 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/openai"
 	"github.com/mcpbridge/mcpbridge/providers/prompted"
 	"github.com/mcpbridge/mcpbridge/providers/replay"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // providerKind is a kind of provider: a line each.
 type providerKind struct {
 	name string
 	keys []string // the variables that have its key; nil: it needs none
-	make func(client providers.Client, p *ModelProvider, key string) providers.Provider
+	make func(client providers.Client, p *config.ModelProvider, key string) providers.Provider
 }
 
 func providerKinds() []providerKind {
 	return []providerKind{
-		{"anthropic", []string{"ANTHROPIC_API_KEY"}, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+		{"anthropic", []string{"ANTHROPIC_API_KEY"}, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
 			return anthropic.New(anthropic.Options{Client: c, APIKey: key})
 		}},
-		{"openai", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *ModelProvider, key string) providers.Provider {
+		{"openai", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.ModelProvider, key string) providers.Provider {
 			return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: key, NoStreamOptions: p.NoStreamOptions})
 		}},
-		{"openai-responses", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *ModelProvider, key string) providers.Provider {
+		{"openai-responses", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.ModelProvider, key string) providers.Provider {
 			return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: key})
 		}},
-		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
 			return gemini.New(gemini.Options{Client: c, APIKey: key})
 		}},
-		{"ollama", nil, func(c providers.Client, _ *ModelProvider, key string) providers.Provider {
+		{"ollama", nil, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
 			return ollama.New(ollama.Options{Client: c, APIKey: key})
 		}},
 	}
 }
 
-// typeReplay and typePrompted are the types that stand on one of the kinds.
-const (
-	typeReplay   = "replay"
-	typePrompted = "prompted" // openai, with the tools in its prompt
-)
+// typePrompted is openai, with the tools in its prompt.
+const typePrompted = "prompted"
 
 // providerTypes are the words for "type" and --provider.
 func providerTypes() []string {
@@ -59,11 +57,11 @@ func providerTypes() []string {
 	for _, k := range providerKinds() {
 		names = append(names, k.name)
 	}
-	return append(names, typePrompted, typeReplay)
+	return append(names, typePrompted, config.TypeReplay)
 }
 
 // model makes a candidate of an entry.
-func (p *ModelProvider) model() (providers.Candidate, error) {
+func newModel(p config.ModelProvider) (providers.Candidate, error) {
 	c := providers.Candidate{Name: p.Name, NoTools: p.Tools == "none"}
 	if p.Fault != nil {
 		return c, p.Fault
@@ -72,11 +70,11 @@ func (p *ModelProvider) model() (providers.Candidate, error) {
 	for name, value := range p.Headers {
 		client.Header.Set(name, value)
 	}
-	kind, key, err := p.kind(&client)
+	kind, key, err := kindOf(&p, &client)
 	if err != nil {
 		return c, err
 	}
-	c.Provider, c.Model = kind.make(client, p, key), p.Model
+	c.Provider, c.Model = kind.make(client, &p, key), p.Model
 	if p.Tools == "prompted" || p.Type == typePrompted {
 		c.Provider = standIn(c.Provider)
 	}
@@ -84,12 +82,12 @@ func (p *ModelProvider) model() (providers.Candidate, error) {
 }
 
 // kind is what speaks to an entry's endpoint, and its key.
-func (p *ModelProvider) kind(client *providers.Client) (*providerKind, string, error) {
+func kindOf(p *config.ModelProvider, client *providers.Client) (*providerKind, string, error) {
 	name, key := p.Type, p.APIKey
 	switch p.Type {
 	case typePrompted:
 		name = "openai"
-	case typeReplay:
+	case config.TypeReplay:
 		script, err := replay.Open(p.Scripts...)
 		if err != nil {
 			return nil, "", err
@@ -99,13 +97,17 @@ func (p *ModelProvider) kind(client *providers.Client) (*providerKind, string, e
 		p.Model = cmp.Or(p.Model, "recorded")
 	}
 	kinds := providerKinds()
-	kind := &kinds[slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })]
+	at := slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })
+	if at < 0 {
+		return nil, "", fmt.Errorf("unknown type %s%s", hint.Quote(name), hint.DidYouMean(name, providerTypes()))
+	}
+	kind := &kinds[at]
 	if p.BaseURL == "" || p.Name == p.Type && p.Type != typePrompted { // else the vendor's key would go to somebody else
 		for _, variable := range kind.keys {
 			key = cmp.Or(key, os.Getenv(variable))
 		}
 	}
-	if name == "ollama" && client.BaseURL == "" && p.Type != typeReplay {
+	if name == "ollama" && client.BaseURL == "" && p.Type != config.TypeReplay {
 		client.BaseURL = ollamaHost(os.Getenv("OLLAMA_HOST"))
 	}
 	if key == "" && kind.keys != nil && p.BaseURL == "" && !hasKey(client.Header) {
@@ -140,20 +142,20 @@ func standIn(p providers.Provider) providers.Provider { return prompted.New(p, p
 
 // models are the models that there are to ask.
 type models struct {
-	cfg        *Config
+	cfg        *config.Config
 	candidates []providers.Candidate
 	faults     map[string]error // why one cannot be asked, by its name
 }
 
 // newModels makes what the config names; without any, what the environment has keys for.
-func newModels(cfg *Config) *models {
+func newModels(cfg *config.Config) *models {
 	m := &models{cfg: cfg, faults: map[string]error{}}
 	entries := cfg.Providers
 	if entries == nil {
 		entries = fromEnvironment()
 	}
 	for i := range entries {
-		c, err := entries[i].model()
+		c, err := newModel(entries[i])
 		if err != nil {
 			m.faults[entries[i].Name] = err
 			continue
@@ -164,11 +166,11 @@ func newModels(cfg *Config) *models {
 }
 
 // fromEnvironment are the providers whose keys are in the environment.
-func fromEnvironment() []ModelProvider {
-	var all []ModelProvider
+func fromEnvironment() []config.ModelProvider {
+	var all []config.ModelProvider
 	for _, k := range providerKinds() {
 		if slices.ContainsFunc(k.keys, func(name string) bool { return os.Getenv(name) != "" }) {
-			all = append(all, ModelProvider{Name: k.name, Type: k.name})
+			all = append(all, config.ModelProvider{Name: k.name, Type: k.name})
 		}
 	}
 	return all
@@ -184,12 +186,12 @@ type modelChoice struct {
 // will do (providers.Choose).
 func (m *models) choose(say modelChoice, tools bool) (providers.Candidate, error) {
 	switch {
-	case say.baseURL != "" && !isBaseURL(say.baseURL):
+	case say.baseURL != "" && !config.IsBaseURL(say.baseURL):
 		return providers.Candidate{}, usagef("--base-url: expected a URL that begins with http:// or https:// and has a host")
-	case len(say.scripts) > 0 && say.provider != "" && say.provider != typeReplay:
+	case len(say.scripts) > 0 && say.provider != "" && say.provider != config.TypeReplay:
 		return providers.Candidate{}, usagef("--script plays recorded exchanges: it goes with --provider replay")
 	case len(say.scripts) > 0:
-		say.provider = typeReplay
+		say.provider = config.TypeReplay
 	case say.provider == "":
 		say = m.withLoop(say)
 	}
@@ -249,15 +251,15 @@ func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error)
 
 // made is a provider that only the command line names, or changes.
 func (m *models) made(name string, say modelChoice) (providers.Candidate, error) {
-	entry := ModelProvider{Name: name, Type: name}
-	if i := slices.IndexFunc(m.cfg.Providers, func(p ModelProvider) bool { return p.Name == name }); i >= 0 {
+	entry := config.ModelProvider{Name: name, Type: name}
+	if i := slices.IndexFunc(m.cfg.Providers, func(p config.ModelProvider) bool { return p.Name == name }); i >= 0 {
 		entry = m.cfg.Providers[i]
 	} else if !slices.Contains(providerTypes(), name) {
 		known := providerTypes()
 		for _, p := range m.cfg.Providers {
 			known = append(known, p.Name)
 		}
-		return providers.Candidate{}, usagef("provider %s is unknown%s", quoteShort(name), didYouMean(name, known))
+		return providers.Candidate{}, usagef("provider %s is unknown%s", hint.Quote(name), hint.DidYouMean(name, known))
 	}
 	if say.baseURL != "" && say.baseURL != entry.BaseURL {
 		// The key of the config is for the endpoint of the config.
@@ -266,10 +268,10 @@ func (m *models) made(name string, say modelChoice) (providers.Candidate, error)
 	if len(say.scripts) > 0 {
 		entry.Scripts = say.scripts
 	}
-	if entry.Type == typeReplay && len(entry.Scripts) == 0 {
+	if entry.Type == config.TypeReplay && len(entry.Scripts) == 0 {
 		return providers.Candidate{}, usagef("provider replay: say which recorded exchanges, with --script FILE")
 	}
-	c, err := entry.model()
+	c, err := newModel(entry)
 	if err != nil {
 		return c, &exitError{exitUsage, fmt.Sprintf("provider %s: %v", name, err)}
 	}
@@ -286,14 +288,6 @@ func (m *models) none() error {
 	}
 	lines = append(lines, `there is no model to ask: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY and say --model NAME, say --provider ollama --model NAME, or put "providers" into the config`)
 	return &exitError{exitUsage, strings.Join(lines, "\n")}
-}
-
-// didYouMean is a hint at the end of an error.
-func didYouMean(word string, known []string) string {
-	if near := toolformat.Closest(word, known); near != "" {
-		return fmt.Sprintf(" (did you mean %s?)", near)
-	}
-	return fmt.Sprintf(" (known: %s)", strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", "))
 }
 
 // ids are the models that a client can name: PROVIDER/MODEL each.
@@ -325,5 +319,5 @@ func (m *models) byID(id string) (providers.Candidate, error) {
 	if err := m.faults[name]; err != nil {
 		return providers.Candidate{}, fmt.Errorf("provider %s cannot be asked: %w", name, err)
 	}
-	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", quoteShort(id), didYouMean(id, m.ids()))
+	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", hint.Quote(id), hint.DidYouMean(id, m.ids()))
 }

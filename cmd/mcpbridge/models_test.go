@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -49,9 +51,9 @@ func noKeys(t *testing.T) {
 }
 
 // loadModels makes the models of a config.
-func loadModels(t *testing.T, config string, env map[string]string) *models {
+func loadModels(t *testing.T, text string, env map[string]string) *models {
 	t.Helper()
-	cfg, err := LoadBytes("", []byte(config), getenvOf(env))
+	cfg, err := config.Loader{Getenv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}.Parse("", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/sql"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -31,10 +33,10 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 
 // natives makes the native tools of a config. What cannot be one is left out and said.
 type natives struct {
-	cfg      *Config
+	cfg      *config.Config
 	log      *slog.Logger
 	kinds    []bridge.NativeKind
-	apis     []API
+	apis     []config.API
 	backends map[string]bridge.Backend // by kind and API
 	tools    []bridge.Tool
 	chat     chatFunctions
@@ -42,7 +44,7 @@ type natives struct {
 	warnings []string
 }
 
-func loadNatives(cfg *Config, log *slog.Logger, supervisor *process.Supervisor) *natives {
+func loadNatives(cfg *config.Config, log *slog.Logger, supervisor *process.Supervisor) *natives {
 	n := &natives{cfg: cfg, log: log, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
 	imported := n.importAll() // first, since definitions may stand on the same APIs
 	for _, d := range cfg.Tools {
@@ -79,7 +81,7 @@ func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
 }
 
 // make makes a tool of a kind, on an API if it has one.
-func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *API, spec json.RawMessage) ([]toolformat.Note, error) {
+func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *config.API, spec json.RawMessage) ([]toolformat.Note, error) {
 	backend, err := n.backend(kind, api)
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func kindWord(t toolformat.Tool) string {
 // owner is the kind of a definition whose word is known, the API that it is made on, and
 // what it says for that kind. An Acorn entry says it in api, one of ours in api, the name of
 // an API, and in a member that is called like the kind.
-func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *API, spec json.RawMessage, err error) {
+func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *config.API, spec json.RawMessage, err error) {
 	entry := wire.Lookup(t.Extra, "api")
 	name, named := wire.Text(entry)
 	switch word {
@@ -170,15 +172,15 @@ func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind
 			return nil, nil, nil, err
 		}
 		if n.kind(api.Type) == nil {
-			return nil, nil, nil, fmt.Errorf("its API %s is of an unknown type, %s (known: %s)", quoteShort(name), quoteShort(api.Type), n.typeNames())
+			return nil, nil, nil, fmt.Errorf("its API %s is of an unknown type, %s (known: %s)", hint.Quote(name), hint.Quote(api.Type), n.typeNames())
 		}
 		if kind = n.kind(word); kind != nil && kind != n.kind(api.Type) {
-			return nil, nil, nil, fmt.Errorf("its API %s is of type %s, and the tool of kind %s", quoteShort(name), api.Type, word)
+			return nil, nil, nil, fmt.Errorf("its API %s is of type %s, and the tool of kind %s", hint.Quote(name), api.Type, word)
 		}
 		word = api.Type
 	}
 	if kind = n.kind(word); kind == nil {
-		return nil, nil, nil, fmt.Errorf("unknown kind %s (known: %s)", quoteShort(word), n.kindNames())
+		return nil, nil, nil, fmt.Errorf("unknown kind %s (known: %s)", hint.Quote(word), n.kindNames())
 	}
 	if api == nil { // it may be the one that is not named
 		api, _ = n.api("default")
@@ -189,13 +191,13 @@ func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind
 	return kind, api, spec, nil
 }
 
-func (n *natives) api(name string) (*API, error) {
+func (n *natives) api(name string) (*config.API, error) {
 	var names []string
 	for i := range n.apis {
 		api := &n.apis[i]
 		if api.Name == strings.ToLower(strings.TrimSpace(name)) {
 			if api.Type == "openapi" {
-				return nil, fmt.Errorf("its API %s is left out", quoteShort(name))
+				return nil, fmt.Errorf("its API %s is left out", hint.Quote(name))
 			}
 			return api, nil
 		}
@@ -205,7 +207,7 @@ func (n *natives) api(name string) (*API, error) {
 	if names == nil {
 		known = "there are none"
 	}
-	return nil, fmt.Errorf(`its API %s is not in "apis" of the config (%s)`, quoteShort(name), known)
+	return nil, fmt.Errorf(`its API %s is not in "apis" of the config (%s)`, hint.Quote(name), known)
 }
 
 func (n *natives) kind(word string) *bridge.NativeKind {
@@ -231,7 +233,7 @@ func (n *natives) namesWith(another string) string {
 }
 
 // backend is the backend of an API, made when its first tool needs it.
-func (n *natives) backend(kind *bridge.NativeKind, api *API) (bridge.Backend, error) {
+func (n *natives) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
 	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log}
 	if api != nil {
 		cfg.Name, cfg.Config = api.Name, api.Config

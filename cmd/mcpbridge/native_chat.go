@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/acorn"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // chatFunctions are the two functions of definition files that keep conversations. Nobody
@@ -39,12 +40,12 @@ func (c *chatFunctions) take(place **bridge.Tool, tool bridge.Tool) error {
 
 // store is what the functions keep conversations in; nil when there are none. All values
 // of the config's context go with each message.
-func (c *chatFunctions) store(cfg *Config, log *slog.Logger) (*acorn.Store, error) {
+func (c *chatFunctions) store(cfg *config.Config, log *slog.Logger) (*acorn.Store, error) {
 	if c.save == nil && c.load == nil {
 		return nil, nil
 	}
 	return acorn.NewStore(acorn.Options{
-		Native: bridge.NativeOptions{Log: log, SharedValue: cfg.contextValue},
+		Native: bridge.NativeOptions{Log: log, SharedValue: cfg.HiddenValue},
 		Values: slices.Sorted(maps.Keys(cfg.Context)),
 	}, c.save, c.load)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -64,7 +65,7 @@ func misspelt(object json.RawMessage, where string, known ...string) error {
 			continue
 		}
 		if near := toolformat.Closest(key, lacking); near != "" {
-			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, quoteShort(key), near)
+			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, hint.Quote(key), near)
 		}
 	}
 	return nil
@@ -151,7 +152,7 @@ func unknownRequired(schema json.RawMessage) (notes []toolformat.Note) {
 	}
 	for raw := range wire.Elements(wire.Lookup(schema, "required")) {
 		if name, ok := wire.Text(raw); ok && wire.Lookup(schema, "properties", name) == nil {
-			notes = append(notes, toolformat.Note{Path: "/input_schema/required", Rule: "required", Text: quoteShort(name) + " is no property of the tool"})
+			notes = append(notes, toolformat.Note{Path: "/input_schema/required", Rule: "required", Text: hint.Quote(name) + " is no property of the tool"})
 		}
 	}
 	return notes

@@ -7,12 +7,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/openapi"
 	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // imported is what an OpenAPI document brings.
 type imported struct {
-	api         *API
+	api         *config.API
 	where       string // the document, as messages name it
 	definitions []openapi.Definition
 }
@@ -38,11 +39,12 @@ func (n *natives) importAll() []imported {
 
 // importDocument makes definitions of an API's document, and says what is to be said of
 // them.
-func (n *natives) importDocument(api *API) (i imported, err error) {
-	document, opt := api.Import.Inline, api.Import.Options
+func (n *natives) importDocument(api *config.API) (i imported, err error) {
+	from := api.Import
+	document, opt := from.Inline, openapi.Options{Tags: from.Tags, Include: from.Include, Exclude: from.Exclude, Deprecated: from.Deprecated}
 	i = imported{api: api, where: fmt.Sprintf("%s:%d", n.cfg.Path, api.Line)}
 	if document == nil {
-		i.where = n.cfg.short(api.Import.File)
+		i.where = n.short(api.Import.File)
 		if document, err = readFile(api.Import.File); err != nil {
 			return i, fmt.Errorf("%s: %w", i.where, err)
 		}

@@ -13,11 +13,12 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // readFiles takes the definitions of the files that a pattern names.
-func (n *natives) readFiles(d Definitions) {
+func (n *natives) readFiles(d config.Definitions) {
 	pattern := d.Files
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(n.cfg.Dir, pattern)
@@ -28,7 +29,7 @@ func (n *natives) readFiles(d Definitions) {
 	}
 	for _, file := range files {
 		data, err := readFile(file)
-		file = n.cfg.short(file)
+		file = n.short(file)
 		if err != nil {
 			n.fault("%s:%d: %s: %v", n.cfg.Path, d.Line, file, err)
 			continue
@@ -64,8 +65,8 @@ func readFile(path string) (data []byte, err error) {
 
 // short is the path of a file as messages name it: relative to the config when it is
 // below.
-func (c *Config) short(path string) string {
-	if short, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(short) {
+func (n *natives) short(path string) string {
+	if short, err := filepath.Rel(n.cfg.Dir, path); err == nil && filepath.IsLocal(short) {
 		return short
 	}
 	return path

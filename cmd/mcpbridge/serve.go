@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
@@ -35,7 +36,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err := mayListen(cfg); err != nil {
 		return err
 	}
-	sys, err := newSystem(cfg, wiring{logLevel: "info"}, std.err)
+	sys, err := newSystem(cfg, wiring{logLevel: "info", strict: f.strict}, std.err)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 }
 
 // mayListen refuses to open the bridge to the network without a token.
-func mayListen(cfg *Config) error {
+func mayListen(cfg *config.Config) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
 		return usagef("listen: %s is not HOST:PORT, as in %s", cfg.Listen, defaultListen)
@@ -78,7 +79,7 @@ func (s *system) serve(ctx context.Context, std streams) error {
 	}
 	l := s.cfg.Limits
 	front := mcpserver.New(s.bridge, mcpserver.Options{
-		HiddenHeaders: s.cfg.contextHeaders(), TicketValues: s.cfg.contextSessions(),
+		HiddenHeaders: s.cfg.HiddenHeaders(), TicketValues: s.cfg.TicketValues(),
 		Access:       mcpserver.Access{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,

@@ -12,7 +12,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	sys, err := newSystem(cfg, wiring{logLevel: "info", oneCaller: true}, std.err)
+	sys, err := newSystem(cfg, wiring{logLevel: "info", oneCaller: true, strict: f.strict}, std.err)
 	if err != nil {
 		return err
 	}

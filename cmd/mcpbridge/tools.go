@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -37,7 +38,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	sys, own, err := openAll(ctx, cfg, std)
+	sys, own, err := openAll(ctx, f, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -149,14 +150,14 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 			params, err = callParams(words[0], *arguments, std.in)
 			return err
 		}
-		return usagef("tools call: unexpected argument %s: the arguments of the tool are one JSON object, as in --args '{\"city\": \"Rome\"}'", quoteShort(words[1]))
+		return usagef("tools call: unexpected argument %s: the arguments of the tool are one JSON object, as in --args '{\"city\": \"Rome\"}'", hint.Quote(words[1]))
 	}
 	cfg, words, err := f.parse(args)
 	if err != nil {
 		return err
 	}
-	cfg.setContext(*hidden)
-	sys, own, err := openAll(ctx, cfg, std)
+	cfg.SetHidden(*hidden)
+	sys, own, err := openAll(ctx, f, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 func checkContext(command string, pairs []string) error {
 	for _, pair := range pairs {
 		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
-			return usagef("%s: --context %s: expected NAME=VALUE", command, quoteShort(name))
+			return usagef("%s: --context %s: expected NAME=VALUE", command, hint.Quote(name))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // version is the module's version as the go command recorded it.
@@ -53,7 +54,7 @@ func runVersion(_ context.Context, args []string, std streams) error {
 		return nil
 	}
 	if len(args) > 0 {
-		return usagef("version: unexpected argument %s", quoteShort(args[0]))
+		return usagef("version: unexpected argument %s", hint.Quote(args[0]))
 	}
 	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(revisions(), " "))
 	return nil

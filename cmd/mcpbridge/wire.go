@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -27,7 +28,7 @@ var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.Lev
 
 // system is everything behind a front, wired together.
 type system struct {
-	cfg        *Config
+	cfg        *config.Config
 	log        *slog.Logger
 	bridge     *bridge.Bridge
 	clients    []*mcpclient.Client
@@ -49,6 +50,8 @@ type guard struct {
 
 // wiring is what commands differ in.
 type wiring struct {
+	strict    bool          // a native tool that cannot be used is an error
+	toolless  bool          // there may be no tools
 	logLevel  string        // when the config names none; "": nothing is logged then
 	oneCaller bool          // every server is the one caller's own
 	settle    time.Duration // how long a first list waits for several servers; 0: the default
@@ -61,8 +64,8 @@ const (
 
 // newSystem makes the sources of a config and the bridge over them. Nothing is started
 // yet.
-func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
-	if len(cfg.Servers) == 0 && !cfg.hasNatives() && !cfg.Toolless {
+func newSystem(cfg *config.Config, w wiring, stderr io.Writer) (*system, error) {
+	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !w.toolless {
 		return nil, usagef("%s: mcpServers names no server that is enabled, and tools no native tool", cfg.Path)
 	}
 	s := &system{cfg: cfg, log: newLog(cfg.Log, w.logLevel, stderr), supervisor: process.NewSupervisor()}
@@ -74,7 +77,7 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 	for _, warning := range cfg.Warnings {
 		s.log.Warn(warning)
 	}
-	if err := s.openNatives(); err != nil {
+	if err := s.openNatives(w.strict); err != nil {
 		s.keeper.close()
 		s.natives.close()
 		return nil, err
@@ -108,17 +111,17 @@ func newSystem(cfg *Config, w wiring, stderr io.Writer) (*system, error) {
 }
 
 // openNatives makes the native tools, when the config has any.
-func (s *system) openNatives() (err error) {
+func (s *system) openNatives(strict bool) (err error) {
 	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
 	store, err := s.natives.chat.store(s.cfg, s.log)
 	if err != nil {
 		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
 	}
 	s.keeper = newKeeper(store)
-	if s.cfg.Strict && len(s.natives.leftOut) > 0 {
+	if strict && len(s.natives.leftOut) > 0 {
 		return &exitError{exitFailed, strings.Join(s.natives.leftOut, "\n") + "\nnothing is started: --strict wants every native tool to be usable"}
 	}
-	if !s.cfg.hasNatives() {
+	if !s.cfg.HasNatives() {
 		return nil
 	}
 	for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
@@ -126,19 +129,19 @@ func (s *system) openNatives() (err error) {
 	}
 	limits := s.cfg.Limits
 	s.native, err = bridge.NewNative(bridge.NativeOptions{
-		Log: s.log, SharedValue: s.cfg.contextValue,
+		Log: s.log, SharedValue: s.cfg.HiddenValue,
 		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
 	}, s.natives.tools...)
 	return err
 }
 
 // guarded is a server's client, behind a guard when the config wants one.
-func (s *system) guarded(client *mcpclient.Client, server Server) bridge.Source {
+func (s *system) guarded(client *mcpclient.Client, server config.Server) bridge.Source {
 	if len(server.Context) == 0 && !server.Validate {
 		return client
 	}
 	g := bridge.NewGuard(client, bridge.GuardOptions{
-		Hidden: server.Context, SharedValue: s.cfg.contextValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
+		Hidden: server.Context, SharedValue: s.cfg.HiddenValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
 	})
 	s.guards = append(s.guards, guard{g, server.Name})
 	return g
@@ -156,7 +159,7 @@ func (s *system) notes() []bridge.Problem {
 	return append(all, s.bridge.Problems()...)
 }
 
-func (s *system) clientConfig(server Server, w wiring, info []byte, children *mcpclient.Children) mcpclient.Config {
+func (s *system) clientConfig(server config.Server, w wiring, info []byte, children *mcpclient.Children) mcpclient.Config {
 	c := mcpclient.Config{
 		Name: server.Name, Fault: server.Fault,
 		Env: server.Env, Dir: server.Dir,
@@ -182,7 +185,7 @@ func (s *system) clientConfig(server Server, w wiring, info []byte, children *mc
 }
 
 // listFile is where the tool list of a lazy server is kept; "" for others.
-func listFile(server Server) string {
+func listFile(server config.Server) string {
 	dir, err := os.UserCacheDir()
 	if !server.Lazy || err != nil {
 		return ""
@@ -227,7 +230,7 @@ func (s *system) close() {
 	s.supervisor.Close()
 }
 
-func newLog(l Log, fallback string, w io.Writer) *slog.Logger {
+func newLog(l config.Log, fallback string, w io.Writer) *slog.Logger {
 	if l.Level = cmp.Or(l.Level, fallback); l.Level == "" {
 		return slog.New(slog.DiscardHandler)
 	}

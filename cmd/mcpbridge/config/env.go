@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/tailscale/hujson"
 )
 
@@ -118,7 +119,7 @@ func (d *configDecoder) variable(n configNode, expr string) (string, bool) {
 	full, fallback, hasFallback := strings.Cut(expr, ":-")
 	name, prefixed := strings.CutPrefix(full, "env:")
 	if kind, what, ok := strings.Cut(full, ":"); ok && !prefixed && (kind == "input" || kind == "command" || kind == "config") {
-		d.lacks(n, `${%s:%s} is filled in by an editor only; use an environment variable: ${NAME}`, kind, shorten(what))
+		d.lacks(n, `${%s:%s} is filled in by an editor only; use an environment variable: ${NAME}`, kind, hint.Shorten(what))
 		return "", false
 	}
 	if strings.Contains(expr, "${") || checkEnvName(name) != "" || !prefixed && !envName.MatchString(name) {
@@ -134,7 +135,7 @@ func (d *configDecoder) variable(n configNode, expr string) (string, bool) {
 	case name == "HOME":
 		return d.home(n)
 	}
-	name = shorten(name)
+	name = hint.Shorten(name)
 	d.lacks(n, "environment variable %s is not set (set it, or write ${%s:-default})", name, name)
 	return "", false
 }
@@ -239,7 +240,7 @@ func parseEnv(data []byte) (vars map[string]string, line int, err error) {
 			return nil, line, errors.New("expected KEY=VALUE")
 		}
 		if vars[name], err = envValue(strings.TrimSpace(value)); err != nil {
-			return nil, line, fmt.Errorf("%s: %w", shorten(name), err)
+			return nil, line, fmt.Errorf("%s: %w", hint.Shorten(name), err)
 		}
 	}
 	return vars, line, nil

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // secretMark is in every value of the cases that must not be told.
 const secretMark = "s3cr3t"
 
-// TestConfigGolden loads each testdata/config/*.txtar. A file there is a list of cases, each three sections or four:
+// TestConfigGolden loads each testdata/*.txtar. A file there is a list of cases, each three sections or four:
 //
 //	-- a name/mcpbridge.json --  the config
 //	-- a name/env --             KEY=VALUE lines: the whole environment
@@ -29,7 +29,7 @@ const secretMark = "s3cr3t"
 //
 // With UPDATE_GOLDEN=1 in the environment the want sections are written anew.
 func TestConfigGolden(t *testing.T) {
-	paths, err := filepath.Glob("testdata/config/*.txtar")
+	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -90,7 +90,8 @@ func loadCase(t *testing.T, files map[string][]byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadBytes(filepath.Join(dir, configName), bytes.TrimSuffix(files["mcpbridge.json"], []byte("\n")), getenvOf(env))
+	types := []string{"anthropic", "openai", "openai-responses", "gemini", "ollama", "prompted", TypeReplay}
+	c, err := Loader{getenvOf(env), types}.Parse(filepath.Join(dir, FileName), bytes.TrimSuffix(files["mcpbridge.json"], []byte("\n")))
 	told := fmt.Sprint(err)
 	if c != nil {
 		told += strings.Join(c.Warnings, "\n")
@@ -104,7 +105,7 @@ func loadCase(t *testing.T, files map[string][]byte) string {
 	if strings.Contains(told, secretMark) {
 		t.Errorf("a secret is told:\n%s", told)
 	}
-	out := strings.ReplaceAll(describeConfig(c, err), dir+string(filepath.Separator)+configName, configName)
+	out := strings.ReplaceAll(describeConfig(c, err), dir+string(filepath.Separator)+FileName, FileName)
 	return filepath.ToSlash(strings.ReplaceAll(out, dir, "$DIR"))
 }
 
@@ -208,12 +209,12 @@ func TestLoadPlaces(t *testing.T) {
 		}
 		return c
 	}
-	mine := write(filepath.Join(users, "mcpbridge", configName), "127.0.0.1:1")
+	mine := write(filepath.Join(users, "mcpbridge", FileName), "127.0.0.1:1")
 	if c := load(""); c.Path != mine || c.Dir != filepath.Dir(mine) || c.Listen != "127.0.0.1:1" {
 		t.Errorf("the user's config: %+v", c)
 	}
-	write(configName, "127.0.0.1:2")
-	if c := load(""); c.Path != configName || !filepath.IsAbs(c.Dir) || c.Listen != "127.0.0.1:2" {
+	write(FileName, "127.0.0.1:2")
+	if c := load(""); c.Path != FileName || !filepath.IsAbs(c.Dir) || c.Listen != "127.0.0.1:2" {
 		t.Errorf("this folder's config: %+v", c)
 	}
 	if c := load(write(filepath.Join("sub", "my.json"), ":3")); c.Path != filepath.Join("sub", "my.json") || filepath.Base(c.Dir) != "sub" {
@@ -260,7 +261,7 @@ func TestConfigHostile(t *testing.T) {
 		"unset variables":    `{"mcpServers":{"a":{"command":"` + unset.String() + `"}},"x":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := LoadBytes("", []byte(data), getenvOf(nil))
+			_, err := Loader{Getenv: getenvOf(nil)}.Parse("", []byte(data))
 			if err == nil {
 				t.Fatal("loads")
 			}
@@ -273,7 +274,7 @@ func TestConfigHostile(t *testing.T) {
 
 func TestConfigManyErrors(t *testing.T) {
 	data := `{"limits":{` + strings.Repeat("\"sessions\":\"x\",\n", 25) + `}}`
-	_, err := LoadBytes("", []byte(data), nil)
+	_, err := Loader{}.Parse("", []byte(data))
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) != maxShown+1 || lines[maxShown] != "mcpbridge.json: and 29 more" { // 25 of type, 24 of twice
 		t.Errorf("%d lines, last %q", len(lines), lines[len(lines)-1])
@@ -283,14 +284,14 @@ func TestConfigManyErrors(t *testing.T) {
 // TestConfigZeroEnv: no getenv means the process's own environment.
 func TestConfigZeroEnv(t *testing.T) {
 	t.Setenv("MCPBRIDGE_TEST_LISTEN", "127.0.0.1:9")
-	c, err := LoadBytes("", []byte(`{"listen":"${MCPBRIDGE_TEST_LISTEN}"}`), nil)
+	c, err := Loader{}.Parse("", []byte(`{"listen":"${MCPBRIDGE_TEST_LISTEN}"}`))
 	if err != nil || c.Listen != "127.0.0.1:9" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
-func FuzzLoadBytes(f *testing.F) {
-	paths, _ := filepath.Glob("testdata/config/*.txtar")
+func FuzzParse(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*.txtar")
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
@@ -304,7 +305,7 @@ func FuzzLoadBytes(f *testing.F) {
 	}
 	env := getenvOf(map[string]string{"HOME": "/home/me", "SECRET": secretMark, "EMPTY": "", "DOLLAR": "a${$"})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := LoadBytes("fuzz.json", data, env)
+		c, err := Loader{Getenv: env}.Parse("fuzz.json", data)
 		if (c == nil) == (err == nil) {
 			t.Fatalf("%v, %v: neither or both", c, err)
 		}
@@ -342,7 +343,7 @@ func TestConfigEncoding(t *testing.T) {
 		"{\"x\": 1} /":                "mcpbridge.json:1:10: expected the end of the file",
 		"{\"listen\":\"a\\ud800:1\"}": "",
 	} {
-		_, err := LoadBytes("", []byte(data), nil)
+		_, err := Loader{}.Parse("", []byte(data))
 		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
 			t.Errorf("%q: got %s, want %s", data, got, want)
 		}

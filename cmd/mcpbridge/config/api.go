@@ -1,11 +1,11 @@
-package main
+package config
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/openapi"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // API is one entry of "apis": what native tools are made on.
@@ -19,9 +19,13 @@ type API struct {
 
 // Import is a document whose operations become tools, and which of them.
 type Import struct {
-	File    string // absolute; "" for one that stands in the config
-	Inline  []byte // JSON
-	Options openapi.Options
+	File   string // absolute; "" for one that stands in the config
+	Inline []byte // JSON
+
+	Tags       []string // patterns of tags
+	Include    []string // patterns of names
+	Exclude    []string // patterns of names
+	Deprecated bool     // deprecated operations as well
 }
 
 // readAPIs is apis: an object of named ones, or a single one, which is then called
@@ -40,7 +44,7 @@ func readAPIs(d *configDecoder, n configNode) ([]API, bool) {
 	for _, m := range members {
 		name := strings.ToLower(strings.TrimSpace(m.name))
 		if other, taken := seen[name]; taken {
-			d.errorf(m.key(), "the same as %s: names match in any letter case", quoteShort(other))
+			d.errorf(m.key(), "the same as %s: names match in any letter case", hint.Quote(other))
 			continue
 		}
 		seen[name] = m.name
@@ -77,10 +81,10 @@ func (d *configDecoder) readImport(n configNode, members []configNode) (*Import,
 	i := &Import{}
 	keys := configKeys{
 		"document":   {take: i.readDocument},
-		"tags":       {take: into(&i.Options.Tags, listOf(readGlob))},
-		"include":    {take: into(&i.Options.Include, listOf(readGlob))},
-		"exclude":    {take: into(&i.Options.Exclude, listOf(readGlob))},
-		"deprecated": {take: into(&i.Options.Deprecated, readBool)},
+		"tags":       {take: into(&i.Tags, listOf(readGlob))},
+		"include":    {take: into(&i.Include, listOf(readGlob))},
+		"exclude":    {take: into(&i.Exclude, listOf(readGlob))},
+		"deprecated": {take: into(&i.Deprecated, readBool)},
 	}
 	var others []configNode
 	named := false

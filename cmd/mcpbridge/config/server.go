@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // Server is one entry of mcpServers: an upstream with either Command or URL.
@@ -131,7 +133,7 @@ func readServers(d *configDecoder, n configNode) ([]Server, bool) {
 			continue
 		}
 		if other, taken := prefixes[derivedPrefix(s.Name)]; taken {
-			d.warnf(m.key(), `same prefix as server %s; set "prefix" on one of them`, quoteShort(other))
+			d.warnf(m.key(), `same prefix as server %s; set "prefix" on one of them`, hint.Quote(other))
 		} else {
 			prefixes[derivedPrefix(s.Name)] = s.Name
 		}
@@ -239,7 +241,7 @@ func readHeaders(d *configDecoder, n configNode) (map[string]string, bool) {
 	return mapOf(checkHeaderName, func(d *configDecoder, m configNode) (string, bool) {
 		fold := strings.ToLower(m.name)
 		if other, twice := seen[fold]; twice && other != m.name {
-			d.errorf(m.key(), "is the same header as %s: keep one", quoteShort(other))
+			d.errorf(m.key(), "is the same header as %s: keep one", hint.Quote(other))
 		}
 		seen[fold] = m.name
 		value, ok := readText(d, m)

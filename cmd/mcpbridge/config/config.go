@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -12,10 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 const (
-	configName    = "mcpbridge.json"
+	// FileName is the customary name of a config.
+	FileName      = "mcpbridge.json"
 	maxConfigSize = 16 << 20 // bytes
 	minTokenSize  = 16       // bytes
 )
@@ -28,8 +31,6 @@ type Config struct {
 	Tools          []Definitions // native tools, in the order of the file
 	APIs           []API
 	Context        map[string]ContextField // hidden values by their names in lower case
-	Strict         bool                    // a native tool that cannot be used is an error; a flag says it
-	Toolless       bool                    // it may be without tools; a command says it
 	Providers      []ModelProvider         // language models, in the order of the file
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
@@ -72,9 +73,18 @@ type Log struct {
 	Format string // "text" (default) or "json"
 }
 
+// A Loader loads configs. The zero Loader reads the environment of the process and accepts any type of provider.
+type Loader struct {
+	Getenv        func(name string) (value string, ok bool) // nil means os.LookupEnv
+	ProviderTypes []string                                  // the types that providers may have; nil means any
+}
+
+// Load loads the config at path with the zero [Loader].
+func Load(path string) (*Config, error) { return Loader{}.Load(path) }
+
 // Load reads the config at path; "" means ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder.
 // Its error names every mistake in the file, one a line, and wraps [fs.ErrNotExist] when there is no file.
-func Load(path string) (*Config, error) {
+func (l Loader) Load(path string) (*Config, error) {
 	if path == "" {
 		found, err := findConfig()
 		if err != nil {
@@ -91,14 +101,14 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	return LoadBytes(path, data, os.LookupEnv)
+	return l.Parse(path, data)
 }
 
 // findConfig is the first config that exists where configs are looked for.
 func findConfig() (string, error) {
-	places := []string{configName}
+	places := []string{FileName}
 	if dir, err := os.UserConfigDir(); err == nil {
-		places = append(places, filepath.Join(dir, "mcpbridge", configName))
+		places = append(places, filepath.Join(dir, "mcpbridge", FileName))
 	}
 	for _, place := range places {
 		if _, err := os.Stat(place); err == nil {
@@ -120,14 +130,14 @@ func (e *noConfigError) Error() string {
 
 func (e *noConfigError) Unwrap() error { return fs.ErrNotExist }
 
-// LoadBytes is Load for a config that was read already. path gives errors their name and relative paths their folder;
-// nothing is read but the env files that data names. A nil getenv is [os.LookupEnv].
-func LoadBytes(path string, data []byte, getenv func(string) (string, bool)) (*Config, error) {
+// Parse is Load for a config that was read already. path gives errors their name and relative paths their folder;
+// nothing is read but the env files that data names.
+func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	if path == "" {
-		path = configName
+		path = FileName
 	}
-	if getenv == nil {
-		getenv = os.LookupEnv
+	if l.Getenv == nil {
+		l.Getenv = os.LookupEnv
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -136,7 +146,7 @@ func LoadBytes(path string, data []byte, getenv func(string) (string, bool)) (*C
 	if len(data) > maxConfigSize {
 		return nil, fmt.Errorf("%s: larger than %d MiB, which no config should be", path, maxConfigSize>>20)
 	}
-	d := newConfigDecoder(path, dir, data, getenv)
+	d := l.decoder(path, dir, data)
 	c := &Config{Path: path, Dir: dir}
 	if root, ok := d.parse(); ok {
 		d.duplicates(root)
@@ -283,7 +293,7 @@ func readTokens(d *configDecoder, n configNode) (map[string]string, bool) {
 		case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 			d.errorf(m, "a token is of printable ASCII characters without spaces")
 		case taken:
-			d.errorf(m, "the same token as %s: each needs its own", quoteShort(other))
+			d.errorf(m, "the same token as %s: each needs its own", hint.Quote(other))
 		}
 		owners[token] = m.name
 		return token, true

@@ -1,17 +1,17 @@
-package main
+package hint
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestQuoteShort(t *testing.T) {
+func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\n\"b\"":               `"a\n\"b\""`,
 		strings.Repeat("é", 100): `"` + strings.Repeat("é", 30) + `…"`,
 		strings.Repeat("x", 60):  `"` + strings.Repeat("x", 60) + `"`,
 	} {
-		if got := quoteShort(in); got != want {
+		if got := Quote(in); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}

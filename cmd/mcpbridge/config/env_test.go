@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func TestFill(t *testing.T) {
 		{"${workspaceFolderBasename}", "conf"},
 		{"a${pathSeparator}b${/}c", "a" + string(filepath.Separator) + "b" + string(filepath.Separator) + "c"},
 	} {
-		d := newConfigDecoder(configName, filepath.FromSlash("/conf"), nil, env)
+		d := Loader{Getenv: env}.decoder(FileName, filepath.FromSlash("/conf"), nil)
 		if got, ok := d.fill(configNode{}, c.in); got != c.want || !ok {
 			t.Errorf("%s: got %q %v %v, want %q", c.in, got, ok, d.err(), c.want)
 		}
@@ -58,7 +58,7 @@ func TestFillMistakes(t *testing.T) {
 		{"${input:key}", "${input:key} is filled in by an editor only; use an environment variable: ${NAME}"},
 		{"${command:a.b}", "${command:a.b} is filled in by an editor only; use an environment variable: ${NAME}"},
 	} {
-		d := newConfigDecoder(configName, "/", nil, getenvOf(nil))
+		d := Loader{Getenv: getenvOf(nil)}.decoder(FileName, "/", nil)
 		_, ok := d.fill(configNode{}, c.in)
 		if got := fmt.Sprint(d.err()); ok || got != "mcpbridge.json:1:1: "+c.want {
 			t.Errorf("%s: got %v %s", c.in, ok, got)

@@ -1,32 +1,13 @@
-package main
+package config
 
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// maxQuoted is how much of a word an error repeats, in bytes.
-const maxQuoted = 60
-
-// quoteShort quotes s for an error, no more than a line of it.
-func quoteShort(s string) string { return strconv.Quote(shorten(s)) }
-
-// shorten cuts s to what an error repeats.
-func shorten(s string) string {
-	if len(s) <= maxQuoted {
-		return s
-	}
-	end := maxQuoted
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
 
 func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
 	var ours, taken []string
@@ -42,11 +23,11 @@ func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
 	parent.offset = m.at
 	switch near := toolformat.Closest(m.name, taken); {
 	case near != "":
-		d.errorf(parent, "unknown key %s (did you mean %q?)", quoteShort(m.name), near)
+		d.errorf(parent, "unknown key %s (did you mean %q?)", hint.Quote(m.name), near)
 	case parent.path == "" && looksLikeServer(d, m):
-		d.errorf(parent, `unknown key %s: a server belongs in "mcpServers"`, quoteShort(m.name))
+		d.errorf(parent, `unknown key %s: a server belongs in "mcpServers"`, hint.Quote(m.name))
 	default:
-		d.errorf(parent, "unknown key %s (known: %s)", quoteShort(m.name), strings.Join(ours, ", "))
+		d.errorf(parent, "unknown key %s (known: %s)", hint.Quote(m.name), strings.Join(ours, ", "))
 	}
 }
 
@@ -70,7 +51,7 @@ func oneOf(meanings map[string]string) reader[string] {
 		spellings := slices.Sorted(maps.Keys(meanings))
 		what := "unknown value"
 		if !n.filled() { // it may be a secret in the wrong place
-			what += " " + quoteShort(word)
+			what += " " + hint.Quote(word)
 		}
 		if near := toolformat.Closest(word, spellings); near != "" {
 			d.wrongf(n, "%s (did you mean %q?)", what, near)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/tailscale/hujson"
 )
 
@@ -25,6 +26,7 @@ type configDecoder struct {
 	data     []byte
 	lines    []int // offset of each line's first byte
 	getenv   func(string) (string, bool)
+	types    []string // the types of providers; nil means any
 	problems []remark
 	warnings []remark
 	inside   *serverScope // the server block that is being read; nil outside
@@ -69,9 +71,9 @@ type configKey struct {
 // configKeys are all keys of one kind of object.
 type configKeys map[string]configKey
 
-func newConfigDecoder(file, dir string, data []byte, getenv func(string) (string, bool)) *configDecoder {
+func (l Loader) decoder(file, dir string, data []byte) *configDecoder {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	d := &configDecoder{file: file, dir: dir, data: data, getenv: getenv, lines: []int{0}}
+	d := &configDecoder{file: file, dir: dir, data: data, getenv: l.Getenv, types: l.ProviderTypes, lines: []int{0}}
 	for i, b := range data {
 		if b == '\n' {
 			d.lines = append(d.lines, i+1)
@@ -219,8 +221,8 @@ func (d *configDecoder) members(n configNode, what string) ([]configNode, bool) 
 
 // memberPath is the path of a member: a.b, or a["b c"] where a bare name would mislead.
 func memberPath(parent, name string) string {
-	if name == "" || len(name) > maxQuoted || derivedPrefix(name) != name {
-		return parent + "[" + quoteShort(name) + "]"
+	if name == "" || name != hint.Shorten(name) || derivedPrefix(name) != name {
+		return parent + "[" + hint.Quote(name) + "]"
 	}
 	if parent == "" {
 		return name
@@ -272,7 +274,7 @@ func (d *configDecoder) duplicates(n configNode) {
 	for _, m := range members {
 		if line := lines[m.name]; line > 0 {
 			d.errorf(configNode{path: n.path, offset: m.at}, "key %s of line %d again on line %d: keep one",
-				quoteShort(m.name), line, d.line(m.at))
+				hint.Quote(m.name), line, d.line(m.at))
 		} else {
 			lines[m.name] = d.line(m.at)
 		}

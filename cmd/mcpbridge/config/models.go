@@ -1,20 +1,22 @@
-package main
+package config
 
 import (
 	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // ModelProvider is one entry of "providers": an endpoint that language models are asked at.
 type ModelProvider struct {
 	Name            string // as --provider and "loop" say it
-	Type            string // one of providerTypes; "": the name is one
+	Type            string // "": the name is one
 	APIKey          string // "": the vendor's usual variable
 	Model           string
 	BaseURL         string
@@ -37,10 +39,28 @@ type Loop struct {
 	Provider string
 	Model    string
 	System   string
-	Options  providers.Options
-	Approve  providers.Policy // what it says of all tools stands last
-	Prompted bool             // models without tools get them in their prompt
-	Sampling []string         // servers that may ask the loop's model, in the place of a client that cannot
+
+	MaxTurns     int
+	MaxCalls     int
+	MaxTokens    int
+	MaxTime      time.Duration
+	LastTurn     bool
+	Parallel     int
+	Timeout      time.Duration
+	Output       int
+	Window       int
+	Serial       []string
+	WithoutTools bool
+
+	Approve  []Rule   // what it says of all tools stands last
+	Prompted bool     // models without tools get them in their prompt
+	Sampling []string // servers that may ask the loop's model, in the place of a client that cannot
+}
+
+// A Rule says what becomes of the calls of some tools.
+type Rule struct {
+	Match   string // a glob of tool names, or @ and an annotation
+	Verdict string // "allow", "ask" or "deny"
 }
 
 // readProviders is providers, in the order of the file.
@@ -61,22 +81,29 @@ func (d *configDecoder) provider(n configNode) ModelProvider {
 	d.inside = &serverScope{path: n.path}
 	defer func() { d.inside = nil }()
 	before := len(d.problems)
-	d.object(n, p.keys())
+	d.object(n, p.keys(d.types))
 	p.Fault = errors.Join(d.inside.faults...)
 	p.Type = cmp.Or(p.Type, n.name)
 	switch {
 	case len(d.problems) > before, p.Fault != nil: // what is missing may be what could not be read
-	case !slices.Contains(providerTypes(), p.Type):
-		d.errorf(n.key(), `needs a "type": %s`, strings.Join(providerTypes(), ", "))
-	case (p.Type == typeReplay) != (len(p.Scripts) > 0):
+	case d.types != nil && !slices.Contains(d.types, p.Type):
+		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.types, ", "))
+	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
 		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" go together`)
 	}
 	return p
 }
 
-func (p *ModelProvider) keys() configKeys {
+// TypeReplay is the type of the provider that plays recorded exchanges, the only one with scripts.
+const TypeReplay = "replay"
+
+func (p *ModelProvider) keys(types []string) configKeys {
+	readType := reader[string](readText)
+	if types != nil {
+		readType = oneOf(words(types...))
+	}
 	return configKeys{
-		"type":            {take: into(&p.Type, oneOf(words(providerTypes()...)))},
+		"type":            {take: into(&p.Type, readType)},
 		"apiKey":          {take: into(&p.APIKey, readText)},
 		"model":           {take: into(&p.Model, readText)},
 		"baseUrl":         {take: into(&p.BaseURL, readBaseURL)},
@@ -95,23 +122,22 @@ func (p *ModelProvider) keys() configKeys {
 }
 
 func (l *Loop) keys() configKeys {
-	limits := &l.Options.Limits
 	return configKeys{
 		"provider":     {take: into(&l.Provider, readText)},
 		"model":        {take: into(&l.Model, readText)},
 		"system":       {take: into(&l.System, readText)},
-		"maxTurns":     {take: into(&limits.Rounds, readCount)},
-		"maxCalls":     {take: into(&limits.Calls, readCount)},
-		"maxTokens":    {take: into(&limits.Tokens, readCount)},
-		"maxTime":      {take: into(&limits.Time, readDuration)},
-		"lastTurn":     {take: into(&limits.Last, readBool)},
-		"parallel":     {take: into(&limits.Parallel, readCount)},
-		"timeout":      {take: into(&limits.Timeout, readTimeout)},
-		"output":       {take: into(&limits.Output, readCount)},
-		"window":       {take: into(&limits.Window, readCount)},
+		"maxTurns":     {take: into(&l.MaxTurns, readCount)},
+		"maxCalls":     {take: into(&l.MaxCalls, readCount)},
+		"maxTokens":    {take: into(&l.MaxTokens, readCount)},
+		"maxTime":      {take: into(&l.MaxTime, readDuration)},
+		"lastTurn":     {take: into(&l.LastTurn, readBool)},
+		"parallel":     {take: into(&l.Parallel, readCount)},
+		"timeout":      {take: into(&l.Timeout, readTimeout)},
+		"output":       {take: into(&l.Output, readCount)},
+		"window":       {take: into(&l.Window, readCount)},
 		"prompted":     {take: into(&l.Prompted, readBool)},
-		"serial":       {take: into(&l.Options.Serial, listOf(readGlob))},
-		"withoutTools": {take: into(&l.Options.Toolless, readBool)},
+		"serial":       {take: into(&l.Serial, listOf(readGlob))},
+		"withoutTools": {take: into(&l.WithoutTools, readBool)},
 		"approve":      {take: into(&l.Approve, readPolicy)},
 		"sampling":     {take: into(&l.Sampling, listOf(readServerName))},
 	}
@@ -119,23 +145,22 @@ func (l *Loop) keys() configKeys {
 
 // readPolicy is an object of globs and annotations. The first that matches a tool counts,
 // and "*" is looked at last wherever it stands: it would leave nothing to the others.
-func readPolicy(d *configDecoder, n configNode) (providers.Policy, bool) {
+func readPolicy(d *configDecoder, n configNode) ([]Rule, bool) {
 	verdict := oneOf(words("allow", "ask", "deny"))
 	members, ok := d.members(n, "an object of tool names and allow, ask or deny")
-	var policy, rest providers.Policy
+	var policy, rest []Rule
 	for _, m := range members {
 		word, readable := verdict(d, m)
 		if !readable {
 			continue
 		}
-		rule := providers.Policy{{Match: m.name, Verdict: providers.Verdict(word)}}
-		if err := rule.Validate(); err != nil {
-			d.errorf(m.key(), "%v", err)
+		if _, err := path.Match(m.name, ""); err != nil || m.name == "" {
+			d.errorf(m.key(), "expected a glob of tool names, or @ and an annotation such as @readOnlyHint")
 		}
-		if m.name == "*" {
-			rest = rule
+		if rule := (Rule{m.name, word}); m.name == "*" {
+			rest = []Rule{rule}
 		} else {
-			policy = append(policy, rule...)
+			policy = append(policy, rule)
 		}
 	}
 	return append(policy, rest...), ok
@@ -153,14 +178,15 @@ func readScripts(d *configDecoder, n configNode) ([]string, bool) {
 // readBaseURL is a URL of an API.
 func readBaseURL(d *configDecoder, n configNode) (string, bool) {
 	text, ok := readText(d, n)
-	if ok && !isBaseURL(text) {
+	if ok && !IsBaseURL(text) {
 		d.wrongf(n, "expected a URL that begins with http:// or https:// and has a host")
 		return "", false
 	}
 	return text, ok
 }
 
-func isBaseURL(text string) bool {
+// IsBaseURL reports whether text can be the base URL of a provider.
+func IsBaseURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
@@ -171,7 +197,7 @@ func readServerName(d *configDecoder, n configNode) (string, bool) {
 	if ok {
 		d.atEnd = append(d.atEnd, func() {
 			if !slices.Contains(d.servers, name) {
-				d.errorf(n, "no server is called %s%s", quoteShort(name), didYouMean(name, d.servers))
+				d.errorf(n, "no server is called %s%s", hint.Quote(name), hint.DidYouMean(name, d.servers))
 			}
 		})
 	}

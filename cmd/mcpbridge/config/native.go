@@ -1,13 +1,15 @@
-package main
+package config
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // Definitions is one entry of "tools": a file or a glob of files with definitions of
@@ -26,8 +28,8 @@ type ContextField struct {
 	Session bool            // from "session": a request for a WebSocket ticket brings it
 }
 
-// hasNatives reports whether the config asks for native tools.
-func (c *Config) hasNatives() bool {
+// HasNatives reports whether the config asks for native tools.
+func (c *Config) HasNatives() bool {
 	return len(c.Tools) > 0 || slices.ContainsFunc(c.APIs, func(api API) bool { return api.Import != nil })
 }
 
@@ -62,7 +64,7 @@ func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool)
 	for _, m := range members {
 		name := strings.ToLower(m.name)
 		if other, taken := seen[name]; taken {
-			d.errorf(m.key(), "the same as %s: names match in any letter case", quoteShort(other))
+			d.errorf(m.key(), "the same as %s: names match in any letter case", hint.Quote(other))
 			continue
 		}
 		seen[name] = m.name
@@ -98,13 +100,56 @@ func readContextField(d *configDecoder, n configNode) (field ContextField) {
 	case source == "header" && checkHeaderName(name) == "":
 		field.Header = name
 	case source == "claim":
-		d.errorf(n, "from %s needs an authentication that has claims: this version of mcpbridge has none but tokens", quoteShort(from))
+		d.errorf(n, "from %s needs an authentication that has claims: this version of mcpbridge has none but tokens", hint.Quote(from))
 	case from == "session":
 		field.Session = true
 	default:
 		d.errorf(n, sources)
 	}
 	return field
+}
+
+// HiddenValue is a hidden value that is the same for all callers.
+func (c *Config) HiddenValue(name string) ([]byte, bool) {
+	field := c.Context[strings.ToLower(name)]
+	if field.Env != "" {
+		value, set := os.LookupEnv(field.Env)
+		return wire.AppendString(nil, value), set
+	}
+	return field.Value, field.Value != nil
+}
+
+// HiddenHeaders are the headers in which callers bring hidden values, by their names.
+func (c *Config) HiddenHeaders() map[string]string {
+	headers := map[string]string{}
+	for name, field := range c.Context {
+		if field.Header != "" {
+			headers[name] = field.Header
+		}
+	}
+	return headers
+}
+
+// TicketValues are the hidden values that a session brings.
+func (c *Config) TicketValues() []string {
+	var names []string
+	for name, field := range c.Context {
+		if field.Session {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// SetHidden takes hidden values of the command line, NAME=VALUE each.
+func (c *Config) SetHidden(pairs []string) {
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if c.Context == nil {
+			c.Context = map[string]ContextField{}
+		}
+		c.Context[strings.ToLower(name)] = ContextField{Value: wire.AppendString(nil, value)}
+	}
 }
 
 // json is a node as plain JSON. With a decoder its strings are filled in.
