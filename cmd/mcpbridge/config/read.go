@@ -3,11 +3,10 @@ package config
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
-
-	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // A reader turns a node into a value; false: it said why it cannot.
@@ -115,10 +114,26 @@ func readSize(d *configDecoder, n configNode) (int, bool) {
 		if !filled {
 			return 0, false
 		}
-		f, ok = bridge.ParseSize(text)
+		f, ok = parseSize(text)
 	}
 	size, fits := whole(f)
 	return size, d.fits(n, ok && fits, want)
+}
+
+// sizeUnits are the units of sizes, as bridge.Size has them.
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+// parseSize reads a number of bytes with a unit. It is the rule of bridge.Size, which a leaf cannot
+// import; a test of package stack holds the two to the same table.
+func parseSize(text string) (n float64, ok bool) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	return n * unit, known && err == nil
 }
 
 // fits says what was wanted of a string or number when it is not that.

@@ -51,7 +51,8 @@ var rules = []struct {
 	{"providers/*", with(centre, "providers")},
 
 	// The programs.
-	{"cmd/mcpbridge/config", leaves},
+	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint")},
+	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
 	{"cmd/mcpbridge/internal/*", with(centre, "providers")},
 	{"cmd/mcpbridge/...", []string{"..."}},
 	{"cmd/*", []string{"..."}},
