@@ -45,6 +45,10 @@ const (
 
 const metaPrefix = "io.modelcontextprotocol/"
 
+// MetaServerInfo names the server's name and version in the _meta of its result for
+// server/discover.
+const MetaServerInfo = metaPrefix + "serverInfo"
+
 var names = [allKeys]string{
 	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
 	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
