@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -101,22 +100,4 @@ func number(c toolformat.Code) int {
 		return wire.InternalError
 	}
 	return wire.InternalError
-}
-
-// legacyList is a list as clients of revisions up to 2025-11-25 may see it: their SDKs
-// refuse a whole list in which one output schema is not of type object.
-func legacyList(l *bridge.List) *bridge.List {
-	items := make([]bridge.Item, len(l.Items))
-	cut := false
-	for i, it := range l.Items {
-		schema := wire.Lookup(it.Raw, "outputSchema")
-		if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
-			it.Raw, cut = wire.CutMember(it.Raw, "outputSchema"), true
-		}
-		items[i] = it
-	}
-	if !cut {
-		return l
-	}
-	return bridge.NewList(l.Kind, items)
 }

@@ -173,19 +173,6 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	return forLegacy(o.source.Do(ctx, req))
 }
 
-// forLegacy takes out of a modern result what SDKs of the legacy era refuse: structured
-// content that is no object. Its text stays.
-func forLegacy(reply bridge.Reply) bridge.Reply {
-	if !reply.Modern || reply.Err != nil {
-		return reply
-	}
-	if v := wire.Lookup(reply.Result, "structuredContent"); v == nil || v[0] == '{' {
-		return reply
-	}
-	defer reply.Free()
-	return bridge.Result(wire.CutMember(reply.Result, "structuredContent"), nil)
-}
-
 // opening says that initialize is under way: what follows it needs what it settles, and
 // waits until done is called.
 func (s *session) opening() (done func()) {
