@@ -72,28 +72,3 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 	}
 	return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
 }
-
-// Ask implements bridge.Back for a connection that carries both ways.
-func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	return d.ask(ctx, d.box, method, params)
-}
-
-// Notify implements bridge.Back.
-func (d *duplex) Notify(method string, params []byte) { d.box.Notify(method, params) }
-
-// Ask sends the question on the stream of the request that caused it, where the client
-// takes one.
-func (x *exchange) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	if x.session == nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client offered nothing of the kind")
-	}
-	if st := x.open(); st != nil {
-		return x.session.ask(ctx, st.box, method, params)
-	}
-	return voice{x.session}.Ask(ctx, method, params)
-}
-
-// Ask sends the question on the session's GET stream, which the client may yet open.
-func (v voice) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	return v.session.ask(ctx, v.session.voice().box, method, params)
-}

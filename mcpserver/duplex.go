@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // duplex is a session on a connection that carries both ways: stdio, SSE, WebSocket.
@@ -113,3 +114,11 @@ func (d *duplex) close(why error) {
 	d.end()
 	d.work.Wait()
 }
+
+// Ask implements bridge.Back for a connection that carries both ways.
+func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	return d.ask(ctx, d.box, method, params)
+}
+
+// Notify implements bridge.Back.
+func (d *duplex) Notify(method string, params []byte) { d.box.Notify(method, params) }

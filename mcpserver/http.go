@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, what
@@ -165,8 +165,6 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	x.finish(&resp)
 }
 
-var jsonType = []string{"application/json"}
-
 // readBody reads a request's body whole; nil when it has been answered with an error.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	if t := r.Header.Get("Content-Type"); t != "application/json" {
@@ -211,159 +209,77 @@ func (s *Server) tooLarge(w http.ResponseWriter) {
 	writeError(w, http.StatusRequestEntityTooLarge, nil, "the message is larger than "+strconv.Itoa(s.opts.MessageBytes)+" bytes (limits.messageBytes in the config)")
 }
 
-// unreadable answers what is no JSON-RPC message.
-func (s *Server) unreadable(w http.ResponseWriter, err error) {
-	w.Header()["Content-Type"] = jsonType
-	w.WriteHeader(http.StatusBadRequest)
-	w.Write(appendUnreadable(nil, err))
-}
-
-// appendUnreadable is the error response to what is no JSON-RPC message.
-func appendUnreadable(dst []byte, err error) []byte {
-	var e *wire.Error
-	if !errors.As(err, &e) {
-		e = &wire.Error{Code: wire.InvalidRequest, Message: err.Error()}
+// allowCORS lets the pages of an admitted origin read the answer. It reports whether
+// the request was a preflight, which is then answered.
+func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bool) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
 	}
-	return wire.AppendError(dst, e.ID, e.Code, e.Message, nil)
-}
-
-// writeError answers with an HTTP status and a JSON-RPC error that explains it, which
-// is what MCP clients show.
-func writeError(w http.ResponseWriter, status int, id []byte, message string) {
-	w.Header()["Content-Type"] = jsonType
-	w.WriteHeader(status)
-	w.Write(wire.AppendError(nil, id, -32000, message, nil))
-}
-
-func quote(s string) string {
-	if len(s) > 40 {
-		s = s[:40]
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
 	}
-	return strconv.Quote(s)
-}
-
-// accepted is what a client takes as an answer.
-type accepted struct{ json, events bool }
-
-// accepts reads the Accept header. A client that sends none takes anything.
-func accepts(r *http.Request) (a accepted, ok bool) {
-	header := strings.Join(r.Header.Values("Accept"), ",")
-	if header == "application/json, text/event-stream" || header == "" {
-		return accepted{true, true}, true
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+	for _, c := range s.context {
+		allowed += ", " + c.header
 	}
-	for part := range strings.SplitSeq(header, ",") {
-		kind, _, _ := strings.Cut(part, ";")
-		switch strings.ToLower(strings.TrimSpace(kind)) {
-		case "*/*":
-			a = accepted{true, true}
-		case "application/json", "application/*":
-			a.json = true
-		case "text/event-stream", "text/*":
-			a.events = true
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = strings.TrimSpace(name) // which of these there are is for each tool to say
+		if prefix := len(mcp.HeaderParamPrefix); len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) {
+			allowed += ", " + name
 		}
 	}
-	return a, a.json || a.events
+	h.Set("Access-Control-Allow-Headers", allowed)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
-// create makes the session that an initialize asks for; nil when it has been refused.
-func (s *Server) create(w http.ResponseWriter, r *http.Request, who identity) *session {
-	if r.Header.Get(wire.HeaderSession) != "" {
-		writeError(w, http.StatusBadRequest, nil, "initialize starts a session: send it without Mcp-Session-Id")
-		return nil
+// get opens the stream on which the session itself speaks, or the rest of one that the
+// client lost.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, who identity) {
+	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		writeError(w, http.StatusNotAcceptable, nil, "a GET opens an event stream: the client must accept text/event-stream")
+		return
 	}
-	one := s.newHTTPSession(who)
-	if err := s.add(one); err != nil {
-		one.end()
-		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
-		return nil
+	one := s.named(w, r, who)
+	if one == nil {
+		return
 	}
-	return one
-}
-
-// named finds the session that a request names; nil when it has been refused.
-func (s *Server) named(w http.ResponseWriter, r *http.Request, who identity) *session {
-	id := r.Header.Get(wire.HeaderSession)
-	if id == "" {
-		writeError(w, http.StatusBadRequest, nil, "Mcp-Session-Id is missing: send initialize first")
-		return nil
+	last := r.Header.Get(wire.HeaderLastEvent)
+	if last == "" {
+		one.voice().serve(r.Context(), w, -1)
+		return
 	}
-	one := s.find(id, who)
-	if one == nil || one.journal == nil { // one of legacy SSE has no streams here
-		writeError(w, http.StatusNotFound, nil, "no such session: it has ended, or began with another token or context header; send initialize anew")
-		return nil
+	number, after, ok := parseEventID(last)
+	if !ok {
+		writeError(w, http.StatusBadRequest, nil, "Last-Event-ID is not one that this session gave out")
+		return
 	}
-	return one
-}
-
-func (s *Server) find(id string, who identity) *session {
-	s.mu.Lock()
-	one := s.sessions[id]
-	s.mu.Unlock()
-	if one == nil || !who.continues(one.who) { // an id is no proof of who one is
-		return nil
-	}
-	return one
-}
-
-// idleEnough is how long a session must have been unused to make room for a new one.
-const idleEnough = time.Minute
-
-// add registers a session. At the bound the one unused longest makes room, if there is one
-// that is not in use.
-func (s *Server) add(one *session) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errors.New("the bridge is shutting down")
-	}
-	if len(s.sessions) >= s.opts.Sessions {
-		var oldest *session
-		for _, other := range s.sessions {
-			if (oldest == nil || other.used.Load() < oldest.used.Load()) && !other.inUse() {
-				oldest = other
-			}
+	st := one.journal.find(number)
+	switch {
+	case st != nil:
+		st.serve(r.Context(), w, after)
+	case number == 0:
+		one.voice().serve(r.Context(), w, after)
+	default:
+		out := newEventWriter(w)
+		for _, e := range one.journal.after(number, after) {
+			out.write("message", eventID(number, e.seq), e.data)
 		}
-		if oldest == nil || time.Since(time.Unix(0, oldest.used.Load())) < idleEnough {
-			s.log.Warn("refused a session: too many are in use", "limit", s.opts.Sessions)
-			return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", s.opts.Sessions)
-		}
-		s.log.Warn("ended the session unused longest: too many sessions", "limit", s.opts.Sessions)
-		delete(s.sessions, oldest.id)
-		s.wg.Go(oldest.end)
+		out.flush()
 	}
-	s.sessions[one.id] = one
-	return nil
 }
 
-// remove ends a session.
-func (s *Server) remove(one *session) {
-	s.mu.Lock()
-	delete(s.sessions, one.id)
-	s.mu.Unlock()
-	one.end()
-}
-
-// sweep ends sessions that nobody has used for long.
-func (s *Server) sweep() {
-	t := time.NewTicker(max(s.opts.SessionIdle/10, time.Second))
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-		case <-s.ctx.Done():
-			return
-		}
-		var idle []*session
-		s.mu.Lock()
-		for id, one := range s.sessions {
-			if !one.inUse() && time.Since(time.Unix(0, one.used.Load())) > s.opts.SessionIdle {
-				idle = append(idle, one)
-				delete(s.sessions, id)
-			}
-		}
-		s.mu.Unlock()
-		for _, one := range idle {
-			one.end()
-		}
-	}
+func parseEventID(id string) (number, seq int64, ok bool) {
+	a, b, found := strings.Cut(id, "-")
+	number, err1 := strconv.ParseInt(a, 10, 64)
+	seq, err2 := strconv.ParseInt(b, 10, 64)
+	return number, seq, found && errors.Join(err1, err2) == nil && number >= 0 && seq >= 0
 }

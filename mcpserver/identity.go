@@ -2,11 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,39 +58,6 @@ func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
 	}
 	b[0] = '{'
 	return identity{p, string(append(b, '}'))}
-}
-
-// maxTicketBody bounds what a request for a ticket says, in bytes.
-const maxTicketBody = 64 << 10
-
-// withSession is an identity with the hidden values that the request for a ticket brings for
-// its session: {"context": {NAME: value}} with names of Options.SessionContext. They win over
-// those of headers.
-func (s *Server) withSession(body io.Reader, who identity) (identity, error) {
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		return who, fmt.Errorf("the request is longer than %d bytes, or was cut", maxTicketBody)
-	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return who, nil
-	}
-	var said struct {
-		Context map[string]json.RawMessage `json:"context"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&said); err != nil {
-		return who, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
-	}
-	hidden := []byte(cmp.Or(who.hidden, "{}"))
-	for _, name := range slices.Sorted(maps.Keys(said.Context)) {
-		if !slices.ContainsFunc(s.opts.TicketValues, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return who, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
-		}
-		hidden = wire.SetMember(hidden, strings.ToLower(name), said.Context[name])
-	}
-	who.hidden = string(hidden)
-	return who, nil
 }
 
 // value is one of its hidden values: a bridge.Caller's Context.

@@ -1,11 +1,13 @@
 package mcpserver
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -100,4 +102,46 @@ func number(c toolformat.Code) int {
 		return wire.InternalError
 	}
 	return wire.InternalError
+}
+
+// response is the answer to a request, not yet encoded. Its id is a slice of the
+// request.
+type response struct {
+	id     []byte
+	reply  bridge.Reply
+	mute   bool // the client wants none any more
+	status int  // of HTTP; 0: 200
+}
+
+var jsonType = []string{"application/json"}
+
+// unreadable answers what is no JSON-RPC message.
+func (s *Server) unreadable(w http.ResponseWriter, err error) {
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(http.StatusBadRequest)
+	w.Write(appendUnreadable(nil, err))
+}
+
+// appendUnreadable is the error response to what is no JSON-RPC message.
+func appendUnreadable(dst []byte, err error) []byte {
+	var e *wire.Error
+	if !errors.As(err, &e) {
+		e = &wire.Error{Code: wire.InvalidRequest, Message: err.Error()}
+	}
+	return wire.AppendError(dst, e.ID, e.Code, e.Message, nil)
+}
+
+// writeError answers with an HTTP status and a JSON-RPC error that explains it, which
+// is what MCP clients show.
+func writeError(w http.ResponseWriter, status int, id []byte, message string) {
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(status)
+	w.Write(wire.AppendError(nil, id, -32000, message, nil))
+}
+
+func quote(s string) string {
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	return strconv.Quote(s)
 }

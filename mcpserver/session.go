@@ -78,15 +78,6 @@ func (s *session) end() {
 	s.views.close()
 }
 
-// response is the answer to a request, not yet encoded. Its id is a slice of the
-// request.
-type response struct {
-	id     []byte
-	reply  bridge.Reply
-	mute   bool // the client wants none any more
-	status int  // of HTTP; 0: 200
-}
-
 // respond carries out a request. back takes what belongs to it.
 func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) response {
 	return s.carry(s.begin(ctx, m), m, back)

@@ -2,15 +2,13 @@ package mcpserver
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // primedFrom is the first revision whose clients expect a stream to begin with an
@@ -184,154 +182,39 @@ func (e *eventWriter) idle() error {
 	return e.flush()
 }
 
-// exchange is the answer to one POST: JSON, or a stream once something belongs to the
-// request before its response.
-type exchange struct {
-	server  *Server
-	session *session // nil in the modern era
-	w       http.ResponseWriter
-	ctx     context.Context // ends with the client's connection
-	accept  accepted
-	id      []byte                  // raw id of the request in its session; nil for a batch
-	cancel  context.CancelCauseFunc // ends the request of the modern era, which has no session
+// voice is what the session itself says: it goes to the GET stream. Before the client
+// has opened one only list changes are kept for it.
+type voice struct{ session *session }
 
-	since        time.Time // guarded by late
-	older, newer *exchange // guarded by late
-
-	mu     sync.Mutex // guards what follows
-	ended  bool
-	stream *stream
-	served chan struct{} // closed when nothing is written to w any more
-}
-
-// begin makes the exchange ready for what belongs to its request.
-func (x *exchange) begin() *exchange {
-	if x.accept.events {
-		x.server.late.add(x)
+// Notify implements bridge.Back.
+func (v voice) Notify(method string, params []byte) {
+	st := v.session.journal.find(0)
+	if st == nil && params == nil {
+		st = v.session.voice()
 	}
-	return x
-}
-
-// Notify sends what belongs to the request on its own stream. A client that takes only
-// JSON gets none.
-func (x *exchange) Notify(method string, params []byte) {
-	if st := x.open(); st != nil {
+	if st != nil {
 		st.box.Notify(method, params)
 	}
 }
 
-// abort ends a request whose client does not take what belongs to it. The other
-// requests of a batch go on.
-func (x *exchange) abort(why error) {
-	switch {
-	case x.cancel != nil:
-		x.cancel(why)
-	case x.id != nil:
-		x.session.cancelRequest(string(x.id), why)
+// voice is the session's GET stream, a new one when there is none or the client was
+// too slow for the last.
+func (s *session) voice() *stream {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	st := s.journal.streams[0]
+	if st == nil {
+		return s.journal.begin(&stream{session: s, box: newOutbox(s.server.opts.QueueBytes)})
 	}
-}
-
-// open begins the stream if that is still possible.
-func (x *exchange) open() *stream {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.stream == nil && x.accept.events && !x.ended {
-		x.served = make(chan struct{})
-		if x.session != nil {
-			x.stream = x.session.journal.open(x.session)
-		} else {
-			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes)}
-		}
-		go func() {
-			defer close(x.served)
-			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) {
-				x.abort(err)
-			}
-		}()
-	}
-	return x.stream
-}
-
-// withdraw takes back a header of the answer, unless that is being written already.
-func (x *exchange) withdraw(header string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.stream == nil {
-		x.w.Header().Del(header)
-	}
-}
-
-// answer is what ends an exchange: a response, or several in a batch.
-type answer interface {
-	encode() *wire.Buffer
-	writeJSON(http.ResponseWriter)
-}
-
-// finish ends the exchange with its answer; nil when there is none.
-func (x *exchange) finish(a answer) {
-	x.server.late.remove(x)
-	if !x.accept.json && a != nil {
-		x.open()
-	}
-	x.mu.Lock()
-	x.ended = true
-	st := x.stream
-	x.mu.Unlock()
-	switch {
-	case st == nil && a == nil:
-		x.w.WriteHeader(http.StatusAccepted)
-		return
-	case st == nil:
-		a.writeJSON(x.w)
-		return
-	case a != nil:
-		st.box.send(a.encode())
-	}
-	st.box.end(io.EOF)
-	<-x.served
-	st.settle()
-}
-
-// get opens the stream on which the session itself speaks, or the rest of one that the
-// client lost.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, who identity) {
-	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		writeError(w, http.StatusNotAcceptable, nil, "a GET opens an event stream: the client must accept text/event-stream")
-		return
-	}
-	one := s.named(w, r, who)
-	if one == nil {
-		return
-	}
-	last := r.Header.Get(wire.HeaderLastEvent)
-	if last == "" {
-		one.voice().serve(r.Context(), w, -1)
-		return
-	}
-	number, after, ok := parseEventID(last)
-	if !ok {
-		writeError(w, http.StatusBadRequest, nil, "Last-Event-ID is not one that this session gave out")
-		return
-	}
-	st := one.journal.find(number)
-	switch {
-	case st != nil:
-		st.serve(r.Context(), w, after)
-	case number == 0:
-		one.voice().serve(r.Context(), w, after)
+	select {
+	case <-st.box.done:
+		return s.journal.begin(&stream{session: s, seq: st.seq, box: newOutbox(s.server.opts.QueueBytes)})
 	default:
-		out := newEventWriter(w)
-		for _, e := range one.journal.after(number, after) {
-			out.write("message", eventID(number, e.seq), e.data)
-		}
-		out.flush()
+		return st
 	}
 }
 
-func parseEventID(id string) (number, seq int64, ok bool) {
-	a, b, found := strings.Cut(id, "-")
-	number, err1 := strconv.ParseInt(a, 10, 64)
-	seq, err2 := strconv.ParseInt(b, 10, 64)
-	return number, seq, found && errors.Join(err1, err2) == nil && number >= 0 && seq >= 0
+// Ask sends the question on the session's GET stream, which the client may yet open.
+func (v voice) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	return v.session.ask(ctx, v.session.voice().box, method, params)
 }

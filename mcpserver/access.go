@@ -3,17 +3,12 @@ package mcpserver
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
@@ -133,99 +128,4 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
-}
-
-// allowCORS lets the pages of an admitted origin read the answer. It reports whether
-// the request was a preflight, which is then answered.
-func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bool) {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	h := w.Header()
-	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		return false
-	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
-	for _, c := range s.context {
-		allowed += ", " + c.header
-	}
-	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
-		name = strings.TrimSpace(name) // which of these there are is for each tool to say
-		if prefix := len(mcp.HeaderParamPrefix); len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) {
-			allowed += ", " + name
-		}
-	}
-	h.Set("Access-Control-Allow-Headers", allowed)
-	h.Set("Access-Control-Max-Age", "600")
-	w.WriteHeader(http.StatusNoContent)
-	return true
-}
-
-const (
-	ticketLife = 30 * time.Second
-	maxTickets = 1000
-)
-
-// tickets admit one WebSocket each, soon: a browser cannot send a header with one, and
-// a token in a URL would end up in logs.
-type tickets struct {
-	mu    sync.Mutex // guards given
-	given map[string]ticket
-}
-
-type ticket struct {
-	holder identity
-	until  time.Time
-}
-
-// give makes a ticket; "" when too many are out.
-func (t *tickets) give(who identity) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	for id, one := range t.given {
-		if now.After(one.until) {
-			delete(t.given, id)
-		}
-	}
-	if len(t.given) >= maxTickets {
-		return ""
-	}
-	if t.given == nil {
-		t.given = map[string]ticket{}
-	}
-	id := newID()
-	t.given[id] = ticket{holder: who, until: now.Add(ticketLife)}
-	return id
-}
-
-// use takes a ticket, which is good once.
-func (t *tickets) use(id string) (identity, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	one, ok := t.given[id]
-	delete(t.given, id)
-	return one.holder, ok && time.Now().Before(one.until)
-}
-
-// serveTicket answers POST /ws/ticket.
-func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, who identity) {
-	who, err := s.withSession(http.MaxBytesReader(w, r.Body, maxTicketBody), who)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, nil, err.Error())
-		return
-	}
-	id := s.tickets.give(who)
-	if id == "" {
-		writeError(w, http.StatusServiceUnavailable, nil, "too many tickets are out: try again in 30 s")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(map[string]any{"ticket": id, "expiresIn": int(ticketLife.Seconds())})
 }
