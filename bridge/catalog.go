@@ -3,8 +3,6 @@ package bridge
 import (
 	"fmt"
 	"log/slog"
-	"path"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -289,19 +287,7 @@ func (v *view) match(uri string) (route, bool) {
 
 // shows reports whether the member's filter lets a tool through.
 func (m *member) shows(name string) bool {
-	return (len(m.Include) == 0 || matches(m.Include, name)) && !matches(m.Exclude, name)
-}
-
-// matches reports whether one of some globs matches a name, in which a slash is a letter
-// like any other.
-func matches(globs []string, name string) bool {
-	flat := strings.NewReplacer("/", "\x00")
-	for _, g := range globs {
-		if ok, err := path.Match(flat.Replace(g), flat.Replace(name)); ok && err == nil {
-			return true
-		}
-	}
-	return false
+	return (len(m.Include) == 0 || matchAny(m.Include, name)) && !matchAny(m.Exclude, name)
 }
 
 // prefix is the member's prefix among so many members.
