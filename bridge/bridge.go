@@ -33,7 +33,8 @@ type Options struct {
 	MaxName    int           // longest name of a tool or prompt, in bytes; 0: 64
 	Settle     time.Duration // how long a first list waits for several members; 0: 2 s
 	Alone      time.Duration // how long a first list waits for a lone member; 0: 30 s
-	Queue      time.Duration // how long a call waits for its member's Concurrency; 0: 30 s
+	Queue      int           // how many calls may wait for a member's Concurrency; 0: 1,000
+	QueueTime  time.Duration // how long a call waits for its member's Concurrency; 0: 30 s
 	ServerInfo []byte        // raw JSON of MCP's Implementation: what the bridge calls itself
 	Log        *slog.Logger  // nil: nothing is logged
 }
@@ -48,7 +49,7 @@ type Bridge struct {
 
 type member struct {
 	Member
-	slots chan struct{} // one token a call under way; nil: no limit
+	limiter *Limiter // of Concurrency
 }
 
 // New makes a Bridge of its members, in the order in which their items are listed and
@@ -57,7 +58,8 @@ func New(opts Options, members ...Member) *Bridge {
 	opts.MaxName = cmp.Or(opts.MaxName, 64)
 	opts.Settle = cmp.Or(opts.Settle, 2*time.Second)
 	opts.Alone = cmp.Or(opts.Alone, 30*time.Second)
-	opts.Queue = cmp.Or(opts.Queue, 30*time.Second)
+	opts.Queue = cmp.Or(opts.Queue, defaultQueue)
+	opts.QueueTime = cmp.Or(opts.QueueTime, 30*time.Second)
 	if opts.ServerInfo == nil {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
@@ -68,7 +70,7 @@ func New(opts Options, members ...Member) *Bridge {
 	for _, m := range members {
 		own := &member{Member: m}
 		if m.Concurrency > 0 {
-			own.slots = make(chan struct{}, m.Concurrency)
+			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue)
 		}
 		b.members = append(b.members, own)
 	}

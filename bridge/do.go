@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -84,12 +83,13 @@ func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
 // send hands a request to a member, when it has room for one more.
 func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 	m := s.bridge.members[index]
-	if m.slots != nil {
-		if err := m.acquire(ctx, s.bridge.opts.Queue); err != nil {
-			return Failed(err)
+	if err := m.limiter.Enter(ctx, s.bridge.opts.QueueTime); err != nil {
+		if err.Code == toolformat.Unavailable {
+			err.Message += " (concurrency in its config)"
 		}
-		defer func() { <-m.slots }()
+		return Failed(err)
 	}
+	defer m.limiter.Leave()
 	return s.subs[index].Do(ctx, req)
 }
 
@@ -195,24 +195,6 @@ func nearest(target string, l *List) string {
 		}
 	}
 	return found
-}
-
-func (m *member) acquire(ctx context.Context, patience time.Duration) *toolformat.Error {
-	select {
-	case m.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case m.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return canceled(ctx.Err())
-	case <-t.C:
-		return toolformat.Errorf(toolformat.Unavailable, "%s is busy: %d calls have been under way for %s (concurrency in its config)", m.Name, m.Concurrency, patience)
-	}
 }
 
 // all sends the request to every member side by side. It succeeds when one of them

@@ -99,7 +99,7 @@ func (o NativeOptions) withDefaults() NativeOptions {
 	o.MaxTimeout = cmp.Or(o.MaxTimeout, 30*time.Minute)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Concurrency = cmp.Or(o.Concurrency, 256)
-	o.Queue = cmp.Or(o.Queue, 1000)
+	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	o.MaxResult = cmp.Or(o.MaxResult, 8<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -112,7 +112,7 @@ func (o NativeOptions) withDefaults() NativeOptions {
 type Native struct {
 	opts    NativeOptions
 	none    [ListKinds]*List // what a Native has of each kind but Tools
-	gate    *gate            // of all calls
+	limiter *Limiter         // of all calls
 	workers *workers
 	tools   atomic.Pointer[toolset]
 
@@ -127,7 +127,7 @@ type Native struct {
 // tool that cannot be one.
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
-	n.gate = newGate("the native tools are", n.opts.Concurrency, n.opts.Queue)
+	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue)
 	for kind := range ListKinds {
 		n.none[kind] = NewList(kind, nil)
 	}

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -23,12 +22,11 @@ type nativeCall struct {
 	request Request // a copy
 	back    Back
 	cancel  context.CancelCauseFunc
-	begun   time.Time
 
-	mu     sync.Mutex // guards what follows
-	over   bool       // nobody waits for it any more
-	asking int        // questions that wait for the caller, whose time is not the tool's
-	timer  *time.Timer
+	timer Timer
+
+	mu   sync.Mutex // guards over, and the order of what goes to back
+	over bool       // nobody waits for it any more
 }
 
 var (
@@ -60,7 +58,7 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 	}
 	token := c.request.Params.Get(wire.MetaProgressToken)
 	if token == nil { // the caller does not want to know
-		c.extend()
+		c.timer.Extend()
 		return
 	}
 	b := append([]byte(`{"progressToken":`), token...)
@@ -145,35 +143,34 @@ func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
 		n.forget(c)
 		return err
 	}
-	c.begun = time.Now()
-	c.timer = time.AfterFunc(min(c.tool.Timeout, n.opts.MaxTimeout), func() { c.cancel(errTimedOut) })
+	c.timer.Start(c.tool.Timeout, n.opts.MaxTimeout, func() { c.cancel(errTimedOut) })
 	return nil
 }
 
 // enter waits until there is room for the call.
 func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
-	if err := c.tool.gate.enter(ctx, c.tool.Timeout); err != nil {
+	if err := c.tool.limiter.Enter(ctx, c.tool.Timeout); err != nil {
 		return err
 	}
-	err := c.session.native.gate.enter(ctx, c.tool.Timeout)
+	err := c.session.native.limiter.Enter(ctx, c.tool.Timeout)
 	if err != nil {
-		c.tool.gate.leave()
+		c.tool.limiter.Leave()
 	}
 	return err
 }
 
 // leave makes room for other calls.
 func (c *nativeCall) leave() {
-	c.session.native.gate.leave()
-	c.tool.gate.leave()
+	c.session.native.limiter.Leave()
+	c.tool.limiter.Leave()
 }
 
 // end lets nothing of the call get to the caller any more.
 func (c *nativeCall) end() {
+	c.timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
-	c.timer.Stop()
 }
 
 // outcome runs the function and waits for what comes of it; false: ctx has ended before.
@@ -230,38 +227,19 @@ type outcome struct {
 }
 
 func (c *nativeCall) tooLong() *toolformat.Error {
-	if time.Since(c.begun) >= c.session.native.opts.MaxTimeout {
+	if c.timer.AtMaximum() {
 		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.session.native.opts.MaxTimeout)
 	}
 	return toolformat.Errorf(toolformat.Timeout, "tool %s timed out: no result or progress for %s", c.tool.Name, c.tool.Timeout)
 }
 
-// extend gives the call its timeout anew.
-func (c *nativeCall) extend() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.extendLocked()
-}
-
-// extendLocked is extend with c.mu held.
-func (c *nativeCall) extendLocked() {
-	if c.over {
-		return
-	}
-	left := time.Until(c.begun.Add(c.session.native.opts.MaxTimeout))
-	if c.asking == 0 {
-		left = min(left, c.tool.Timeout)
-	}
-	c.timer.Reset(left)
-}
-
 // Notify implements Back.
 func (c *nativeCall) Notify(method string, params []byte) {
+	if method == wire.NotificationProgress {
+		c.timer.Extend()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if method == wire.NotificationProgress {
-		c.extendLocked()
-	}
 	if c.back != nil && !c.over {
 		c.back.Notify(method, params)
 	}
@@ -272,18 +250,13 @@ func (c *nativeCall) Ask(ctx context.Context, method string, params []byte) ([]b
 	if c.back == nil {
 		return nil, toolformat.Errorf(toolformat.Unsupported, "the caller cannot be asked: %s", method)
 	}
-	if !c.wait(1) {
+	c.mu.Lock()
+	over := c.over
+	c.mu.Unlock()
+	if over {
 		return nil, canceled(context.Canceled)
 	}
-	defer c.wait(-1)
+	c.timer.Hold()
+	defer c.timer.Release()
 	return c.back.Ask(ctx, method, params)
-}
-
-// wait counts a question; it reports whether the call still goes on.
-func (c *nativeCall) wait(n int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asking += n
-	c.extendLocked()
-	return !c.over
 }

@@ -129,8 +129,8 @@ func TestNativeTimeout(t *testing.T) {
 	})
 }
 
-// Progress gives a call its time anew, up to a bound; so does a question to the caller,
-// whose time does not count.
+// Progress starts a call's timeout anew, up to a maximum. The time of a question to the
+// caller counts towards neither.
 func TestNativeExtends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, s := open(t, bridge.NativeOptions{MaxTimeout: 10 * time.Minute},
@@ -174,7 +174,7 @@ func TestNativeExtends(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		l.answer = func(context.Context) ([]byte, *toolformat.Error) {
-			time.Sleep(5 * time.Minute)
+			time.Sleep(15 * time.Minute) // longer than the maximum
 			return []byte(`{"action":"accept"}`), nil
 		}
 		wantResult(t, call(t.Context(), s, "curious", `{}`, l), `{"action":"accept"}`)

@@ -22,11 +22,11 @@ type toolset struct {
 // A nativeTool is a Tool that is ready to be called.
 type nativeTool struct {
 	Tool
-	item   Item
-	bind   *toolformat.Binder
-	output *toolformat.Checker // of results; nil: there is no output schema
-	free   bool                // its schema takes every object: arguments pass byte for byte
-	gate   *gate               // nil: it has no limit of its own
+	item    Item
+	bind    *toolformat.Binder
+	output  *toolformat.Checker // of results; nil: there is no output schema
+	free    bool                // its schema takes every object: arguments pass byte for byte
+	limiter *Limiter            // nil: it has no limit of its own
 }
 
 func (n *Native) newToolset(tools []Tool) (*toolset, error) {
@@ -109,7 +109,7 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	own.free = len(t.Hidden) == 0 && takesAll(t.inputSchema())
 	own.Timeout = cmp.Or(t.Timeout, 30*time.Second)
 	if t.Concurrency > 0 {
-		own.gate = newGate("tool "+t.Name+" is", t.Concurrency, n.opts.Queue)
+		own.limiter = NewLimiter("tool "+t.Name+" is", t.Concurrency, n.opts.Queue)
 	}
 	return own, nil
 }
