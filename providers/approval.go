@@ -17,12 +17,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	Allow  Verdict = "allow"
-	Ask    Verdict = "ask"    // Task.Approve
-	Deny   Verdict = "deny"   // the model is told
-	Edit   Verdict = "edit"   // run with other arguments, which the model is told
-	Defer  Verdict = "defer"  // decided later: the run ends, and Resume goes on
-	Answer Verdict = "answer" // not run here: somebody else has its result
+	VerdictAllow  Verdict = "allow"
+	VerdictAsk    Verdict = "ask"    // Task.Approve
+	VerdictDeny   Verdict = "deny"   // the model is told
+	VerdictEdit   Verdict = "edit"   // run with other arguments, which the model is told
+	VerdictDefer  Verdict = "defer"  // decided later: the run ends, and Resume goes on
+	VerdictAnswer Verdict = "answer" // not run here: somebody else has its result
 )
 
 // A Decision is what somebody says to one call.
@@ -53,7 +53,7 @@ func (p Policy) Validate() error {
 		if _, err := path.Match(r.Match, ""); err != nil || r.Match == "" {
 			return fmt.Errorf("policy: %q: expected a glob of tool names, or @ and an annotation such as @readOnlyHint", r.Match)
 		}
-		if r.Verdict != Allow && r.Verdict != Ask && r.Verdict != Deny {
+		if r.Verdict != VerdictAllow && r.Verdict != VerdictAsk && r.Verdict != VerdictDeny {
 			return fmt.Errorf("policy: %q: verdict %.40q is unknown: expected allow, ask or deny", r.Match, r.Verdict)
 		}
 	}
@@ -67,7 +67,7 @@ func (p Policy) verdict(tool *toolformat.Tool) Verdict {
 			return r.Verdict
 		}
 	}
-	return Allow
+	return VerdictAllow
 }
 
 func (r *Rule) matches(tool *toolformat.Tool) bool {
@@ -106,14 +106,14 @@ func changes(tool *toolformat.Tool) bool {
 func (r *runner) decide(j *job) {
 	d := Decision{Verdict: r.task.Options.Policy.verdict(j.tool)}
 	switch {
-	case d.Verdict == Allow:
+	case d.Verdict == VerdictAllow:
 		return
-	case d.Verdict == Deny:
+	case d.Verdict == VerdictDeny:
 		d.Reason = "its policy does not allow this tool"
 	case r.ctx.Err() != nil: // nobody waits for an answer
 		return
 	case r.task.Approve == nil:
-		d = Decision{Verdict: Deny, Reason: "this tool needs approval, and nobody is there to give it"}
+		d = Decision{Verdict: VerdictDeny, Reason: "this tool needs approval, and nobody is there to give it"}
 	default:
 		if d = r.approve(j); r.ctx.Err() != nil {
 			return // whatever it was, nobody waited for it
@@ -127,7 +127,7 @@ func (r *runner) approve(j *job) (d Decision) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("Approve has panicked", "tool", j.call.Name, "panic", p, "stack", string(debug.Stack()))
-			d = Decision{Verdict: Deny, Reason: "it could not be approved: internal error"}
+			d = Decision{Verdict: VerdictDeny, Reason: "it could not be approved: internal error"}
 		}
 	}()
 	r.time.hold()
@@ -139,8 +139,8 @@ func (r *runner) approve(j *job) (d Decision) {
 func (r *runner) apply(j *job, d Decision) {
 	told := j.call
 	switch d.Verdict {
-	case Allow:
-	case Edit:
+	case VerdictAllow:
+	case VerdictEdit:
 		told = &Call{ID: j.call.ID, Name: j.call.Name, Arguments: d.Arguments}
 		// In MCP's format the arguments have the tool's own names.
 		arguments, err := r.set.Arguments(toolformat.FormatMCP, told)
@@ -150,15 +150,15 @@ func (r *runner) apply(j *job, d Decision) {
 		}
 		j.arguments = arguments
 		j.say("[run with arguments that the user has changed: " + string(arguments) + "]")
-	case Defer:
+	case VerdictDefer:
 		j.waits = true
-	case Answer:
+	case VerdictAnswer:
 		j.result = r.check(d.Result)
 	default: // fails closed
-		d.Verdict = Deny
+		d.Verdict = VerdictDeny
 		j.result = failed(denial(d.Reason))
 	}
-	r.emit(Event{Type: Approval, Call: told, Decision: string(d.Verdict)})
+	r.emit(Event{Type: EventApproval, Call: told, Decision: string(d.Verdict)})
 }
 
 func denial(reason string) string {

@@ -21,14 +21,14 @@ func TestPolicy(t *testing.T) {
 		want   string // of all tools
 	}{
 		{nil, "allow allow allow allow"},
-		{providers.Policy{{"*", providers.Deny}}, "deny deny deny deny"},
-		{providers.Policy{{"github__*", providers.Deny}}, "deny deny allow allow"},
-		{providers.Policy{{"odd*", providers.Deny}}, "allow allow allow deny"},
-		{providers.Policy{{"odd/n?me", providers.Deny}}, "allow allow allow deny"},
-		{providers.Policy{{"github__delete", providers.Ask}, {"github__*", providers.Deny}, {"*", providers.Allow}}, "deny allow allow allow"},
-		{providers.Policy{{"@readOnlyHint", providers.Allow}, {"*", providers.Deny}}, "allow deny deny deny"},
-		{providers.Policy{{"@!readOnlyHint", providers.Deny}}, "allow deny deny deny"},
-		{providers.Policy{{"@destructiveHint", providers.Deny}}, "allow deny allow allow"},
+		{providers.Policy{{"*", providers.VerdictDeny}}, "deny deny deny deny"},
+		{providers.Policy{{"github__*", providers.VerdictDeny}}, "deny deny allow allow"},
+		{providers.Policy{{"odd*", providers.VerdictDeny}}, "allow allow allow deny"},
+		{providers.Policy{{"odd/n?me", providers.VerdictDeny}}, "allow allow allow deny"},
+		{providers.Policy{{"github__delete", providers.VerdictAsk}, {"github__*", providers.VerdictDeny}, {"*", providers.VerdictAllow}}, "deny allow allow allow"},
+		{providers.Policy{{"@readOnlyHint", providers.VerdictAllow}, {"*", providers.VerdictDeny}}, "allow deny deny deny"},
+		{providers.Policy{{"@!readOnlyHint", providers.VerdictDeny}}, "allow deny deny deny"},
+		{providers.Policy{{"@destructiveHint", providers.VerdictDeny}}, "allow deny allow allow"},
 	} {
 		var tools []bridge.Tool
 		var parts []providers.Part
@@ -40,7 +40,7 @@ func TestPolicy(t *testing.T) {
 		task := ask(play(calls(parts...), says("ok")), "go")
 		task.Options.Policy, task.Options.Serial = c.policy, []string{"*"}
 		task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-			return providers.Decision{Verdict: providers.Allow}
+			return providers.Decision{Verdict: providers.VerdictAllow}
 		}
 		if _, _, err := run(t, session(t, tools...), task); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.policy, got, want)
 		}
 	}
-	for _, rule := range []providers.Rule{{"[", providers.Deny}, {"", providers.Deny}, {"*", "maybe"}, {"*", providers.Edit}} {
+	for _, rule := range []providers.Rule{{"[", providers.VerdictDeny}, {"", providers.VerdictDeny}, {"*", "maybe"}, {"*", providers.VerdictEdit}} {
 		task := ask(play(), "go")
 		task.Options.Policy = providers.Policy{rule}
 		if r, _, err := run(t, session(t), task); err == nil || !strings.Contains(err.Error(), "policy: ") || r.Stop != providers.StopFailed {
@@ -72,12 +72,12 @@ func TestPolicy(t *testing.T) {
 
 func TestApproval(t *testing.T) {
 	decisions := map[string]providers.Decision{
-		"allow":   {Verdict: providers.Allow},
-		"deny":    {Verdict: providers.Deny, Reason: "too dear"},
-		"deny2":   {Verdict: providers.Deny},
-		"edit":    {Verdict: providers.Edit, Arguments: json.RawMessage(`{"a":10,"b":"20"}`)},
-		"wrong":   {Verdict: providers.Edit, Arguments: json.RawMessage(`{"a":10}`)},
-		"answer":  {Verdict: providers.Answer, Result: toolformat.TextResult("from elsewhere", false)},
+		"allow":   {Verdict: providers.VerdictAllow},
+		"deny":    {Verdict: providers.VerdictDeny, Reason: "too dear"},
+		"deny2":   {Verdict: providers.VerdictDeny},
+		"edit":    {Verdict: providers.VerdictEdit, Arguments: json.RawMessage(`{"a":10,"b":"20"}`)},
+		"wrong":   {Verdict: providers.VerdictEdit, Arguments: json.RawMessage(`{"a":10}`)},
+		"answer":  {Verdict: providers.VerdictAnswer, Result: toolformat.TextResult("from elsewhere", false)},
 		"nothing": {},
 	}
 	var parts []providers.Part
@@ -86,7 +86,7 @@ func TestApproval(t *testing.T) {
 	}
 	parts = append(parts, call("invalid", "add", `{}`))
 	task := ask(play(calls(parts...), says("ok")), "go")
-	task.Options.Policy, task.Options.Serial = providers.Policy{{"add", providers.Ask}}, []string{"*"}
+	task.Options.Policy, task.Options.Serial = providers.Policy{{"add", providers.VerdictAsk}}, []string{"*"}
 	task.Approve = func(_ context.Context, c *providers.Call, tool *toolformat.Tool) providers.Decision {
 		if string(c.Arguments) != `{"a":1,"b":2}` || tool.Name != "add" {
 			t.Errorf("asked about %s %s of %s", c.ID, c.Arguments, tool.Name)
@@ -133,9 +133,9 @@ func TestEditOfStructuredResult(t *testing.T) {
 		return &toolformat.Result{JSON: json.RawMessage(`{"content":[],"structuredContent":{"n":12345678901234567890}}`)}, nil
 	}
 	task := ask(play(calls(call("1", "f", "{}")), says("ok")), "go")
-	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Options.Policy = providers.Policy{{"*", providers.VerdictAsk}}
 	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-		return providers.Decision{Verdict: providers.Edit}
+		return providers.Decision{Verdict: providers.VerdictEdit}
 	}
 	r, _, err := run(t, session(t, tool), task)
 	if err != nil {
@@ -158,11 +158,11 @@ func TestDefer(t *testing.T) {
 		}
 		return all
 	}
-	policy := providers.Policy{{"dear*", providers.Ask}}
+	policy := providers.Policy{{"dear*", providers.VerdictAsk}}
 	task := ask(play(calls(call("1", "dear", "{}"), call("2", "free", "{}"), call("3", "dearer", "{}"))), "go")
 	task.Options.Policy = policy
 	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-		return providers.Decision{Verdict: providers.Defer}
+		return providers.Decision{Verdict: providers.VerdictDefer}
 	}
 	r, events, err := run(t, session(t, tools()...), task)
 	if err != nil || r.Stop != providers.StopDeferred || fmt.Sprint(r.Waiting) != "[1 3]" || !strings.Contains(events, "approval 3 defer\n") || !strings.Contains(events, "done deferred") {
@@ -181,13 +181,13 @@ func TestDefer(t *testing.T) {
 	}
 
 	elsewhere := providers.Task{Provider: play(says("all done"))}
-	half, err := session(t, tools()...).Resume(t.Context(), elsewhere, &loaded, map[string]providers.Decision{"3": {Verdict: providers.Deny, Reason: "no"}, "x": {}})
+	half, err := session(t, tools()...).Resume(t.Context(), elsewhere, &loaded, map[string]providers.Decision{"3": {Verdict: providers.VerdictDeny, Reason: "no"}, "x": {}})
 	if err != nil || half.Stop != providers.StopDeferred || fmt.Sprint(half.Waiting) != "[1]" || half.Turns != 1 {
 		t.Fatalf("%v, %+v", err, half)
 	}
 	var l listener
 	elsewhere.Emit = l.hear
-	whole, err := session(t, tools()...).Resume(t.Context(), elsewhere, half, map[string]providers.Decision{"1": {Verdict: providers.Allow}})
+	whole, err := session(t, tools()...).Resume(t.Context(), elsewhere, half, map[string]providers.Decision{"1": {Verdict: providers.VerdictAllow}})
 	if err != nil || whole.Stop != providers.StopEnd || whole.Turns != 2 || whole.Text != "all done" || fmt.Sprint(ran) != "map[dear:1 free:1]" {
 		t.Errorf("%v, %+v, ran %v", err, whole, ran)
 	}
@@ -215,9 +215,9 @@ func TestDefer(t *testing.T) {
 // A run that is resumed under a smaller limit has no calls left.
 func TestResumeUnderASmallerLimit(t *testing.T) {
 	task := ask(play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":2,"b":2}`))), "go")
-	task.Options.Policy = providers.Policy{{"add", providers.Ask}}
+	task.Options.Policy = providers.Policy{{"add", providers.VerdictAsk}}
 	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-		return providers.Decision{Verdict: providers.Defer}
+		return providers.Decision{Verdict: providers.VerdictDefer}
 	}
 	s := session(t, adder(t))
 	r, _, err := run(t, s, task)
@@ -226,7 +226,7 @@ func TestResumeUnderASmallerLimit(t *testing.T) {
 	}
 	task.Provider = play(calls(call("3", "add", `{"a":3,"b":3}`)))
 	task.Options = providers.Options{Limits: providers.Limits{Calls: 1}}
-	allow := providers.Decision{Verdict: providers.Allow}
+	allow := providers.Decision{Verdict: providers.VerdictAllow}
 	r, err = s.Resume(t.Context(), task, r, map[string]providers.Decision{"1": allow, "2": allow})
 	if err != nil || r.Stop != providers.StopMaxCalls || !strings.Contains(show(r.Messages), "[3 Error: not run: the limit of 1 calls is reached") {
 		t.Errorf("%v: %s\n%s", err, r.Stop, show(r.Messages))
@@ -236,9 +236,9 @@ func TestResumeUnderASmallerLimit(t *testing.T) {
 // Whoever goes on instead has cancelled what waits.
 func TestGoOnInsteadOfDeciding(t *testing.T) {
 	c := providers.NewConversation(providers.Candidate{Provider: play(calls(call("1", "add", `{"a":1,"b":2}`)), says("fine"))}).
-		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.Ask}}}).
+		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.VerdictAsk}}}).
 		Approve(func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-			return providers.Decision{Verdict: providers.Defer}
+			return providers.Decision{Verdict: providers.VerdictDefer}
 		})
 	defer c.Close()
 	_, waits, err := c.Prompt(t.Context(), "go")
@@ -273,7 +273,7 @@ func TestGoOnInsteadOfDeciding(t *testing.T) {
 func TestCancelWhileAsking(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	task := ask(play(calls(call("1", "add", `{"a":1,"b":2}`), call("2", "add", `{"a":3,"b":4}`))), "go")
-	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Options.Policy = providers.Policy{{"*", providers.VerdictAsk}}
 	asked := 0
 	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
 		asked++

@@ -72,7 +72,7 @@ func (c *chaos) task() providers.Task {
 	task := ask(p, "go")
 	task.Request.Tools = providers.NewToolSet([]toolformat.Tool{{Name: "own"}})
 	task.Request.Choice = pick(c, providers.ChoiceAuto, providers.ChoiceAuto, providers.ChoiceRequired, providers.ChoiceNone)
-	task.Options.Policy = providers.Policy{{"write", providers.Ask}, {"add", pick(c, providers.Allow, providers.Ask, providers.Deny)}}
+	task.Options.Policy = providers.Policy{{"write", providers.VerdictAsk}, {"add", pick(c, providers.VerdictAllow, providers.VerdictAsk, providers.VerdictDeny)}}
 	task.Options.Limits = providers.Limits{
 		Rounds: 1 + c.IntN(6), Calls: 1 + c.IntN(10), Last: c.IntN(2) == 0, Window: pick(c, 0, 0, 20), Restarts: -1, Pauses: 3,
 	}
@@ -82,7 +82,7 @@ func (c *chaos) task() providers.Task {
 
 func (c *chaos) decision() providers.Decision {
 	return providers.Decision{
-		Verdict:   pick(c, providers.Allow, providers.Deny, providers.Edit, providers.Defer, providers.Answer, ""),
+		Verdict:   pick(c, providers.VerdictAllow, providers.VerdictDeny, providers.VerdictEdit, providers.VerdictDefer, providers.VerdictAnswer, ""),
 		Arguments: pick(c, json.RawMessage(`{"a":1,"b":1}`), nil), Result: pick(c, toolformat.TextResult("elsewhere", false), nil),
 	}
 }
@@ -128,7 +128,7 @@ func (c *chaos) turn(ctx context.Context, req *providers.Request, emit func(prov
 		providers.StopWindow, providers.StopRefused, providers.StopPaused, providers.StopMalformed, providers.StopOther, providers.StopCut)
 	if stop == providers.StopCut {
 		m.Raw = nil
-		emit(providers.Event{Type: providers.TextDelta, Text: "so"})
+		emit(providers.Event{Type: providers.EventTextDelta, Text: "so"})
 		return &providers.Turn{Message: m, Stop: stop}, &providers.APIError{Status: 200, Message: "overloaded", Again: true}
 	}
 	return &providers.Turn{Message: m, Stop: stop, Usage: providers.Usage{Input: 10}}, nil

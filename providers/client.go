@@ -85,7 +85,7 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(E
 		if !again {
 			return nil, err
 		}
-		emit(Event{Type: Retry, After: wait, Text: err.Error()})
+		emit(Event{Type: EventRetry, After: wait, Text: err.Error()})
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -113,7 +113,7 @@ func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Durati
 		})}
 		var resp *Response
 		resp, err = c.Post(t.Context(), "/x", nil, func(ev Event) {
-			if ev.Type != Retry || ev.Text == "" || ev.After <= 0 {
+			if ev.Type != EventRetry || ev.Text == "" || ev.After <= 0 {
 				t.Errorf("%+v", ev)
 			}
 			told++

@@ -189,7 +189,7 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	} else {
 		before, all = c.onward(before)
 	}
-	next, err = c.carry(ctx, func(s *Session, task Task) (*Run, error) {
+	next, err = c.carry(ctx, func(s *Loop, task Task) (*Run, error) {
 		task.Request.Messages, task.Dropped = all, c.run.Dropped
 		return s.Run(ctx, task)
 	})
@@ -215,13 +215,13 @@ func (c *Conversation) onward(messages []Message) (before, all []Message) {
 	return messages, append(slices.Clip(messages), UserText("Continue."))
 }
 
-// Resume goes on with a prompt whose run waits (Run.Waiting): see Session.Resume. The
+// Resume goes on with a prompt whose run waits (Run.Waiting): see Loop.Resume. The
 // results of the round that waited are in the messages once more, whole.
 func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision) (messages []Message, next *Conversation, err error) {
 	if len(c.run.Waiting) == 0 {
 		return nil, c, errors.New("nothing waits for a decision")
 	}
-	next, err = c.carry(ctx, func(s *Session, task Task) (*Run, error) {
+	next, err = c.carry(ctx, func(s *Loop, task Task) (*Run, error) {
 		return s.Resume(ctx, task, &c.run, decisions)
 	})
 	if next == c {
@@ -231,10 +231,10 @@ func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision
 }
 
 // carry runs the loop and returns the conversation after it; c itself when it did not run.
-func (c *Conversation) carry(ctx context.Context, run func(*Session, Task) (*Run, error)) (*Conversation, error) {
+func (c *Conversation) carry(ctx context.Context, run func(*Loop, Task) (*Run, error)) (*Conversation, error) {
 	session, chosen, err := c.prepare(ctx)
 	if err != nil {
-		emitter(c.emit)(Event{Type: Failed, Err: err})
+		emitter(c.emit)(Event{Type: EventError, Err: err})
 		return c, err
 	}
 	done, err := run(session, Task{
@@ -251,7 +251,7 @@ func (c *Conversation) carry(ctx context.Context, run func(*Session, Task) (*Run
 }
 
 // prepare finds the model and opens the tools.
-func (c *Conversation) prepare(ctx context.Context) (*Session, Candidate, error) {
+func (c *Conversation) prepare(ctx context.Context) (*Loop, Candidate, error) {
 	if c.err != nil {
 		return nil, Candidate{}, c.err
 	}
@@ -264,7 +264,7 @@ func (c *Conversation) prepare(ctx context.Context) (*Session, Candidate, error)
 		return nil, chosen, fmt.Errorf("the tools cannot be opened: %w", err)
 	}
 	for _, text := range notes {
-		emitter(c.emit)(Event{Type: Note, Text: text})
+		emitter(c.emit)(Event{Type: EventNote, Text: text})
 	}
 	return session, chosen, nil
 }

@@ -5,22 +5,22 @@ import "time"
 // An EventType is what an Event tells. The set is closed.
 type EventType string
 
-// The types of events. ArgumentsDelta and ToolStart are not written as JSON lines.
+// The types of events. EventArgumentsDelta and EventToolStart are not written as JSON lines.
 const (
-	TurnStart      EventType = "turn_start"
-	TextDelta      EventType = "text_delta"      // Text
-	ThinkingDelta  EventType = "thinking_delta"  // Text
-	ArgumentsDelta EventType = "arguments_delta" // Call with its ID and Name; Text is a piece of its arguments
-	ToolCall       EventType = "tool_call"       // Call, whole
-	Approval       EventType = "approval"        // Call, Decision
-	ToolStart      EventType = "tool_start"      // Call
-	ToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
-	ToolResult     EventType = "tool_result"     // Call, Result, Took
-	UsageSoFar     EventType = "usage"           // Usage: of the turn
-	Retry          EventType = "retry"           // After, Text: the reason
-	Note           EventType = "note"            // Text: what the caller should know, such as a tool that the provider cannot take
-	Done           EventType = "done"            // Text: the final text; Stop, Turns, Usage: of the whole run
-	Failed         EventType = "error"           // Err
+	EventTurnStart      EventType = "turn_start"
+	EventTextDelta      EventType = "text_delta"      // Text
+	EventThinkingDelta  EventType = "thinking_delta"  // Text
+	EventArgumentsDelta EventType = "arguments_delta" // Call with its ID and Name; Text is a piece of its arguments
+	EventToolCall       EventType = "tool_call"       // Call, whole
+	EventApproval       EventType = "approval"        // Call, Decision
+	EventToolStart      EventType = "tool_start"      // Call
+	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
+	EventToolResult     EventType = "tool_result"     // Call, Result, Took
+	EventUsage          EventType = "usage"           // Usage: of the turn
+	EventRetry          EventType = "retry"           // After, Text: the reason
+	EventNote           EventType = "note"            // Text: what the caller should know, such as a tool that the provider cannot take
+	EventDone           EventType = "done"            // Text: the final text; Stop, Turns, Usage: of the whole run
+	EventError          EventType = "error"           // Err
 )
 
 // An Event is one thing that happens while a model answers. Which fields count depends on

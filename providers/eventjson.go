@@ -46,28 +46,28 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		v.ID = e.Call.ID
 	}
 	switch e.Type {
-	case TurnStart:
-	case TextDelta, ThinkingDelta, Note:
+	case EventTurnStart:
+	case EventTextDelta, EventThinkingDelta, EventNote:
 		v.Text = &e.Text
-	case ArgumentsDelta:
+	case EventArgumentsDelta:
 		v.Text = &e.Text
 		v.Name = e.Call.Name
-	case ToolCall, ToolStart:
+	case EventToolCall, EventToolStart:
 		v.Name, v.Arguments = e.Call.Name, e.Call.Arguments
-	case Approval:
+	case EventApproval:
 		v.Decision = e.Decision
-	case ToolProgress:
+	case EventToolProgress:
 		v.Progress, v.Total, v.Message = &e.Progress, e.Total, e.Text
-	case ToolResult:
+	case EventToolResult:
 		text, failed := e.Result.Text(false), e.Result.Content != nil && e.Result.Content.IsError()
 		v.ID, v.Name, v.Text, v.IsError, v.MS = e.Result.ID, e.Result.Name, &text, &failed, ms(e.Took)
-	case UsageSoFar:
+	case EventUsage:
 		v.Input, v.Output, v.Cached = &e.Usage.Input, &e.Usage.Output, &e.Usage.Cached
-	case Retry:
+	case EventRetry:
 		v.AfterMS, v.Reason = ms(e.After), e.Text
-	case Done:
+	case EventDone:
 		v.Text, v.Stop, v.Turns, v.Usage = &e.Text, e.Stop, &e.Turns, &e.Usage
-	case Failed:
+	case EventError:
 		v.Code, v.Message = ErrorCode(e.Err), e.Err.Error()
 	}
 	return marshal(v)

@@ -20,7 +20,7 @@ const maxQueued = 1000
 func (in *inbox) put(e Event) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.events) < maxQueued || e.Type != ToolProgress || !in.replace(e) {
+	if len(in.events) < maxQueued || e.Type != EventToolProgress || !in.replace(e) {
 		in.events = append(in.events, e)
 	}
 	select {
@@ -33,7 +33,7 @@ func (in *inbox) put(e Event) {
 func (in *inbox) replace(e Event) bool {
 	for i := len(in.events) - 1; i >= 0; i-- {
 		if in.events[i].Call == e.Call {
-			if in.events[i].Type != ToolProgress {
+			if in.events[i].Type != EventToolProgress {
 				return false
 			}
 			in.events[i] = e
@@ -52,7 +52,7 @@ func (in *inbox) deliver(emit func(Event), calls int) {
 		in.events = nil
 		in.mu.Unlock()
 		for _, e := range events {
-			if e.Type == ToolResult {
+			if e.Type == EventToolResult {
 				calls--
 			}
 			emit(e)

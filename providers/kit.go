@@ -19,7 +19,7 @@ type kit struct {
 	bare    []string // the tools that have no description
 
 	mu      sync.Mutex // guards what follows
-	session *Session   // nil: it is not open
+	session *Loop      // nil: it is not open
 	native  *bridge.Native
 	said    bool
 }
@@ -61,7 +61,7 @@ func (k *kit) add(t any) error {
 }
 
 // open is the session of the kit, and what is to be said of its tools the first time.
-func (k *kit) open(ctx context.Context, c *Conversation) (*Session, []string, error) {
+func (k *kit) open(ctx context.Context, c *Conversation) (*Loop, []string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.session != nil {

@@ -22,7 +22,7 @@ import (
 //
 // The run is never nil; its messages are valid for another request after any error. The
 // error is ctx's cause when that ended.
-func (s *Session) Run(ctx context.Context, task Task) (*Run, error) {
+func (s *Loop) Run(ctx context.Context, task Task) (*Run, error) {
 	messages := repair(task.Request.Messages, nil)
 	run := &Run{Messages: messages, Begin: len(messages), Dropped: task.Dropped}
 	return s.start(ctx, &task, run, (*runner).loop)
@@ -32,7 +32,7 @@ func (s *Session) Run(ctx context.Context, task Task) (*Run, error) {
 // ids. Those that it does not have wait on, and the model is asked when none does. The
 // calls that were run before are not run again. Request.Messages is not looked at: the
 // run has them.
-func (s *Session) Resume(ctx context.Context, task Task, run *Run, decisions map[string]Decision) (*Run, error) {
+func (s *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[string]Decision) (*Run, error) {
 	next := *run
 	next.Text, next.Stop = "", ""
 	next.Messages = repair(run.Messages, run.Waiting)
@@ -43,7 +43,7 @@ func (s *Session) Resume(ctx context.Context, task Task, run *Run, decisions map
 // A runner is one run under way. It belongs to the goroutine of Run, but for what its
 // calls reach: see job.
 type runner struct {
-	*Session
+	*Loop
 	task     *Task
 	limits   Limits
 	log      *slog.Logger
@@ -70,10 +70,10 @@ type runner struct {
 var errTime = errors.New("the time of the run is over")
 
 // start runs the loop from one of its beginnings.
-func (s *Session) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
+func (s *Loop) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
 	run.Request = cmp.Or(run.Request, rand.Text())
 	r := &runner{
-		Session: s, task: task, run: run, provider: task.Provider,
+		Loop: s, task: task, run: run, provider: task.Provider,
 		limits: task.Options.Limits.filled(), log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit),
 		hands: hands{work: make(chan func())}, said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
 	}
@@ -121,9 +121,9 @@ func (r *runner) finish(err error) error {
 		r.run.Stop = StopFailed
 	}
 	if err != nil {
-		r.emit(Event{Type: Failed, Err: err})
+		r.emit(Event{Type: EventError, Err: err})
 	} else {
-		r.emit(Event{Type: Done, Text: r.run.Text, Stop: r.run.Stop, Turns: r.run.Turns, Usage: r.run.Usage})
+		r.emit(Event{Type: EventDone, Text: r.run.Text, Stop: r.run.Stop, Turns: r.run.Turns, Usage: r.run.Usage})
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (r *runner) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !r.said[text] {
 		r.said[text] = true
-		r.emit(Event{Type: Note, Text: text})
+		r.emit(Event{Type: EventNote, Text: text})
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *runner) loop() error {
 			r.add(spoken(&turn.Message))
 		}
 		if turn != nil {
-			r.emit(Event{Type: UsageSoFar, Usage: turn.Usage})
+			r.emit(Event{Type: EventUsage, Usage: turn.Usage})
 		}
 		if err != nil || stop != "" {
 			r.run.Stop = stop

@@ -20,7 +20,7 @@ func (r *runner) execute(jobs []*job) {
 	for _, j := range jobs {
 		switch {
 		case j.result != nil && !j.old:
-			r.emit(Event{Type: ToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result})
+			r.emit(Event{Type: EventToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result})
 		case j.result != nil, j.waits:
 		case changes(j.tool):
 			r.beside(wave)
@@ -90,12 +90,12 @@ func (r *runner) call(j *job, in *inbox) {
 	if r.ctx.Err() != nil {
 		j.result = failed("cancelled: it was not run")
 	} else {
-		in.put(Event{Type: ToolStart, Call: j.call})
+		in.put(Event{Type: EventToolStart, Call: j.call})
 		j.begun = time.Now()
 		j.result = r.carryOut(j, in)
 		j.took = time.Since(j.begun)
 	}
-	in.put(Event{Type: ToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result, Took: j.took})
+	in.put(Event{Type: EventToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result, Took: j.took})
 }
 
 // wordCanceled is said of a call that may have been run, or not to its end.
@@ -217,7 +217,7 @@ func (b *back) Notify(method string, params []byte) {
 		return
 	}
 	b.time.renew(b.runner.limits.Timeout)
-	e := Event{Type: ToolProgress, Call: b.job.call}
+	e := Event{Type: EventToolProgress, Call: b.job.call}
 	e.Progress, _ = strconv.ParseFloat(string(wire.Lookup(params, "progress")), 64)
 	e.Total, _ = strconv.ParseFloat(string(wire.Lookup(params, "total")), 64)
 	e.Text, _ = wire.Text(wire.Lookup(params, "message"))

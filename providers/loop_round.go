@@ -39,7 +39,7 @@ func (r *runner) round(calls []*Call) (Stop, error) {
 	jobs := make([]*job, len(calls))
 	for i, call := range calls {
 		jobs[i] = &job{call: call}
-		r.emit(Event{Type: ToolCall, Call: call})
+		r.emit(Event{Type: EventToolCall, Call: call})
 	}
 	limit, why := r.overLimit()
 	if limit == "" {
@@ -162,7 +162,7 @@ func (r *runner) resume(decisions map[string]Decision) error {
 		case !decided:
 			j.waits = true
 			continue
-		case d.Verdict == Answer || d.Verdict == Deny || d.Verdict == Defer:
+		case d.Verdict == VerdictAnswer || d.Verdict == VerdictDeny || d.Verdict == VerdictDefer:
 			r.apply(j, d)
 			continue
 		}

@@ -366,15 +366,15 @@ func TestTurnsOfARequest(t *testing.T) {
 	}
 
 	task := ask(play(calls(call("1", "where", "{}")), calls(call("2", "where", "{}")), says("ok")), "go")
-	task.Options.Policy = providers.Policy{{"*", providers.Ask}}
+	task.Options.Policy = providers.Policy{{"*", providers.VerdictAsk}}
 	task.Approve = func(_ context.Context, c *providers.Call, _ *toolformat.Tool) providers.Decision {
-		return map[string]providers.Decision{"1": {Verdict: providers.Allow}, "2": {Verdict: providers.Defer}}[c.ID]
+		return map[string]providers.Decision{"1": {Verdict: providers.VerdictAllow}, "2": {Verdict: providers.VerdictDefer}}[c.ID]
 	}
 	waits, _, err := run(t, s, task)
 	if err != nil || waits.Stop != providers.StopDeferred {
 		t.Fatalf("%v: %+v", err, waits)
 	}
-	done, err := s.Resume(t.Context(), task, waits, map[string]providers.Decision{"2": {Verdict: providers.Allow}})
+	done, err := s.Resume(t.Context(), task, waits, map[string]providers.Decision{"2": {Verdict: providers.VerdictAllow}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestOwnTools(t *testing.T) {
 		tool: [2 2]`)
 	task.Request.Messages = nil
 	r, err = s.Resume(t.Context(), task, r, map[string]providers.Decision{
-		"1": {Verdict: providers.Answer, Result: toolformat.TextResult("one", false)}, "3": {Verdict: providers.Answer}})
+		"1": {Verdict: providers.VerdictAnswer, Result: toolformat.TextResult("one", false)}, "3": {Verdict: providers.VerdictAnswer}})
 	if err != nil || r.Stop != providers.StopEnd || r.Turns != 2 || r.Calls != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}

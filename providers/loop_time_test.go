@@ -225,7 +225,7 @@ func stream(said string, end func(context.Context) error) step {
 	return func(ctx context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 		turn := &providers.Turn{Stop: providers.StopCut, Usage: providers.Usage{Input: 1}, Message: providers.Message{Role: providers.RoleAssistant}}
 		if said != "" {
-			emit(providers.Event{Type: providers.TextDelta, Text: said})
+			emit(providers.Event{Type: providers.EventTextDelta, Text: said})
 			turn.Message.Parts = []providers.Part{txt(said), call("1", "add", `{"a"`+":1}")}
 		}
 		return turn, end(ctx)
@@ -302,10 +302,10 @@ func TestPeopleTakeTheirTime(t *testing.T) {
 		defer s.Close()
 		task.Provider = play(calls(call("1", "asks", "{}")), says("ok"))
 		task.Options.Limits = providers.Limits{Time: time.Minute}
-		task.Options.Policy = providers.Policy{{Match: "*", Verdict: providers.Ask}}
+		task.Options.Policy = providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}
 		task.Approve = func(context.Context, *providers.Call, *tool) providers.Decision {
 			time.Sleep(time.Hour)
-			return providers.Decision{Verdict: providers.Allow}
+			return providers.Decision{Verdict: providers.VerdictAllow}
 		}
 		r, _, err = run(t, s, task)
 		if err != nil || r.Stop != providers.StopEnd || r.Messages[2].Parts[0].Result.Text(true) != `"yes"` {
@@ -328,7 +328,7 @@ func TestSlowListener(t *testing.T) {
 	var l listener
 	task := ask(play(calls(call("1", "chatty", "{}"), call("2", "chatty", "{}")), says("ok")), "go")
 	task.Emit = func(e providers.Event) {
-		if e.Type == providers.ToolStart {
+		if e.Type == providers.EventToolStart {
 			all.Wait() // from the first one on
 		}
 		l.hear(e)

@@ -18,7 +18,7 @@ func (r *runner) turn() (*Turn, error) {
 	if err := r.refresh(); err != nil {
 		return nil, err
 	}
-	r.emit(Event{Type: TurnStart})
+	r.emit(Event{Type: EventTurnStart})
 	for {
 		r.fit()
 		begun := false // output has come
@@ -50,10 +50,10 @@ func (r *runner) turn() (*Turn, error) {
 func (r *runner) relay(begun *bool) func(Event) {
 	return func(e Event) {
 		switch e.Type {
-		case TextDelta, ThinkingDelta, ArgumentsDelta:
+		case EventTextDelta, EventThinkingDelta, EventArgumentsDelta:
 			*begun = true
 			r.emit(e)
-		case Retry, Note:
+		case EventRetry, EventNote:
 			r.emit(e)
 		}
 	}
@@ -61,7 +61,7 @@ func (r *runner) relay(begun *bool) func(Event) {
 
 // refresh looks whether the tools are others now, which costs nothing when they are not.
 func (r *runner) refresh() error {
-	now, err := r.Session.shelf(r.ctx)
+	now, err := r.Loop.shelf(r.ctx)
 	switch {
 	case err != nil && r.shelf == nil:
 		return err
@@ -159,7 +159,7 @@ func (r *runner) restart(err error) error {
 		wait = min(cmp.Or(e.After, wait), time.Minute)
 	}
 	r.restarts++
-	r.emit(Event{Type: Retry, After: wait, Text: err.Error()})
+	r.emit(Event{Type: EventRetry, After: wait, Text: err.Error()})
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

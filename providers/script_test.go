@@ -69,7 +69,7 @@ func turn(stop providers.Stop, parts ...providers.Part) step {
 	return func(_ context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 		for _, p := range parts {
 			if p.Type == providers.PartText {
-				emit(providers.Event{Type: providers.TextDelta, Text: p.Text})
+				emit(providers.Event{Type: providers.EventTextDelta, Text: p.Text})
 			}
 		}
 		raw, err := json.Marshal(parts)
@@ -131,23 +131,23 @@ func (l *listener) hear(e providers.Event) {
 		line += " " + e.Call.ID
 	}
 	switch e.Type {
-	case providers.TextDelta, providers.Note:
+	case providers.EventTextDelta, providers.EventNote:
 		line += " " + e.Text
-	case providers.ToolCall:
+	case providers.EventToolCall:
 		line += " " + e.Call.Name + " " + string(e.Call.Arguments)
-	case providers.Approval:
+	case providers.EventApproval:
 		line += " " + e.Decision
-	case providers.ToolProgress:
+	case providers.EventToolProgress:
 		line += fmt.Sprintf(" %g/%g %s", e.Progress, e.Total, e.Text)
-	case providers.ToolResult:
+	case providers.EventToolResult:
 		line += " " + e.Result.Text(true)
-	case providers.UsageSoFar:
+	case providers.EventUsage:
 		line += fmt.Sprintf(" %d+%d", e.Usage.Input, e.Usage.Output)
-	case providers.Retry:
+	case providers.EventRetry:
 		line += fmt.Sprintf(" %s %s", e.After, e.Text)
-	case providers.Done:
+	case providers.EventDone:
 		line += fmt.Sprintf(" %s: %s (%d turns, %d+%d)", e.Stop, e.Text, e.Turns, e.Usage.Input, e.Usage.Output)
-	case providers.Failed:
+	case providers.EventError:
 		line += " " + e.Err.Error()
 	}
 	l.lines = append(l.lines, line)
@@ -203,7 +203,7 @@ func adder(t testing.TB) bridge.Tool {
 }
 
 // session opens tools. It ends with the test.
-func session(t testing.TB, tools ...bridge.Tool) *providers.Session {
+func session(t testing.TB, tools ...bridge.Tool) *providers.Loop {
 	t.Helper()
 	native, err := bridge.NewNative(bridge.NativeOptions{}, tools...)
 	if err != nil {
@@ -228,7 +228,7 @@ func ask(p providers.Provider, prompt string) providers.Task {
 }
 
 // run runs a task and returns what it told beside what came of it.
-func run(t *testing.T, s *providers.Session, task providers.Task) (*providers.Run, string, error) {
+func run(t *testing.T, s *providers.Loop, task providers.Task) (*providers.Run, string, error) {
 	t.Helper()
 	var l listener
 	task.Emit = l.hear

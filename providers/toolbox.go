@@ -27,7 +27,7 @@ func NewToolbox(source bridge.Source) *Toolbox { return &Toolbox{source: source}
 
 // Open opens the source for a caller: whose calls they are, what hidden values they get,
 // how a source can ask it something. nil is nobody in particular, who cannot be asked.
-func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Session, error) {
+func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Loop, error) {
 	own := bridge.Caller{}
 	if caller != nil {
 		own = *caller
@@ -35,7 +35,7 @@ func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Session, er
 	if own.ID == "" {
 		own.ID = "model " + rand.Text()
 	}
-	s := &Session{toolbox: b, caller: &own}
+	s := &Loop{toolbox: b, caller: &own}
 	if b.source == nil {
 		return s, nil
 	}
@@ -47,16 +47,16 @@ func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Session, er
 	return s, nil
 }
 
-// A Session is a toolbox that is open for one caller: the loop runs here. It may be used
+// A Loop is a toolbox that is open for one caller: the loop runs here. It may be used
 // from many goroutines, each with a run of its own.
-type Session struct {
+type Loop struct {
 	toolbox *Toolbox
 	caller  *bridge.Caller
 	source  bridge.Session // nil: there are no tools
 }
 
 // Close ends the session; calls under way are cancelled.
-func (s *Session) Close() error {
+func (s *Loop) Close() error {
 	if s.source == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *Session) Close() error {
 }
 
 // shelf is what the caller can see now.
-func (s *Session) shelf(ctx context.Context) (*shelf, error) {
+func (s *Loop) shelf(ctx context.Context) (*shelf, error) {
 	var list *bridge.List
 	if s.source != nil {
 		var err error

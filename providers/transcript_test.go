@@ -50,10 +50,10 @@ func TestSaveAndLoad(t *testing.T) {
 // A conversation that waits for a decision waits on after it was loaded.
 func TestSaveWhatWaits(t *testing.T) {
 	later := func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-		return providers.Decision{Verdict: providers.Defer}
+		return providers.Decision{Verdict: providers.VerdictDefer}
 	}
 	p := play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":"x","b":1}`)), says("2"))
-	_, c, err := talk(t, p, adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.Ask}}}).Approve(later).Prompt(t.Context(), "go")
+	_, c, err := talk(t, p, adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.VerdictAsk}}}).Approve(later).Prompt(t.Context(), "go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestSaveWhatWaits(t *testing.T) {
 	if err := json.Unmarshal(saved, &loaded); err != nil {
 		t.Fatal(err)
 	}
-	messages, next, err := talk(t, p, adder(t)).Load(&loaded).Resume(t.Context(), map[string]providers.Decision{"1": {Verdict: providers.Allow}})
+	messages, next, err := talk(t, p, adder(t)).Load(&loaded).Resume(t.Context(), map[string]providers.Decision{"1": {Verdict: providers.VerdictAllow}})
 	if err != nil {
 		t.Fatal(err)
 	}

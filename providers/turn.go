@@ -27,7 +27,7 @@ type Decoder interface {
 func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn, error) {
 	emit = emitter(emit)
 	for _, note := range x.Notes {
-		emit(Event{Type: Note, Text: note})
+		emit(Event{Type: EventNote, Text: note})
 	}
 	resp, err := c.Post(ctx, x.Path, x.Body, emit)
 	if err != nil {

@@ -28,7 +28,7 @@ func (d *lineDecoder) Read(resp *Response, emit func(Event)) error {
 			return &APIError{Status: 200, Message: "bad key sk-0123456789", Again: true}
 		default:
 			d.text += string(line)
-			emit(Event{Type: TextDelta, Text: string(line)})
+			emit(Event{Type: EventTextDelta, Text: string(line)})
 		}
 		return nil
 	})

@@ -255,30 +255,30 @@ func (p *askPrinter) event(e providers.Event) {
 		return
 	}
 	switch e.Type {
-	case providers.TextDelta:
+	case providers.EventTextDelta:
 		p.write(e.Text)
-	case providers.ToolCall:
+	case providers.EventToolCall:
 		p.say("calls %s %s", e.Call.Name, clip(string(e.Call.Arguments), 200))
-	case providers.ToolResult:
+	case providers.EventToolResult:
 		if e.Result.Content.IsError() {
 			p.say("%s failed: %s", e.Result.Name, clip(e.Result.Text(false), 200))
 		}
-	case providers.Retry:
+	case providers.EventRetry:
 		p.say("asks again in %s: %s", e.After.Round(1e8), e.Text)
-	case providers.Note:
+	case providers.EventNote:
 		p.say("%s", e.Text)
-	case providers.Approval:
-		if e.Decision != string(providers.Allow) {
+	case providers.EventApproval:
+		if e.Decision != string(providers.VerdictAllow) {
 			p.say("%s: %s", e.Call.Name, e.Decision)
 		}
-	case providers.TurnStart, providers.ThinkingDelta, providers.ArgumentsDelta, providers.ToolStart, providers.ToolProgress,
-		providers.UsageSoFar, providers.Done, providers.Failed:
+	case providers.EventTurnStart, providers.EventThinkingDelta, providers.EventArgumentsDelta, providers.EventToolStart, providers.EventToolProgress,
+		providers.EventUsage, providers.EventDone, providers.EventError:
 	}
 }
 
 // line prints an event as JSON. Those that only a screen needs are left out.
 func (p *askPrinter) line(e *providers.Event) {
-	if e.Type == providers.ArgumentsDelta || e.Type == providers.ToolStart {
+	if e.Type == providers.EventArgumentsDelta || e.Type == providers.EventToolStart {
 		return
 	}
 	b, err := json.Marshal(e)

@@ -188,8 +188,8 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 // they only read run, others are asked about.
 func chatPolicy(policy providers.Policy) providers.Policy {
 	return append(slices.Clip(policy),
-		providers.Rule{Match: "@readOnlyHint", Verdict: providers.Allow},
-		providers.Rule{Match: "*", Verdict: providers.Ask})
+		providers.Rule{Match: "@readOnlyHint", Verdict: providers.VerdictAllow},
+		providers.Rule{Match: "*", Verdict: providers.VerdictAsk})
 }
 
 // greet says what there is.

@@ -178,7 +178,7 @@ func (c *chat) decide(ctx context.Context, _ string) error {
 		if err != nil {
 			return nil // whoever was asked has left the question
 		}
-		if d.Verdict != providers.Defer {
+		if d.Verdict != providers.VerdictDefer {
 			decisions[call.ID] = d
 		}
 	}

@@ -18,37 +18,37 @@ func (s *screen) event(e providers.Event) {
 	defer s.mu.Unlock()
 	s.write(func(b *strings.Builder) {
 		switch e.Type {
-		case providers.TurnStart:
+		case providers.EventTurnStart:
 			s.pause(b)
 			s.wait("waiting for the model")
-		case providers.TextDelta:
+		case providers.EventTextDelta:
 			s.stream(b, secText, e.Text)
-		case providers.ThinkingDelta:
+		case providers.EventThinkingDelta:
 			s.stream(b, secThinking, e.Text)
-		case providers.ArgumentsDelta:
+		case providers.EventArgumentsDelta:
 			s.pause(b)
 			s.live.write(&e)
-		case providers.ToolCall:
+		case providers.EventToolCall:
 			s.live.calls, s.live.waiting = nil, ""
-		case providers.Approval:
+		case providers.EventApproval:
 			s.decided(b, &e)
-		case providers.ToolStart:
+		case providers.EventToolStart:
 			s.enter(b, secCalls)
 			s.live.calls = append(s.live.calls, &running{id: e.Call.ID, title: s.title(e.Call), begun: s.now()})
-		case providers.ToolProgress:
+		case providers.EventToolProgress:
 			if r := s.live.find(e.Call.ID); r != nil {
 				r.note = progressWords(&e)
 			}
-		case providers.ToolResult:
+		case providers.EventToolResult:
 			s.result(b, &e)
-		case providers.Retry:
+		case providers.EventRetry:
 			s.remark(b, fmt.Sprintf("asks again in %s: %s", span(e.After), inline(e.Text)))
 			s.wait("waiting for the model")
-		case providers.Note:
+		case providers.EventNote:
 			s.remark(b, inline(e.Text))
-		case providers.Done:
+		case providers.EventDone:
 			s.remark(b, costs(&e))
-		case providers.Failed, providers.UsageSoFar: // the end of the answer tells
+		case providers.EventError, providers.EventUsage: // the end of the answer tells
 		}
 	})
 }
@@ -87,11 +87,11 @@ func (s *screen) remark(b *strings.Builder, text string) {
 // decided shows what becomes of a call that does not run as it was made.
 func (s *screen) decided(b *strings.Builder, e *providers.Event) {
 	switch e.Decision {
-	case string(providers.Deny):
+	case string(providers.VerdictDeny):
 		s.fates[e.Call.ID] = "denied"
-	case string(providers.Edit):
+	case string(providers.VerdictEdit):
 		s.edited[e.Call.ID] = titleOf(e.Call)
-	case string(providers.Defer):
+	case string(providers.VerdictDefer):
 		s.enter(b, secCalls)
 		s.line(b, s.title(e.Call).line(s.paint, "…", "waits: /decide", s.columns()))
 	}

@@ -221,21 +221,21 @@ func TestScreen(t *testing.T) {
 		return &providers.Result{Content: toolformat.TextResult(text, failed)}
 	}
 	got := screenOf(50,
-		providers.Event{Type: providers.TurnStart},
-		providers.Event{Type: providers.ThinkingDelta, Text: "Hm."},
-		providers.Event{Type: providers.TextDelta, Text: "Let me "},
-		providers.Event{Type: providers.TextDelta, Text: "see.\n\n"},
-		providers.Event{Type: providers.ArgumentsDelta, Call: call, Text: `{"text"`},
-		providers.Event{Type: providers.ToolCall, Call: call},
-		providers.Event{Type: providers.ToolCall, Call: other},
-		providers.Event{Type: providers.ToolStart, Call: call},
-		providers.Event{Type: providers.ToolStart, Call: other},
-		providers.Event{Type: providers.ToolProgress, Call: call, Progress: 1, Total: 4, Text: "look\x1bing"},
-		providers.Event{Type: providers.ToolResult, Call: other, Result: result("one\ntwo\nthree\nfour", true), Took: 20 * time.Millisecond},
-		providers.Event{Type: providers.ToolResult, Call: call, Result: result("milk", false), Took: 90 * time.Second},
-		providers.Event{Type: providers.Retry, After: 2 * time.Second, Text: "too\nmuch"},
-		providers.Event{Type: providers.TextDelta, Text: "Milk it is."},
-		providers.Event{Type: providers.Done, Turns: 2, Usage: providers.Usage{Input: 10, Output: 3}},
+		providers.Event{Type: providers.EventTurnStart},
+		providers.Event{Type: providers.EventThinkingDelta, Text: "Hm."},
+		providers.Event{Type: providers.EventTextDelta, Text: "Let me "},
+		providers.Event{Type: providers.EventTextDelta, Text: "see.\n\n"},
+		providers.Event{Type: providers.EventArgumentsDelta, Call: call, Text: `{"text"`},
+		providers.Event{Type: providers.EventToolCall, Call: call},
+		providers.Event{Type: providers.EventToolCall, Call: other},
+		providers.Event{Type: providers.EventToolStart, Call: call},
+		providers.Event{Type: providers.EventToolStart, Call: other},
+		providers.Event{Type: providers.EventToolProgress, Call: call, Progress: 1, Total: 4, Text: "look\x1bing"},
+		providers.Event{Type: providers.EventToolResult, Call: other, Result: result("one\ntwo\nthree\nfour", true), Took: 20 * time.Millisecond},
+		providers.Event{Type: providers.EventToolResult, Call: call, Result: result("milk", false), Took: 90 * time.Second},
+		providers.Event{Type: providers.EventRetry, After: 2 * time.Second, Text: "too\nmuch"},
+		providers.Event{Type: providers.EventTextDelta, Text: "Milk it is."},
+		providers.Event{Type: providers.EventDone, Turns: 2, Usage: providers.Usage{Input: 10, Output: 3}},
 	)
 	want := strings.Join([]string{
 		"⠋ waiting for the model 0.0s|Hm.",
@@ -301,15 +301,15 @@ func TestApprover(t *testing.T) {
 		typed string
 		want  providers.Decision
 	}{
-		{"y\n", providers.Decision{Verdict: providers.Allow}},
-		{"perhaps\n\nYES\n", providers.Decision{Verdict: providers.Allow}},
-		{"n\n", providers.Decision{Verdict: providers.Deny}},
-		{"no, it is late\n", providers.Decision{Verdict: providers.Deny, Reason: "the user says: it is late"}},
-		{"d\nn\n", providers.Decision{Verdict: providers.Deny}}, // nobody could decide later
-		{"e\n{\"n\":2}\n", providers.Decision{Verdict: providers.Edit, Arguments: json.RawMessage(`{"n":2}`)}},
-		{"e\n{\"n\":1}\n", providers.Decision{Verdict: providers.Allow}},
-		{"e\n[]\ne\n{\ne\n\nn\n", providers.Decision{Verdict: providers.Deny}},
-		{"", providers.Decision{Verdict: providers.Deny, Reason: "nobody answered"}},
+		{"y\n", providers.Decision{Verdict: providers.VerdictAllow}},
+		{"perhaps\n\nYES\n", providers.Decision{Verdict: providers.VerdictAllow}},
+		{"n\n", providers.Decision{Verdict: providers.VerdictDeny}},
+		{"no, it is late\n", providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user says: it is late"}},
+		{"d\nn\n", providers.Decision{Verdict: providers.VerdictDeny}}, // nobody could decide later
+		{"e\n{\"n\":2}\n", providers.Decision{Verdict: providers.VerdictEdit, Arguments: json.RawMessage(`{"n":2}`)}},
+		{"e\n{\"n\":1}\n", providers.Decision{Verdict: providers.VerdictAllow}},
+		{"e\n[]\ne\n{\ne\n\nn\n", providers.Decision{Verdict: providers.VerdictDeny}},
+		{"", providers.Decision{Verdict: providers.VerdictDeny, Reason: "nobody answered"}},
 	} {
 		var out strings.Builder
 		a := lineApprover(newLines(strings.NewReader(c.typed)), &out)
@@ -323,7 +323,7 @@ func TestApprover(t *testing.T) {
 	}
 	a := lineApprover(newLines(strings.NewReader("a\n")), io.Discard)
 	for range 2 {
-		if d := a.approve(t.Context(), call, nil); d.Verdict != providers.Allow {
+		if d := a.approve(t.Context(), call, nil); d.Verdict != providers.VerdictAllow {
 			t.Errorf("got %+v", d)
 		}
 	}

@@ -96,7 +96,7 @@ func lineApprover(in *lines, out io.Writer) *approver {
 func (a *approver) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
 	d, err := a.decide(ctx, call, tool)
 	if err != nil {
-		return providers.Decision{Verdict: providers.Deny, Reason: "nobody answered"}
+		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "nobody answered"}
 	}
 	return d
 }
@@ -104,7 +104,7 @@ func (a *approver) approve(ctx context.Context, call *providers.Call, tool *tool
 // decide asks until there is an answer.
 func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolformat.Tool) (providers.Decision, error) {
 	if a.always[call.Name] {
-		return providers.Decision{Verdict: providers.Allow}, nil
+		return providers.Decision{Verdict: providers.VerdictAllow}, nil
 	}
 	a.show(call, tool)
 	question := "[y]es, [n]o and why, [a]lways, [e]dit: "
@@ -127,18 +127,18 @@ func (a *approver) decision(ctx context.Context, call *providers.Call, answer st
 	word, rest, _ := strings.Cut(answer, " ")
 	switch strings.ToLower(strings.TrimRight(word, ",:")) {
 	case "y", "yes":
-		return providers.Decision{Verdict: providers.Allow}, true
+		return providers.Decision{Verdict: providers.VerdictAllow}, true
 	case "a", "always":
 		a.always[call.Name] = true
-		return providers.Decision{Verdict: providers.Allow}, true
+		return providers.Decision{Verdict: providers.VerdictAllow}, true
 	case "n", "no":
-		d.Verdict = providers.Deny
+		d.Verdict = providers.VerdictDeny
 		if why := strings.TrimSpace(rest); why != "" {
 			d.Reason = "the user says: " + why
 		}
 		return d, true
 	case "d", "defer":
-		return providers.Decision{Verdict: providers.Defer}, a.defers
+		return providers.Decision{Verdict: providers.VerdictDefer}, a.defers
 	case "e", "edit":
 		return a.edit(ctx, call)
 	}
@@ -153,10 +153,10 @@ func (a *approver) edit(ctx context.Context, call *providers.Call) (providers.De
 	case err != nil || text == "":
 		return providers.Decision{}, false
 	case text == before:
-		return providers.Decision{Verdict: providers.Allow}, true
+		return providers.Decision{Verdict: providers.VerdictAllow}, true
 	case wire.Valid([]byte(text)) != nil || text[0] != '{':
 		a.say("expected a JSON object, as in " + before)
 		return providers.Decision{}, false
 	}
-	return providers.Decision{Verdict: providers.Edit, Arguments: json.RawMessage(text)}, true
+	return providers.Decision{Verdict: providers.VerdictEdit, Arguments: json.RawMessage(text)}, true
 }

@@ -75,9 +75,9 @@ func (e *example) byHand(ctx context.Context) (err error) {
 	}
 	defer end(&err)
 	c = c.Tools(getWeather).
-		Options(providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.Ask}}}).
+		Options(providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}}).
 		Approve(func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
-			return providers.Decision{Verdict: providers.Defer}
+			return providers.Decision{Verdict: providers.VerdictDefer}
 		})
 	messages, c, err := c.Prompt(ctx, "What's the weather in Paris?")
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *example) byHand(ctx context.Context) (err error) {
 	run, decisions := c.Run(), map[string]providers.Decision{}
 	fmt.Fprintf(e.out, "(the run waits: %s)\n", run.Stop)
 	for _, call := range run.WaitingCalls() {
-		decisions[call.ID] = providers.Decision{Verdict: providers.Answer, Result: toolformat.TextResult("Look out of the window.", false)}
+		decisions[call.ID] = providers.Decision{Verdict: providers.VerdictAnswer, Result: toolformat.TextResult("Look out of the window.", false)}
 	}
 	messages, _, err = c.Resume(ctx, decisions)
 	e.show(messages)

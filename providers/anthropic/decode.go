@@ -43,7 +43,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 		return io.ErrUnexpectedEOF
 	}
 	if why, _ := wire.Text(wire.Lookup(d.message, "stop_details", "explanation")); why != "" {
-		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
+		emit(providers.Event{Type: providers.EventNote, Text: name + ": " + why})
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (d *decoder) begin(message []byte) {
 		if string(wire.Lookup(d.message, "id")) == string(wire.Lookup(message, "id")) {
 			return
 		}
-		d.emit(providers.Event{Type: providers.Note, Text: "anthropic: the answer begins anew; what has come of it so far does not count"})
+		d.emit(providers.Event{Type: providers.EventNote, Text: "anthropic: the answer begins anew; what has come of it so far does not count"})
 		d.ids, d.blocks = providers.NewCallIDs(d.req), nil
 		clear(d.at)
 	}
@@ -141,7 +141,7 @@ func (d *decoder) add(raw []byte) *block {
 		called, _ := wire.Text(wire.Lookup(raw, "name"))
 		b.call.Name = d.req.Tools.OwnName(format, called)
 		if input := wire.Lookup(raw, "input"); len(input) > len("{}") {
-			d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: b.call, Text: string(input)})
+			d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: b.call, Text: string(input)})
 		}
 	}
 	d.blocks = append(d.blocks, b)
@@ -166,11 +166,11 @@ func (d *decoder) tell(b *block, raw []byte) {
 		e := providers.Event{Call: b.call}
 		switch {
 		case key == "text" && b.kind == typeText:
-			e.Type = providers.TextDelta
+			e.Type = providers.EventTextDelta
 		case key == "thinking" && b.kind == typeThinking:
-			e.Type = providers.ThinkingDelta
+			e.Type = providers.EventThinkingDelta
 		case key == "partial_json" && b.kind == typeToolUse:
-			e.Type = providers.ArgumentsDelta
+			e.Type = providers.EventArgumentsDelta
 		default:
 			continue
 		}

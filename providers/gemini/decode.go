@@ -47,7 +47,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 		return io.ErrUnexpectedEOF
 	}
 	if why := d.explanation(); why != "" {
-		emit(providers.Event{Type: providers.Note, Text: name + ": " + why})
+		emit(providers.Event{Type: providers.EventNote, Text: name + ": " + why})
 	}
 	return nil
 }
@@ -174,11 +174,11 @@ func (d *decoder) add(raw []byte, goesOn bool) error {
 		own := p.word("id")
 		p.call = &providers.Call{ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, p.word("name")), Arguments: p.arguments()}
 		d.edited = d.edited || own != "" && own != p.call.ID
-		d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: p.call, Text: string(p.call.Arguments)})
+		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: p.call, Text: string(p.call.Arguments)})
 	case p.text != "" && p.thought:
-		d.emit(providers.Event{Type: providers.ThinkingDelta, Text: p.text})
+		d.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
 	case p.text != "":
-		d.emit(providers.Event{Type: providers.TextDelta, Text: p.text})
+		d.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
 	case p.plain: // an empty text, which the API would not take back
 		d.edited = true
 		return nil

@@ -169,13 +169,13 @@ func (d *dialogue) option(text string) {
 func (d *dialogue) decision(text string) providers.Decision {
 	verdict, rest, _ := strings.Cut(text, " ")
 	switch v := providers.Verdict(verdict); v {
-	case providers.Allow, providers.Defer:
+	case providers.VerdictAllow, providers.VerdictDefer:
 		return providers.Decision{Verdict: v}
-	case providers.Deny:
+	case providers.VerdictDeny:
 		return providers.Decision{Verdict: v, Reason: rest}
-	case providers.Edit:
+	case providers.VerdictEdit:
 		return providers.Decision{Verdict: v, Arguments: json.RawMessage(rest)}
-	case providers.Answer:
+	case providers.VerdictAnswer:
 		return providers.Decision{Verdict: v, Result: toolformat.TextResult(rest, false)}
 	}
 	d.t.Fatalf("unknown decision: %s", text)
@@ -198,7 +198,7 @@ func (d *dialogue) hear(e providers.Event) {
 		d.cancelAt = ""
 		d.cancel()
 	}
-	if e.Type == providers.ToolStart {
+	if e.Type == providers.EventToolStart {
 		return
 	}
 	e.After = withoutJitter(e.After)

@@ -105,9 +105,9 @@ func (d *decoder) message(raw []byte) {
 	for key, value := range wire.Members(raw) {
 		switch key {
 		case "content":
-			d.text(key, value, providers.TextDelta)
+			d.text(key, value, providers.EventTextDelta)
 		case "thinking":
-			d.text(key, value, providers.ThinkingDelta)
+			d.text(key, value, providers.EventThinkingDelta)
 		case "tool_calls":
 			for call := range wire.Elements(value) {
 				d.call(call)
@@ -164,7 +164,7 @@ func (d *decoder) call(raw []byte) {
 	}
 	f.value = append(f.value, raw...)
 	d.calls = append(d.calls, call)
-	d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: call, Text: string(call.Arguments)})
+	d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: call, Text: string(call.Arguments)})
 }
 
 // Turn is what has come so far.

@@ -125,7 +125,7 @@ func TestUsageAndModel(t *testing.T) {
 	}
 	want(t, "usage", turn.Usage, providers.Usage{Input: 26, Output: 298})
 	want(t, "model", turn.Model, "qwen3:8b")
-	for kind, text := range map[providers.EventType]string{providers.ThinkingDelta: "hm", providers.TextDelta: "Hi", providers.ArgumentsDelta: `{"a":1}`} {
+	for kind, text := range map[providers.EventType]string{providers.EventThinkingDelta: "hm", providers.EventTextDelta: "Hi", providers.EventArgumentsDelta: `{"a":1}`} {
 		want(t, string(kind), providertest.Told(events, kind), text)
 	}
 }

@@ -65,7 +65,7 @@ func (d *chatDecoder) piece(call []byte) {
 	}
 	c.merge(f.call)
 	if text := textOf(f.arguments); text != "" {
-		d.emit(providers.Event{Type: providers.ArgumentsDelta, Call: cmp.Or(c.told, &providers.Call{ID: c.id}), Text: text})
+		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: cmp.Or(c.told, &providers.Call{ID: c.id}), Text: text})
 	}
 }
 

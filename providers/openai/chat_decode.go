@@ -129,11 +129,11 @@ func (d *chatDecoder) delta(delta []byte) {
 			d.content(value)
 			continue
 		case "refusal":
-			d.tell(providers.TextDelta, textOf(value))
+			d.tell(providers.EventTextDelta, textOf(value))
 		case "reasoning_content", "reasoning": // DeepSeek's name for it and OpenRouter's; some send both
 			if text := textOf(value); text != "" && !thought {
 				thought = true
-				d.tell(providers.ThinkingDelta, text)
+				d.tell(providers.EventThinkingDelta, text)
 			}
 		}
 		d.message.child(name).merge(value)
@@ -143,12 +143,12 @@ func (d *chatDecoder) delta(delta []byte) {
 // content adds a piece of the content: text, or Mistral's array of thinking and text, which
 // goes on as text.
 func (d *chatDecoder) content(value []byte) {
-	d.tell(providers.TextDelta, textOf(value))
+	d.tell(providers.EventTextDelta, textOf(value))
 	for _, part := range contentParts(value) {
 		if part.Type == providers.PartThinking {
-			d.tell(providers.ThinkingDelta, part.Text)
+			d.tell(providers.EventThinkingDelta, part.Text)
 		} else {
-			d.tell(providers.TextDelta, part.Text)
+			d.tell(providers.EventTextDelta, part.Text)
 		}
 	}
 	content := d.message.child("content")

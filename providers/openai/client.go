@@ -116,7 +116,7 @@ func (a *api) failed(req *providers.Request, turn *providers.Turn, err error, em
 	switch {
 	case errors.As(err, &malformed) && errors.As(err, &e):
 		if emit != nil {
-			emit(providers.Event{Type: providers.Note, Text: e.Message})
+			emit(providers.Event{Type: providers.EventNote, Text: e.Message})
 		}
 		return malformed.turn(turn), nil
 	case errors.As(err, &e) && req.Tools.Len() > 0 && refusesTools(e):

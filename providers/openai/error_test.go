@@ -122,7 +122,7 @@ func TestMalformedCall(t *testing.T) {
 		if turn.Stop != providers.StopMalformed || turn.Message.Text() != test.want || turn.Message.Role != providers.RoleAssistant || turn.Message.Raw != nil {
 			t.Errorf("%s: %+v", name, turn)
 		}
-		if providertest.Told(events, providers.Note) != "Failed to call a function." {
+		if providertest.Told(events, providers.EventNote) != "Failed to call a function." {
 			t.Errorf("%s: %+v", name, events)
 		}
 	}

@@ -43,7 +43,7 @@ func TestLoopback(t *testing.T) {
 				close(told)
 			}
 		})
-		if turn.Message.Text() != "Hello" || tries != 2 || kinds[0] != providers.Retry || kinds[1] != providers.TextDelta {
+		if turn.Message.Text() != "Hello" || tries != 2 || kinds[0] != providers.EventRetry || kinds[1] != providers.EventTextDelta {
 			t.Errorf("%+v, %v", turn, kinds)
 		}
 	})

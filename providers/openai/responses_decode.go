@@ -96,16 +96,16 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 		it.done = bytes.Clone(e.item)
 		d.note(it.done)
 	case "response.output_text.delta", "response.refusal.delta":
-		d.piece("message", providers.TextDelta, &e)
+		d.piece("message", providers.EventTextDelta, &e)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		d.piece("reasoning", providers.ThinkingDelta, &e)
+		d.piece("reasoning", providers.EventThinkingDelta, &e)
 	case "response.reasoning_summary_part.added":
 		if e.part > 0 {
 			e.delta = "\n\n"
-			d.piece("reasoning", providers.ThinkingDelta, &e)
+			d.piece("reasoning", providers.EventThinkingDelta, &e)
 		}
 	case "response.function_call_arguments.delta":
-		d.piece("function_call", providers.ArgumentsDelta, &e)
+		d.piece("function_call", providers.EventArgumentsDelta, &e)
 	case "response.function_call_arguments.done":
 		it := d.item(&e)
 		it.text.Reset()
@@ -143,7 +143,7 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 		return
 	}
 	event := providers.Event{Type: kind, Text: e.delta}
-	if kind == providers.ArgumentsDelta {
+	if kind == providers.EventArgumentsDelta {
 		if it.told == nil {
 			it.told = &providers.Call{ID: textAt(it.began, "call_id"), Name: d.tools.OwnName(d.format, textAt(it.began, "name"))}
 		}
@@ -156,7 +156,7 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 // may not run before it is approved, for which there is no part of a message.
 func (d *responsesDecoder) note(item []byte) {
 	if textAt(item, "type") == "mcp_approval_request" {
-		d.emit(providers.Event{Type: providers.Note, Text: "the provider asks whether its own tool " + textAt(item, "name") +
+		d.emit(providers.Event{Type: providers.EventNote, Text: "the provider asks whether its own tool " + textAt(item, "name") +
 			" of the server " + textAt(item, "server_label") + " may run (approval request " + textAt(item, "id") + ")"})
 	}
 }
@@ -210,9 +210,9 @@ func (d *responsesDecoder) whole(body []byte) error {
 func (d *responsesDecoder) tell(item []byte) {
 	parts, _ := itemParts(item)
 	for _, part := range parts {
-		kind := providers.TextDelta
+		kind := providers.EventTextDelta
 		if part.Type == providers.PartThinking {
-			kind = providers.ThinkingDelta
+			kind = providers.EventThinkingDelta
 		}
 		d.emit(providers.Event{Type: kind, Text: part.Text})
 	}

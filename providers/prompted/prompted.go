@@ -58,7 +58,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	turn, err := p.inner.Turn(within, p.request(req), func(ev providers.Event) {
-		if ev.Type != providers.TextDelta {
+		if ev.Type != providers.EventTextDelta {
 			emit(ev)
 		} else if r.write(ev.Text); r.scanner.over {
 			stop(errMadeUp)
@@ -103,15 +103,15 @@ func (r *reader) piece(p piece) {
 	switch p.kind {
 	case textPiece:
 		r.say(providers.PartText, p.text)
-		r.emit(providers.Event{Type: providers.TextDelta, Text: p.text})
+		r.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
 	case thoughtPiece:
 		r.say(providers.PartThinking, p.text)
-		r.emit(providers.Event{Type: providers.ThinkingDelta, Text: p.text})
+		r.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
 	case callPiece:
 		c := &providers.Call{ID: r.ids.Next(""), Name: p.call.name, Arguments: p.call.arguments}
 		r.calls = true
 		r.parts = append(r.parts, providers.Part{Type: providers.PartCall, Call: c})
-		r.emit(providers.Event{Type: providers.ArgumentsDelta, Call: c, Text: string(c.Arguments)})
+		r.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: c, Text: string(c.Arguments)})
 	}
 }
 
@@ -149,7 +149,7 @@ func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 	}
 	if r.scanner.over {
 		t.Message.Raw, t.Stop = nil, providers.StopEnd
-		r.emit(providers.Event{Type: providers.Note, Text: "the model went on with a result of its own making, which is left out"})
+		r.emit(providers.Event{Type: providers.EventNote, Text: "the model went on with a result of its own making, which is left out"})
 	}
 	if r.calls && t.Stop == providers.StopEnd {
 		t.Stop = providers.StopCalls

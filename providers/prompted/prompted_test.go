@@ -49,7 +49,7 @@ func (b *behind) Turn(ctx context.Context, req *providers.Request, emit func(pro
 			break
 		}
 		said += portion
-		emit(providers.Event{Type: providers.TextDelta, Text: portion})
+		emit(providers.Event{Type: providers.EventTextDelta, Text: portion})
 		if ctx.Err() != nil {
 			return &providers.Turn{Stop: providers.StopCut, Message: providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: said}}}}, ctx.Err()
 		}
@@ -156,7 +156,7 @@ func TestThinking(t *testing.T) {
 	}
 	want(t, "parts", parts(&turn.Message), fmt.Sprintf("thinking %q\ncall call_1_0 get_weather {\"location\": \"Paris\"}", "hm "+paris))
 	want(t, "events", heard, "thinking_delta hm "+paris+"\narguments_delta call_1_0 get_weather {\"location\": \"Paris\"}")
-	b = &behind{reply: "Hi.", first: providers.Event{Type: providers.ThinkingDelta, Text: paris}, turn: providers.Turn{Stop: providers.StopEnd}}
+	b = &behind{reply: "Hi.", first: providers.Event{Type: providers.EventThinkingDelta, Text: paris}, turn: providers.Turn{Stop: providers.StopEnd}}
 	if _, heard, err = ask(t, b, request()); err != nil {
 		t.Fatal(err)
 	}

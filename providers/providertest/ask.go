@@ -59,7 +59,7 @@ func Sent(t testing.TB, p Maker, req *providers.Request) (sent *http.Request, bo
 	t.Helper()
 	carrier := &Carrier{}
 	_, err := p(carrier.Client()).Turn(t.Context(), req, func(e providers.Event) {
-		if e.Type == providers.Note {
+		if e.Type == providers.EventNote {
 			notes = append(notes, e.Text)
 		}
 	})
@@ -81,7 +81,7 @@ func Refused(t *testing.T, p Maker, req *providers.Request, status int, header h
 		begin, told := time.Now(), 0
 		var turn *providers.Turn
 		turn, err = p(carrier.Client()).Turn(t.Context(), req, func(e providers.Event) {
-			if e.Type == providers.Retry {
+			if e.Type == providers.EventRetry {
 				told++
 			}
 		})
@@ -133,7 +133,7 @@ func describe(req *providers.Request, turn *providers.Turn, events []providers.E
 		}
 	}
 	for _, e := range events {
-		if e.Type == providers.Note {
+		if e.Type == providers.EventNote {
 			words = append(words, "note<"+e.Text+">")
 		}
 	}

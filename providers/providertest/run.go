@@ -45,7 +45,7 @@ func checkText(t *testing.T, p Maker, s *Samples) {
 	if turn.Stop != providers.StopEnd || m.Role != providers.RoleAssistant || m.Text() != "Hello" || m.Raw.Of(name) == nil || m.Raw.Model != "m" {
 		t.Errorf("%s", marshal(t, turn))
 	}
-	if told := Told(events, providers.TextDelta); told != "Hello" || len(events) < 2 {
+	if told := Told(events, providers.EventTextDelta); told != "Hello" || len(events) < 2 {
 		t.Errorf("%d events tell %q", len(events), told)
 	}
 	carrier := &Carrier{Answers: []Answer{Say(s.Kind, s.Text)}}
@@ -66,7 +66,7 @@ func checkCall(t *testing.T, p Maker, s *Samples) {
 	if turn.Stop != providers.StopCalls || len(calls) != 1 || calls[0].ID != "call_7" || calls[0].Name != "get_weather" {
 		t.Fatalf("%s", marshal(t, turn))
 	}
-	if city, _ := wire.Text(wire.Lookup(calls[0].Arguments, "city")); city != "Rome" || Told(events, providers.ArgumentsDelta) != string(calls[0].Arguments) {
+	if city, _ := wire.Text(wire.Lookup(calls[0].Arguments, "city")); city != "Rome" || Told(events, providers.EventArgumentsDelta) != string(calls[0].Arguments) {
 		t.Errorf("arguments %s, told %s", calls[0].Arguments, told(events))
 	}
 	results := providers.Message{Role: providers.RoleTool, Parts: []providers.Part{Result("call_7", "get_weather", `{"content":[{"type":"text","text":"sunny"}]}`)}}
@@ -170,7 +170,7 @@ func checkRetry(t *testing.T, p Maker, s *Samples) {
 		carrier := &Carrier{Answers: []Answer{busy(), busy(), Say(s.Kind, s.Text)}}
 		var events []providers.Event
 		turn, err := p(carrier.Client()).Turn(t.Context(), Request("m", "call_0"), func(e providers.Event) { events = append(events, e) })
-		if err != nil || turn.Message.Text() != "Hello" || events[0].Type != providers.Retry || events[0].After.Seconds() != 7 || len(carrier.Requests) != 3 {
+		if err != nil || turn.Message.Text() != "Hello" || events[0].Type != providers.EventRetry || events[0].After.Seconds() != 7 || len(carrier.Requests) != 3 {
 			t.Errorf("%s after %d requests, %v", marshal(t, turn), len(carrier.Requests), err)
 		}
 	})

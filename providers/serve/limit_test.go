@@ -65,7 +65,7 @@ func (*talker) Format() toolformat.Format { return toolformat.FormatOpenAI }
 
 func (p *talker) Turn(ctx context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	close(p.begun)
-	emit(providers.Event{Type: providers.TextDelta, Text: "hello"})
+	emit(providers.Event{Type: providers.EventTextDelta, Text: "hello"})
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }

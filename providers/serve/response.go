@@ -99,9 +99,9 @@ func (a *answer) event(e providers.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch e.Type {
-	case providers.TurnStart:
+	case providers.EventTurnStart:
 		a.between = a.text.Len() > 0
-	case providers.TextDelta:
+	case providers.EventTextDelta:
 		if e.Text == "" {
 			return
 		}

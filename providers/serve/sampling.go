@@ -167,9 +167,9 @@ type untilStop struct {
 func (u *untilStop) event(e providers.Event) {
 	switch {
 	case u.stopped:
-	case e.Type == providers.TurnStart:
+	case e.Type == providers.EventTurnStart:
 		u.text.Reset()
-	case e.Type == providers.TextDelta:
+	case e.Type == providers.EventTextDelta:
 		u.add(e.Text)
 	}
 }

@@ -44,7 +44,7 @@ func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(pro
 	}
 	for _, text := range deltas {
 		if text != "" {
-			emit(providers.Event{Type: providers.TextDelta, Text: text})
+			emit(providers.Event{Type: providers.EventTextDelta, Text: text})
 		}
 	}
 	return &turn, nil

@@ -43,7 +43,7 @@ func (artist) Turn(_ context.Context, req *providers.Request, emit func(provider
 	m := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "artist", Items: json.RawMessage(`{}`)}}
 	stop := providers.StopEnd
 	say := func(text string) {
-		emit(providers.Event{Type: providers.TextDelta, Text: text})
+		emit(providers.Event{Type: providers.EventTextDelta, Text: text})
 		m.Parts = append(m.Parts, providers.Part{Type: providers.PartText, Text: text})
 	}
 	switch {
