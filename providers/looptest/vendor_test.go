@@ -1,11 +1,9 @@
 package looptest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
@@ -58,8 +57,6 @@ func readAnswer(t *testing.T, text string) answer {
 type vendor struct {
 	client *http.Client
 	server *http.Server
-	dialed chan net.Conn
-	closed chan struct{}
 	done   sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
@@ -69,10 +66,11 @@ type vendor struct {
 }
 
 func openVendor(answers []answer) *vendor {
-	v := &vendor{answers: answers, dialed: make(chan net.Conn), closed: make(chan struct{}), answered: time.Now()}
-	v.client = &http.Client{Transport: &http.Transport{DialContext: v.dial}}
+	v := &vendor{answers: answers, answered: time.Now()}
+	network := peer.NewNetwork()
+	v.client = &http.Client{Transport: &http.Transport{DialContext: network.Dial}}
 	v.server = &http.Server{Handler: v}
-	v.done.Go(func() { _ = v.server.Serve(v) }) // until end
+	v.done.Go(func() { _ = v.server.Serve(network) }) // until end
 	return v
 }
 
@@ -81,35 +79,6 @@ func (v *vendor) end() {
 	_ = v.server.Close()
 	v.done.Wait()
 }
-
-func (v *vendor) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case v.dialed <- far:
-		return near, nil
-	case <-v.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept, Close and Addr implement net.Listener.
-func (v *vendor) Accept() (net.Conn, error) {
-	select {
-	case conn := <-v.dialed:
-		return conn, nil
-	case <-v.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (v *vendor) Close() error {
-	close(v.closed)
-	return nil
-}
-
-func (v *vendor) Addr() net.Addr { return &net.UnixAddr{Name: "vendor", Net: "memory"} }
 
 func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
