@@ -12,12 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -34,10 +36,16 @@ type caller struct {
 	changes chan struct{}
 }
 
-func open(t *testing.T, cfg mcpclient.Config) *caller {
+func open(t *testing.T, cfg mcpclient.Config) *caller { return openOn(t, nil, cfg) }
+
+// openOn opens a session over a network in memory, or over the system's.
+func openOn(t *testing.T, network *peer.Network, cfg mcpclient.Config) *caller {
 	cfg.Name = "up"
 	c := &caller{T: t, client: mcpclient.New(cfg), changes: make(chan struct{}, 100)}
 	t.Cleanup(func() { c.client.Close() })
+	if network != nil {
+		c.client.DialThrough(network.Dial)
+	}
 	var err error
 	c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name(), Notify: func(method string, _ []byte) {
 		if method == wire.NotificationToolsChanged {
@@ -91,15 +99,36 @@ func codeOf(r bridge.Reply) string {
 }
 
 func everywhere(t *testing.T, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
-	for _, one := range carriers {
-		t.Run(one.name, func(t *testing.T) {
-			sourcetest.NoLeaks(t)
-			closedOnce.Store(false)
-			cfg := one.config(t)
-			if change != nil {
+	for _, c := range carriers {
+		on(t, c, change, test)
+	}
+}
+
+// on runs a test at a script over one carrier.
+func on(t *testing.T, over carrier, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
+	t.Run(over.name, func(t *testing.T) {
+		sourcetest.NoLeaks(t)
+		closedOnce.Store(false)
+		cfg := over.config(t, nil)
+		if change != nil {
+			change(&cfg)
+		}
+		test(t, over.name, open(t, cfg))
+	})
+}
+
+// inBubbles runs a test at a script over each carrier that has no child process, with a fake
+// clock.
+func inBubbles(t *testing.T, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
+	for _, over := range carriers[1:] {
+		t.Run(over.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sourcetest.NoLeaks(t)
+				b := &bubble{peer.NewNetwork(), func() { time.Sleep(300 * time.Millisecond) }}
+				cfg := over.config(t, b)
 				change(&cfg)
-			}
-			test(t, one.name, open(t, cfg))
+				test(t, over.name, openOn(t, b.Network, cfg))
+			})
 		})
 	}
 }
@@ -227,16 +256,17 @@ func TestTimeoutCancels(t *testing.T) {
 }
 
 func TestProgressExtends(t *testing.T) {
-	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = time.Second; cfg.MaxTimeout = 10 * time.Second }, func(t *testing.T, carrier string, c *caller) {
-		c.works("slow but alive")
-	})
-	everywhere(t, func(cfg *mcpclient.Config) {
-		cfg.Timeout = 500 * time.Millisecond
-		cfg.MaxTimeout = 600 * time.Millisecond
-	}, func(t *testing.T, carrier string, c *caller) {
+	extends := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = time.Second, 10*time.Second }
+	bounded := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = 500*time.Millisecond, 600*time.Millisecond }
+	all := func(_ *testing.T, _ string, c *caller) { c.works("slow but alive") }
+	tooMuch := func(_ *testing.T, _ string, c *caller) {
 		c.works("ok")
 		c.fails(c.call("slow but alive"), toolformat.Timeout, "took longer than")
-	})
+	}
+	inBubbles(t, extends, all)
+	inBubbles(t, bounded, tooMuch)
+	on(t, carriers[0], extends, all)
+	on(t, carriers[0], bounded, tooMuch)
 }
 
 // A child that reads nothing any more holds up nobody beyond the caller's own patience.
@@ -265,7 +295,7 @@ func TestDeafChild(t *testing.T) {
 // not run, is repeated.
 func TestSessionForgotten(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	w := newWeb(t)
+	w := newWeb(t, nil)
 	c := open(t, mcpclient.Config{URL: w.URL + "/mcp"})
 	c.works("ok")
 	w.gone.Store(true)

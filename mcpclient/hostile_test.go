@@ -12,10 +12,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -37,10 +39,18 @@ type exchange struct {
 	ctx context.Context
 }
 
-func newOdd(t *testing.T, take func(*exchange) bool) *odd {
+func newOdd(t *testing.T, take func(*exchange) bool) *odd { return newOddOn(t, nil, take) }
+
+// newOddOn serves on a network in memory, or on the system's.
+func newOddOn(t *testing.T, network *peer.Network, take func(*exchange) bool) *odd {
 	sourcetest.NoLeaks(t)
-	o := &odd{take: take, greeted: make(chan struct{}, 10_000)}
-	o.Server = httptest.NewServer(o)
+	o := &odd{take: take, greeted: make(chan struct{}, 100_000)}
+	o.Server = httptest.NewUnstartedServer(o)
+	if network != nil {
+		o.Listener.Close()
+		o.Listener = network
+	}
+	o.Start()
 	t.Cleanup(func() {
 		o.CloseClientConnections()
 		o.Close()
@@ -343,34 +353,39 @@ func TestListReadingsInOrder(t *testing.T) {
 
 // A lazy server that has become idle starts when it is called, not by itself.
 func TestLazyStaysIdle(t *testing.T) {
-	o := newOdd(t, nil)
-	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: 50 * time.Millisecond})
-	c.works("ok")
-	<-o.greeted
-	c.idle()
-	select {
-	case <-o.greeted:
-		t.Error("it has started again, and nobody wanted it")
-	case <-time.After(200 * time.Millisecond):
-	}
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: time.Second})
+		c.works("ok")
+		<-o.greeted
+		c.idle()
+		time.Sleep(time.Hour)
+		if len(o.greeted) > 0 {
+			t.Error("it has started again, and nobody wanted it")
+		}
+	})
 }
 
 // A call that comes as a lazy server becomes idle is carried out.
 func TestLazyCalledAsItEnds(t *testing.T) {
-	o := newOdd(t, nil)
-	var wg sync.WaitGroup
-	for range 50 {
-		c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: 1500 * time.Microsecond})
-		wg.Go(func() {
-			for range 200 {
-				time.Sleep(rand.N(4 * time.Millisecond)) // no wait: a pace around the idle time
-				if r := c.call("ok"); r.Err != nil {
-					t.Errorf("%v (%v)", r.Err, errors.Unwrap(r.Err))
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		var wg sync.WaitGroup
+		for range 50 {
+			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Lazy: true, IdleTimeout: 3 * time.Millisecond})
+			wg.Go(func() {
+				for range 100 {
+					time.Sleep(rand.N(7 * time.Millisecond).Truncate(time.Millisecond)) // often just when the server becomes idle
+					if r := c.call("ok"); r.Err != nil {
+						t.Errorf("%v (%v)", r.Err, errors.Unwrap(r.Err))
+					}
 				}
-			}
-		})
-	}
-	wg.Wait()
+			})
+		}
+		wg.Wait()
+	})
 }
 
 // A batch within a batch is nothing that a server may send.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -45,6 +46,7 @@ type script struct {
 	say   func(string) // sends a message; over HTTP as an event of the POST's stream
 	hang  func()       // ends the connection
 	heard chan string  // the client's responses
+	pause func()       // lets a part of a call's timeout pass
 
 	mu        sync.Mutex // guards what follows
 	cancelled []string   // raw ids
@@ -145,8 +147,9 @@ func (s *script) misanswer(m *wire.Message) {
 		defer s.mu.Unlock()
 		result(fmt.Sprintf(`{"silent":[%s],"cancelled":[%s]}`, strings.Join(s.silent, ","), strings.Join(s.cancelled, ",")))
 	case "slow but alive":
-		for i := range 5 {
-			<-time.After(300 * time.Millisecond) // less than the call's timeout of 1 s, and more in all
+		// less than the call's timeout of 1 s at a time, and more in all
+		for i, begun := 0, time.Now(); time.Since(begun) < 1500*time.Millisecond; i++ {
+			s.pause()
 			s.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Get(wire.MetaProgressToken), i))
 		}
 		done()
@@ -166,7 +169,15 @@ func toolOf(m *wire.Message) string {
 	return name
 }
 
-func newScript() *script { return &script{heard: make(chan string, 10)} }
+// newScript makes a script that pauses until the client has answered a ping.
+func newScript() *script {
+	s := &script{heard: make(chan string, 10)}
+	s.pause = func() {
+		s.say(`{"jsonrpc":"2.0","id":"pause","method":"ping"}`)
+		<-s.heard
+	}
+	return s
+}
 
 func onStdio() {
 	s := newScript()
@@ -213,16 +224,33 @@ type web struct {
 	sessions atomic.Int64
 	gone     atomic.Bool // the HTTP session is not known any more
 	http     *script
+	script   func() *script
 }
 
-func newWeb(t testing.TB) *web {
-	w := &web{http: newScript()}
+// bubble is what a server in a synctest bubble needs.
+type bubble struct {
+	*peer.Network
+	pause func() // of the scripts
+}
+
+// newWeb serves on the system's network, or within a bubble.
+func newWeb(t testing.TB, b *bubble) *web {
+	w := &web{script: newScript}
+	if b != nil {
+		w.script = func() *script { return &script{heard: make(chan string, 10), pause: b.pause} }
+	}
+	w.http = w.script()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", w.mcp)
 	mux.HandleFunc("/sse", w.sse)
 	mux.HandleFunc("/post", w.post)
 	mux.HandleFunc("/ws", w.ws)
-	w.Server = httptest.NewServer(mux)
+	w.Server = httptest.NewUnstartedServer(mux)
+	if b != nil {
+		w.Listener.Close()
+		w.Listener = b
+	}
+	w.Start()
 	t.Cleanup(func() {
 		w.CloseClientConnections()
 		w.Close()
@@ -253,7 +281,8 @@ func (w *web) mcp(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	var mu sync.Mutex
-	one := &script{heard: w.http.heard}
+	one := w.script()
+	one.heard = w.http.heard
 	one.say = func(m string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -276,7 +305,7 @@ func (w *web) mcp(rw http.ResponseWriter, r *http.Request) {
 
 func (w *web) sse(rw http.ResponseWriter, r *http.Request) {
 	id := fmt.Sprint(w.sessions.Add(1))
-	s := newScript()
+	s := w.script()
 	ended := make(chan struct{})
 	s.hang = sync.OnceFunc(func() { close(ended) })
 	var mu sync.Mutex
@@ -324,7 +353,7 @@ func (w *web) ws(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.Close()
-	s := newScript()
+	s := w.script()
 	var mu sync.Mutex
 	s.say = func(m string) {
 		mu.Lock()
@@ -341,18 +370,22 @@ func (w *web) ws(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// carriers are the ways to a script.
-var carriers = []struct {
+// carrier is a way to a script, on the system's network or within a bubble.
+type carrier struct {
 	name   string
-	config func(*testing.T) mcpclient.Config
-}{
-	{"stdio", func(t *testing.T) mcpclient.Config { return child(t, "script") }},
-	{"http", func(t *testing.T) mcpclient.Config { return mcpclient.Config{URL: newWeb(t).URL + "/mcp"} }},
-	{"sse", func(t *testing.T) mcpclient.Config {
-		return mcpclient.Config{URL: newWeb(t).URL + "/sse", Transport: mcpclient.SSE}
+	config func(*testing.T, *bubble) mcpclient.Config
+}
+
+var carriers = []carrier{
+	{"stdio", func(t *testing.T, _ *bubble) mcpclient.Config { return child(t, "script") }},
+	{"http", func(t *testing.T, b *bubble) mcpclient.Config {
+		return mcpclient.Config{URL: newWeb(t, b).URL + "/mcp"}
 	}},
-	{"ws", func(t *testing.T) mcpclient.Config {
-		return mcpclient.Config{URL: "ws" + strings.TrimPrefix(newWeb(t).URL, "http") + "/ws"}
+	{"sse", func(t *testing.T, b *bubble) mcpclient.Config {
+		return mcpclient.Config{URL: newWeb(t, b).URL + "/sse", Transport: mcpclient.SSE}
+	}},
+	{"ws", func(t *testing.T, b *bubble) mcpclient.Config {
+		return mcpclient.Config{URL: "ws" + strings.TrimPrefix(newWeb(t, b).URL, "http") + "/ws"}
 	}},
 }
 

@@ -33,7 +33,7 @@ type frame struct {
 }
 
 func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
-	d := websocket.Dialer{Proxy: proxy, Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
+	d := websocket.Dialer{NetDialContext: cfg.http.DialContext, Proxy: proxy, Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
 	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -171,17 +172,19 @@ func TestSessionInUseStays(t *testing.T) {
 
 // A question that its source has withdrawn is not one that a client is asked.
 func TestParkedQuestionWithdrawn(t *testing.T) {
-	p := newParked(t)
-	p.Server.source = made(func(ctx context.Context, req *bridge.Request) bridge.Reply {
-		own, cancel := context.WithTimeout(ctx, gatherTime/4)
-		defer cancel()
-		req.Back.Ask(own, wire.MethodElicit, nil)
-		<-time.After(3 * gatherTime)
-		return bridge.Result([]byte(`{"content":[]}`), nil)
+	synctest.Test(t, func(t *testing.T) {
+		p := newParked(t)
+		p.Server.source = made(func(ctx context.Context, req *bridge.Request) bridge.Reply {
+			own, cancel := context.WithTimeout(ctx, gatherTime/4)
+			defer cancel()
+			req.Back.Ask(own, wire.MethodElicit, nil)
+			time.Sleep(3 * gatherTime)
+			return bridge.Result([]byte(`{"content":[]}`), nil)
+		})
+		if _, body := p.post(t.Context(), "a", "t", ""); !strings.Contains(string(body), `"content":[]`) {
+			t.Errorf("got %s", body)
+		}
 	})
-	if _, body := p.post(t.Context(), "a", "t", ""); !strings.Contains(string(body), `"content":[]`) {
-		t.Errorf("got %s", body)
-	}
 }
 
 // A length that is claimed costs nothing until the bytes come.
@@ -274,7 +277,11 @@ func (t *timed) Write(b []byte) (int, error) {
 // WebSocket sessions count among those that there may be at once.
 func TestWebSocketsBound(t *testing.T) {
 	p := newMade(t, Options{Sessions: 1}, okay)
-	web := httptest.NewServer(p.Handler())
+	served := make(chan struct{}, 3)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Handler().ServeHTTP(w, r)
+		served <- struct{}{}
+	}))
 	t.Cleanup(web.Close)
 	t.Cleanup(func() { p.Close() })
 	upgrade := func() (net.Conn, string) {
@@ -296,13 +303,11 @@ func TestWebSocketsBound(t *testing.T) {
 		t.Errorf("a second one: HTTP %s", status)
 	}
 	first.Close()
-	for range 200 {
-		if _, status = upgrade(); status == "101" {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
+	<-served // the second
+	<-served // the first
+	if _, status := upgrade(); status != "101" {
+		t.Errorf("after the first one has gone: HTTP %s", status)
 	}
-	t.Errorf("after the first one has gone: HTTP %s", status)
 }
 
 // Who cannot be asked any more, because nothing can be sent, is not waited for.

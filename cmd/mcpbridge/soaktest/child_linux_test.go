@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
@@ -31,10 +30,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// forever is how a child waits to be killed.
-func forever() {
+// waitToBeKilled does not use select {}, which ends a program without other goroutines.
+func waitToBeKilled() {
 	for {
-		time.Sleep(time.Hour)
+		syscall.Pause()
 	}
 }
 
@@ -79,7 +78,7 @@ func server(mode string) {
 		}
 	}
 	if mode != "polite" {
-		forever()
+		waitToBeKilled()
 	}
 }
 
@@ -99,7 +98,7 @@ func client() {
 		p.begin(ctx, "tools/call", object{"name": "block"})
 	}
 	fmt.Println("ready")
-	forever()
+	waitToBeKilled()
 }
 
 // pid calls the tool of that name.
