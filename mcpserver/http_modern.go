@@ -2,9 +2,8 @@ package mcpserver
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -96,7 +95,7 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 	if task && got == "" {
 		return nil // the tasks extension asks for it, its clients come without
 	}
-	if value, ok := decoded(got); !ok || value != name {
+	if value, ok := wire.DecodeHeader(got); !ok || value != name {
 		return mismatch("the header Mcp-Name is %s, and the request says %s", quote(got), quote(name))
 	}
 	return nil
@@ -108,20 +107,8 @@ func line(r *http.Request, header string) string {
 	return strings.Join(r.Header.Values(header), ", ")
 }
 
-// decoded is what the value of a header means; false when it is not what a client may
-// send.
-func decoded(value string) (string, bool) {
-	for i := range len(value) {
-		if c := value[i]; c != '\t' && (c < ' ' || c > '~') {
-			return "", false
-		}
-	}
-	return mcp.DecodeHeaderValue(value)
-}
-
 func mismatch(format string, args ...any) *toolformat.Error {
-	e := toolformat.Errorf(toolformat.Invalid, format, args...)
-	return remoteStyle(wire.HeaderMismatch, e.Message, nil)
+	return remoteStyle(wire.HeaderMismatch, fmt.Sprintf(format, args...), nil)
 }
 
 // checkParams refuses a call whose Mcp-Param headers say anything else than its
@@ -131,79 +118,11 @@ func checkParams(ctx context.Context, v *view, r *http.Request, req *bridge.Requ
 	if !ok || !it.ParamHeaders {
 		return nil // what is not there, the call itself will say
 	}
-	for _, h := range paramHeaders(it.Tool().InputSchema, nil) {
-		name := strings.Join(h.path, ".")
-		argument, once := argument(req.Params.Get(wire.Arguments), h.path)
-		absent := argument == nil || string(argument) == "null"
-		missing := len(r.Header.Values(h.name)) == 0
-		value, ok := decoded(line(r, h.name))
-		switch {
-		case !once:
-			return mismatch("the argument %s, which the header %s repeats, comes twice", quote(name), h.name)
-		case absent && !missing:
-			return mismatch("the header %s is there, and the argument %s is not", h.name, quote(name))
-		case absent:
-		case missing:
-			return mismatch("the header %s is missing: the argument %s belongs there too", h.name, quote(name))
-		case !ok || !says(value, argument):
-			return mismatch("the header %s is %s, and the argument %s is %s", h.name, quote(line(r, h.name)), quote(name), quote(string(argument)))
+	headers, _ := wire.ParamHeaders(it.Tool().InputSchema) // clients leave out a tool with bad ones
+	for _, h := range headers {
+		if err := h.Check(req.Params.Get(wire.Arguments), r.Header.Values(h.Name)); err != nil {
+			return remoteStyle(wire.HeaderMismatch, err.Error(), nil)
 		}
 	}
 	return nil
-}
-
-// paramHeader is a header that repeats the argument at a path of keys.
-type paramHeader struct {
-	name string
-	path []string
-}
-
-// paramHeaders are those of an input schema at a path. They stand at properties, of
-// properties and so on, nowhere else.
-func paramHeaders(schema []byte, path []string) (all []paramHeader) {
-	for key, property := range wire.Members(wire.Lookup(schema, "properties")) {
-		below := append(slices.Clip(path), key)
-		if name, _ := wire.Text(wire.Lookup(property, "x-mcp-header")); name != "" {
-			all = append(all, paramHeader{mcp.HeaderParamPrefix + name, below})
-		}
-		all = append(all, paramHeaders(property, below)...)
-	}
-	return all
-}
-
-// argument is the raw value at a path of keys; false when one of them comes twice:
-// servers differ on which they take.
-func argument(object []byte, path []string) (value []byte, once bool) {
-	once = true
-	for _, name := range path {
-		value = nil
-		for key, raw := range wire.Members(object) {
-			if key == name {
-				once = once && value == nil
-				value = raw
-			}
-		}
-		object = value
-	}
-	return value, once
-}
-
-// safeInteger is the largest integer that every JSON decoder reads as it is.
-const safeInteger = 1<<53 - 1
-
-// says reports whether a header means the raw value of an argument. Numbers are compared
-// as such.
-func says(header string, raw []byte) bool {
-	if text, ok := wire.Text(raw); ok {
-		return header == text
-	}
-	if header == string(raw) {
-		return raw[0] != '{' && raw[0] != '['
-	}
-	if strings.Trim(header, "0123456789+-.eE") != "" {
-		return false // no number, or one that JSON does not have
-	}
-	a, err1 := strconv.ParseFloat(header, 64)
-	b, err2 := strconv.ParseFloat(string(raw), 64)
-	return err1 == nil && err2 == nil && a == b && math.Abs(a) <= safeInteger
 }

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -33,18 +34,9 @@ func (f *filter) wants(method, uri string) bool {
 	case wire.NotificationResourcesChanged:
 		return f.Resources
 	case wire.NotificationResourceUpdated:
-		for _, watched := range f.URIs {
-			if within(uri, watched) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(f.URIs, func(watched string) bool { return wire.Within(uri, watched) })
 	}
 	return false
-}
-
-// within reports whether uri is the resource watched, or a part of it.
-func within(uri, watched string) bool {
-	return uri == watched || len(uri) > len(watched) && uri[:len(watched)] == watched && (uri[len(watched)] == '/' || watched != "" && watched[len(watched)-1] == '/')
 }
 
 // maxWatched bounds the resources of one listener.

@@ -61,11 +61,7 @@ func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Me
 	case !modernMethod(m.Method):
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
 	}
-	word, _ := m.Params.Text(wire.MetaLogLevel)
-	level, ok := logLevels[word]
-	if !ok {
-		level = len(logLevels) // none
-	}
+	level := wire.ParseLogLevel(m.Params.Get(wire.MetaLogLevel))
 	req := &modernRequest{Request: bridge.Request{Method: m.Method, Params: &m.Params}, back: logBack{back, level}}
 	req.Back = &req.back
 	if routed {
@@ -82,10 +78,10 @@ func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Me
 	var reply bridge.Reply
 	if v.askable {
 		var params *wire.Buffer // the result may lie in it
-		reply, params = s.parking.do(ctx, vs, v.key, &req.Request, word)
+		reply, params = s.parking.do(ctx, vs, v.key, &req.Request, level)
 		defer params.Free()
 	} else {
-		v.setLevel(ctx, word)
+		v.setLevel(ctx, level)
 		reply = vs.do(ctx, v, &req.Request)
 	}
 	if m.Method == wire.MethodResourcesRead {
@@ -141,7 +137,7 @@ func discovered(reply bridge.Reply) bridge.Reply {
 			b = append(append(append(append(b, `,"`...), key...), `":`...), v...)
 		}
 	}
-	b = append(append(append(b, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...), wire.Lookup(reply.Result, "serverInfo")...), `}}`...)
+	b = append(append(append(b, `,"_meta":{"`+wire.MetaServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...), `}}`...)
 	return cacheable(bridge.Result(b, nil))
 }
 
@@ -156,17 +152,11 @@ func modernPage(ctx context.Context, v *view, kind bridge.ListKind, m *wire.Mess
 // logBack lets through the log messages that a request asked for.
 type logBack struct {
 	bridge.Back
-	level int // the lowest it wants, by logLevels
+	level wire.LogLevel // the lowest that the request wants; 0 means none
 }
 
-var logLevels = map[string]int{"debug": 0, "info": 1, "notice": 2, "warning": 3, "error": 4, "critical": 5, "alert": 6, "emergency": 7}
-
 func (b *logBack) Notify(method string, params []byte) {
-	if method == wire.NotificationMessage {
-		word, _ := wire.Text(wire.Lookup(params, "level"))
-		if logLevels[word] < b.level {
-			return
-		}
+	if method != wire.NotificationMessage || b.level > 0 && b.level.Admits(params) {
+		b.Back.Notify(method, params)
 	}
-	b.Back.Notify(method, params)
 }

@@ -66,7 +66,7 @@ type question struct {
 
 // do carries out a request, or goes on with the call that it is the retry of. The buffer
 // must be freed when the reply has been used.
-func (p *parking) do(ctx context.Context, vs *views, key viewKey, req *bridge.Request, level string) (bridge.Reply, *wire.Buffer) {
+func (p *parking) do(ctx context.Context, vs *views, key viewKey, req *bridge.Request, level wire.LogLevel) (bridge.Reply, *wire.Buffer) {
 	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
 		c := p.take(state, key.who, req)
 		if c == nil {

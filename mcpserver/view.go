@@ -51,14 +51,13 @@ type view struct {
 	mu        sync.Mutex // guards what follows
 	listeners map[*listener]struct{}
 	watched   map[string]*watch // by the resource
-	level     string            // what the source's log was set to
+	level     wire.LogLevel     // what the source's log was set to
 }
 
 const (
 	viewIdle = time.Minute // how long a view outlives the last request that used it
 	taskIdle = time.Hour   // the same for one in which a task was created: no other knows it
 	maxViews = 100         // views of one identity with the same capabilities
-	maxTasks = 10_000      // tasks that are known
 )
 
 // take finds or opens a view; leave must be called when the request has ended.
@@ -234,13 +233,10 @@ func (vs *views) do(ctx context.Context, v *view, req *bridge.Request) bridge.Re
 	if reply.Err != nil || req.Method != wire.MethodToolsCall || !v.tasking && req.Params.Get(wire.Task) == nil {
 		return reply
 	}
-	id, ok := wire.Text(wire.Lookup(reply.Result, "task", "taskId")) // up to 2025-11-25
-	if t, _ := wire.Text(wire.Lookup(reply.Result, "resultType")); t == "task" {
-		id, ok = wire.Text(wire.Lookup(reply.Result, "taskId"))
-	}
+	id, ok := wire.CreatedTask(reply.Result)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if ok && len(vs.tasks) < maxTasks && !vs.closed {
+	if ok && len(vs.tasks) < wire.MaxTasks && !vs.closed {
 		v.tasks++
 		vs.tasks[taskKey{v.key.who, id}] = v
 	}
@@ -268,7 +264,7 @@ func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
 	v := &view{
 		key:       key,
 		askable:   string(bridge.Offers([]byte(key.capabilities))) != "{}",
-		tasking:   wire.Lookup([]byte(key.capabilities), "extensions", "io.modelcontextprotocol/tasks") != nil,
+		tasking:   wire.TakesTasks([]byte(key.capabilities)),
 		listeners: map[*listener]struct{}{},
 		watched:   map[string]*watch{},
 	}
@@ -307,17 +303,15 @@ func (v *view) tool(ctx context.Context, name string) (bridge.Item, bool) {
 
 // setLevel sets the source's log to the level that a request asks for, when it has not
 // been set as low yet.
-func (v *view) setLevel(ctx context.Context, word string) {
-	level, ok := logLevels[word]
+func (v *view) setLevel(ctx context.Context, level wire.LogLevel) {
 	v.mu.Lock()
-	current, set := logLevels[v.level]
-	lower := ok && (!set || level < current)
+	lower := level > 0 && (v.level == 0 || level < v.level)
 	if lower {
-		v.level = word
+		v.level = level
 	}
 	v.mu.Unlock()
 	if lower {
-		params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), "level", wire.AppendString(nil, word)))
+		params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), "level", wire.AppendString(nil, level.String())))
 		reply := v.source.Do(ctx, &bridge.Request{Method: wire.MethodSetLevel, Params: &params})
 		reply.Free()
 	}

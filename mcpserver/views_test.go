@@ -135,6 +135,32 @@ func TestParamHeadersFollowTheList(t *testing.T) {
 	}
 }
 
+// A header is checked by the rules by which a client makes it (SEP-2243).
+func TestParamHeaderRules(t *testing.T) {
+	const integer = `{"properties":{"a":{"type":"integer","x-mcp-header":"A"}}}`
+	for _, c := range []struct {
+		schema, arguments, param string
+		want                     int
+	}{
+		{integer, `{"a":42}`, "42", 200},
+		{integer, `{"a":42}`, "42.0", 200},
+		{integer, `{"a":42}`, "=?base64?NDI=?=", 200},
+		{integer, `{"a":42}`, "0x2A", 400},
+		{integer, `{"a":9007199254740993}`, "9007199254740993", 400},
+		{integer, `{"a":1.5}`, "1.5", 400},
+		{integer, `{"a":null}`, "", 200},
+		{integer, `{"a":null}`, "null", 400},
+		{integer, `{"a":1,"\u0061":2}`, "2", 400},
+		{`{"properties":{"b":{"type":"number","x-mcp-header":"no name"},"a":{"type":"boolean","x-mcp-header":"A"}}}`, `{"a":true}`, "false", 400},
+		{`{"items":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, `{"a":"x"}`, "", 200},
+	} {
+		p := newViews(t, newListed(t, c.schema))
+		if w := p.send(wire.MethodToolsCall, "t", `"name":"t","arguments":`+c.arguments+`,`, c.param); w.Code != c.want {
+			t.Errorf("%s with %q: HTTP %d, want %d: %s", c.arguments, c.param, w.Code, c.want, w.Body)
+		}
+	}
+}
+
 // A list that changes while it is asked for is not kept.
 func TestParamHeadersListRaces(t *testing.T) {
 	s := newListed(t, `{"type":"object"}`)
