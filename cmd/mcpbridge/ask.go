@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -26,7 +28,7 @@ const maxInput = 32 << 20
 // modelFlags are the flags of the commands that ask a model.
 type modelFlags struct {
 	*sourceFlags
-	choice   modelChoice
+	choice   stack.Choice
 	system   string
 	maxTurns int
 	prompted bool
@@ -36,10 +38,10 @@ type modelFlags struct {
 func newModelFlags(f *sourceFlags) *modelFlags {
 	m := &modelFlags{sourceFlags: f}
 	f.toolless = true
-	f.StringVarP(&m.choice.provider, "provider", "p", "", "ask this `PROVIDER`: one of the config's, or "+strings.Join(providerTypes(), ", "))
-	f.StringVarP(&m.choice.model, "model", "m", "", "ask this `MODEL` of it")
-	f.StringVar(&m.choice.baseURL, "base-url", "", "the provider is at this `URL`, which stands before /v1/… or /api/…")
-	f.StringArrayVar(&m.choice.scripts, "script", nil, "provider replay: play the recorded exchanges of this `FILE`; may be repeated")
+	f.StringVarP(&m.choice.Provider, "provider", "p", "", "ask this `PROVIDER`: one of the config's, or "+strings.Join(stack.ProviderTypes(), ", "))
+	f.StringVarP(&m.choice.Model, "model", "m", "", "ask this `MODEL` of it")
+	f.StringVar(&m.choice.BaseURL, "base-url", "", "the provider is at this `URL`, which stands before /v1/… or /api/…")
+	f.StringArrayVar(&m.choice.Scripts, "script", nil, "provider replay: play the recorded exchanges of this `FILE`; may be repeated")
 	f.StringVarP(&m.system, "system", "s", "", "tell the model this `TEXT` about its task")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "end after `N` turns that call tools (default 20)")
 	f.BoolVar(&m.prompted, "prompted", false, "when the model takes no tools, describe them in its prompt")
@@ -57,30 +59,10 @@ func (m *modelFlags) checkModel() error {
 
 // options are those of the loop: the config's, then the flags.
 func (m *modelFlags) options(cfg *config.Config) providers.Options {
-	o := loopOptions(cfg)
-	if m.maxTurns > 0 {
-		o.Limits.Rounds = m.maxTurns
-	}
-	if m.prompted {
-		o.StandIn = standIn
-	}
-	return o
-}
-
-// loopOptions are those of the config.
-func loopOptions(cfg *config.Config) providers.Options {
-	l := &cfg.Loop
-	o := providers.Options{Serial: l.Serial, Toolless: l.WithoutTools, Limits: providers.Limits{
-		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Last: l.LastTurn,
-		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
-	}}
-	for _, r := range l.Approve {
-		o.Policy = append(o.Policy, providers.Rule{Match: r.Match, Verdict: providers.Verdict(r.Verdict)})
-	}
-	if l.Prompted {
-		o.StandIn = standIn
-	}
-	return o
+	l := cfg.Loop
+	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
+	l.Prompted = l.Prompted || m.prompted
+	return stack.LoopOptions(l)
 }
 
 func runAsk(ctx context.Context, args []string, std streams) error {
@@ -100,15 +82,16 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.SetHidden(f.hidden)
-	chosen, err := newModels(cfg).choose(f.choice, true)
+	models := stack.NewModels(cfg)
+	chosen, err := models.Choose(f.choice, true)
 	if err != nil {
-		return err
+		return usagef("%v", err)
 	}
 	sys, err := newPatient(f.sourceFlags, cfg, std)
 	if err != nil {
 		return err
 	}
-	sys.chosen.Store(&chosen)
+	sys.UseModel(chosen)
 	defer sys.close()
 	own, err := sys.openForModel(ctx, std)
 	if err != nil {
@@ -119,21 +102,21 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	options := f.options(cfg)
 	options.Log = sys.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
-		Settings(settingsOf(cfg, chosen.Name)).Options(options).Tools(sys.bridge).Caller(self()).Listen(printer.event)
+		Settings(models.Settings(chosen.Name)).Options(options).Tools(sys).Caller(self()).Listen(printer.event)
 	if isTerminal(std.in) && isTerminal(std.err) {
 		conversation = conversation.Approve(lineApprover(newLines(std.in), std.err).approve)
 	}
 	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
 	run := next.Run()
-	sys.keeper.keep(self(), messages, &run)
+	sys.SaveChat(self(), messages, &run)
 	return printer.end(&run, err)
 }
 
 // openForModel opens the tools and waits for them. What is missing is said: a model can do
 // without.
-func (s *system) openForModel(ctx context.Context, std streams) (bridge.Session, error) {
-	own, err := s.open(ctx)
+func (p *program) openForModel(ctx context.Context, std streams) (bridge.Session, error) {
+	own, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +124,8 @@ func (s *system) openForModel(ctx context.Context, std streams) (bridge.Session,
 		own.Close()
 		return nil, err
 	}
-	_ = s.leftOut(std.err)
+	_ = p.leftOut(std.err)
 	return own, nil
-}
-
-// settingsOf are those of a provider's entry.
-func settingsOf(cfg *config.Config, name string) providers.Settings {
-	for _, p := range cfg.Providers {
-		if p.Name == name {
-			return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
-		}
-	}
-	return providers.Settings{}
 }
 
 // promptParts is what a prompt holds: its words, standard input when something is piped

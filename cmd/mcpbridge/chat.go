@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -48,7 +50,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.SetHidden(f.hidden)
-	c := &chat{cfg: cfg, flags: f, models: newModels(cfg)}
+	c := &chat{cfg: cfg, flags: f, models: stack.NewModels(cfg)}
 	if err := keep.open(ctx); err != nil {
 		return err
 	}
@@ -60,21 +62,20 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	defer c.sys.close()
-	transcript, err := keep.begin(ctx, c.sys.keeper)
+	transcript, err := keep.begin(ctx, c.sys)
 	if err != nil {
 		return err
 	}
 	if c.now, err = c.modelFor(transcript); err != nil {
-		return err
+		return usagef("%v", err)
 	}
-	chosen := c.now
-	c.sys.chosen.Store(&chosen) // before a server that may ask for it is started
+	c.sys.UseModel(c.now) // before a server that may ask for it is started
 	own, err := c.sys.openForModel(ctx, logged)
 	if err != nil {
 		return err
 	}
 	defer own.Close()
-	if c.tools, err = c.sys.bridge.Open(ctx, self()); err != nil { // own sees more than a model does
+	if c.tools, err = c.sys.Open(ctx, self()); err != nil { // own sees more than a model does
 		return err
 	}
 	defer c.tools.Close()
@@ -93,9 +94,9 @@ func runChat(ctx context.Context, args []string, std streams) error {
 type chat struct {
 	cfg     *config.Config
 	flags   *modelFlags
-	models  *models
+	models  *stack.Models
 	history *history
-	sys     *system
+	sys     *program
 	tools   bridge.Session // as the model sees them
 	console console
 
@@ -144,17 +145,17 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 // conversation was held with, when it is still there.
 func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
 	say := c.flags.choice
-	if t == nil || len(say.scripts) > 0 {
-		return c.models.choose(say, true)
+	if t == nil || len(say.Scripts) > 0 {
+		return c.models.Choose(say, true)
 	}
-	if say.provider == "" || say.provider == t.Provider {
+	if say.Provider == "" || say.Provider == t.Provider {
 		again := say
-		again.provider, again.model = t.Provider, cmp.Or(say.model, t.Model)
-		if found, err := c.models.choose(again, true); err == nil {
+		again.Provider, again.Model = t.Provider, cmp.Or(say.Model, t.Model)
+		if found, err := c.models.Choose(again, true); err == nil {
 			return found, nil
 		}
 	}
-	return c.models.choose(say, true)
+	return c.models.Choose(say, true)
 }
 
 // hold goes on with a conversation and a model. nil is a new conversation; one without an
@@ -175,13 +176,13 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 	options := c.flags.options(c.cfg)
 	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.sys.log
-	next := providers.NewConversation(model).Settings(settingsOf(c.cfg, model.Name)).Options(options).
-		Tools(c.sys.bridge).Caller(self()).Listen(c.console.event)
+	next := providers.NewConversation(model).Settings(c.models.Settings(model.Name)).Options(options).
+		Tools(c.sys).Caller(self()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {
 		next = next.Approve(asks.approve)
 	}
 	c.now, c.conversation = model, next.Load(t)
-	c.sys.chosen.Store(&model)
+	c.sys.UseModel(model)
 }
 
 // chatPolicy is the config's, and for what that says nothing about: tools that say that
@@ -226,7 +227,7 @@ func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]provider
 	messages, next, err := ask(ctx)
 	c.conversation = next
 	run := next.Run()
-	c.sys.keeper.keep(self(), messages, &run)
+	c.sys.SaveChat(self(), messages, &run)
 	c.console.end(&run, err)
 	c.failed = nil
 	if _, bad := ending(&run, err); bad && !c.console.attended() {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -117,7 +119,7 @@ func (c *chat) changeModel(_ context.Context, name string) error {
 	if name == "" {
 		p, _ := c.console.style()
 		lines := []string{p.bold(c.modelName())}
-		for _, id := range c.models.ids() {
+		for _, id := range c.models.IDs() {
 			if id = inline(id); id != c.modelName() {
 				lines = append(lines, id)
 			}
@@ -125,7 +127,7 @@ func (c *chat) changeModel(_ context.Context, name string) error {
 		c.console.print(strings.Join(lines, "\n"))
 		return nil
 	}
-	model, err := c.models.other(c.now, name)
+	model, err := otherModel(c.cfg, c.models, c.now, name)
 	if err != nil {
 		return err
 	}
@@ -283,18 +285,18 @@ func lastResults(messages []providers.Message) []callResult {
 // other is the model that somebody means who talks with one: one of those configured, one
 // of another provider as PROVIDER/MODEL, else one of the same provider, which stays where
 // it is: the command line may have changed what the config says of it.
-func (m *models) other(now providers.Candidate, name string) (providers.Candidate, error) {
+func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, name string) (providers.Candidate, error) {
 	provider, model, split := strings.Cut(name, "/")
-	switch c, err := m.byID(name); {
+	switch c, err := m.ByID(name); {
 	case split && provider == now.Name:
 		name = model
 	case err == nil && c.Name != now.Name:
 		return c, nil
 	case err == nil:
 		name = c.Model
-	case slices.Contains(providerTypes(), provider),
-		slices.ContainsFunc(m.cfg.Providers, func(p config.ModelProvider) bool { return p.Name == provider }):
-		return m.choose(modelChoice{provider: provider, model: model}, true)
+	case slices.Contains(stack.ProviderTypes(), provider),
+		slices.ContainsFunc(cfg.Providers, func(p config.ModelProvider) bool { return p.Name == provider }):
+		return m.Choose(stack.Choice{Provider: provider, Model: model}, true)
 	}
 	return ofModel(now, name), nil
 }

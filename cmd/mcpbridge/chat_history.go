@@ -51,12 +51,12 @@ func (h *history) open(ctx context.Context) error {
 
 // begin is the conversation that is to be gone on with; nil: a new one is to begin. Without
 // an ID it is the one that the config's API keeps, and the file's last when that has none.
-func (h *history) begin(ctx context.Context, api *keeper) (*providers.Transcript, error) {
+func (h *history) begin(ctx context.Context, api *program) (*providers.Transcript, error) {
 	if !h.resume {
 		return nil, nil
 	}
 	if h.id == "" {
-		t, err := api.load(ctx, self())
+		t, err := api.LoadChat(ctx, self())
 		if err != nil {
 			return nil, askError(fmt.Errorf("chat: --resume: %w (--resume ID goes on with one of history.db; /history in a chat shows the last ones)", err), false)
 		}

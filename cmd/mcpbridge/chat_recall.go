@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -49,7 +51,7 @@ func (c *chat) goOnWith(t *providers.Transcript) error {
 	if t.Provider == model.Name {
 		model = ofModel(model, cmp.Or(t.Model, model.Model))
 	} else if t.Provider != "" {
-		if found, err := c.models.choose(modelChoice{provider: t.Provider, model: t.Model}, true); err == nil {
+		if found, err := c.models.Choose(stack.Choice{Provider: t.Provider, Model: t.Model}, true); err == nil {
 			model = found
 		}
 	}

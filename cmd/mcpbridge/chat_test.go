@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/rivo/uniseg"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -362,13 +364,35 @@ func TestIsCommand(t *testing.T) {
 	}
 }
 
+// Of a run that was resumed only what came of it is new, and the conversation stays as it is.
+func TestNewResults(t *testing.T) {
+	result := func(id string) providers.Part {
+		return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: "a"}}
+	}
+	messages := []providers.Message{
+		{Role: providers.RoleTool, Parts: []providers.Part{result("1"), result("2"), result("3")}},
+		providers.UserText("so"),
+	}
+	got := newResults(messages, []string{"2"})
+	if len(got) != 2 || len(got[0].Parts) != 1 || got[0].Parts[0].Result.ID != "2" || got[1].Text() != "so" {
+		t.Errorf("got %v", got)
+	}
+	if len(messages[0].Parts) != 3 || newResults(nil, nil) != nil {
+		t.Error("the conversation was changed")
+	}
+}
+
 func TestOtherModel(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "key")
-	m := newModels(&config.Config{Providers: []config.ModelProvider{
+	cfg := &config.Config{Providers: []config.ModelProvider{
 		{Name: "here", Type: "ollama", Model: "small"},
 		{Name: "there", Type: "openai", BaseURL: "http://127.0.0.1:1", Model: "large"},
-	}})
-	now := m.candidates[0]
+	}}
+	m := stack.NewModels(cfg)
+	now, err := m.ByID("here")
+	if err != nil {
+		t.Fatal(err)
+	}
 	now.Model = "flag"
 	for _, c := range []struct{ name, provider, model string }{
 		{"medium", "here", "medium"},
@@ -381,20 +405,20 @@ func TestOtherModel(t *testing.T) {
 		{"there/vendor/medium", "there", "vendor/medium"},
 		{"anthropic/c", "anthropic", "c"},
 	} {
-		if got, err := m.other(now, c.name); err != nil || got.Name != c.provider || got.Model != c.model {
+		if got, err := otherModel(cfg, m, now, c.name); err != nil || got.Name != c.provider || got.Model != c.model {
 			t.Errorf("%s: got %s/%s, %v", c.name, got.Name, got.Model, err)
 		}
 	}
-	if _, err := m.other(now, "anthropic"); err == nil || !strings.Contains(err.Error(), "no model is named for provider anthropic") {
+	if _, err := otherModel(cfg, m, now, "anthropic"); err == nil || !strings.Contains(err.Error(), "no model is named for provider anthropic") {
 		t.Errorf("got %v", err)
 	}
 	// What the command line says of a provider stays so.
-	moved, err := m.choose(modelChoice{provider: "there", baseURL: "http://127.0.0.1:2"}, true)
+	moved, err := m.Choose(stack.Choice{Provider: "there", BaseURL: "http://127.0.0.1:2"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"large", "there/large", "there/medium", "medium"} {
-		if got, err := m.other(moved, name); err != nil || got.Provider != moved.Provider {
+		if got, err := otherModel(cfg, m, moved, name); err != nil || got.Provider != moved.Provider {
 			t.Errorf("%s: got %v, %v; it was %v", name, got.Provider, err, moved.Provider)
 		}
 	}

@@ -3,13 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
 func runCheck(ctx context.Context, args []string, std streams) error {
@@ -32,78 +27,23 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	bad := len(cfg.Warnings) > 0
-	for _, c := range sys.clients {
-		st := c.Status()
+	for _, st := range sys.Servers() {
 		mark := "ok  "
-		if !isUp(st) {
+		if !st.Up() {
 			mark, bad = "FAIL", true
 		}
-		fmt.Fprintf(std.out, "%s %s: %s\n", mark, c.Name(), describeStatus(st))
+		fmt.Fprintf(std.out, "%s %s\n", mark, st)
 	}
-	for _, text := range slices.Concat(sys.natives.leftOut, sys.natives.warnings) {
+	var notes []string
+	for _, p := range sys.Problems() {
+		notes = append(notes, p.Text)
+	}
+	for _, text := range append(notes, sys.Warnings()...) {
 		bad = true
 		fmt.Fprintf(std.out, "note %s\n", text)
-	}
-	for _, n := range sys.notes() {
-		bad = true
-		fmt.Fprintf(std.out, "note %s\n", n.Text)
 	}
 	if bad {
 		return &exitError{code: exitFailed}
 	}
 	return nil
-}
-
-// openAll opens a config for a command that waits for every server.
-func openAll(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (*system, bridge.Session, error) {
-	sys, err := newPatient(f, cfg, std)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, err := sys.open(ctx)
-	if err != nil {
-		sys.close()
-		return nil, nil, err
-	}
-	return sys, own, nil
-}
-
-// newPatient is newSystem for a command that waits for every server. It says itself how
-// they are, so that nothing is logged unless the config or a flag asks for it.
-func newPatient(f *sourceFlags, cfg *config.Config, std streams) (*system, error) {
-	patience := connectTimeout
-	for _, server := range cfg.Servers {
-		patience = max(patience, server.ConnectTimeout)
-	}
-	sys, err := newSystem(cfg, wiring{strict: f.strict, toolless: f.toolless, oneCaller: true, settle: patience + time.Second}, std.err)
-	if err != nil {
-		return nil, err
-	}
-	if len(cfg.Warnings) > 0 && cfg.Log.Level == "" {
-		for _, warning := range cfg.Warnings {
-			fmt.Fprintf(std.err, "mcpbridge: warning: %s\n", warning)
-		}
-	}
-	return sys, nil
-}
-
-// isUp: nothing is missing because of the server. A lazy one that nobody has needed is.
-func isUp(st mcpclient.Status) bool {
-	return st.State == mcpclient.Ready || st.State == mcpclient.Idle
-}
-
-// describeStatus says how a server is, in one line.
-func describeStatus(st mcpclient.Status) string {
-	s := string(st.State)
-	if st.Server != "" {
-		tools := "tools"
-		if st.Items[bridge.Tools] == 1 {
-			tools = "tool"
-		}
-		s += fmt.Sprintf(" (%s, MCP %s, %d %s)", strings.TrimSpace(st.Server), st.Revision, st.Items[bridge.Tools], tools)
-	}
-	if st.Reason != "" {
-		s += ": " + st.Reason
-	}
-	return s
 }

@@ -3,31 +3,33 @@ package main
 import (
 	"net/http"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 // chatCompletions is the endpoint that OpenAI's clients speak to.
-func (s *system) chatCompletions() (http.Handler, error) {
-	all := s.models()
-	for name, err := range all.faults {
-		s.log.Warn("a provider cannot be asked", "provider", name, "reason", err)
+func (p *program) chatCompletions() (http.Handler, error) {
+	all := p.Models()
+	for name, err := range all.Faults() {
+		p.log.Warn("a provider cannot be asked", "provider", name, "reason", err)
 	}
-	loop := loopOptions(s.cfg)
-	loop.Log = s.log
+	loop := stack.LoopOptions(p.cfg.Loop)
+	loop.Log = p.log
 	return serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(s.bridge),
-		Models:  all.ids,
+		Toolbox: providers.NewToolbox(p),
+		Models:  all.IDs,
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
-			c, err := all.byID(id)
-			return c, settingsOf(s.cfg, c.Name), err
+			c, err := all.ByID(id)
+			return c, all.Settings(c.Name), err
 		},
 		Caller:  mcpserver.CallerOf,
-		System:  s.cfg.Loop.System,
+		System:  p.cfg.Loop.System,
 		Loop:    loop,
-		AtOnce:  s.cfg.Limits.Completions,
-		MaxBody: int64(s.cfg.Limits.MessageBytes),
-		Log:     s.log,
+		AtOnce:  p.cfg.Limits.Completions,
+		MaxBody: int64(p.cfg.Limits.MessageBytes),
+		Log:     p.log,
 	}), loop.Policy.Validate()
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/spf13/pflag"
 )
@@ -96,7 +98,7 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 		}
 		return &config.Config{Servers: []config.Server{{Name: u.Host, URL: f.upstream}}}, nil
 	}
-	cfg, err := config.Loader{ProviderTypes: providerTypes()}.Load(f.config)
+	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes()}.Load(f.config)
 	switch {
 	case err == nil:
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):

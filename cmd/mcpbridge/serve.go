@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
@@ -36,7 +36,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err := mayListen(cfg); err != nil {
 		return err
 	}
-	sys, err := newSystem(cfg, wiring{logLevel: "info", strict: f.strict}, std.err)
+	sys, err := newProgram(f, cfg, "info", stack.Options{}, std.err)
 	if err != nil {
 		return err
 	}
@@ -58,40 +58,40 @@ func mayListen(cfg *config.Config) error {
 }
 
 // serve listens until ctx ends.
-func (s *system) serve(ctx context.Context, std streams) error {
+func (p *program) serve(ctx context.Context, std streams) error {
 	// The program's own session keeps shared servers up and says how they are.
-	own, err := s.open(ctx)
+	own, err := p.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer own.Close()
-	if err := s.awaitRequired(ctx, own); err != nil {
+	if err := p.AwaitRequired(ctx, own); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", s.cfg.Listen)
+	ln, err := net.Listen("tcp", p.cfg.Listen)
 	if err != nil {
 		return usagef("listen: %v (another port: --listen 127.0.0.1:0 lets the system pick one)", err)
 	}
-	chat, err := s.chatCompletions()
+	chat, err := p.chatCompletions()
 	if err != nil {
 		ln.Close()
 		return err
 	}
-	l := s.cfg.Limits
-	front := mcpserver.New(s.bridge, mcpserver.Options{
-		HiddenHeaders: s.cfg.HiddenHeaders(), TicketValues: s.cfg.TicketValues(),
-		Access:       mcpserver.Access{Tokens: s.cfg.Tokens, AllowedOrigins: s.cfg.AllowedOrigins, PublicHosts: s.cfg.PublicHosts},
+	l := p.cfg.Limits
+	front := mcpserver.New(p, mcpserver.Options{
+		HiddenHeaders: p.cfg.HiddenHeaders(), TicketValues: p.cfg.TicketValues(),
+		Access:       mcpserver.Access{Tokens: p.cfg.Tokens, AllowedOrigins: p.cfg.AllowedOrigins, PublicHosts: p.cfg.PublicHosts},
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
 		Protected: map[string]http.Handler{"/v1/": chat},
-		Ready:     http.HandlerFunc(s.serveReady), Log: s.log,
+		Ready:     http.HandlerFunc(p.serveReady), Log: p.log,
 	})
 	web := &http.Server{
 		Handler:           front.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(logWriter{s.log}, "", 0),
+		ErrorLog:          log.New(logWriter{p.log}, "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(ln) }()
@@ -112,30 +112,16 @@ func (s *system) serve(ctx context.Context, std streams) error {
 	return err
 }
 
-// awaitRequired waits for the servers without which the bridge is not to start.
-func (s *system) awaitRequired(ctx context.Context, own bridge.Session) error {
-	for _, server := range s.cfg.Servers {
-		if server.Required {
-			if reply := own.Do(ctx, &bridge.Request{Method: wire.MethodDiscover}); reply.Err != nil {
-				return reply.Err
-			}
-			return nil
-		}
-	}
-	return nil
-}
-
 // serveReady answers /readyz: 200 when every required server is up. It lists the
 // others to those who may know.
-func (s *system) serveReady(w http.ResponseWriter, r *http.Request) {
+func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
 	var report strings.Builder
 	status := http.StatusOK
-	for i, c := range s.clients {
-		st := c.Status()
-		if s.cfg.Servers[i].Required && !isUp(st) {
+	for _, st := range p.Servers() {
+		if st.Required && !st.Up() {
 			status = http.StatusServiceUnavailable
 		}
-		fmt.Fprintf(&report, "%s: %s", c.Name(), describeStatus(st))
+		report.WriteString(st.String())
 		if in := time.Until(st.Retry); in > 0 {
 			fmt.Fprintf(&report, " (next attempt in %s)", in.Round(time.Second))
 		}
@@ -143,7 +129,7 @@ func (s *system) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	if len(s.cfg.Tokens) > 0 && !mcpserver.Knows(s.cfg.Tokens, r) {
+	if len(p.cfg.Tokens) > 0 && !mcpserver.Knows(p.cfg.Tokens, r) {
 		fmt.Fprintln(w, http.StatusText(status))
 		return
 	}

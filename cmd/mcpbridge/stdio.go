@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
@@ -12,13 +14,13 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	sys, err := newSystem(cfg, wiring{logLevel: "info", oneCaller: true, strict: f.strict}, std.err)
+	sys, err := newProgram(f, cfg, "info", stack.Options{OneCaller: true}, std.err)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
 	l := cfg.Limits
-	front := mcpserver.New(sys.bridge, mcpserver.Options{
+	front := mcpserver.New(sys, mcpserver.Options{
 		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
 		Log: sys.log,
 	})

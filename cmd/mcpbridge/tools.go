@@ -110,21 +110,17 @@ func printNames(w io.Writer, list *bridge.List) error {
 }
 
 // leftOut says which servers and tools are missing from a list.
-func (s *system) leftOut(w io.Writer) error {
+func (p *program) leftOut(w io.Writer) error {
 	missing := false
-	for _, c := range s.clients {
-		if st := c.Status(); !isUp(st) {
+	for _, st := range p.Servers() {
+		if !st.Up() {
 			missing = true
-			fmt.Fprintf(w, "mcpbridge: %s: %s\n", c.Name(), describeStatus(st))
+			fmt.Fprintf(w, "mcpbridge: %s\n", st)
 		}
 	}
-	for _, text := range s.natives.leftOut {
-		missing = true
-		fmt.Fprintf(w, "mcpbridge: %s\n", text)
-	}
-	for _, n := range s.notes() {
-		missing = missing || n.LeftOut
-		fmt.Fprintf(w, "mcpbridge: %s\n", n.Text)
+	for _, problem := range p.Problems() {
+		missing = missing || problem.LeftOut
+		fmt.Fprintf(w, "mcpbridge: %s\n", problem.Text)
 	}
 	if missing {
 		return &exitError{code: exitFailed}
@@ -195,14 +191,14 @@ func checkContext(command string, pairs []string) error {
 
 // explain says more of a call without a result: what is behind it, which is for who has
 // the config and not for clients; why there is no such tool.
-func (s *system) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
+func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
 	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
 		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
 	}
 	if e.Code != toolformat.NotFound || e.Raw != nil {
 		return e
 	}
-	s.leftOut(w)
+	p.leftOut(w)
 	if strings.Contains(e.Message, "did you mean") {
 		return e
 	}

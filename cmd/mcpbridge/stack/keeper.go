@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -20,6 +20,17 @@ const (
 	maxKeeping  = 10_000           // messages that wait to be kept
 	keepingTime = 10 * time.Second // how long close waits for them
 )
+
+// SaveChat keeps what a run has added to a conversation, where the config has a function for that. It
+// does not wait.
+func (s *Stack) SaveChat(caller *bridge.Caller, messages []providers.Message, run *providers.Run) {
+	s.keeper.keep(caller, messages, run)
+}
+
+// LoadChat is the conversation that is kept for a caller; nil when there is none.
+func (s *Stack) LoadChat(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
+	return s.keeper.load(ctx, caller)
+}
 
 // A keeper keeps the messages of conversations in a ChatStore, one after the other, while
 // the conversations go on. A nil one keeps nothing.

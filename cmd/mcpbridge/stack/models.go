@@ -1,7 +1,8 @@
-package main
+package stack
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,8 +52,8 @@ func providerKinds() []providerKind {
 // typePrompted is openai, with the tools in its prompt.
 const typePrompted = "prompted"
 
-// providerTypes are the words for "type" and --provider.
-func providerTypes() []string {
+// ProviderTypes are the words for "type" and --provider.
+func ProviderTypes() []string {
 	var names []string
 	for _, k := range providerKinds() {
 		names = append(names, k.name)
@@ -99,7 +100,7 @@ func kindOf(p *config.ModelProvider, client *providers.Client) (*providerKind, s
 	kinds := providerKinds()
 	at := slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })
 	if at < 0 {
-		return nil, "", fmt.Errorf("unknown type %s%s", hint.Quote(name), hint.DidYouMean(name, providerTypes()))
+		return nil, "", fmt.Errorf("unknown type %s%s", hint.Quote(name), hint.DidYouMean(name, ProviderTypes()))
 	}
 	kind := &kinds[at]
 	if p.BaseURL == "" || p.Name == p.Type && p.Type != typePrompted { // else the vendor's key would go to somebody else
@@ -140,16 +141,19 @@ func ollamaHost(host string) string {
 // standIn gives tools to the models of a provider that has none.
 func standIn(p providers.Provider) providers.Provider { return prompted.New(p, prompted.Options{}) }
 
-// models are the models that there are to ask.
-type models struct {
+// Models are the models that there are to ask.
+type Models struct {
 	cfg        *config.Config
 	candidates []providers.Candidate
 	faults     map[string]error // why one cannot be asked, by its name
 }
 
-// newModels makes what the config names; without any, what the environment has keys for.
-func newModels(cfg *config.Config) *models {
-	m := &models{cfg: cfg, faults: map[string]error{}}
+// Models are the models of the config, made when they are first wanted.
+func (s *Stack) Models() *Models { return s.models() }
+
+// NewModels makes what the config names; without any, what the environment has keys for.
+func NewModels(cfg *config.Config) *Models {
+	m := &Models{cfg: cfg, faults: map[string]error{}}
 	entries := cfg.Providers
 	if entries == nil {
 		entries = fromEnvironment()
@@ -176,53 +180,53 @@ func fromEnvironment() []config.ModelProvider {
 	return all
 }
 
-// A modelChoice is what the command line, or a request, says of the model.
-type modelChoice struct {
-	provider, model, baseURL string
-	scripts                  []string
+// A Choice is what the command line, or a request, says of the model.
+type Choice struct {
+	Provider, Model, BaseURL string
+	Scripts                  []string // recorded exchanges
 }
 
-// choose is the model to ask: as said, else as the config's loop says, else the first that
+// Choose is the model to ask: as said, else as the config's loop says, else the first that
 // will do (providers.Choose).
-func (m *models) choose(say modelChoice, tools bool) (providers.Candidate, error) {
+func (m *Models) Choose(say Choice, tools bool) (providers.Candidate, error) {
 	switch {
-	case say.baseURL != "" && !config.IsBaseURL(say.baseURL):
-		return providers.Candidate{}, usagef("--base-url: expected a URL that begins with http:// or https:// and has a host")
-	case len(say.scripts) > 0 && say.provider != "" && say.provider != config.TypeReplay:
-		return providers.Candidate{}, usagef("--script plays recorded exchanges: it goes with --provider replay")
-	case len(say.scripts) > 0:
-		say.provider = config.TypeReplay
-	case say.provider == "":
+	case say.BaseURL != "" && !config.IsBaseURL(say.BaseURL):
+		return providers.Candidate{}, fmt.Errorf("--base-url: expected a URL that begins with http:// or https:// and has a host")
+	case len(say.Scripts) > 0 && say.Provider != "" && say.Provider != config.TypeReplay:
+		return providers.Candidate{}, fmt.Errorf("--script plays recorded exchanges: it goes with --provider replay")
+	case len(say.Scripts) > 0:
+		say.Provider = config.TypeReplay
+	case say.Provider == "":
 		say = m.withLoop(say)
 	}
 	c, err := m.named(say, tools)
 	if err != nil {
 		return c, err
 	}
-	c.Model = cmp.Or(say.model, c.Model)
+	c.Model = cmp.Or(say.Model, c.Model)
 	if c.Model == "" && c.Name == m.cfg.Loop.Provider {
 		c.Model = m.cfg.Loop.Model
 	}
 	if c.Model == "" {
-		return c, usagef("no model is named for provider %s: say --model NAME, or \"model\" in the config's providers.%s or loop", c.Name, c.Name)
+		return c, fmt.Errorf("no model is named for provider %s: say --model NAME, or \"model\" in the config's providers.%s or loop", c.Name, c.Name)
 	}
 	return c, nil
 }
 
 // withLoop is a choice without a provider, filled in with what the config's loop says. A
 // model that only another provider has is asked of that one.
-func (m *models) withLoop(say modelChoice) modelChoice {
+func (m *Models) withLoop(say Choice) Choice {
 	loop := &m.cfg.Loop
-	say.provider = loop.Provider
-	if say.model == "" {
-		say.model = loop.Model
+	say.Provider = loop.Provider
+	if say.Model == "" {
+		say.Model = loop.Model
 		if loop.Provider != "" {
 			return say
 		}
 	}
 	for _, c := range slices.Backward(m.candidates) {
-		if c.Model == say.model && say.model != "" {
-			if say.provider = c.Name; c.Name == loop.Provider {
+		if c.Model == say.Model && say.Model != "" {
+			if say.Provider = c.Name; c.Name == loop.Provider {
 				break
 			}
 		}
@@ -231,55 +235,55 @@ func (m *models) withLoop(say modelChoice) modelChoice {
 }
 
 // named is the candidate of the provider that is meant.
-func (m *models) named(say modelChoice, tools bool) (providers.Candidate, error) {
-	if say.provider == "" {
+func (m *Models) named(say Choice, tools bool) (providers.Candidate, error) {
+	if say.Provider == "" {
 		c, err := providers.Choose(m.candidates, tools)
 		if err != nil {
 			return c, m.none()
 		}
-		if say.baseURL != "" { // it would go to whichever comes first
-			return c, usagef("--base-url: say which API it speaks, with --provider (known: %s)", strings.Join(providerTypes(), ", "))
+		if say.BaseURL != "" { // it would go to whichever comes first
+			return c, fmt.Errorf("--base-url: say which API it speaks, with --provider (known: %s)", strings.Join(ProviderTypes(), ", "))
 		}
 		return c, nil
 	}
-	i := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == say.provider })
-	if i >= 0 && say.baseURL == "" && len(say.scripts) == 0 {
+	i := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == say.Provider })
+	if i >= 0 && say.BaseURL == "" && len(say.Scripts) == 0 {
 		return m.candidates[i], nil
 	}
-	return m.made(say.provider, say)
+	return m.made(say.Provider, say)
 }
 
 // made is a provider that only the command line names, or changes.
-func (m *models) made(name string, say modelChoice) (providers.Candidate, error) {
+func (m *Models) made(name string, say Choice) (providers.Candidate, error) {
 	entry := config.ModelProvider{Name: name, Type: name}
 	if i := slices.IndexFunc(m.cfg.Providers, func(p config.ModelProvider) bool { return p.Name == name }); i >= 0 {
 		entry = m.cfg.Providers[i]
-	} else if !slices.Contains(providerTypes(), name) {
-		known := providerTypes()
+	} else if !slices.Contains(ProviderTypes(), name) {
+		known := ProviderTypes()
 		for _, p := range m.cfg.Providers {
 			known = append(known, p.Name)
 		}
-		return providers.Candidate{}, usagef("provider %s is unknown%s", hint.Quote(name), hint.DidYouMean(name, known))
+		return providers.Candidate{}, fmt.Errorf("provider %s is unknown%s", hint.Quote(name), hint.DidYouMean(name, known))
 	}
-	if say.baseURL != "" && say.baseURL != entry.BaseURL {
+	if say.BaseURL != "" && say.BaseURL != entry.BaseURL {
 		// The key of the config is for the endpoint of the config.
-		entry.BaseURL, entry.APIKey, entry.Headers = say.baseURL, "", nil
+		entry.BaseURL, entry.APIKey, entry.Headers = say.BaseURL, "", nil
 	}
-	if len(say.scripts) > 0 {
-		entry.Scripts = say.scripts
+	if len(say.Scripts) > 0 {
+		entry.Scripts = say.Scripts
 	}
 	if entry.Type == config.TypeReplay && len(entry.Scripts) == 0 {
-		return providers.Candidate{}, usagef("provider replay: say which recorded exchanges, with --script FILE")
+		return providers.Candidate{}, fmt.Errorf("provider replay: say which recorded exchanges, with --script FILE")
 	}
 	c, err := newModel(entry)
 	if err != nil {
-		return c, &exitError{exitUsage, fmt.Sprintf("provider %s: %v", name, err)}
+		return c, fmt.Errorf("provider %s: %w", name, err)
 	}
 	return c, nil
 }
 
 // none says what to do without any model.
-func (m *models) none() error {
+func (m *Models) none() error {
 	var lines []string
 	for _, p := range m.cfg.Providers {
 		if err := m.faults[p.Name]; err != nil {
@@ -287,11 +291,11 @@ func (m *models) none() error {
 		}
 	}
 	lines = append(lines, `there is no model to ask: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY and say --model NAME, say --provider ollama --model NAME, or put "providers" into the config`)
-	return &exitError{exitUsage, strings.Join(lines, "\n")}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
-// ids are the models that a client can name: PROVIDER/MODEL each.
-func (m *models) ids() []string {
+// IDs are the models that a client can name: PROVIDER/MODEL each.
+func (m *Models) IDs() []string {
 	var ids []string
 	for _, c := range m.candidates {
 		if c.Model != "" {
@@ -301,9 +305,9 @@ func (m *models) ids() []string {
 	return ids
 }
 
-// byID is the model that a client names: PROVIDER/MODEL, any model of a provider, a
+// ByID is the model that a client names: PROVIDER/MODEL, any model of a provider, a
 // provider whose model the config has, or a model that the config has.
-func (m *models) byID(id string) (providers.Candidate, error) {
+func (m *Models) ByID(id string) (providers.Candidate, error) {
 	name, model, _ := strings.Cut(id, "/")
 	for _, c := range m.candidates {
 		if c.Name == name && (model != "" || c.Model != "") {
@@ -319,5 +323,33 @@ func (m *models) byID(id string) (providers.Candidate, error) {
 	if err := m.faults[name]; err != nil {
 		return providers.Candidate{}, fmt.Errorf("provider %s cannot be asked: %w", name, err)
 	}
-	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", hint.Quote(id), hint.DidYouMean(id, m.ids()))
+	return providers.Candidate{}, fmt.Errorf("model %s is unknown%s", hint.Quote(id), hint.DidYouMean(id, m.IDs()))
+}
+
+// Settings are those of a provider's entry.
+func (m *Models) Settings(name string) providers.Settings {
+	for _, p := range m.cfg.Providers {
+		if p.Name == name {
+			return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
+		}
+	}
+	return providers.Settings{}
+}
+
+// Faults say why a provider cannot be asked, by its name.
+func (m *Models) Faults() map[string]error { return m.faults }
+
+// LoopOptions are the options of the loop that a config describes.
+func LoopOptions(l config.Loop) providers.Options {
+	o := providers.Options{Serial: l.Serial, Toolless: l.WithoutTools, Limits: providers.Limits{
+		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Last: l.LastTurn,
+		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
+	}}
+	for _, r := range l.Approve {
+		o.Policy = append(o.Policy, providers.Rule{Match: r.Match, Verdict: providers.Verdict(r.Verdict)})
+	}
+	if l.Prompted {
+		o.StandIn = standIn
+	}
+	return o
 }

@@ -1,0 +1,212 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// A Stack is everything that a config names, in one [bridge.Source].
+type Stack struct {
+	cfg        *config.Config
+	log        *slog.Logger
+	bridge     *bridge.Bridge
+	clients    []*mcpclient.Client
+	guards     []guard // of those servers whose config wants one
+	natives    *natives
+	native     *bridge.Native // nil: the config has no native tools
+	keeper     *keeper        // of conversations; nil: the config has no functions for that
+	supervisor *process.Supervisor
+	models     func() *Models                      // made when first needed
+	chosen     atomic.Pointer[providers.Candidate] // UseModel
+}
+
+// guard is what stands before the tools of a server.
+type guard struct {
+	*bridge.Guard
+	server string
+}
+
+// Options are what a program decides, and not the config.
+type Options struct {
+	Log       *slog.Logger // nil discards
+	Version   string       // that servers are told
+	Strict    bool         // a native tool that cannot be used is an error of New
+	OneCaller bool         // every server is the one caller's own
+	WaitAll   bool         // a first list waits for every server, and not only a moment
+}
+
+const (
+	defaultChildren = 100
+	connectTimeout  = 30 * time.Second
+)
+
+// New makes the sources of a config and the bridge over them. Nothing is started before the
+// first session is opened.
+func New(cfg *config.Config, opts Options) (*Stack, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Stack{cfg: cfg, log: opts.Log, supervisor: process.NewSupervisor()}
+	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
+	for _, warning := range cfg.Warnings {
+		s.log.Warn(warning)
+	}
+	if err := s.openNatives(opts.Strict); err != nil {
+		s.keeper.close()
+		s.natives.close()
+		return nil, err
+	}
+	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
+	children := &mcpclient.Children{Max: cmp.Or(cfg.Limits.Children, defaultChildren)}
+	var members []bridge.Member
+	settle := connectTimeout + time.Second
+	for _, server := range cfg.Servers {
+		settle = max(settle, server.ConnectTimeout+time.Second)
+		client := mcpclient.New(s.clientConfig(server, opts.OneCaller, info, children))
+		s.clients = append(s.clients, client)
+		members = append(members, bridge.Member{
+			Name: server.Name, Source: s.wrapped(client, &server), Required: server.Required,
+			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
+			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
+		})
+	}
+	if s.native != nil {
+		members = append(members, bridge.Member{Name: "native tools", Source: s.native, Prefix: new(string)})
+	}
+	if !opts.WaitAll {
+		settle = 0
+	}
+	s.bridge = bridge.New(bridge.Options{
+		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
+		MaxName:    cfg.Names.MaxLength,
+		Settle:     settle,
+		ServerInfo: info,
+		Log:        s.log,
+	}, members...)
+	return s, nil
+}
+
+// Open opens a session of all sources for a caller.
+func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	return s.bridge.Open(ctx, caller)
+}
+
+// wrapped is a server's client in the wrappers that its config wants. The list is the only place
+// that says their order, the innermost first.
+func (s *Stack) wrapped(source bridge.Source, server *config.Server) bridge.Source {
+	for _, wrap := range []func(bridge.Source, *config.Server) bridge.Source{
+		s.guarded,
+	} {
+		source = wrap(source, server)
+	}
+	return source
+}
+
+// openNatives makes the native tools, when the config has any.
+func (s *Stack) openNatives(strict bool) (err error) {
+	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
+	store, err := s.natives.chat.store(s.cfg, s.log)
+	if err != nil {
+		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
+	}
+	s.keeper = newKeeper(store)
+	if strict && len(s.natives.leftOut) > 0 {
+		return errors.New(strings.Join(s.natives.leftOut, "\n") + "\nnothing is started: --strict wants every native tool to be usable")
+	}
+	if !s.cfg.HasNatives() {
+		return nil
+	}
+	for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
+		s.log.Warn(warning)
+	}
+	limits := s.cfg.Limits
+	s.native, err = bridge.NewNative(bridge.NativeOptions{
+		Log: s.log, SharedValue: s.cfg.HiddenValue,
+		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
+	}, s.natives.tools...)
+	return err
+}
+
+// guarded is a source behind a guard when the config wants one.
+func (s *Stack) guarded(source bridge.Source, server *config.Server) bridge.Source {
+	if len(server.Context) == 0 && !server.Validate {
+		return source
+	}
+	g := bridge.NewGuard(source, bridge.GuardOptions{
+		Hidden: server.Context, SharedValue: s.cfg.HiddenValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
+	})
+	s.guards = append(s.guards, guard{g, server.Name})
+	return g
+}
+
+func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, children *mcpclient.Children) mcpclient.Config {
+	c := mcpclient.Config{
+		Name: server.Name, Fault: server.Fault,
+		Env: server.Env, Dir: server.Dir,
+		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
+		Era:            mcpclient.Era(server.Era),
+		Sharing:        mcpclient.Sharing(server.Sharing),
+		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
+		MessageBytes: s.cfg.Limits.MessageBytes,
+		Sampling:     s.sampling(server.Name),
+		Lazy:         server.Lazy, ListFile: listFile(server),
+		ClientInfo: info, Supervisor: s.supervisor, Children: children, Log: s.log,
+	}
+	if server.Command != "" {
+		c.Command = append([]string{server.Command}, server.Args...)
+	}
+	switch {
+	case oneCaller:
+		c.Sharing = mcpclient.Session
+	case s.cfg.Path == "" && server.Command != "":
+		c.Sharing = mcpclient.Leased // no config could say otherwise
+	}
+	return c
+}
+
+// listFile is where the tool list of a lazy server is kept; "" for others.
+func listFile(server config.Server) string {
+	dir, err := os.UserCacheDir()
+	if !server.Lazy || err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{server.Name, server.URL, server.Command}, server.Args...), "\x00")))
+	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
+}
+
+// Close ends every server and waits until its processes have gone. What is still to be kept
+// of conversations comes first: it may go to one of them. The error says what was lost of it.
+func (s *Stack) Close() error {
+	lost := s.keeper.close()
+	var closing sync.WaitGroup
+	for _, c := range s.clients {
+		closing.Go(func() { c.Close() })
+	}
+	closing.Wait()
+	if s.native != nil {
+		if err := s.native.Close(); err != nil {
+			s.log.Warn(err.Error())
+		}
+	}
+	s.natives.close()
+	s.supervisor.Close()
+	return lost
+}
