@@ -1,18 +1,23 @@
 package wire
 
-import "slices"
+import (
+	"slices"
 
-// ModernRevision is the revision of MCP without sessions and without an initialize.
-const ModernRevision = "2026-07-28"
+	"github.com/mark3labs/mcp-go/mcp"
+)
 
-// Revisions are the legacy revisions of MCP, those with an initialize, newest first. Not to be changed.
-var Revisions = []string{"2025-11-25", "2025-06-18", batchRevision, "2024-11-05"}
+// ModernRevision is the first revision of MCP without sessions and without an initialize.
+const ModernRevision = mcp.ProtocolVersion20260728
 
-// batchRevision is the only one that sends several messages as one array.
-const batchRevision = "2025-03-26"
+// batchRevision is the only revision that has batches: several messages in one array.
+const batchRevision = mcp.ProtocolVersion20250326
 
-// Negotiate returns the revision to answer an initialize with: the one asked for where it is a known legacy one, else
-// the newest of those.
+// Revisions lists the legacy revisions of MCP, those with an initialize, newest first. It
+// must not be changed.
+var Revisions = []string{mcp.ProtocolVersion20251125, mcp.ProtocolVersion20250618, batchRevision, mcp.ProtocolVersion20241105}
+
+// Negotiate returns the revision to answer an initialize with: the one asked for where it is
+// a known legacy one, else the newest of those.
 func Negotiate(asked string) string {
 	if slices.Contains(Revisions, asked) {
 		return asked
@@ -20,30 +25,30 @@ func Negotiate(asked string) string {
 	return Revisions[0]
 }
 
-// HasBatches reports whether peers of that revision may send a batch.
+// HasBatches reports whether peers of a revision may send a batch.
 func HasBatches(revision string) bool { return revision == batchRevision }
 
-// The headers of the HTTP carrier, in the canonical form of net/http.
+// The headers of the HTTP carrier.
 const (
-	HeaderSession   = "Mcp-Session-Id"
-	HeaderProtocol  = "Mcp-Protocol-Version"
-	HeaderLastEvent = "Last-Event-Id"
+	HeaderSession   = mcp.HeaderSessionID
+	HeaderProtocol  = mcp.HeaderProtocolVersion
+	HeaderLastEvent = mcp.HeaderLastEventID
 )
 
 // The error codes of JSON-RPC.
 const (
-	ParseError     = -32700
-	InvalidRequest = -32600
-	MethodNotFound = -32601
-	InvalidParams  = -32602
-	InternalError  = -32603
+	ParseError     = mcp.PARSE_ERROR
+	InvalidRequest = mcp.INVALID_REQUEST
+	MethodNotFound = mcp.METHOD_NOT_FOUND
+	InvalidParams  = mcp.INVALID_PARAMS
+	InternalError  = mcp.INTERNAL_ERROR
 )
 
 // The error codes of MCP.
 const (
-	ResourceNotFound   = -32002 // up to 2025-11-25; later ones use InvalidParams
-	HeaderMismatch     = -32020
-	MissingCapability  = -32021
-	UnsupportedVersion = -32022
-	URLElicitation     = -32042
+	ResourceNotFound   = mcp.RESOURCE_NOT_FOUND // up to 2025-11-25; later revisions use InvalidParams
+	HeaderMismatch     = mcp.HEADER_MISMATCH
+	MissingCapability  = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY
+	UnsupportedVersion = mcp.UNSUPPORTED_PROTOCOL_VERSION
+	URLElicitation     = mcp.URL_ELICITATION_REQUIRED
 )

@@ -1,49 +1,51 @@
 package wire
 
+import "github.com/mark3labs/mcp-go/mcp"
+
 // The methods of MCP, of every revision.
 const (
-	MethodInitialize    = "initialize"
-	MethodPing          = "ping"
-	MethodDiscover      = "server/discover"
-	MethodToolsList     = "tools/list"
-	MethodToolsCall     = "tools/call"
-	MethodResourcesList = "resources/list"
-	MethodTemplatesList = "resources/templates/list"
-	MethodResourcesRead = "resources/read"
-	MethodSubscribe     = "resources/subscribe"
-	MethodUnsubscribe   = "resources/unsubscribe"
-	MethodPromptsList   = "prompts/list"
-	MethodPromptsGet    = "prompts/get"
-	MethodComplete      = "completion/complete"
-	MethodSetLevel      = "logging/setLevel"
-	MethodListen        = "subscriptions/listen"
-	MethodCreateMessage = "sampling/createMessage"
-	MethodElicit        = "elicitation/create"
-	MethodRootsList     = "roots/list"
-	MethodTasksGet      = "tasks/get"
-	MethodTasksList     = "tasks/list"
-	MethodTasksResult   = "tasks/result"
-	MethodTasksUpdate   = "tasks/update"
-	MethodTasksCancel   = "tasks/cancel"
+	MethodInitialize    = string(mcp.MethodInitialize)
+	MethodPing          = string(mcp.MethodPing)
+	MethodDiscover      = string(mcp.MethodServerDiscover)
+	MethodToolsList     = string(mcp.MethodToolsList)
+	MethodToolsCall     = string(mcp.MethodToolsCall)
+	MethodResourcesList = string(mcp.MethodResourcesList)
+	MethodTemplatesList = string(mcp.MethodResourcesTemplatesList)
+	MethodResourcesRead = string(mcp.MethodResourcesRead)
+	MethodSubscribe     = string(mcp.MethodResourcesSubscribe)
+	MethodUnsubscribe   = string(mcp.MethodResourcesUnsubscribe)
+	MethodPromptsList   = string(mcp.MethodPromptsList)
+	MethodPromptsGet    = string(mcp.MethodPromptsGet)
+	MethodComplete      = string(mcp.MethodCompletionComplete)
+	MethodSetLevel      = string(mcp.MethodSetLogLevel)
+	MethodListen        = string(mcp.MethodSubscriptionsListen)
+	MethodCreateMessage = string(mcp.MethodSamplingCreateMessage)
+	MethodElicit        = string(mcp.MethodElicitationCreate)
+	MethodRootsList     = string(mcp.MethodListRoots)
+	MethodTasksGet      = string(mcp.MethodTasksGet)
+	MethodTasksList     = string(mcp.MethodTasksList)
+	MethodTasksResult   = string(mcp.MethodTasksResult)
+	MethodTasksUpdate   = "tasks/update" // the tasks extension (SEP-2663)
+	MethodTasksCancel   = string(mcp.MethodTasksCancel)
 )
 
 // The notifications of MCP, of every revision.
 const (
-	NotificationInitialized      = "notifications/initialized"
-	NotificationCancelled        = "notifications/cancelled"
-	NotificationProgress         = "notifications/progress"
-	NotificationMessage          = "notifications/message"
-	NotificationToolsChanged     = "notifications/tools/list_changed"
-	NotificationResourcesChanged = "notifications/resources/list_changed"
-	NotificationResourceUpdated  = "notifications/resources/updated"
-	NotificationPromptsChanged   = "notifications/prompts/list_changed"
-	NotificationRootsChanged     = "notifications/roots/list_changed"
-	NotificationTaskStatus       = "notifications/tasks/status"
-	NotificationElicitComplete   = "notifications/elicitation/complete"
-	NotificationSubscribed       = "notifications/subscriptions/acknowledged"
+	NotificationInitialized      = string(mcp.MethodNotificationInitialized)
+	NotificationCancelled        = string(mcp.MethodNotificationCancelled)
+	NotificationProgress         = string(mcp.MethodNotificationProgress)
+	NotificationMessage          = string(mcp.MethodNotificationMessage)
+	NotificationToolsChanged     = mcp.MethodNotificationToolsListChanged
+	NotificationResourcesChanged = mcp.MethodNotificationResourcesListChanged
+	NotificationResourceUpdated  = mcp.MethodNotificationResourceUpdated
+	NotificationPromptsChanged   = mcp.MethodNotificationPromptsListChanged
+	NotificationRootsChanged     = string(mcp.MethodNotificationRootsListChanged)
+	NotificationTaskStatus       = string(mcp.MethodNotificationTasksStatus)
+	NotificationElicitComplete   = string(mcp.MethodNotificationElicitationComplete)
+	NotificationSubscribed       = mcp.MethodNotificationSubscriptionsAcknowledged
 )
 
-// methods are known so that their names need no memory, those first that come most.
+// methods are the names that decoding need not allocate, the most frequent first.
 var methods = [...]string{
 	MethodToolsCall, NotificationProgress, MethodPing, MethodToolsList,
 	MethodResourcesRead, MethodPromptsGet, NotificationMessage, NotificationCancelled,
@@ -56,8 +58,8 @@ var methods = [...]string{
 	NotificationTaskStatus, NotificationElicitComplete, NotificationSubscribed,
 }
 
-// methodName decodes the name of a method; false when raw is not a string.
-func methodName(raw []byte) (string, bool) {
+// methodName decodes the name of a method; ok is false when raw is not a string.
+func methodName(raw []byte) (name string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}

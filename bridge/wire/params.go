@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/mark3labs/mcp-go/mcp"
+
 // Key names a member of params, or of the _meta in it, that a bridge looks at or changes.
 type Key uint8
 
@@ -43,21 +45,19 @@ const (
 	allKeys
 )
 
-const metaPrefix = "io.modelcontextprotocol/"
-
-// MetaServerInfo names the server's name and version in the _meta of its result for
+// MetaServerInfo is the key of the server's name and version in the _meta of its result for
 // server/discover.
-const MetaServerInfo = metaPrefix + "serverInfo"
+const MetaServerInfo = mcp.MetaKeyServerInfo
 
 var names = [allKeys]string{
 	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
 	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
 	InputResponses: "inputResponses", RequestState: "requestState",
 
-	MetaProgressToken: "progressToken", MetaProtocolVersion: metaPrefix + "protocolVersion",
-	MetaClientInfo: metaPrefix + "clientInfo", MetaClientCapabilities: metaPrefix + "clientCapabilities",
-	MetaLogLevel: metaPrefix + "logLevel", MetaSubscriptionID: metaPrefix + "subscriptionId",
-	MetaRelatedTask: metaPrefix + "related-task",
+	MetaProgressToken: "progressToken", MetaProtocolVersion: mcp.MetaKeyProtocolVersion,
+	MetaClientInfo: mcp.MetaKeyClientInfo, MetaClientCapabilities: mcp.MetaKeyClientCapabilities,
+	MetaLogLevel: mcp.MetaKeyLogLevel, MetaSubscriptionID: mcp.MetaKeySubscriptionID,
+	MetaRelatedTask: mcp.RelatedTaskMetaKey,
 
 	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params", keyResult: "result", keyError: "error",
 }

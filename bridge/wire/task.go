@@ -1,7 +1,7 @@
 package wire
 
 // TasksExtension names the tasks extension in the capabilities of a client (SEP-2663).
-const TasksExtension = metaPrefix + "tasks"
+const TasksExtension = "io.modelcontextprotocol/tasks"
 
 // MaxTasks bounds the tasks that a link, a session or a view remembers.
 const MaxTasks = 10_000
