@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -80,7 +81,7 @@ func New(opts Options, members ...Member) *Bridge {
 
 // Open opens every member for the caller.
 func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
-	s := &session{bridge: b, caller: caller, tasking: caller.tasking(), settled: time.Now().Add(b.opts.Settle)}
+	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
 	below := *caller
 	below.Notify = s.fromBelow
 	for _, m := range b.members {

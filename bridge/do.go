@@ -75,7 +75,7 @@ func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
 	}
 	reply := s.send(ctx, r.member, req)
 	if len(s.subs) > 1 && reply.Err == nil && (s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil) {
-		s.owners.note(reply.Result, r.member)
+		s.owners.remember(reply.Result, r.member)
 	}
 	return reply
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxTasks bounds the tasks of a session whose owner is remembered; the oldest are
-// forgotten first.
-const maxTasks = 10_000
-
 // owners remembers which member runs a task: its id says nothing of it.
 type owners struct {
 	mu     sync.Mutex // guards what follows
@@ -19,19 +15,10 @@ type owners struct {
 	order  []string
 }
 
-// tasking reports whether the caller takes a task for a result unasked (the tasks
-// extension).
-func (c *Caller) tasking() bool {
-	return wire.Lookup(c.Capabilities, "extensions", "io.modelcontextprotocol/tasks") != nil
-}
-
-// note reads the task that a result has created: in a member of its own (2025-11-25), or
-// as the result itself (the tasks extension).
-func (o *owners) note(result []byte, member int) {
-	id, ok := wire.Text(wire.Lookup(result, "task", "taskId"))
-	if !ok && string(wire.Lookup(result, "resultType")) == `"task"` {
-		id, ok = wire.Text(wire.Lookup(result, "taskId"))
-	}
+// remember stores which member runs the task that a result announces, if it does; the oldest
+// of too many tasks are forgotten.
+func (o *owners) remember(result []byte, member int) {
+	id, ok := wire.CreatedTask(result)
 	if !ok {
 		return
 	}
@@ -44,7 +31,7 @@ func (o *owners) note(result []byte, member int) {
 		o.order = append(o.order, id)
 	}
 	o.member[id] = member
-	if len(o.order) > maxTasks {
+	if len(o.order) > wire.MaxTasks {
 		delete(o.member, o.order[0])
 		o.order = o.order[1:]
 	}
@@ -88,7 +75,7 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 				all = append(all, ',')
 			}
 			all = append(all, raw...)
-			s.owners.note(append(append([]byte(`{"task":`), raw...), '}'), i)
+			s.owners.remember(append(append([]byte(`{"task":`), raw...), '}'), i)
 		}
 		reply.Free()
 	}
