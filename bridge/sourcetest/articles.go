@@ -25,7 +25,7 @@ func (l Law) want() []string {
 		}
 		all = append(all, d)
 	}
-	return all
+	return l.inOrder(all)
 }
 
 // list: it is immutable, in order, whole, and its items are found.
@@ -49,7 +49,7 @@ func (s *subject) list() {
 		s.Fatalf("%d tools, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
 	}
 	for i := range want {
-		if got[i] != want[i] {
+		if !s.law.sameTool(got[i], want[i]) {
 			s.Errorf("tool %d:\n%s\nwant:\n%s", i, got[i], want[i])
 		}
 	}
@@ -106,7 +106,7 @@ func (s *subject) listChange() {
 		s.result(s.call("change", `{"name":"`+name+`"}`), done)
 		for {
 			if it, ok := s.listed().Find(s.law.Prefix + name); ok {
-				if want := `{"name":"` + s.law.Prefix + name + `","inputSchema":{"type":"object"}}`; string(it.Raw) != want {
+				if want := `{"name":"` + s.law.Prefix + name + `","inputSchema":{"type":"object"}}`; !s.law.sameTool(string(it.Raw), want) {
 					s.Fatalf("the new tool is %s", it.Raw)
 				}
 				break
@@ -133,6 +133,9 @@ func (s *subject) bytes() {
 		`{ "spaces" : [ 1 ,	2 ] , "o" : { } }`,
 		`{"deep":` + strings.Repeat(`[{"a":`, 240) + "1" + strings.Repeat("}]", 240) + `}`,
 	} {
+		if s.law.Decoded && strings.Contains(args, "1e400") {
+			continue // encoding/json has no place for it in a float64
+		}
 		s.result(s.call("echo", args), `{"content":[],"structuredContent":`+args+`}`)
 	}
 	s.result(s.call("echo", ""), `{"content":[],"structuredContent":{}}`)
@@ -151,7 +154,7 @@ func (s *subject) large() {
 // failures: an error passes unchanged; what is not there is NotFound.
 func (s *subject) failures() {
 	r := s.call("error", `{}`)
-	if r.Err == nil || string(r.Err.Raw) != ErrorObject {
+	if r.Err == nil || string(r.Err.Raw) != ErrorObject && !(s.law.Decoded && strings.Contains(r.Err.Message, "this <fails>")) {
 		s.Errorf("error is %+v (result %s), want the raw object %s", r.Err, r.Result, ErrorObject)
 	}
 	for range 2 {
@@ -189,7 +192,7 @@ func (s *subject) progressed(b *back, token string, n int) {
 	s.Helper()
 	got := b.got()
 	for i, one := range got {
-		if want := string(progress([]byte(token), i+1, n)); one.method != wire.NotificationProgress || one.params != want {
+		if want := string(progress([]byte(token), i+1, n)); one.method != wire.NotificationProgress || !s.law.same(one.params, want) {
 			s.Fatalf("notification %d is %v, want %s", i+1, one, want)
 		}
 	}
@@ -210,7 +213,7 @@ func (s *subject) logs() {
 		s.Fatalf("%d of %d log messages: %v", len(got), len(Logs), got)
 	}
 	for i := range got {
-		if got[i] != (note{wire.NotificationMessage, Logs[i]}) {
+		if got[i].method != wire.NotificationMessage || !s.law.same(got[i].params, Logs[i]) {
 			s.Errorf("log message %d is %v, want %s", i, got[i], Logs[i])
 		}
 	}
@@ -262,7 +265,7 @@ func (s *subject) concurrent() {
 		wg.Go(func() {
 			text := strconv.Itoa(i)
 			args := `{"i":` + text + `,"pad":"` + strings.Repeat(text, i*20) + `"}`
-			if r := s.session.Do(s.Context(), s.request("echo", args, "")); string(r.Result) != `{"content":[],"structuredContent":`+args+`}` {
+			if r := s.session.Do(s.Context(), s.request("echo", args, "")); !s.law.same(string(r.Result), `{"content":[],"structuredContent":`+args+`}`) {
 				s.Errorf("call %d: %.100s %v", i, r.Result, r.Err)
 			}
 			b := newBack()
@@ -271,7 +274,7 @@ func (s *subject) concurrent() {
 			if r := s.session.Do(s.Context(), req); r.Err != nil {
 				s.Errorf("call %d: %v", i, r.Err)
 			}
-			if got := b.got(); len(got) != 5 || got[4].params != string(progress([]byte(text), 5, 5)) {
+			if got := b.got(); len(got) != 5 || !s.law.same(got[4].params, string(progress([]byte(text), 5, 5))) {
 				s.Errorf("call %d: its progress is %v", i, got)
 			}
 		})

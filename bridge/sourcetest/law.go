@@ -15,7 +15,12 @@ const patience = 30 * time.Second
 // that shows it as it is.
 type Law struct {
 	Prefix string // stands before the Fake's names
-	Legacy bool   // a hop on the way hides output schemas that are no objects
+	Legacy bool   // a hop on the way hides output schemas that are not objects
+
+	// Decoded relaxes the contract for a source that decodes JSON and encodes it again: JSON is
+	// compared by meaning, numbers beyond a float64, unknown members and the code of an error may
+	// be lost, and the list may be sorted by name.
+	Decoded bool
 }
 
 // Run is Law.Run for a source that shows its Fake as it is.

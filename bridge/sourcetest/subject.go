@@ -107,7 +107,7 @@ func (s *subject) result(r bridge.Reply, want string) {
 	if r.Err != nil {
 		s.Fatalf("error %v (cause: %v), want a result", r.Err, r.Err.Cause)
 	}
-	if got := string(r.Result); got != want {
+	if got := string(r.Result); !s.law.same(got, want) {
 		s.Fatalf("result:\n%s\nwant:\n%s", clip(got, want), clip(want, got))
 	}
 	r.Free()

@@ -1,0 +1,55 @@
+package sourcetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// same reports whether two texts of JSON are the same, as far as the source keeps what passes.
+func (l Law) same(got, want string) bool {
+	known := func(text string) string { return canonical(wire.CutMember([]byte(text), "x-unknown")) }
+	return got == want || l.Decoded && known(got) == known(want)
+}
+
+// canonical is raw as encoding/json writes it, with its numbers as they are.
+func canonical(raw []byte) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err.Error()
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// sameTool is same for the definitions of tools.
+func (l Law) sameTool(got, want string) bool {
+	if !l.Decoded {
+		return got == want
+	}
+	for _, key := range []string{"name", "title", "description", "inputSchema", "outputSchema"} {
+		if canonical(wire.Lookup([]byte(got), key)) != canonical(wire.Lookup([]byte(want), key)) {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder sorts definitions by name if the source does.
+func (l Law) inOrder(definitions []string) []string {
+	if l.Decoded {
+		slices.SortFunc(definitions, func(a, b string) int { return strings.Compare(key(a), key(b)) })
+	}
+	return definitions
+}
+
+func key(definition string) string {
+	item, _ := bridge.NewItem(bridge.Tools, []byte(definition))
+	return item.Key
+}
