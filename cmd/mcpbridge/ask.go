@@ -14,10 +14,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 

@@ -10,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )

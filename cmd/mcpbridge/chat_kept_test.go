@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // chatTools are the two functions on an API, and a tool beside them.

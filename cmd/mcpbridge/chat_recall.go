@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 

@@ -14,11 +14,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/rivo/uniseg"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // serving is a bridge that serves in this process until the test ends.

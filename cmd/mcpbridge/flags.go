@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-	"github.com/spf13/pflag"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
 // sourceFlags say where the tools come from: a config, or one upstream.

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 

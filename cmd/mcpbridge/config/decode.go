@@ -10,8 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 const (

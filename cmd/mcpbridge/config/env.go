@@ -11,8 +11,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 const maxEnvFileSize = 1 << 20 // bytes

@@ -53,7 +53,7 @@ var rules = []struct {
 	// The programs.
 	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint")},
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
-	{"cmd/mcpbridge/internal/*", with(centre, "providers")},
+	{"cmd/mcpbridge/internal/*", with(centre, "cmd/mcpbridge/internal/hint")},
 	{"cmd/mcpbridge/...", []string{"..."}},
 	{"cmd/*", []string{"..."}},
 	{"examples/...", with(centre, "bridge/*", "mcpclient/...", "mcpserver/...", "providers/...",

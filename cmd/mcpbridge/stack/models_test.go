@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 

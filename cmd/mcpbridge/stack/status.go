@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 

@@ -1,4 +1,4 @@
-package main
+package gen
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// genTool is a function that is a tool.
-type genTool struct {
+// goTool is a function that is a tool.
+type goTool struct {
 	fn                *types.Func
 	pos               token.Pos // of its name
 	name, description string
@@ -53,16 +53,16 @@ type generator struct {
 	*goSource
 	pkg      *goPackage
 	function string // that returns them
-	problems genProblems
+	problems Problems
 }
 
 func (g *generator) fail(pos token.Pos, format string, args ...any) {
-	g.problems = append(g.problems, genProblem{g.fset.Position(pos), fmt.Sprintf(format, args...)})
+	g.problems = append(g.problems, problemAt{g.fset.Position(pos), fmt.Sprintf(format, args...)})
 }
 
 // tools are the functions that are marked, in the order of the source.
-func (g *generator) tools() []genTool {
-	var tools []genTool
+func (g *generator) tools() []goTool {
+	var tools []goTool
 	for _, f := range g.pkg.files {
 		claimed := map[*ast.Comment]bool{}
 		for _, decl := range f.Decls {
@@ -98,8 +98,8 @@ func (g *generator) tools() []genTool {
 }
 
 // distinct finds names that are given twice.
-func (g *generator) distinct(tools []genTool) {
-	first := map[string]*genTool{}
+func (g *generator) distinct(tools []goTool) {
+	first := map[string]*goTool{}
 	for i := range tools {
 		t := &tools[i]
 		if other := first[t.name]; other != nil {
@@ -128,8 +128,8 @@ func (g *generator) refuse(fd *ast.FuncDecl, err error) {
 }
 
 // tool makes a tool of a function.
-func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*genTool, error) {
-	t := &genTool{pos: fd.Name.Pos(), name: snakeCase(fd.Name.Name)}
+func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*goTool, error) {
+	t := &goTool{pos: fd.Name.Pos(), name: snakeCase(fd.Name.Name)}
 	tags, err := t.read(directives)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*genTool, er
 }
 
 // read reads the directives of a function. The tags are those of its parameters.
-func (t *genTool) read(directives []directive) (tags map[string]directive, err error) {
+func (t *goTool) read(directives []directive) (tags map[string]directive, err error) {
 	tags, marked := map[string]directive{}, false
 	for _, d := range directives {
 		switch d.word {
@@ -192,7 +192,7 @@ func (t *genTool) read(directives []directive) (tags map[string]directive, err e
 }
 
 // takes finds out what a function takes.
-func (t *genTool) takes(sig *types.Signature) error {
+func (t *goTool) takes(sig *types.Signature) error {
 	t.variadic = sig.Variadic()
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
@@ -226,7 +226,7 @@ func isNamed(t types.Type, path, name string) bool {
 }
 
 // arguments makes the input schema, and the description of the tool.
-func (g *generator) arguments(t *genTool, doc string, tags map[string]directive) error {
+func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) error {
 	m := &mirror{fields: g.fields}
 	if t.in == nil {
 		names := map[string]bool{}
@@ -284,7 +284,7 @@ func at(v *types.Var, err error) error {
 
 // plain makes the input schema of plain parameters: that of a struct with a field for
 // each.
-func (t *genTool) plain(m *mirror, tags map[string]directive) error {
+func (t *goTool) plain(m *mirror, tags map[string]directive) error {
 	var fields []reflect.StructField
 	taken := map[string]bool{}
 	for i, v := range t.params {
@@ -340,7 +340,7 @@ func jsonTag(name string, optional bool) string {
 }
 
 // returns finds out what a function returns, and makes the output schema.
-func (g *generator) returns(t *genTool, sig *types.Signature) error {
+func (g *generator) returns(t *goTool, sig *types.Signature) error {
 	n := sig.Results().Len()
 	if n > 0 && types.Identical(sig.Results().At(n-1).Type(), types.Universe.Lookup("error").Type()) {
 		t.fails = true

@@ -1,4 +1,4 @@
-package main
+package gen
 
 import (
 	"encoding/json"
@@ -53,14 +53,14 @@ func problem(pos token.Pos, format string, args ...any) error {
 // errInvalid is the problem of a type that the type checker does not know.
 var errInvalid = errors.New("its type cannot be resolved")
 
-// genText is a type that reads and writes itself as text.
-type genText struct{}
+// textCoded is a type that reads and writes itself as text.
+type textCoded struct{}
 
 // MarshalText implements encoding.TextMarshaler.
-func (genText) MarshalText() ([]byte, error) { return nil, nil }
+func (textCoded) MarshalText() ([]byte, error) { return nil, nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (*genText) UnmarshalText([]byte) error { return nil }
+func (*textCoded) UnmarshalText([]byte) error { return nil }
 
 // basicValues have the types that the basic ones are mirrored as.
 var basicValues = map[types.BasicKind]any{
@@ -173,7 +173,7 @@ func (m *mirror) known(t types.Type) reflect.Type {
 	case m.codes(t, itself):
 		return reflect.TypeFor[json.RawMessage]()
 	case m.codes(t, text):
-		return reflect.TypeFor[genText]()
+		return reflect.TypeFor[textCoded]()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package gen
 
 import (
 	"bytes"
@@ -45,6 +45,13 @@ type goPackage struct {
 	under    bool           // it is being checked
 }
 
+// A NotFoundError says why the packages that were named cannot be read.
+type NotFoundError struct{ text string }
+
+func (e *NotFoundError) Error() string { return e.text }
+
+func notFound(format string, args ...any) error { return &NotFoundError{fmt.Sprintf(format, args...)} }
+
 // loadGo reads the packages that patterns name, as go list understands them.
 func loadGo(ctx context.Context, file string, patterns []string) (*goSource, error) {
 	args := append([]string{"list", "-e", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Standard,Module,Error", "--"}, patterns...)
@@ -54,9 +61,9 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 	out, err := cmd.Output()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, usagef("gen: the go command is needed to find packages, and is not in PATH")
+		return nil, notFound("the go command is needed to find packages, and is not in PATH")
 	case err != nil:
-		return nil, usagef("gen: go list: %s", strings.TrimSpace(stderr.String()))
+		return nil, notFound("go list: %s", strings.TrimSpace(stderr.String()))
 	}
 	src := &goSource{fset: token.NewFileSet(), all: map[string]*goPackage{}, file: file, fields: map[token.Pos]*ast.Field{}}
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -64,7 +71,7 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 		if err := dec.Decode(p); err == io.EOF {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("gen: go list: %w", err)
+			return nil, fmt.Errorf("go list: %w", err)
 		}
 		src.all[p.ImportPath] = p
 		if !p.DepOnly {
@@ -73,7 +80,7 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 	}
 	for _, p := range src.roots {
 		if p.Error != nil && len(p.GoFiles)+len(p.CgoFiles) == 0 {
-			return nil, usagef("gen: %s", strings.TrimSpace(p.Error.Err))
+			return nil, notFound("%s", strings.TrimSpace(p.Error.Err))
 		}
 		if err := src.check(p); err != nil {
 			return nil, err
@@ -128,9 +135,9 @@ func syntaxProblems(err error) error {
 	if !errors.As(err, &list) {
 		return err
 	}
-	var problems genProblems
+	var problems Problems
 	for _, e := range list {
-		problems = append(problems, genProblem{e.Pos, e.Msg})
+		problems = append(problems, problemAt{e.Pos, e.Msg})
 	}
 	return problems
 }

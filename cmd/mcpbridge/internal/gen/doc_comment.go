@@ -1,4 +1,4 @@
-package main
+package gen
 
 import (
 	"go/doc/comment"

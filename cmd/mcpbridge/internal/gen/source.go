@@ -1,4 +1,4 @@
-package main
+package gen
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ type goWriter struct {
 }
 
 // source is the file that makes tools of functions.
-func (g *generator) source(tools []genTool) ([]byte, error) {
+func (g *generator) source(tools []goTool) ([]byte, error) {
 	w := &goWriter{pkg: g.pkg.types, imports: map[string]string{}, given: map[string]string{}}
 	tool := w.use(bridgePackage, "bridge") + ".Tool"
 	fmt.Fprintf(w, "// %s are the functions of this package that are marked as tools, in the order of\n// the source.\n", g.function)
@@ -37,7 +37,7 @@ func (g *generator) source(tools []genTool) ([]byte, error) {
 	}
 	w.WriteString("\t}\n}\n")
 	var all bytes.Buffer
-	fmt.Fprintf(&all, "%s\n\npackage %s\n\n", genHeader, g.pkg.types.Name())
+	fmt.Fprintf(&all, "%s\n\npackage %s\n\n", header, g.pkg.types.Name())
 	w.header(&all)
 	all.Write(w.Bytes())
 	return format.Source(all.Bytes())
@@ -93,7 +93,7 @@ func (w *goWriter) spell(t types.Type) string {
 	})
 }
 
-func (w *goWriter) tool(t *genTool) {
+func (w *goWriter) tool(t *goTool) {
 	raw := w.use("encoding/json", "json") + ".RawMessage"
 	fmt.Fprintf(w, "%s.FuncOf(%s.Tool{\n", w.use(bridgePackage, "bridge"), w.use(resultPackage, "toolformat"))
 	fmt.Fprintf(w, "Name: %q,\nDescription: %s,\nInputSchema: %s(%s),\n", t.name, literal(t.description), raw, literal(string(t.input)))
@@ -110,7 +110,7 @@ func (w *goWriter) tool(t *genTool) {
 }
 
 // adapter writes a function of the one form that makes a tool around one of another.
-func (w *goWriter) adapter(t *genTool) {
+func (w *goWriter) adapter(t *goTool) {
 	ctx, in, result := "_", "_", "*"+w.use(resultPackage, "toolformat")+".Result"
 	var args []string
 	if t.takesContext {
@@ -147,7 +147,7 @@ func (w *goWriter) adapter(t *genTool) {
 }
 
 // fields is the struct that stands for plain parameters.
-func (w *goWriter) fields(t *genTool) string {
+func (w *goWriter) fields(t *goTool) string {
 	var b strings.Builder
 	b.WriteString("struct {\n")
 	for i, v := range t.params {
