@@ -3,10 +3,10 @@ package providers
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"runtime/debug"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -50,7 +50,7 @@ type Rule struct {
 // Validate names the rule that is none.
 func (p Policy) Validate() error {
 	for _, r := range p {
-		if _, err := path.Match(r.Match, ""); err != nil || r.Match == "" {
+		if _, err := bridge.Match(r.Match, ""); err != nil || r.Match == "" {
 			return fmt.Errorf("policy: %q: expected a glob of tool names, or @ and an annotation such as @readOnlyHint", r.Match)
 		}
 		if r.Verdict != VerdictAllow && r.Verdict != VerdictAsk && r.Verdict != VerdictDeny {
@@ -77,15 +77,8 @@ func (r *Rule) matches(tool *toolformat.Tool) bool {
 	if hint, ok := strings.CutPrefix(r.Match, "@"); ok {
 		return annotation(tool, hint) == "true"
 	}
-	return globbed(r.Match, tool.Name)
-}
-
-// globbed is path.Match for names in which a slash is a letter like any other: github__*
-// is all that a server calls github__ has, whatever it calls it.
-func globbed(glob, name string) bool {
-	flat := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(flat.Replace(glob), flat.Replace(name))
-	return ok && err == nil
+	ok, _ := bridge.Match(r.Match, tool.Name)
+	return ok
 }
 
 // annotation is what a tool says of itself, raw JSON; "" when it says nothing.
@@ -130,8 +123,8 @@ func (r *runner) approve(j *job) (d Decision) {
 			d = Decision{Verdict: VerdictDeny, Reason: "it could not be approved: internal error"}
 		}
 	}()
-	r.time.hold()
-	defer r.time.release()
+	r.time.Hold()
+	defer r.time.Release()
 	return r.task.Approve(r.ctx, &Call{ID: j.call.ID, Name: j.call.Name, Arguments: j.arguments}, j.tool)
 }
 

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // Run asks a model, runs the tools that it calls and gives it their results, until it is
@@ -44,24 +47,25 @@ func (s *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[st
 // calls reach: see job.
 type runner struct {
 	*Loop
-	task     *Task
-	limits   Limits
-	log      *slog.Logger
-	emit     func(Event)
-	run      *Run
-	ctx      context.Context // ends with the caller's and with the run's time
-	cancel   context.CancelCauseFunc
-	time     *fuse
-	provider Provider // the task's, or what stands in for it
-	stoodIn  bool     // provider is the stand-in
-	toolless bool     // the model takes no tools, and none are offered
-	shelf    *shelf
-	set      *ToolSet        // what is offered
-	said     map[string]bool // notes
-	hands    hands
-	repeats  repeats
-	final    Stop    // the limit that was reached: the model has its last turn
-	density  float64 // bytes a token, as the provider counts them; 0: not known
+	task      *Task
+	limits    Limits
+	log       *slog.Logger
+	emit      func(Event)
+	run       *Run
+	ctx       context.Context // ends with the caller's and with the run's time
+	cancel    context.CancelCauseFunc
+	time      bridge.Timer
+	provider  Provider // the task's, or what stands in for it
+	stoodIn   bool     // provider is the stand-in
+	toolless  bool     // the model takes no tools, and none are offered
+	shelf     *shelf
+	set       *ToolSet        // what is offered
+	said      map[string]bool // notes
+	calls     sync.WaitGroup  // under way
+	abandoned atomic.Bool     // a call of a source that ignores cancellation is still under way
+	repeats   repeats
+	final     Stop    // the limit that was reached: the model has its last turn
+	density   float64 // bytes a token, as the provider counts them; 0: not known
 
 	pauses, malformed, refused, restarts int
 }
@@ -75,17 +79,19 @@ func (s *Loop) start(ctx context.Context, task *Task, run *Run, begin func(*runn
 	r := &runner{
 		Loop: s, task: task, run: run, provider: task.Provider,
 		limits: task.Options.Limits.filled(), log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit),
-		hands: hands{work: make(chan func())}, said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
+		said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	r.time = newFuse(r.limits.Time, r.limits.Time, func() { r.cancel(errTime) })
+	r.time.Start(r.limits.Time, r.limits.Time, func() { r.cancel(errTime) })
 	err := r.validate()
 	if err == nil {
 		err = begin(r)
 	}
-	r.time.stop()
-	r.hands.end()
+	r.time.Stop()
+	if !r.abandoned.Load() {
+		r.calls.Wait()
+	}
 	return run, r.finish(err)
 }
 
@@ -98,7 +104,7 @@ func (r *runner) validate() error {
 		return errors.New("there is no message: a conversation begins with one of the user")
 	}
 	for _, glob := range r.task.Options.Serial {
-		if _, err := path.Match(glob, ""); err != nil || glob == "" {
+		if _, err := bridge.Match(glob, ""); err != nil || glob == "" {
 			return fmt.Errorf("serial: %q: expected a glob of tool names", glob)
 		}
 	}

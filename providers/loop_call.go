@@ -78,7 +78,7 @@ func (r *runner) chains(jobs []*job) [][]*job {
 
 func (r *runner) serial(name string) string {
 	for _, glob := range r.task.Options.Serial {
-		if globbed(glob, name) {
+		if ok, _ := bridge.Match(glob, name); ok {
 			return glob
 		}
 	}
@@ -123,25 +123,25 @@ func (r *runner) carryOut(j *job, in *inbox) *toolformat.Result {
 	ctx, cancel := context.WithCancelCause(bridge.InTurn(r.ctx, r.run.Request, max(0, r.run.Turns-1)))
 	defer cancel(nil)
 	b := &back{runner: r, job: j, in: in}
-	b.time = newFuse(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTooSlow) })
+	b.time.Start(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTooSlow) })
 	defer b.end()
 	req.Back = b
 	done := make(chan bridge.Reply, 1)
-	r.hands.do(func() { done <- r.do(ctx, req) })
+	r.calls.Go(func() { done <- r.do(ctx, req) })
 	select {
 	case reply := <-done:
-		return r.read(ctx, j, reply)
+		return r.read(ctx, b, reply)
 	case <-ctx.Done():
 	}
 	patience := time.NewTimer(grace)
 	defer patience.Stop()
 	select {
 	case reply := <-done:
-		return r.read(ctx, j, reply)
+		return r.read(ctx, b, reply)
 	case <-patience.C:
-		r.hands.deaf.Store(true)
+		r.abandoned.Store(true)
 		r.log.Error("a source does not heed that its call was cancelled: it is left alone", "tool", j.call.Name)
-		return r.read(ctx, j, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled")))
+		return r.read(ctx, b, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled")))
 	}
 }
 
@@ -174,18 +174,18 @@ func request(j *job) (*bridge.Request, error) {
 const leastWords = 1000
 
 // read is the result that a reply is for the model.
-func (r *runner) read(ctx context.Context, j *job, reply bridge.Reply) *toolformat.Result {
+func (r *runner) read(ctx context.Context, b *back, reply bridge.Reply) *toolformat.Result {
 	switch {
 	case reply.Err == nil:
 		return r.check(&toolformat.Result{JSON: reply.Result})
 	case r.ctx.Err() != nil:
 		return failed(r.whyEnded())
 	case !errors.Is(context.Cause(ctx), errTooSlow):
-		return failed(r.words(j, reply.Err)).Truncate(max(r.limits.Output, leastWords))
-	case time.Since(j.begun) >= r.limits.MaxTimeout:
-		return failed(fmt.Sprintf("tool %s timed out after %s", j.call.Name, r.limits.MaxTimeout))
+		return failed(r.words(b.job, reply.Err)).Truncate(max(r.limits.Output, leastWords))
+	case b.time.AtMaximum():
+		return failed(fmt.Sprintf("tool %s timed out after %s", b.job.call.Name, r.limits.MaxTimeout))
 	}
-	return failed(fmt.Sprintf("tool %s timed out: no result or progress for %s", j.call.Name, r.limits.Timeout))
+	return failed(fmt.Sprintf("tool %s timed out: no result or progress for %s", b.job.call.Name, r.limits.Timeout))
 }
 
 // A back takes what belongs to a call while it runs.
@@ -193,14 +193,14 @@ type back struct {
 	runner *runner
 	job    *job
 	in     *inbox
-	time   *fuse
+	time   bridge.Timer
 
 	mu   sync.Mutex // guards what follows
 	over bool
 }
 
 func (b *back) end() {
-	b.time.stop()
+	b.time.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
@@ -216,7 +216,7 @@ func (b *back) Notify(method string, params []byte) {
 	if b.over {
 		return
 	}
-	b.time.renew(b.runner.limits.Timeout)
+	b.time.Extend()
 	e := Event{Type: EventToolProgress, Call: b.job.call}
 	e.Progress, _ = strconv.ParseFloat(string(wire.Lookup(params, "progress")), 64)
 	e.Total, _ = strconv.ParseFloat(string(wire.Lookup(params, "total")), 64)
@@ -230,9 +230,9 @@ func (b *back) Ask(ctx context.Context, method string, params []byte) ([]byte, *
 	if ask == nil {
 		return nil, toolformat.Errorf(toolformat.Unsupported, "the caller cannot be asked: %s", method)
 	}
-	b.time.hold()
-	defer b.time.release()
-	b.runner.time.hold()
-	defer b.runner.time.release()
+	b.time.Hold()
+	defer b.time.Release()
+	b.runner.time.Hold()
+	defer b.runner.time.Release()
 	return ask(ctx, method, params)
 }

@@ -174,7 +174,7 @@ func TestAtOnce(t *testing.T) {
 	<-p.begun
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, completion(t.Context()))
-	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "there may be (1)") {
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "busy: 1 calls are under way") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	cancel()

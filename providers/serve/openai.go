@@ -47,9 +47,9 @@ type Options struct {
 // to the model beside the bridge's and win where names clash; their calls are handed back,
 // while the bridge's run inside. Who may use it is for the handler before it to say.
 type Server struct {
-	opts   Options
-	ledger *ledger
-	slots  chan struct{} // one token a completion
+	opts    Options
+	ledger  *ledger
+	limiter *bridge.Limiter // of completions
 }
 
 // New makes a server.
@@ -59,7 +59,7 @@ func New(o Options) *Server {
 	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), slots: make(chan struct{}, o.AtOnce)}
+	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
 }
 
 // ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
@@ -111,14 +111,12 @@ func newModel(id string) model {
 
 // complete answers a chat completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
+	if busy := s.limiter.Enter(r.Context(), 0); busy != nil {
 		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", fmt.Sprintf("as many completions are under way as there may be (%d): try again later", s.opts.AtOnce))
+		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", busy.Message)
 		return
 	}
+	defer s.limiter.Leave()
 	req := s.read(w, r)
 	if req == nil {
 		return

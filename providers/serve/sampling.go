@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -36,13 +37,16 @@ type SamplingOptions struct {
 // gets no tools but those in a request, whose calls go back to the server. It may be used
 // from many goroutines.
 type Sampling struct {
-	opts   SamplingOptions
-	ledger *ledger
-	gate   chan struct{} // holds one for each request under way
+	opts    SamplingOptions
+	ledger  *ledger
+	limiter *bridge.Limiter // of requests
 
 	mu     sync.Mutex  // guards recent
 	recent []time.Time // when the requests of the last minute came
 }
+
+// maxWaiting bounds the requests that wait for their turn.
+const maxWaiting = 1000
 
 // NewSampling makes one for a server.
 func NewSampling(o SamplingOptions) *Sampling {
@@ -51,7 +55,7 @@ func NewSampling(o SamplingOptions) *Sampling {
 	o.PerMinute = cmp.Or(o.PerMinute, 60)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Sampling{opts: o, ledger: newLedger(time.Hour, 16<<20), gate: make(chan struct{}, o.AtOnce)}
+	return &Sampling{opts: o, ledger: newLedger(time.Hour, 16<<20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
 }
 
 // CreateMessage answers one request: params are MCP's CreateMessageRequestParams, the
@@ -72,12 +76,10 @@ func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []b
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errSlow)
 	defer cancel()
-	select {
-	case s.gate <- struct{}{}:
-		defer func() { <-s.gate }()
-	case <-ctx.Done():
-		return nil, s.failed(ctx, context.Cause(ctx))
+	if busy := s.limiter.Enter(ctx, 2*s.opts.Timeout); busy != nil { // ctx ends first
+		return nil, s.failed(ctx, busy)
 	}
+	defer s.limiter.Leave()
 	result, err = s.answer(ctx, req)
 	if err != nil {
 		return nil, s.failed(ctx, err)
