@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -20,14 +20,14 @@ const (
 
 // notes say what is legal in a definition, and most likely not meant.
 func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
-	n := httpapi.NewNotes(definition)
+	n := native.NewNotes(definition)
 	declared := map[string]bool{}
 	for _, v := range t.op.variables {
 		declared[v.name] = true
 		schema, known := n.Properties[v.name]
 		switch kind := typeOf(schema); {
 		case !known:
-			n.Say("/graphql", ruleVariable, "the variable $%s: %s is no property%s%s", v.name, &v.typ, httpapi.Suggest("%s", v.name, n.Properties), v.fate())
+			n.Say("/graphql", ruleVariable, "the variable $%s: %s is no property%s%s", v.name, &v.typ, native.Suggest("%s", v.name, n.Properties), v.fate())
 		case v.required() && n.MayLack(v.name):
 			n.SayOf(v.name, ruleVariable, "%s is not required, and the variable $%s: %s is: a call without it fails", v.name, v.name, &v.typ)
 		case !v.typ.fits(kind):
@@ -39,7 +39,7 @@ func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
 		if !declared[name] {
-			n.SayOf(name, ruleUnused, "%s is no variable of the operation and is never sent%s", name, httpapi.Suggest("$%s", name, declared))
+			n.SayOf(name, ruleUnused, "%s is no variable of the operation and is never sent%s", name, native.Suggest("$%s", name, declared))
 		}
 	}
 	return n.All

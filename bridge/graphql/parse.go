@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
 // The bounds of a document.
@@ -187,7 +187,7 @@ func (p *parser) operation() {
 	p.selections()
 	for _, other := range p.doc.operations {
 		if other.name == p.def.name && other.name != "" {
-			p.fail(p.def.at, "there is another operation %s", httpapi.Short(other.name))
+			p.fail(p.def.at, "there is another operation %s", native.Short(other.name))
 		}
 	}
 	p.doc.operations = append(p.doc.operations, p.def)
@@ -205,7 +205,7 @@ func (p *parser) variable() {
 	p.directives(true)
 	for _, other := range p.def.variables {
 		if other.name == v.name {
-			p.fail(tok.at, "the variable $%s is declared twice", httpapi.Short(v.name))
+			p.fail(tok.at, "the variable $%s is declared twice", native.Short(v.name))
 		}
 	}
 	p.def.variables = append(p.def.variables, v)
@@ -237,7 +237,7 @@ func (p *parser) fragment() {
 	p.directives(false)
 	p.selections()
 	if p.doc.fragments[p.def.name] != nil {
-		p.fail(p.def.at, "there is another fragment %s", httpapi.Short(p.def.name))
+		p.fail(p.def.at, "there is another fragment %s", native.Short(p.def.name))
 	}
 	p.doc.fragments[p.def.name] = p.def
 }

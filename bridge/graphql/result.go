@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -78,7 +79,7 @@ func (t *tool) success(data []byte) *toolformat.Result {
 	if text, ok := wire.Text(data); ok && !t.hasOutput {
 		return toolformat.TextResult(text, false)
 	}
-	return httpapi.Result(data, data[0] == '{' || t.hasOutput, !hasBreak(data))
+	return native.Result(data, data[0] == '{' || t.hasOutput, !hasBreak(data))
 }
 
 // failed is the result of an answer with errors, and of the data that came all the same.
@@ -96,7 +97,7 @@ func (t *tool) failed(data, faults []byte) *toolformat.Result {
 // messages are those of the errors, a line each.
 func messages(faults []byte) string {
 	if faults[0] != '[' {
-		return "GraphQL error: " + httpapi.Clip(string(faults), maxMessage)
+		return "GraphQL error: " + native.Clip(string(faults), maxMessage)
 	}
 	var lines []string
 	n := 0
@@ -115,9 +116,9 @@ func messages(faults []byte) string {
 func message(fault []byte) string {
 	text, ok := wire.Text(wire.Lookup(fault, "message"))
 	if !ok {
-		return httpapi.Clip(string(fault), maxMessage)
+		return native.Clip(string(fault), maxMessage)
 	}
-	text = httpapi.Clip(text, maxMessage)
+	text = native.Clip(text, maxMessage)
 	var path strings.Builder
 	for step := range wire.Elements(wire.Lookup(fault, "path")) {
 		name, isName := wire.Text(step)
@@ -127,7 +128,7 @@ func message(fault []byte) string {
 		path.WriteString("/" + name)
 	}
 	if path.Len() > 0 {
-		text += " (at " + httpapi.Clip(path.String(), maxMessage) + ")"
+		text += " (at " + native.Clip(path.String(), maxMessage) + ")"
 	}
 	return text
 }

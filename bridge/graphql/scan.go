@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
 // A token is one of the language's (GraphQL, September 2025, 2.1.6). Its kind is the byte
@@ -28,7 +28,7 @@ func (t token) String() string {
 	if t.kind == tokenEnd {
 		return "the end"
 	}
-	return httpapi.Short(t.text)
+	return native.Short(t.text)
 }
 
 // A scanner splits a document into tokens.
@@ -118,7 +118,7 @@ func (s *scanner) number() *syntaxError {
 		ok = s.digits() > 0 && ok
 	}
 	if c := s.peek(); !ok || c == '.' || isNamePart(c) {
-		return faultAt(begin, "%s is no number", httpapi.Short(s.src[begin:min(s.at+1, len(s.src))]))
+		return faultAt(begin, "%s is no number", native.Short(s.src[begin:min(s.at+1, len(s.src))]))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -40,7 +40,7 @@ type tool struct {
 	op     *definition
 	unused map[string]bool // variables that are declared, and have no place in the operation
 	head   []byte          // of the request's body, up to the variables
-	sel    httpapi.Pointer
+	sel    native.Pointer
 }
 
 func (s *Spec) compile() (*tool, error) {
@@ -58,7 +58,7 @@ func (s *Spec) compile() (*tool, error) {
 	if err := doc.resolve(t.op, t.unused); err != nil {
 		return nil, err
 	}
-	if t.sel, err = httpapi.ParsePointer(s.Select); err != nil {
+	if t.sel, err = native.ParsePointer(s.Select); err != nil {
 		return nil, err
 	}
 	t.head = wire.AppendString([]byte(`{"query":`), s.Query)
@@ -85,11 +85,11 @@ func (d *document) choose(name string) (*definition, error) {
 	case len(names) == 0:
 		return nil, errors.New("query: there is no operation in it: expected a query or a mutation beside the fragments")
 	case found == nil && names[0] == "":
-		return nil, fmt.Errorf("operationName: %q: the operation has no name", httpapi.Short(name))
+		return nil, fmt.Errorf("operationName: %q: the operation has no name", native.Short(name))
 	case found == nil:
-		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", httpapi.Short(name), httpapi.Short(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", native.Short(name), native.Short(strings.Join(names, ", ")))
 	case name == "" && len(names) > 1:
-		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", httpapi.Short(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", native.Short(strings.Join(names, ", ")))
 	case found.kind == "subscription":
 		return nil, fmt.Errorf("query: %s: a subscription has no single answer: expected a query or a mutation", place(d.src, found.at))
 	}
@@ -107,14 +107,14 @@ func (d *document) resolve(op *definition, unused map[string]bool) error {
 		todo = todo[1:]
 		for _, use := range def.uses {
 			if !declared[use.text] {
-				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), httpapi.Short(use.text), httpapi.Suggest("$%s", use.text, declared))
+				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), native.Short(use.text), native.Suggest("$%s", use.text, declared))
 			}
 			delete(unused, use.text)
 		}
 		for _, spread := range def.spreads {
 			fragment := d.fragments[spread.text]
 			if fragment == nil {
-				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), httpapi.Short(spread.text), httpapi.Suggest("%s", spread.text, d.fragments))
+				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), native.Short(spread.text), native.Suggest("%s", spread.text, d.fragments))
 			}
 			if !seen[spread.text] {
 				seen[spread.text] = true

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -16,7 +16,7 @@ const (
 
 // notes say what is legal in a definition, and most likely not meant.
 func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
-	n := httpapi.NewNotes(definition)
+	n := native.NewNotes(definition)
 	inPath := map[string]bool{}
 	for _, segment := range t.path {
 		for _, name := range segment.names() {
@@ -26,7 +26,7 @@ func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
 	for _, name := range slices.Sorted(maps.Keys(t.used)) {
 		switch _, known := n.Properties[name]; {
 		case !known:
-			n.Say("/rest", rulePlaceholder, "the placeholder {%s} is no property%s%s", name, httpapi.Suggest("{%s}", name, n.Properties), fate(inPath[name]))
+			n.Say("/rest", rulePlaceholder, "the placeholder {%s} is no property%s%s", name, native.Suggest("{%s}", name, n.Properties), fate(inPath[name]))
 		case inPath[name] && n.MayLack(name):
 			n.SayOf(name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -68,10 +69,10 @@ func (t *tool) text(body []byte, cut bool) *toolformat.Result {
 		}
 		body = part
 	case cut:
-		return toolformat.TextResult(httpapi.Whole(string(body))+fmt.Sprintf("\n... [output truncated: the answer is longer than %d bytes]", t.backend.MaxBytes), false)
+		return toolformat.TextResult(native.Whole(string(body))+fmt.Sprintf("\n... [output truncated: the answer is longer than %d bytes]", t.backend.MaxBytes), false)
 	}
 	structured := t.hasOutput || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{"))
-	return httpapi.Result(body, structured, t.sel != nil)
+	return native.Result(body, structured, t.sel != nil)
 }
 
 // pick is the part of an answer that the tool selects. It overwrites the line breaks in

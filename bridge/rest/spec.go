@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
 // A Spec is what a definition says of its request. In each template {name} stands for
@@ -68,7 +69,7 @@ type tool struct {
 	join    map[string]string
 	body    string
 	payload string // the argument that is the body
-	sel     httpapi.Pointer
+	sel     native.Pointer
 	used    map[string]bool // arguments that have a place outside of the body
 }
 
@@ -84,7 +85,7 @@ func (s *Spec) compile() (*tool, error) {
 	case "":
 		return nil, errors.New("method is empty: expected GET, HEAD, POST, PUT, PATCH or DELETE")
 	default:
-		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", httpapi.Short(s.Method))
+		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", native.Short(s.Method))
 	}
 	for _, compile := range []func(*Spec) error{t.compilePath, t.compileHeaders, t.compileJoin, t.compileBody} {
 		if err := compile(s); err != nil {
@@ -92,7 +93,7 @@ func (s *Spec) compile() (*tool, error) {
 		}
 	}
 	var err error
-	t.sel, err = httpapi.ParsePointer(s.Select)
+	t.sel, err = native.ParsePointer(s.Select)
 	return t, err
 }
 
@@ -185,7 +186,7 @@ func (t *tool) compileBody(s *Spec) error {
 	default:
 		whole, err := parseTemplate(s.Body)
 		if err != nil || len(whole) != 1 || whole[0].name == "" {
-			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, httpapi.Short(s.Body))
+			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, native.Short(s.Body))
 		}
 		t.payload = whole[0].name
 		t.use(whole)

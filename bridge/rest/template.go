@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
 // A template is a text with placeholders: "pre{name}".
@@ -24,7 +24,7 @@ func parseTemplate(s string) (template, error) {
 			return append(t, part{text: s}), nil
 		}
 		if s[i] == '}' {
-			return nil, fmt.Errorf("unbalanced braces: } without { before %q", httpapi.Short(s[i+1:]))
+			return nil, fmt.Errorf("unbalanced braces: } without { before %q", native.Short(s[i+1:]))
 		}
 		if i > 0 {
 			t = append(t, part{text: s[:i]})
@@ -32,7 +32,7 @@ func parseTemplate(s string) (template, error) {
 		end := strings.IndexAny(s[i+1:], "{}")
 		switch {
 		case end < 0 || s[i+1+end] == '{':
-			return nil, fmt.Errorf("unbalanced braces: no } after %q", httpapi.Short(s[i:]))
+			return nil, fmt.Errorf("unbalanced braces: no } after %q", native.Short(s[i:]))
 		case end == 0:
 			return nil, errors.New("{} names no argument")
 		}
@@ -94,7 +94,7 @@ func (t template) escapeLiterals(allowed string) error {
 			switch {
 			case c == '%':
 				if j+2 >= len(p.text) || !isHex(p.text[j+1]) || !isHex(p.text[j+2]) {
-					return fmt.Errorf("%q: %% is followed by no two hexadecimal digits; a percent sign itself is %%25", httpapi.Short(p.text[j:]))
+					return fmt.Errorf("%q: %% is followed by no two hexadecimal digits; a percent sign itself is %%25", native.Short(p.text[j:]))
 				}
 				b = append(b, c)
 			case isUnreserved(c) || strings.IndexByte(allowed, c) >= 0:

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -43,45 +43,13 @@ func (c *Client) Hide(text string) string { return c.secrets.Hide(text) }
 func (c *Client) Excerpt(res *http.Response, body []byte) string {
 	end := ""
 	if len(body) > maxExcerpt {
-		body, end = []byte(Whole(string(body[:maxExcerpt]))), "…"
+		body, end = []byte(native.Whole(string(body[:maxExcerpt]))), "…"
 	}
 	text, _, ok := Text(res, body)
 	if !ok || len(text) == 0 {
 		return ""
 	}
 	return "\n" + c.Hide(string(text)) + end
-}
-
-// Result is the result that a text is: itself, byte for byte, and as structured content,
-// if that is wanted and the text is JSON. checked says that wire.Valid has been there,
-// which leaves no line breaks, as a message has none.
-func Result(text []byte, structured, checked bool) *toolformat.Result {
-	size := len(text) + 64
-	for _, escaped := range []string{`"`, `\`, "\n"} { // of what JSON has most; to count costs less than to grow
-		size += bytes.Count(text, []byte(escaped))
-	}
-	if structured {
-		size += len(text)
-	}
-	dst := append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
-	quoted := false
-	if structured && !checked {
-		dst, quoted = wire.AppendQuoted(dst, text)
-	}
-	if !quoted {
-		dst = wire.AppendString(dst, text)
-	}
-	dst = append(dst, `}]`...)
-	if structured {
-		end := len(dst)
-		dst = append(dst, `,"structuredContent":`...)
-		begin := len(dst)
-		dst = append(dst, text...)
-		if !checked && !quoted && wire.Valid(dst[begin:]) != nil {
-			dst = dst[:end]
-		}
-	}
-	return &toolformat.Result{JSON: append(dst, '}')}
 }
 
 // Text is the body of an answer as UTF-8, without a byte order mark, and its type. ok is
@@ -116,7 +84,7 @@ func isText(mediaType string, body []byte) bool {
 // isReadable: UTF-8 without the controls that no text has. The last rune may be cut.
 func isReadable(body []byte) bool {
 	return !bytes.ContainsFunc(body, func(r rune) bool { return isControl(r) && !strings.ContainsRune("\t\r\n\f\x1b", r) }) &&
-		utf8.ValidString(Whole(string(body)))
+		utf8.ValidString(native.Whole(string(body)))
 }
 
 // decode is a body as UTF-8, without a byte order mark. Other character sets than those
@@ -134,27 +102,3 @@ func decode(body []byte, charset string) []byte {
 	}
 	return bytes.TrimPrefix(body, []byte("\ufeff"))
 }
-
-// Whole is a text without the beginning of a rune at its end.
-func Whole(s string) string {
-	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		if utf8.RuneStart(s[len(s)-i]) {
-			if !utf8.FullRuneInString(s[len(s)-i:]) {
-				return s[:len(s)-i]
-			}
-			break
-		}
-	}
-	return s
-}
-
-// Clip is the beginning of a text that is longer than most bytes.
-func Clip(s string, most int) string {
-	if len(s) > most {
-		return Whole(s[:most]) + "…"
-	}
-	return s
-}
-
-// Short is the beginning of a text, for an error that names it.
-func Short(s string) string { return Clip(s, 40) }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -62,7 +63,7 @@ func fate(err error) (what string, lasts bool) {
 type codingError struct{ coding string }
 
 func (e *codingError) Error() string {
-	return fmt.Sprintf("its content coding is %q, which was not asked for", Short(e.coding))
+	return fmt.Sprintf("its content coding is %q, which was not asked for", native.Short(e.coding))
 }
 
 // coding is the content coding that an answer still has; "" for none (RFC 9110, 8.4).

@@ -38,7 +38,8 @@ var rules = []struct {
 
 	// The centre, and below it the kinds of native tools and the wrappers of a source.
 	{"bridge", []string{"toolformat", "bridge/wire"}},
-	{"bridge/internal/*", []string{"toolformat", "bridge/wire", "bridge"}},
+	{"bridge/internal/native", []string{"toolformat", "bridge/wire"}},
+	{"bridge/internal/*", []string{"toolformat", "bridge/wire", "bridge", "bridge/internal/native"}},
 	{"bridge/sourcetest/...", with(centre, "bridge/sourcetest/...")},
 	{"bridge/*", with(centre, "bridge/internal/*")},
 
