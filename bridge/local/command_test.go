@@ -62,7 +62,7 @@ func TestCommandDir(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Kind(Options{}).Open(bridge.BackendConfig{Dir: dir, Log: slog.New(slog.DiscardHandler), Config: json.RawMessage(`{"type":"local"}`)})
+	b, err := Kind.Open(bridge.BackendConfig{Dir: dir, Log: slog.New(slog.DiscardHandler), Config: json.RawMessage(`{"type":"local"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 // TestCommandLog: what a command says on standard error is in the log, with its tool.
 func TestCommandLog(t *testing.T) {
 	var log bytes.Buffer
-	b, err := Kind(Options{}).Open(bridge.BackendConfig{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b, err := Kind.Open(bridge.BackendConfig{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,20 +35,24 @@ import (
 
 const kindName = "local"
 
-// Options are what the kind takes from the program that it is part of.
+// Kind is the kind local, without functions of the program and without a supervisor: see Options. It needs no API in
+// the config; its spec is a Spec.
+var Kind = Options{}.Kind()
+
+// Options are what a program adds to the kind.
 type Options struct {
-	// Supervisor ends the groups of commands when the program is killed; nil: no one
+	// Supervisor ends the groups of commands when the program is killed; nil means that nothing
 	// does. Its owner closes it after the backends.
 	Supervisor *process.Supervisor
 
-	// Functions are the Go functions that definitions may name: see bridge.Func. The
-	// key is the name that counts. CurrentTime is there beside them, and may be
-	// replaced. The map must not change any more.
+	// Functions are the Go functions that definitions may name, such as those of bridge.Func, by
+	// name. CurrentTime is always among them unless it is replaced here. The map must not change
+	// any more.
 	Functions map[string]bridge.Tool
 }
 
-// Kind is the kind local. It needs no API in the config; its spec is a Spec.
-func Kind(o Options) bridge.NativeKind {
+// Kind returns the kind local with the options.
+func (o Options) Kind() bridge.NativeKind {
 	functions := map[string]bridge.Tool{"CurrentTime": currentTime()}
 	maps.Copy(functions, o.Functions)
 	return bridge.NativeKind{Name: kindName, Open: func(cfg bridge.BackendConfig) (bridge.Backend, error) {

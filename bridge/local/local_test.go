@@ -82,7 +82,7 @@ type told struct {
 // open is a backend of the kind.
 func open(t testing.TB, o Options) bridge.Backend {
 	t.Helper()
-	return sourcetest.Open(t, Kind(o), bridge.BackendConfig{Dir: t.TempDir()})
+	return sourcetest.Open(t, o.Kind(), bridge.BackendConfig{Dir: t.TempDir()})
 }
 
 // spec is that of a command which is the test binary in a mode. more are members.

@@ -27,7 +27,7 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 		rest.Kind,
 		graphql.Kind,
 		sql.Kind,
-		local.Kind(local.Options{Supervisor: supervisor}),
+		local.Options{Supervisor: supervisor}.Kind(),
 	}
 }
 
