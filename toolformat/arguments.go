@@ -8,19 +8,6 @@ import (
 	"sync"
 )
 
-// Arguments makes of the arguments that a model gave in a format those that the tool
-// takes, and checks them: the names of properties are the tool's own again, and what
-// (*Checker).Arguments puts right is right. Arguments that need nothing keep their bytes.
-//
-// What a model can put right is a *CheckError, in the names that the model knows.
-func (c *Converted) Arguments(raw json.RawMessage) (json.RawMessage, error) {
-	checker, err := c.check.get(c.Tool.InputSchema)
-	if err != nil {
-		return nil, Errorf(Internal, "tool %s: its arguments cannot be checked: %v", c.Tool.Name, err)
-	}
-	return checker.arguments(c.Name, raw, c.keys)
-}
-
 // Arguments makes of a model's arguments for a tool those that the schema asks for, and
 // checks them; an error is a *CheckError. Arguments that need nothing keep their bytes.
 //

@@ -74,7 +74,7 @@ func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) 
 	check := b.check
 	if value == nil {
 		if check, err = b.seen.get(b.visible); err != nil {
-			return nil, Errorf(Internal, "tool %s: its arguments cannot be checked: %v", tool, err)
+			return nil, &schemaFailure{err}
 		}
 	} else if fault := b.fillHidden(n, value); fault != nil {
 		return nil, b.refusal(tool, raw, fault)
@@ -160,3 +160,6 @@ func (e *ContextError) Error() string {
 	}
 	return "Invalid context field: " + names
 }
+
+// A schemaFailure is a schema that cannot be compiled, which is no fault of the caller's.
+type schemaFailure struct{ error }

@@ -40,7 +40,7 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 	if uri := root.get("$schema"); uri != nil && !declared {
 		notes = append(notes, Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.short())})
 	}
-	r := &rewrite{root: root, dialect: "the check", spare: maxSchemaNodes}
+	r := rewriteOf(root, "the check")
 	wrong := violations(root, draft)
 	if wrong != nil {
 		upgradeDraft(r)
@@ -82,12 +82,16 @@ func (c *Checker) Check(instance json.RawMessage) error {
 // is of: nil, or a *CheckError. A tool with an output schema has to give structured content
 // that conforms to it (MCP 2025-06-18, tools, "Output Schema"), unless it failed.
 func (c *Checker) CheckResult(r *Result) error {
-	const subject = "invalid structured content"
 	members := r.members()
 	if string(members["isError"]) == "true" {
 		return nil
 	}
-	structured := members["structuredContent"]
+	return c.structured(members["structuredContent"])
+}
+
+// structured says what is wrong with structured content; nil and null are missing.
+func (c *Checker) structured(structured json.RawMessage) error {
+	const subject = "invalid structured content"
 	if structured == nil || string(structured) == "null" {
 		return &CheckError{Subject: subject, Faults: []Note{{Rule: "required", Text: "there is none, and the tool has an output schema"}}}
 	}

@@ -123,15 +123,6 @@ func (g *guard) turn(p *place, keyword string) bool {
 	return true
 }
 
-// inPlace reports whether a keyword applies schemas to the very value of its own.
-func inPlace(keyword string) bool {
-	switch keyword {
-	case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas":
-		return true
-	}
-	return false
-}
-
 // settle leaves out all that keeps the schema from compiling. What is left of it is in
 // root.
 func (g *guard) settle(wrong []*failure) error {

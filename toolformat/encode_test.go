@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 const weatherSchema = `{"type":"object","properties":{"location":{"type":"string"},"n":{"type":"integer","maximum":9223372036854775807}},"required":["location"]}`
@@ -159,7 +161,7 @@ func TestEncodeRepairs(t *testing.T) {
 		{Tool{Name: "a"}, FormatMCP, `{"name":"a","inputSchema":{"type":"object","properties":{}}}`, "no-schema"},
 		{Tool{Name: "a", Description: " ", InputSchema: []byte("null")}, FormatGemini, `{"name":"a","description":"Tool: a","parametersJsonSchema":{"type":"object","properties":{}}}`, "description no-schema"},
 		{Tool{Name: "get-it", Description: "d", InputSchema: []byte(`{"title":"T"}`)}, FormatInternal,
-			`{"name":"get_it_` + nameHash("get-it", 8) + `","description":"d","input_schema":{"title":"T","type":"object","properties":{}}}`, "name root root"},
+			`{"name":"get_it_` + wording.Hash("get-it", 8) + `","description":"d","input_schema":{"title":"T","type":"object","properties":{}}}`, "name root root"},
 		{Tool{Name: "a", Description: "d", InputSchema: []byte(`{"type":"object","properties":{}}`), OutputSchema: []byte(`{"type":7}`)}, FormatGemini,
 			`{"name":"a","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`, "output"},
 	} {

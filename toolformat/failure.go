@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -222,9 +221,4 @@ func aboutName(location string) bool {
 		}
 	}
 	return false
-}
-
-func isIndex(token string) bool {
-	_, err := strconv.Atoi(token)
-	return err == nil
 }

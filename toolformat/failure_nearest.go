@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // condense makes of failures those that are told: of alternatives only what the nearest one
@@ -120,7 +122,7 @@ func (f *failure) missing(branches [][]*failure) *failure {
 			if o.keyword != "required" || !slices.Equal(o.tokens, f.tokens) {
 				return nil
 			}
-			names = append(names, clip(quote(o.name), maxShown))
+			names = append(names, wording.Cut(quote(o.name), maxShown))
 		}
 		ways = append(ways, strings.Join(names, " and "))
 	}

@@ -2,9 +2,9 @@ package toolformat
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // How much is shown of a value or a name, of a list of them, and of a path; in bytes.
@@ -31,7 +31,7 @@ func (f *failure) note(keys *keyMap) Note {
 	for _, token := range tokens {
 		at = at.at(token)
 	}
-	return Note{Path: clip(at.String(), maxPath), Rule: f.keyword, Text: text}
+	return Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
 }
 
 // text says what was expected and what came.
@@ -67,7 +67,7 @@ func (f *failure) text(keys *keyMap) string {
 		case "not":
 			return "expected anything that does not match " + want.short() + ", got " + f.got()
 		case "pattern":
-			return "expected a string that matches " + clip(want.text(), 2*maxShown) + ", got " + f.got()
+			return "expected a string that matches " + wording.Cut(want.text(), 2*maxShown) + ", got " + f.got()
 		case "multipleOf":
 			return "expected a multiple of " + want.short() + ", got " + f.got()
 		case "minContains", "maxContains":
@@ -141,9 +141,6 @@ func (f *failure) expected(types, values []string) string {
 	return text
 }
 
-// typeNames are the names that JSON Schema has for the types.
-var typeNames = [...]string{nullNode: "null", boolNode: "boolean", numberNode: "number", textNode: "string", arrayNode: "array", objectNode: "object"}
-
 // got is what came, cut short.
 func (f *failure) got() string {
 	if f.value == nil && len(f.tokens) > 0 {
@@ -174,6 +171,9 @@ func (f *failure) known(name func(string) string) string {
 	return ""
 }
 
+// shown is a name in quotes, cut short.
+func shown(name string) string { return wording.Cut(quote(name), maxShown) }
+
 // joined is a list of words, cut where they are too many.
 func joined(words []string, separator string) string {
 	var b strings.Builder
@@ -188,45 +188,4 @@ func joined(words []string, separator string) string {
 		b.WriteString(w)
 	}
 	return b.String()
-}
-
-// shown is a name in quotes, cut short.
-func shown(name string) string { return clip(quote(name), maxShown) }
-
-// clip cuts a text that is longer than most bytes.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
-// spell puts the names of a conversion for a tool's own, in the keys of a path; below is
-// what is renamed there.
-func (k *keyMap) spell(tokens []string) (spelled []string, below *keyMap) {
-	spelled = slices.Clone(tokens)
-	for i, token := range tokens {
-		if k == nil {
-			break
-		}
-		name := token
-		for renamed, original := range k.original {
-			if original == token {
-				name = renamed
-			}
-		}
-		spelled[i] = name
-		next, named := k.properties[name]
-		if !named {
-			next = k.additional
-		}
-		if k.items != nil && isIndex(token) {
-			next = k.items
-		}
-		k = next
-	}
-	return spelled, k
 }

@@ -1,5 +1,7 @@
 package toolformat
 
+import "slices"
+
 // A keyMap knows the properties that a conversion has renamed, so that arguments in the
 // new names can be given the tool's own, and those that it made nullable because they
 // may not be left out. A nil keyMap changes nothing. One that a schema's recursion leads
@@ -59,4 +61,31 @@ func (k *keyMap) restoreMembers(object *node) {
 		kept = append(kept, m)
 	}
 	object.members = kept
+}
+
+// spell puts the names of a conversion for a tool's own, in the keys of a path; below is
+// what is renamed there.
+func (k *keyMap) spell(tokens []string) (spelled []string, below *keyMap) {
+	spelled = slices.Clone(tokens)
+	for i, token := range tokens {
+		if k == nil {
+			break
+		}
+		name := token
+		for renamed, original := range k.original {
+			if original == token {
+				name = renamed
+			}
+		}
+		spelled[i] = name
+		next, named := k.properties[name]
+		if !named {
+			next = k.additional
+		}
+		if k.items != nil && isIndex(token) {
+			next = k.items
+		}
+		k = next
+	}
+	return spelled, k
 }

@@ -11,34 +11,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// The drafts of JSON Schema that are known, each with the URL of its meta-schema. The
-// numbers are in their order.
-var drafts = map[int]string{
-	4:    "http://json-schema.org/draft-04/schema",
-	6:    "http://json-schema.org/draft-06/schema",
-	7:    "http://json-schema.org/draft-07/schema",
-	2019: "https://json-schema.org/draft/2019-09/schema",
-	2020: "https://json-schema.org/draft/2020-12/schema",
-}
-
-// latestDraft is what a schema is written in that does not say (MCP 2025-11-25,
-// tools: "defaults to JSON Schema 2020-12 if no $schema field is present").
-const latestDraft = 2020
-
-// draftOf is the draft that a schema says it is written in; declared is false when it
-// names none, or one that is not known.
-func draftOf(schema *node) (draft int, declared bool) {
-	url := schema.get("$schema").text()
-	url, _ = strings.CutSuffix(url, "#") // the URLs of draft-07 and before end in an empty fragment, which many leave out
-	_, url, _ = strings.Cut(url, "://")
-	for draft, known := range drafts {
-		if _, known, _ := strings.Cut(known, "://"); url == known {
-			return draft, true
-		}
-	}
-	return latestDraft, false
-}
-
 // checkSchema is what a schema violates of the meta-schema of its draft, each violation
 // with its path; nil for a valid schema.
 //

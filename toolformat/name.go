@@ -1,10 +1,9 @@
 package toolformat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // PrefixSeparator stands between a source's prefix and the name of its tool.
@@ -22,28 +21,10 @@ func Prefix(source string) string {
 	}, source) + PrefixSeparator
 }
 
-// hashLen is the length of what Shorten appends: "_" and eight hex digits.
-const hashLen = 9
-
 // Shorten cuts a name that is longer than limit bytes and ends it in a hash of the
 // whole name, so that the result depends on that name alone and two long names stay
 // apart. A limit under 16 means none.
-func Shorten(name string, limit int) string {
-	if limit < 16 || len(name) <= limit {
-		return name
-	}
-	cut := limit - hashLen
-	for cut > 0 && !utf8.RuneStart(name[cut]) {
-		cut--
-	}
-	return name[:cut] + "_" + nameHash(name, hashLen-1)
-}
-
-// nameHash is the beginning of a name's SHA-256, so many hex digits of it.
-func nameHash(name string, digits int) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:])[:digits]
-}
+func Shorten(name string, limit int) string { return wording.Shorten(name, limit) }
 
 // The characters that names are made of.
 const (
@@ -97,7 +78,7 @@ func (r nameRule) fit(name string, digits int) string {
 	if room := r.most - 1 - digits; r.most > 0 && len(readable) > room {
 		readable = readable[:room]
 	}
-	return strings.TrimRight(readable, "_-.:") + "_" + nameHash(name, digits)
+	return strings.TrimRight(readable, "_-.:") + "_" + wording.Hash(name, digits)
 }
 
 // The hash of a made name has eight digits and grows by eight for as long as another

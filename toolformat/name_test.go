@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 func TestSpell(t *testing.T) {
@@ -42,7 +44,7 @@ func TestSpell(t *testing.T) {
 		got := f.names.spell([]string{c.name})[c.name]
 		want := c.want
 		if strings.HasSuffix(want, "_") {
-			want += nameHash(c.name, shortHash)
+			want += wording.Hash(c.name, shortHash)
 		}
 		if got != want {
 			t.Errorf("%s: %q is %q, want %q", c.format, c.name, got, want)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,13 +68,26 @@ func parseNode(data []byte) (*node, error) {
 	return n, nil
 }
 
+// parseValues reads the JSON values of data, one after another, up to the first error.
+func parseValues(data []byte) iter.Seq2[*node, *syntaxError] {
+	return func(yield func(*node, *syntaxError) bool) {
+		p := parser{data: data}
+		for p.space() < len(data) {
+			v, err := p.value(0)
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // parser reads JSON (RFC 8259) without decoding its scalars.
 type parser struct {
 	data []byte
 	pos  int
 }
 
-func (p *parser) fail(format string, args ...any) error {
+func (p *parser) fail(format string, args ...any) *syntaxError {
 	return &syntaxError{at: p.pos, msg: fmt.Sprintf(format, args...)}
 }
 
@@ -99,7 +113,7 @@ func (p *parser) space() int {
 	return p.pos
 }
 
-func (p *parser) value(depth int) (*node, error) {
+func (p *parser) value(depth int) (*node, *syntaxError) {
 	if depth > maxDepth {
 		return nil, p.fail("nested deeper than %d levels", maxDepth)
 	}
@@ -108,7 +122,7 @@ func (p *parser) value(depth int) (*node, error) {
 		return nil, p.fail("unexpected end of input, expected a JSON value")
 	}
 	n := &node{at: start}
-	var err error
+	var err *syntaxError
 	switch c := p.data[start]; {
 	case c == '{':
 		n.kind = objectNode
@@ -137,7 +151,7 @@ func (p *parser) value(depth int) (*node, error) {
 	return n, err
 }
 
-func (p *parser) object(n *node, depth int) error {
+func (p *parser) object(n *node, depth int) *syntaxError {
 	p.pos++
 	var seen map[string]bool // of an object with many members
 	for first := true; ; first = false {
@@ -187,7 +201,7 @@ func (p *parser) object(n *node, depth int) error {
 // fewMembers are so few that a key is found sooner by looking at each.
 const fewMembers = 16
 
-func (p *parser) array(n *node, depth int) error {
+func (p *parser) array(n *node, depth int) *syntaxError {
 	p.pos++
 	for first := true; ; first = false {
 		p.space()
@@ -214,7 +228,7 @@ func (p *parser) skip(c byte) bool {
 }
 
 // string skips a string; encoding/json judges its escapes.
-func (p *parser) string() error {
+func (p *parser) string() *syntaxError {
 	start := p.pos
 	for p.pos++; p.pos < len(p.data); p.pos++ {
 		switch p.data[p.pos] {
@@ -230,7 +244,7 @@ func (p *parser) string() error {
 }
 
 // scalar skips a number, true, false or null.
-func (p *parser) scalar() error {
+func (p *parser) scalar() *syntaxError {
 	start := p.pos
 	for p.pos < len(p.data) && !bytes.ContainsRune([]byte(" \t\r\n,]}:[{\""), rune(p.data[p.pos])) {
 		p.pos++
@@ -238,7 +252,7 @@ func (p *parser) scalar() error {
 	return p.judge(start, "a JSON value")
 }
 
-func (p *parser) judge(start int, what string) error {
+func (p *parser) judge(start int, what string) *syntaxError {
 	word := p.data[start:p.pos]
 	if isPlain(word) || json.Valid(word) && utf8.Valid(word) {
 		return nil
@@ -437,4 +451,30 @@ func (n *node) short() string {
 		cut--
 	}
 	return s[:cut] + "…"
+}
+
+// measure counts the values of a document and its levels.
+func measure(n *node) (count, depth int) {
+	count = 1
+	for _, m := range n.members {
+		c, d := measure(m.val)
+		count, depth = count+c, max(depth, d)
+	}
+	for _, it := range n.items {
+		c, d := measure(it)
+		count, depth = count+c, max(depth, d)
+	}
+	return count, depth + 1
+}
+
+// typeNames are the names that JSON Schema has for the types.
+var typeNames = [...]string{nullNode: "null", boolNode: "boolean", numberNode: "number", textNode: "string", arrayNode: "array", objectNode: "object"}
+
+func (n *node) hasAny(keywords ...string) bool {
+	for _, keyword := range keywords {
+		if n.get(keyword) != nil {
+			return true
+		}
+	}
+	return false
 }

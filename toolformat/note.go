@@ -21,27 +21,3 @@ func (n Note) String() string {
 	}
 	return b.String() + n.Text
 }
-
-// ruleLeftOut is the rule of what a format has no place for and leaves out.
-const ruleLeftOut = "left-out"
-
-// A path is where something stands in a document, built on the way down and spelled
-// only when somebody wants to know.
-type path struct {
-	parent *path
-	key    string
-}
-
-// at is the path of a member or an item.
-func (p *path) at(key string) *path { return &path{p, key} }
-
-// escapePointer escapes a key for a JSON Pointer (RFC 6901, 3).
-var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
-
-// String is the JSON Pointer; a nil path is the document.
-func (p *path) String() string {
-	if p == nil {
-		return ""
-	}
-	return p.parent.String() + "/" + escapePointer.Replace(p.key)
-}

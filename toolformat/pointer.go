@@ -65,3 +65,8 @@ func renameMember(n *node, from, to string) {
 		}
 	}
 }
+
+func isIndex(token string) bool {
+	_, err := strconv.Atoi(token)
+	return err == nil
+}

@@ -3,11 +3,11 @@ package toolformat
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // Read reads tool definitions: one, an array, several values one after another, or what
@@ -54,13 +54,9 @@ type reader struct {
 // values are the JSON values of the input, one after another: "JSON lines" is that too.
 func (r *reader) values() ([]*node, error) {
 	var all []*node
-	p := parser{data: r.data}
-	for p.space() < len(r.data) {
-		v, err := p.value(0)
+	for v, err := range parseValues(r.data) {
 		if err != nil {
-			var syntax *syntaxError
-			errors.As(err, &syntax)
-			return nil, r.errorAt(syntax.at, syntax.msg)
+			return nil, r.errorAt(err.at, err.msg)
 		}
 		if !v.is(objectNode) && !v.is(arrayNode) {
 			return nil, r.errorAt(v.at, "expected a tool definition or an array of them, got "+v.kind.String())
@@ -68,7 +64,7 @@ func (r *reader) values() ([]*node, error) {
 		all = append(all, v)
 	}
 	if all == nil {
-		return nil, r.errorAt(p.pos, "there is nothing: expected a tool definition or an array of them")
+		return nil, r.errorAt(len(r.data), "there is nothing: expected a tool definition or an array of them")
 	}
 	return all, nil
 }
@@ -143,7 +139,7 @@ func (r *reader) value(n *node, hint *format) {
 		}
 	}
 	if beside != nil {
-		r.reading.Notes = append(r.reading.Notes, Note{Rule: ruleLeftOut, Text: fmt.Sprintf("beside %q is left out: %s", lists[0].key, enumerate(beside))})
+		r.reading.Notes = append(r.reading.Notes, Note{Rule: ruleLeftOut, Text: fmt.Sprintf("beside %q is left out: %s", lists[0].key, wording.List(beside))})
 	}
 	for _, l := range lists {
 		if l.hint == nil {
@@ -244,19 +240,7 @@ func (r *reader) formatOf(n *node, hint *format) (f *format, why string) {
 	for _, m := range n.members {
 		keys = append(keys, strconv.Quote(m.key))
 	}
-	return nil, fmt.Sprintf("of no tool format: it has %s (the formats are %s; a definition has a \"name\" and a schema)", enumerate(keys), formatNames())
-}
-
-// enumerate lists words, the first ten of them; "nothing" when there are none.
-func enumerate(words []string) string {
-	const most = 10
-	switch {
-	case len(words) == 0:
-		return "nothing"
-	case len(words) > most:
-		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
-	}
-	return strings.Join(words, ", ")
+	return nil, fmt.Sprintf("of no tool format: it has %s (the formats are %s; a definition has a \"name\" and a schema)", wording.List(keys), formatNames())
 }
 
 // recognise is the format that fits a definition best; nil when none does.
@@ -277,3 +261,6 @@ func recognise(n *node) *format {
 
 // raw is the JSON of a node as it stands in the input.
 func (r *reader) raw(n *node) json.RawMessage { return r.data[n.at:n.end:n.end] }
+
+// ruleLeftOut is the rule of what a format has no place for and leaves out.
+const ruleLeftOut = "left-out"

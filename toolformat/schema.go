@@ -51,18 +51,9 @@ func newRewrite(schema []byte, base *path, dialect string) (*rewrite, error) {
 	return r, nil
 }
 
-// measure counts the values of a document and its levels.
-func measure(n *node) (count, depth int) {
-	count = 1
-	for _, m := range n.members {
-		c, d := measure(m.val)
-		count, depth = count+c, max(depth, d)
-	}
-	for _, it := range n.items {
-		c, d := measure(it)
-		count, depth = count+c, max(depth, d)
-	}
-	return count, depth + 1
+// rewriteOf rewrites a schema that is known to be within the bounds.
+func rewriteOf(root *node, dialect string) *rewrite {
+	return &rewrite{root: root, dialect: dialect, spare: maxSchemaNodes}
 }
 
 // through runs passes in order until one finds that the schema cannot be expressed.
@@ -175,4 +166,13 @@ var keywords = map[string]below{
 	"dependentSchemas":      manySchemas,
 	"patternProperties":     manySchemas,
 	"properties":            manySchemas,
+}
+
+// inPlace reports whether a keyword applies schemas to the very value of its own.
+func inPlace(keyword string) bool {
+	switch keyword {
+	case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas":
+		return true
+	}
+	return false
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // dropBooleans writes the schemas true and false (2020-12 core, 4.3.2) as objects, for
@@ -94,7 +96,7 @@ func (b *booleans) properties() {
 	}
 	if !isClosed || b.schema.get("patternProperties") != nil {
 		b.widened = true
-		(&phraser{}).sentence(b.schema, "Must not be given: "+enumerate(listed)+".")
+		(&phraser{}).sentence(b.schema, "Must not be given: "+wording.List(listed)+".")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A draft is a version of JSON Schema, by the number that drafts has for it. A schema of
@@ -80,7 +82,7 @@ func (u *upgrade) referencesAlone(s *node, at *path, d draft) {
 		return drop
 	})
 	if len(dropped) > 0 {
-		u.note(at, `%s dropped: %s ignores what stands beside a "$ref"`, enumerate(dropped), d)
+		u.note(at, `%s dropped: %s ignores what stands beside a "$ref"`, wording.List(dropped), d)
 	}
 }
 
@@ -344,4 +346,32 @@ func (u *upgrade) examples(s *node, at *path) {
 	} else if !slices.ContainsFunc(list.items, one.equal) {
 		list.items = append(list.items, one)
 	}
+}
+
+// The drafts of JSON Schema that are known, each with the URL of its meta-schema. The
+// numbers are in their order.
+var drafts = map[int]string{
+	4:    "http://json-schema.org/draft-04/schema",
+	6:    "http://json-schema.org/draft-06/schema",
+	7:    "http://json-schema.org/draft-07/schema",
+	2019: "https://json-schema.org/draft/2019-09/schema",
+	2020: "https://json-schema.org/draft/2020-12/schema",
+}
+
+// latestDraft is what a schema is written in that does not say (MCP 2025-11-25,
+// tools: "defaults to JSON Schema 2020-12 if no $schema field is present").
+const latestDraft = 2020
+
+// draftOf is the draft that a schema says it is written in; declared is false when it
+// names none, or one that is not known.
+func draftOf(schema *node) (draft int, declared bool) {
+	url := schema.get("$schema").text()
+	url, _ = strings.CutSuffix(url, "#") // the URLs of draft-07 and before end in an empty fragment, which many leave out
+	_, url, _ = strings.Cut(url, "://")
+	for draft, known := range drafts {
+		if _, known, _ := strings.Cut(known, "://"); url == known {
+			return draft, true
+		}
+	}
+	return latestDraft, false
 }

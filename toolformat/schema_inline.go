@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // How much references may make of a schema.
@@ -79,7 +81,7 @@ func (r *rewrite) noteUnused(unused []placed) {
 			listed = append(listed, fmt.Sprintf("%.60q", unused[0].at.key))
 			unused = unused[1:]
 		}
-		r.note(at, "definitions that nothing refers to are dropped: %s", enumerate(listed))
+		r.note(at, "definitions that nothing refers to are dropped: %s", wording.List(listed))
 	}
 }
 
@@ -276,16 +278,6 @@ func (g *growth) once(s sprout, what string) {
 		g.noted[s.site][what] = true
 		g.note(s.at, "the reference %.80q %s", s.site.ref, what)
 	}
-}
-
-// keys are the steps from a base to a place below it.
-func (p *path) keys(base *path) []string {
-	var keys []string
-	for ; p != nil && p != base; p = p.parent {
-		keys = append(keys, p.key)
-	}
-	slices.Reverse(keys)
-	return keys
 }
 
 // instancePath says where in an instance a schema applies, as a reader would write it:

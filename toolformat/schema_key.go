@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A keyRule says which property keys a provider takes: ASCII letters, digits, "_" and
@@ -57,7 +59,7 @@ func (rule keyRule) rename(key string, taken map[string]bool) string {
 	if stem == "" {
 		stem = "key"
 	}
-	stem = stem[:min(len(stem), rule.limit-hashLen)]
+	stem = stem[:min(len(stem), rule.limit-wording.HashLen)]
 	sum := sha256.Sum256([]byte(key))
 	for {
 		for i := 0; i < len(sum); i += 4 {

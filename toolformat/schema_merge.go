@@ -49,15 +49,6 @@ func (r *rewrite) expand(ref string, at *path, open *references) *node {
 	return target.clone()
 }
 
-// depth is the number of steps from the document.
-func (p *path) depth() int {
-	steps := 0
-	for ; p != nil; p = p.parent {
-		steps++
-	}
-	return steps
-}
-
 // meet makes dst accept only what src accepts too, as far as the keywords allow that in
 // one schema. What does not fit is said in dst's description, so that dst accepts at
 // least what both accept. src is used up.

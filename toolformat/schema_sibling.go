@@ -1,6 +1,10 @@
 package toolformat
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
+)
 
 // clash reports whether two schemas that both hold cannot become one object without a
 // change of meaning.
@@ -27,15 +31,6 @@ func clash(s, d *node) bool {
 		}
 	}
 	return d.hasAny("unevaluatedProperties", "unevaluatedItems") // what s knows is not known to it
-}
-
-func (n *node) hasAny(keywords ...string) bool {
-	for _, keyword := range keywords {
-		if n.get(keyword) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // absorb takes the members of a schema that does not clash, which is used up. Annotations
@@ -67,7 +62,7 @@ func overruled(keys []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return "; what stood beside it stands instead of its " + enumerate(keys)
+	return "; what stood beside it stands instead of its " + wording.List(keys)
 }
 
 // allOfNext is where the next schema of an allOf will stand.
