@@ -3,6 +3,8 @@ package toolformat
 import (
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // acornFormat is an entry of an Acorn tools file (DataSQRL/Acorn, TOOLS_CONFIG.md). A
@@ -24,20 +26,20 @@ var acornFormat = format{
 // acornTypes are who runs a function: an API, the agent itself, the client.
 var acornTypes = []string{"api", "local", "client"}
 
-func matchAcorn(def *node) match {
+func matchAcorn(def *tree.Node) match {
 	switch {
 	case isAcorn(def):
 		return isMatch
-	case matchOpenAI(def) == isMatch && !def.get("function").is(objectNode): // a client function, as a configuration names it
+	case matchOpenAI(def) == isMatch && !def.Get("function").Is(tree.Object): // a client function, as a configuration names it
 		return mayMatch
 	}
 	return noMatch
 }
 
 // isAcorn reports whether a definition is an Acorn entry, with a type of today or not.
-func isAcorn(def *node) bool {
-	return def.get("function").is(objectNode) &&
-		(slices.Contains(acornTypes, def.get("type").text()) || def.has("context") || def.has("api"))
+func isAcorn(def *tree.Node) bool {
+	return def.Get("function").Is(tree.Object) &&
+		(slices.Contains(acornTypes, def.Get("type").Text()) || def.Has("context") || def.Has("api"))
 }
 
 func writeAcorn(d *definition) fields {
@@ -60,12 +62,12 @@ func isAcornInternal(name string) bool {
 }
 
 // contextFields are the arguments of an entry that its context fills in.
-func contextFields(entry *node) []string {
+func contextFields(entry *tree.Node) []string {
 	var names []string
-	if context := entry.get("context"); context.is(arrayNode) {
-		for _, it := range context.items {
-			if it.is(textNode) {
-				names = append(names, it.text())
+	if context := entry.Get("context"); context.Is(tree.Array) {
+		for _, it := range context.Items {
+			if it.Is(tree.Text) {
+				names = append(names, it.Text())
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package toolformat
 
+import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+
 // anthropicFormat is a custom tool of Anthropic's Messages API (tools in
 // platform.claude.com/docs, Messages; anthropic-sdk-go ToolParam). type "custom" is the
 // default and says nothing. There is no place for a schema of the result.
@@ -19,8 +21,8 @@ var anthropicFormat = format{
 }
 
 // matchAnthropic: what keeps the internal format's rules is taken for internal before.
-func matchAnthropic(def *node) match {
-	if def.has("input_schema") {
+func matchAnthropic(def *tree.Node) match {
+	if def.Has("input_schema") {
 		return isMatch
 	}
 	return noMatch

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // Arguments makes of a model's arguments for a tool those that the schema asks for, and
@@ -33,16 +35,16 @@ func (c *Checker) arguments(tool string, raw json.RawMessage, keys *keyMap) (jso
 	}
 	changed := len(raw) == 0 || raw[0] != '{'
 	if keys != nil {
-		before := n.json()
+		before := n.Json()
 		keys.restore(n)
-		changed = changed || !bytes.Equal(before, n.json())
+		changed = changed || !bytes.Equal(before, n.Json())
 	}
 	failures, mended := c.repair(n, keys)
 	if failures != nil {
 		return nil, newCheckError(argumentsOf(tool), failures, keys)
 	}
 	if c.integers(n) || mended || changed {
-		return n.json(), nil
+		return n.Json(), nil
 	}
 	return raw, nil
 }
@@ -51,12 +53,12 @@ func (c *Checker) arguments(tool string, raw json.RawMessage, keys *keyMap) (jso
 func argumentsOf(tool string) string { return "invalid arguments for tool " + tool }
 
 // readObject reads the arguments of a call, which must be an object.
-func readObject(tool string, raw []byte) (*node, error) {
+func readObject(tool string, raw []byte) (*tree.Node, error) {
 	n, err := readArguments(raw)
 	if err != nil {
 		return nil, notJSON(argumentsOf(tool), err)
 	}
-	if !n.is(objectNode) {
+	if !n.Is(tree.Object) {
 		f := &failure{value: n, keyword: "type", types: []string{"object"}}
 		return nil, newCheckError(argumentsOf(tool), []*failure{f}, nil)
 	}
@@ -65,39 +67,39 @@ func readObject(tool string, raw []byte) (*node, error) {
 
 // readArguments reads the arguments of a call. Some models send them as a string, and
 // some of those once more as one.
-func readArguments(raw []byte) (*node, error) {
+func readArguments(raw []byte) (*tree.Node, error) {
 	if len(raw) == 0 {
-		return newObject(), nil
+		return tree.NewObject(), nil
 	}
-	n, err := parseNode(raw)
+	n, err := tree.Parse(raw)
 	for range 2 {
-		if err != nil || !n.is(textNode) {
+		if err != nil || !n.Is(tree.Text) {
 			break
 		}
-		text := strings.TrimSpace(n.text())
+		text := strings.TrimSpace(n.Text())
 		if text == "" {
-			return newObject(), nil
+			return tree.NewObject(), nil
 		}
-		inner, innerErr := parseNode([]byte(text))
+		inner, innerErr := tree.Parse([]byte(text))
 		if innerErr != nil && text[0] != '{' {
 			break // a plain string
 		}
 		n, err = inner, innerErr
 	}
-	if n.is(nullNode) {
-		return newObject(), err
+	if n.Is(tree.Null) {
+		return tree.NewObject(), err
 	}
 	return n, err
 }
 
 // repair puts right what it can until nothing more is wrong, or nothing more can be
 // done; it returns what is still wrong, and whether it has changed anything.
-func (c *Checker) repair(n *node, keys *keyMap) (failures []*failure, mended bool) {
+func (c *Checker) repair(n *tree.Node, keys *keyMap) (failures []*failure, mended bool) {
 	failures = c.failures(n)
 	for range maxRounds {
 		changed := false
 		for _, f := range failures {
-			changed = n.mend(f, keys) || changed
+			changed = mend(n, f, keys) || changed
 		}
 		if !changed {
 			break
@@ -109,24 +111,24 @@ func (c *Checker) repair(n *node, keys *keyMap) (failures []*failure, mended boo
 }
 
 // mend puts one value right, when that can be done without a doubt.
-func (n *node) mend(f *failure, keys *keyMap) bool {
+func mend(n *tree.Node, f *failure, keys *keyMap) bool {
 	types, values := f.wants()
 	if f.value == nil || len(f.tokens) == 0 || types == nil && values == nil {
 		return false
 	}
 	last := len(f.tokens) - 1
-	above := n.find(f.tokens[:last])
-	slot := above.slot(f.tokens[last])
+	above := n.Find(f.tokens[:last])
+	slot := above.Slot(f.tokens[last])
 	switch {
 	case slot == nil || *slot != f.value: // another failure's repair changed it
 		return false
-	case f.value.is(nullNode) && above.is(objectNode):
-		above.cut(f.tokens[last])
+	case f.value.Is(tree.Null) && above.Is(tree.Object):
+		above.Remove(f.tokens[last])
 		return true
-	case !f.value.is(textNode):
+	case !f.value.Is(tree.Text):
 		return false
 	}
-	inner := inString(f.value.text(), types, values)
+	inner := inString(f.value.Text(), types, values)
 	if inner == nil {
 		return false
 	}
@@ -138,39 +140,39 @@ func (n *node) mend(f *failure, keys *keyMap) bool {
 
 // inString is the value of one of some types, or of some values, that a string holds as
 // JSON; nil when it holds none.
-func inString(text string, types, values []string) *node {
+func inString(text string, types, values []string) *tree.Node {
 	for range 2 {
-		n, err := parseNode([]byte(text))
+		n, err := tree.Parse([]byte(text))
 		switch {
 		case err != nil && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) && slices.Contains(types, "boolean"):
-			return newBool(strings.EqualFold(text, "true")) // as Python spells it
+			return tree.NewBool(strings.EqualFold(text, "true")) // as Python spells it
 		case err != nil:
 			return nil
-		case slices.Contains(values, text), slices.Contains(types, typeNames[n.kind]), n.is(numberNode) && isInteger(n.raw) && slices.Contains(types, "integer"):
+		case slices.Contains(values, text), slices.Contains(types, tree.TypeNames[n.Kind]), n.Is(tree.Number) && tree.IsInteger(n.Raw) && slices.Contains(types, "integer"):
 			return n
-		case !n.is(textNode):
+		case !n.Is(tree.Text):
 			return nil
 		}
-		text = n.text()
+		text = n.Text()
 	}
 	return nil
 }
 
 // integers writes whole numbers as such where the schema wants an integer, and reports
 // whether it has. It does where half of one more is refused for not being one.
-func (c *Checker) integers(n *node) (written bool) {
+func (c *Checker) integers(n *tree.Node) (written bool) {
 	for range maxRounds { // a number may decide what is wanted of another
 		if !hasUnwritten(n) {
 			break
 		}
-		probe := n.clone()
+		probe := n.Clone()
 		addHalves(probe)
 		changed := false
 		for _, f := range flat(c.details(probe)) {
 			switch f.keyword {
 			case "type", "enum", "const", "multipleOf":
-				if at := n.find(f.tokens); f.value != nil && at.is(numberNode) && wholeNumber(at.raw) != at.raw {
-					at.raw, changed = wholeNumber(at.raw), true
+				if at := n.Find(f.tokens); f.value != nil && at.Is(tree.Number) && wholeNumber(at.Raw) != at.Raw {
+					at.Raw, changed = wholeNumber(at.Raw), true
 				}
 			}
 		}
@@ -183,21 +185,21 @@ func (c *Checker) integers(n *node) (written bool) {
 }
 
 // hasUnwritten reports whether there is a number that is whole and not written so.
-func hasUnwritten(n *node) bool {
-	return n.is(numberNode) && wholeNumber(n.raw) != n.raw ||
-		slices.ContainsFunc(n.members, func(m member) bool { return hasUnwritten(m.val) }) ||
-		slices.ContainsFunc(n.items, hasUnwritten)
+func hasUnwritten(n *tree.Node) bool {
+	return n.Is(tree.Number) && wholeNumber(n.Raw) != n.Raw ||
+		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasUnwritten(m.Value) }) ||
+		slices.ContainsFunc(n.Items, hasUnwritten)
 }
 
 // addHalves adds one half to each number that is whole and not written so.
-func addHalves(n *node) {
-	if n.is(numberNode) && wholeNumber(n.raw) != n.raw {
-		n.raw = wholeNumber(n.raw) + ".5"
+func addHalves(n *tree.Node) {
+	if n.Is(tree.Number) && wholeNumber(n.Raw) != n.Raw {
+		n.Raw = wholeNumber(n.Raw) + ".5"
 	}
-	for _, m := range n.members {
-		addHalves(m.val)
+	for _, m := range n.Members {
+		addHalves(m.Value)
 	}
-	for _, it := range n.items {
+	for _, it := range n.Items {
 		addHalves(it)
 	}
 }
@@ -220,7 +222,7 @@ func wholeNumber(raw string) string {
 	if !strings.ContainsAny(raw, ".eE") || !countable(raw) {
 		return raw
 	}
-	if r := rational(raw); r != nil && r.IsInt() {
+	if r := tree.Rational(raw); r != nil && r.IsInt() {
 		return r.Num().String()
 	}
 	return raw

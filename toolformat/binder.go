@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A Binder makes of the arguments that a caller sends for a tool those that the tool is
 // carried out with. It reads them once and checks them once. It is immutable and may be
 // used from many goroutines.
 type Binder struct {
-	check    *Checker // of the whole schema
-	defaults *node    // the visible schema; nil when it has no defaults
+	check    *Checker   // of the whole schema
+	defaults *tree.Node // the visible schema; nil when it has no defaults
 	hidden   []hiddenProperty
 	visible  json.RawMessage
 	seen     lazyChecker // of visible
@@ -30,14 +32,14 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []Note, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := parseNode(schema)
+	root, err := tree.Parse(schema)
 	if err != nil {
 		return nil, nil, err
 	}
 	b := &Binder{check: check, visible: schema, seen: lazyChecker{func() (*Checker, error) { return check, nil }}}
 	for _, name := range hidden {
 		if !b.hides(name) {
-			b.hidden = append(b.hidden, hiddenProperty{name, spelling(root.get("properties"), name)})
+			b.hidden = append(b.hidden, hiddenProperty{name, spelling(root.Get("properties"), name)})
 		}
 	}
 	if b.hidden != nil {
@@ -45,9 +47,9 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []Note, error)
 			return nil, nil, err
 		}
 		b.seen = newLazyChecker(b.visible)
-		root, _ = parseNode(b.visible)
+		root, _ = tree.Parse(b.visible)
 	}
-	if root.hasKey("default") {
+	if hasKey(root, "default") {
 		b.defaults = root
 	}
 	return b, notes, nil
@@ -89,23 +91,23 @@ func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) 
 		fillDefaults(b.defaults, n)
 	}
 	if check.integers(n) || mended || changed {
-		return n.json(), nil
+		return n.Json(), nil
 	}
 	return raw, nil
 }
 
 // fillHidden adds the hidden values.
-func (b *Binder) fillHidden(n *node, value func(name string) (json.RawMessage, bool)) *ContextError {
+func (b *Binder) fillHidden(n *tree.Node, value func(name string) (json.RawMessage, bool)) *ContextError {
 	for _, h := range b.hidden {
 		raw, ok := value(h.name)
 		if !ok {
 			return &ContextError{Names: []string{h.name}, Missing: true}
 		}
-		v, err := parseNode(raw)
+		v, err := tree.Parse(raw)
 		if err != nil {
 			return &ContextError{Names: []string{h.name}}
 		}
-		n.members = append(n.members, member{h.key, v})
+		n.Members = append(n.Members, tree.NewMember(h.key, v))
 	}
 	return nil
 }
@@ -120,9 +122,9 @@ func (b *Binder) refusal(tool string, raw json.RawMessage, otherwise *ContextErr
 }
 
 // strip takes out what a caller may not say.
-func (b *Binder) strip(n *node) {
+func (b *Binder) strip(n *tree.Node) {
 	if b.hidden != nil {
-		n.members = slices.DeleteFunc(n.members, func(m member) bool { return b.hides(m.key) })
+		n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return b.hides(m.Key) })
 	}
 }
 

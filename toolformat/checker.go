@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A Checker checks values against a JSON Schema: a tool's arguments, or its structured
@@ -15,10 +17,10 @@ import (
 // A "format" is an annotation and refuses nothing, in every draft: it is in 2020-12
 // (validation, 7.2.1), and what a server takes for a date is for the server to say.
 type Checker struct {
-	schema  *node     // as it is compiled
-	draft   int       // of it
-	obvious *obvious  // of it; nil when nothing is
-	engines sync.Pool // of *engine
+	schema  *tree.Node // as it is compiled
+	draft   int        // of it
+	obvious *obvious   // of it; nil when nothing is
+	engines sync.Pool  // of *engine
 }
 
 // NewChecker compiles a schema: of the draft that its $schema names, or else of 2020-12.
@@ -29,7 +31,7 @@ type Checker struct {
 // and what is no valid use of a keyword. All the rest is checked.
 func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 	defer recoverTo(&err)
-	root, err := parseNode(schema)
+	root, err := tree.Parse(schema)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,8 +39,8 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 		return nil, nil, fmt.Errorf("the schema is too large: %w", err)
 	}
 	draft, declared := draftOf(root)
-	if uri := root.get("$schema"); uri != nil && !declared {
-		notes = append(notes, Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.short())})
+	if uri := root.Get("$schema"); uri != nil && !declared {
+		notes = append(notes, Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.Short())})
 	}
 	r := rewriteOf(root, "the check")
 	wrong := violations(root, draft)
@@ -71,7 +73,7 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 
 // Check says what is wrong with a value: nil, or a *CheckError.
 func (c *Checker) Check(instance json.RawMessage) error {
-	n, err := parseNode(instance)
+	n, err := tree.Parse(instance)
 	if err != nil {
 		return notJSON("", err)
 	}
@@ -95,7 +97,7 @@ func (c *Checker) structured(structured json.RawMessage) error {
 	if structured == nil || string(structured) == "null" {
 		return &CheckError{Subject: subject, Faults: []Note{{Rule: "required", Text: "there is none, and the tool has an output schema"}}}
 	}
-	n, err := parseNode(structured)
+	n, err := tree.Parse(structured)
 	if err != nil {
 		return notJSON(subject, err)
 	}
@@ -103,10 +105,10 @@ func (c *Checker) structured(structured json.RawMessage) error {
 }
 
 // failures are what a value does not meet, as it is told.
-func (c *Checker) failures(n *node) []*failure { return condense(c.details(n)) }
+func (c *Checker) failures(n *tree.Node) []*failure { return condense(c.details(n)) }
 
 // details are the failures with all that is wrong in each alternative.
-func (c *Checker) details(n *node) (all []*failure) {
+func (c *Checker) details(n *tree.Node) (all []*failure) {
 	if all = outOfBounds(n); all != nil || c.obvious.accepts(n) {
 		return all
 	}
@@ -133,24 +135,24 @@ func (c *Checker) details(n *node) (all []*failure) {
 const maxValues = 100_000
 
 // outOfBounds are what keeps a value from being checked at all.
-func outOfBounds(n *node) []*failure {
-	if count, _ := measure(n); count > maxValues {
+func outOfBounds(n *tree.Node) []*failure {
+	if count, _ := tree.Measure(n); count > maxValues {
 		return []*failure{{value: n, keyword: "size", message: fmt.Sprintf("too large to be checked: more than %d values", maxValues)}}
 	}
-	if !n.hasUncountable() {
+	if !hasUncountable(n) {
 		return nil
 	}
 	var all []*failure
-	var visit func(n *node, tokens []string)
-	visit = func(n *node, tokens []string) {
-		if n.is(numberNode) && !countable(n.raw) {
-			all = append(all, &failure{tokens: slices.Clone(tokens), at: n.at, value: n, keyword: "number",
-				message: fmt.Sprintf("expected a number of at most %d characters and an exponent of at most %d, got %s", maxDigits, maxExponent, n.short())})
+	var visit func(n *tree.Node, tokens []string)
+	visit = func(n *tree.Node, tokens []string) {
+		if n.Is(tree.Number) && !countable(n.Raw) {
+			all = append(all, &failure{tokens: slices.Clone(tokens), at: n.Start, value: n, keyword: "number",
+				message: fmt.Sprintf("expected a number of at most %d characters and an exponent of at most %d, got %s", maxDigits, tree.MaxExponent, n.Short())})
 		}
-		for _, m := range n.members {
-			visit(m.val, append(tokens, m.key))
+		for _, m := range n.Members {
+			visit(m.Value, append(tokens, m.Key))
 		}
-		for i, it := range n.items {
+		for i, it := range n.Items {
 			visit(it, append(tokens, strconv.Itoa(i)))
 		}
 	}
@@ -159,10 +161,10 @@ func outOfBounds(n *node) []*failure {
 }
 
 // hasUncountable reports whether there is a number that is not computed with.
-func (n *node) hasUncountable() bool {
-	return n.is(numberNode) && !countable(n.raw) ||
-		slices.ContainsFunc(n.members, func(m member) bool { return m.val.hasUncountable() }) ||
-		slices.ContainsFunc(n.items, (*node).hasUncountable)
+func hasUncountable(n *tree.Node) bool {
+	return n.Is(tree.Number) && !countable(n.Raw) ||
+		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasUncountable(m.Value) }) ||
+		slices.ContainsFunc(n.Items, hasUncountable)
 }
 
 // A CheckError is all that is wrong with a value, in words that a model can act on. What

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // TestCorpusSchemas: every real schema is one, and all of it is checked.
@@ -122,8 +124,8 @@ func FuzzArguments(f *testing.F) {
 		if err != nil {
 			return
 		}
-		n, err := parseNode(got)
-		if err != nil || !n.is(objectNode) {
+		n, err := tree.Parse(got)
+		if err != nil || !n.Is(tree.Object) {
 			t.Fatalf("%s: %v", got, err)
 		}
 		if err := checker.Check(got); err != nil {
@@ -143,7 +145,7 @@ func FuzzArguments(f *testing.F) {
 			}
 			return
 		}
-		if n, err := parseNode(bound); err != nil || !n.is(objectNode) || binder.defaults == nil && !bytes.Equal(bound, got) {
+		if n, err := tree.Parse(bound); err != nil || !n.Is(tree.Object) || binder.defaults == nil && !bytes.Equal(bound, got) {
 			t.Fatalf("%s became %s when it was bound", got, bound)
 		}
 	})

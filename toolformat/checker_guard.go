@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A guard makes a schema fit for jsonschema/v5, which reads files that a reference
@@ -16,23 +18,23 @@ import (
 // A schema without a keyword accepts more than before; below "not" that would be less.
 // So what depends on it the other way round is left out as well: see relax.
 type guard struct {
-	root   *node
+	root   *tree.Node
 	draft  int
 	notes  []Note
-	places []*place         // every schema, parents before children
-	of     map[*node]*place // by the schema
+	places []*place              // every schema, parents before children
+	of     map[*tree.Node]*place // by the schema
 	known  map[string]*place
-	moved  map[*node]*place // copies of what a reference points to outside of any schema
-	parts  bool             // a schema below the root is a resource of its own
-	spare  int              // nodes that may still be copied
+	moved  map[*tree.Node]*place // copies of what a reference points to outside of any schema
+	parts  bool                  // a schema below the root is a resource of its own
+	spare  int                   // nodes that may still be copied
 
 	patterns int // instructions of regular expressions that there may still be
 }
 
 // A place is one schema of a document.
 type place struct {
-	schema  *node
-	at      *path
+	schema  *tree.Node
+	at      *tree.Path
 	keyword string // of the schema above, under which it stands
 	above   *place
 	base    *url.URL // what its references are relative to
@@ -63,18 +65,18 @@ var checked = map[string]int{
 
 // has reports whether a keyword of a schema counts. Before 2019-09 a reference made all
 // others count for nothing (draft-07 core, 8.3).
-func (g *guard) has(s *node, keyword string) bool {
+func (g *guard) has(s *tree.Node, keyword string) bool {
 	since, ok := checked[keyword]
-	if g.draft < 2019 && s.get("$ref").is(textNode) {
+	if g.draft < 2019 && s.Get("$ref").Is(tree.Text) {
 		return keyword == "$ref" || keyword == "definitions"
 	}
 	return ok && since <= g.draft
 }
 
 // newGuard finds the schemas of a document and follows their references.
-func newGuard(root *node, draft int) (*guard, error) {
-	count, _ := measure(root)
-	g := &guard{root: root, draft: draft, of: map[*node]*place{}, known: map[string]*place{}, moved: map[*node]*place{}, spare: maxSchemaNodes - count, patterns: maxPatterns}
+func newGuard(root *tree.Node, draft int) (*guard, error) {
+	count, _ := tree.Measure(root)
+	g := &guard{root: root, draft: draft, of: map[*tree.Node]*place{}, known: map[string]*place{}, moved: map[*tree.Node]*place{}, spare: maxSchemaNodes - count, patterns: maxPatterns}
 	base, _ := url.Parse(documentURL)
 	g.find(root, nil, nil, "", base)
 	for i := 0; i < len(g.places); i++ { // moved schemas come on top
@@ -84,7 +86,7 @@ func newGuard(root *node, draft int) (*guard, error) {
 		return nil, fmt.Errorf("the schema is too large: more than %d schemas in it", maxSchemas)
 	}
 	for _, p := range g.places {
-		p.schema.members = slices.DeleteFunc(p.schema.members, func(m member) bool { return !g.has(p.schema, m.key) })
+		p.schema.Members = slices.DeleteFunc(p.schema.Members, func(m tree.Member) bool { return !g.has(p.schema, m.Key) })
 	}
 	return g, nil
 }
@@ -93,7 +95,7 @@ func newGuard(root *node, draft int) (*guard, error) {
 const documentURL = "tool:///schema"
 
 // find lists a schema and those below it. One that is new is given its identifiers.
-func (g *guard) find(s *node, at *path, above *place, keyword string, base *url.URL) {
+func (g *guard) find(s *tree.Node, at *tree.Path, above *place, keyword string, base *url.URL) {
 	p := g.of[s]
 	if p == nil {
 		p = &place{schema: s, at: at, base: base}
@@ -102,10 +104,10 @@ func (g *guard) find(s *node, at *path, above *place, keyword string, base *url.
 	}
 	p.above, p.keyword = above, keyword
 	g.places = append(g.places, p)
-	eachChild(s, at, func(child *node, childAt *path) {
-		keyword := childAt.key
-		if childAt.parent != at {
-			keyword = childAt.parent.key
+	eachChild(s, at, func(child *tree.Node, childAt *tree.Path) {
+		keyword := childAt.Key
+		if childAt.Parent != at {
+			keyword = childAt.Parent.Key
 		}
 		if g.has(s, keyword) {
 			g.find(child, childAt, p, keyword, p.base)
@@ -127,9 +129,9 @@ func (g *guard) identify(p *place) {
 	if g.draft == 4 {
 		keyword = "id"
 	}
-	ignored := g.draft < 2019 && p.schema.get("$ref") != nil
-	if id := p.schema.get(keyword); id.is(textNode) && !ignored {
-		if u, err := p.base.Parse(id.text()); err == nil {
+	ignored := g.draft < 2019 && p.schema.Get("$ref") != nil
+	if id := p.schema.Get(keyword); id.Is(tree.Text) && !ignored {
+		if u, err := p.base.Parse(id.Text()); err == nil {
 			know(u) // with its fragment, which was an anchor before 2019-09
 			if whole := withFragment(u, ""); whole.String() != p.base.String() {
 				p.base = whole
@@ -139,8 +141,8 @@ func (g *guard) identify(p *place) {
 		}
 	}
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if anchor := p.schema.get(keyword); anchor.is(textNode) {
-			know(withFragment(p.base, anchor.text()))
+		if anchor := p.schema.Get(keyword); anchor.Is(tree.Text) {
+			know(withFragment(p.base, anchor.Text()))
 		}
 	}
 }
@@ -156,21 +158,21 @@ func withFragment(u *url.URL, fragment string) *url.URL {
 func (g *guard) follow(p *place) {
 	s := p.schema
 	for _, dynamic := range []string{"$dynamicRef", "$recursiveRef"} {
-		ref := s.get(dynamic)
-		if !ref.is(textNode) || g.draft < 2019 {
+		ref := s.Get(dynamic)
+		if !ref.Is(tree.Text) || g.draft < 2019 {
 			continue
 		}
-		if g.parts || s.get("$ref") != nil {
+		if g.parts || s.Get("$ref") != nil {
 			g.leave(p, dynamic, "what it means depends on where it is used from")
 		} else {
-			renameMember(s, dynamic, "$ref")
+			tree.RenameMember(s, dynamic, "$ref")
 		}
 	}
-	ref := s.get("$ref")
-	if !ref.is(textNode) {
+	ref := s.Get("$ref")
+	if !ref.Is(tree.Text) {
 		return // none, or a violation
 	}
-	if p.target = g.resolve(p, ref.text()); p.target == nil {
+	if p.target = g.resolve(p, ref.Text()); p.target == nil {
 		g.leave(p, "$ref", "it points to nothing in the schema, and nothing is loaded")
 	}
 }
@@ -191,8 +193,8 @@ func (g *guard) resolve(p *place, ref string) *place {
 	if from == nil {
 		return nil
 	}
-	n := from.schema.find(pointerTokens(u.Fragment))
-	if known := g.of[n]; known != nil || !n.is(objectNode) && !n.is(boolNode) {
+	n := from.schema.Find(tree.PointerTokens(u.Fragment))
+	if known := g.of[n]; known != nil || !n.Is(tree.Object) && !n.Is(tree.Bool) {
 		return known
 	}
 	return g.move(n, from)
@@ -200,30 +202,30 @@ func (g *guard) resolve(p *place, ref string) *place {
 
 // move copies what no keyword makes a schema, such as what stands under OpenAPI's
 // "components", to the definitions.
-func (g *guard) move(n *node, from *place) *place {
+func (g *guard) move(n *tree.Node, from *place) *place {
 	if known := g.moved[n]; known != nil {
 		return known
 	}
-	count, _ := measure(n)
-	if g.spare -= count + 1; g.spare < 0 || g.root.is(boolNode) {
+	count, _ := tree.Measure(n)
+	if g.spare -= count + 1; g.spare < 0 || g.root.Is(tree.Bool) {
 		return nil
 	}
 	keyword := "$defs"
 	if g.draft < 2019 {
 		keyword = "definitions"
 	}
-	definitions := g.root.get(keyword)
-	if !definitions.is(objectNode) {
-		definitions = newObject()
-		g.root.set(keyword, definitions)
+	definitions := g.root.Get(keyword)
+	if !definitions.Is(tree.Object) {
+		definitions = tree.NewObject()
+		g.root.Set(keyword, definitions)
 	}
 	name := "moved" + strconv.Itoa(len(g.moved))
-	for definitions.get(name) != nil {
+	for definitions.Get(name) != nil {
 		name += "_"
 	}
-	moved := n.clone()
-	definitions.set(name, moved)
-	g.find(moved, (*path)(nil).at(keyword).at(name), g.of[g.root], keyword, from.base)
+	moved := n.Clone()
+	definitions.Set(name, moved)
+	g.find(moved, (*tree.Path)(nil).At(keyword).At(name), g.of[g.root], keyword, from.base)
 	g.moved[n] = g.of[moved]
 	return g.of[moved]
 }

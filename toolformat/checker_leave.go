@@ -7,6 +7,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // ruleUnchecked is the rule of a note that names a keyword which no check looks at.
@@ -14,15 +16,15 @@ const ruleUnchecked = "unchecked"
 
 // leave takes a keyword out of a schema and says so.
 func (g *guard) leave(p *place, keyword, why string) {
-	value := p.schema.cut(keyword)
+	value := p.schema.Remove(keyword)
 	if value == nil {
 		return
 	}
 	what := keyword
-	if !value.is(objectNode) && !value.is(arrayNode) {
-		what += " " + value.short()
+	if !value.Is(tree.Object) && !value.Is(tree.Array) {
+		what += " " + value.Short()
 	}
-	g.say(p.at.at(keyword), "%s is not checked: %s", what, why)
+	g.say(p.at.At(keyword), "%s is not checked: %s", what, why)
 	g.loosen(p)
 	if keyword == "$ref" {
 		p.target = nil
@@ -43,7 +45,7 @@ var stricter = map[string][]string{
 	"maximum":           {"exclusiveMaximum"},
 }
 
-func (g *guard) say(at *path, format string, args ...any) {
+func (g *guard) say(at *tree.Path, format string, args ...any) {
 	g.notes = append(g.notes, Note{Path: at.String(), Rule: ruleUnchecked, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -110,14 +112,14 @@ func (g *guard) turn(p *place, keyword string) bool {
 	case "contains":
 		g.leave(p, "maxContains", why)
 	case "oneOf":
-		if branches := p.schema.cut("oneOf"); branches != nil {
-			g.say(p.at.at("oneOf"), "oneOf is checked as anyOf: %s", why)
-			all := p.schema.get("allOf")
+		if branches := p.schema.Remove("oneOf"); branches != nil {
+			g.say(p.at.At("oneOf"), "oneOf is checked as anyOf: %s", why)
+			all := p.schema.Get("allOf")
 			if all == nil {
-				all = newArray()
-				p.schema.set("allOf", all)
+				all = tree.NewArray()
+				p.schema.Set("allOf", all)
 			}
-			all.items = append(all.items, newObject(member{"anyOf", branches}))
+			all.Items = append(all.Items, tree.NewObject(tree.NewMember("anyOf", branches)))
 		}
 	}
 	return true
@@ -169,17 +171,17 @@ func (g *guard) leaveViolation(f *failure) error {
 		if here := g.of[n]; here != nil {
 			p, rest = here, f.tokens[i:]
 		}
-		n = n.step(token)
+		n = n.Child(token)
 	}
 	switch {
 	case p == nil || len(rest) == 0:
 		return errors.New(f.note(nil).Text)
 	case len(rest) > 1 && keywords[rest[0]] != noSchema:
-		holder := p.schema.get(rest[0])
-		if slot := holder.slot(rest[1]); slot != nil {
-			g.say(p.at.at(rest[0]).at(rest[1]), "%s is not checked: %s", (*slot).short(), f.note(nil).Text)
-			*slot = newObject()
-			g.of[*slot] = &place{schema: *slot, at: p.at.at(rest[0]).at(rest[1]), base: p.base, loose: true}
+		holder := p.schema.Get(rest[0])
+		if slot := holder.Slot(rest[1]); slot != nil {
+			g.say(p.at.At(rest[0]).At(rest[1]), "%s is not checked: %s", (*slot).Short(), f.note(nil).Text)
+			*slot = tree.NewObject()
+			g.of[*slot] = &place{schema: *slot, at: p.at.At(rest[0]).At(rest[1]), base: p.base, loose: true}
 			return nil
 		}
 	}
@@ -190,23 +192,23 @@ func (g *guard) leaveViolation(f *failure) error {
 // bound leaves out what would cost too much, and patterns that are not Go's.
 func (g *guard) bound() {
 	for _, p := range g.places {
-		for _, m := range slices.Clone(p.schema.members) {
-			switch m.key {
+		for _, m := range slices.Clone(p.schema.Members) {
+			switch m.Key {
 			case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum":
-				if !allCountable(m.val) {
-					g.leave(p, m.key, "a number in it is too long or has too large an exponent")
+				if !allCountable(m.Value) {
+					g.leave(p, m.Key, "a number in it is too long or has too large an exponent")
 				}
 			case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-				clampCount(m.val)
+				clampCount(m.Value)
 			case "pattern":
-				if err := g.pattern(m.val.text()); err != nil {
-					g.leave(p, m.key, err.Error())
+				if err := g.pattern(m.Value.Text()); err != nil {
+					g.leave(p, m.Key, err.Error())
 				}
 			case "patternProperties":
-				for _, pattern := range slices.Clone(m.val.members) {
-					if err := g.pattern(pattern.key); err != nil {
-						m.val.cut(pattern.key)
-						g.say(p.at.at(m.key).at(pattern.key), "pattern %s is not checked: %v", shown(pattern.key), err)
+				for _, pattern := range slices.Clone(m.Value.Members) {
+					if err := g.pattern(pattern.Key); err != nil {
+						m.Value.Remove(pattern.Key)
+						g.say(p.at.At(m.Key).At(pattern.Key), "pattern %s is not checked: %v", shown(pattern.Key), err)
 						g.leave(p, "additionalProperties", "it depends on patternProperties")
 						g.loosen(p)
 					}
@@ -216,24 +218,24 @@ func (g *guard) bound() {
 	}
 }
 
-func allCountable(n *node) bool {
-	if n.is(numberNode) {
-		return countable(n.raw)
+func allCountable(n *tree.Node) bool {
+	if n.Is(tree.Number) {
+		return countable(n.Raw)
 	}
-	for _, m := range n.members {
-		if !allCountable(m.val) {
+	for _, m := range n.Members {
+		if !allCountable(m.Value) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(n.items, func(it *node) bool { return !allCountable(it) })
+	return !slices.ContainsFunc(n.Items, func(it *tree.Node) bool { return !allCountable(it) })
 }
 
 // clampCount keeps a count within what jsonschema/v5 can hold: it takes 2^63 for a
 // negative number.
-func clampCount(n *node) {
+func clampCount(n *tree.Node) {
 	const most = "9007199254740992" // nothing has so many parts
-	if r := rational(n.raw); r == nil || r.Cmp(rational(most)) > 0 {
-		n.raw = most
+	if r := tree.Rational(n.Raw); r == nil || r.Cmp(tree.Rational(most)) > 0 {
+		n.Raw = most
 	}
 }
 
@@ -339,15 +341,15 @@ func (g *guard) dangling() bool {
 
 // point writes each reference as the place of what it points to.
 func (g *guard) point() {
-	where := map[*node]string{}
-	eachSchema(g.root, nil, func(s *node, at *path) { where[s] = at.String() })
+	where := map[*tree.Node]string{}
+	eachSchema(g.root, nil, func(s *tree.Node, at *tree.Path) { where[s] = at.String() })
 	for _, p := range g.places {
 		if p.target != nil {
-			tokens := pointerTokens(where[p.target.schema])
+			tokens := tree.PointerTokens(where[p.target.schema])
 			for i, token := range tokens {
-				tokens[i] = "/" + url.PathEscape(escapePointer.Replace(token))
+				tokens[i] = "/" + url.PathEscape(tree.EscapePointer.Replace(token))
 			}
-			p.schema.set("$ref", newText("#"+strings.Join(tokens, "")))
+			p.schema.Set("$ref", tree.NewText("#"+strings.Join(tokens, "")))
 		}
 	}
 }

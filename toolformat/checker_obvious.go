@@ -1,14 +1,18 @@
 package toolformat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // An obvious schema is one of types, properties and required names alone, as those of most
 // tools are: whether a value meets it can be seen at a glance. It only ever says yes, and
 // only when the answer is the same in every draft; all else is the engine's to judge and to
 // put in words.
 type obvious struct {
-	kinds      [objectNode + 1]bool // that a value may have
-	whole      bool                 // of numbers, only those that are written as integers
+	kinds      [tree.Object + 1]bool // that a value may have
+	whole      bool                  // of numbers, only those that are written as integers
 	properties map[string]*obvious
 	required   []string
 	closed     bool // no other properties
@@ -20,16 +24,16 @@ type obvious struct {
 var annotations = []string{"$schema", "$comment", "title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly"}
 
 // newObvious is what is obvious of a schema; nil when it has more to it.
-func newObvious(schema *node) *obvious {
-	if !schema.is(objectNode) {
+func newObvious(schema *tree.Node) *obvious {
+	if !schema.Is(tree.Object) {
 		return nil
 	}
 	o := &obvious{}
-	if schema.get("type") == nil {
+	if schema.Get("type") == nil {
 		o.kinds = [...]bool{true, true, true, true, true, true}
 	}
-	for _, m := range schema.members {
-		if !slices.Contains(annotations, m.key) && !o.take(m.key, m.val) {
+	for _, m := range schema.Members {
+		if !slices.Contains(annotations, m.Key) && !o.take(m.Key, m.Value) {
 			return nil
 		}
 	}
@@ -37,67 +41,67 @@ func newObvious(schema *node) *obvious {
 }
 
 // take adds a keyword; false: it is not an obvious one.
-func (o *obvious) take(keyword string, v *node) bool {
+func (o *obvious) take(keyword string, v *tree.Node) bool {
 	switch keyword {
 	case "type":
-		if v.is(arrayNode) {
-			return len(v.items) > 0 && !slices.ContainsFunc(v.items, func(t *node) bool { return !o.takeType(t) })
+		if v.Is(tree.Array) {
+			return len(v.Items) > 0 && !slices.ContainsFunc(v.Items, func(t *tree.Node) bool { return !o.takeType(t) })
 		}
 		return o.takeType(v)
 	case "properties":
-		o.properties = make(map[string]*obvious, len(v.members))
-		for _, p := range v.members {
-			if o.properties[p.key] = newObvious(p.val); o.properties[p.key] == nil {
+		o.properties = make(map[string]*obvious, len(v.Members))
+		for _, p := range v.Members {
+			if o.properties[p.Key] = newObvious(p.Value); o.properties[p.Key] == nil {
 				return false
 			}
 		}
-		return v.is(objectNode)
+		return v.Is(tree.Object)
 	case "required":
-		for _, name := range v.items {
-			if !name.is(textNode) {
+		for _, name := range v.Items {
+			if !name.Is(tree.Text) {
 				return false
 			}
-			o.required = append(o.required, name.text())
+			o.required = append(o.required, name.Text())
 		}
-		return v.is(arrayNode)
+		return v.Is(tree.Array)
 	case "additionalProperties":
-		o.closed = v.is(boolNode) && v.raw == "false"
-		return v.is(boolNode) || v.is(objectNode) && len(v.members) == 0
+		o.closed = v.Is(tree.Bool) && v.Raw == "false"
+		return v.Is(tree.Bool) || v.Is(tree.Object) && len(v.Members) == 0
 	case "items":
 		o.items = newObvious(v)
 		return o.items != nil
 	case "enum":
-		for _, value := range v.items {
-			if !value.is(textNode) {
+		for _, value := range v.Items {
+			if !value.Is(tree.Text) {
 				return false
 			}
-			o.values = append(o.values, value.raw)
+			o.values = append(o.values, value.Raw)
 		}
 		return len(o.values) > 0
 	}
 	return false
 }
 
-func (o *obvious) takeType(t *node) bool {
-	if !t.is(textNode) {
+func (o *obvious) takeType(t *tree.Node) bool {
+	if !t.Is(tree.Text) {
 		return false
 	}
-	switch t.text() {
+	switch t.Text() {
 	case "null":
-		o.kinds[nullNode] = true
+		o.kinds[tree.Null] = true
 	case "boolean":
-		o.kinds[boolNode] = true
+		o.kinds[tree.Bool] = true
 	case "integer":
-		o.whole = !o.kinds[numberNode]
-		o.kinds[numberNode] = true
+		o.whole = !o.kinds[tree.Number]
+		o.kinds[tree.Number] = true
 	case "number":
-		o.whole, o.kinds[numberNode] = false, true
+		o.whole, o.kinds[tree.Number] = false, true
 	case "string":
-		o.kinds[textNode] = true
+		o.kinds[tree.Text] = true
 	case "array":
-		o.kinds[arrayNode] = true
+		o.kinds[tree.Array] = true
 	case "object":
-		o.kinds[objectNode] = true
+		o.kinds[tree.Object] = true
 	default:
 		return false
 	}
@@ -105,22 +109,22 @@ func (o *obvious) takeType(t *node) bool {
 }
 
 // accepts reports whether a value is sure to meet the schema. A nil one is sure of nothing.
-func (o *obvious) accepts(n *node) bool {
-	if o == nil || !o.kinds[n.kind] || o.values != nil && !slices.Contains(o.values, n.raw) {
+func (o *obvious) accepts(n *tree.Node) bool {
+	if o == nil || !o.kinds[n.Kind] || o.values != nil && !slices.Contains(o.values, n.Raw) {
 		return false
 	}
-	switch n.kind {
-	case numberNode:
-		return !o.whole || isDigits(n.raw)
-	case arrayNode:
-		return o.items == nil || !slices.ContainsFunc(n.items, func(item *node) bool { return !o.items.accepts(item) })
-	case objectNode:
-		for _, m := range n.members {
-			if p := o.properties[m.key]; p != nil && !p.accepts(m.val) || p == nil && o.closed {
+	switch n.Kind {
+	case tree.Number:
+		return !o.whole || isDigits(n.Raw)
+	case tree.Array:
+		return o.items == nil || !slices.ContainsFunc(n.Items, func(item *tree.Node) bool { return !o.items.accepts(item) })
+	case tree.Object:
+		for _, m := range n.Members {
+			if p := o.properties[m.Key]; p != nil && !p.accepts(m.Value) || p == nil && o.closed {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(o.required, func(name string) bool { return !n.has(name) })
+		return !slices.ContainsFunc(o.required, func(name string) bool { return !n.Has(name) })
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -42,18 +43,18 @@ func obviousSchema(r *rand.Rand, depth int) string {
 }
 
 // obviousInstance is a value that often meets such a schema.
-func obviousInstance(r *rand.Rand, schema *node) string {
+func obviousInstance(r *rand.Rand, schema *tree.Node) string {
 	scalars := []string{`"a"`, `"é"`, `"\u0061"`, `"long"`, `1`, `-12`, `1.5`, `2.0`, `1e2`, `true`, `null`, `[]`, `{}`}
-	properties := schema.get("properties")
-	switch items := schema.get("items"); {
+	properties := schema.Get("properties")
+	switch items := schema.Get("items"); {
 	case r.IntN(6) == 0:
 	case items != nil:
 		return "[" + obviousInstance(r, items) + "," + obviousInstance(r, items) + "]"
 	case properties != nil:
 		var parts []string
-		for _, p := range properties.members {
+		for _, p := range properties.Members {
 			if r.IntN(5) > 0 {
-				parts = append(parts, `"`+p.key+`":`+obviousInstance(r, p.val))
+				parts = append(parts, `"`+p.Key+`":`+obviousInstance(r, p.Value))
 			}
 		}
 		if r.IntN(5) == 0 {
@@ -70,14 +71,14 @@ func TestObvious(t *testing.T) {
 	sure, total := 0, 0
 	for range 3000 {
 		text := obviousSchema(r, 3)
-		schema, err := parseNode([]byte(text))
+		schema, err := tree.Parse([]byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		o := newObvious(schema)
 		for range 4 {
 			instance := obviousInstance(r, schema)
-			n, err := parseNode([]byte(instance))
+			n, err := tree.Parse([]byte(instance))
 			if err != nil {
 				t.Fatalf("%s: %v", instance, err)
 			}

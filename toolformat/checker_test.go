@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -306,24 +307,24 @@ func TestGuardOnlyLoosens(t *testing.T) {
 	for range 1000 {
 		whole := g.objectSchema(4)
 		if g.oneIn(3) {
-			whole.set("unevaluatedProperties", newBool(false))
+			whole.Set("unevaluatedProperties", tree.NewBool(false))
 		}
-		part := whole.clone()
-		eachSchema(part, nil, func(s *node, _ *path) {
-			if p := s.get("pattern"); p.is(textNode) && g.oneIn(2) {
-				s.set("pattern", newText("(?=)"+p.text()))
+		part := whole.Clone()
+		eachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
+			if p := s.Get("pattern"); p.Is(tree.Text) && g.oneIn(2) {
+				s.Set("pattern", tree.NewText("(?=)"+p.Text()))
 			}
-			if p := s.get("patternProperties"); p.is(objectNode) && g.oneIn(2) {
-				p.members[0].key = "(?=)" + p.members[0].key
+			if p := s.Get("patternProperties"); p.Is(tree.Object) && g.oneIn(2) {
+				p.Members[0].Key = "(?=)" + p.Members[0].Key
 			}
 		})
-		before, _, err := NewChecker(whole.json())
+		before, _, err := NewChecker(whole.Json())
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, notes, err := NewChecker(part.json())
+		after, notes, err := NewChecker(part.Json())
 		if err != nil {
-			t.Fatalf("%s: %v", part.json(), err)
+			t.Fatalf("%s: %v", part.Json(), err)
 		}
 		if len(notes) == 0 {
 			continue
@@ -331,12 +332,12 @@ func TestGuardOnlyLoosens(t *testing.T) {
 		loosened++
 		for range 10 {
 			instance := g.instance(whole, whole, 5)
-			if before.Check(instance.json()) != nil {
+			if before.Check(instance.Json()) != nil {
 				continue
 			}
 			tried++
-			if err := after.Check(instance.json()); err != nil {
-				t.Fatalf("%s\naccepts %s, but with look-aheads (%v) not: %v", whole.json(), instance.json(), notes, err)
+			if err := after.Check(instance.Json()); err != nil {
+				t.Fatalf("%s\naccepts %s, but with look-aheads (%v) not: %v", whole.Json(), instance.Json(), notes, err)
 			}
 		}
 	}
@@ -351,23 +352,23 @@ func TestSameVerdict(t *testing.T) {
 	verdicts := map[bool]int{}
 	for range 1000 {
 		schema := g.objectSchema(4)
-		schema.set("$schema", newText(drafts[2020]))
-		bare, err := jsonschema.CompileString("test:///schema", string(schema.json()))
+		schema.Set("$schema", tree.NewText(drafts[2020]))
+		bare, err := jsonschema.CompileString("test:///schema", string(schema.Json()))
 		if err != nil {
 			continue
 		}
-		checker, notes, err := NewChecker(schema.json())
+		checker, notes, err := NewChecker(schema.Json())
 		if err != nil {
-			t.Fatalf("%s: %v", schema.json(), err)
+			t.Fatalf("%s: %v", schema.Json(), err)
 		}
 		if notes != nil { // about what nothing uses: the library does not look at that
 			continue
 		}
 		for range 5 {
 			instance := g.instance(schema, schema, 5)
-			want, got := bare.Validate(plain(instance)), checker.Check(instance.json())
+			want, got := bare.Validate(plain(instance)), checker.Check(instance.Json())
 			if (want == nil) != (got == nil) {
-				t.Fatalf("%s\nand %s: %v, bare %v", schema.json(), instance.json(), got, want)
+				t.Fatalf("%s\nand %s: %v, bare %v", schema.Json(), instance.Json(), got, want)
 			}
 			verdicts[got == nil]++
 		}
@@ -429,7 +430,7 @@ func TestCheckSchema(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, n := range checkSchema(json.RawMessage(c.schema), (*path)(nil).at("s")) {
+			for _, n := range checkSchema(json.RawMessage(c.schema), (*tree.Path)(nil).At("s")) {
 				got = append(got, n.String())
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {

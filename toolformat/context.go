@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // HideProperties is the schema of an object without some of its properties, which it
@@ -15,16 +17,16 @@ func HideProperties(schema json.RawMessage, names []string) (json.RawMessage, er
 		return nil, err
 	}
 	hideProperties(names)(r)
-	return r.root.json(), nil
+	return r.root.Json(), nil
 }
 
 // spelling is a name as one of the properties of a schema is spelled, when there is one
 // of it in another letter case.
-func spelling(properties *node, name string) string {
-	if properties.is(objectNode) && properties.get(name) == nil {
-		for _, m := range properties.members {
-			if strings.EqualFold(m.key, name) {
-				return m.key
+func spelling(properties *tree.Node, name string) string {
+	if properties.Is(tree.Object) && properties.Get(name) == nil {
+		for _, m := range properties.Members {
+			if strings.EqualFold(m.Key, name) {
+				return m.Key
 			}
 		}
 	}
@@ -37,19 +39,19 @@ func hideProperties(names []string) func(*rewrite) {
 		isHidden := func(key string) bool {
 			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) })
 		}
-		if properties := r.root.get("properties"); properties.is(objectNode) {
-			properties.members = slices.DeleteFunc(properties.members, func(m member) bool {
-				if isHidden(m.key) {
-					r.note(r.base.at("properties").at(m.key), "is left out: its context fills it in, and a model never sees it")
+		if properties := r.root.Get("properties"); properties.Is(tree.Object) {
+			properties.Members = slices.DeleteFunc(properties.Members, func(m tree.Member) bool {
+				if isHidden(m.Key) {
+					r.note(r.base.At("properties").At(m.Key), "is left out: its context fills it in, and a model never sees it")
 				}
-				return isHidden(m.key)
+				return isHidden(m.Key)
 			})
 		}
-		if required := r.root.get("required"); required.is(arrayNode) {
-			before := len(required.items)
-			required.items = slices.DeleteFunc(required.items, func(it *node) bool { return it.is(textNode) && isHidden(it.text()) })
-			if len(required.items) == 0 && before > 0 {
-				r.root.cut("required")
+		if required := r.root.Get("required"); required.Is(tree.Array) {
+			before := len(required.Items)
+			required.Items = slices.DeleteFunc(required.Items, func(it *tree.Node) bool { return it.Is(tree.Text) && isHidden(it.Text()) })
+			if len(required.Items) == 0 && before > 0 {
+				r.root.Remove("required")
 			}
 		}
 	}

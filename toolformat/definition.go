@@ -4,35 +4,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // members reads the four members of a definition into a tool. Violations are what keeps
 // it from being one.
-func (r *reader) members(t *Tool, def *node, f *format) (notes, violations []Note) {
-	if inner := def.get(f.inner); f.inner != "" && inner.is(objectNode) {
+func (r *reader) members(t *Tool, def *tree.Node, f *format) (notes, violations []Note) {
+	if inner := def.Get(f.inner); f.inner != "" && inner.Is(tree.Object) {
 		def = inner
 	}
-	wrong := func(member string, expected string, got *node) {
-		violations = append(violations, Note{Path: (*path)(nil).at(member).String(), Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, seen(got))})
+	wrong := func(member string, expected string, got *tree.Node) {
+		violations = append(violations, Note{Path: (*tree.Path)(nil).At(member).String(), Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, seen(got))})
 	}
-	if t.Name = def.get("name").text(); t.Name == "" {
-		wrong("name", "a string that is not empty", def.get("name"))
+	if t.Name = def.Get("name").Text(); t.Name == "" {
+		wrong("name", "a string that is not empty", def.Get("name"))
 	}
-	if description := def.get("description"); description != nil && description.kind != textNode && description.kind != nullNode {
+	if description := def.Get("description"); description != nil && description.Kind != tree.Text && description.Kind != tree.Null {
 		wrong("description", "a string", description)
 	}
-	t.Description = def.get("description").text()
+	t.Description = def.Get("description").Text()
 	read := func(member string, spellings []string) json.RawMessage {
 		for _, key := range spellings {
-			schema := def.get(key)
-			if schema == nil || schema.kind == nullNode {
+			schema := def.Get(key)
+			if schema == nil || schema.Kind == tree.Null {
 				continue
 			}
-			if schema.kind != objectNode && schema.kind != boolNode {
+			if schema.Kind != tree.Object && schema.Kind != tree.Bool {
 				wrong(member, "a JSON Schema, an object", schema)
 				return nil
 			}
-			raw, changes, err := r.schema(schema, f, key, (*path)(nil).at(member))
+			raw, changes, err := r.schema(schema, f, key, (*tree.Path)(nil).At(member))
 			if err != nil {
 				violations = append(violations, Note{Path: "/" + member, Rule: ruleInvalid, Text: err.Error()})
 			}
@@ -48,7 +50,7 @@ func (r *reader) members(t *Tool, def *node, f *format) (notes, violations []Not
 
 // schema is a schema of a definition as JSON Schema: its own bytes, but for Gemini's
 // OpenAPI.
-func (r *reader) schema(schema *node, f *format, key string, at *path) (json.RawMessage, []Note, error) {
+func (r *reader) schema(schema *tree.Node, f *format, key string, at *tree.Path) (json.RawMessage, []Note, error) {
 	if f.name == FormatGemini && (key == openAPIParameters || key == openAPIResponse) {
 		return fromOpenAPI(r.raw(schema), at)
 	}
@@ -60,25 +62,25 @@ const hostedTool = "a tool that the provider itself defines: it has no schema th
 
 // notAFunction says why an object that looks like a tool defines no function; "" when
 // nothing speaks against it.
-func notAFunction(def *node) string {
-	kind := def.get("type").text()
-	hasSchema := def.has("input_schema") || def.has("inputSchema")
+func notAFunction(def *tree.Node) string {
+	kind := def.Get("type").Text()
+	hasSchema := def.Has("input_schema") || def.Has("inputSchema")
 	switch {
 	case isAcorn(def) && !slices.Contains(acornTypes, kind):
-		return fmt.Sprintf("an Acorn entry of type %s: expected \"api\", \"local\" or \"client\"", seen(def.get("type")))
+		return fmt.Sprintf("an Acorn entry of type %s: expected \"api\", \"local\" or \"client\"", seen(def.Get("type")))
 	case hasSchema || kind == "function" || isAcorn(def):
 		return ""
 	case kind == "custom":
 		return "a custom tool: it takes text and not arguments, and has no schema that could be converted"
-	case kind == "object" && def.has("properties"):
+	case kind == "object" && def.Has("properties"):
 		return "a JSON Schema and not a tool definition: a definition has a \"name\", and the schema stands below it"
 	case kind != "":
 		return fmt.Sprintf("type %q: %s", kind, hostedTool)
 	}
-	if !def.get("name").is(textNode) {
-		for _, m := range def.members {
-			if isHostedByGemini(m.key) {
-				return fmt.Sprintf("%q: %s", m.key, hostedTool)
+	if !def.Get("name").Is(tree.Text) {
+		for _, m := range def.Members {
+			if isHostedByGemini(m.Key) {
+				return fmt.Sprintf("%q: %s", m.Key, hostedTool)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // Encode converts tools to a format. The error is for an unknown format or an option
@@ -79,9 +81,9 @@ type conversion struct {
 	*encoder
 	Converted
 	source *Tool
-	extra  *node    // the definition that it came in; nil: none
-	hidden []string // arguments that a model never sees
-	wrong  []Note   // why the format cannot express it
+	extra  *tree.Node // the definition that it came in; nil: none
+	hidden []string   // arguments that a model never sees
+	wrong  []Note     // why the format cannot express it
 }
 
 // The rules of the notes that encoding itself writes; each pass has its own.
@@ -139,11 +141,11 @@ func (c *conversion) run(place int) bool {
 // readExtra reads the definition that the tool came in. A server can send one that no
 // reader can be sure of, with a key that stands twice.
 func (c *conversion) readExtra() {
-	n, err := parseNode(c.source.Extra)
+	n, err := tree.Parse(c.source.Extra)
 	switch {
 	case err != nil:
 		c.note("", ruleLeftOut, "all but name, description and schemas is left out, for the definition cannot be read: %v", err)
-	case n.is(objectNode):
+	case n.Is(tree.Object):
 		c.extra = n
 	}
 }
@@ -170,7 +172,7 @@ func (c *conversion) leaveOut() bool {
 		}
 		c.hidden = contextFields(c.extra)
 	}
-	if inner := c.extra.get(from.inner); from.inner != "" && inner.is(objectNode) {
+	if inner := c.extra.Get(from.inner); from.inner != "" && inner.Is(tree.Object) {
 		c.leaveOutOf(c.extra, []string{from.inner}, from.idle)
 		c.leaveOutOf(inner, from.members(), from.idle)
 	} else {
@@ -181,13 +183,13 @@ func (c *conversion) leaveOut() bool {
 
 // leaveOutOf notes the members of an object that only its own format has: not the known
 // ones, and not those that say nothing.
-func (c *conversion) leaveOutOf(n *node, known []string, idle map[string]string) {
-	for _, m := range n.members {
-		value, silent := idle[m.key]
-		if m.val.kind == nullNode || slices.Contains(known, m.key) || silent && (value == "" || value == string(m.val.json())) {
+func (c *conversion) leaveOutOf(n *tree.Node, known []string, idle map[string]string) {
+	for _, m := range n.Members {
+		value, silent := idle[m.Key]
+		if m.Value.Kind == tree.Null || slices.Contains(known, m.Key) || silent && (value == "" || value == string(m.Value.Json())) {
 			continue
 		}
-		c.note((*path)(nil).at(m.key).String(), ruleLeftOut, "%q is left out: %s has no place for it", m.key, c.to.name)
+		c.note((*tree.Path)(nil).At(m.Key).String(), ruleLeftOut, "%q is left out: %s has no place for it", m.Key, c.to.name)
 	}
 }
 
@@ -202,7 +204,7 @@ func (c *conversion) write(d *definition) json.RawMessage {
 	written := c.to.write(d)
 	switch {
 	case c.extra == nil || c.to.closed || c.format().name != c.to.name:
-	case c.to.inner == "", c.extra.get(c.to.inner).is(objectNode):
+	case c.to.inner == "", c.extra.Get(c.to.inner).Is(tree.Object):
 		written = written.over(c.extra, c.source.Extra, c.to.members())
 	default: // a bare function
 		for i, f := range written {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // noArguments is the schema of a tool that says nothing of its arguments.
@@ -30,10 +32,10 @@ func (c *conversion) input(d *definition) bool {
 	}
 	c.keep(r)
 	c.keys, d.input = r.keys, r.bytes
-	if about := r.root.get("description"); c.to.mute && about.is(textNode) {
-		r.root.cut("description")
-		d.input = r.root.json()
-		d.description = strings.TrimSpace(d.description + "\n\n" + about.text())
+	if about := r.root.Get("description"); c.to.mute && about.Is(tree.Text) {
+		r.root.Remove("description")
+		d.input = r.root.Json()
+		d.description = strings.TrimSpace(d.description + "\n\n" + about.Text())
 		c.note("/input_schema/description", ruleDescription, "goes to the description of the tool: %s reads none at the root of a schema", c.to.name)
 	}
 	return true
@@ -75,10 +77,10 @@ func (c *conversion) keep(r *rewritten) {
 
 // refuse says why a schema cannot be converted.
 func (c *conversion) refuse(member string, err error) bool {
-	at := (*path)(nil).at(member).String()
+	at := (*tree.Path)(nil).At(member).String()
 	var violations invalidSchema
 	var wrong *schemaError
-	var syntax *syntaxError
+	var syntax *tree.SyntaxError
 	switch {
 	case errors.As(err, &violations):
 		for _, n := range violations {
@@ -110,26 +112,26 @@ type rewritten struct {
 
 // schema takes a schema through passes. What none of them changes keeps its bytes.
 func (c *conversion) schema(member string, raw json.RawMessage, passes []pass) (*rewritten, error) {
-	at := (*path)(nil).at(member)
+	at := (*tree.Path)(nil).At(member)
 	r, err := newRewrite(raw, at, c.dialect.name)
 	if err != nil {
 		return nil, err
 	}
-	if r.root.kind != objectNode && r.root.kind != boolNode {
-		return nil, &schemaError{at, "expected a JSON Schema, an object, got " + r.root.kind.String()}
+	if r.root.Kind != tree.Object && r.root.Kind != tree.Bool {
+		return nil, &schemaError{at, "expected a JSON Schema, an object, got " + r.root.Kind.String()}
 	}
-	before := r.root.json()
+	before := r.root.Json()
 	for i := range passes {
 		if err := r.through(passes[i : i+1]); err != nil {
 			return nil, err
 		}
 		if c.to.checked && passes[i].rule == draftRule {
-			if violations := checkSchema(r.root.json(), at); len(violations) > 0 {
+			if violations := checkSchema(r.root.Json(), at); len(violations) > 0 {
 				return nil, invalidSchema(violations)
 			}
 		}
 	}
-	after := r.root.json()
+	after := r.root.Json()
 	if string(after) == string(before) {
 		after = compact(raw)
 	}

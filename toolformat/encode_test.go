@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -176,15 +177,15 @@ func TestEncodeRepairs(t *testing.T) {
 		}
 		one := &Set{Format: c.to, Tools: set.Tools}
 		want, got := parse(t, c.want), parse(t, string(one.Tools[0].JSON))
-		if !got.equal(want) || strings.Join(rules, " ") != c.rule {
-			t.Errorf("%s to %s:\n got %s %v\nwant %s %s", c.in.Name, c.to, got.json(), set.Tools[0].Notes, c.want, c.rule)
+		if !got.Equal(want) || strings.Join(rules, " ") != c.rule {
+			t.Errorf("%s to %s:\n got %s %v\nwant %s %s", c.in.Name, c.to, got.Json(), set.Tools[0].Notes, c.want, c.rule)
 		}
 	}
 }
 
-func parse(t *testing.T, data string) *node {
+func parse(t *testing.T, data string) *tree.Node {
 	t.Helper()
-	n, err := parseNode([]byte(data))
+	n, err := tree.Parse([]byte(data))
 	if err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}

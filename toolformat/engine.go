@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -35,15 +36,15 @@ var errTooMuch = errors.New("too large, or nested too deeply, to be checked agai
 
 // newEngine compiles a schema that a guard has settled. Where $schema is missing the
 // library asserts formats, so that it is written in.
-func newEngine(schema *node, draft int) (*engine, error) {
-	if schema.is(objectNode) {
-		schema = newObject(append([]member{{"$schema", newText(drafts[draft])}}, schema.members...)...)
+func newEngine(schema *tree.Node, draft int) (*engine, error) {
+	if schema.Is(tree.Object) {
+		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(drafts[draft])}}, schema.Members...)...)
 	}
 	e := &engine{}
 	compiler := jsonschema.NewCompiler()
 	compiler.LoadURL = func(url string) (io.ReadCloser, error) { return nil, fmt.Errorf("%s is not loaded", url) }
 	compiler.RegisterExtension("meter", nil, meters{e})
-	err := compiler.AddResource(documentURL, bytes.NewReader(schema.json()))
+	err := compiler.AddResource(documentURL, bytes.NewReader(schema.Json()))
 	if err == nil {
 		e.schema, err = compiler.Compile(documentURL)
 	}
@@ -54,7 +55,7 @@ func newEngine(schema *node, draft int) (*engine, error) {
 }
 
 // validate is what a value does not meet. The error says why it was not checked.
-func (e *engine) validate(n *node) (invalid *jsonschema.ValidationError, err error) {
+func (e *engine) validate(n *tree.Node) (invalid *jsonschema.ValidationError, err error) {
 	defer func() {
 		switch r := recover(); r {
 		case nil:
@@ -77,13 +78,13 @@ func (e *engine) validate(n *node) (invalid *jsonschema.ValidationError, err err
 
 // extent is the size of the largest object or array in a value, and of the longest string
 // in bytes.
-func extent(n *node) (parts, text int) {
-	parts, text = len(n.members)+len(n.items), len(n.raw)
-	for _, m := range n.members {
-		p, t := extent(m.val)
-		parts, text = max(parts, p), max(text, t, len(m.key))
+func extent(n *tree.Node) (parts, text int) {
+	parts, text = len(n.Members)+len(n.Items), len(n.Raw)
+	for _, m := range n.Members {
+		p, t := extent(m.Value)
+		parts, text = max(parts, p), max(text, t, len(m.Key))
 	}
-	for _, it := range n.items {
+	for _, it := range n.Items {
 		p, t := extent(it)
 		parts, text = max(parts, p), max(text, t)
 	}

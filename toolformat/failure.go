@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -13,8 +14,8 @@ import (
 type failure struct {
 	tokens   []string     // where the value is: a JSON Pointer, unescaped
 	at       int          // where it stands in the input
-	value    *node        // what came; nil when the failure is about the name of a property
-	schema   *node        // what has the keyword; nil in a meta-schema
+	value    *tree.Node   // what came; nil when the failure is about the name of a property
+	schema   *tree.Node   // what has the keyword; nil in a meta-schema
 	keyword  string       // such as "type"; "anyOf" where alternatives that want a type or a value were put together
 	name     string       // the property that it is about: of required and additionalProperties
 	other    string       // the property for whose sake it is required
@@ -28,9 +29,9 @@ type failure struct {
 
 // report makes failures of jsonschema's errors.
 type report struct {
-	instance *node
-	schema   *node                      // as it was compiled; nil: a meta-schema
-	members  map[*node]map[string]*node // of large objects
+	instance *tree.Node
+	schema   *tree.Node                           // as it was compiled; nil: a meta-schema
+	members  map[*tree.Node]map[string]*tree.Node // of large objects
 }
 
 // failures are the failures of an error and its causes.
@@ -56,7 +57,7 @@ func (r *report) failures(e *jsonschema.ValidationError) []*failure {
 func (r *report) failure(e *jsonschema.ValidationError) *failure {
 	f := &failure{tokens: locationTokens(e.InstanceLocation), message: e.Message, place: e.AbsoluteKeywordLocation}
 	if value := r.find(f.tokens); value != nil {
-		f.at = value.at
+		f.at = value.Start
 		if !aboutName(e.KeywordLocation) {
 			f.value = value
 		}
@@ -81,10 +82,10 @@ func (r *report) failure(e *jsonschema.ValidationError) *failure {
 	if r.schema == nil {
 		return f
 	}
-	f.schema = r.schema.find(tokens[:end])
+	f.schema = r.schema.Find(tokens[:end])
 	if end+2 < len(tokens) {
 		f.other = tokens[end+1]
-		f.name = f.schema.get(f.keyword).find(tokens[end+1 : end+3]).text()
+		f.name = f.schema.Get(f.keyword).Find(tokens[end+1 : end+3]).Text()
 	}
 	return f
 }
@@ -101,18 +102,18 @@ func (f *failure) wants() (types, values []string) {
 	case f.keyword == "enum" && f.schema == nil:
 		return nil, strings.Split(strings.TrimPrefix(f.message, "value must be one of "), ", ")
 	case f.keyword == "type":
-		if t := f.schema.get("type"); t.is(textNode) {
-			return []string{t.text()}, nil
+		if t := f.schema.Get("type"); t.Is(tree.Text) {
+			return []string{t.Text()}, nil
 		}
-		for _, t := range f.schema.get("type").list() {
-			types = append(types, t.text())
+		for _, t := range f.schema.Get("type").List() {
+			types = append(types, t.Text())
 		}
 	case f.keyword == "enum":
-		for _, it := range f.schema.get("enum").list() {
-			values = append(values, it.short())
+		for _, it := range f.schema.Get("enum").List() {
+			values = append(values, it.Short())
 		}
 	case f.keyword == "const":
-		values = []string{f.schema.get("const").short()}
+		values = []string{f.schema.Get("const").Short()}
 	}
 	return types, values
 }
@@ -124,16 +125,16 @@ func (r *report) expand(f *failure) []*failure {
 	case f.schema == nil || f.value == nil:
 		return []*failure{f}
 	case f.keyword == "required":
-		for _, it := range f.schema.get("required").list() {
-			if r.member(f.value, it.text()) == nil {
-				names = append(names, it.text())
+		for _, it := range f.schema.Get("required").List() {
+			if r.member(f.value, it.Text()) == nil {
+				names = append(names, it.Text())
 			}
 		}
 	case f.keyword == "additionalProperties":
 		known := patternsOf(f.schema)
-		for _, m := range f.value.members {
-			if r.member(f.schema.get("properties"), m.key) == nil && !slices.ContainsFunc(known, func(re *regexp.Regexp) bool { return re.MatchString(m.key) }) {
-				names = append(names, m.key)
+		for _, m := range f.value.Members {
+			if r.member(f.schema.Get("properties"), m.Key) == nil && !slices.ContainsFunc(known, func(re *regexp.Regexp) bool { return re.MatchString(m.Key) }) {
+				names = append(names, m.Key)
 			}
 		}
 	default:
@@ -149,14 +150,14 @@ func (r *report) expand(f *failure) []*failure {
 }
 
 // patterns are those of a schema's patternProperties.
-func patternsOf(schema *node) []*regexp.Regexp {
+func patternsOf(schema *tree.Node) []*regexp.Regexp {
 	var all []*regexp.Regexp
-	patterns := schema.get("patternProperties")
+	patterns := schema.Get("patternProperties")
 	if patterns == nil {
 		return nil
 	}
-	for _, m := range patterns.members {
-		if re, err := regexp.Compile(m.key); err == nil {
+	for _, m := range patterns.Members {
+		if re, err := regexp.Compile(m.Key); err == nil {
 			all = append(all, re)
 		}
 	}
@@ -164,31 +165,31 @@ func patternsOf(schema *node) []*regexp.Regexp {
 }
 
 // find is the value at a place of the instance.
-func (r *report) find(tokens []string) *node {
+func (r *report) find(tokens []string) *tree.Node {
 	n := r.instance
 	for _, token := range tokens {
-		if n.is(objectNode) {
+		if n.Is(tree.Object) {
 			n = r.member(n, token)
 		} else {
-			n = n.step(token)
+			n = n.Child(token)
 		}
 	}
 	return n
 }
 
 // member is a member of an object, which is found at once in a large one too.
-func (r *report) member(n *node, key string) *node {
-	if n == nil || len(n.members) < 16 {
-		return n.get(key)
+func (r *report) member(n *tree.Node, key string) *tree.Node {
+	if n == nil || len(n.Members) < 16 {
+		return n.Get(key)
 	}
 	index := r.members[n]
 	if index == nil {
-		index = make(map[string]*node, len(n.members))
-		for _, m := range n.members {
-			index[m.key] = m.val
+		index = make(map[string]*tree.Node, len(n.Members))
+		for _, m := range n.Members {
+			index[m.Key] = m.Value
 		}
 		if r.members == nil {
-			r.members = map[*node]map[string]*node{}
+			r.members = map[*tree.Node]map[string]*tree.Node{}
 		}
 		r.members[n] = index
 	}
@@ -203,7 +204,7 @@ func locationTokens(location string) []string {
 		if plain, err := url.PathUnescape(token); err == nil {
 			token = plain
 		}
-		tokens[i] = unescapePointer.Replace(token)
+		tokens[i] = tree.UnescapePointer.Replace(token)
 	}
 	return tokens
 }
@@ -216,7 +217,7 @@ func aboutName(location string) bool {
 		switch below := keywords[tokens[i]]; {
 		case tokens[i] == "propertyNames":
 			return true
-		case below == manySchemas, below == listOfSchemas, below == oneOrList && i+1 < len(tokens) && isIndex(tokens[i+1]):
+		case below == manySchemas, below == listOfSchemas, below == oneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
 			i++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -122,7 +123,7 @@ func (f *failure) missing(branches [][]*failure) *failure {
 			if o.keyword != "required" || !slices.Equal(o.tokens, f.tokens) {
 				return nil
 			}
-			names = append(names, wording.Cut(quote(o.name), maxShown))
+			names = append(names, wording.Cut(tree.Quote(o.name), maxShown))
 		}
 		ways = append(ways, strings.Join(names, " and "))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -27,9 +28,9 @@ func (f *failure) note(keys *keyMap) Note {
 	if f.among > 0 {
 		text += fmt.Sprintf(" (for the nearest of %d alternatives)", f.among)
 	}
-	at := (*path)(nil)
+	at := (*tree.Path)(nil)
 	for _, token := range tokens {
-		at = at.at(token)
+		at = at.At(token)
 	}
 	return Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
 }
@@ -61,23 +62,23 @@ func (f *failure) text(keys *keyMap) string {
 	case "false":
 		return "not allowed here"
 	}
-	want := f.schema.get(f.keyword)
+	want := f.schema.Get(f.keyword)
 	if f.schema != nil {
 		switch f.keyword {
 		case "not":
-			return "expected anything that does not match " + want.short() + ", got " + f.got()
+			return "expected anything that does not match " + want.Short() + ", got " + f.got()
 		case "pattern":
-			return "expected a string that matches " + wording.Cut(want.text(), 2*maxShown) + ", got " + f.got()
+			return "expected a string that matches " + wording.Cut(want.Text(), 2*maxShown) + ", got " + f.got()
 		case "multipleOf":
-			return "expected a multiple of " + want.short() + ", got " + f.got()
+			return "expected a multiple of " + want.Short() + ", got " + f.got()
 		case "minContains", "maxContains":
-			return f.amount() + " of " + f.schema.get("contains").short()
+			return f.amount() + " of " + f.schema.Get("contains").Short()
 		}
 		if bound, ok := bounds[f.keyword]; ok {
-			if want.is(boolNode) { // draft-04
-				want = f.schema.get(bound.beside)
+			if want.Is(tree.Bool) { // draft-04
+				want = f.schema.Get(bound.beside)
 			}
-			return "expected " + bound.sign + " " + want.short() + ", got " + f.got()
+			return "expected " + bound.sign + " " + want.Short() + ", got " + f.got()
 		}
 	}
 	return f.amount()
@@ -121,7 +122,7 @@ var amounts = map[string]struct{ heard, said string }{
 func (f *failure) expected(types, values []string) string {
 	got := f.got()
 	if types != nil && f.value != nil {
-		if kind := typeNames[f.value.kind]; kind != got {
+		if kind := tree.TypeNames[f.value.Kind]; kind != got {
 			got = kind + " " + got
 		}
 	}
@@ -135,7 +136,7 @@ func (f *failure) expected(types, values []string) string {
 		text = "expected one of " + joined(values, ", ") + ", or " + joined(types, " or ")
 	}
 	text += ", got " + got
-	if near := Closest(got, values); near != "" && f.value.is(textNode) {
+	if near := Closest(got, values); near != "" && f.value.Is(tree.Text) {
 		text += " (did you mean " + near + "?)"
 	}
 	return text
@@ -149,16 +150,16 @@ func (f *failure) got() string {
 	if f.value == nil {
 		return "nothing"
 	}
-	return f.value.short()
+	return f.value.Short()
 }
 
 // known helps with a property that the schema does not know.
 func (f *failure) known(name func(string) string) string {
 	var names []string
-	if properties := f.schema.get("properties"); properties != nil {
-		for _, m := range properties.members[:min(len(properties.members), 500)] {
-			if f.value.get(m.key) == nil {
-				names = append(names, name(m.key))
+	if properties := f.schema.Get("properties"); properties != nil {
+		for _, m := range properties.Members[:min(len(properties.Members), 500)] {
+			if f.value.Get(m.Key) == nil {
+				names = append(names, name(m.Key))
 			}
 		}
 	}
@@ -172,7 +173,7 @@ func (f *failure) known(name func(string) string) string {
 }
 
 // shown is a name in quotes, cut short.
-func shown(name string) string { return wording.Cut(quote(name), maxShown) }
+func shown(name string) string { return wording.Cut(tree.Quote(name), maxShown) }
 
 // joined is a list of words, cut where they are too many.
 func joined(words []string, separator string) string {

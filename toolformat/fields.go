@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // fields are the members of a definition that is written, in order. One without a value
@@ -24,7 +26,7 @@ func text(s string) json.RawMessage {
 	if s == "" {
 		return nil
 	}
-	return json.RawMessage(quote(s))
+	return json.RawMessage(tree.Quote(s))
 }
 
 // append writes the fields as an object.
@@ -39,7 +41,7 @@ func (fs fields) append(b []byte) []byte {
 			b = append(b, ',')
 		}
 		first = false
-		b = append(append(b, quote(f.key)...), ':')
+		b = append(append(b, tree.Quote(f.key)...), ':')
 		if f.in != nil {
 			b = f.in.append(b)
 		} else {
@@ -52,23 +54,23 @@ func (fs fields) append(b []byte) []byte {
 // over puts the fields over an object of source: a member that is written again stands
 // where it stood, one of known that is not written is gone, and the others are kept. The
 // known members stand in the innermost fields.
-func (fs fields) over(n *node, source []byte, known []string) fields {
+func (fs fields) over(n *tree.Node, source []byte, known []string) fields {
 	nested := slices.ContainsFunc(fs, func(f field) bool { return f.in != nil })
 	var all fields
-	for _, m := range n.members {
-		i := slices.IndexFunc(fs, func(f field) bool { return f.key == m.key && !f.empty() })
+	for _, m := range n.Members {
+		i := slices.IndexFunc(fs, func(f field) bool { return f.key == m.Key && !f.empty() })
 		switch {
-		case i < 0 && !nested && slices.Contains(known, m.key) && !(m.key == "description" && m.val.text() == ""):
-		case i < 0, fs[i].weak && m.val.kind != nullNode:
-			all = append(all, field{key: m.key, val: compact(source[m.val.at:m.val.end])})
-		case fs[i].in != nil && m.val.is(objectNode):
-			all = append(all, field{key: m.key, in: fs[i].in.over(m.val, source, known)})
+		case i < 0 && !nested && slices.Contains(known, m.Key) && !(m.Key == "description" && m.Value.Text() == ""):
+		case i < 0, fs[i].weak && m.Value.Kind != tree.Null:
+			all = append(all, field{key: m.Key, val: compact(source[m.Value.Start:m.Value.End])})
+		case fs[i].in != nil && m.Value.Is(tree.Object):
+			all = append(all, field{key: m.Key, in: fs[i].in.over(m.Value, source, known)})
 		default:
 			all = append(all, fs[i])
 		}
 	}
 	for _, f := range fs {
-		if n.get(f.key) == nil {
+		if n.Get(f.key) == nil {
 			all = append(all, f)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A Format is a way to write tool definitions down: a provider's, MCP's or our own.
@@ -65,7 +67,7 @@ var formats = [...]format{
 // A format is all that reading and encoding know of one.
 type format struct {
 	name       Format
-	match      func(def *node) match      // whether a definition is of this format
+	match      func(def *tree.Node) match // whether a definition is of this format
 	write      func(d *definition) fields // a definition as the format writes it
 	inner      string                     // the member that holds name, description and schemas; "": they stand at the top
 	input      []string                   // the members that hold the schema of the arguments: the first is written, all are read

@@ -3,6 +3,8 @@ package toolformat
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // geminiFormat is a functionDeclaration of Gemini's generateContent (genai
@@ -34,19 +36,19 @@ const (
 
 // matchGemini: parameters alone are taken for a function of OpenAI's, unless a type in
 // capitals tells.
-func matchGemini(def *node) match {
-	if def.has("type") || def.has("function") {
+func matchGemini(def *tree.Node) match {
+	if def.Has("type") || def.Has("function") {
 		return noMatch
 	}
 	for _, key := range []string{"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema", openAPIResponse} {
-		if def.has(key) {
+		if def.Has(key) {
 			return isMatch
 		}
 	}
 	switch {
-	case def.has(openAPIParameters) && hasCapitalTypes(def.get(openAPIParameters)):
+	case def.Has(openAPIParameters) && hasCapitalTypes(def.Get(openAPIParameters)):
 		return isMatch
-	case def.has(openAPIParameters), isBare(def):
+	case def.Has(openAPIParameters), isBare(def):
 		return mayMatch
 	}
 	return noMatch
@@ -54,17 +56,17 @@ func matchGemini(def *node) match {
 
 // hasCapitalTypes reports whether a schema spells types as OpenAPI in protocol buffers
 // does: "STRING".
-func hasCapitalTypes(schema *node) bool {
+func hasCapitalTypes(schema *tree.Node) bool {
 	found := false
-	eachSchema(schema, nil, func(s *node, _ *path) {
-		kind := s.get("type").text()
+	eachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
+		kind := s.Get("type").Text()
 		found = found || kind != "" && kind == strings.ToUpper(kind)
 	})
 	return found
 }
 
 // fromOpenAPI is an OpenAPI schema as JSON Schema, and what had to be changed.
-func fromOpenAPI(schema json.RawMessage, at *path) (json.RawMessage, []Note, error) {
+func fromOpenAPI(schema json.RawMessage, at *tree.Path) (json.RawMessage, []Note, error) {
 	r, err := newRewrite(schema, at, "JSON Schema")
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +77,7 @@ func fromOpenAPI(schema json.RawMessage, at *path) (json.RawMessage, []Note, err
 	if len(r.notes) == 0 {
 		return schema, nil, nil
 	}
-	return r.root.json(), r.notes, nil
+	return r.root.Json(), r.notes, nil
 }
 
 func writeGemini(d *definition) fields {

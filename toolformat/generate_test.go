@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // generator makes up schemas and instances of them.
@@ -13,244 +15,244 @@ func (g *generator) oneIn(n int) bool { return g.rand.IntN(n) == 0 }
 
 func pick[T any](g *generator, from ...T) T { return from[g.rand.IntN(len(from))] }
 
-func newNumber(n int) *node { return &node{kind: numberNode, raw: strconv.Itoa(n)} }
+func newNumber(n int) *tree.Node { return &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(n)} }
 
 // objectSchema is a schema as the root of a tool may have it.
-func (g *generator) objectSchema(depth int) *node {
-	s := newObject(member{"type", newText("object")})
+func (g *generator) objectSchema(depth int) *tree.Node {
+	s := tree.NewObject(tree.NewMember("type", tree.NewText("object")))
 	g.properties(s, depth)
 	switch g.rand.IntN(8) {
 	case 0:
-		s.set(pick(g, "anyOf", "oneOf"), newArray(g.branch(depth), g.branch(depth)))
+		s.Set(pick(g, "anyOf", "oneOf"), tree.NewArray(g.branch(depth), g.branch(depth)))
 	case 1:
-		s.set("allOf", newArray(g.branch(depth), g.branch(depth)))
+		s.Set("allOf", tree.NewArray(g.branch(depth), g.branch(depth)))
 	case 2:
-		s.set("anyOf", newArray(newObject(member{"required", newArray(newText("a"))}), newObject(member{"required", newArray(newText("b"))})))
+		s.Set("anyOf", tree.NewArray(tree.NewObject(tree.NewMember("required", tree.NewArray(tree.NewText("a")))), tree.NewObject(tree.NewMember("required", tree.NewArray(tree.NewText("b"))))))
 	case 3:
-		s.set(pick(g, "minProperties", "maxProperties"), newNumber(g.rand.IntN(3)))
+		s.Set(pick(g, "minProperties", "maxProperties"), newNumber(g.rand.IntN(3)))
 	case 4:
-		s.set("$defs", newObject(member{"D", g.schema(depth - 1)}, member{"E", g.schema(depth - 1)}))
+		s.Set("$defs", tree.NewObject(tree.NewMember("D", g.schema(depth-1)), tree.NewMember("E", g.schema(depth-1))))
 	case 5:
-		s.set("if", g.branch(1))
-		s.set("then", g.branch(1))
+		s.Set("if", g.branch(1))
+		s.Set("then", g.branch(1))
 	case 6:
-		s.set("not", g.branch(1))
+		s.Set("not", g.branch(1))
 	}
 	return s
 }
 
 // plainSchema is a schema of an object that every format carries.
-func (g *generator) plainSchema(depth int) *node {
-	properties, required := newObject(), newArray()
+func (g *generator) plainSchema(depth int) *tree.Node {
+	properties, required := tree.NewObject(), tree.NewArray()
 	for _, key := range []string{"query", "limit", "tags", "where"} {
-		p := newObject(member{"type", newText(pick(g, "string", "integer", "number", "boolean"))}, member{"description", newText("What " + key + " is.")})
+		p := tree.NewObject(tree.NewMember("type", tree.NewText(pick(g, "string", "integer", "number", "boolean"))), tree.NewMember("description", tree.NewText("What "+key+" is.")))
 		switch {
 		case key == "tags":
-			p = newObject(member{"type", newText("array")}, member{"items", newObject(member{"type", newText("string")})})
+			p = tree.NewObject(tree.NewMember("type", tree.NewText("array")), tree.NewMember("items", tree.NewObject(tree.NewMember("type", tree.NewText("string")))))
 		case key == "where" && depth == 0:
 			continue
 		case key == "where":
 			p = g.plainSchema(depth - 1)
-			p.cut("required") // older models of Ollama lose it, which is noted
+			p.Remove("required") // older models of Ollama lose it, which is noted
 		}
-		properties.set(key, p)
+		properties.Set(key, p)
 		if g.oneIn(2) {
-			required.items = append(required.items, newText(key))
+			required.Items = append(required.Items, tree.NewText(key))
 		}
 	}
-	s := newObject(member{"type", newText("object")}, member{"properties", properties})
-	if len(required.items) > 0 {
-		s.set("required", required)
+	s := tree.NewObject(tree.NewMember("type", tree.NewText("object")), tree.NewMember("properties", properties))
+	if len(required.Items) > 0 {
+		s.Set("required", required)
 	}
 	return s
 }
 
 // branch is an object schema below a combinator.
-func (g *generator) branch(depth int) *node {
-	s := newObject()
+func (g *generator) branch(depth int) *tree.Node {
+	s := tree.NewObject()
 	if g.oneIn(2) {
-		s.set("type", newText("object"))
+		s.Set("type", tree.NewText("object"))
 	}
 	g.properties(s, depth-1)
 	return s
 }
 
-func (g *generator) properties(s *node, depth int) {
-	properties, required := newObject(), newArray()
+func (g *generator) properties(s *tree.Node, depth int) {
+	properties, required := tree.NewObject(), tree.NewArray()
 	for _, key := range []string{"a", "b", "c", "$top", "title", "x[y]"} {
 		if g.oneIn(2) {
-			properties.set(key, g.schema(depth-1))
+			properties.Set(key, g.schema(depth-1))
 		}
 		if g.oneIn(5) {
-			required.items = append(required.items, newText(key))
+			required.Items = append(required.Items, tree.NewText(key))
 		}
 	}
 	if !g.oneIn(8) {
-		s.set("properties", properties)
+		s.Set("properties", properties)
 	}
-	if len(required.items) > 0 {
-		s.set("required", required)
+	if len(required.Items) > 0 {
+		s.Set("required", required)
 	}
 	switch g.rand.IntN(6) {
 	case 0:
-		s.set("additionalProperties", newBool(g.oneIn(2)))
+		s.Set("additionalProperties", tree.NewBool(g.oneIn(2)))
 	case 1:
-		s.set("additionalProperties", g.schema(depth-1))
+		s.Set("additionalProperties", g.schema(depth-1))
 	case 2:
-		s.set("patternProperties", newObject(member{"^[a-c]$", g.schema(depth - 1)}))
+		s.Set("patternProperties", tree.NewObject(tree.NewMember("^[a-c]$", g.schema(depth-1))))
 	case 3:
-		s.set("dependentRequired", newObject(member{"a", newArray(newText("b"))}))
+		s.Set("dependentRequired", tree.NewObject(tree.NewMember("a", tree.NewArray(tree.NewText("b")))))
 	}
 }
 
 // schema is any schema.
-func (g *generator) schema(depth int) *node {
+func (g *generator) schema(depth int) *tree.Node {
 	if depth <= 0 {
 		return g.scalarSchema()
 	}
 	switch g.rand.IntN(12) {
 	case 0:
-		return newBool(!g.oneIn(4))
+		return tree.NewBool(!g.oneIn(4))
 	case 1, 2:
-		s := newObject(member{"type", newText("object")})
+		s := tree.NewObject(tree.NewMember("type", tree.NewText("object")))
 		g.properties(s, depth)
 		return s
 	case 3:
 		return g.arraySchema(depth)
 	case 4:
-		return newObject(member{pick(g, "anyOf", "oneOf"), newArray(g.schema(depth-1), g.schema(depth-1))})
+		return tree.NewObject(tree.NewMember(pick(g, "anyOf", "oneOf"), tree.NewArray(g.schema(depth-1), g.schema(depth-1))))
 	case 5:
-		return newObject(member{"allOf", newArray(g.schema(depth-1), g.schema(depth-1))}, member{"description", newText("both")})
+		return tree.NewObject(tree.NewMember("allOf", tree.NewArray(g.schema(depth-1), g.schema(depth-1))), tree.NewMember("description", tree.NewText("both")))
 	case 6:
-		return newObject(member{"$ref", newText(pick(g, "#/$defs/D", "#/$defs/E", "#", "#/properties/a", "#/$defs/none"))}, member{"description", newText("a reference")})
+		return tree.NewObject(tree.NewMember("$ref", tree.NewText(pick(g, "#/$defs/D", "#/$defs/E", "#", "#/properties/a", "#/$defs/none"))), tree.NewMember("description", tree.NewText("a reference")))
 	case 7:
-		return newObject(member{"not", g.schema(depth - 1)})
+		return tree.NewObject(tree.NewMember("not", g.schema(depth-1)))
 	}
 	return g.scalarSchema()
 }
 
-func (g *generator) arraySchema(depth int) *node {
-	s := newObject(member{"type", newText("array")})
+func (g *generator) arraySchema(depth int) *tree.Node {
+	s := tree.NewObject(tree.NewMember("type", tree.NewText("array")))
 	switch g.rand.IntN(4) {
 	case 0:
-		s.set("items", g.schema(depth-1))
+		s.Set("items", g.schema(depth-1))
 	case 1:
-		s.set("prefixItems", newArray(g.schema(depth-1), g.schema(depth-1)))
+		s.Set("prefixItems", tree.NewArray(g.schema(depth-1), g.schema(depth-1)))
 		if g.oneIn(2) {
-			s.set("items", newBool(g.oneIn(2)))
+			s.Set("items", tree.NewBool(g.oneIn(2)))
 		}
 	case 2:
-		s.set("contains", g.schema(depth-1))
+		s.Set("contains", g.schema(depth-1))
 	}
 	if g.oneIn(3) {
-		s.set(pick(g, "minItems", "maxItems"), newNumber(g.rand.IntN(4)))
+		s.Set(pick(g, "minItems", "maxItems"), newNumber(g.rand.IntN(4)))
 	}
 	if g.oneIn(5) {
-		s.set("uniqueItems", newBool(true))
+		s.Set("uniqueItems", tree.NewBool(true))
 	}
 	return s
 }
 
-func (g *generator) scalarSchema() *node {
-	s := newObject()
+func (g *generator) scalarSchema() *tree.Node {
+	s := tree.NewObject()
 	switch g.rand.IntN(9) {
 	case 0:
-		s.set("const", g.scalar())
+		s.Set("const", g.scalar())
 	case 1:
-		s.set("enum", newArray(g.scalar(), g.scalar(), newText(fmt.Sprint("e", g.rand.IntN(99)))))
+		s.Set("enum", tree.NewArray(g.scalar(), g.scalar(), tree.NewText(fmt.Sprint("e", g.rand.IntN(99)))))
 	case 2:
-		s.set("type", newArray(newText("string"), newText(pick(g, "null", "integer"))))
+		s.Set("type", tree.NewArray(tree.NewText("string"), tree.NewText(pick(g, "null", "integer"))))
 	case 3, 4:
-		s.set("type", newText(pick(g, "integer", "number")))
-		s.set(pick(g, "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "default"), newNumber(g.rand.IntN(5)))
+		s.Set("type", tree.NewText(pick(g, "integer", "number")))
+		s.Set(pick(g, "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "default"), newNumber(g.rand.IntN(5)))
 	case 5:
-		s.set("type", newText("string"))
-		s.set(pick(g, "minLength", "maxLength"), newNumber(g.rand.IntN(4)))
+		s.Set("type", tree.NewText("string"))
+		s.Set(pick(g, "minLength", "maxLength"), newNumber(g.rand.IntN(4)))
 	case 6:
-		s.set("type", newText("string"))
-		s.set("pattern", newText("^[a-z]*$"))
+		s.Set("type", tree.NewText("string"))
+		s.Set("pattern", tree.NewText("^[a-z]*$"))
 	default:
-		s.set("type", newText(pick(g, "string", "boolean", "null", "integer")))
+		s.Set("type", tree.NewText(pick(g, "string", "boolean", "null", "integer")))
 	}
 	if g.oneIn(4) {
-		s.set("description", newText("A thing."))
+		s.Set("description", tree.NewText("A thing."))
 	}
 	if g.oneIn(4) {
-		s.set("title", newText("Thing"))
+		s.Set("title", tree.NewText("Thing"))
 	}
 	return s
 }
 
-func (g *generator) scalar() *node {
+func (g *generator) scalar() *tree.Node {
 	switch g.rand.IntN(5) {
 	case 0:
-		return newBool(g.oneIn(2))
+		return tree.NewBool(g.oneIn(2))
 	case 1:
 		return newNumber(g.rand.IntN(6))
 	case 2:
-		return &node{raw: "null"}
+		return &tree.Node{Raw: "null"}
 	}
-	return newText(pick(g, "", "a", "b", "abc", "Zx 9"))
+	return tree.NewText(pick(g, "", "a", "b", "abc", "Zx 9"))
 }
 
 // instance is something that a schema may well accept; who needs one that is valid
 // checks it.
-func (g *generator) instance(s, root *node, depth int) *node {
-	if s == nil || depth < 0 || s.is(boolNode) {
+func (g *generator) instance(s, root *tree.Node, depth int) *tree.Node {
+	if s == nil || depth < 0 || s.Is(tree.Bool) {
 		return g.scalar()
 	}
-	if ref := s.get("$ref"); ref != nil {
-		return g.instance(g.target(ref.text(), root), root, depth-1)
+	if ref := s.Get("$ref"); ref != nil {
+		return g.instance(g.target(ref.Text(), root), root, depth-1)
 	}
-	if c := s.get("const"); c != nil {
-		return c.clone()
+	if c := s.Get("const"); c != nil {
+		return c.Clone()
 	}
-	if e := s.get("enum"); e.is(arrayNode) && len(e.items) > 0 {
-		return pick(g, e.items...).clone()
+	if e := s.Get("enum"); e.Is(tree.Array) && len(e.Items) > 0 {
+		return pick(g, e.Items...).Clone()
 	}
-	kind := s.get("type").text()
-	if list := s.get("type"); list.is(arrayNode) && len(list.items) > 0 {
-		kind = pick(g, list.items...).text()
+	kind := s.Get("type").Text()
+	if list := s.Get("type"); list.Is(tree.Array) && len(list.Items) > 0 {
+		kind = pick(g, list.Items...).Text()
 	}
-	if kind == "" && (s.get("properties") != nil || s.get("required") != nil) {
+	if kind == "" && (s.Get("properties") != nil || s.Get("required") != nil) {
 		kind = "object"
 	}
-	var made *node
+	var made *tree.Node
 	switch kind {
 	case "object":
 		made = g.objectOf(s, root, depth)
 	case "array":
 		made = g.arrayOf(s, root, depth)
 	case "string":
-		made = newText(pick(g, "", "a", "abc", "hello"))
+		made = tree.NewText(pick(g, "", "a", "abc", "hello"))
 	case "integer", "number":
 		made = newNumber(g.rand.IntN(7))
 	case "boolean":
-		made = newBool(g.oneIn(2))
+		made = tree.NewBool(g.oneIn(2))
 	case "null":
-		made = &node{raw: "null"}
+		made = &tree.Node{Raw: "null"}
 	}
 	return g.combined(made, s, root, depth)
 }
 
 // combined adds what the combinators of a schema want.
-func (g *generator) combined(made, s, root *node, depth int) *node {
-	for _, m := range s.members {
-		if !m.val.is(arrayNode) || len(m.val.items) == 0 {
+func (g *generator) combined(made, s, root *tree.Node, depth int) *tree.Node {
+	for _, m := range s.Members {
+		if !m.Value.Is(tree.Array) || len(m.Value.Items) == 0 {
 			continue
 		}
-		var parts []*node
-		switch m.key {
+		var parts []*tree.Node
+		switch m.Key {
 		case "anyOf", "oneOf":
-			parts = []*node{pick(g, m.val.items...)}
+			parts = []*tree.Node{pick(g, m.Value.Items...)}
 		case "allOf":
-			parts = m.val.items
+			parts = m.Value.Items
 		}
 		for _, part := range parts {
 			other := g.instance(part, root, depth-1)
-			if made.is(objectNode) && other.is(objectNode) {
-				for _, m := range other.members {
-					made.set(m.key, m.val)
+			if made.Is(tree.Object) && other.Is(tree.Object) {
+				for _, m := range other.Members {
+					made.Set(m.Key, m.Value)
 				}
 			} else if made == nil || g.oneIn(2) {
 				made = other
@@ -263,55 +265,55 @@ func (g *generator) combined(made, s, root *node, depth int) *node {
 	return made
 }
 
-func (g *generator) objectOf(s, root *node, depth int) *node {
-	made := newObject()
-	if properties := s.get("properties"); properties.is(objectNode) {
-		for _, m := range properties.members {
-			required := s.get("required").hasText(m.key)
+func (g *generator) objectOf(s, root *tree.Node, depth int) *tree.Node {
+	made := tree.NewObject()
+	if properties := s.Get("properties"); properties.Is(tree.Object) {
+		for _, m := range properties.Members {
+			required := s.Get("required").HasText(m.Key)
 			if required && !g.oneIn(10) || !required && g.oneIn(2) {
-				made.set(m.key, g.instance(m.val, root, depth-1))
+				made.Set(m.Key, g.instance(m.Value, root, depth-1))
 			}
 		}
 	}
-	if required := s.get("required"); required.is(arrayNode) {
-		for _, key := range required.items {
-			if made.get(key.text()) == nil {
-				made.set(key.text(), g.scalar())
+	if required := s.Get("required"); required.Is(tree.Array) {
+		for _, key := range required.Items {
+			if made.Get(key.Text()) == nil {
+				made.Set(key.Text(), g.scalar())
 			}
 		}
 	}
 	if g.oneIn(4) {
-		made.set(pick(g, "a", "b", "more"), g.scalar())
+		made.Set(pick(g, "a", "b", "more"), g.scalar())
 	}
 	return made
 }
 
-func (g *generator) arrayOf(s, root *node, depth int) *node {
-	made := newArray()
-	prefix := s.get("prefixItems")
+func (g *generator) arrayOf(s, root *tree.Node, depth int) *tree.Node {
+	made := tree.NewArray()
+	prefix := s.Get("prefixItems")
 	for i := range g.rand.IntN(4) {
-		item := s.get("items")
-		if prefix.is(arrayNode) && i < len(prefix.items) {
-			item = prefix.items[i]
-		} else if contains := s.get("contains"); contains != nil && item == nil {
+		item := s.Get("items")
+		if prefix.Is(tree.Array) && i < len(prefix.Items) {
+			item = prefix.Items[i]
+		} else if contains := s.Get("contains"); contains != nil && item == nil {
 			item = contains
 		}
-		made.items = append(made.items, g.instance(item, root, depth-1))
+		made.Items = append(made.Items, g.instance(item, root, depth-1))
 	}
 	return made
 }
 
 // target is what a local reference names.
-func (g *generator) target(ref string, root *node) *node {
+func (g *generator) target(ref string, root *tree.Node) *tree.Node {
 	switch ref {
 	case "#":
 		return root
 	case "#/properties/a":
-		return root.get("properties").get("a")
+		return root.Get("properties").Get("a")
 	case "#/$defs/D":
-		return root.get("$defs").get("D")
+		return root.Get("$defs").Get("D")
 	case "#/$defs/E":
-		return root.get("$defs").get("E")
+		return root.Get("$defs").Get("E")
 	}
 	return nil
 }

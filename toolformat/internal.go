@@ -3,6 +3,8 @@ package toolformat
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // internalFormat is the project's own: AbstractLLM's tool model, "name, description,
@@ -32,11 +34,11 @@ var (
 
 // matchInternal: an Anthropic definition looks the same, so that only an output schema,
 // or keeping every rule of the format, tells.
-func matchInternal(def *node) match {
+func matchInternal(def *tree.Node) match {
 	switch {
-	case !def.has("input_schema"):
+	case !def.Has("input_schema"):
 		return noMatch
-	case def.has("output_schema"), len(shapeViolations(def)) == 0:
+	case def.Has("output_schema"), len(shapeViolations(def)) == 0:
 		return isMatch
 	}
 	return mayMatch
@@ -62,55 +64,55 @@ func upgradeInvalid(r *rewrite) {
 
 // strictDefinition finds all that keeps a definition from being one of the internal
 // format.
-func strictDefinition(def *node) []Note {
+func strictDefinition(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
-		if schema := def.get(key); schema.is(objectNode) {
-			notes = append(notes, checkSchema(schema.json(), (*path)(nil).at(key))...)
+		if schema := def.Get(key); schema.Is(tree.Object) {
+			notes = append(notes, checkSchema(schema.Json(), (*tree.Path)(nil).At(key))...)
 		}
 	}
 	return notes
 }
 
 // shapeViolations are those of strictDefinition that need no look into the schemas.
-func shapeViolations(def *node) []Note {
+func shapeViolations(def *tree.Node) []Note {
 	var notes []Note
-	wrong := func(at *path, format string, args ...any) {
+	wrong := func(at *tree.Path, format string, args ...any) {
 		notes = append(notes, Note{Path: at.String(), Rule: ruleInvalid, Text: fmt.Sprintf(format, args...)})
 	}
-	top := func(key string) *path { return (*path)(nil).at(key) }
-	for _, m := range def.members {
-		if !slices.Contains(internalMembers, m.key) {
-			wrong(top(m.key), "unknown member (the internal format has name, description, input_schema and output_schema, and no other)")
+	top := func(key string) *tree.Path { return (*tree.Path)(nil).At(key) }
+	for _, m := range def.Members {
+		if !slices.Contains(internalMembers, m.Key) {
+			wrong(top(m.Key), "unknown member (the internal format has name, description, input_schema and output_schema, and no other)")
 		}
 	}
-	if name := def.get("name"); !name.is(textNode) || !internalNames.takes(name.text()) {
+	if name := def.Get("name"); !name.Is(tree.Text) || !internalNames.takes(name.Text()) {
 		wrong(top("name"), "expected a name of %s, got %s", internalNames.pattern, seen(name))
 	}
-	if description := def.get("description"); description.text() == "" {
+	if description := def.Get("description"); description.Text() == "" {
 		wrong(top("description"), "expected a text that says what the tool does, got %s", seen(description))
 	}
-	switch input := def.get("input_schema"); {
-	case !input.is(objectNode):
+	switch input := def.Get("input_schema"); {
+	case !input.Is(tree.Object):
 		wrong(top("input_schema"), "expected a JSON Schema, an object, got %s", seen(input))
 	default:
-		if kind := input.get("type"); kind.text() != "object" {
-			wrong(top("input_schema").at("type"), "expected \"object\", got %s", seen(kind))
+		if kind := input.Get("type"); kind.Text() != "object" {
+			wrong(top("input_schema").At("type"), "expected \"object\", got %s", seen(kind))
 		}
-		if properties := input.get("properties"); properties == nil {
-			wrong(top("input_schema").at("properties"), "expected an object, got nothing")
+		if properties := input.Get("properties"); properties == nil {
+			wrong(top("input_schema").At("properties"), "expected an object, got nothing")
 		}
 	}
-	if output := def.get("output_schema"); output != nil && output.kind != nullNode && output.kind != objectNode {
+	if output := def.Get("output_schema"); output != nil && output.Kind != tree.Null && output.Kind != tree.Object {
 		wrong(top("output_schema"), "expected a JSON Schema, an object, got %s", seen(output))
 	}
 	return notes
 }
 
 // seen is what stands at a place, for an error.
-func seen(n *node) string {
+func seen(n *tree.Node) string {
 	if n == nil {
 		return "nothing"
 	}
-	return n.short()
+	return n.Short()
 }

@@ -1,6 +1,10 @@
 package toolformat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // A keyMap knows the properties that a conversion has renamed, so that arguments in the
 // new names can be given the tool's own, and those that it made nullable because they
@@ -17,50 +21,50 @@ type keyMap struct {
 // restore gives arguments the tool's own keys, in place and in their order. A key that
 // is the tool's own already is left as it is; where the new one stands beside it, the
 // new one counts, since that is what the model was told to write.
-func (k *keyMap) restore(arguments *node) {
+func (k *keyMap) restore(arguments *tree.Node) {
 	switch {
 	case k == nil || arguments == nil:
-	case arguments.is(arrayNode):
-		for _, it := range arguments.items {
+	case arguments.Is(tree.Array):
+		for _, it := range arguments.Items {
 			k.items.restore(it)
 		}
-	case arguments.is(objectNode):
+	case arguments.Is(tree.Object):
 		k.restoreMembers(arguments)
 	}
 }
 
-func (k *keyMap) restoreMembers(object *node) {
+func (k *keyMap) restoreMembers(object *tree.Node) {
 	renamed := make(map[string]string, len(k.original))
 	for name, original := range k.original {
 		renamed[original] = name
 	}
-	given := make(map[string]bool, len(object.members))
-	for _, m := range object.members {
-		given[m.key] = true
+	given := make(map[string]bool, len(object.Members))
+	for _, m := range object.Members {
+		given[m.Key] = true
 	}
-	kept := object.members[:0]
-	for _, m := range object.members {
-		name := m.key
-		if other, ok := renamed[m.key]; ok {
+	kept := object.Members[:0]
+	for _, m := range object.Members {
+		name := m.Key
+		if other, ok := renamed[m.Key]; ok {
 			if given[other] {
 				continue
 			}
 			name = other
 		}
-		if k.optional[name] && m.val.is(nullNode) {
+		if k.optional[name] && m.Value.Is(tree.Null) {
 			continue
 		}
 		if below, named := k.properties[name]; named {
-			below.restore(m.val)
+			below.restore(m.Value)
 		} else {
-			k.additional.restore(m.val)
+			k.additional.restore(m.Value)
 		}
 		if original, ok := k.original[name]; ok {
-			m.key = original
+			m.Key = original
 		}
 		kept = append(kept, m)
 	}
-	object.members = kept
+	object.Members = kept
 }
 
 // spell puts the names of a conversion for a tool's own, in the keys of a path; below is
@@ -82,7 +86,7 @@ func (k *keyMap) spell(tokens []string) (spelled []string, below *keyMap) {
 		if !named {
 			next = k.additional
 		}
-		if k.items != nil && isIndex(token) {
+		if k.items != nil && tree.IsIndex(token) {
 			next = k.items
 		}
 		k = next

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // What holds for every schema, made up or real: arguments that a tool accepts are
@@ -26,7 +28,7 @@ func TestAcceptsWhatItAccepted(t *testing.T) {
 		made = 100
 	}
 	for range made {
-		schemas = append(schemas, g.objectSchema(3).json())
+		schemas = append(schemas, g.objectSchema(3).Json())
 	}
 	for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &geminiDialect, &ollamaDialect} {
 		t.Run(d.name, func(t *testing.T) {
@@ -59,51 +61,51 @@ func holdLaw(t *testing.T, d *dialect, schema []byte, g *generator) int {
 	if r.through(d.input()) != nil {
 		return 0 // it cannot be expressed, and that is said
 	}
-	converted := r.root.json()
+	converted := r.root.Json()
 	after, _, err := NewChecker(converted)
 	if err != nil {
 		t.Fatalf("%s\nbecame\n%s\nwhich is no schema: %v", schema, converted, err)
 	}
-	original, _ := parseNode(schema)
+	original, _ := tree.Parse(schema)
 	valid := 0
 	for range 8 {
 		instance := g.instance(original, original, 5)
-		if !instance.is(objectNode) || before.Check(instance.json()) != nil {
+		if !instance.Is(tree.Object) || before.Check(instance.Json()) != nil {
 			continue
 		}
 		valid++
-		renamed := instance.clone()
+		renamed := instance.Clone()
 		rename(renamed, r.keys)
-		if err := after.Check(renamed.json()); err != nil {
-			t.Errorf("%s\nbecame\n%s\nand %s is not valid any more: %v", schema, converted, renamed.json(), err)
+		if err := after.Check(renamed.Json()); err != nil {
+			t.Errorf("%s\nbecame\n%s\nand %s is not valid any more: %v", schema, converted, renamed.Json(), err)
 		}
 		r.keys.restore(renamed)
-		if !renamed.equal(instance) {
-			t.Errorf("%s came back as %s", instance.json(), renamed.json())
+		if !renamed.Equal(instance) {
+			t.Errorf("%s came back as %s", instance.Json(), renamed.Json())
 		}
 	}
 	return valid
 }
 
 // rename is the reverse of keyMap.restore.
-func rename(n *node, k *keyMap) {
+func rename(n *tree.Node, k *keyMap) {
 	if k == nil || n == nil {
 		return
 	}
-	for _, it := range n.items {
+	for _, it := range n.Items {
 		rename(it, k.items)
 	}
-	for i, m := range n.members {
+	for i, m := range n.Members {
 		for renamed, original := range k.original {
-			if original == m.key {
-				n.members[i].key = renamed
+			if original == m.Key {
+				n.Members[i].Key = renamed
 			}
 		}
-		below := k.properties[n.members[i].key]
+		below := k.properties[n.Members[i].Key]
 		if below == nil {
 			below = k.additional
 		}
-		rename(m.val, below)
+		rename(m.Value, below)
 	}
 }
 
@@ -112,8 +114,8 @@ func TestRoundTrip(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(5, 6))}
 	var tools []Tool
 	for i := range 60 {
-		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does \"it\".\nThen <that> & ü.", InputSchema: g.objectSchema(3).json()})
-		tools = append(tools, Tool{Name: fmt.Sprintf("plain_%d", i), Description: "Does it.", InputSchema: g.plainSchema(2).json()})
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does \"it\".\nThen <that> & ü.", InputSchema: g.objectSchema(3).Json()})
+		tools = append(tools, Tool{Name: fmt.Sprintf("plain_%d", i), Description: "Does it.", InputSchema: g.plainSchema(2).Json()})
 	}
 	for i, schema := range corpusSchemas(t, 8) {
 		tools = append(tools, Tool{Name: fmt.Sprintf("real_%d", i), Description: "d", InputSchema: schema})
@@ -161,13 +163,13 @@ func roundTrip(t *testing.T, tools []Tool, format Format) {
 
 // canonical is JSON less what is noise: titles, which providers are not sent.
 func canonical(t *testing.T, raw []byte) string {
-	n, err := parseNode(raw)
+	n, err := tree.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := n.get("input_schema")
-	eachSchema(schema, nil, func(s *node, _ *path) { s.cut("title") })
-	return string(n.json())
+	schema := n.Get("input_schema")
+	eachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("title") })
+	return string(n.Json())
 }
 
 // TestCorpus: every real tool goes into every format, twice alike.
@@ -205,51 +207,51 @@ func TestCorpus(t *testing.T) {
 // brokenRules are the rules of a provider that a definition breaks, told without the
 // code that keeps them (providers.md of the notes, and the issues named in dialect.go).
 func brokenRules(format Format, c *Converted) []string {
-	n, err := parseNode(c.JSON)
+	n, err := tree.Parse(c.JSON)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var broken []string
-	var schema *node
+	var schema *tree.Node
 	switch format {
 	case FormatAnthropic:
-		schema = n.get("input_schema")
+		schema = n.Get("input_schema")
 	case FormatOpenAI, FormatOllama:
-		schema = n.get("function").get("parameters")
+		schema = n.Get("function").Get("parameters")
 	case FormatOpenAIResponses:
-		schema = n.get("parameters")
+		schema = n.Get("parameters")
 	case FormatGemini:
-		schema = n.get("parametersJsonSchema")
+		schema = n.Get("parametersJsonSchema")
 	default:
 		return nil
 	}
-	if schema.get("type").text() != "object" {
+	if schema.Get("type").Text() != "object" {
 		broken = append(broken, "the root is no object")
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum", "not"} {
-		if schema.get(key) != nil {
+		if schema.Get(key) != nil {
 			broken = append(broken, key+" at the root")
 		}
 	}
 	if format != FormatOllama && (len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != "") {
 		broken = append(broken, "the name "+c.Name)
 	}
-	eachSchema(schema, nil, func(s *node, at *path) {
+	eachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
 		complain := func(what string) { broken = append(broken, at.String()+": "+what) }
-		if format == FormatOllama && s.is(boolNode) && !strings.HasSuffix(at.String(), "additionalProperties") {
+		if format == FormatOllama && s.Is(tree.Bool) && !strings.HasSuffix(at.String(), "additionalProperties") {
 			complain("a boolean schema")
 		}
 		openai := format == FormatOpenAI || format == FormatOpenAIResponses
-		if openai && s.get("type").text() == "array" && s.get("items") == nil {
+		if openai && s.Get("type").Text() == "array" && s.Get("items") == nil {
 			complain("an array without items")
 		}
-		if openai && s.get("type").text() == "object" && s.get("properties") == nil {
+		if openai && s.Get("type").Text() == "object" && s.Get("properties") == nil {
 			complain("an object without properties")
 		}
-		if ref := s.get("$ref"); ref != nil && (format == FormatGemini || format == FormatOllama || !strings.HasPrefix(ref.text(), "#/$defs/") && ref.text() != "#") {
-			complain("the reference " + ref.text())
+		if ref := s.Get("$ref"); ref != nil && (format == FormatGemini || format == FormatOllama || !strings.HasPrefix(ref.Text(), "#/$defs/") && ref.Text() != "#") {
+			complain("the reference " + ref.Text())
 		}
-		if s.get("items").is(arrayNode) || s.get("exclusiveMinimum").is(boolNode) || s.get("required").is(boolNode) || s.get("definitions") != nil {
+		if s.Get("items").Is(tree.Array) || s.Get("exclusiveMinimum").Is(tree.Bool) || s.Get("required").Is(tree.Bool) || s.Get("definitions") != nil {
 			complain("a form of an old draft")
 		}
 	})
@@ -355,19 +357,19 @@ func FuzzRead(f *testing.F) {
 func FuzzPasses(f *testing.F) {
 	g := &generator{rand: rand.New(rand.NewPCG(7, 8))}
 	for range 50 {
-		f.Add([]byte(g.objectSchema(3).json()), uint64(1))
+		f.Add([]byte(g.objectSchema(3).Json()), uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
-		n, err := parseNode(schema)
+		n, err := tree.Parse(schema)
 		if err != nil || checkSchema(schema, nil) != nil {
 			return
 		}
-		if _, depth := measure(n); depth > maxSchemaDepth {
+		if _, depth := tree.Measure(n); depth > maxSchemaDepth {
 			return
 		}
 		for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &openaiStrictDialect, &geminiDialect, &ollamaDialect} {
-			if r, err := newRewrite(schema, nil, d.name); err == nil && r.through(d.input()) == nil && !json.Valid(r.root.json()) {
-				t.Fatalf("%s wrote %s", d.name, r.root.json())
+			if r, err := newRewrite(schema, nil, d.name); err == nil && r.through(d.input()) == nil && !json.Valid(r.root.Json()) {
+				t.Fatalf("%s wrote %s", d.name, r.root.Json())
 			}
 			if d != &openaiStrictDialect {
 				holdLaw(t, d, schema, &generator{rand: rand.New(rand.NewPCG(seed, 0))})

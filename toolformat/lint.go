@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A Report says how a set of tools will fare with providers, before any of them is sent
@@ -159,23 +161,23 @@ func hurts(t *Tool) []Note {
 	} else if n := len([]rune(t.Description)); n > clientDescription {
 		note("/description", "long-description", "%d characters: Claude Code cuts a description after %d", n, clientDescription)
 	}
-	schema, err := parseNode(t.InputSchema)
+	schema, err := tree.Parse(t.InputSchema)
 	if err != nil {
 		return notes // each format says so
 	}
-	eachSchema(schema, (*path)(nil).at("input_schema"), func(s *node, at *path) {
-		required, properties := s.get("required"), s.get("properties")
-		if !required.is(arrayNode) || !properties.is(objectNode) {
+	eachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
+		required, properties := s.Get("required"), s.Get("properties")
+		if !required.Is(tree.Array) || !properties.Is(tree.Object) {
 			return
 		}
-		for _, name := range required.items {
-			if name.is(textNode) && properties.get(name.text()) == nil {
-				note(at.String(), "required", "%q is required and is no property: a model does not know what to send", name.text())
+		for _, name := range required.Items {
+			if name.Is(tree.Text) && properties.Get(name.Text()) == nil {
+				note(at.String(), "required", "%q is required and is no property: a model does not know what to send", name.Text())
 			}
 		}
 	})
 	for _, name := range placeholders(t) {
-		if schema.get("properties").get(name) == nil {
+		if schema.Get("properties").Get(name) == nil {
 			note("", "placeholder", "the path of its API has {%s}, and there is no such property", name)
 		}
 	}
@@ -187,18 +189,18 @@ func placeholders(t *Tool) []string {
 	if t.Format != FormatAcorn {
 		return nil
 	}
-	entry, err := parseNode(t.Extra)
+	entry, err := tree.Parse(t.Extra)
 	if err != nil {
 		return nil
 	}
 	var hidden []string // context fields are filled in by the bridge
-	if fields := entry.get("context"); fields.is(arrayNode) {
-		for _, field := range fields.items {
-			hidden = append(hidden, field.text())
+	if fields := entry.Get("context"); fields.Is(tree.Array) {
+		for _, field := range fields.Items {
+			hidden = append(hidden, field.Text())
 		}
 	}
 	var names []string
-	for _, part := range strings.Split(entry.get("api").get("path").text(), "{")[1:] {
+	for _, part := range strings.Split(entry.Get("api").Get("path").Text(), "{")[1:] {
 		name, _, closed := strings.Cut(part, "}")
 		known := slices.ContainsFunc(hidden, func(h string) bool { return strings.EqualFold(h, name) })
 		if closed && !known && !slices.Contains(names, name) {

@@ -1,5 +1,7 @@
 package toolformat
 
+import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+
 // mcpFormat is MCP's Tool (specification 2025-11-25 and 2026-07-28, server/tools, and
 // schema.ts): name and inputSchema are required, the schema's type is "object"; title,
 // annotations, icons, _meta and execution are for clients. The specification only
@@ -17,9 +19,9 @@ var mcpFormat = format{
 	dialect: dialect{name: "MCP", root: []pass{{"root", typedRoot}}},
 }
 
-func matchMCP(def *node) match {
+func matchMCP(def *tree.Node) match {
 	switch {
-	case def.has("inputSchema"), def.has("outputSchema"):
+	case def.Has("inputSchema"), def.Has("outputSchema"):
 		return isMatch
 	case isBare(def):
 		return mayMatch
@@ -38,20 +40,20 @@ func writeMCP(d *definition) fields {
 
 // typedRoot makes the root say that it is an object, and asks no more than that.
 func typedRoot(r *rewrite) {
-	if r.root.get("type").text() != "object" {
+	if r.root.Get("type").Text() != "object" {
 		objectRoot(r)
 	}
 }
 
 // isBare: a name, perhaps a description, and nothing that tells the format.
-func isBare(def *node) bool {
+func isBare(def *tree.Node) bool {
 	for _, key := range []string{
 		"type", "function", "input_schema", "output_schema", "inputSchema", "outputSchema", "parameters", "response",
 		"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema",
 	} {
-		if def.has(key) {
+		if def.Has(key) {
 			return false
 		}
 	}
-	return def.get("name").is(textNode)
+	return def.Get("name").Is(tree.Text)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -18,11 +19,11 @@ import (
 // and of OpenAPI that upgradeDraft repairs: they are no violations. The same holds for
 // "format": 2020-12 makes it an annotation (validation, 7.2.1), so that a pattern of
 // another dialect of regular expressions is none either.
-func checkSchema(schema json.RawMessage, at *path) []Note {
+func checkSchema(schema json.RawMessage, at *tree.Path) []Note {
 	wrong := func(format string, args ...any) []Note {
 		return []Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
 	}
-	root, err := parseNode(schema)
+	root, err := tree.Parse(schema)
 	if err != nil {
 		return wrong("not JSON: %v", err)
 	}
@@ -45,8 +46,8 @@ func checkSchema(schema json.RawMessage, at *path) []Note {
 const ruleSchema = "schema"
 
 // bounded says what makes a schema too large to be looked at.
-func bounded(schema *node) error {
-	switch count, depth := measure(schema); {
+func bounded(schema *tree.Node) error {
+	switch count, depth := tree.Measure(schema); {
 	case depth > maxSchemaDepth:
 		return fmt.Errorf("nested deeper than %d levels", maxSchemaDepth)
 	case count > maxSchemaNodes:
@@ -56,7 +57,7 @@ func bounded(schema *node) error {
 }
 
 // violations are what a document violates of a draft's meta-schema, less formats.
-func violations(doc *node, draft int) []*failure {
+func violations(doc *tree.Node, draft int) []*failure {
 	meta, err := jsonschema.NewCompiler().Compile(drafts[draft]) // the library has them compiled
 	if err != nil {
 		return []*failure{{message: err.Error()}}
@@ -72,7 +73,7 @@ func violations(doc *node, draft int) []*failure {
 	for _, f := range all {
 		n := doc
 		for i, token := range f.tokens {
-			n = n.step(token)
+			n = n.Child(token)
 			if at, ok := renamed[n]; ok {
 				f.tokens[i] = at
 			}
@@ -84,16 +85,16 @@ func violations(doc *node, draft int) []*failure {
 // withoutPatterns is a copy of a schema without regular expressions, which the library
 // would compile, whatever their size. What stands in patternProperties gets other keys;
 // renamed has its own.
-func withoutPatterns(doc *node) (copied *node, renamed map[*node]string) {
-	doc, renamed = doc.clone(), map[*node]string{}
-	eachSchema(doc, nil, func(s *node, _ *path) {
-		if pattern := s.get("pattern"); pattern.is(textNode) {
-			pattern.raw = `""`
+func withoutPatterns(doc *tree.Node) (copied *tree.Node, renamed map[*tree.Node]string) {
+	doc, renamed = doc.Clone(), map[*tree.Node]string{}
+	eachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
+		if pattern := s.Get("pattern"); pattern.Is(tree.Text) {
+			pattern.Raw = `""`
 		}
-		if patterns := s.get("patternProperties"); patterns.is(objectNode) {
-			for i, m := range patterns.members {
-				renamed[m.val] = m.key
-				patterns.members[i].key = strconv.Itoa(i)
+		if patterns := s.Get("patternProperties"); patterns.Is(tree.Object) {
+			for i, m := range patterns.Members {
+				renamed[m.Value] = m.Key
+				patterns.Members[i].Key = strconv.Itoa(i)
 			}
 		}
 	})
@@ -102,29 +103,29 @@ func withoutPatterns(doc *node) (copied *node, renamed map[*node]string) {
 
 // plain is a value as jsonschema/v5 takes it. A number out of bounds would make it
 // panic: another of the same sign and kind, whole or not, stands for it.
-func plain(n *node) any {
-	switch n.kind {
-	case objectNode:
-		object := make(map[string]any, len(n.members))
-		for _, m := range n.members {
-			object[m.key] = plain(m.val)
+func plain(n *tree.Node) any {
+	switch n.Kind {
+	case tree.Object:
+		object := make(map[string]any, len(n.Members))
+		for _, m := range n.Members {
+			object[m.Key] = plain(m.Value)
 		}
 		return object
-	case arrayNode:
-		array := make([]any, len(n.items))
-		for i, it := range n.items {
+	case tree.Array:
+		array := make([]any, len(n.Items))
+		for i, it := range n.Items {
 			array[i] = plain(it)
 		}
 		return array
-	case textNode:
-		return n.text()
-	case numberNode:
-		if !countable(n.raw) {
-			return standIn(n.raw)
+	case tree.Text:
+		return n.Text()
+	case tree.Number:
+		if !countable(n.Raw) {
+			return standIn(n.Raw)
 		}
-		return json.Number(n.raw)
-	case boolNode:
-		return n.truth()
+		return json.Number(n.Raw)
+	case tree.Bool:
+		return n.IsTrue()
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ const maxDigits = 1000
 
 // countable reports whether a number is small enough, as written, to compute with.
 func countable(raw string) bool {
-	_, ok := exponent(raw)
+	_, ok := tree.Exponent(raw)
 	return ok && len(raw) <= maxDigits
 }
 
@@ -156,38 +157,38 @@ func standIn(raw string) json.Number {
 
 // oldForms are the schemas whose array of items stands under the name that 2020-12 has
 // for it.
-type oldForms map[*node]bool
+type oldForms map[*tree.Node]bool
 
 // tolerate takes out the forms that upgradeDraft repairs: boolean exclusiveMinimum and
 // exclusiveMaximum (draft-04 validation, 5.1.3), an array of items (draft-07 validation, 6.4.1), required as a
 // property's own boolean (draft-03, 5.7), and types in upper case (Gemini's Schema).
 // OpenAPI's nullable is an unknown keyword, which is valid.
-func tolerate(root *node) oldForms {
+func tolerate(root *tree.Node) oldForms {
 	old := oldForms{}
-	eachSchema(root, nil, func(s *node, _ *path) {
-		s.members = slices.DeleteFunc(s.members, func(m member) bool {
-			return m.val.is(boolNode) && slices.Contains([]string{"exclusiveMinimum", "exclusiveMaximum", "required"}, m.key)
+	eachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
+		s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
+			return m.Value.Is(tree.Bool) && slices.Contains([]string{"exclusiveMinimum", "exclusiveMaximum", "required"}, m.Key)
 		})
-		types := s.get("type")
-		if types.is(textNode) {
-			types = newArray(types)
+		types := s.Get("type")
+		if types.Is(tree.Text) {
+			types = tree.NewArray(types)
 		}
-		for _, t := range types.list() {
-			if lower := strings.ToLower(t.text()); slices.Contains(typeNames[:], lower) || lower == "integer" {
-				t.raw = quote(lower)
+		for _, t := range types.List() {
+			if lower := strings.ToLower(t.Text()); slices.Contains(tree.TypeNames[:], lower) || lower == "integer" {
+				t.Raw = tree.Quote(lower)
 			}
 		}
-		if items := s.get("items"); items.is(arrayNode) && len(items.items) > 0 && s.get("prefixItems") == nil {
+		if items := s.Get("items"); items.Is(tree.Array) && len(items.Items) > 0 && s.Get("prefixItems") == nil {
 			old[s] = true
-			renameMember(s, "items", "prefixItems")
-			renameMember(s, "additionalItems", "items")
+			tree.RenameMember(s, "items", "prefixItems")
+			tree.RenameMember(s, "additionalItems", "items")
 		}
 	})
 	return old
 }
 
 // original is the path of a place before tolerate.
-func (old oldForms) original(root *node, tokens []string, at *path) *path {
+func (old oldForms) original(root *tree.Node, tokens []string, at *tree.Path) *tree.Path {
 	n := root
 	for _, token := range tokens {
 		name := token
@@ -199,7 +200,7 @@ func (old oldForms) original(root *node, tokens []string, at *path) *path {
 				name = "additionalItems"
 			}
 		}
-		at, n = at.at(name), n.step(token)
+		at, n = at.At(name), n.Child(token)
 	}
 	return at
 }

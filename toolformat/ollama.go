@@ -1,5 +1,7 @@
 package toolformat
 
+import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+
 // ollamaFormat is a tool of Ollama's /api/chat (ollama api/types.go, Tool). It has the
 // shape of Chat Completions, which is what such a definition is taken for when its
 // format is not named. Names have no rule. Its struct for the root of a schema has no
@@ -26,4 +28,4 @@ func writeOllama(d *definition) fields {
 	}}}
 }
 
-func matchOllama(def *node) match { return min(matchOpenAI(def), mayMatch) }
+func matchOllama(def *tree.Node) match { return min(matchOpenAI(def), mayMatch) }

@@ -1,5 +1,7 @@
 package toolformat
 
+import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+
 // openaiFormat is a function of OpenAI's Chat Completions (openai-go
 // ChatCompletionFunctionToolParam). strict is written only for strict mode, since its
 // absence means false. The functions of old requests, and what Acorn's configurations
@@ -22,12 +24,12 @@ var openaiFormat = format{
 
 var openaiNames = nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", most: 64, pattern: "[a-zA-Z0-9_-]{1,64}"}
 
-func matchOpenAI(def *node) match {
-	bare := def.has("parameters") && !def.has("type")
+func matchOpenAI(def *tree.Node) match {
+	bare := def.Has("parameters") && !def.Has("type")
 	switch {
 	case isAcorn(def):
 		return noMatch
-	case def.get("function").is(objectNode):
+	case def.Get("function").Is(tree.Object):
 		return isMatch
 	case isBare(def), bare && matchGemini(def) == isMatch:
 		return mayMatch

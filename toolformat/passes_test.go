@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -26,7 +27,7 @@ func testPasses(t *testing.T, cases []passCase, passes ...func(*rewrite)) {
 			if r.err != nil {
 				t.Fatal(r.err)
 			}
-			if got := string(r.root.json()); got != c.want {
+			if got := string(r.root.Json()); got != c.want {
 				t.Errorf("became\n%s\nexpected\n%s", got, c.want)
 			}
 			if got := noteLines(r); got != strings.TrimSpace(c.notes) {
@@ -75,7 +76,7 @@ func TestPassesAcceptWhatWasAccepted(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				r, err := newRewrite(schema.json(), nil, d.name)
+				r, err := newRewrite(schema.Json(), nil, d.name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,21 +87,21 @@ func TestPassesAcceptWhatWasAccepted(t *testing.T) {
 				if err != nil && strings.Contains(err.Error(), "infinite loop") {
 					continue // it was one before
 				} else if err != nil {
-					t.Fatalf("%s\nbecame\n%s\n%v", schema.json(), r.root.json(), err)
+					t.Fatalf("%s\nbecame\n%s\n%v", schema.Json(), r.root.Json(), err)
 				}
 				for range 20 {
 					instance := g.instance(schema, schema, 5)
-					if !instance.is(objectNode) || before.Validate(value(instance)) != nil {
+					if !instance.Is(tree.Object) || before.Validate(value(instance)) != nil {
 						continue
 					}
 					tried++
-					renamed := instance.clone()
+					renamed := instance.Clone()
 					rename(renamed, r.keys)
 					if err := after.Validate(value(renamed)); err != nil {
-						t.Fatalf("%s\nbecame\n%s\nand %s is not valid any more: %#v", schema.json(), r.root.json(), renamed.json(), err)
+						t.Fatalf("%s\nbecame\n%s\nand %s is not valid any more: %#v", schema.Json(), r.root.Json(), renamed.Json(), err)
 					}
-					if r.keys.restore(renamed); !renamed.equal(instance) {
-						t.Fatalf("%s came back as %s", instance.json(), renamed.json())
+					if r.keys.restore(renamed); !renamed.Equal(instance) {
+						t.Fatalf("%s came back as %s", instance.Json(), renamed.Json())
 					}
 				}
 			}
@@ -111,53 +112,53 @@ func TestPassesAcceptWhatWasAccepted(t *testing.T) {
 	}
 }
 
-func compiled(schema *node) (*jsonschema.Schema, error) {
+func compiled(schema *tree.Node) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
-	if err := c.AddResource("mem:///schema.json", strings.NewReader(string(schema.json()))); err != nil {
+	if err := c.AddResource("mem:///schema.json", strings.NewReader(string(schema.Json()))); err != nil {
 		return nil, err
 	}
 	return c.Compile("mem:///schema.json")
 }
 
-func value(n *node) any {
+func value(n *tree.Node) any {
 	var v any
-	_ = json.Unmarshal(n.json(), &v) // it was written by us
+	_ = json.Unmarshal(n.Json(), &v) // it was written by us
 	return v
 }
 
 // nested is a schema with unions, conditions and references on several levels.
-func (g *generator) nested(depth int) *node {
+func (g *generator) nested(depth int) *tree.Node {
 	s := g.objectSchema(2)
-	if s.cut("$defs"); depth > 0 {
+	if s.Remove("$defs"); depth > 0 {
 		for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 			if g.oneIn(3) {
-				list := newArray()
+				list := tree.NewArray()
 				for range 1 + g.rand.IntN(3) {
-					list.items = append(list.items, g.nested(depth-1))
+					list.Items = append(list.Items, g.nested(depth-1))
 				}
-				s.set(key, list)
+				s.Set(key, list)
 			}
 		}
 	}
 	switch g.rand.IntN(8) {
 	case 0:
-		s.set("unevaluatedProperties", newBool(false))
+		s.Set("unevaluatedProperties", tree.NewBool(false))
 	case 1:
-		s.set("unevaluatedProperties", g.schema(1))
+		s.Set("unevaluatedProperties", g.schema(1))
 	case 2:
-		s.set("additionalProperties", newBool(false))
-		s.cut("patternProperties")
+		s.Set("additionalProperties", tree.NewBool(false))
+		s.Remove("patternProperties")
 	case 3:
-		s.set("propertyNames", newObject(member{"pattern", newText("^[$a-z]")}))
+		s.Set("propertyNames", tree.NewObject(tree.NewMember("pattern", tree.NewText("^[$a-z]"))))
 	case 4:
-		s.set("enum", newArray(newObject(member{"a", newNumber(1)}), newObject(member{"$top", newNumber(1)}), newObject()))
+		s.Set("enum", tree.NewArray(tree.NewObject(tree.NewMember("a", newNumber(1))), tree.NewObject(tree.NewMember("$top", newNumber(1))), tree.NewObject()))
 	}
 	if g.oneIn(3) {
-		s.cut("required")
+		s.Remove("required")
 	}
 	if g.oneIn(6) {
-		s.cut("type")
+		s.Remove("type")
 	}
 	if depth == 2 {
 		g.refer(s)
@@ -167,14 +168,14 @@ func (g *generator) nested(depth int) *node {
 
 // refer gives a root definitions, and leaves of its references those to them and to the
 // root itself.
-func (g *generator) refer(root *node) {
-	root.set("$defs", newObject(member{"D", g.nested(0)}, member{"E", g.nested(0)}))
+func (g *generator) refer(root *tree.Node) {
+	root.Set("$defs", tree.NewObject(tree.NewMember("D", g.nested(0)), tree.NewMember("E", g.nested(0))))
 	if g.oneIn(4) {
-		root.set("$ref", newText("#/$defs/D"))
+		root.Set("$ref", tree.NewText("#/$defs/D"))
 	}
-	eachSchema(root, nil, func(s *node, _ *path) {
-		if ref := s.get("$ref").text(); ref == "#/properties/a" || ref == "#/$defs/none" {
-			s.cut("$ref")
+	eachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
+		if ref := s.Get("$ref").Text(); ref == "#/properties/a" || ref == "#/$defs/none" {
+			s.Remove("$ref")
 		}
 	})
 }
@@ -193,46 +194,46 @@ func TestPassesTakeAnything(t *testing.T) {
 			g.spoil(schema)
 		}
 		for _, d := range []dialect{anthropicDialect, openaiDialect, openaiStrictDialect, geminiDialect, ollamaDialect} {
-			r, err := newRewrite(schema.json(), nil, d.name)
+			r, err := newRewrite(schema.Json(), nil, d.name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.through(d.input()) != nil {
 				continue
 			}
-			again, err := parseNode(r.root.json())
-			if err != nil || !again.equal(r.root) {
-				t.Fatalf("%s\nbecame\n%s\n%v", schema.json(), r.root.json(), err)
+			again, err := tree.Parse(r.root.Json())
+			if err != nil || !again.Equal(r.root) {
+				t.Fatalf("%s\nbecame\n%s\n%v", schema.Json(), r.root.Json(), err)
 			}
 			r.keys.restore(g.scalar())
-			r.keys.restore(schema.clone())
+			r.keys.restore(schema.Clone())
 		}
 	}
 }
 
 // spoil puts a value of the wrong kind, or a keyword that does not belong there, somewhere
 // into a schema.
-func (g *generator) spoil(n *node) {
+func (g *generator) spoil(n *tree.Node) {
 	for {
 		switch {
-		case len(n.members) > 0 && (len(n.items) == 0 || g.oneIn(2)):
-			i := g.rand.IntN(len(n.members))
-			if next := n.members[i].val; !g.oneIn(4) && len(next.members)+len(next.items) > 0 {
+		case len(n.Members) > 0 && (len(n.Items) == 0 || g.oneIn(2)):
+			i := g.rand.IntN(len(n.Members))
+			if next := n.Members[i].Value; !g.oneIn(4) && len(next.Members)+len(next.Items) > 0 {
 				n = next
 				continue
 			}
 			if g.oneIn(2) {
-				n.set(g.keyword(), g.garbage())
+				n.Set(g.keyword(), g.garbage())
 			} else {
-				n.members[i].val = g.garbage()
+				n.Members[i].Value = g.garbage()
 			}
-		case len(n.items) > 0:
-			i := g.rand.IntN(len(n.items))
-			if next := n.items[i]; !g.oneIn(4) && len(next.members)+len(next.items) > 0 {
+		case len(n.Items) > 0:
+			i := g.rand.IntN(len(n.Items))
+			if next := n.Items[i]; !g.oneIn(4) && len(next.Members)+len(next.Items) > 0 {
 				n = next
 				continue
 			}
-			n.items[i] = g.garbage()
+			n.Items[i] = g.garbage()
 		}
 		return
 	}
@@ -249,20 +250,20 @@ func (g *generator) keyword() string {
 	return pick(g, append(all, "description", "default", "$defs", "examples")...)
 }
 
-func (g *generator) garbage() *node {
+func (g *generator) garbage() *tree.Node {
 	switch g.rand.IntN(8) {
 	case 0:
-		return newArray()
+		return tree.NewArray()
 	case 1:
-		return newObject()
+		return tree.NewObject()
 	case 2:
-		return newArray(g.scalar(), newArray(g.scalar()), newObject(member{"type", g.scalar()}))
+		return tree.NewArray(g.scalar(), tree.NewArray(g.scalar()), tree.NewObject(tree.NewMember("type", g.scalar())))
 	case 3:
-		return newObject(member{"a", g.scalar()}, member{"$top", newArray(g.scalar())}, member{"required", g.scalar()})
+		return tree.NewObject(tree.NewMember("a", g.scalar()), tree.NewMember("$top", tree.NewArray(g.scalar())), tree.NewMember("required", g.scalar()))
 	case 4:
 		return g.schema(2)
 	case 5:
-		return newArray(g.schema(1), g.schema(1))
+		return tree.NewArray(g.schema(1), g.schema(1))
 	}
 	return g.scalar()
 }
@@ -292,7 +293,7 @@ func TestPassesAreBounded(t *testing.T) {
 				if err := r.through(d.input()); err != nil {
 					continue
 				}
-				if count, depth := measure(r.root); count > 3*maxSchemaNodes || depth > maxDepth {
+				if count, depth := tree.Measure(r.root); count > 3*maxSchemaNodes || depth > tree.MaxDepth {
 					t.Errorf("%s: %d values, %d levels", d.name, count, depth)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -36,7 +37,7 @@ func Read(data []byte, from Format) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.reading.Single = len(values) == 1 && values[0].is(objectNode) && r.lists(payload(values[0])) == nil
+	r.reading.Single = len(values) == 1 && values[0].Is(tree.Object) && r.lists(payload(values[0])) == nil
 	for _, v := range values {
 		r.value(v, nil)
 	}
@@ -52,14 +53,14 @@ type reader struct {
 }
 
 // values are the JSON values of the input, one after another: "JSON lines" is that too.
-func (r *reader) values() ([]*node, error) {
-	var all []*node
-	for v, err := range parseValues(r.data) {
+func (r *reader) values() ([]*tree.Node, error) {
+	var all []*tree.Node
+	for v, err := range tree.ParseAll(r.data) {
 		if err != nil {
-			return nil, r.errorAt(err.at, err.msg)
+			return nil, r.errorAt(err.Offset, err.Message)
 		}
-		if !v.is(objectNode) && !v.is(arrayNode) {
-			return nil, r.errorAt(v.at, "expected a tool definition or an array of them, got "+v.kind.String())
+		if !v.Is(tree.Object) && !v.Is(tree.Array) {
+			return nil, r.errorAt(v.Start, "expected a tool definition or an array of them, got "+v.Kind.String())
 		}
 		all = append(all, v)
 	}
@@ -80,7 +81,7 @@ func (r *reader) errorAt(offset int, msg string) error {
 // wrapped are definitions in a wrapper.
 type wrapped struct {
 	key   string
-	items []*node
+	items []*tree.Node
 	hint  *format // what the wrapper says of their format; nil: nothing
 }
 
@@ -94,32 +95,32 @@ var wrappers = [...]struct {
 }
 
 // lists are the definitions that an object wraps; nil when it is a definition itself.
-func (r *reader) lists(n *node) []wrapped {
-	if n.get("function").is(objectNode) || n.get("name").is(textNode) && !isBare(n) {
+func (r *reader) lists(n *tree.Node) []wrapped {
+	if n.Get("function").Is(tree.Object) || n.Get("name").Is(tree.Text) && !isBare(n) {
 		return nil
 	}
 	var all []wrapped
 	for _, w := range wrappers {
-		if v := n.get(w.key); v.is(arrayNode) {
+		if v := n.Get(w.key); v.Is(tree.Array) {
 			hint, _ := lookup(w.hint)
-			all = append(all, wrapped{w.key, v.items, hint})
+			all = append(all, wrapped{w.key, v.Items, hint})
 		}
 	}
 	return all
 }
 
 // payload is what a message carries: an answer to tools/list, when it was recorded whole.
-func payload(n *node) *node {
-	if result := n.get("result"); result.is(objectNode) && n.has("jsonrpc") {
+func payload(n *tree.Node) *tree.Node {
+	if result := n.Get("result"); result.Is(tree.Object) && n.Has("jsonrpc") {
 		return result
 	}
 	return n
 }
 
 // value reads what stands where definitions do.
-func (r *reader) value(n *node, hint *format) {
-	if n.is(arrayNode) {
-		r.items(n.items, hint)
+func (r *reader) value(n *tree.Node, hint *format) {
+	if n.Is(tree.Array) {
+		r.items(n.Items, hint)
 		return
 	}
 	n = payload(n)
@@ -129,13 +130,13 @@ func (r *reader) value(n *node, hint *format) {
 		return
 	}
 	var beside []string
-	for _, m := range n.members {
+	for _, m := range n.Members {
 		switch {
-		case isHostedByGemini(m.key):
-			r.fault("", fmt.Sprintf("%q: %s", m.key, hostedTool))
-		case r.wraps(lists, m.key), m.val.kind == nullNode:
+		case isHostedByGemini(m.Key):
+			r.fault("", fmt.Sprintf("%q: %s", m.Key, hostedTool))
+		case r.wraps(lists, m.Key), m.Value.Kind == tree.Null:
 		default:
-			beside = append(beside, strconv.Quote(m.key))
+			beside = append(beside, strconv.Quote(m.Key))
 		}
 	}
 	if beside != nil {
@@ -159,12 +160,12 @@ func (r *reader) wraps(lists []wrapped, key string) bool {
 }
 
 // items reads the elements of a list, each of which may wrap some in turn.
-func (r *reader) items(items []*node, hint *format) {
+func (r *reader) items(items []*tree.Node, hint *format) {
 	for _, it := range items {
-		if it.is(objectNode) {
+		if it.Is(tree.Object) {
 			r.value(it, hint)
 		} else {
-			r.fault("", "expected a tool definition, an object, got "+it.short())
+			r.fault("", "expected a tool definition, an object, got "+it.Short())
 		}
 	}
 }
@@ -183,7 +184,7 @@ func (r *reader) leaveOut(name string, notes []Note) {
 }
 
 // definition reads one.
-func (r *reader) definition(n *node, hint *format) {
+func (r *reader) definition(n *tree.Node, hint *format) {
 	name := nameOf(n)
 	f, why := r.formatOf(n, hint)
 	if why != "" {
@@ -212,15 +213,15 @@ func (r *reader) definition(n *node, hint *format) {
 }
 
 // nameOf is the name that a definition has in whatever format.
-func nameOf(n *node) string {
-	if name := n.get("function").get("name").text(); name != "" {
+func nameOf(n *tree.Node) string {
+	if name := n.Get("function").Get("name").Text(); name != "" {
 		return name
 	}
-	return n.get("name").text()
+	return n.Get("name").Text()
 }
 
 // formatOf is the format of a definition, or why it is none that can be read.
-func (r *reader) formatOf(n *node, hint *format) (f *format, why string) {
+func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 	if why := notAFunction(n); why != "" {
 		return nil, why
 	}
@@ -237,14 +238,14 @@ func (r *reader) formatOf(n *node, hint *format) (f *format, why string) {
 		return best, ""
 	}
 	var keys []string
-	for _, m := range n.members {
-		keys = append(keys, strconv.Quote(m.key))
+	for _, m := range n.Members {
+		keys = append(keys, strconv.Quote(m.Key))
 	}
 	return nil, fmt.Sprintf("of no tool format: it has %s (the formats are %s; a definition has a \"name\" and a schema)", wording.List(keys), formatNames())
 }
 
 // recognise is the format that fits a definition best; nil when none does.
-func recognise(n *node) *format {
+func recognise(n *tree.Node) *format {
 	var maybe *format
 	for i := range formats {
 		switch formats[i].match(n) {
@@ -260,7 +261,7 @@ func recognise(n *node) *format {
 }
 
 // raw is the JSON of a node as it stands in the input.
-func (r *reader) raw(n *node) json.RawMessage { return r.data[n.at:n.end:n.end] }
+func (r *reader) raw(n *tree.Node) json.RawMessage { return r.data[n.Start:n.End:n.End] }
 
 // ruleLeftOut is the rule of what a format has no place for and leaves out.
 const ruleLeftOut = "left-out"

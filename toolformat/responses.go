@@ -1,6 +1,10 @@
 package toolformat
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // responsesFormat is a function of OpenAI's Responses (openai-go FunctionToolParam,
 // v3.95). strict is always written: where it is absent the API assumes true and
@@ -21,13 +25,13 @@ var responsesFormat = format{
 	strict:  openaiStrictDialect,
 }
 
-func matchResponses(def *node) match {
+func matchResponses(def *tree.Node) match {
 	switch {
-	case def.get("function").is(objectNode):
+	case def.Get("function").Is(tree.Object):
 		return noMatch
-	case def.get("type").text() == "function":
+	case def.Get("type").Text() == "function":
 		return isMatch
-	case isBare(def), !def.has("type") && def.has("parameters"):
+	case isBare(def), !def.Has("type") && def.Has("parameters"):
 		return mayMatch
 	}
 	return noMatch

@@ -3,6 +3,8 @@ package toolformat
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // The bounds of a schema that is rewritten. A hostile server can write a few hundred
@@ -16,15 +18,15 @@ const (
 // place, notes what it did, and leaves a schema that accepts whatever it accepted
 // before (OpenAI's strict mode and renamed keys aside).
 type rewrite struct {
-	root  *node
+	root  *tree.Node
 	notes []Note
 	keys  *keyMap // properties that have another name than the tool gave them; nil: none
 	err   error   // why the schema cannot be expressed; the passes that follow are not run
 
-	dialect string // whom it is for, as notes call it: "OpenAI"
-	base    *path  // where the schema stands in the definition
-	rule    string // of the pass that runs
-	spare   int    // nodes that may still be added
+	dialect string     // whom it is for, as notes call it: "OpenAI"
+	base    *tree.Path // where the schema stands in the definition
+	rule    string     // of the pass that runs
+	spare   int        // nodes that may still be added
 }
 
 // A pass is one step of a dialect.
@@ -34,13 +36,13 @@ type pass struct {
 }
 
 // newRewrite reads a schema to be rewritten. The error says what is wrong with it.
-func newRewrite(schema []byte, base *path, dialect string) (*rewrite, error) {
-	root, err := parseNode(schema)
+func newRewrite(schema []byte, base *tree.Path, dialect string) (*rewrite, error) {
+	root, err := tree.Parse(schema)
 	if err != nil {
 		return nil, err
 	}
 	r := &rewrite{root: root, base: base, dialect: dialect}
-	count, depth := measure(root)
+	count, depth := tree.Measure(root)
 	switch {
 	case depth > maxSchemaDepth:
 		return nil, &schemaError{base, fmt.Sprintf("nested deeper than %d levels", maxSchemaDepth)}
@@ -52,7 +54,7 @@ func newRewrite(schema []byte, base *path, dialect string) (*rewrite, error) {
 }
 
 // rewriteOf rewrites a schema that is known to be within the bounds.
-func rewriteOf(root *node, dialect string) *rewrite {
+func rewriteOf(root *tree.Node, dialect string) *rewrite {
 	return &rewrite{root: root, dialect: dialect, spare: maxSchemaNodes}
 }
 
@@ -68,12 +70,12 @@ func (r *rewrite) through(passes []pass) error {
 }
 
 // note says what the pass did at a place.
-func (r *rewrite) note(at *path, format string, args ...any) {
+func (r *rewrite) note(at *tree.Path, format string, args ...any) {
 	r.notes = append(r.notes, Note{Path: at.String(), Rule: r.rule, Text: fmt.Sprintf(format, args...)})
 }
 
 // fail says why the schema cannot be expressed.
-func (r *rewrite) fail(at *path, format string, args ...any) {
+func (r *rewrite) fail(at *tree.Path, format string, args ...any) {
 	if r.err == nil {
 		r.err = &schemaError{at, fmt.Sprintf(format, args...)}
 	}
@@ -81,15 +83,15 @@ func (r *rewrite) fail(at *path, format string, args ...any) {
 
 // A schemaError says why a schema cannot be expressed.
 type schemaError struct {
-	at   *path
+	at   *tree.Path
 	text string
 }
 
 func (e *schemaError) Error() string { return Note{Path: e.at.String(), Text: e.text}.String() }
 
 // spend takes the nodes of a copy from the budget; false when they are not there.
-func (r *rewrite) spend(n *node) bool {
-	count, _ := measure(n)
+func (r *rewrite) spend(n *tree.Node) bool {
+	count, _ := tree.Measure(n)
 	if count > r.spare {
 		return false
 	}
@@ -100,33 +102,33 @@ func (r *rewrite) spend(n *node) bool {
 // each visits every schema of the root, parents before children. What visit puts in
 // the place of children is visited too. Boolean schemas are visited; what is not a
 // schema at all is not.
-func (r *rewrite) each(visit func(s *node, at *path)) { eachSchema(r.root, r.base, visit) }
+func (r *rewrite) each(visit func(s *tree.Node, at *tree.Path)) { eachSchema(r.root, r.base, visit) }
 
-func eachSchema(s *node, at *path, visit func(s *node, at *path)) {
+func eachSchema(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)) {
 	visit(s, at)
-	eachChild(s, at, func(child *node, at *path) { eachSchema(child, at, visit) })
+	eachChild(s, at, func(child *tree.Node, at *tree.Path) { eachSchema(child, at, visit) })
 }
 
 // eachChild visits the schemas right below one, in the order of its keywords.
-func eachChild(s *node, at *path, visit func(child *node, at *path)) {
-	child := func(c *node, at *path) {
-		if c.is(objectNode) || c.is(boolNode) {
+func eachChild(s *tree.Node, at *tree.Path, visit func(child *tree.Node, at *tree.Path)) {
+	child := func(c *tree.Node, at *tree.Path) {
+		if c.Is(tree.Object) || c.Is(tree.Bool) {
 			visit(c, at)
 		}
 	}
-	for i := 0; i < len(s.members); i++ {
-		m := s.members[i]
-		switch below := keywords[m.key]; {
-		case below == manySchemas && m.val.is(objectNode):
-			for j := 0; j < len(m.val.members); j++ {
-				child(m.val.members[j].val, at.at(m.key).at(m.val.members[j].key))
+	for i := 0; i < len(s.Members); i++ {
+		m := s.Members[i]
+		switch below := keywords[m.Key]; {
+		case below == manySchemas && m.Value.Is(tree.Object):
+			for j := 0; j < len(m.Value.Members); j++ {
+				child(m.Value.Members[j].Value, at.At(m.Key).At(m.Value.Members[j].Key))
 			}
-		case (below == listOfSchemas || below == oneOrList) && m.val.is(arrayNode):
-			for j := 0; j < len(m.val.items); j++ {
-				child(m.val.items[j], at.at(m.key).at(strconv.Itoa(j)))
+		case (below == listOfSchemas || below == oneOrList) && m.Value.Is(tree.Array):
+			for j := 0; j < len(m.Value.Items); j++ {
+				child(m.Value.Items[j], at.At(m.Key).At(strconv.Itoa(j)))
 			}
 		case below == oneSchema || below == oneOrList:
-			child(m.val, at.at(m.key))
+			child(m.Value, at.At(m.Key))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestPassesAccept(t *testing.T) {
 	} {
 		for name, passes := range chains {
 			r := rewriteTwice(t, c.schema, passes...)
-			before, after := jsonschema.MustCompileString("a.json", c.schema), jsonschema.MustCompileString("b.json", string(r.root.json()))
+			before, after := jsonschema.MustCompileString("a.json", c.schema), jsonschema.MustCompileString("b.json", string(r.root.Json()))
 			for _, instance := range c.instances {
 				var value any
 				if err := json.NewDecoder(strings.NewReader(instance)).Decode(&value); err != nil {
@@ -55,7 +55,7 @@ func TestPassesAccept(t *testing.T) {
 					t.Errorf("%s is not valid to begin with: %#v", instance, err)
 				}
 				if err := after.Validate(value); err != nil {
-					t.Errorf("%s: %s\nbecame %s\nwhich refuses %s: %#v", name, c.schema, r.root.json(), instance, err)
+					t.Errorf("%s: %s\nbecame %s\nwhich refuses %s: %#v", name, c.schema, r.root.Json(), instance, err)
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -15,9 +16,9 @@ import (
 // mode the tool. Those of additionalProperties, unevaluatedProperties and
 // unevaluatedItems stay, where every provider knows them.
 func dropBooleans(r *rewrite) {
-	var widened []*node
-	r.each(func(s *node, at *path) {
-		if !s.is(objectNode) {
+	var widened []*tree.Node
+	r.each(func(s *tree.Node, at *tree.Path) {
+		if !s.Is(tree.Object) {
 			return
 		}
 		b := booleans{rewrite: r, schema: s, at: at}
@@ -35,21 +36,21 @@ func dropBooleans(r *rewrite) {
 // booleans writes those right below one schema.
 type booleans struct {
 	*rewrite
-	schema  *node
-	at      *path
+	schema  *tree.Node
+	at      *tree.Path
 	widened bool
 }
 
 // always accepts everything, never nothing.
-func always() *node { return newObject() }
-func never() *node  { return newObject(member{"not", newObject()}) }
+func always() *tree.Node { return tree.NewObject() }
+func never() *tree.Node  { return tree.NewObject(tree.NewMember("not", tree.NewObject())) }
 
 // asObject is a boolean schema as an object; others are returned as they are.
-func (b *booleans) asObject(s *node, at *path) *node {
+func (b *booleans) asObject(s *tree.Node, at *tree.Path) *tree.Node {
 	switch {
-	case !s.is(boolNode):
+	case !s.Is(tree.Bool):
 		return s
-	case s.truth():
+	case s.IsTrue():
 		b.note(at, "true is {}, which accepts everything too")
 		return always()
 	}
@@ -60,41 +61,41 @@ func (b *booleans) asObject(s *node, at *path) *node {
 // properties: one that is false must not be given. It goes; the description says so,
 // unless no other properties are allowed anyway.
 func (b *booleans) properties() {
-	properties := b.schema.get("properties")
-	if !properties.is(objectNode) {
+	properties := b.schema.Get("properties")
+	if !properties.Is(tree.Object) {
 		return
 	}
-	at := b.at.at("properties")
-	closed := b.schema.get("additionalProperties")
-	isClosed := closed.is(boolNode) && !closed.truth()
+	at := b.at.At("properties")
+	closed := b.schema.Get("additionalProperties")
+	isClosed := closed.Is(tree.Bool) && !closed.IsTrue()
 	forbidden := map[string]bool{}
 	var listed []string
-	properties.members = slices.DeleteFunc(properties.members, func(m member) bool {
-		if !m.val.is(boolNode) || m.val.truth() {
+	properties.Members = slices.DeleteFunc(properties.Members, func(m tree.Member) bool {
+		if !m.Value.Is(tree.Bool) || m.Value.IsTrue() {
 			return false
 		}
-		b.note(at.at(m.key), "false is dropped: the property must not be given")
-		forbidden[m.key] = true
-		listed = append(listed, fmt.Sprintf("%.60q", m.key))
+		b.note(at.At(m.Key), "false is dropped: the property must not be given")
+		forbidden[m.Key] = true
+		listed = append(listed, fmt.Sprintf("%.60q", m.Key))
 		return true
 	})
-	for i, m := range properties.members {
-		properties.members[i].val = b.asObject(m.val, at.at(m.key))
+	for i, m := range properties.Members {
+		properties.Members[i].Value = b.asObject(m.Value, at.At(m.Key))
 	}
 	if len(forbidden) == 0 {
 		return
 	}
-	if required := b.schema.get("required"); required.is(arrayNode) {
-		required.items = slices.DeleteFunc(required.items, func(it *node) bool {
-			drop := forbidden[it.text()]
+	if required := b.schema.Get("required"); required.Is(tree.Array) {
+		required.Items = slices.DeleteFunc(required.Items, func(it *tree.Node) bool {
+			drop := forbidden[it.Text()]
 			if drop {
-				b.note(b.at.at("required"), "%s is dropped: the property must not be given", it.short())
+				b.note(b.at.At("required"), "%s is dropped: the property must not be given", it.Short())
 				b.widened = true
 			}
 			return drop
 		})
 	}
-	if !isClosed || b.schema.get("patternProperties") != nil {
+	if !isClosed || b.schema.Get("patternProperties") != nil {
 		b.widened = true
 		(&phraser{}).sentence(b.schema, "Must not be given: "+wording.List(listed)+".")
 	}
@@ -102,87 +103,87 @@ func (b *booleans) properties() {
 
 // arrays: where items are false the array ends.
 func (b *booleans) arrays() {
-	prefix := b.schema.get("prefixItems")
+	prefix := b.schema.Get("prefixItems")
 	length := 0
-	if prefix.is(arrayNode) {
-		length = len(prefix.items)
-		end := slices.IndexFunc(prefix.items, func(it *node) bool { return it.is(boolNode) && !it.truth() })
+	if prefix.Is(tree.Array) {
+		length = len(prefix.Items)
+		end := slices.IndexFunc(prefix.Items, func(it *tree.Node) bool { return it.Is(tree.Bool) && !it.IsTrue() })
 		if end >= 0 {
-			b.note(b.at.at("prefixItems").at(strconv.Itoa(end)), "false is maxItems %d", end)
+			b.note(b.at.At("prefixItems").At(strconv.Itoa(end)), "false is maxItems %d", end)
 			b.atMost("maxItems", end)
-			prefix.items = prefix.items[:end]
+			prefix.Items = prefix.Items[:end]
 		}
-		for i, it := range prefix.items {
-			prefix.items[i] = b.asObject(it, b.at.at("prefixItems").at(strconv.Itoa(i)))
+		for i, it := range prefix.Items {
+			prefix.Items[i] = b.asObject(it, b.at.At("prefixItems").At(strconv.Itoa(i)))
 		}
 		if end == 0 {
-			b.schema.cut("prefixItems")
+			b.schema.Remove("prefixItems")
 		}
 	}
-	if items := b.schema.get("items"); items.is(boolNode) && !items.truth() {
-		b.note(b.at.at("items"), "false is maxItems %d", length)
-		b.schema.cut("items")
+	if items := b.schema.Get("items"); items.Is(tree.Bool) && !items.IsTrue() {
+		b.note(b.at.At("items"), "false is maxItems %d", length)
+		b.schema.Remove("items")
 		b.atMost("maxItems", length)
 	}
-	if names := b.schema.get("propertyNames"); names.is(boolNode) && !names.truth() {
-		b.note(b.at.at("propertyNames"), "false is maxProperties 0")
-		b.schema.cut("propertyNames")
+	if names := b.schema.Get("propertyNames"); names.Is(tree.Bool) && !names.IsTrue() {
+		b.note(b.at.At("propertyNames"), "false is maxProperties 0")
+		b.schema.Remove("propertyNames")
 		b.atMost("maxProperties", 0)
 	}
 }
 
 // atMost sets a limit unless there is a lower one.
 func (b *booleans) atMost(keyword string, most int) {
-	if old := b.schema.get(keyword); old.is(numberNode) {
-		if limit := rational(old.raw); limit != nil && limit.Cmp(new(big.Rat).SetInt64(int64(most))) <= 0 {
+	if old := b.schema.Get(keyword); old.Is(tree.Number) {
+		if limit := tree.Rational(old.Raw); limit != nil && limit.Cmp(new(big.Rat).SetInt64(int64(most))) <= 0 {
 			return
 		}
 	}
-	b.schema.set(keyword, &node{kind: numberNode, raw: strconv.Itoa(most)})
+	b.schema.Set(keyword, &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(most)})
 }
 
 // branches: one of anyOf or oneOf that is false is never taken, one of allOf that is
 // true asks for nothing.
 func (b *booleans) branches() {
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		list := b.schema.get(keyword)
-		if !list.is(arrayNode) || !slices.ContainsFunc(list.items, func(it *node) bool { return it.is(boolNode) }) {
+		list := b.schema.Get(keyword)
+		if !list.Is(tree.Array) || !slices.ContainsFunc(list.Items, func(it *tree.Node) bool { return it.Is(tree.Bool) }) {
 			continue
 		}
-		left := newArray()
-		for i, it := range list.items {
-			at := b.at.at(keyword).at(strconv.Itoa(i))
-			if it.is(boolNode) && it.truth() == (keyword == "allOf") {
-				b.note(at, "%s is dropped: it changes nothing", it.raw)
+		left := tree.NewArray()
+		for i, it := range list.Items {
+			at := b.at.At(keyword).At(strconv.Itoa(i))
+			if it.Is(tree.Bool) && it.IsTrue() == (keyword == "allOf") {
+				b.note(at, "%s is dropped: it changes nothing", it.Raw)
 				continue
 			}
-			left.items = append(left.items, b.asObject(it, at))
+			left.Items = append(left.Items, b.asObject(it, at))
 		}
 		switch {
-		case len(left.items) > 0:
-			b.schema.set(keyword, left)
+		case len(left.Items) > 0:
+			b.schema.Set(keyword, left)
 		case keyword == "allOf":
-			b.schema.cut(keyword)
+			b.schema.Remove(keyword)
 		default:
-			b.schema.set(keyword, newArray(never()))
+			b.schema.Set(keyword, tree.NewArray(never()))
 		}
 	}
 }
 
 // others are the keywords where a boolean is an object without further thought.
 func (b *booleans) others() {
-	if not := b.schema.get("not"); not.is(boolNode) && !not.truth() {
-		b.note(b.at.at("not"), "false is dropped: everything is not false")
-		b.schema.cut("not")
+	if not := b.schema.Get("not"); not.Is(tree.Bool) && !not.IsTrue() {
+		b.note(b.at.At("not"), "false is dropped: everything is not false")
+		b.schema.Remove("not")
 	}
-	for i, m := range b.schema.members {
-		switch below := keywords[m.key]; {
-		case m.key == "additionalProperties" || strings.HasPrefix(m.key, "unevaluated"):
+	for i, m := range b.schema.Members {
+		switch below := keywords[m.Key]; {
+		case m.Key == "additionalProperties" || strings.HasPrefix(m.Key, "unevaluated"):
 		case below == oneSchema || below == oneOrList:
-			b.schema.members[i].val = b.asObject(m.val, b.at.at(m.key))
-		case below == manySchemas && m.val.is(objectNode):
-			for j, sub := range m.val.members {
-				m.val.members[j].val = b.asObject(sub.val, b.at.at(m.key).at(sub.key))
+			b.schema.Members[i].Value = b.asObject(m.Value, b.at.At(m.Key))
+		case below == manySchemas && m.Value.Is(tree.Object):
+			for j, sub := range m.Value.Members {
+				m.Value.Members[j].Value = b.asObject(sub.Value, b.at.At(m.Key).At(sub.Key))
 			}
 		}
 	}

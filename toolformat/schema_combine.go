@@ -3,18 +3,20 @@ package toolformat
 import (
 	"slices"
 	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // eachUp visits the schemas that stay in a dialect of few keywords, children before
 // parents. Those below not, if and contains are not visited: there a schema that accepts
 // more makes the whole accept less, and the keyword is taken out as it was written.
-func eachUp(s *node, at *path, visit func(s *node, at *path)) {
+func eachUp(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)) {
 	kept := s
-	if slices.ContainsFunc(s.members, func(m member) bool { return inverted[m.key] }) {
-		kept = newObject(s.members...)
-		kept.members = slices.DeleteFunc(slices.Clone(s.members), func(m member) bool { return inverted[m.key] })
+	if slices.ContainsFunc(s.Members, func(m tree.Member) bool { return inverted[m.Key] }) {
+		kept = tree.NewObject(s.Members...)
+		kept.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return inverted[m.Key] })
 	}
-	eachChild(kept, at, func(child *node, at *path) { eachUp(child, at, visit) })
+	eachChild(kept, at, func(child *tree.Node, at *tree.Path) { eachUp(child, at, visit) })
 	visit(s, at)
 }
 
@@ -26,26 +28,26 @@ var inverted = map[string]bool{"contains": true, "if": true, "not": true}
 //
 // Definitions come first: where two references meet, one is put in, and is then merged.
 func mergeAllOf(r *rewrite) {
-	if definitions := r.root.get("$defs"); definitions.is(objectNode) {
-		eachUp(newObject(member{"$defs", definitions}), r.base, func(s *node, at *path) { r.mergeAllOf(s, at, nil) })
+	if definitions := r.root.Get("$defs"); definitions.Is(tree.Object) {
+		eachUp(tree.NewObject(tree.NewMember("$defs", definitions)), r.base, func(s *tree.Node, at *tree.Path) { r.mergeAllOf(s, at, nil) })
 	}
-	eachUp(r.root, r.base, func(s *node, at *path) { r.mergeAllOf(s, at, nil) })
+	eachUp(r.root, r.base, func(s *tree.Node, at *tree.Path) { r.mergeAllOf(s, at, nil) })
 }
 
-func (r *rewrite) mergeAllOf(s *node, at *path, open *references) {
+func (r *rewrite) mergeAllOf(s *tree.Node, at *tree.Path, open *references) {
 	left := maxBranches
-	for s.get("allOf") != nil {
-		all := s.cut("allOf")
-		if !all.is(arrayNode) {
+	for s.Get("allOf") != nil {
+		all := s.Remove("allOf")
+		if !all.Is(tree.Array) {
 			return // no schema: whoever checks it says so
 		}
 		r.note(at, `"allOf" is part of the schema itself now: %s takes none`, r.dialect)
 		for i, branch := range r.bounded(s, all, &left, at) {
-			below := at.at("allOf").at(strconv.Itoa(i))
+			below := at.At("allOf").At(strconv.Itoa(i))
 			switch {
-			case branch.is(boolNode) && !branch.truth():
+			case branch.Is(tree.Bool) && !branch.IsTrue():
 				r.note(below, "the branch false refuses everything: left out")
-			case branch.is(objectNode):
+			case branch.Is(tree.Object):
 				r.meet(s, branch, below, open)
 			}
 		}
@@ -57,15 +59,15 @@ func (r *rewrite) mergeAllOf(s *node, at *path, open *references) {
 // ParametersJsonSchema). That only one may match is described where it is not plain
 // from the branches.
 func oneOfToAnyOf(r *rewrite) {
-	eachUp(r.root, r.base, func(s *node, at *path) {
-		i := slices.IndexFunc(s.members, func(m member) bool { return m.key == "oneOf" })
+	eachUp(r.root, r.base, func(s *tree.Node, at *tree.Path) {
+		i := slices.IndexFunc(s.Members, func(m tree.Member) bool { return m.Key == "oneOf" })
 		switch {
 		case i < 0:
-		case s.get("anyOf") != nil:
-			r.leave(s, newObject(member{"oneOf", s.cut("oneOf")}), at)
+		case s.Get("anyOf") != nil:
+			r.leave(s, tree.NewObject(tree.NewMember("oneOf", s.Remove("oneOf"))), at)
 		default:
-			branches := s.members[i].val
-			s.members[i].key = "anyOf"
+			branches := s.Members[i].Value
+			s.Members[i].Key = "anyOf"
 			if disjoint(branches) {
 				r.note(at, `"oneOf" is "anyOf" now: %s takes no "oneOf"`, r.dialect)
 				return
@@ -78,12 +80,12 @@ func oneOfToAnyOf(r *rewrite) {
 
 // disjoint reports whether no instance can match two of some schemas, as far as their
 // types or the constants of a property that all require tell.
-func disjoint(branches *node) bool {
-	if !branches.is(arrayNode) || len(branches.items) > maxBranches {
+func disjoint(branches *tree.Node) bool {
+	if !branches.Is(tree.Array) || len(branches.Items) > maxBranches {
 		return false
 	}
-	for i, a := range branches.items {
-		for _, b := range branches.items[:i] {
+	for i, a := range branches.Items {
+		for _, b := range branches.Items[:i] {
 			if !apart(a, b) && !apartByProperty(a, b) {
 				return false
 			}
@@ -93,9 +95,9 @@ func disjoint(branches *node) bool {
 }
 
 // apart reports whether the types or the constants of two schemas exclude each other.
-func apart(a, b *node) bool {
+func apart(a, b *tree.Node) bool {
 	if x, y := constant(a), constant(b); x != nil && y != nil {
-		return !x.equal(y)
+		return !x.Equal(y)
 	}
 	mine, theirs := typesOf(a), typesOf(b)
 	if len(mine) == 0 || len(theirs) == 0 {
@@ -108,10 +110,10 @@ func apart(a, b *node) bool {
 
 // apartByProperty reports whether two object schemas tell themselves apart by the value
 // of a property.
-func apartByProperty(a, b *node) bool {
-	theirs := b.get("required")
-	return slices.ContainsFunc(textsOf(a.get("required")), func(name string) bool {
-		return theirs.hasText(name) && apart(a.get("properties").get(name), b.get("properties").get(name)) &&
+func apartByProperty(a, b *tree.Node) bool {
+	theirs := b.Get("required")
+	return slices.ContainsFunc(textsOf(a.Get("required")), func(name string) bool {
+		return theirs.HasText(name) && apart(a.Get("properties").Get(name), b.Get("properties").Get(name)) &&
 			slices.Equal(typesOf(a), []string{"object"}) && slices.Equal(typesOf(b), []string{"object"})
 	})
 }
@@ -120,24 +122,24 @@ func apartByProperty(a, b *node) bool {
 // (python-genai#1732) and Ollama's struct has no field for. The type is added where it
 // is missing; it follows from the value.
 func constToEnum(r *rewrite) {
-	r.each(func(s *node, at *path) {
-		i := slices.IndexFunc(s.members, func(m member) bool { return m.key == "const" })
+	r.each(func(s *tree.Node, at *tree.Path) {
+		i := slices.IndexFunc(s.Members, func(m tree.Member) bool { return m.Key == "const" })
 		if i < 0 {
 			return
 		}
-		value := s.members[i].val
-		if e := s.get("enum"); e != nil {
-			s.cut("const")
-			if !e.is(arrayNode) || !slices.ContainsFunc(e.items, value.equal) {
-				r.note(at, "const %s and enum %s contradict each other, so that nothing is accepted: const is kept", value.short(), e.short())
+		value := s.Members[i].Value
+		if e := s.Get("enum"); e != nil {
+			s.Remove("const")
+			if !e.Is(tree.Array) || !slices.ContainsFunc(e.Items, value.Equal) {
+				r.note(at, "const %s and enum %s contradict each other, so that nothing is accepted: const is kept", value.Short(), e.Short())
 			}
-			s.set("enum", newArray(value))
+			s.Set("enum", tree.NewArray(value))
 		} else {
-			s.members[i] = member{"enum", newArray(value)}
+			s.Members[i] = tree.NewMember("enum", tree.NewArray(value))
 			r.note(at, `"const" is an "enum" of one value now: %s does not take it`, r.dialect)
 		}
-		if s.get("type") == nil {
-			s.set("type", newText(typeOf(value)))
+		if s.Get("type") == nil {
+			s.Set("type", tree.NewText(typeOf(value)))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -26,11 +27,11 @@ func (d draft) String() string {
 }
 
 // declaredDraft is the draft that the $schema of a schema declares.
-func declaredDraft(schema *node) draft {
+func declaredDraft(schema *tree.Node) draft {
 	if known, declared := draftOf(schema); declared {
 		return draft(known)
 	}
-	if strings.Contains(schema.get("$schema").text(), "json-schema.org/draft-03/") {
+	if strings.Contains(schema.Get("$schema").Text(), "json-schema.org/draft-03/") {
 		return 3 // too old to be checked, and not too old to be sent
 	}
 	return 0
@@ -43,7 +44,7 @@ func declaredDraft(schema *node) draft {
 //
 // $schema is dropped: it says nothing of the values.
 func upgradeDraft(r *rewrite) {
-	u := &upgrade{rewrite: r, declared: map[*node]draft{}}
+	u := &upgrade{rewrite: r, declared: map[*tree.Node]draft{}}
 	r.moving(func(*links) { u.referencesAlone(r.root, r.base, 0) })
 	u.identify(r.root, r.base, 0)
 	r.moving(func(x *links) {
@@ -57,7 +58,7 @@ func upgradeDraft(r *rewrite) {
 // makes everything found that is a schema or a name, the third moves schemas.
 type upgrade struct {
 	*rewrite
-	declared map[*node]draft // by a $schema of its own
+	declared map[*tree.Node]draft // by a $schema of its own
 	x        *links
 	anchors  int // how many schemas have $recursiveAnchor
 }
@@ -65,19 +66,19 @@ type upgrade struct {
 // referencesAlone is the first walk: up to draft-07 a $ref makes everything beside it
 // ignored (draft-07 core, 8.3); since 2019-09 both count. What refuses nothing stays.
 // Children come first: what is dropped may still be referred to.
-func (u *upgrade) referencesAlone(s *node, at *path, d draft) {
-	if s.get("$schema") != nil {
+func (u *upgrade) referencesAlone(s *tree.Node, at *tree.Path, d draft) {
+	if s.Get("$schema") != nil {
 		d = declaredDraft(s)
 	}
-	eachChild(s, at, func(child *node, at *path) { u.referencesAlone(child, at, d) })
-	if d == 0 || d > 7 || !s.get("$ref").is(textNode) {
+	eachChild(s, at, func(child *tree.Node, at *tree.Path) { u.referencesAlone(child, at, d) })
+	if d == 0 || d > 7 || !s.Get("$ref").Is(tree.Text) {
 		return
 	}
 	var dropped []string
-	s.members = slices.DeleteFunc(s.members, func(m member) bool {
-		drop := m.key != "$ref" && assertions[m.key] || s != u.root && (m.key == "$id" || m.key == "id")
+	s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
+		drop := m.Key != "$ref" && assertions[m.Key] || s != u.root && (m.Key == "$id" || m.Key == "id")
 		if drop {
-			dropped = append(dropped, strconv.Quote(m.key))
+			dropped = append(dropped, strconv.Quote(m.Key))
 		}
 		return drop
 	})
@@ -87,15 +88,15 @@ func (u *upgrade) referencesAlone(s *node, at *path, d draft) {
 }
 
 // identify is the second walk.
-func (u *upgrade) identify(s *node, at *path, d draft) {
-	if uri := s.get("$schema"); uri != nil {
+func (u *upgrade) identify(s *tree.Node, at *tree.Path, d draft) {
+	if uri := s.Get("$schema"); uri != nil {
 		d = declaredDraft(s)
-		s.cut("$schema")
+		s.Remove("$schema")
 		u.declared[s] = d
 		if d == latestDraft {
 			u.note(at, `"$schema" is dropped: a schema is read as 2020-12 in any case`)
 		} else {
-			u.note(at, `"$schema": %s is dropped: %s is read as 2020-12`, uri.short(), d)
+			u.note(at, `"$schema": %s is dropped: %s is read as 2020-12`, uri.Short(), d)
 		}
 	}
 	u.identifier(s, at, d)
@@ -103,63 +104,63 @@ func (u *upgrade) identify(s *node, at *path, d draft) {
 	if d <= 3 {
 		u.draft03(s, at)
 	}
-	eachChild(s, at, func(child *node, at *path) { u.identify(child, at, d) })
+	eachChild(s, at, func(child *tree.Node, at *tree.Path) { u.identify(child, at, d) })
 }
 
 // identifier: draft-04 has id for $id, and up to draft-07 one that is only a fragment
 // gives a name, which is $anchor since 2019-09 (8.2.2). A fragment that is a pointer, as
 // generators write into every property, names nothing.
-func (u *upgrade) identifier(s *node, at *path, d draft) {
-	id := s.get("id").text()
-	if s.get("$id") == nil && (d == 3 || d == 4 || d == 0 && strings.HasPrefix(id, "#")) && id != "" {
+func (u *upgrade) identifier(s *tree.Node, at *tree.Path, d draft) {
+	id := s.Get("id").Text()
+	if s.Get("$id") == nil && (d == 3 || d == 4 || d == 0 && strings.HasPrefix(id, "#")) && id != "" {
 		u.note(at, `"id" is "$id" since draft-06`)
-		renameMember(s, "id", "$id")
+		tree.RenameMember(s, "id", "$id")
 	}
-	uri, name, _ := strings.Cut(s.get("$id").text(), "#")
+	uri, name, _ := strings.Cut(s.Get("$id").Text(), "#")
 	switch {
 	case name == "":
 		return
 	case uri != "":
-		s.set("$id", newText(uri))
+		s.Set("$id", tree.NewText(uri))
 	default:
-		s.cut("$id")
+		s.Remove("$id")
 	}
-	if strings.HasPrefix(name, "/") || s.get("$anchor") != nil {
+	if strings.HasPrefix(name, "/") || s.Get("$anchor") != nil {
 		u.note(at, `the fragment %.80q of "$id" is dropped: 2020-12 allows none, and it names nothing`, "#"+name)
 		return
 	}
 	u.note(at, `the fragment %.80q of "$id" is an "$anchor" since 2019-09`, "#"+name)
-	s.set("$anchor", newText(name))
+	s.Set("$anchor", tree.NewText(name))
 }
 
 // draft03 is what draft-04 replaced.
-func (u *upgrade) draft03(s *node, at *path) {
-	if extends := s.get("extends"); extends.is(objectNode) || extends.is(arrayNode) {
+func (u *upgrade) draft03(s *tree.Node, at *tree.Path) {
+	if extends := s.Get("extends"); extends.Is(tree.Object) || extends.Is(tree.Array) {
 		u.note(at, `"extends" is "allOf" since draft-04`)
-		s.cut("extends")
-		parts := extends.items
-		if extends.is(objectNode) {
-			parts = []*node{extends}
+		s.Remove("extends")
+		parts := extends.Items
+		if extends.Is(tree.Object) {
+			parts = []*tree.Node{extends}
 		}
 		for _, part := range parts {
-			s.addAllOf(part)
+			addAllOf(s, part)
 		}
 	}
-	if s.get("divisibleBy") != nil && s.get("multipleOf") == nil {
+	if s.Get("divisibleBy") != nil && s.Get("multipleOf") == nil {
 		u.note(at, `"divisibleBy" is "multipleOf" since draft-04`)
-		renameMember(s, "divisibleBy", "multipleOf")
+		tree.RenameMember(s, "divisibleBy", "multipleOf")
 	}
-	if refused := s.get("disallow"); refused.is(textNode) || refused.is(arrayNode) {
+	if refused := s.Get("disallow"); refused.Is(tree.Text) || refused.Is(tree.Array) {
 		u.note(at, `"disallow" is "not" since draft-04`)
-		s.cut("disallow")
-		not := newObject(member{"type", refused})
+		s.Remove("disallow")
+		not := tree.NewObject(tree.NewMember("type", refused))
 		u.types(not, at)
-		s.also("not", not)
+		also(s, "not", not)
 	}
 }
 
 // schema is the third walk.
-func (u *upgrade) schema(s *node, at *path, d draft) {
+func (u *upgrade) schema(s *tree.Node, at *tree.Path, d draft) {
 	if declared, ok := u.declared[s]; ok {
 		d = declared
 	}
@@ -172,135 +173,135 @@ func (u *upgrade) schema(s *node, at *path, d draft) {
 	}
 	u.recursive(s, at)
 	u.examples(s, at)
-	eachChild(s, at, func(child *node, at *path) { u.schema(child, at, d) })
+	eachChild(s, at, func(child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
 }
 
 // "definitions" is "$defs" since 2019-09 (8.2.4).
-func (u *upgrade) definitions(s *node, at *path) {
-	old := s.get("definitions")
-	if !old.is(objectNode) {
+func (u *upgrade) definitions(s *tree.Node, at *tree.Path) {
+	old := s.Get("definitions")
+	if !old.Is(tree.Object) {
 		return
 	}
 	u.note(at, `"definitions" is "$defs" since 2019-09`)
-	defs := s.get("$defs")
-	if !defs.is(objectNode) {
-		s.cut("$defs")
-		renameMember(s, "definitions", "$defs")
+	defs := s.Get("$defs")
+	if !defs.Is(tree.Object) {
+		s.Remove("$defs")
+		tree.RenameMember(s, "definitions", "$defs")
 		return
 	}
-	s.cut("definitions")
+	s.Remove("definitions")
 	taken := newNames(defs)
-	for _, m := range old.members {
-		defs.members = append(defs.members, member{taken.free(m.key), m.val})
+	for _, m := range old.Members {
+		defs.Members = append(defs.Members, tree.NewMember(taken.free(m.Key), m.Value))
 	}
 }
 
 // required: draft-03 has a boolean in the property, since draft-04 it is a list beside
 // the properties (draft-04 validation, 5.4.3). Servers of every draft still send it.
-func (u *upgrade) required(s *node, at *path) {
-	if s.get("required").is(boolNode) { // that of a property is gone by now
-		u.note(at, `"required": %s is dropped: it is a list of properties`, s.cut("required").raw)
+func (u *upgrade) required(s *tree.Node, at *tree.Path) {
+	if s.Get("required").Is(tree.Bool) { // that of a property is gone by now
+		u.note(at, `"required": %s is dropped: it is a list of properties`, s.Remove("required").Raw)
 	}
-	properties := s.get("properties")
-	if !properties.is(objectNode) {
+	properties := s.Get("properties")
+	if !properties.Is(tree.Object) {
 		return
 	}
-	list := s.get("required")
+	list := s.Get("required")
 	listed := map[string]bool{}
-	if list.is(arrayNode) {
-		for _, it := range list.items {
-			listed[it.text()] = true
+	if list.Is(tree.Array) {
+		for _, it := range list.Items {
+			listed[it.Text()] = true
 		}
 	}
-	for _, m := range properties.members {
-		if !m.val.get("required").is(boolNode) {
+	for _, m := range properties.Members {
+		if !m.Value.Get("required").Is(tree.Bool) {
 			continue
 		}
-		must := m.val.cut("required").truth()
-		u.note(at.at("properties").at(m.key), `"required": %t is a list beside the properties since draft-04`, must)
-		if !must || listed[m.key] {
+		must := m.Value.Remove("required").IsTrue()
+		u.note(at.At("properties").At(m.Key), `"required": %t is a list beside the properties since draft-04`, must)
+		if !must || listed[m.Key] {
 			continue
 		}
-		if !list.is(arrayNode) {
-			list = newArray()
-			s.set("required", list)
+		if !list.Is(tree.Array) {
+			list = tree.NewArray()
+			s.Set("required", list)
 		}
-		list.items = append(list.items, newText(m.key))
+		list.Items = append(list.Items, tree.NewText(m.Key))
 	}
 }
 
 // exclusive: in draft-04 it is a boolean beside the limit, since draft-06 the limit.
-func (u *upgrade) exclusive(s *node, at *path) {
+func (u *upgrade) exclusive(s *tree.Node, at *tree.Path) {
 	for _, pair := range [...][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
-		flag, limit := s.get(pair[0]), s.get(pair[1])
-		if !flag.is(boolNode) {
+		flag, limit := s.Get(pair[0]), s.Get(pair[1])
+		if !flag.Is(tree.Bool) {
 			continue
 		}
-		u.note(at, "%q: %s is a number since draft-06", pair[0], flag.raw)
-		if flag.truth() && limit.is(numberNode) {
-			s.cut(pair[1])
-			s.set(pair[0], limit)
+		u.note(at, "%q: %s is a number since draft-06", pair[0], flag.Raw)
+		if flag.IsTrue() && limit.Is(tree.Number) {
+			s.Remove(pair[1])
+			s.Set(pair[0], limit)
 		} else {
-			s.cut(pair[0])
+			s.Remove(pair[0])
 		}
 	}
 }
 
 // tuple: a list in items is prefixItems since 2020-12, and additionalItems, which says
 // something beside such a list only, is items (10.3.1).
-func (u *upgrade) tuple(s *node, at *path) {
-	items, rest := s.get("items"), s.cut("additionalItems")
-	if !items.is(arrayNode) {
+func (u *upgrade) tuple(s *tree.Node, at *tree.Path) {
+	items, rest := s.Get("items"), s.Remove("additionalItems")
+	if !items.Is(tree.Array) {
 		if rest != nil {
 			u.note(at, `"additionalItems" is dropped: without a list in "items" it says nothing`)
 		}
 		return
 	}
-	if len(items.items) == 0 || s.get("prefixItems") != nil {
+	if len(items.Items) == 0 || s.Get("prefixItems") != nil {
 		u.note(at, `the list in "items" is dropped: it is empty, or there is "prefixItems"`)
-		s.cut("items")
+		s.Remove("items")
 	} else {
 		u.note(at, `a list in "items" is "prefixItems" since 2020-12`)
-		renameMember(s, "items", "prefixItems")
+		tree.RenameMember(s, "items", "prefixItems")
 	}
 	if rest != nil {
-		s.set("items", rest)
+		s.Set("items", rest)
 	}
 }
 
 // dependencies is dependentRequired and dependentSchemas since 2019-09.
-func (u *upgrade) dependencies(s *node, at *path) {
-	old := s.get("dependencies")
-	if !old.is(objectNode) {
+func (u *upgrade) dependencies(s *tree.Node, at *tree.Path) {
+	old := s.Get("dependencies")
+	if !old.Is(tree.Object) {
 		return
 	}
 	u.note(at, `"dependencies" is "dependentRequired" and "dependentSchemas" since 2019-09`)
-	s.cut("dependencies")
-	required, schemas := newObject(), newObject()
-	for _, m := range old.members {
-		switch m.val.kind {
-		case arrayNode:
-			required.members = append(required.members, m)
-		case textNode: // draft-03
-			required.members = append(required.members, member{m.key, newArray(m.val)})
-		case objectNode, boolNode:
-			schemas.members = append(schemas.members, m)
+	s.Remove("dependencies")
+	required, schemas := tree.NewObject(), tree.NewObject()
+	for _, m := range old.Members {
+		switch m.Value.Kind {
+		case tree.Array:
+			required.Members = append(required.Members, m)
+		case tree.Text: // draft-03
+			required.Members = append(required.Members, tree.NewMember(m.Key, tree.NewArray(m.Value)))
+		case tree.Object, tree.Bool:
+			schemas.Members = append(schemas.Members, m)
 		default:
-			u.note(at, "the dependency of %.80q is dropped: it is %s", m.key, m.val.kind)
+			u.note(at, "the dependency of %.80q is dropped: it is %s", m.Key, m.Value.Kind)
 		}
 	}
-	if len(required.members) > 0 {
-		s.also("dependentRequired", required)
+	if len(required.Members) > 0 {
+		also(s, "dependentRequired", required)
 	}
-	if len(schemas.members) > 0 {
-		s.also("dependentSchemas", schemas)
+	if len(schemas.Members) > 0 {
+		also(s, "dependentSchemas", schemas)
 	}
 }
 
 // countAnchors counts what a $recursiveRef may lead to.
 func (u *upgrade) countAnchors() {
 	for _, s := range u.x.schemas {
-		if s.schema.get("$recursiveAnchor").truth() {
+		if s.schema.Get("$recursiveAnchor").IsTrue() {
 			u.anchors++
 		}
 	}
@@ -308,43 +309,43 @@ func (u *upgrade) countAnchors() {
 
 // recursive: $recursiveRef is $dynamicRef since 2020-12, and plainly a $ref when there
 // are not two anchors between which the way decides (2019-09 core, 8.2.4.2).
-func (u *upgrade) recursive(s *node, at *path) {
+func (u *upgrade) recursive(s *tree.Node, at *tree.Path) {
 	const name = "recursive"
-	if anchor := s.cut("$recursiveAnchor"); anchor != nil {
-		u.note(at, `"$recursiveAnchor": %s is dropped: 2020-12 has "$dynamicAnchor"`, anchor.short())
-		if anchor.truth() && u.anchors > 1 {
-			s.set("$dynamicAnchor", newText(name))
+	if anchor := s.Remove("$recursiveAnchor"); anchor != nil {
+		u.note(at, `"$recursiveAnchor": %s is dropped: 2020-12 has "$dynamicAnchor"`, anchor.Short())
+		if anchor.IsTrue() && u.anchors > 1 {
+			s.Set("$dynamicAnchor", tree.NewText(name))
 		}
 	}
-	if s.cut("$recursiveRef") == nil {
+	if s.Remove("$recursiveRef") == nil {
 		return
 	}
 	resource := u.x.resources[u.x.home[s]]
-	if u.anchors > 1 && (resource.get("$recursiveAnchor").truth() || resource.get("$dynamicAnchor").text() == name) {
+	if u.anchors > 1 && (resource.Get("$recursiveAnchor").IsTrue() || resource.Get("$dynamicAnchor").Text() == name) {
 		u.note(at, `"$recursiveRef" is "$dynamicRef" since 2020-12`)
-		s.set("$dynamicRef", newText("#"+name))
+		s.Set("$dynamicRef", tree.NewText("#"+name))
 		return
 	}
 	u.note(at, `"$recursiveRef" is a "$ref": there is one schema that it may mean`)
-	s.also("$ref", newText("#"))
+	also(s, "$ref", tree.NewText("#"))
 }
 
 // examples: OpenAPI 3.0 has one example, JSON Schema a list (2020-12 validation, 9.5).
-func (u *upgrade) examples(s *node, at *path) {
-	one, list := s.cut("example"), s.get("examples")
-	if list != nil && !list.is(arrayNode) {
+func (u *upgrade) examples(s *tree.Node, at *tree.Path) {
+	one, list := s.Remove("example"), s.Get("examples")
+	if list != nil && !list.Is(tree.Array) {
 		u.note(at, `"examples" is a list of values`)
-		list = newArray(list)
-		s.set("examples", list)
+		list = tree.NewArray(list)
+		s.Set("examples", list)
 	}
 	if one == nil {
 		return
 	}
 	u.note(at, `"example" is a list, "examples", in JSON Schema`)
 	if list == nil {
-		s.set("examples", newArray(one))
-	} else if !slices.ContainsFunc(list.items, one.equal) {
-		list.items = append(list.items, one)
+		s.Set("examples", tree.NewArray(one))
+	} else if !slices.ContainsFunc(list.Items, one.Equal) {
+		list.Items = append(list.Items, one)
 	}
 }
 
@@ -364,8 +365,8 @@ const latestDraft = 2020
 
 // draftOf is the draft that a schema says it is written in; declared is false when it
 // names none, or one that is not known.
-func draftOf(schema *node) (draft int, declared bool) {
-	url := schema.get("$schema").text()
+func draftOf(schema *tree.Node) (draft int, declared bool) {
+	url := schema.Get("$schema").Text()
 	url, _ = strings.CutSuffix(url, "#") // the URLs of draft-07 and before end in an empty fragment, which many leave out
 	_, url, _ = strings.Cut(url, "://")
 	for draft, known := range drafts {

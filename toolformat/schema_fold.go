@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // foldRootCombinators leaves a root without $ref, allOf, anyOf, oneOf, enum and not:
@@ -13,8 +15,8 @@ import (
 // the branches of an anyOf or oneOf give it their properties, and what each of them
 // requires is told in the description.
 func foldRootCombinators(r *rewrite) {
-	folded := func(m member) bool { return slices.Contains(rootCombinators, m.key) }
-	if !r.root.is(objectNode) || !slices.ContainsFunc(r.root.members, folded) {
+	folded := func(m tree.Member) bool { return slices.Contains(rootCombinators, m.Key) }
+	if !r.root.Is(tree.Object) || !slices.ContainsFunc(r.root.Members, folded) {
 		return
 	}
 	if r.keepRoot(); r.err != nil {
@@ -23,10 +25,10 @@ func foldRootCombinators(r *rewrite) {
 	if !r.fold(r.root, r.base, nil) || !mayBe(r.root, "object") {
 		r.fail(r.base, "the schema takes no object at all: its allOf, anyOf or oneOf leaves none; a tool's arguments are an object")
 	}
-	if r.root.get("properties") == nil {
-		r.root.set("properties", newObject())
+	if r.root.Get("properties") == nil {
+		r.root.Set("properties", tree.NewObject())
 	}
-	r.root.set("type", newText("object"))
+	r.root.Set("type", tree.NewText("object"))
 	r.pruneDefinitions()
 }
 
@@ -36,19 +38,19 @@ var rootCombinators = []string{"$ref", "allOf", "anyOf", "oneOf", "enum", "not"}
 // fold makes the combinators of an object schema part of the schema itself, which then
 // accepts at least the objects that it accepted. It reports whether there are any.
 // open are the references that led here.
-func (r *rewrite) fold(s *node, at *path, open *references) bool {
+func (r *rewrite) fold(s *tree.Node, at *tree.Path, open *references) bool {
 	possible := true
 	unions, open := r.flatten(s, at, open)
 	for _, g := range unions {
 		possible = r.foldUnion(s, g, open) && possible
 	}
 	for _, key := range []string{"enum", "not"} {
-		if i := slices.IndexFunc(s.members, func(m member) bool { return m.key == key }); i >= 0 {
-			m := s.members[i]
-			possible = possible && mayBe(newObject(m), "object")
+		if i := slices.IndexFunc(s.Members, func(m tree.Member) bool { return m.Key == key }); i >= 0 {
+			m := s.Members[i]
+			possible = possible && mayBe(tree.NewObject(m), "object")
 			p := &phraser{}
-			phrases := p.phrases(s, []member{m})
-			s.cut(key)
+			phrases := p.phrases(s, []tree.Member{m})
+			s.Remove(key)
 			p.describe(s, phrases)
 			r.note(at, "%q moved into the description%s: %s takes none here", key, cutRemark(p.cut), r.dialect)
 		}
@@ -59,39 +61,39 @@ func (r *rewrite) fold(s *node, at *path, open *references) bool {
 // A union is an anyOf or oneOf that is folded.
 type union struct {
 	key      string
-	branches []*node
-	at       *path // of the keyword
+	branches []*tree.Node
+	at       *tree.Path // of the keyword
 }
 
 // flatten makes what a schema takes over by $ref and allOf its own, and takes away the
 // unions on the way.
-func (r *rewrite) flatten(s *node, at *path, open *references) ([]union, *references) {
+func (r *rewrite) flatten(s *tree.Node, at *tree.Path, open *references) ([]union, *references) {
 	var unions []union
-	take := func(branch *node, at *path) {
+	take := func(branch *tree.Node, at *tree.Path) {
 		for _, key := range []string{"anyOf", "oneOf"} {
-			if list := branch.cut(key); list.is(arrayNode) {
-				unions = append(unions, union{key, list.items, at.at(key)})
+			if list := branch.Remove(key); list.Is(tree.Array) {
+				unions = append(unions, union{key, list.Items, at.At(key)})
 			}
 		}
 	}
 	take(s, at)
 	left := maxBranches
-	for s.get("$ref") != nil || s.get("allOf") != nil {
-		if ref := s.cut("$ref"); ref != nil && !open.has(ref.text()) {
-			target := r.expand(ref.text(), at, open)
-			open = open.with(ref.text())
-			if target.is(objectNode) {
-				r.note(at, "the reference %s is put in: %s takes none here", ref.text(), r.dialect)
+	for s.Get("$ref") != nil || s.Get("allOf") != nil {
+		if ref := s.Remove("$ref"); ref != nil && !open.has(ref.Text()) {
+			target := r.expand(ref.Text(), at, open)
+			open = open.with(ref.Text())
+			if target.Is(tree.Object) {
+				r.note(at, "the reference %s is put in: %s takes none here", ref.Text(), r.dialect)
 				take(target, at)
 				r.meet(s, target, at, open)
-			} else if !target.truth() {
-				r.leave(s, newObject(member{"$ref", ref}), at)
+			} else if !target.IsTrue() {
+				r.leave(s, tree.NewObject(tree.NewMember("$ref", ref)), at)
 			}
 		}
-		if all := s.cut("allOf"); all.is(arrayNode) {
+		if all := s.Remove("allOf"); all.Is(tree.Array) {
 			r.note(at, `"allOf" is part of the schema itself now: %s takes none here`, r.dialect)
 			for i, branch := range r.bounded(s, all, &left, at) {
-				if below := at.at("allOf").at(strconv.Itoa(i)); branch.is(objectNode) {
+				if below := at.At("allOf").At(strconv.Itoa(i)); branch.Is(tree.Object) {
 					take(branch, below)
 					r.meet(s, branch, below, open)
 				}
@@ -107,10 +109,10 @@ const maxBranches = 200
 
 // bounded are as many branches of an allOf as are left to be merged into a schema. The
 // others are described.
-func (r *rewrite) bounded(s, all *node, left *int, at *path) []*node {
-	branches := all.items
+func (r *rewrite) bounded(s, all *tree.Node, left *int, at *tree.Path) []*tree.Node {
+	branches := all.Items
 	if len(branches) > *left {
-		r.leave(s, newObject(member{"allOf", newArray(branches[*left:]...)}), at)
+		r.leave(s, tree.NewObject(tree.NewMember("allOf", tree.NewArray(branches[*left:]...))), at)
 		branches = branches[:*left]
 	}
 	*left -= len(branches)
@@ -119,16 +121,16 @@ func (r *rewrite) bounded(s, all *node, left *int, at *path) []*node {
 
 // foldUnion gives a schema the properties of the branches of a union, and tells what
 // each of them requires. It reports whether a branch is left that takes an object.
-func (r *rewrite) foldUnion(s *node, u union, open *references) bool {
-	var live []*node
+func (r *rewrite) foldUnion(s *tree.Node, u union, open *references) bool {
+	var live []*tree.Node
 	for i, branch := range u.branches {
 		switch {
-		case branch.is(boolNode) && !branch.truth():
+		case branch.Is(tree.Bool) && !branch.IsTrue():
 			continue
-		case !branch.is(objectNode):
-			branch = newObject()
+		case !branch.Is(tree.Object):
+			branch = tree.NewObject()
 		}
-		if r.fold(branch, u.at.at(strconv.Itoa(i)), open) && mayBe(branch, "object") {
+		if r.fold(branch, u.at.At(strconv.Itoa(i)), open) && mayBe(branch, "object") {
 			live = append(live, branch)
 		}
 	}
@@ -150,7 +152,7 @@ func (r *rewrite) foldUnion(s *node, u union, open *references) bool {
 
 // joinBranches gives a schema what its branches say of an object, as far as it holds in
 // all of them.
-func (r *rewrite) joinBranches(s *node, branches []*node, at *path, open *references) {
+func (r *rewrite) joinBranches(s *tree.Node, branches []*tree.Node, at *tree.Path, open *references) {
 	closed := 0
 	properties, required := newJoin(), map[string]int{}
 	var names []string
@@ -159,69 +161,69 @@ func (r *rewrite) joinBranches(s *node, branches []*node, at *path, open *refere
 		if shut {
 			closed++
 		}
-		properties.add(b.get("properties"), shut)
-		for _, name := range textsOf(b.get("required")) {
+		properties.add(b.Get("properties"), shut)
+		for _, name := range textsOf(b.Get("required")) {
 			if required[name]++; required[name] == 1 {
 				names = append(names, name)
 			}
 		}
 	}
-	if more := slices.ContainsFunc(branches, evaluatesMore); more && s.get("unevaluatedProperties") != nil {
-		r.leave(s, newObject(member{"unevaluatedProperties", s.cut("unevaluatedProperties")}), at)
+	if more := slices.ContainsFunc(branches, evaluatesMore); more && s.Get("unevaluatedProperties") != nil {
+		r.leave(s, tree.NewObject(tree.NewMember("unevaluatedProperties", s.Remove("unevaluatedProperties"))), at)
 	}
 	mine := map[string]bool{}
-	for _, m := range membersOf(s.get("properties")) {
-		mine[m.key] = true
+	for _, m := range membersOf(s.Get("properties")) {
+		mine[m.Key] = true
 	}
-	joined := newObject()
+	joined := tree.NewObject()
 	for _, name := range properties.names {
 		open := len(branches) - closed
 		if !mine[name] && isClosed(s) {
 			open = 0 // no branch ever let it be anything
 		}
 		if schema := properties.schema(name, open); !mine[name] || !properties.opened[name] { // else it stays as it is
-			joined.members = append(joined.members, member{name, schema})
+			joined.Members = append(joined.Members, tree.NewMember(name, schema))
 		}
 	}
-	all := newArray()
+	all := tree.NewArray()
 	for _, name := range names {
 		if required[name] == len(branches) {
-			all.items = append(all.items, newText(name))
+			all.Items = append(all.Items, tree.NewText(name))
 		}
 	}
-	both := newObject(member{"properties", joined})
-	if len(all.items) > 0 {
-		both.set("required", all)
+	both := tree.NewObject(tree.NewMember("properties", joined))
+	if len(all.Items) > 0 {
+		both.Set("required", all)
 	}
-	if closed == len(branches) && s.get("additionalProperties") == nil {
-		both.set("additionalProperties", newBool(false))
+	if closed == len(branches) && s.Get("additionalProperties") == nil {
+		both.Set("additionalProperties", tree.NewBool(false))
 	}
 	r.meet(s, both, at, open)
 }
 
 // isClosed reports whether a schema takes its own properties only.
-func isClosed(s *node) bool {
-	additional := s.get("additionalProperties")
-	return additional.is(boolNode) && !additional.truth() && s.get("patternProperties") == nil
+func isClosed(s *tree.Node) bool {
+	additional := s.Get("additionalProperties")
+	return additional.Is(tree.Bool) && !additional.IsTrue() && s.Get("patternProperties") == nil
 }
 
 // evaluatesMore reports whether a schema decides about more properties than it names.
-func evaluatesMore(s *node) bool {
-	additional := s.get("additionalProperties")
-	return additional != nil && !isClosed(s) || slices.ContainsFunc(s.members, func(m member) bool {
-		return slices.Contains([]string{"patternProperties", "unevaluatedProperties", "if", "dependentSchemas", "$dynamicRef"}, m.key)
+func evaluatesMore(s *tree.Node) bool {
+	additional := s.Get("additionalProperties")
+	return additional != nil && !isClosed(s) || slices.ContainsFunc(s.Members, func(m tree.Member) bool {
+		return slices.Contains([]string{"patternProperties", "unevaluatedProperties", "if", "dependentSchemas", "$dynamicRef"}, m.Key)
 	})
 }
 
 // choice is the sentence that tells what the branches of a union ask for: "Requires one
 // of: a; b and c." It is empty when they all ask for the same.
-func (p *phraser) choice(key string, branches []*node) string {
+func (p *phraser) choice(key string, branches []*tree.Node) string {
 	before := map[string]string{"anyOf": "Requires one of: ", "oneOf": "Requires exactly one of: "}[key]
 	common := map[string]int{}
 	for _, b := range branches {
-		if properties := b.get("properties"); properties.is(objectNode) {
-			for _, m := range properties.members {
-				common[m.key]++
+		if properties := b.Get("properties"); properties.Is(tree.Object) {
+			for _, m := range properties.Members {
+				common[m.Key]++
 			}
 		}
 	}
@@ -251,24 +253,24 @@ const maxNamed = 50
 
 // branch is what one branch asks for: the constants that tell it from the others, what
 // it requires, and what it offers beside that.
-func (p *phraser) branch(b *node, isCommon func(string) bool) string {
+func (p *phraser) branch(b *tree.Node, isCommon func(string) bool) string {
 	var asked, offered []string
-	required := textsOf(b.get("required"))
+	required := textsOf(b.Get("required"))
 	isAsked := map[string]bool{}
 	for _, name := range required {
 		if isAsked[name] || len(asked) > maxNamed {
 			continue
 		}
 		isAsked[name] = true
-		if value := constant(b.get("properties").get(name)); value != nil {
+		if value := constant(b.Get("properties").Get(name)); value != nil {
 			name += " " + p.json(value)
 		}
 		asked = append(asked, name)
 	}
-	if properties := b.get("properties"); properties.is(objectNode) {
-		for _, m := range properties.members {
-			if !isAsked[m.key] && !isCommon(m.key) && len(offered) <= maxNamed {
-				offered = append(offered, m.key)
+	if properties := b.Get("properties"); properties.Is(tree.Object) {
+		for _, m := range properties.Members {
+			if !isAsked[m.Key] && !isCommon(m.Key) && len(offered) <= maxNamed {
+				offered = append(offered, m.Key)
 			}
 		}
 	}
@@ -279,16 +281,16 @@ func (p *phraser) branch(b *node, isCommon func(string) bool) string {
 	case len(offered) > 0:
 		text += " (optional: " + strings.Join(offered, ", ") + ")"
 	}
-	var rest []member
-	for _, m := range b.members {
-		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "description", "default"}, m.key) {
+	var rest []tree.Member
+	for _, m := range b.Members {
+		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "description", "default"}, m.Key) {
 			rest = append(rest, m)
 		}
 	}
 	if phrases := p.phrases(b, rest); len(phrases) > 0 {
 		text += " (" + strings.Join(phrases, ", ") + ")"
 	}
-	if about := strings.TrimRight(b.get("description").text(), " ."); strings.HasPrefix(about, "(") {
+	if about := strings.TrimRight(b.Get("description").Text(), " ."); strings.HasPrefix(about, "(") {
 		text += " " + about
 	} else if about != "" {
 		text += " (" + about + ")"
@@ -300,12 +302,12 @@ func (p *phraser) branch(b *node, isCommon func(string) bool) string {
 }
 
 // constant is the one value that a schema accepts, when its const or enum tells it.
-func constant(s *node) *node {
-	if c := s.get("const"); c != nil {
+func constant(s *tree.Node) *tree.Node {
+	if c := s.Get("const"); c != nil {
 		return c
 	}
-	if e := s.get("enum"); e.is(arrayNode) && len(e.items) == 1 {
-		return e.items[0]
+	if e := s.Get("enum"); e.Is(tree.Array) && len(e.Items) == 1 {
+		return e.Items[0]
 	}
 	return nil
 }

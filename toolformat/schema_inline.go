@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -59,13 +60,13 @@ func inlineReferences(r *rewrite) {
 func (r *rewrite) cutDefinitions(x *links) []placed {
 	var all []placed
 	for _, s := range x.schemas {
-		defs := s.schema.cut("$defs")
-		if !defs.is(objectNode) {
+		defs := s.schema.Remove("$defs")
+		if !defs.Is(tree.Object) {
 			continue
 		}
-		at := s.at.at("$defs")
-		for _, m := range defs.members {
-			all = append(all, placed{m.val, at.at(m.key)})
+		at := s.at.At("$defs")
+		for _, m := range defs.Members {
+			all = append(all, placed{m.Value, at.At(m.Key)})
 		}
 	}
 	return all
@@ -75,10 +76,10 @@ func (r *rewrite) cutDefinitions(x *links) []placed {
 // nothing, so that nothing is lost.
 func (r *rewrite) noteUnused(unused []placed) {
 	for len(unused) > 0 {
-		at := unused[0].at.parent
+		at := unused[0].at.Parent
 		var listed []string
-		for len(unused) > 0 && unused[0].at.parent == at {
-			listed = append(listed, fmt.Sprintf("%.60q", unused[0].at.key))
+		for len(unused) > 0 && unused[0].at.Parent == at {
+			listed = append(listed, fmt.Sprintf("%.60q", unused[0].at.Key))
 			unused = unused[1:]
 		}
 		r.note(at, "definitions that nothing refers to are dropped: %s", wording.List(listed))
@@ -94,8 +95,8 @@ func (r *rewrite) dropNames(x *links) {
 			if keyword == "$id" && s.schema == r.root {
 				continue
 			}
-			if name := s.schema.cut(keyword); name != nil {
-				r.note(s.at, "%q: %s is dropped: no reference needs it any more", keyword, name.short())
+			if name := s.schema.Remove(keyword); name != nil {
+				r.note(s.at, "%q: %s is dropped: no reference needs it any more", keyword, name.Short())
 			}
 		}
 	}
@@ -106,16 +107,16 @@ func (r *rewrite) dropNames(x *links) {
 type growth struct {
 	*rewrite
 	x      *links // of the schema as it was, which is only read
-	root   *node
+	root   *tree.Node
 	levels int // how often a target may stand within itself
 	budget int // what may be spent
 
 	pending []sprout
 	spent   int
-	full    bool           // something did not fit
-	grown   map[*node]bool // the targets that were copied
-	cut     []*node        // where it was cut
-	sizes   map[*node]size
+	full    bool                // something did not fit
+	grown   map[*tree.Node]bool // the targets that were copied
+	cut     []*tree.Node        // where it was cut
+	sizes   map[*tree.Node]size
 	noted   map[*site]map[string]bool
 }
 
@@ -128,14 +129,14 @@ type sprout struct {
 
 // within is a target inside of which a reference stands.
 type within struct {
-	target *node
-	at     *path
+	target *tree.Node
+	at     *tree.Path
 	up     *within
 	depth  int
 }
 
 // around is the outermost place of a target among those around, and how many there are.
-func (w *within) around(target *node) (at *path, count int) {
+func (w *within) around(target *tree.Node) (at *tree.Path, count int) {
 	for ; w != nil; w = w.up {
 		if w.target == target {
 			at, count = w.at, count+1
@@ -147,18 +148,18 @@ func (w *within) around(target *node) (at *path, count int) {
 // A size is what a copy costs, and how deep it is.
 type size struct{ cost, depth int }
 
-func sizeOf(n *node) size {
-	s := size{cost: 1 + len(n.raw)/bytesPerNode}
-	below := func(n *node) {
+func sizeOf(n *tree.Node) size {
+	s := size{cost: 1 + len(n.Raw)/bytesPerNode}
+	below := func(n *tree.Node) {
 		sub := sizeOf(n)
 		s.cost += sub.cost
 		s.depth = max(s.depth, sub.depth)
 	}
-	for _, m := range n.members {
-		s.cost += len(m.key) / bytesPerNode
-		below(m.val)
+	for _, m := range n.Members {
+		s.cost += len(m.Key) / bytesPerNode
+		below(m.Value)
 	}
-	for _, it := range n.items {
+	for _, it := range n.Items {
 		below(it)
 	}
 	s.depth++
@@ -170,7 +171,7 @@ func sizeOf(n *node) size {
 func (r *rewrite) grow(x *links, levels, budget int) *growth {
 	g := &growth{
 		rewrite: r, x: x, levels: levels, budget: budget,
-		grown: map[*node]bool{}, sizes: map[*node]size{}, noted: map[*site]map[string]bool{},
+		grown: map[*tree.Node]bool{}, sizes: map[*tree.Node]size{}, noted: map[*site]map[string]bool{},
 	}
 	g.root = g.copy(x.root, r.base, &within{target: x.root, at: r.base})
 	for i := 0; i < len(g.pending) && (!g.full || levels == 0); i++ {
@@ -180,15 +181,15 @@ func (r *rewrite) grow(x *links, levels, budget int) *growth {
 }
 
 // copy is a deep copy of a schema whose references are pending.
-func (g *growth) copy(s *node, at *path, inside *within) *node {
+func (g *growth) copy(s *tree.Node, at *tree.Path, inside *within) *tree.Node {
 	var sites []*site
-	eachSchema(s, nil, func(s *node, _ *path) { sites = append(sites, g.x.from[s]) })
-	c := s.clone()
+	eachSchema(s, nil, func(s *tree.Node, _ *tree.Path) { sites = append(sites, g.x.from[s]) })
+	c := s.Clone()
 	if inside.up != nil {
-		c.cut("$id") // of the root
+		c.Remove("$id") // of the root
 	}
 	i := 0
-	eachSchema(c, at, func(s *node, at *path) {
+	eachSchema(c, at, func(s *tree.Node, at *tree.Path) {
 		if site := sites[i]; site != nil && site.fault == "" {
 			g.pending = append(g.pending, sprout{placed{s, at}, site, inside})
 		}
@@ -199,7 +200,7 @@ func (g *growth) copy(s *node, at *path, inside *within) *node {
 
 // replace puts a copy in the place of a reference, or cuts there.
 func (g *growth) replace(s sprout) {
-	s.schema.cut("$ref")
+	s.schema.Remove("$ref")
 	target := s.site.target
 	size := g.size(target)
 	first, count := s.within.around(target)
@@ -209,7 +210,7 @@ func (g *growth) replace(s sprout) {
 	case g.spent+size.cost > g.budget:
 		g.full = true
 		g.prune(s, fmt.Sprintf("makes the schema grow by more than %d values", g.budget), "Its shape is too large to be shown.")
-	case s.within.depth >= maxSchemaDepth || len(s.at.keys(g.base))+size.depth+2 > maxSchemaDepth: // 2: allOf
+	case s.within.depth >= maxSchemaDepth || len(s.at.Keys(g.base))+size.depth+2 > maxSchemaDepth: // 2: allOf
 		g.full = true
 		g.prune(s, fmt.Sprintf("makes the schema deeper than %d levels", maxSchemaDepth), "Its shape is too deep to be shown.")
 	default:
@@ -221,11 +222,11 @@ func (g *growth) replace(s sprout) {
 
 // size is what a copy of a target costs, what may have to be said at its references
 // included.
-func (g *growth) size(target *node) size {
+func (g *growth) size(target *tree.Node) size {
 	s, known := g.sizes[target]
 	if !known {
 		s = sizeOf(target)
-		eachSchema(target, nil, func(n *node, _ *path) {
+		eachSchema(target, nil, func(n *tree.Node, _ *tree.Path) {
 			if g.x.from[n] != nil {
 				s.cost += 2 // type and description
 			}
@@ -240,12 +241,12 @@ func (g *growth) put(s sprout) {
 	target, at := s.site.target, s.at
 	apart := clash(s.schema, target)
 	if apart {
-		at = s.at.allOfNext(s.schema)
+		at = allOfNext(s.at, s.schema)
 	}
 	first := len(g.pending)
 	c := g.copy(target, at, &within{target, s.at, s.within, s.within.depth + 1})
 	if apart {
-		s.schema.addAllOf(c)
+		addAllOf(s.schema, c)
 		g.once(s, "is replaced by a copy of what it leads to, in an allOf beside what stood beside it")
 		return
 	}
@@ -254,15 +255,15 @@ func (g *growth) put(s sprout) {
 			g.pending[i].schema = s.schema
 		}
 	}
-	g.once(s, "is replaced by a copy of what it leads to"+overruled(s.schema.absorb(c)))
+	g.once(s, "is replaced by a copy of what it leads to"+overruled(absorb(s.schema, c)))
 }
 
 // prune accepts anything of the type that the target has.
 func (g *growth) prune(s sprout, why, sentence string) {
 	accepted := "anything"
-	if kind := s.site.target.get("type"); kind != nil && s.schema.get("type") == nil && sizeOf(kind).cost <= 2*len(typeNames) {
-		s.schema.set("type", kind.clone())
-		accepted = "anything of the type " + kind.short()
+	if kind := s.site.target.Get("type"); kind != nil && s.schema.Get("type") == nil && sizeOf(kind).cost <= 2*len(tree.TypeNames) {
+		s.schema.Set("type", kind.Clone())
+		accepted = "anything of the type " + kind.Short()
 	}
 	(&phraser{}).sentence(s.schema, sentence)
 	g.cut = append(g.cut, s.schema)
@@ -282,8 +283,8 @@ func (g *growth) once(s sprout, what string) {
 
 // instancePath says where in an instance a schema applies, as a reader would write it:
 // "filters[].value".
-func instancePath(at, base *path) string {
-	keys := at.keys(base)
+func instancePath(at, base *tree.Path) string {
+	keys := at.Keys(base)
 	var b strings.Builder
 	for i := 0; i < len(keys); i++ {
 		keyword := keys[i]

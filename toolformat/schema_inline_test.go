@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 func TestInlineReferences(t *testing.T) {
@@ -120,8 +122,8 @@ func TestHostileReferences(t *testing.T) {
 				pass(r)
 			}
 			took := time.Since(started)
-			count, depth := measure(r.root)
-			t.Logf("%s: %v, %d bytes became %d, %d values, %d levels, %d notes", name, took, len(schema), len(r.root.json()), count, depth, len(r.notes))
+			count, depth := tree.Measure(r.root)
+			t.Logf("%s: %v, %d bytes became %d, %d values, %d levels, %d notes", name, took, len(schema), len(r.root.Json()), count, depth, len(r.notes))
 			if count > 3*maxSchemaNodes || depth > maxSchemaDepth+5 {
 				t.Errorf("%s: %d values in %d levels", name, count, depth)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -85,20 +86,20 @@ const (
 // and the rewrite's keyMap gives arguments their own keys back.
 func renameKeys(rule keyRule, where keyScope) func(*rewrite) {
 	return func(r *rewrite) {
-		k := &keyRenamer{r: r, rule: rule, names: map[string]string{}, taken: map[string]bool{}, told: map[string]bool{}, at: map[*node]*path{}, changed: map[*node]*renames{}}
+		k := &keyRenamer{r: r, rule: rule, names: map[string]string{}, taken: map[string]bool{}, told: map[string]bool{}, at: map[*tree.Node]*tree.Path{}, changed: map[*tree.Node]*renames{}}
 		legal := true
-		r.each(func(s *node, at *path) {
+		r.each(func(s *tree.Node, at *tree.Path) {
 			k.at[s] = at
 			for _, key := range keysOf(s) {
 				k.taken[key] = true
 				legal = legal && rule.takes(key)
 			}
 		})
-		if legal || !r.root.is(objectNode) {
+		if legal || !r.root.Is(tree.Object) {
 			return
 		}
 		scope := scopeOf(newStateGraph(r.root), where)
-		r.each(func(s *node, _ *path) {
+		r.each(func(s *tree.Node, _ *tree.Path) {
 			if scope[s] {
 				k.apply(s)
 			}
@@ -118,13 +119,13 @@ func renameKeys(rule keyRule, where keyScope) func(*rewrite) {
 // scopeOf are the schemas whose properties are renamed: those of the arguments
 // themselves, or all. It is all too where one schema judges both: a key has one name in
 // it.
-func scopeOf(g *stateGraph, where keyScope) map[*node]bool {
-	scope, both := map[*node]bool{}, false
+func scopeOf(g *stateGraph, where keyScope) map[*tree.Node]bool {
+	scope, both := map[*tree.Node]bool{}, false
 	for _, s := range g.states[0].schemas {
 		scope[s] = true
 	}
 	for _, st := range g.states[1:] {
-		both = both || slices.ContainsFunc(st.schemas, func(s *node) bool { return scope[s] })
+		both = both || slices.ContainsFunc(st.schemas, func(s *tree.Node) bool { return scope[s] })
 	}
 	if where == allKeys || both {
 		for _, st := range g.states {
@@ -137,17 +138,17 @@ func scopeOf(g *stateGraph, where keyScope) map[*node]bool {
 }
 
 // keysOf are the keys that a schema speaks of.
-func keysOf(s *node) []string {
+func keysOf(s *tree.Node) []string {
 	var all []string
 	for _, key := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for _, m := range membersOf(s.get(key)) {
-			all = append(all, m.key)
+		for _, m := range membersOf(s.Get(key)) {
+			all = append(all, m.Key)
 			if key == "dependentRequired" {
-				all = append(all, textsOf(m.val)...)
+				all = append(all, textsOf(m.Value)...)
 			}
 		}
 	}
-	return append(all, textsOf(s.get("required"))...)
+	return append(all, textsOf(s.Get("required"))...)
 }
 
 // A keyRenamer knows the names that keys have got, so that one key has one name.
@@ -156,9 +157,9 @@ type keyRenamer struct {
 	rule    keyRule
 	names   map[string]string
 	taken   map[string]bool
-	told    map[string]bool // keys that a note speaks of
-	at      map[*node]*path // where a schema stood, under the keys that it had
-	changed map[*node]*renames
+	told    map[string]bool           // keys that a note speaks of
+	at      map[*tree.Node]*tree.Path // where a schema stood, under the keys that it had
+	changed map[*tree.Node]*renames
 }
 
 // name is the name that a key has from now on.
@@ -175,12 +176,12 @@ func (k *keyRenamer) name(key string) string {
 }
 
 // apply renames the keys of one schema.
-func (k *keyRenamer) apply(s *node) {
+func (k *keyRenamer) apply(s *tree.Node) {
 	at := k.at[s]
 	original := map[string]string{}
-	declared := map[string]*node{}
-	for _, m := range membersOf(s.get("properties")) {
-		declared[m.key] = m.val
+	declared := map[string]*tree.Node{}
+	for _, m := range membersOf(s.Get("properties")) {
+		declared[m.Key] = m.Value
 	}
 	for _, key := range keysOf(s) {
 		name := k.name(key)
@@ -191,12 +192,12 @@ func (k *keyRenamer) apply(s *node) {
 		property := declared[key]
 		switch {
 		case property != nil:
-			k.r.note(at.at("properties").at(key), "the property %q is called %q: %s does not take its key", key, name, k.r.dialect)
+			k.r.note(at.At("properties").At(key), "the property %q is called %q: %s does not take its key", key, name, k.r.dialect)
 		case !k.told[key]:
 			k.r.note(at, "the property %q is called %q: %s does not take its key", key, name, k.r.dialect)
 		}
 		k.told[key] = true
-		if property.is(objectNode) {
+		if property.Is(tree.Object) {
 			p := &phraser{}
 			p.describe(property, []string{"key: " + p.bound(key)})
 		}
@@ -205,25 +206,25 @@ func (k *keyRenamer) apply(s *node) {
 		return
 	}
 	k.changed[s] = &renames{original: original}
-	k.texts(s.get("required"))
+	k.texts(s.Get("required"))
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for i, m := range membersOf(s.get(keyword)) {
+		for i, m := range membersOf(s.Get(keyword)) {
 			if keyword == "dependentRequired" {
-				k.texts(m.val)
+				k.texts(m.Value)
 			}
-			s.get(keyword).members[i].key = k.name(m.key)
+			s.Get(keyword).Members[i].Key = k.name(m.Key)
 		}
 	}
 }
 
 // texts renames what an array names.
-func (k *keyRenamer) texts(list *node) {
-	if !list.is(arrayNode) {
+func (k *keyRenamer) texts(list *tree.Node) {
+	if !list.Is(tree.Array) {
 		return
 	}
-	for i, it := range list.items {
-		if it.is(textNode) && k.name(it.text()) != it.text() {
-			list.items[i] = newText(k.name(it.text()))
+	for i, it := range list.Items {
+		if it.Is(tree.Text) && k.name(it.Text()) != it.Text() {
+			list.Items[i] = tree.NewText(k.name(it.Text()))
 		}
 	}
 }
@@ -237,10 +238,10 @@ func (k *keyRenamer) free(st *state) {
 		return
 	}
 	for _, s := range st.schemas {
-		var moved []member
-		patterned := patternsChange(s.get("patternProperties"), original)
-		for _, m := range s.members {
-			if m.key == "propertyNames" || patterned && (m.key == "patternProperties" || m.key == "additionalProperties") {
+		var moved []tree.Member
+		patterned := patternsChange(s.Get("patternProperties"), original)
+		for _, m := range s.Members {
+			if m.Key == "propertyNames" || patterned && (m.Key == "patternProperties" || m.Key == "additionalProperties") {
 				moved = append(moved, m)
 			}
 		}
@@ -249,15 +250,15 @@ func (k *keyRenamer) free(st *state) {
 }
 
 // patternsChange reports whether a pattern may see a key otherwise than its new name.
-func patternsChange(patterns *node, original map[string]string) bool {
+func patternsChange(patterns *tree.Node, original map[string]string) bool {
 	if patterns == nil {
 		return false
 	}
-	if len(patterns.members)*len(original) > maxComparisons/100 {
+	if len(patterns.Members)*len(original) > maxComparisons/100 {
 		return true
 	}
-	return slices.ContainsFunc(patterns.members, func(m member) bool {
-		pattern, err := regexp.Compile(m.key)
+	return slices.ContainsFunc(patterns.Members, func(m tree.Member) bool {
+		pattern, err := regexp.Compile(m.Key)
 		if err != nil {
 			return true
 		}
@@ -273,10 +274,10 @@ func patternsChange(patterns *node, original map[string]string) bool {
 // freeData takes out enum and const with an object that has one of the renamed keys: it
 // could not be matched any more, and data is never rewritten.
 func (k *keyRenamer) freeData() {
-	k.r.each(func(s *node, _ *path) {
-		var moved []member
-		for _, m := range s.members {
-			if (m.key == "const" || m.key == "enum") && k.renames(m.val) {
+	k.r.each(func(s *tree.Node, _ *tree.Path) {
+		var moved []tree.Member
+		for _, m := range s.Members {
+			if (m.Key == "const" || m.Key == "enum") && k.renames(m.Value) {
 				moved = append(moved, m)
 			}
 		}
@@ -285,20 +286,20 @@ func (k *keyRenamer) freeData() {
 }
 
 // renames reports whether a renamed key stands anywhere in a value.
-func (k *keyRenamer) renames(n *node) bool {
-	return slices.ContainsFunc(n.members, func(m member) bool { return k.names[m.key] != "" || k.renames(m.val) }) ||
-		slices.ContainsFunc(n.items, k.renames)
+func (k *keyRenamer) renames(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" || k.renames(m.Value) }) ||
+		slices.ContainsFunc(n.Items, k.renames)
 }
 
 // move moves keywords into the description.
-func (k *keyRenamer) move(s *node, moved []member) {
+func (k *keyRenamer) move(s *tree.Node, moved []tree.Member) {
 	if len(moved) == 0 {
 		return
 	}
 	p := &phraser{}
 	phrases := p.phrases(s, moved)
 	for _, m := range moved {
-		s.cut(m.key)
+		s.Remove(m.Key)
 	}
 	p.describe(s, phrases)
 	k.r.note(k.at[s], "%s moved into the description%s: properties have other names now", quotedKeys(moved), cutRemark(p.cut))

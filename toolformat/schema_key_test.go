@@ -3,6 +3,8 @@ package toolformat
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // TestRenameTopLevelKeys: Anthropic judges the keys of the arguments themselves.
@@ -77,12 +79,12 @@ func TestRestore(t *testing.T) {
 			for key, name := range names {
 				in, want = strings.ReplaceAll(in, "<"+key+">", name), strings.ReplaceAll(want, "<"+key+">", name)
 			}
-			n, err := parseNode([]byte(in))
+			n, err := tree.Parse([]byte(in))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.keys.restore(n); string(n.json()) != want {
-				t.Errorf("%s, expected %s", n.json(), want)
+			if r.keys.restore(n); string(n.Json()) != want {
+				t.Errorf("%s, expected %s", n.Json(), want)
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package toolformat
 import (
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A keywordSet is what a provider takes of JSON Schema's keywords.
@@ -59,34 +61,34 @@ var ollamaKeywords = keywordSet{
 // vocabulary knows) are only noted.
 func describeKeywords(set keywordSet) func(*rewrite) {
 	return func(r *rewrite) {
-		r.each(func(s *node, at *path) {
-			if s.is(objectNode) {
+		r.each(func(s *tree.Node, at *tree.Path) {
+			if s.Is(tree.Object) {
 				r.describeKeywords(s, at, set)
 			}
 		})
 	}
 }
 
-func (r *rewrite) describeKeywords(s *node, at *path, set keywordSet) {
-	dropped := slices.DeleteFunc(slices.Clone(s.members), func(m member) bool { return set.takes(m) })
+func (r *rewrite) describeKeywords(s *tree.Node, at *tree.Path, set keywordSet) {
+	dropped := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return set.takes(m) })
 	said := slices.Clone(dropped)
 	isDropped := func(key string) bool {
-		return slices.ContainsFunc(dropped, func(m member) bool { return m.key == key })
+		return slices.ContainsFunc(dropped, func(m tree.Member) bool { return m.Key == key })
 	}
-	if m := (member{"additionalProperties", s.get("additionalProperties")}); m.val != nil && !unconstrained(m.val) && isDropped("patternProperties") && !isDropped(m.key) {
+	if m := (tree.NewMember("additionalProperties", s.Get("additionalProperties"))); m.Value != nil && !unconstrained(m.Value) && isDropped("patternProperties") && !isDropped(m.Key) {
 		dropped, said = append(dropped, m), append(said, m) // it would refuse what the patterns let pass
 	}
-	if rest := s.get("items"); rest != nil && isDropped("prefixItems") && !isDropped("items") {
-		said = append(said, member{"items", rest}) // it comes to speak of all items
+	if rest := s.Get("items"); rest != nil && isDropped("prefixItems") && !isDropped("items") {
+		said = append(said, tree.NewMember("items", rest)) // it comes to speak of all items
 	}
-	if set.oldReaders && at != r.base && s.get("required") != nil {
-		said = append(said, member{"required", s.get("required")})
+	if set.oldReaders && at != r.base && s.Get("required") != nil {
+		said = append(said, tree.NewMember("required", s.Get("required")))
 	}
 	if len(said) > 0 {
 		p := &phraser{}
 		phrases := p.phrases(s, said)
 		for _, m := range dropped {
-			s.cut(m.key)
+			s.Remove(m.Key)
 		}
 		if isDropped("prefixItems") {
 			listItems(s, dropped)
@@ -100,23 +102,23 @@ func (r *rewrite) describeKeywords(s *node, at *path, set keywordSet) {
 }
 
 // takes reports whether a keyword stays as it is.
-func (set keywordSet) takes(m member) bool {
+func (set keywordSet) takes(m tree.Member) bool {
 	switch {
-	case !set.keep[m.key]:
+	case !set.keep[m.Key]:
 		return false
-	case m.key == "format" && set.formats != nil:
-		return set.formats[m.val.text()]
-	case m.key == "pattern" && set.plain:
-		return !slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(s string) bool { return strings.Contains(m.val.text(), s) })
+	case m.Key == "format" && set.formats != nil:
+		return set.formats[m.Value.Text()]
+	case m.Key == "pattern" && set.plain:
+		return !slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(s string) bool { return strings.Contains(m.Value.Text(), s) })
 	}
 	return true
 }
 
 // noteKeywords says what became of keywords.
-func (r *rewrite) noteKeywords(at *path, dropped []member, described, cut bool) {
-	var told, silenced []member
+func (r *rewrite) noteKeywords(at *tree.Path, dropped []tree.Member, described, cut bool) {
+	var told, silenced []tree.Member
 	for _, m := range dropped {
-		if _, plain := plainPhrases[m.key]; !silent[m.key] && (plain || assertions[m.key] || keywords[m.key] != noSchema || slices.Contains([]string{"deprecated", "examples", "readOnly", "writeOnly"}, m.key)) {
+		if _, plain := plainPhrases[m.Key]; !silent[m.Key] && (plain || assertions[m.Key] || keywords[m.Key] != noSchema || slices.Contains([]string{"deprecated", "examples", "readOnly", "writeOnly"}, m.Key)) {
 			told = append(told, m)
 		} else {
 			silenced = append(silenced, m)
@@ -134,59 +136,59 @@ func (r *rewrite) noteKeywords(at *path, dropped []member, described, cut bool) 
 
 // listItems gives an array whose tuple is taken out items that may be any of the tuple's,
 // and any of those after it.
-func listItems(s *node, dropped []member) {
-	tuple := dropped[slices.IndexFunc(dropped, func(m member) bool { return m.key == "prefixItems" })].val
-	if !tuple.is(arrayNode) {
+func listItems(s *tree.Node, dropped []tree.Member) {
+	tuple := dropped[slices.IndexFunc(dropped, func(m tree.Member) bool { return m.Key == "prefixItems" })].Value
+	if !tuple.Is(tree.Array) {
 		return
 	}
-	kinds := slices.Clone(tuple.items)
-	rest := s.get("items")
-	most := number(s.get("maxItems"))
+	kinds := slices.Clone(tuple.Items)
+	rest := s.Get("items")
+	most := number(s.Get("maxItems"))
 	for _, m := range dropped {
-		if m.key == "maxItems" {
-			most = number(m.val)
+		if m.Key == "maxItems" {
+			most = number(m.Value)
 		}
 	}
 	if most == nil || !most.IsInt() || !most.Num().IsInt64() || most.Num().Int64() > int64(len(kinds)) {
 		if rest == nil {
-			rest = newBool(true)
+			rest = tree.NewBool(true)
 		}
 		kinds = append(kinds, rest)
 	}
-	if items := either(kinds, false); items.is(objectNode) {
-		s.set("items", items)
+	if items := either(kinds, false); items.Is(tree.Object) {
+		s.Set("items", items)
 	}
 }
 
 // declareRequired gives what is required and not named among the properties a schema of
 // its own: that of the properties that are not named.
-func (r *rewrite) declareRequired(s *node, at *path) {
-	names := textsOf(s.get("required"))
+func (r *rewrite) declareRequired(s *tree.Node, at *tree.Path) {
+	names := textsOf(s.Get("required"))
 	if len(names) == 0 {
 		return
 	}
-	properties := s.get("properties")
+	properties := s.Get("properties")
 	if properties == nil {
-		properties = newObject()
+		properties = tree.NewObject()
 	}
-	if !properties.is(objectNode) {
+	if !properties.Is(tree.Object) {
 		return
 	}
-	declared := make(map[string]bool, len(properties.members))
-	for _, m := range properties.members {
-		declared[m.key] = true
+	declared := make(map[string]bool, len(properties.Members))
+	for _, m := range properties.Members {
+		declared[m.Key] = true
 	}
 	for _, name := range names {
 		if declared[name] {
 			continue
 		}
 		declared[name] = true
-		schema := newObject()
-		if rest := s.get("additionalProperties"); rest.is(objectNode) && r.spend(rest) {
-			schema = rest.clone()
+		schema := tree.NewObject()
+		if rest := s.Get("additionalProperties"); rest.Is(tree.Object) && r.spend(rest) {
+			schema = rest.Clone()
 		}
-		properties.members = append(properties.members, member{name, schema})
+		properties.Members = append(properties.Members, tree.NewMember(name, schema))
 		r.note(at, "the required property %q is declared now: %s refuses one that is not", name, r.dialect)
 	}
-	s.set("properties", properties)
+	s.Set("properties", properties)
 }

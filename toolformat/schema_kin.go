@@ -3,6 +3,8 @@ package toolformat
 import (
 	"slices"
 	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // propertyKin, tupleKin, conditionKin and containsKin are keywords that mean something
@@ -21,20 +23,20 @@ func isKin(key string) bool {
 
 // meetKin puts keywords of src that mean something only together into dst: when dst has
 // none of them or the same, or for tuples of one length item by item.
-func (r *rewrite) meetKin(dst, src *node, kin []string, at *path, open *references) bool {
+func (r *rewrite) meetKin(dst, src *tree.Node, kin []string, at *tree.Path, open *references) bool {
 	none, same := true, true
 	for _, key := range kin {
-		mine, other := dst.get(key), src.get(key)
+		mine, other := dst.Get(key), src.Get(key)
 		none = none && mine == nil
-		same = same && (mine == other || mine.equal(other))
+		same = same && (mine == other || mine.Equal(other))
 	}
 	switch {
 	case same:
 		return true
 	case none:
 		for _, key := range kin {
-			if val := src.get(key); val != nil {
-				dst.set(key, val)
+			if val := src.Get(key); val != nil {
+				dst.Set(key, val)
 			}
 		}
 		return true
@@ -43,22 +45,22 @@ func (r *rewrite) meetKin(dst, src *node, kin []string, at *path, open *referenc
 }
 
 // meetItems makes dst's items and prefixItems those of both schemas.
-func (r *rewrite) meetItems(dst, src *node, at *path, open *references) bool {
-	mine, other := dst.get("prefixItems"), src.get("prefixItems")
-	if (mine == nil) != (other == nil) || mine != nil && (!mine.is(arrayNode) || !other.is(arrayNode) || len(mine.items) != len(other.items)) {
+func (r *rewrite) meetItems(dst, src *tree.Node, at *tree.Path, open *references) bool {
+	mine, other := dst.Get("prefixItems"), src.Get("prefixItems")
+	if (mine == nil) != (other == nil) || mine != nil && (!mine.Is(tree.Array) || !other.Is(tree.Array) || len(mine.Items) != len(other.Items)) {
 		return false
 	}
 	if mine != nil {
-		for i := range mine.items {
-			mine.items[i] = r.meetSchemas(mine.items[i], other.items[i], at.at("prefixItems").at(strconv.Itoa(i)), open)
+		for i := range mine.Items {
+			mine.Items[i] = r.meetSchemas(mine.Items[i], other.Items[i], at.At("prefixItems").At(strconv.Itoa(i)), open)
 		}
 	}
-	rest := dst.get("items")
-	switch more := src.get("items"); {
+	rest := dst.Get("items")
+	switch more := src.Get("items"); {
 	case rest == nil && more != nil:
-		dst.set("items", more)
+		dst.Set("items", more)
 	case more != nil:
-		dst.set("items", r.meetSchemas(rest, more, at.at("items"), open))
+		dst.Set("items", r.meetSchemas(rest, more, at.At("items"), open))
 	}
 	return true
 }
@@ -66,77 +68,77 @@ func (r *rewrite) meetItems(dst, src *node, at *path, open *references) bool {
 // meetProperties makes dst's properties those of both schemas. What additionalProperties
 // says in one of them is kept for what neither of them names: authors close each of two
 // schemas and mean that both may speak.
-func (r *rewrite) meetProperties(dst, src *node, at *path, open *references) {
+func (r *rewrite) meetProperties(dst, src *tree.Node, at *tree.Path, open *references) {
 	if widened(dst, src) || widened(src, dst) {
 		r.note(at, "additionalProperties of schemas that all hold is not applied to the properties that another of them names")
 	}
 	for _, key := range []string{"properties", "patternProperties"} {
-		mine, other := dst.get(key), src.get(key)
+		mine, other := dst.Get(key), src.Get(key)
 		switch {
 		case mine == nil && other != nil:
-			dst.set(key, other)
+			dst.Set(key, other)
 		case mine != nil && other != nil:
-			meetMembers(mine, other, func(name string, a, b *node) *node { return r.meetSchemas(a, b, at.at(key).at(name), open) })
+			meetMembers(mine, other, func(name string, a, b *tree.Node) *tree.Node { return r.meetSchemas(a, b, at.At(key).At(name), open) })
 		}
 	}
-	mine, other := dst.get("additionalProperties"), src.get("additionalProperties")
+	mine, other := dst.Get("additionalProperties"), src.Get("additionalProperties")
 	switch {
 	case mine == nil && other != nil:
-		dst.set("additionalProperties", other)
+		dst.Set("additionalProperties", other)
 	case mine != nil && other != nil:
-		dst.set("additionalProperties", r.meetSchemas(mine, other, at.at("additionalProperties"), open))
+		dst.Set("additionalProperties", r.meetSchemas(mine, other, at.At("additionalProperties"), open))
 	}
 }
 
 // widened reports whether a schema's additionalProperties covers a property that only
 // another one names.
-func widened(s, other *node) bool {
-	additional, properties := s.get("additionalProperties"), other.get("properties")
-	if additional == nil || unconstrained(additional) || !properties.is(objectNode) {
+func widened(s, other *tree.Node) bool {
+	additional, properties := s.Get("additionalProperties"), other.Get("properties")
+	if additional == nil || unconstrained(additional) || !properties.Is(tree.Object) {
 		return false
 	}
 	named := map[string]bool{}
-	if mine := s.get("properties"); mine.is(objectNode) {
-		for _, m := range mine.members {
-			named[m.key] = true
+	if mine := s.Get("properties"); mine.Is(tree.Object) {
+		for _, m := range mine.Members {
+			named[m.Key] = true
 		}
 	}
-	return slices.ContainsFunc(properties.members, func(m member) bool { return !named[m.key] })
+	return slices.ContainsFunc(properties.Members, func(m tree.Member) bool { return !named[m.Key] })
 }
 
 // meetMembers puts the members of one object into another; both decides about those that
 // stand in both.
-func meetMembers(mine, other *node, both func(key string, a, b *node) *node) bool {
-	if !mine.is(objectNode) || !other.is(objectNode) {
+func meetMembers(mine, other *tree.Node, both func(key string, a, b *tree.Node) *tree.Node) bool {
+	if !mine.Is(tree.Object) || !other.Is(tree.Object) {
 		return false
 	}
-	index := make(map[string]int, len(mine.members))
-	for i, m := range mine.members {
-		index[m.key] = i
+	index := make(map[string]int, len(mine.Members))
+	for i, m := range mine.Members {
+		index[m.Key] = i
 	}
-	for _, m := range other.members {
-		if i, ok := index[m.key]; ok {
-			mine.members[i].val = both(m.key, mine.members[i].val, m.val)
+	for _, m := range other.Members {
+		if i, ok := index[m.Key]; ok {
+			mine.Members[i].Value = both(m.Key, mine.Members[i].Value, m.Value)
 		} else {
-			mine.members = append(mine.members, m)
+			mine.Members = append(mine.Members, m)
 		}
 	}
 	return true
 }
 
 // joinTexts adds the strings of an array to another one.
-func joinTexts(mine, other *node) bool {
-	if !mine.is(arrayNode) || !other.is(arrayNode) {
+func joinTexts(mine, other *tree.Node) bool {
+	if !mine.Is(tree.Array) || !other.Is(tree.Array) {
 		return false
 	}
-	has := make(map[string]bool, len(mine.items))
-	for _, it := range mine.items {
-		has[it.text()] = true
+	has := make(map[string]bool, len(mine.Items))
+	for _, it := range mine.Items {
+		has[it.Text()] = true
 	}
-	for _, it := range other.items {
-		if !has[it.text()] {
-			has[it.text()] = true
-			mine.items = append(mine.items, it)
+	for _, it := range other.Items {
+		if !has[it.Text()] {
+			has[it.Text()] = true
+			mine.Items = append(mine.Items, it)
 		}
 	}
 	return true

@@ -1,5 +1,7 @@
 package toolformat
 
+import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+
 // loosen answers for schemas that accept more than they did. For most keywords above
 // them that only means that these accept more as well. But oneOf refuses what a second
 // branch accepts too, not refuses what its schema accepts, if chooses by it, maxContains
@@ -9,13 +11,13 @@ package toolformat
 // With blind set the schemas also forgot which properties and items they know, so that
 // unevaluatedProperties and unevaluatedItems around them would refuse these (2020-12
 // core, 11): they give way as well.
-func (r *rewrite) loosen(widened []*node, blind bool) {
+func (r *rewrite) loosen(widened []*tree.Node, blind bool) {
 	if len(widened) == 0 {
 		return
 	}
 	x := r.links()
 	type step struct {
-		schema *node
+		schema *tree.Node
 		blind  bool
 	}
 	var queue []step
@@ -53,25 +55,25 @@ func (r *rewrite) loosen(widened []*node, blind bool) {
 }
 
 // giveWay drops keywords that would accept less than they did.
-func (r *rewrite) giveWay(s *node, at *path, keywords ...string) {
+func (r *rewrite) giveWay(s *tree.Node, at *tree.Path, keywords ...string) {
 	for _, keyword := range keywords {
-		if val := s.cut(keyword); val != nil {
-			r.note(at, "%q: %s is dropped: a schema below accepts more than it did, so that this would refuse more", keyword, val.short())
+		if val := s.Remove(keyword); val != nil {
+			r.note(at, "%q: %s is dropped: a schema below accepts more than it did, so that this would refuse more", keyword, val.Short())
 		}
 	}
 }
 
 // anyOfInstead makes oneOf an anyOf.
-func (r *rewrite) anyOfInstead(s *node, at *path) {
-	branches := s.get("oneOf")
-	if !branches.is(arrayNode) || len(branches.items) < 2 {
+func (r *rewrite) anyOfInstead(s *tree.Node, at *tree.Path) {
+	branches := s.Get("oneOf")
+	if !branches.Is(tree.Array) || len(branches.Items) < 2 {
 		return
 	}
 	r.note(at, `"oneOf" is "anyOf": a branch accepts more than it did, so that two may accept one value`)
-	if s.get("anyOf") == nil {
-		renameMember(s, "oneOf", "anyOf")
+	if s.Get("anyOf") == nil {
+		tree.RenameMember(s, "oneOf", "anyOf")
 		return
 	}
-	s.cut("oneOf")
-	s.also("anyOf", branches)
+	s.Remove("oneOf")
+	also(s, "anyOf", branches)
 }

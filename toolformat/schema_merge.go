@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // references are those that are being put in, the innermost first, so that one that
@@ -40,33 +42,33 @@ func definitionName(ref string) (name string, ok bool) {
 
 // expand is a copy of what a reference names; nil when there is no such definition, when
 // it is being put in already, or when the schema would become too large or too deep.
-func (r *rewrite) expand(ref string, at *path, open *references) *node {
+func (r *rewrite) expand(ref string, at *tree.Path, open *references) *tree.Node {
 	name, ok := definitionName(ref)
-	target := r.root.get("$defs").get(name)
-	if !ok || target == nil || open.has(ref) || at.depth() > maxSchemaDepth || !r.spend(target) {
+	target := r.root.Get("$defs").Get(name)
+	if !ok || target == nil || open.has(ref) || at.Depth() > maxSchemaDepth || !r.spend(target) {
 		return nil
 	}
-	return target.clone()
+	return target.Clone()
 }
 
 // meet makes dst accept only what src accepts too, as far as the keywords allow that in
 // one schema. What does not fit is said in dst's description, so that dst accepts at
 // least what both accept. src is used up.
-func (r *rewrite) meet(dst, src *node, at *path, open *references) {
-	left := newObject()
+func (r *rewrite) meet(dst, src *tree.Node, at *tree.Path, open *references) {
+	left := tree.NewObject()
 	r.meetProperties(dst, src, at, open)
 	for _, kin := range [][]string{tupleKin, conditionKin, containsKin} {
 		if !r.meetKin(dst, src, kin, at, open) {
 			for _, key := range kin {
-				if val := src.get(key); val != nil {
-					left.set(key, val)
+				if val := src.Get(key); val != nil {
+					left.Set(key, val)
 				}
 			}
 		}
 	}
-	for _, m := range src.members {
-		if !isKin(m.key) && !r.meetKeyword(dst, m, at, open) {
-			left.set(m.key, m.val)
+	for _, m := range src.Members {
+		if !isKin(m.Key) && !r.meetKeyword(dst, m, at, open) {
+			left.Set(m.Key, m.Value)
 		}
 	}
 	r.leave(dst, left, at)
@@ -81,27 +83,27 @@ var evaluating = map[string]bool{
 }
 
 // leave says in a description what of two schemas does not go into one.
-func (r *rewrite) leave(dst, left *node, at *path) {
+func (r *rewrite) leave(dst, left *tree.Node, at *tree.Path) {
 	p := &phraser{}
-	if len(left.members) == 0 {
+	if len(left.Members) == 0 {
 		return
 	}
-	if slices.ContainsFunc(left.members, func(m member) bool { return evaluating[m.key] }) {
+	if slices.ContainsFunc(left.Members, func(m tree.Member) bool { return evaluating[m.Key] }) {
 		for _, key := range []string{"unevaluatedProperties", "unevaluatedItems"} {
-			if val := dst.cut(key); val != nil && left.get(key) == nil {
-				left.set(key, val)
+			if val := dst.Remove(key); val != nil && left.Get(key) == nil {
+				left.Set(key, val)
 			}
 		}
 	}
-	p.describe(dst, p.phrases(left, left.members))
-	r.note(at, "%s of schemas that all hold, which does not go into one, is told in the description%s", quotedKeys(left.members), cutRemark(p.cut))
+	p.describe(dst, p.phrases(left, left.Members))
+	r.note(at, "%s of schemas that all hold, which does not go into one, is told in the description%s", quotedKeys(left.Members), cutRemark(p.cut))
 }
 
 // quotedKeys are the keys of members, for a note.
-func quotedKeys(members []member) string {
+func quotedKeys(members []tree.Member) string {
 	var keys []string
 	for _, m := range members {
-		keys = append(keys, quote(m.key))
+		keys = append(keys, tree.Quote(m.Key))
 	}
 	return strings.Join(keys, ", ")
 }
@@ -114,82 +116,82 @@ func cutRemark(cut bool) string {
 }
 
 // meetKeyword puts one keyword of src into dst; false when it does not go.
-func (r *rewrite) meetKeyword(dst *node, m member, at *path, open *references) bool {
-	mine := dst.get(m.key)
-	switch m.key {
+func (r *rewrite) meetKeyword(dst *tree.Node, m tree.Member, at *tree.Path, open *references) bool {
+	mine := dst.Get(m.Key)
+	switch m.Key {
 	case "description":
 		if mine == nil {
-			dst.set(m.key, m.val)
-		} else if text := m.val.text(); text != "" && !strings.Contains(mine.text(), text) {
+			dst.Set(m.Key, m.Value)
+		} else if text := m.Value.Text(); text != "" && !strings.Contains(mine.Text(), text) {
 			(&phraser{}).sentence(dst, text)
 		}
 		return true
 	case "allOf":
-		if mine.is(arrayNode) && m.val.is(arrayNode) {
-			mine.items = append(mine.items, m.val.items...)
+		if mine.Is(tree.Array) && m.Value.Is(tree.Array) {
+			mine.Items = append(mine.Items, m.Value.Items...)
 			return true
 		}
 	}
 	switch {
-	case silent[m.key]:
+	case silent[m.Key]:
 		return true
 	case mine == nil:
-		dst.set(m.key, m.val)
+		dst.Set(m.Key, m.Value)
 		return true
-	case mine.equal(m.val):
+	case mine.Equal(m.Value):
 		return true
 	}
 	return r.meetValues(dst, mine, m, at, open)
 }
 
 // meetValues puts a keyword of src into dst where both have one, with different values.
-func (r *rewrite) meetValues(dst, mine *node, m member, at *path, open *references) bool {
-	switch m.key {
+func (r *rewrite) meetValues(dst, mine *tree.Node, m tree.Member, at *tree.Path, open *references) bool {
+	switch m.Key {
 	case "type":
-		return r.meetTypes(dst, m.val, at)
+		return r.meetTypes(dst, m.Value, at)
 	case "enum":
-		return r.meetEnums(mine, m.val, at)
+		return r.meetEnums(mine, m.Value, at)
 	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
 		return meetBound(dst, mine, m, 1)
 	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
 		return meetBound(dst, mine, m, -1)
 	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
-		dst.set(m.key, newBool(mine.truth() || m.val.truth()))
+		dst.Set(m.Key, tree.NewBool(mine.IsTrue() || m.Value.IsTrue()))
 		return true
 	case "required":
-		return joinTexts(mine, m.val)
+		return joinTexts(mine, m.Value)
 	case "dependentRequired":
-		return meetMembers(mine, m.val, func(_ string, a, b *node) *node { joinTexts(a, b); return a })
+		return meetMembers(mine, m.Value, func(_ string, a, b *tree.Node) *tree.Node { joinTexts(a, b); return a })
 	case "dependentSchemas":
-		return meetMembers(mine, m.val, func(key string, a, b *node) *node { return r.meetSchemas(a, b, at.at(m.key).at(key), open) })
+		return meetMembers(mine, m.Value, func(key string, a, b *tree.Node) *tree.Node { return r.meetSchemas(a, b, at.At(m.Key).At(key), open) })
 	case "unevaluatedProperties", "unevaluatedItems": // src's evaluates all, so that one around it sees nothing left
-		r.leave(dst, newObject(member{m.key, dst.cut(m.key)}), at)
-		dst.set(m.key, m.val)
+		r.leave(dst, tree.NewObject(tree.NewMember(m.Key, dst.Remove(m.Key))), at)
+		dst.Set(m.Key, m.Value)
 		return true
 	case "propertyNames":
-		dst.set(m.key, r.meetSchemas(mine, m.val, at.at(m.key), open))
+		dst.Set(m.Key, r.meetSchemas(mine, m.Value, at.At(m.Key), open))
 		return true
 	case "$ref":
-		target := r.expand(m.val.text(), at, open)
-		if target.is(objectNode) {
-			r.meet(dst, target, at, open.with(m.val.text()))
+		target := r.expand(m.Value.Text(), at, open)
+		if target.Is(tree.Object) {
+			r.meet(dst, target, at, open.with(m.Value.Text()))
 		}
-		return target.is(objectNode)
+		return target.Is(tree.Object)
 	}
 	return false
 }
 
 // meetSchemas is a schema that accepts what a and b both accept, as far as that can be
 // said in one. Both are used up.
-func (r *rewrite) meetSchemas(a, b *node, at *path, open *references) *node {
+func (r *rewrite) meetSchemas(a, b *tree.Node, at *tree.Path, open *references) *tree.Node {
 	switch {
-	case a.truth(), a.equal(b):
+	case a.IsTrue(), a.Equal(b):
 		return b
-	case b.truth():
+	case b.IsTrue():
 		return a
-	case a.is(boolNode), b.is(boolNode):
-		return newBool(false)
-	case !a.is(objectNode) || !b.is(objectNode):
+	case a.Is(tree.Bool), b.Is(tree.Bool):
+		return tree.NewBool(false)
+	case !a.Is(tree.Object) || !b.Is(tree.Object):
 		return a // no schemas: whoever checks them says so
 	}
 	r.meet(a, b, at, open)
@@ -197,8 +199,8 @@ func (r *rewrite) meetSchemas(a, b *node, at *path, open *references) *node {
 }
 
 // meetTypes keeps the types that both have; an integer is a number.
-func (r *rewrite) meetTypes(dst, other *node, at *path) bool {
-	mine, theirs := typesOf(dst), typesOf(newObject(member{"type", other}))
+func (r *rewrite) meetTypes(dst, other *tree.Node, at *tree.Path) bool {
+	mine, theirs := typesOf(dst), typesOf(tree.NewObject(tree.NewMember("type", other)))
 	var both []string
 	for _, name := range mine {
 		switch {
@@ -209,7 +211,7 @@ func (r *rewrite) meetTypes(dst, other *node, at *path) bool {
 		}
 	}
 	if len(both) == 0 {
-		r.note(at, "the types %s and %s contradict each other, so that nothing is accepted: the first is kept", dst.get("type").short(), other.short())
+		r.note(at, "the types %s and %s contradict each other, so that nothing is accepted: the first is kept", dst.Get("type").Short(), other.Short())
 		return true
 	}
 	setTypes(dst, slices.Compact(both))
@@ -220,40 +222,40 @@ func (r *rewrite) meetTypes(dst, other *node, at *path) bool {
 const maxComparisons = 1_000_000
 
 // meetEnums keeps the values that both have.
-func (r *rewrite) meetEnums(mine, other *node, at *path) bool {
-	if !mine.is(arrayNode) || !other.is(arrayNode) || len(mine.items)*len(other.items) > maxComparisons {
+func (r *rewrite) meetEnums(mine, other *tree.Node, at *tree.Path) bool {
+	if !mine.Is(tree.Array) || !other.Is(tree.Array) || len(mine.Items)*len(other.Items) > maxComparisons {
 		return false
 	}
-	var both []*node
-	for _, it := range mine.items {
-		if slices.ContainsFunc(other.items, it.equal) {
+	var both []*tree.Node
+	for _, it := range mine.Items {
+		if slices.ContainsFunc(other.Items, it.Equal) {
 			both = append(both, it)
 		}
 	}
 	if len(both) == 0 {
-		r.note(at, "%s and %s contradict each other, so that nothing is accepted: the first is kept", mine.short(), other.short())
+		r.note(at, "%s and %s contradict each other, so that nothing is accepted: the first is kept", mine.Short(), other.Short())
 		return true
 	}
-	mine.items = both
+	mine.Items = both
 	return true
 }
 
 // meetBound keeps the larger of two numbers, or with direction -1 the smaller.
-func meetBound(dst, mine *node, m member, direction int) bool {
-	a, b := number(mine), number(m.val)
+func meetBound(dst, mine *tree.Node, m tree.Member, direction int) bool {
+	a, b := number(mine), number(m.Value)
 	if a == nil || b == nil {
 		return false
 	}
 	if b.Cmp(a) == direction {
-		dst.set(m.key, m.val)
+		dst.Set(m.Key, m.Value)
 	}
 	return true
 }
 
 // number is the value of a node; nil for what is no number or too large to compute with.
-func number(n *node) *big.Rat {
-	if !n.is(numberNode) {
+func number(n *tree.Node) *big.Rat {
+	if !n.Is(tree.Number) {
 		return nil
 	}
-	return rational(n.raw)
+	return tree.Rational(n.Raw)
 }

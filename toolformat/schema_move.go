@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // moving runs a change that takes schemas from one place to another, and lets every
@@ -28,11 +30,11 @@ func (r *rewrite) moving(change func(x *links)) {
 // adopt makes definitions of what holds targets and stands nowhere, such as what was
 // beside a $ref in draft-07, or a copy of #/components/schemas/Pet, which is what is left
 // of an OpenAPI document. It returns the places of all values.
-func (r *rewrite) adopt(x *links) map[*node]*path {
-	places := map[*node]*path{}
-	root := r.base.at("") // no place is nil
+func (r *rewrite) adopt(x *links) map[*tree.Node]*tree.Path {
+	places := map[*tree.Node]*tree.Path{}
+	root := r.base.At("") // no place is nil
 	locate(r.root, root, places)
-	var defs *node
+	var defs *tree.Node
 	var taken names
 	queue := slices.Clone(x.sites)
 	for i := 0; i < len(queue); i++ {
@@ -45,14 +47,14 @@ func (r *rewrite) adopt(x *links) map[*node]*path {
 			taken = newNames(defs)
 		}
 		lost := s.target
-		for up := x.above[lost][0]; up.keyword != "$ref" && places[up.schema] == nil && up.schema.holds(lost); up = x.above[lost][0] {
+		for up := x.above[lost][0]; up.keyword != "$ref" && places[up.schema] == nil && holds(up.schema, lost); up = x.above[lost][0] {
 			lost = up.schema
 		}
-		name := taken.free(newDefinitionName(x.places[lost].keys(r.base)))
+		name := taken.free(newDefinitionName(x.places[lost].Keys(r.base)))
 		r.note(s.at, "what the reference %.80q leads to is in the definition %q: nothing else leads there", s.ref, name)
-		defs.members = append(defs.members, member{name, lost})
-		locate(lost, root.at("$defs").at(name), places)
-		eachSchema(lost, nil, func(n *node, _ *path) {
+		defs.Members = append(defs.Members, tree.NewMember(name, lost))
+		locate(lost, root.At("$defs").At(name), places)
+		eachSchema(lost, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := x.from[n]; inner != nil {
 				queue = append(queue, inner)
 			}
@@ -62,43 +64,43 @@ func (r *rewrite) adopt(x *links) map[*node]*path {
 }
 
 // holds reports whether a schema stands right below another one.
-func (n *node) holds(s *node) bool {
+func holds(n *tree.Node, s *tree.Node) bool {
 	found := false
-	eachChild(n, nil, func(child *node, _ *path) { found = found || child == s })
+	eachChild(n, nil, func(child *tree.Node, _ *tree.Path) { found = found || child == s })
 	return found
 }
 
 // definitions are those of the root, which has none yet perhaps.
-func (r *rewrite) definitions() *node {
-	defs := r.root.get("$defs")
-	if !defs.is(objectNode) {
-		defs = newObject()
-		r.root.set("$defs", defs)
+func (r *rewrite) definitions() *tree.Node {
+	defs := r.root.Get("$defs")
+	if !defs.Is(tree.Object) {
+		defs = tree.NewObject()
+		r.root.Set("$defs", defs)
 	}
 	return defs
 }
 
 // locate finds the place of every value below a node.
-func locate(n *node, at *path, places map[*node]*path) {
+func locate(n *tree.Node, at *tree.Path, places map[*tree.Node]*tree.Path) {
 	places[n] = at
-	for _, m := range n.members {
-		locate(m.val, at.at(m.key), places)
+	for _, m := range n.Members {
+		locate(m.Value, at.At(m.Key), places)
 	}
-	for i, it := range n.items {
-		locate(it, at.at(strconv.Itoa(i)), places)
+	for i, it := range n.Items {
+		locate(it, at.At(strconv.Itoa(i)), places)
 	}
 }
 
 // follow rewrites the pointer of a site when its target has another place than before.
 // What did not change of it stays as it was spelled.
-func (s *site) follow(places map[*node]*path) {
+func (s *site) follow(places map[*tree.Node]*tree.Path) {
 	from, to := places[s.resource], places[s.target]
 	if len(s.tokens) == 0 || s.resource == nil || from == nil || to == nil {
 		return
 	}
 	var tokens []string
-	for ; to != nil && to != from; to = to.parent {
-		tokens = append(tokens, to.key)
+	for ; to != nil && to != from; to = to.Parent {
+		tokens = append(tokens, to.Key)
 	}
 	slices.Reverse(tokens)
 	if to == nil || slices.Equal(tokens, s.tokens) {
@@ -120,10 +122,10 @@ func (s *site) follow(places map[*node]*path) {
 			b.WriteString("/" + escapeFragment(token))
 		}
 	}
-	s.value.raw = quote(b.String())
+	s.value.Raw = tree.Quote(b.String())
 }
 
 // escapeFragment writes a key as a token of a JSON Pointer in a URI (RFC 6901, 6).
 func escapeFragment(key string) string {
-	return (&url.URL{Fragment: escapePointer.Replace(key)}).EscapedFragment()
+	return (&url.URL{Fragment: tree.EscapePointer.Replace(key)}).EscapedFragment()
 }

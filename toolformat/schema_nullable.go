@@ -1,6 +1,10 @@
 package toolformat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // foldNullable writes OpenAPI 3.0's nullable (Schema Object) as JSON Schema has it: null
 // is a type, and one of the values of an enum. JSON Schema knows no nullable and ignores
@@ -8,23 +12,23 @@ import "slices"
 // never null.
 func foldNullable(r *rewrite) {
 	found := false
-	r.each(func(s *node, _ *path) { found = found || s.get("nullable") != nil })
+	r.each(func(s *tree.Node, _ *tree.Path) { found = found || s.Get("nullable") != nil })
 	if !found {
 		return
 	}
-	var widened []*node
+	var widened []*tree.Node
 	r.moving(func(*links) {
-		r.each(func(s *node, at *path) {
-			val := s.cut("nullable")
+		r.each(func(s *tree.Node, at *tree.Path) {
+			val := s.Remove("nullable")
 			switch {
 			case val == nil:
-			case val.truth() && s != r.root:
+			case val.IsTrue() && s != r.root:
 				r.note(at, `"nullable" is OpenAPI's: null is a type here`)
-				if s.admitNull() {
+				if admitNull(s) {
 					widened = append(widened, s)
 				}
 			default:
-				r.note(at, `"nullable": %s is OpenAPI's, and changes nothing here: dropped`, val.short())
+				r.note(at, `"nullable": %s is OpenAPI's, and changes nothing here: dropped`, val.Short())
 			}
 		})
 	})
@@ -32,59 +36,59 @@ func foldNullable(r *rewrite) {
 }
 
 // admitNull makes a schema accept null and reports whether it had to change for that.
-func (n *node) admitNull() bool {
-	if n.hasAny("$ref", "$dynamicRef", "allOf", "oneOf", "not", "if") || n.hasAny("const") && n.hasAny("enum") {
-		n.orNull()
+func admitNull(n *tree.Node) bool {
+	if n.HasAny("$ref", "$dynamicRef", "allOf", "oneOf", "not", "if") || n.HasAny("const") && n.HasAny("enum") {
+		orNull(n)
 		return true
 	}
 	changed := false
-	null := &node{kind: nullNode, raw: "null"}
-	if val := n.get("const"); val != nil && !val.is(nullNode) {
-		n.set("const", newArray(val, null))
-		renameMember(n, "const", "enum")
+	null := &tree.Node{Kind: tree.Null, Raw: "null"}
+	if val := n.Get("const"); val != nil && !val.Is(tree.Null) {
+		n.Set("const", tree.NewArray(val, null))
+		tree.RenameMember(n, "const", "enum")
 		changed = true
 	}
-	if enum := n.get("enum"); enum.is(arrayNode) && !slices.ContainsFunc(enum.items, null.equal) {
-		enum.items = append(enum.items, null)
+	if enum := n.Get("enum"); enum.Is(tree.Array) && !slices.ContainsFunc(enum.Items, null.Equal) {
+		enum.Items = append(enum.Items, null)
 		changed = true
 	}
-	switch kind := n.get("type"); {
-	case kind.is(textNode) && kind.text() != "null":
-		n.set("type", newArray(kind, newText("null")))
+	switch kind := n.Get("type"); {
+	case kind.Is(tree.Text) && kind.Text() != "null":
+		n.Set("type", tree.NewArray(kind, tree.NewText("null")))
 		changed = true
-	case kind.is(arrayNode) && !kind.hasText("null"):
-		kind.items = append(kind.items, newText("null"))
+	case kind.Is(tree.Array) && !kind.HasText("null"):
+		kind.Items = append(kind.Items, tree.NewText("null"))
 		changed = true
 	}
-	if any := n.get("anyOf"); any.is(arrayNode) && !slices.ContainsFunc(any.items, (*node).admitsNull) {
-		any.items = append(any.items, nullSchema())
+	if any := n.Get("anyOf"); any.Is(tree.Array) && !slices.ContainsFunc(any.Items, admitsNull) {
+		any.Items = append(any.Items, nullSchema())
 		changed = true
 	}
 	return changed
 }
 
-func nullSchema() *node { return newObject(member{"type", newText("null")}) }
+func nullSchema() *tree.Node { return tree.NewObject(tree.NewMember("type", tree.NewText("null"))) }
 
 // admitsNull reports whether a schema plainly has null among its types.
-func (n *node) admitsNull() bool {
-	if n.get("nullable").truth() {
+func admitsNull(n *tree.Node) bool {
+	if n.Get("nullable").IsTrue() {
 		return true
 	}
-	kind := n.get("type")
-	return (kind.text() == "null" || kind.hasText("null")) && n.get("enum") == nil && n.get("const") == nil
+	kind := n.Get("type")
+	return (kind.Text() == "null" || kind.HasText("null")) && n.Get("enum") == nil && n.Get("const") == nil
 }
 
 // orNull puts what a schema demands below an anyOf, beside null.
-func (n *node) orNull() {
-	demands := newObject()
-	n.members = slices.DeleteFunc(n.members, func(m member) bool {
-		if assertions[m.key] {
-			demands.members = append(demands.members, m)
+func orNull(n *tree.Node) {
+	demands := tree.NewObject()
+	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool {
+		if assertions[m.Key] {
+			demands.Members = append(demands.Members, m)
 		}
-		return assertions[m.key]
+		return assertions[m.Key]
 	})
-	if all := demands.get("allOf"); len(demands.members) == 1 && all.is(arrayNode) && len(all.items) == 1 {
-		demands = all.items[0] // the way to put something beside a $ref before 2019-09
+	if all := demands.Get("allOf"); len(demands.Members) == 1 && all.Is(tree.Array) && len(all.Items) == 1 {
+		demands = all.Items[0] // the way to put something beside a $ref before 2019-09
 	}
-	n.set("anyOf", newArray(demands, nullSchema()))
+	n.Set("anyOf", tree.NewArray(demands, nullSchema()))
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // copiedNodes is how large a schema may be that is copied to where a pointer into the
@@ -22,12 +24,12 @@ func inlinePathReferences(r *rewrite) {
 	if len(sites) == 0 {
 		return
 	}
-	w := &rewiring{rewrite: r, x: x, names: map[*node]string{}, settled: map[*node]bool{}}
-	defs := r.root.get("$defs")
+	w := &rewiring{rewrite: r, x: x, names: map[*tree.Node]string{}, settled: map[*tree.Node]bool{}}
+	defs := r.root.Get("$defs")
 	w.taken = newNames(defs)
-	if defs.is(objectNode) {
-		for _, m := range defs.members {
-			w.names[m.val] = m.key
+	if defs.Is(tree.Object) {
+		for _, m := range defs.Members {
+			w.names[m.Value] = m.Key
 		}
 	}
 	for _, s := range sites {
@@ -40,10 +42,10 @@ func inlinePathReferences(r *rewrite) {
 type rewiring struct {
 	*rewrite
 	x       *links
-	names   map[*node]string // of the definitions at the root, those to come among them
+	names   map[*tree.Node]string // of the definitions at the root, those to come among them
 	taken   names
-	added   []*node        // the definitions to come
-	settled map[*node]bool // targets with no reference below them that is still to be rewired
+	added   []*tree.Node        // the definitions to come
+	settled map[*tree.Node]bool // targets with no reference below them that is still to be rewired
 }
 
 // rewire takes on one reference, those below its target first.
@@ -58,15 +60,15 @@ func (w *rewiring) rewire(s *site) {
 		return
 	}
 	if !w.named(s.target) && w.copies(s) {
-		c := s.target.clone()
-		eachSchema(c, nil, func(s *node, _ *path) { s.cut("$defs") })
+		c := s.target.Clone()
+		eachSchema(c, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("$defs") })
 		w.put(s.schema, s.at, s.ref, c)
 		return
 	}
 	w.write(s, "#/$defs/"+escapeFragment(w.names[s.target]))
 }
 
-func (w *rewiring) named(target *node) bool {
+func (w *rewiring) named(target *tree.Node) bool {
 	_, ok := w.names[target]
 	return ok
 }
@@ -76,7 +78,7 @@ func (w *rewiring) named(target *node) bool {
 func (w *rewiring) copies(s *site) bool {
 	if !w.settled[s.target] {
 		open := false
-		eachSchema(s.target, nil, func(n *node, _ *path) {
+		eachSchema(s.target, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := w.x.from[n]; inner != nil && inner.fault == "" {
 				w.rewire(inner)
 				open = open || inner.state != done
@@ -96,7 +98,7 @@ func (w *rewiring) copies(s *site) bool {
 }
 
 // afford takes the price of a copy from the budget.
-func (r *rewrite) afford(n *node) bool {
+func (r *rewrite) afford(n *tree.Node) bool {
 	cost := sizeOf(n).cost
 	if cost > r.spare {
 		return false
@@ -137,18 +139,18 @@ func (w *rewiring) write(s *site, ref string) {
 		return
 	}
 	w.note(s.at, "the reference %.80q is %q", s.ref, ref)
-	s.schema.set("$ref", newText(ref))
+	s.schema.Set("$ref", tree.NewText(ref))
 }
 
 // put puts a schema in the place of a reference to it.
-func (r *rewrite) put(s *node, at *path, ref string, c *node) {
-	s.cut("$ref")
+func (r *rewrite) put(s *tree.Node, at *tree.Path, ref string, c *tree.Node) {
+	s.Remove("$ref")
 	if clash(s, c) {
-		s.addAllOf(c)
+		addAllOf(s, c)
 		r.note(at, "the reference %.80q is replaced by a copy of what it leads to, in an allOf beside what stood beside it", ref)
 		return
 	}
-	r.note(at, "the reference %.80q is replaced by a copy of what it leads to%s", ref, overruled(s.absorb(c)))
+	r.note(at, "the reference %.80q is replaced by a copy of what it leads to%s", ref, overruled(absorb(s, c)))
 }
 
 // moveToRoot moves what became a definition to the root and leaves a reference, unless
@@ -158,24 +160,24 @@ func (w *rewiring) moveToRoot() {
 		return
 	}
 	defs := w.definitions()
-	moved := map[*node]bool{}
+	moved := map[*tree.Node]bool{}
 	for _, target := range w.added {
 		name := w.names[target]
 		w.note(w.x.places[target], "what stands here is the definition %q at the root, since references lead to it", name)
 		if up := w.x.above[target][0]; up.keyword == "$defs" {
 			moved[target] = true
-			defs.members = append(defs.members, member{name, target})
+			defs.Members = append(defs.Members, tree.NewMember(name, target))
 			continue
 		}
 		schema := *target
-		*target = node{kind: objectNode, members: []member{{"$ref", newText("#/$defs/" + escapeFragment(name))}}}
-		defs.members = append(defs.members, member{name, &schema})
+		*target = tree.Node{Kind: tree.Object, Members: []tree.Member{{Key: "$ref", Value: tree.NewText("#/$defs/" + escapeFragment(name))}}}
+		defs.Members = append(defs.Members, tree.NewMember(name, &schema))
 	}
 	for _, s := range w.x.schemas {
-		if old := s.schema.get("$defs"); old.is(objectNode) && old != defs {
-			old.members = slices.DeleteFunc(old.members, func(m member) bool { return moved[m.val] })
-			if len(old.members) == 0 {
-				s.schema.cut("$defs")
+		if old := s.schema.Get("$defs"); old.Is(tree.Object) && old != defs {
+			old.Members = slices.DeleteFunc(old.Members, func(m tree.Member) bool { return moved[m.Value] })
+			if len(old.Members) == 0 {
+				s.schema.Remove("$defs")
 			}
 		}
 	}

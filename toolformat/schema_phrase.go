@@ -3,6 +3,8 @@ package toolformat
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // maxPhrase bounds what one value adds to a description, in bytes.
@@ -60,7 +62,7 @@ type phraser struct {
 
 // phrases are the words for some members of a schema, in order; those that say nothing
 // have none.
-func (p *phraser) phrases(s *node, members []member) []string {
+func (p *phraser) phrases(s *tree.Node, members []tree.Member) []string {
 	var all []string
 	for _, m := range members {
 		if words := p.keyword(s, m); words != "" {
@@ -72,42 +74,42 @@ func (p *phraser) phrases(s *node, members []member) []string {
 
 // keyword is one keyword in words; "" when there is nothing to say. s is the schema that
 // it stands in, for those that only mean something together.
-func (p *phraser) keyword(s *node, m member) string {
-	if before, ok := plainPhrases[m.key]; ok {
-		if text := m.val.text(); text != "" && bareText[m.key] {
+func (p *phraser) keyword(s *tree.Node, m tree.Member) string {
+	if before, ok := plainPhrases[m.Key]; ok {
+		if text := m.Value.Text(); text != "" && bareText[m.Key] {
 			return before + " " + p.bound(text)
 		}
-		return before + " " + p.schema(m.val)
+		return before + " " + p.schema(m.Value)
 	}
-	switch m.key {
+	switch m.Key {
 	case "additionalProperties", "unevaluatedProperties":
-		return p.others(m.val, "other properties")
+		return p.others(m.Value, "other properties")
 	case "items", "unevaluatedItems", "additionalItems":
-		if s.get("prefixItems") != nil || m.key != "items" {
-			return p.others(m.val, "further items")
+		if s.Get("prefixItems") != nil || m.Key != "items" {
+			return p.others(m.Value, "further items")
 		}
-		return "items: " + p.schema(m.val)
+		return "items: " + p.schema(m.Value)
 	case "prefixItems":
-		return "items in order: " + p.list(m.val, ", ")
+		return "items in order: " + p.list(m.Value, ", ")
 	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
-		if !m.val.truth() {
+		if !m.Value.IsTrue() {
 			return ""
 		}
-		return map[string]string{"uniqueItems": "unique items", "deprecated": "deprecated", "readOnly": "read-only", "writeOnly": "write-only"}[m.key]
+		return map[string]string{"uniqueItems": "unique items", "deprecated": "deprecated", "readOnly": "read-only", "writeOnly": "write-only"}[m.Key]
 	case "required":
-		return "required: " + p.names(m.val)
+		return "required: " + p.names(m.Value)
 	case "dependentRequired":
-		return p.dependentRequired(m.val)
+		return p.dependentRequired(m.Value)
 	case "type":
-		return "type " + p.schema(newObject(m))
+		return "type " + p.schema(tree.NewObject(m))
 	case "examples":
-		return "examples: " + p.list(m.val, ", ")
+		return "examples: " + p.list(m.Value, ", ")
 	case "enum":
-		return "one of " + p.list(m.val, ", ")
+		return "one of " + p.list(m.Value, ", ")
 	case "anyOf", "oneOf", "allOf":
-		return map[string]string{"anyOf": "any of: ", "oneOf": "exactly one of: ", "allOf": "all of: "}[m.key] + p.list(m.val, " | ")
+		return map[string]string{"anyOf": "any of: ", "oneOf": "exactly one of: ", "allOf": "all of: "}[m.Key] + p.list(m.Value, " | ")
 	case "not":
-		return p.not(m.val)
+		return p.not(m.Value)
 	case "if", "then", "else", "contains", "minContains", "maxContains":
 		return p.together(s, m)
 	}
@@ -116,22 +118,22 @@ func (p *phraser) keyword(s *node, m member) string {
 
 // together are the words for keywords that mean nothing alone (2020-12 core, 10.2.2 and
 // 10.3.1.3): they are said where the first of them stands.
-func (p *phraser) together(s *node, m member) string {
+func (p *phraser) together(s *tree.Node, m tree.Member) string {
 	var words []string
-	switch m.key {
+	switch m.Key {
 	case "if":
-		words = append(words, "if "+p.schema(m.val))
+		words = append(words, "if "+p.schema(m.Value))
 		for _, key := range []string{"then", "else"} {
-			if val := s.get(key); val != nil {
+			if val := s.Get(key); val != nil {
 				words = append(words, key+" "+p.schema(val))
 			}
 		}
 	case "contains":
-		words = append(words, "contains "+p.schema(m.val))
-		if val := s.get("minContains"); val != nil {
+		words = append(words, "contains "+p.schema(m.Value))
+		if val := s.Get("minContains"); val != nil {
 			words = append(words, "at least "+p.json(val)+" times")
 		}
-		if val := s.get("maxContains"); val != nil {
+		if val := s.Get("maxContains"); val != nil {
 			words = append(words, "at most "+p.json(val)+" times")
 		}
 	}
@@ -139,9 +141,9 @@ func (p *phraser) together(s *node, m member) string {
 }
 
 // others are the words for what is not listed.
-func (p *phraser) others(n *node, what string) string {
+func (p *phraser) others(n *tree.Node, what string) string {
 	switch {
-	case n.is(boolNode) && !n.truth():
+	case n.Is(tree.Bool) && !n.IsTrue():
 		return "no " + what
 	case unconstrained(n):
 		return what + " allowed"
@@ -151,9 +153,9 @@ func (p *phraser) others(n *node, what string) string {
 
 // not are the words for what must not be. That some properties must not come together
 // is what it is mostly used for.
-func (p *phraser) not(n *node) string {
-	if required := n.get("required"); required.is(arrayNode) && len(required.items) > 0 && len(n.members) == 1 {
-		if len(required.items) == 1 {
+func (p *phraser) not(n *tree.Node) string {
+	if required := n.Get("required"); required.Is(tree.Array) && len(required.Items) > 0 && len(n.Members) == 1 {
+		if len(required.Items) == 1 {
 			return "without " + p.names(required)
 		}
 		return "not together: " + p.names(required)
@@ -161,10 +163,10 @@ func (p *phraser) not(n *node) string {
 	return "not " + p.schema(n)
 }
 
-func (p *phraser) dependentRequired(n *node) string {
+func (p *phraser) dependentRequired(n *tree.Node) string {
 	var words []string
-	for _, m := range n.members {
-		words = append(words, m.key+" requires "+p.names(m.val))
+	for _, m := range n.Members {
+		words = append(words, m.Key+" requires "+p.names(m.Value))
 	}
 	if words == nil {
 		return ""
@@ -173,13 +175,13 @@ func (p *phraser) dependentRequired(n *node) string {
 }
 
 // schema is a schema in words: its type where it has nothing else, else its JSON.
-func (p *phraser) schema(n *node) string {
+func (p *phraser) schema(n *tree.Node) string {
 	switch {
-	case n.is(boolNode) && !n.truth():
+	case n.Is(tree.Bool) && !n.IsTrue():
 		return "nothing"
-	case n.is(objectNode) && len(n.members) == 0, n.truth():
+	case n.Is(tree.Object) && len(n.Members) == 0, n.IsTrue():
 		return "anything"
-	case n.is(objectNode) && len(n.members) == 1 && n.members[0].key == "type":
+	case n.Is(tree.Object) && len(n.Members) == 1 && n.Members[0].Key == "type":
 		if names := typesOf(n); len(names) > 0 {
 			return strings.Join(names, " or ")
 		}
@@ -188,12 +190,12 @@ func (p *phraser) schema(n *node) string {
 }
 
 // list are several schemas or values, bounded as one.
-func (p *phraser) list(n *node, separator string) string {
-	if !n.is(arrayNode) {
+func (p *phraser) list(n *tree.Node, separator string) string {
+	if !n.Is(tree.Array) {
 		return p.json(n)
 	}
 	var b strings.Builder
-	for i, it := range n.items {
+	for i, it := range n.Items {
 		if i > 0 {
 			b.WriteString(separator)
 		}
@@ -206,17 +208,17 @@ func (p *phraser) list(n *node, separator string) string {
 }
 
 // names are the strings of an array.
-func (p *phraser) names(n *node) string {
+func (p *phraser) names(n *tree.Node) string {
 	var names []string
-	if n.is(arrayNode) {
-		for _, it := range n.items {
-			names = append(names, it.text())
+	if n.Is(tree.Array) {
+		for _, it := range n.Items {
+			names = append(names, it.Text())
 		}
 	}
 	return p.bound(strings.Join(names, ", "))
 }
 
-func (p *phraser) json(n *node) string { return p.bound(string(n.json())) }
+func (p *phraser) json(n *tree.Node) string { return p.bound(string(n.Json())) }
 
 // bound cuts a text that is too long for a description.
 func (p *phraser) bound(s string) string {
@@ -236,15 +238,15 @@ const maxDescription = 20_000
 
 // describe appends to a schema's description what became of some of its keywords:
 // `The city. (min length 1; default "x")`.
-func (p *phraser) describe(s *node, phrases []string) {
+func (p *phraser) describe(s *tree.Node, phrases []string) {
 	if len(phrases) > 0 {
 		p.append(s, "("+strings.Join(phrases, "; ")+")", " ")
 	}
 }
 
 // sentence appends a sentence of its own.
-func (p *phraser) sentence(s *node, text string) {
-	old := strings.TrimSpace(s.get("description").text())
+func (p *phraser) sentence(s *tree.Node, text string) {
+	old := strings.TrimSpace(s.Get("description").Text())
 	separator := " "
 	if old != "" && !strings.ContainsAny(old[len(old)-1:], ".!?:;)") {
 		separator = ". "
@@ -252,8 +254,8 @@ func (p *phraser) sentence(s *node, text string) {
 	p.append(s, text, separator)
 }
 
-func (p *phraser) append(s *node, text, separator string) {
-	old := strings.TrimSpace(s.get("description").text())
+func (p *phraser) append(s *tree.Node, text, separator string) {
+	old := strings.TrimSpace(s.Get("description").Text())
 	switch {
 	case len(old) > maxDescription:
 		p.cut = true
@@ -261,5 +263,5 @@ func (p *phraser) append(s *node, text, separator string) {
 	case old != "":
 		text = old + separator + text
 	}
-	s.set("description", newText(text))
+	s.Set("description", tree.NewText(text))
 }

@@ -5,48 +5,50 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // links are what the references of a schema lead to (2020-12 core, 8.2). Only the
 // schema itself is looked at: nothing is ever loaded.
 type links struct {
-	root    *node
+	root    *tree.Node
 	sites   []*site // in the order of the schema
 	schemas []placed
-	places  map[*node]*path
-	above   map[*node][]above // what a schema stands below
-	from    map[*node]*site   // the site that a schema is
-	strays  []*site           // those who are the first to lead to something that no keyword leads to
-	groups  map[*node]bool    // what holds many schemas, and is none
+	places  map[*tree.Node]*tree.Path
+	above   map[*tree.Node][]above // what a schema stands below
+	from    map[*tree.Node]*site   // the site that a schema is
+	strays  []*site                // those who are the first to lead to something that no keyword leads to
+	groups  map[*tree.Node]bool    // what holds many schemas, and is none
 
-	home      map[*node]string // the URI that a schema resolves its references against
-	resources map[string]*node // what has an $id, by its URI; "" is the root
-	anchors   map[string]*node // what has an $anchor, by "URI#name"
-	index     map[*node]map[string]*node
+	home      map[*tree.Node]string // the URI that a schema resolves its references against
+	resources map[string]*tree.Node // what has an $id, by its URI; "" is the root
+	anchors   map[string]*tree.Node // what has an $anchor, by "URI#name"
+	index     map[*tree.Node]map[string]*tree.Node
 }
 
 // placed is a schema and where it stands.
 type placed struct {
-	schema *node
-	at     *path
+	schema *tree.Node
+	at     *tree.Path
 }
 
 // above is a schema right above another one, and the keyword between them, which is
 // $ref when it is above by reference.
 type above struct {
-	schema  *node
+	schema  *tree.Node
 	keyword string
 }
 
 // A site is a schema that has a $ref.
 type site struct {
 	placed
-	ref      string   // as it is written
-	value    *node    // where it is written
-	target   *node    // what it leads to
-	resource *node    // what the pointer in it starts from; nil when it is no pointer
-	tokens   []string // the pointer
-	fault    string   // why it leads nowhere, to follow the reference in a sentence
+	ref      string     // as it is written
+	value    *tree.Node // where it is written
+	target   *tree.Node // what it leads to
+	resource *tree.Node // what the pointer in it starts from; nil when it is no pointer
+	tokens   []string   // the pointer
+	fault    string     // why it leads nowhere, to follow the reference in a sentence
 	state    siteState
 }
 
@@ -62,11 +64,11 @@ const (
 // links finds and resolves every $ref of the schema.
 func (r *rewrite) links() *links {
 	x := &links{
-		root: r.root, places: map[*node]*path{}, groups: map[*node]bool{}, above: map[*node][]above{}, from: map[*node]*site{}, home: map[*node]string{},
-		resources: map[string]*node{"": r.root}, anchors: map[string]*node{}, index: map[*node]map[string]*node{},
+		root: r.root, places: map[*tree.Node]*tree.Path{}, groups: map[*tree.Node]bool{}, above: map[*tree.Node][]above{}, from: map[*tree.Node]*site{}, home: map[*tree.Node]string{},
+		resources: map[string]*tree.Node{"": r.root}, anchors: map[string]*tree.Node{}, index: map[*tree.Node]map[string]*tree.Node{},
 	}
 	x.add(r.root, r.base, "")
-	strays := map[*node]*node{}
+	strays := map[*tree.Node]*tree.Node{}
 	for i := 0; i < len(x.sites); i++ { // a stray adds sites of its own
 		s := x.sites[i]
 		if x.resolve(s); s.target == nil {
@@ -85,7 +87,7 @@ func (r *rewrite) links() *links {
 
 // stray makes the target of a site its own copy of what stands where no keyword leads
 // (#/components/schemas/Pet), which may well be data.
-func (r *rewrite) stray(x *links, s *site, strays map[*node]*node) {
+func (r *rewrite) stray(x *links, s *site, strays map[*tree.Node]*tree.Node) {
 	found := s.target
 	if s.target = strays[found]; s.target != nil {
 		return
@@ -96,17 +98,17 @@ func (r *rewrite) stray(x *links, s *site, strays map[*node]*node) {
 	}
 	at := r.base
 	for _, token := range s.tokens {
-		at = at.at(token)
+		at = at.At(token)
 	}
-	s.target = found.clone()
+	s.target = found.Clone()
 	strays[found] = s.target
 	x.strays = append(x.strays, s)
 	x.add(s.target, at, x.home[s.schema])
 }
 
 // add takes in a schema and all below it.
-func (x *links) add(s *node, at *path, home string) {
-	if id := s.get("$id").text(); id != "" {
+func (x *links) add(s *tree.Node, at *tree.Path, home string) {
+	if id := s.Get("$id").Text(); id != "" {
 		uri, _, _ := strings.Cut(id, "#")
 		home = resolveURI(home, uri)
 		if x.resources[home] == nil {
@@ -117,24 +119,24 @@ func (x *links) add(s *node, at *path, home string) {
 	x.schemas = append(x.schemas, placed{s, at})
 	x.places[s] = at
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if name := home + "#" + s.get(keyword).text(); s.get(keyword) != nil && x.anchors[name] == nil {
+		if name := home + "#" + s.Get(keyword).Text(); s.Get(keyword) != nil && x.anchors[name] == nil {
 			x.anchors[name] = s
 		}
 	}
-	for _, m := range s.members {
-		if keywords[m.key] == manySchemas {
-			x.groups[m.val] = true
+	for _, m := range s.Members {
+		if keywords[m.Key] == manySchemas {
+			x.groups[m.Value] = true
 		}
 	}
-	if ref := s.get("$ref"); ref != nil {
-		found := &site{placed: placed{s, at}, ref: ref.text(), value: ref}
-		if !ref.is(textNode) {
-			found.ref, found.fault = ref.short(), "is not a string"
+	if ref := s.Get("$ref"); ref != nil {
+		found := &site{placed: placed{s, at}, ref: ref.Text(), value: ref}
+		if !ref.Is(tree.Text) {
+			found.ref, found.fault = ref.Short(), "is not a string"
 		}
 		x.sites = append(x.sites, found)
 		x.from[s] = found
 	}
-	eachChild(s, at, func(child *node, below *path) {
+	eachChild(s, at, func(child *tree.Node, below *tree.Path) {
 		if _, known := x.home[child]; !known {
 			x.above[child] = append(x.above[child], above{s, keywordBetween(at, below)})
 			x.add(child, below, home)
@@ -143,11 +145,11 @@ func (x *links) add(s *node, at *path, home string) {
 }
 
 // keywordBetween is the keyword that leads from a schema to one right below it.
-func keywordBetween(at, below *path) string {
-	for below.parent != at {
-		below = below.parent
+func keywordBetween(at, below *tree.Path) string {
+	for below.Parent != at {
+		below = below.Parent
 	}
-	return below.key
+	return below.Key
 }
 
 // resolveURI is a URI resolved against a base; it is itself when it is none that can be read.
@@ -186,13 +188,13 @@ func (x *links) resolve(s *site) {
 	case fragment[0] == '/':
 		s.tokens = strings.Split(fragment[1:], "/")
 		for i, token := range s.tokens {
-			s.tokens[i] = unescapePointer.Replace(token)
+			s.tokens[i] = tree.UnescapePointer.Replace(token)
 		}
 		s.resource, s.target = x.search(s, resource)
 	default:
 		s.target = x.anchors[home+"#"+fragment]
 	}
-	if !s.target.is(objectNode) && !s.target.is(boolNode) || x.groups[s.target] {
+	if !s.target.Is(tree.Object) && !s.target.Is(tree.Bool) || x.groups[s.target] {
 		s.target, s.fault = nil, "leads to no schema"
 	}
 }
@@ -201,7 +203,7 @@ func (x *links) resolve(s *site) {
 // there is looked for in the schemas around the site, too, and at last in the root: those
 // who put one schema into another forget that its references were meant from its own
 // root ({"properties":{"a":{"$ref":"#/$defs/A","$defs":{…}}}}).
-func (x *links) search(s *site, resource *node) (from, target *node) {
+func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
 	target = x.walk(resource, s.tokens)
 	if target != nil || s.tokens[0] != "$defs" && s.tokens[0] != "definitions" {
 		return resource, target
@@ -220,17 +222,17 @@ func (x *links) search(s *site, resource *node) (from, target *node) {
 }
 
 // walk follows the tokens of a JSON Pointer; nil when they lead nowhere.
-func (x *links) walk(n *node, tokens []string) *node {
+func (x *links) walk(n *tree.Node, tokens []string) *tree.Node {
 	for _, token := range tokens {
 		switch {
-		case n.is(objectNode):
+		case n.Is(tree.Object):
 			n = x.member(n, token)
-		case n.is(arrayNode):
+		case n.Is(tree.Array):
 			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(n.items) {
+			if err != nil || i < 0 || i >= len(n.Items) {
 				return nil
 			}
-			n = n.items[i]
+			n = n.Items[i]
 		default:
 			return nil
 		}
@@ -240,14 +242,14 @@ func (x *links) walk(n *node, tokens []string) *node {
 
 // member is get, for objects with thousands of members that thousands of references
 // lead to.
-func (x *links) member(n *node, key string) *node {
-	if len(n.members) < 16 {
-		return n.get(key)
+func (x *links) member(n *tree.Node, key string) *tree.Node {
+	if len(n.Members) < 16 {
+		return n.Get(key)
 	}
 	if x.index[n] == nil {
-		x.index[n] = make(map[string]*node, len(n.members))
-		for _, m := range n.members {
-			x.index[n][m.key] = m.val
+		x.index[n] = make(map[string]*tree.Node, len(n.Members))
+		for _, m := range n.Members {
+			x.index[n][m.Key] = m.Value
 		}
 	}
 	return x.index[n][key]
@@ -257,11 +259,11 @@ func (x *links) member(n *node, key string) *node {
 // instance has been taken: whoever follows them never ends (2020-12 core, 9.4.1). They are
 // those within one strongly connected component of what applies in place (Tarjan, 1972).
 func (x *links) findLoops() {
-	order := make(map[*node]int, len(x.schemas)) // when a schema was first seen, from 1
-	low := make(map[*node]int, len(x.schemas))   // the first seen of its component that is known
-	var open []*node                             // whose component is not complete
-	var visit func(s *node)
-	reach := func(s, next *node) {
+	order := make(map[*tree.Node]int, len(x.schemas)) // when a schema was first seen, from 1
+	low := make(map[*tree.Node]int, len(x.schemas))   // the first seen of its component that is known
+	var open []*tree.Node                             // whose component is not complete
+	var visit func(s *tree.Node)
+	reach := func(s, next *tree.Node) {
 		if order[next] == 0 {
 			visit(next)
 		}
@@ -269,14 +271,14 @@ func (x *links) findLoops() {
 			low[s] = min(low[s], low[next])
 		}
 	}
-	visit = func(s *node) {
+	visit = func(s *tree.Node) {
 		order[s] = len(order) + 1
 		low[s] = order[s]
 		open = append(open, s)
 		if link := x.from[s]; link != nil && link.target != nil {
 			reach(s, link.target)
 		}
-		eachChild(s, nil, func(child *node, below *path) {
+		eachChild(s, nil, func(child *tree.Node, below *tree.Path) {
 			if inPlace(keywordBetween(nil, below)) {
 				reach(s, child)
 			}
@@ -308,13 +310,13 @@ func (x *links) findLoops() {
 // dropDead takes out the references that lead nowhere: what stands beside them stays,
 // else anything is accepted. It returns the sites that are left.
 func (r *rewrite) dropDead(x *links) []*site {
-	var dead []*node
+	var dead []*tree.Node
 	alive := slices.DeleteFunc(slices.Clone(x.sites), func(s *site) bool {
 		if s.fault == "" {
 			return false
 		}
 		r.note(s.at, "the reference %.80q %s: it is dropped, and what it would have refused is accepted", s.ref, s.fault)
-		s.schema.cut("$ref")
+		s.schema.Remove("$ref")
 		dead = append(dead, s.schema)
 		return true
 	})
@@ -327,25 +329,25 @@ func (r *rewrite) dropDead(x *links) []*site {
 // led to it, and it is dropped.
 func (r *rewrite) settleDynamic() {
 	anchors := map[string]int{}
-	r.each(func(s *node, _ *path) {
-		if name := s.get("$dynamicAnchor"); name != nil {
-			anchors[name.text()]++
+	r.each(func(s *tree.Node, _ *tree.Path) {
+		if name := s.Get("$dynamicAnchor"); name != nil {
+			anchors[name.Text()]++
 		}
 	})
-	var dead []*node
-	r.each(func(s *node, at *path) {
-		ref := s.cut("$dynamicRef")
+	var dead []*tree.Node
+	r.each(func(s *tree.Node, at *tree.Path) {
+		ref := s.Remove("$dynamicRef")
 		if ref == nil {
 			return
 		}
-		_, name, _ := strings.Cut(ref.text(), "#")
+		_, name, _ := strings.Cut(ref.Text(), "#")
 		if anchors[name] > 1 {
-			r.note(at, `"$dynamicRef": %s has %d anchors that it may mean: it is dropped, and what it would have refused is accepted`, ref.short(), anchors[name])
+			r.note(at, `"$dynamicRef": %s has %d anchors that it may mean: it is dropped, and what it would have refused is accepted`, ref.Short(), anchors[name])
 			dead = append(dead, s)
 			return
 		}
-		r.note(at, `"$dynamicRef": %s has one anchor only, and is a "$ref"`, ref.short())
-		s.also("$ref", ref)
+		r.note(at, `"$dynamicRef": %s has one anchor only, and is a "$ref"`, ref.Short())
+		also(s, "$ref", ref)
 	})
 	r.loosen(dead, true)
 }

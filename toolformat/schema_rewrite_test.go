@@ -17,7 +17,7 @@ func testRewrites(t *testing.T, cases []rewriteCase, passes ...func(*rewrite)) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := rewriteTwice(t, c.before, passes...)
-			if got := string(r.root.json()); got != c.after {
+			if got := string(r.root.Json()); got != c.after {
 				t.Errorf("%s\nbecame %s\nwant   %s", c.before, got, c.after)
 			}
 			plain := strings.NewReplacer(`"`, "").Replace
@@ -38,8 +38,8 @@ func rewriteTwice(t testing.TB, schema string, passes ...func(*rewrite)) *rewrit
 	t.Helper()
 	r := rewriteOnce(t, schema, passes)
 	again := rewriteOnce(t, schema, passes)
-	if string(again.root.json()) != string(r.root.json()) || len(again.notes) != len(r.notes) {
-		t.Errorf("%s\nbecame %s\nand    %s", schema, r.root.json(), again.root.json())
+	if string(again.root.Json()) != string(r.root.Json()) || len(again.notes) != len(r.notes) {
+		t.Errorf("%s\nbecame %s\nand    %s", schema, r.root.Json(), again.root.Json())
 	}
 	for i := range again.notes {
 		if again.notes[i] != r.notes[i] {

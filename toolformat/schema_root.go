@@ -3,6 +3,8 @@ package toolformat
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // objectRoot makes the root an object schema that says so and lists its properties:
@@ -13,40 +15,40 @@ import (
 func objectRoot(r *rewrite) {
 	const says = `a tool's arguments are an object, so that "type": "object" is expected`
 	switch {
-	case r.root == nil, r.root.is(nullNode), r.root.truth():
-		r.root = newObject(member{"type", newText("object")}, member{"properties", newObject()})
+	case r.root == nil, r.root.Is(tree.Null), r.root.IsTrue():
+		r.root = tree.NewObject(tree.NewMember("type", tree.NewText("object")), tree.NewMember("properties", tree.NewObject()))
 		r.note(r.base, `no schema: now "type": "object" without properties`)
 		return
-	case !r.root.is(objectNode) && !r.root.is(boolNode):
-		r.fail(r.base, "the schema is %s, expected an object", r.root.kind)
+	case !r.root.Is(tree.Object) && !r.root.Is(tree.Bool):
+		r.fail(r.base, "the schema is %s, expected an object", r.root.Kind)
 		return
-	case r.root.is(boolNode):
+	case r.root.Is(tree.Bool):
 		r.fail(r.base, "the schema false accepts nothing; %s", says)
 		return
 	case !mayBe(r.root, "object"):
 		r.fail(r.base, "the schema takes no object (%s); %s", rootLimit(r.root), says)
 		return
 	}
-	if t := r.root.get("type"); t == nil {
+	if t := r.root.Get("type"); t == nil {
 		r.keepRoot()
-		r.root.members = slices.Insert(r.root.members, 0, member{"type", newText("object")})
+		r.root.Members = slices.Insert(r.root.Members, 0, tree.NewMember("type", tree.NewText("object")))
 		r.note(r.base, `"type": "object" added`)
-	} else if t.text() != "object" {
+	} else if t.Text() != "object" {
 		r.keepRoot()
-		r.note(r.base, `"type": %s is "object" now: arguments are always an object`, t.short())
-		r.root.set("type", newText("object"))
+		r.note(r.base, `"type": %s is "object" now: arguments are always an object`, t.Short())
+		r.root.Set("type", tree.NewText("object"))
 	}
-	if r.root.get("properties") == nil {
-		r.root.set("properties", newObject())
+	if r.root.Get("properties") == nil {
+		r.root.Set("properties", tree.NewObject())
 		r.note(r.base, `"properties": {} added`)
 	}
 }
 
 // rootLimit is the keyword that keeps objects out.
-func rootLimit(root *node) string {
+func rootLimit(root *tree.Node) string {
 	for _, key := range []string{"type", "const", "enum"} {
-		if val := root.get(key); val != nil && !mayBe(newObject(member{key, val}), "object") {
-			return fmt.Sprintf("%q: %s", key, val.short())
+		if val := root.Get(key); val != nil && !mayBe(tree.NewObject(tree.NewMember(key, val)), "object") {
+			return fmt.Sprintf("%q: %s", key, val.Short())
 		}
 	}
 	return "type"
@@ -55,61 +57,61 @@ func rootLimit(root *node) string {
 // keepRoot is called before the root comes to mean something else: references to it
 // ("#") then name a definition that is the root as it was.
 func (r *rewrite) keepRoot() {
-	var selves []*node
-	r.each(func(s *node, _ *path) {
-		if ref := s.get("$ref"); ref.is(textNode) && ref.text() == "#" {
+	var selves []*tree.Node
+	r.each(func(s *tree.Node, _ *tree.Path) {
+		if ref := s.Get("$ref"); ref.Is(tree.Text) && ref.Text() == "#" {
 			selves = append(selves, s)
 		}
 	})
 	if len(selves) == 0 {
 		return
 	}
-	definitions := r.root.cut("$defs")
-	if !definitions.is(objectNode) {
-		definitions = newObject()
+	definitions := r.root.Remove("$defs")
+	if !definitions.Is(tree.Object) {
+		definitions = tree.NewObject()
 	}
 	name := "root"
-	for i := 2; definitions.get(name) != nil; i++ {
+	for i := 2; definitions.Get(name) != nil; i++ {
 		name = fmt.Sprintf("root_%d", i)
 	}
 	for _, s := range selves {
-		s.set("$ref", newText("#/$defs/"+name))
+		s.Set("$ref", tree.NewText("#/$defs/"+name))
 	}
 	if !r.spend(r.root) {
 		r.fail(r.base, "the schema refers to itself and is too large to be kept beside its changed root; write it with $defs")
 		return
 	}
-	was := r.root.clone()
-	was.cut("$schema")
-	was.cut("$id")
-	definitions.set(name, was)
-	r.root.set("$defs", definitions)
+	was := r.root.Clone()
+	was.Remove("$schema")
+	was.Remove("$id")
+	definitions.Set(name, was)
+	r.root.Set("$defs", definitions)
 	r.note(r.base, `references to the root ("#") are now to "#/$defs/%s", which is the root as it was`, name)
 }
 
 // pruneDefinitions takes away the definitions that nothing refers to, which cost a model
 // tokens and say nothing.
 func (r *rewrite) pruneDefinitions() {
-	definitions := r.root.get("$defs")
-	if !definitions.is(objectNode) {
+	definitions := r.root.Get("$defs")
+	if !definitions.Is(tree.Object) {
 		return
 	}
-	all, used := make(map[string]*node, len(definitions.members)), map[string]bool{}
-	for _, m := range definitions.members {
-		all[m.key] = m.val
+	all, used := make(map[string]*tree.Node, len(definitions.Members)), map[string]bool{}
+	for _, m := range definitions.Members {
+		all[m.Key] = m.Value
 	}
 	plain := true
-	var queue []*node
-	follow := func(s *node, _ *path) {
-		ref := s.get("$ref").text()
+	var queue []*tree.Node
+	follow := func(s *tree.Node, _ *tree.Path) {
+		ref := s.Get("$ref").Text()
 		name, ok := definitionName(ref)
-		plain = plain && (ok || ref == "") && s.get("$dynamicRef") == nil && s.get("$id") == nil
+		plain = plain && (ok || ref == "") && s.Get("$dynamicRef") == nil && s.Get("$id") == nil
 		if ok && !used[name] && all[name] != nil {
 			used[name] = true
 			queue = append(queue, all[name])
 		}
 	}
-	r.root.cut("$defs")
+	r.root.Remove("$defs")
 	eachSchema(r.root, nil, follow)
 	for len(queue) > 0 && plain {
 		next := queue[0]
@@ -117,9 +119,9 @@ func (r *rewrite) pruneDefinitions() {
 		eachSchema(next, nil, follow)
 	}
 	if plain {
-		definitions.members = slices.DeleteFunc(definitions.members, func(m member) bool { return !used[m.key] })
+		definitions.Members = slices.DeleteFunc(definitions.Members, func(m tree.Member) bool { return !used[m.Key] })
 	}
-	if len(definitions.members) > 0 {
-		r.root.set("$defs", definitions)
+	if len(definitions.Members) > 0 {
+		r.root.Set("$defs", definitions)
 	}
 }

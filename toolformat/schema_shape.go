@@ -1,14 +1,18 @@
 package toolformat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // addProperties gives every object schema properties: OpenAI refuses one without, at any
 // depth (spring-ai#4776, langchain-mcp-adapters#137, kubernetes-mcp-server#340,
 // mcphost#90: "object schema missing properties"). An empty list says nothing.
 func addProperties(r *rewrite) {
-	r.each(func(s *node, at *path) {
-		if slices.Contains(typesOf(s), "object") && s.get("properties") == nil {
-			s.set("properties", newObject())
+	r.each(func(s *tree.Node, at *tree.Path) {
+		if slices.Contains(typesOf(s), "object") && s.Get("properties") == nil {
+			s.Set("properties", tree.NewObject())
 			r.note(at, `"properties": {} added: %s refuses an object without`, r.dialect)
 		}
 	})
@@ -19,16 +23,18 @@ func addProperties(r *rewrite) {
 // accepts what no schema did; where unevaluatedItems speaks of these items, it is what
 // they are given, or it would have nothing left to say.
 func addItems(r *rewrite) {
-	r.each(func(s *node, at *path) {
-		if !slices.Contains(typesOf(s), "array") || s.get("items") != nil {
+	r.each(func(s *tree.Node, at *tree.Path) {
+		if !slices.Contains(typesOf(s), "array") || s.Get("items") != nil {
 			return
 		}
-		items := newObject()
-		if rest := s.get("unevaluatedItems"); rest != nil && !slices.ContainsFunc(s.members, func(m member) bool { return evaluating[m.key] && m.key != "prefixItems" && m.key != "unevaluatedItems" }) {
-			s.cut("unevaluatedItems")
+		items := tree.NewObject()
+		if rest := s.Get("unevaluatedItems"); rest != nil && !slices.ContainsFunc(s.Members, func(m tree.Member) bool {
+			return evaluating[m.Key] && m.Key != "prefixItems" && m.Key != "unevaluatedItems"
+		}) {
+			s.Remove("unevaluatedItems")
 			items = rest
 		}
-		s.set("items", items)
-		r.note(at, `"items": %s added: %s refuses an array without`, items.short(), r.dialect)
+		s.Set("items", items)
+		r.note(at, `"items": %s added: %s refuses an array without`, items.Short(), r.dialect)
 	})
 }

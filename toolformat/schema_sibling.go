@@ -3,22 +3,23 @@ package toolformat
 import (
 	"strconv"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // clash reports whether two schemas that both hold cannot become one object without a
 // change of meaning.
-func clash(s, d *node) bool {
-	if !d.is(objectNode) {
+func clash(s, d *tree.Node) bool {
+	if !d.Is(tree.Object) {
 		return false
 	}
 	demands := 0
-	for _, m := range s.members {
-		if !assertions[m.key] {
+	for _, m := range s.Members {
+		if !assertions[m.Key] {
 			continue
 		}
 		demands++
-		if other := d.get(m.key); other != nil && (m.val.is(objectNode) || !m.val.equal(other)) {
+		if other := d.Get(m.Key); other != nil && (m.Value.Is(tree.Object) || !m.Value.Equal(other)) {
 			return true
 		}
 	}
@@ -26,33 +27,33 @@ func clash(s, d *node) bool {
 		return false
 	}
 	for _, kin := range [][]string{propertyKin, tupleKin, conditionKin, containsKin} {
-		if s.hasAny(kin...) && d.hasAny(kin...) {
+		if s.HasAny(kin...) && d.HasAny(kin...) {
 			return true
 		}
 	}
-	return d.hasAny("unevaluatedProperties", "unevaluatedItems") // what s knows is not known to it
+	return d.HasAny("unevaluatedProperties", "unevaluatedItems") // what s knows is not known to it
 }
 
 // absorb takes the members of a schema that does not clash, which is used up. Annotations
 // that both have stay as they are here; absorb returns those that the other had otherwise.
-func (n *node) absorb(d *node) (overruled []string) {
+func absorb(n *tree.Node, d *tree.Node) (overruled []string) {
 	switch {
-	case d.truth():
+	case d.IsTrue():
 		return nil
-	case d.is(boolNode) && len(n.members) == 0:
+	case d.Is(tree.Bool) && len(n.Members) == 0:
 		*n = *d
 		return nil
-	case d.is(boolNode):
-		n.also("not", newObject())
+	case d.Is(tree.Bool):
+		also(n, "not", tree.NewObject())
 		return nil
 	}
-	own := n.members
-	n.members = d.members
+	own := n.Members
+	n.Members = d.Members
 	for _, m := range own {
-		if old := n.get(m.key); old != nil && m.key != "title" && !assertions[m.key] && !old.equal(m.val) {
-			overruled = append(overruled, m.key)
+		if old := n.Get(m.Key); old != nil && m.Key != "title" && !assertions[m.Key] && !old.Equal(m.Value) {
+			overruled = append(overruled, m.Key)
 		}
-		n.set(m.key, m.val)
+		n.Set(m.Key, m.Value)
 	}
 	return overruled
 }
@@ -66,30 +67,30 @@ func overruled(keys []string) string {
 }
 
 // allOfNext is where the next schema of an allOf will stand.
-func (p *path) allOfNext(s *node) *path {
+func allOfNext(p *tree.Path, s *tree.Node) *tree.Path {
 	next := 0
-	if all := s.get("allOf"); all.is(arrayNode) {
-		next = len(all.items)
+	if all := s.Get("allOf"); all.Is(tree.Array) {
+		next = len(all.Items)
 	}
-	return p.at("allOf").at(strconv.Itoa(next))
+	return p.At("allOf").At(strconv.Itoa(next))
 }
 
 // also adds a keyword to a schema; in an allOf when the schema has it already.
-func (n *node) also(keyword string, val *node) {
-	if n.get(keyword) == nil {
-		n.set(keyword, val)
+func also(n *tree.Node, keyword string, val *tree.Node) {
+	if n.Get(keyword) == nil {
+		n.Set(keyword, val)
 		return
 	}
-	n.addAllOf(newObject(member{keyword, val}))
+	addAllOf(n, tree.NewObject(tree.NewMember(keyword, val)))
 }
 
 // addAllOf adds a schema that has to hold as well and returns its place in allOf.
-func (n *node) addAllOf(s *node) int {
-	all := n.get("allOf")
-	if !all.is(arrayNode) {
-		all = newArray()
-		n.set("allOf", all)
+func addAllOf(n *tree.Node, s *tree.Node) int {
+	all := n.Get("allOf")
+	if !all.Is(tree.Array) {
+		all = tree.NewArray()
+		n.Set("allOf", all)
 	}
-	all.items = append(all.items, s)
-	return len(all.items) - 1
+	all.Items = append(all.Items, s)
+	return len(all.Items) - 1
 }

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // A state is the schemas that judge one value together: one and what it leads to by
 // $ref, allOf, anyOf, if and their like. From the root's state others follow, property
 // by property and down to the items, so that all schemas that see a key are known.
 type state struct {
-	schemas    []*node
+	schemas    []*tree.Node
 	names      []string // of the properties, in order
 	properties map[string]*state
 	additional *state
@@ -21,24 +23,24 @@ type state struct {
 type stateGraph struct {
 	states []*state
 	known  map[string]*state
-	ids    map[*node]int
+	ids    map[*tree.Node]int
 	work   int // steps that may still be done
-	root   *node
-	named  map[string]*node // the definitions
+	root   *tree.Node
+	named  map[string]*tree.Node // the definitions
 }
 
 // maxStateWork bounds the states of a schema whose unions overlap in every way. What is
 // not reached is not renamed.
 const maxStateWork = 20 * maxSchemaNodes
 
-func newStateGraph(root *node) *stateGraph {
-	g := &stateGraph{known: map[string]*state{}, ids: map[*node]int{}, work: maxStateWork, root: root, named: map[string]*node{}}
-	if definitions := root.get("$defs"); definitions.is(objectNode) {
-		for _, m := range definitions.members {
-			g.named[m.key] = m.val
+func newStateGraph(root *tree.Node) *stateGraph {
+	g := &stateGraph{known: map[string]*state{}, ids: map[*tree.Node]int{}, work: maxStateWork, root: root, named: map[string]*tree.Node{}}
+	if definitions := root.Get("$defs"); definitions.Is(tree.Object) {
+		for _, m := range definitions.Members {
+			g.named[m.Key] = m.Value
 		}
 	}
-	g.state([]*node{root})
+	g.state([]*tree.Node{root})
 	for i := 0; i < len(g.states); i++ {
 		g.follow(g.states[i])
 	}
@@ -46,11 +48,11 @@ func newStateGraph(root *node) *stateGraph {
 }
 
 // state is the state of some schemas, with all that judges the same value; nil for none.
-func (g *stateGraph) state(schemas []*node) *state {
-	all := make([]*node, 0, len(schemas))
-	seen := map[*node]bool{}
-	add := func(s *node) {
-		if s.is(objectNode) && !seen[s] {
+func (g *stateGraph) state(schemas []*tree.Node) *state {
+	all := make([]*tree.Node, 0, len(schemas))
+	seen := map[*tree.Node]bool{}
+	add := func(s *tree.Node) {
+		if s.Is(tree.Object) && !seen[s] {
 			seen[s] = true
 			all = append(all, s)
 		}
@@ -86,25 +88,25 @@ func (g *stateGraph) state(schemas []*node) *state {
 }
 
 // inPlace adds the schemas that judge the same value as s (2020-12 core, 10.2, and $ref).
-func (g *stateGraph) inPlace(s *node, add func(*node)) {
-	for _, m := range s.members {
-		switch m.key {
+func (g *stateGraph) inPlace(s *tree.Node, add func(*tree.Node)) {
+	for _, m := range s.Members {
+		switch m.Key {
 		case "allOf", "anyOf", "oneOf":
-			if m.val.is(arrayNode) {
-				for _, it := range m.val.items {
+			if m.Value.Is(tree.Array) {
+				for _, it := range m.Value.Items {
 					add(it)
 				}
 			}
 		case "not", "if", "then", "else":
-			add(m.val)
+			add(m.Value)
 		case "dependentSchemas":
-			for _, below := range m.val.members {
-				add(below.val)
+			for _, below := range m.Value.Members {
+				add(below.Value)
 			}
 		case "$ref":
-			if name, ok := definitionName(m.val.text()); ok {
+			if name, ok := definitionName(m.Value.Text()); ok {
 				add(g.named[name])
-			} else if m.val.text() == "#" {
+			} else if m.Value.Text() == "#" {
 				add(g.root)
 			}
 		}
@@ -113,37 +115,37 @@ func (g *stateGraph) inPlace(s *node, add func(*node)) {
 
 // follow finds the states right below one.
 func (g *stateGraph) follow(st *state) {
-	var items, rest []*node
-	declared := make([]map[string]*node, len(st.schemas)) // properties by schema
-	others := make([][]*node, len(st.schemas))            // what judges those that it does not declare
+	var items, rest []*tree.Node
+	declared := make([]map[string]*tree.Node, len(st.schemas)) // properties by schema
+	others := make([][]*tree.Node, len(st.schemas))            // what judges those that it does not declare
 	seen := map[string]bool{}
 	for i, s := range st.schemas {
-		declared[i] = map[string]*node{}
-		for _, m := range s.members {
-			switch m.key {
+		declared[i] = map[string]*tree.Node{}
+		for _, m := range s.Members {
+			switch m.Key {
 			case "properties":
-				for _, p := range m.val.members {
-					if declared[i][p.key] = p.val; !seen[p.key] {
-						seen[p.key] = true
-						st.names = append(st.names, p.key)
+				for _, p := range m.Value.Members {
+					if declared[i][p.Key] = p.Value; !seen[p.Key] {
+						seen[p.Key] = true
+						st.names = append(st.names, p.Key)
 					}
 				}
 			case "patternProperties":
-				for _, p := range m.val.members {
-					others[i] = append(others[i], p.val)
+				for _, p := range m.Value.Members {
+					others[i] = append(others[i], p.Value)
 				}
 			case "additionalProperties", "unevaluatedProperties":
-				others[i] = append(others[i], m.val)
+				others[i] = append(others[i], m.Value)
 			case "items", "contains", "unevaluatedItems":
-				items = append(items, m.val)
+				items = append(items, m.Value)
 			case "prefixItems":
-				items = append(items, m.val.items...)
+				items = append(items, m.Value.Items...)
 			}
 		}
 		rest = append(rest, others[i]...)
 	}
 	for _, name := range st.names {
-		var below []*node
+		var below []*tree.Node
 		for i := range st.schemas {
 			if p, ok := declared[i][name]; ok {
 				below = append(below, p)
@@ -167,7 +169,7 @@ type renames struct {
 
 // keyMap is the way back for arguments, from the renames of each schema; nil when none
 // is reached.
-func (g *stateGraph) keyMap(changed map[*node]*renames) *keyMap {
+func (g *stateGraph) keyMap(changed map[*tree.Node]*renames) *keyMap {
 	maps := make(map[*state]*keyMap, len(g.states))
 	live := map[*state]bool{nil: false}
 	for _, st := range g.states {
@@ -213,7 +215,7 @@ func (k *keyMap) put(name string, below *keyMap) {
 
 // changes are the renames of all schemas of a state. A property is only optional where
 // every schema that declares it says so: another one may mean null.
-func (st *state) changes(changed map[*node]*renames) *keyMap {
+func (st *state) changes(changed map[*tree.Node]*renames) *keyMap {
 	k := &keyMap{}
 	for _, s := range st.schemas {
 		c := changed[s]
@@ -234,13 +236,13 @@ func (st *state) changes(changed map[*node]*renames) *keyMap {
 		}
 	}
 	for _, s := range st.schemas {
-		properties := s.get("properties")
-		if !properties.is(objectNode) || k.optional == nil {
+		properties := s.Get("properties")
+		if !properties.Is(tree.Object) || k.optional == nil {
 			continue
 		}
-		for _, m := range properties.members {
-			if c := changed[s]; c == nil || !c.optional[m.key] {
-				delete(k.optional, m.key)
+		for _, m := range properties.Members {
+			if c := changed[s]; c == nil || !c.optional[m.Key] {
+				delete(k.optional, m.Key)
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package toolformat
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // TestRequireEverything: every object names and requires all that it takes.
@@ -88,7 +90,7 @@ func TestStrictRules(t *testing.T) {
 	expressed := 0
 	for range 1000 {
 		schema := g.objectSchema(2)
-		r, err := newRewrite(schema.json(), nil, "OpenAI strict")
+		r, err := newRewrite(schema.Json(), nil, "OpenAI strict")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,32 +98,32 @@ func TestStrictRules(t *testing.T) {
 			continue
 		}
 		expressed++
-		r.each(func(s *node, at *path) {
-			for _, m := range s.members {
+		r.each(func(s *tree.Node, at *tree.Path) {
+			for _, m := range s.Members {
 				if !openaiStrictKeywords.takes(m) {
-					t.Errorf("%s\nbecame\n%s\nwith %s at %q", schema.json(), r.root.json(), m.key, at)
+					t.Errorf("%s\nbecame\n%s\nwith %s at %q", schema.Json(), r.root.Json(), m.Key, at)
 				}
 			}
-			if s.get("$ref") != nil && len(s.members) > 1 || s.is(objectNode) && !isTyped(s) {
-				t.Errorf("%s\nbecame\n%s\nwith %s at %q", schema.json(), r.root.json(), s.json(), at)
+			if s.Get("$ref") != nil && len(s.Members) > 1 || s.Is(tree.Object) && !isTyped(s) {
+				t.Errorf("%s\nbecame\n%s\nwith %s at %q", schema.Json(), r.root.Json(), s.Json(), at)
 			}
-			if properties := s.get("properties"); properties != nil {
-				required := newArray()
-				for _, m := range properties.members {
-					required.items = append(required.items, newText(m.key))
+			if properties := s.Get("properties"); properties != nil {
+				required := tree.NewArray()
+				for _, m := range properties.Members {
+					required.Items = append(required.Items, tree.NewText(m.Key))
 				}
-				if !required.equal(s.get("required")) || string(s.get("additionalProperties").json()) != "false" {
-					t.Errorf("%s\nbecame\n%s\nwith an open object at %q", schema.json(), r.root.json(), at)
+				if !required.Equal(s.Get("required")) || string(s.Get("additionalProperties").Json()) != "false" {
+					t.Errorf("%s\nbecame\n%s\nwith an open object at %q", schema.Json(), r.root.Json(), at)
 				}
 			}
 		})
-		given := newObject()
-		full := given.clone()
+		given := tree.NewObject()
+		full := given.Clone()
 		for name := range r.keys.optionalNames() {
-			full.members = append(full.members, member{name, &node{raw: "null"}})
+			full.Members = append(full.Members, tree.NewMember(name, &tree.Node{Raw: "null"}))
 		}
-		if r.keys.restore(full); !full.equal(given) {
-			t.Errorf("%s: %s is left of nothing given", r.root.json(), full.json())
+		if r.keys.restore(full); !full.Equal(given) {
+			t.Errorf("%s: %s is left of nothing given", r.root.Json(), full.Json())
 		}
 	}
 	if expressed < 100 {
@@ -147,12 +149,12 @@ func TestStrictRestore(t *testing.T) {
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
-	n, err := parseNode([]byte(`{"a":null,"b":null,"list":[{"next":{"next":null,"v":2},"v":1}],"more":null}`))
+	n, err := tree.Parse([]byte(`{"a":null,"b":null,"list":[{"next":{"next":null,"v":2},"v":1}],"more":null}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.keys.restore(n)
-	if got, want := string(n.json()), `{"b":null,"list":[{"next":{"v":2},"v":1}],"more":null}`; got != want {
+	if got, want := string(n.Json()), `{"b":null,"list":[{"next":{"v":2},"v":1}],"more":null}`; got != want {
 		t.Errorf("%s, expected %s", got, want)
 	}
 }

@@ -1,6 +1,10 @@
 package toolformat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // assertions are the keywords that can refuse an instance, alone or with others (2020-12
 // core, 8.2.3 and 10 and 11; validation, 6). All others are annotations, those that no
@@ -17,20 +21,20 @@ var assertions = map[string]bool{
 
 // unconstrained reports whether a schema accepts everything, as far as its own keywords
 // tell.
-func unconstrained(s *node) bool {
-	return s.truth() || s.is(objectNode) && !slices.ContainsFunc(s.members, func(m member) bool { return assertions[m.key] })
+func unconstrained(s *tree.Node) bool {
+	return s.IsTrue() || s.Is(tree.Object) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool { return assertions[m.Key] })
 }
 
 // typesOf are the types that a schema names; none when it names none.
-func typesOf(s *node) []string {
+func typesOf(s *tree.Node) []string {
 	var names []string
-	switch t := s.get("type"); {
-	case t.is(textNode):
-		names = append(names, t.text())
-	case t.is(arrayNode):
-		for _, it := range t.items {
-			if it.is(textNode) {
-				names = append(names, it.text())
+	switch t := s.Get("type"); {
+	case t.Is(tree.Text):
+		names = append(names, t.Text())
+	case t.Is(tree.Array):
+		for _, it := range t.Items {
+			if it.Is(tree.Text) {
+				names = append(names, it.Text())
 			}
 		}
 	}
@@ -38,71 +42,71 @@ func typesOf(s *node) []string {
 }
 
 // setTypes makes a schema name some types.
-func setTypes(s *node, names []string) {
+func setTypes(s *tree.Node, names []string) {
 	if len(names) == 1 {
-		s.set("type", newText(names[0]))
+		s.Set("type", tree.NewText(names[0]))
 		return
 	}
-	list := newArray()
+	list := tree.NewArray()
 	for _, name := range names {
-		list.items = append(list.items, newText(name))
+		list.Items = append(list.Items, tree.NewText(name))
 	}
-	s.set("type", list)
+	s.Set("type", list)
 }
 
 // typeOf is the type of a value as JSON Schema counts (2020-12 core, 4.2.1).
-func typeOf(n *node) string {
-	switch n.kind {
-	case nullNode:
+func typeOf(n *tree.Node) string {
+	switch n.Kind {
+	case tree.Null:
 		return "null"
-	case boolNode:
+	case tree.Bool:
 		return "boolean"
-	case numberNode:
-		if isInteger(n.raw) {
+	case tree.Number:
+		if tree.IsInteger(n.Raw) {
 			return "integer"
 		}
 		return "number"
-	case textNode:
+	case tree.Text:
 		return "string"
-	case arrayNode:
+	case tree.Array:
 		return "array"
 	}
 	return "object"
 }
 
 // mayBe reports whether a schema's own keywords leave room for a type.
-func mayBe(s *node, kind string) bool {
-	if s.is(boolNode) {
-		return s.truth()
+func mayBe(s *tree.Node, kind string) bool {
+	if s.Is(tree.Bool) {
+		return s.IsTrue()
 	}
-	isKind := func(n *node) bool { return typeOf(n) == kind }
+	isKind := func(n *tree.Node) bool { return typeOf(n) == kind }
 	if types := typesOf(s); len(types) > 0 && !slices.Contains(types, kind) {
 		return false
 	}
-	if c := s.get("const"); c != nil && !isKind(c) {
+	if c := s.Get("const"); c != nil && !isKind(c) {
 		return false
 	}
-	if e := s.get("enum"); e.is(arrayNode) && !slices.ContainsFunc(e.items, isKind) {
+	if e := s.Get("enum"); e.Is(tree.Array) && !slices.ContainsFunc(e.Items, isKind) {
 		return false
 	}
 	return true
 }
 
 // membersOf are the members of an object; none of anything else.
-func membersOf(n *node) []member {
-	if !n.is(objectNode) {
+func membersOf(n *tree.Node) []tree.Member {
+	if !n.Is(tree.Object) {
 		return nil
 	}
-	return n.members
+	return n.Members
 }
 
 // textsOf are the strings of an array.
-func textsOf(n *node) []string {
+func textsOf(n *tree.Node) []string {
 	var all []string
-	if n.is(arrayNode) {
-		for _, it := range n.items {
-			if it.is(textNode) {
-				all = append(all, it.text())
+	if n.Is(tree.Array) {
+		for _, it := range n.Items {
+			if it.Is(tree.Text) {
+				all = append(all, it.Text())
 			}
 		}
 	}

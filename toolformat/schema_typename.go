@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // typeWords are the names of types (2020-12 validation, 6.1.1) and, by their lower case,
@@ -21,62 +23,62 @@ var typeWords = map[string]string{
 // types writes the types of a schema as 2020-12 has them: names in lower case, or a list
 // of names. In draft-03 a list may hold schemas, too, and is an anyOf then. What names no
 // type at all stays for whoever checks the schema.
-func (u *upgrade) types(s *node, at *path) {
-	val := s.get("type")
+func (u *upgrade) types(s *tree.Node, at *tree.Path) {
+	val := s.Get("type")
 	switch {
 	case val == nil:
-	case val.is(textNode):
+	case val.Is(tree.Text):
 		u.oneType(s, val, at)
-	case val.is(arrayNode) && slices.ContainsFunc(val.items, func(it *node) bool { return it.is(objectNode) }):
+	case val.Is(tree.Array) && slices.ContainsFunc(val.Items, func(it *tree.Node) bool { return it.Is(tree.Object) }):
 		u.note(at, `"type" has schemas in it: "anyOf" since draft-04`)
-		s.cut("type")
-		branches := newArray()
-		for _, it := range val.items {
-			if !it.is(objectNode) {
-				it = newObject(member{"type", it})
+		s.Remove("type")
+		branches := tree.NewArray()
+		for _, it := range val.Items {
+			if !it.Is(tree.Object) {
+				it = tree.NewObject(tree.NewMember("type", it))
 			}
-			branches.items = append(branches.items, it)
+			branches.Items = append(branches.Items, it)
 		}
-		s.also("anyOf", branches)
-	case val.is(arrayNode):
+		also(s, "anyOf", branches)
+	case val.Is(tree.Array):
 		u.typeList(s, val, at)
 	}
 }
 
-func (u *upgrade) oneType(s, val *node, at *path) {
-	said := val.text()
+func (u *upgrade) oneType(s, val *tree.Node, at *tree.Path) {
+	said := val.Text()
 	name, known := typeWords[strings.ToLower(said)]
 	switch {
 	case !known || name == said:
 	case name == "":
 		u.note(at, `"type": %q is dropped: it is every type`, said)
-		s.cut("type")
+		s.Remove("type")
 	default:
 		u.note(at, `"type": %q is %q in JSON Schema`, said, name)
-		s.set("type", newText(name))
+		s.Set("type", tree.NewText(name))
 	}
 }
 
-func (u *upgrade) typeList(s, val *node, at *path) {
-	list, seen := newArray(), map[string]bool{}
-	for _, it := range val.items {
-		name, known := typeWords[strings.ToLower(it.text())]
+func (u *upgrade) typeList(s, val *tree.Node, at *tree.Path) {
+	list, seen := tree.NewArray(), map[string]bool{}
+	for _, it := range val.Items {
+		name, known := typeWords[strings.ToLower(it.Text())]
 		switch {
 		case known && name == "":
-			u.note(at, `"type": %s is dropped: %q is every type`, val.short(), it.text())
-			s.cut("type")
+			u.note(at, `"type": %s is dropped: %q is every type`, val.Short(), it.Text())
+			s.Remove("type")
 			return
 		case known:
-			it = newText(name)
+			it = tree.NewText(name)
 		}
-		if word := it.text(); word == "" || !seen[word] {
+		if word := it.Text(); word == "" || !seen[word] {
 			seen[word] = true
-			list.items = append(list.items, it)
+			list.Items = append(list.Items, it)
 		}
 	}
-	if !list.equal(val) {
-		u.note(at, `"type": %s is %s in JSON Schema`, val.short(), list.short())
-		s.set("type", list)
+	if !list.Equal(val) {
+		u.note(at, `"type": %s is %s in JSON Schema`, val.Short(), list.Short())
+		s.Set("type", list)
 	}
 }
 
@@ -84,11 +86,11 @@ func (u *upgrade) typeList(s, val *node, at *path) {
 // last given with; 1 is none.
 type names map[string]int
 
-func newNames(n *node) names {
+func newNames(n *tree.Node) names {
 	taken := names{}
-	if n.is(objectNode) {
-		for _, m := range n.members {
-			taken[m.key] = 1
+	if n.Is(tree.Object) {
+		for _, m := range n.Members {
+			taken[m.Key] = 1
 		}
 	}
 	return taken

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // SchemaFor is the JSON Schema of the arguments that encoding/json decodes into a T. It
@@ -54,7 +56,7 @@ func schemaOf(t reflect.Type, s *typeSchema) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("toolformat: %w", err)
 	}
-	return n.json(), nil
+	return n.Json(), nil
 }
 
 // maxTypeParts bounds the schema of a type: a few lines of Go can make a struct of
@@ -69,7 +71,7 @@ type typeSchema struct {
 }
 
 // of is the schema of a type that is no pointer. Path names it in errors.
-func (s *typeSchema) of(t reflect.Type, path string) (*node, error) {
+func (s *typeSchema) of(t reflect.Type, path string) (*tree.Node, error) {
 	if s.spare--; s.spare < 0 {
 		return nil, fmt.Errorf("%s: the type has more than %d parts", path, maxTypeParts)
 	}
@@ -91,14 +93,14 @@ func (s *typeSchema) of(t reflect.Type, path string) (*node, error) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return typed("integer"), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return typed("integer", member{"minimum", newInteger(0)}), nil
+		return typed("integer", tree.NewMember("minimum", newInteger(0))), nil
 	case reflect.Float32, reflect.Float64:
 		return typed("number"), nil
 	case reflect.String:
 		return typed("string"), nil
 	case reflect.Interface:
 		if s.result || t.NumMethod() == 0 {
-			return newObject(), nil
+			return tree.NewObject(), nil
 		}
 		return nil, fmt.Errorf("%s: nothing can be decoded into the interface %s; use a type that implements it", path, t)
 	case reflect.Slice, reflect.Array:
@@ -122,18 +124,18 @@ func inexpressible(t reflect.Type) string {
 	return "a " + t.Kind().String()
 }
 
-func typed(word string, more ...member) *node {
-	return newObject(append([]member{{"type", newText(word)}}, more...)...)
+func typed(word string, more ...tree.Member) *tree.Node {
+	return tree.NewObject(append([]tree.Member{{Key: "type", Value: tree.NewText(word)}}, more...)...)
 }
 
-func newInteger(i int) *node { return &node{kind: numberNode, raw: strconv.Itoa(i)} }
+func newInteger(i int) *tree.Node { return &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(i)} }
 
 // known is the schema of a type whose JSON does not follow from what it is made of; nil
 // for others.
-func (s *typeSchema) known(t reflect.Type) *node {
+func (s *typeSchema) known(t reflect.Type) *tree.Node {
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return typed("string", member{"format", newText("date-time")})
+		return typed("string", tree.NewMember("format", tree.NewText("date-time")))
 	case reflect.TypeFor[json.Number]():
 		return typed("number")
 	}
@@ -143,7 +145,7 @@ func (s *typeSchema) known(t reflect.Type) *node {
 	}
 	switch p := reflect.PointerTo(t); {
 	case p.Implements(itself):
-		return newObject()
+		return tree.NewObject()
 	case p.Implements(text):
 		return typed("string")
 	}
@@ -152,35 +154,35 @@ func (s *typeSchema) known(t reflect.Type) *node {
 
 // below is the schema of what stands in a type: an item, a value, a field. What is
 // encoded is null when it is nil, unless it is left out then.
-func (s *typeSchema) below(t reflect.Type, path string, omitted bool) (*node, error) {
+func (s *typeSchema) below(t reflect.Type, path string, omitted bool) (*tree.Node, error) {
 	null := t.Kind() == reflect.Slice || t.Kind() == reflect.Map
 	for t.Kind() == reflect.Pointer {
 		t, null = t.Elem(), true
 	}
 	n, err := s.of(t, path)
-	if err == nil && s.result && null && !omitted && n.get("type") != nil {
-		n.set("type", newArray(n.get("type"), newText("null")))
+	if err == nil && s.result && null && !omitted && n.Get("type") != nil {
+		n.Set("type", tree.NewArray(n.Get("type"), tree.NewText("null")))
 	}
 	return n, err
 }
 
-func (s *typeSchema) list(t reflect.Type, path string) (*node, error) {
+func (s *typeSchema) list(t reflect.Type, path string) (*tree.Node, error) {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && s.known(t.Elem()) == nil {
-		return typed("string", member{"contentEncoding", newText("base64")}), nil
+		return typed("string", tree.NewMember("contentEncoding", tree.NewText("base64"))), nil
 	}
 	items, err := s.below(t.Elem(), path+"[]", false)
 	if err != nil {
 		return nil, err
 	}
-	n := typed("array", member{"items", items})
+	n := typed("array", tree.NewMember("items", items))
 	if t.Kind() == reflect.Array {
-		n.set("minItems", newInteger(t.Len()))
-		n.set("maxItems", newInteger(t.Len()))
+		n.Set("minItems", newInteger(t.Len()))
+		n.Set("maxItems", newInteger(t.Len()))
 	}
 	return n, nil
 }
 
-func (s *typeSchema) dictionary(t reflect.Type, path string) (*node, error) {
+func (s *typeSchema) dictionary(t reflect.Type, path string) (*tree.Node, error) {
 	if t.Key().Kind() != reflect.String {
 		return nil, fmt.Errorf("%s: a map with keys of %s cannot be expressed in JSON Schema; use a map[string]%s or a list", path, t.Key(), t.Elem())
 	}
@@ -188,13 +190,13 @@ func (s *typeSchema) dictionary(t reflect.Type, path string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(values.members) == 0 {
+	if len(values.Members) == 0 {
 		return typed("object"), nil
 	}
-	return typed("object", member{"additionalProperties", values}), nil
+	return typed("object", tree.NewMember("additionalProperties", values)), nil
 }
 
-func (s *typeSchema) object(t reflect.Type, path string) (*node, error) {
+func (s *typeSchema) object(t reflect.Type, path string) (*tree.Node, error) {
 	fields, err := jsonFields(t, path)
 	if err != nil {
 		return nil, err
@@ -202,23 +204,23 @@ func (s *typeSchema) object(t reflect.Type, path string) (*node, error) {
 	if len(fields) == 0 && t.NumField() > 0 && !t.Field(0).IsExported() {
 		return nil, fmt.Errorf("%s: the struct has no exported field, so that nothing of it would be in JSON", cmp.Or(path, t.String()))
 	}
-	properties, required := newObject(), newArray()
+	properties, required := tree.NewObject(), tree.NewArray()
 	for _, f := range fields {
 		n, err := s.property(f)
 		if err != nil {
 			return nil, err
 		}
-		properties.members = append(properties.members, member{f.name, n})
+		properties.Members = append(properties.Members, tree.NewMember(f.name, n))
 		if f.required(s.result) {
-			required.items = append(required.items, newText(f.name))
+			required.Items = append(required.Items, tree.NewText(f.name))
 		}
 	}
-	n := typed("object", member{"properties", properties})
-	if len(required.items) > 0 {
-		n.set("required", required)
+	n := typed("object", tree.NewMember("properties", properties))
+	if len(required.Items) > 0 {
+		n.Set("required", required)
 	}
 	if !s.result {
-		n.set("additionalProperties", newBool(false))
+		n.Set("additionalProperties", tree.NewBool(false))
 	}
 	return n, nil
 }
@@ -230,7 +232,7 @@ func (f *jsonField) required(result bool) bool {
 }
 
 // property is the schema of a field, with what its tags say.
-func (s *typeSchema) property(f jsonField) (*node, error) {
+func (s *typeSchema) property(f jsonField) (*tree.Node, error) {
 	n, err := s.below(f.Type, f.path, f.omitted)
 	if err != nil {
 		return nil, err
@@ -238,9 +240,9 @@ func (s *typeSchema) property(f jsonField) (*node, error) {
 	if f.quoted {
 		n = typed("string")
 	}
-	head := newObject() // what a reader wants to know first
-	if kind := n.cut("type"); kind != nil {
-		head.set("type", kind)
+	head := tree.NewObject() // what a reader wants to know first
+	if kind := n.Remove("type"); kind != nil {
+		head.Set("type", kind)
 	}
 	if err := f.describe(head); err != nil {
 		return nil, err
@@ -248,7 +250,7 @@ func (s *typeSchema) property(f jsonField) (*node, error) {
 	if err := f.enumerate(head, n); err != nil {
 		return nil, err
 	}
-	head.members = append(head.members, n.members...)
+	head.Members = append(head.Members, n.Members...)
 	if !s.result {
 		err = f.preset(head)
 	}
@@ -261,7 +263,7 @@ func (f *jsonField) fail(format string, args ...any) error {
 
 // describe takes the description from the tag jsonschema. What begins with WORD= is
 // another library's, or a later one's (google/jsonschema-go, For).
-func (f *jsonField) describe(n *node) error {
+func (f *jsonField) describe(n *tree.Node) error {
 	text, ok := f.Tag.Lookup("jsonschema")
 	if !ok {
 		return nil
@@ -269,12 +271,12 @@ func (f *jsonField) describe(n *node) error {
 	if word, _, found := strings.Cut(text, "="); text == "" || found && !strings.ContainsAny(word, " \t\n") {
 		return f.fail("the tag jsonschema:%q is not a description, which is all that it may be", text)
 	}
-	n.set("description", newText(text))
+	n.Set("description", tree.NewText(text))
 	return nil
 }
 
 // enumerate takes the values from the tag enum; those of a list are its items'.
-func (f *jsonField) enumerate(head, n *node) error {
+func (f *jsonField) enumerate(head, n *tree.Node) error {
 	text, ok := f.Tag.Lookup("enum")
 	if !ok {
 		return nil
@@ -283,31 +285,31 @@ func (f *jsonField) enumerate(head, n *node) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if items := n.get("items"); items != nil {
+	if items := n.Get("items"); items != nil {
 		t, into = t.Elem(), items
 	}
-	values := newArray()
+	values := tree.NewArray()
 	for word := range strings.SplitSeq(text, ",") {
 		v, err := f.literal(t, strings.TrimSpace(word), "the enum value")
 		if err != nil {
 			return err
 		}
-		for _, other := range values.items {
-			if other.equal(v) {
+		for _, other := range values.Items {
+			if other.Equal(v) {
 				return f.fail("the enum value %q stands twice", word)
 			}
 		}
-		values.items = append(values.items, v)
+		values.Items = append(values.Items, v)
 	}
-	if into.get("type").is(arrayNode) { // or null
-		values.items = append(values.items, &node{raw: "null"})
+	if into.Get("type").Is(tree.Array) { // or null
+		values.Items = append(values.Items, &tree.Node{Raw: "null"})
 	}
-	into.set("enum", values)
+	into.Set("enum", values)
 	return nil
 }
 
 // preset takes the default from its tag.
-func (f *jsonField) preset(n *node) error {
+func (f *jsonField) preset(n *tree.Node) error {
 	text, ok := f.Tag.Lookup("default")
 	if !ok {
 		return nil
@@ -316,27 +318,27 @@ func (f *jsonField) preset(n *node) error {
 	if err != nil {
 		return err
 	}
-	check, _, err := NewChecker(n.json())
+	check, _, err := NewChecker(n.Json())
 	if err == nil {
-		err = check.Check(v.json())
+		err = check.Check(v.Json())
 	}
 	if err != nil {
 		return f.fail("the default %q is not one that the field may have: %v", text, err)
 	}
-	n.set("default", v)
+	n.Set("default", v)
 	return nil
 }
 
 // literal is the JSON that a word in a tag stands for. A string stands for itself.
-func (f *jsonField) literal(t reflect.Type, word, what string) (*node, error) {
+func (f *jsonField) literal(t reflect.Type, word, what string) (*tree.Node, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	raw := word
-	if schema := (&typeSchema{}).known(t); t.Kind() == reflect.String && schema == nil || schema.get("type").text() == "string" {
-		raw = quote(word)
+	if schema := (&typeSchema{}).known(t); t.Kind() == reflect.String && schema == nil || schema.Get("type").Text() == "string" {
+		raw = tree.Quote(word)
 	}
-	n, err := parseNode([]byte(raw))
+	n, err := tree.Parse([]byte(raw))
 	if err == nil {
 		dec := json.NewDecoder(bytes.NewReader([]byte(raw)))
 		dec.DisallowUnknownFields()

@@ -1,6 +1,10 @@
 package toolformat
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // truncated stands at the end of a text that has been cut, and in the place of what has
 // been left out (AbstractLLM, docs/architecture/tools.md, "Security Considerations").
@@ -17,27 +21,27 @@ func (r *Result) Truncate(maxRunes int) *Result {
 	if len(r.JSON) <= maxRunes || utf8.RuneCount(r.JSON) <= maxRunes {
 		return r
 	}
-	root, err := parseNode(r.JSON)
-	if err != nil || !root.is(objectNode) { // not in a form in which a part could be kept
+	root, err := tree.Parse(r.JSON)
+	if err != nil || !root.Is(tree.Object) { // not in a form in which a part could be kept
 		return TextResult(cutText(string(r.JSON), maxRunes), r.IsError())
 	}
 	t := truncation{left: maxRunes}
-	content := t.content(root.get("content"))
-	if s := root.get("structuredContent"); s != nil && utf8.RuneCount(s.json()) > maxRunes {
-		root.cut("structuredContent")
+	content := t.content(root.Get("content"))
+	if s := root.Get("structuredContent"); s != nil && utf8.RuneCount(s.Json()) > maxRunes {
+		root.Remove("structuredContent")
 		switch {
 		case !t.hasText:
-			content.items = append(content.items, textBlock(cutText(string(s.json()), maxRunes)))
+			content.Items = append(content.Items, textBlock(cutText(string(s.Json()), maxRunes)))
 		case !t.cut:
-			content.items = append(content.items, textBlock(truncated))
+			content.Items = append(content.Items, textBlock(truncated))
 		}
 		t.cut = true
 	}
 	if !t.cut {
 		return r
 	}
-	root.set("content", content)
-	return &Result{JSON: root.json()}
+	root.Set("content", content)
+	return &Result{JSON: root.Json()}
 }
 
 // A truncation is a cut under way.
@@ -48,32 +52,32 @@ type truncation struct {
 }
 
 // content are the blocks that are left.
-func (t *truncation) content(blocks *node) *node {
-	kept := newArray()
-	for _, block := range blocks.list() {
-		var holder *node // of the text
-		switch ContentType(block.get("type").text()) {
+func (t *truncation) content(blocks *tree.Node) *tree.Node {
+	kept := tree.NewArray()
+	for _, block := range blocks.List() {
+		var holder *tree.Node // of the text
+		switch ContentType(block.Get("type").Text()) {
 		case TextContent:
 			holder = block
 		case ResourceContent:
-			holder = block.get("resource")
+			holder = block.Get("resource")
 		}
-		text := holder.get("text")
-		if !text.is(textNode) {
-			kept.items = append(kept.items, block)
+		text := holder.Get("text")
+		if !text.Is(tree.Text) {
+			kept.Items = append(kept.Items, block)
 			continue
 		}
 		t.hasText = true
 		if t.cut {
 			continue
 		}
-		if n := utf8.RuneCountInString(text.text()); n > t.left {
-			holder.set("text", newText(cutText(text.text(), t.left)))
+		if n := utf8.RuneCountInString(text.Text()); n > t.left {
+			holder.Set("text", tree.NewText(cutText(text.Text(), t.left)))
 			t.cut = true
 		} else {
 			t.left -= n
 		}
-		kept.items = append(kept.items, block)
+		kept.Items = append(kept.Items, block)
 	}
 	return kept
 }
@@ -88,6 +92,6 @@ func cutText(s string, runes int) string {
 	return s
 }
 
-func textBlock(text string) *node {
-	return newObject(member{"type", newText(string(TextContent))}, member{"text", newText(text)})
+func textBlock(text string) *tree.Node {
+	return tree.NewObject(tree.NewMember("type", tree.NewText(string(TextContent))), tree.NewMember("text", tree.NewText(text)))
 }
