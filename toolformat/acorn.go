@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -20,7 +21,7 @@ var acornFormat = format{
 	idle:    map[string]string{"type": "", "context": ""}, // said by another note, where it matters
 	open:    "[",
 	shut:    "]",
-	dialect: dialect{name: "Acorn", root: []pass{{"root", typedRoot}}},
+	dialect: rewrite.Dialect{Name: "Acorn", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
 }
 
 // acornTypes are who runs a function: an API, the agent itself, the client.

@@ -1,6 +1,9 @@
 package toolformat
 
-import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+import (
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // anthropicFormat is a custom tool of Anthropic's Messages API (tools in
 // platform.claude.com/docs, Messages; anthropic-sdk-go ToolParam). type "custom" is the
@@ -17,7 +20,7 @@ var anthropicFormat = format{
 	// tool_reference block of tool search only 64 (claude-code#20830, #16425, #23149).
 	names:   nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", most: 64, pattern: "[a-zA-Z0-9_-]{1,64}"},
 	checked: true,
-	dialect: anthropicDialect,
+	dialect: rewrite.Anthropic,
 }
 
 // matchAnthropic: what keeps the internal format's rules is taken for internal before.

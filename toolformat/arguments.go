@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -27,7 +28,7 @@ func (c *Checker) Arguments(tool string, raw json.RawMessage) (json.RawMessage, 
 	return c.arguments(tool, raw, nil)
 }
 
-func (c *Checker) arguments(tool string, raw json.RawMessage, keys *keyMap) (json.RawMessage, error) {
+func (c *Checker) arguments(tool string, raw json.RawMessage, keys *rewrite.KeyMap) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
 	if err != nil {
@@ -35,16 +36,16 @@ func (c *Checker) arguments(tool string, raw json.RawMessage, keys *keyMap) (jso
 	}
 	changed := len(raw) == 0 || raw[0] != '{'
 	if keys != nil {
-		before := n.Json()
-		keys.restore(n)
-		changed = changed || !bytes.Equal(before, n.Json())
+		before := n.JSON()
+		keys.Restore(n)
+		changed = changed || !bytes.Equal(before, n.JSON())
 	}
 	failures, mended := c.repair(n, keys)
 	if failures != nil {
 		return nil, newCheckError(argumentsOf(tool), failures, keys)
 	}
 	if c.integers(n) || mended || changed {
-		return n.Json(), nil
+		return n.JSON(), nil
 	}
 	return raw, nil
 }
@@ -94,7 +95,7 @@ func readArguments(raw []byte) (*tree.Node, error) {
 
 // repair puts right what it can until nothing more is wrong, or nothing more can be
 // done; it returns what is still wrong, and whether it has changed anything.
-func (c *Checker) repair(n *tree.Node, keys *keyMap) (failures []*failure, mended bool) {
+func (c *Checker) repair(n *tree.Node, keys *rewrite.KeyMap) (failures []*failure, mended bool) {
 	failures = c.failures(n)
 	for range maxRounds {
 		changed := false
@@ -111,7 +112,7 @@ func (c *Checker) repair(n *tree.Node, keys *keyMap) (failures []*failure, mende
 }
 
 // mend puts one value right, when that can be done without a doubt.
-func mend(n *tree.Node, f *failure, keys *keyMap) bool {
+func mend(n *tree.Node, f *failure, keys *rewrite.KeyMap) bool {
 	types, values := f.wants()
 	if f.value == nil || len(f.tokens) == 0 || types == nil && values == nil {
 		return false
@@ -133,8 +134,8 @@ func mend(n *tree.Node, f *failure, keys *keyMap) bool {
 		return false
 	}
 	*slot = inner
-	_, below := keys.spell(f.tokens)
-	below.restore(inner)
+	_, below := keys.Spell(f.tokens)
+	below.Restore(inner)
 	return true
 }
 

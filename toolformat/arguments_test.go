@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 )
 
 // TestArguments holds what becomes of a model's arguments.
@@ -82,9 +84,9 @@ func TestArguments(t *testing.T) {
 // errors speak in those that the model knows.
 func TestConvertedArguments(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"object","properties":{"a b":{"type":"string"}},"required":["a b"],"additionalProperties":false}},"additionalProperties":false}`)
-	c := Converted{Tool: Tool{Name: "odata.query", InputSchema: schema}, Name: "odata_query", check: newLazyChecker(schema), keys: &keyMap{
-		original:   map[string]string{"_top": "$top", "filter_id_": "filter[id]"},
-		properties: map[string]*keyMap{"filter_id_": {original: map[string]string{"a_b": "a b"}}},
+	c := Converted{Tool: Tool{Name: "odata.query", InputSchema: schema}, Name: "odata_query", check: newLazyChecker(schema), keys: &rewrite.KeyMap{
+		Original:   map[string]string{"_top": "$top", "filter_id_": "filter[id]"},
+		Properties: map[string]*rewrite.KeyMap{"filter_id_": {Original: map[string]string{"a_b": "a b"}}},
 	}}
 	all := []Converted{c, c}
 	for _, test := range []struct{ raw, want string }{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -39,7 +40,7 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []Note, error)
 	b := &Binder{check: check, visible: schema, seen: lazyChecker{func() (*Checker, error) { return check, nil }}}
 	for _, name := range hidden {
 		if !b.hides(name) {
-			b.hidden = append(b.hidden, hiddenProperty{name, spelling(root.Get("properties"), name)})
+			b.hidden = append(b.hidden, hiddenProperty{name, rewrite.Spelling(root.Get("properties"), name)})
 		}
 	}
 	if b.hidden != nil {
@@ -91,7 +92,7 @@ func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) 
 		fillDefaults(b.defaults, n)
 	}
 	if check.integers(n) || mended || changed {
-		return n.Json(), nil
+		return n.JSON(), nil
 	}
 	return raw, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -38,25 +39,25 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 	if err := bounded(root); err != nil {
 		return nil, nil, fmt.Errorf("the schema is too large: %w", err)
 	}
-	draft, declared := draftOf(root)
+	draft, declared := rewrite.DraftOf(root)
 	if uri := root.Get("$schema"); uri != nil && !declared {
 		notes = append(notes, Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.Short())})
 	}
-	r := rewriteOf(root, "the check")
+	r := rewrite.Of(root, "the check")
 	wrong := violations(root, draft)
 	if wrong != nil {
-		upgradeDraft(r)
-		draft = latestDraft
+		rewrite.UpgradeDraft(r)
+		draft = rewrite.LatestDraft
 	}
-	foldNullable(r)
-	if r.err != nil {
-		return nil, nil, r.err
+	rewrite.FoldNullable(r)
+	if r.Err != nil {
+		return nil, nil, r.Err
 	}
-	g, err := newGuard(r.root, draft)
+	g, err := newGuard(r.Root, draft)
 	if err != nil {
 		return nil, nil, err
 	}
-	if wrong != nil || len(r.notes)+len(g.moved) > 0 { // it is not what it was
+	if wrong != nil || len(r.Notes)+len(g.moved) > 0 { // it is not what it was
 		wrong = violations(g.root, draft)
 	}
 	if err := g.settle(wrong); err != nil {
@@ -183,7 +184,7 @@ const (
 
 // newCheckError tells failures; nil when there are none. keys are the names that the
 // reader knows.
-func newCheckError(subject string, failures []*failure, keys *keyMap) error {
+func newCheckError(subject string, failures []*failure, keys *rewrite.KeyMap) error {
 	if len(failures) == 0 {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -76,7 +77,7 @@ func (g *guard) has(s *tree.Node, keyword string) bool {
 // newGuard finds the schemas of a document and follows their references.
 func newGuard(root *tree.Node, draft int) (*guard, error) {
 	count, _ := tree.Measure(root)
-	g := &guard{root: root, draft: draft, of: map[*tree.Node]*place{}, known: map[string]*place{}, moved: map[*tree.Node]*place{}, spare: maxSchemaNodes - count, patterns: maxPatterns}
+	g := &guard{root: root, draft: draft, of: map[*tree.Node]*place{}, known: map[string]*place{}, moved: map[*tree.Node]*place{}, spare: rewrite.MaxNodes - count, patterns: maxPatterns}
 	base, _ := url.Parse(documentURL)
 	g.find(root, nil, nil, "", base)
 	for i := 0; i < len(g.places); i++ { // moved schemas come on top
@@ -104,7 +105,7 @@ func (g *guard) find(s *tree.Node, at *tree.Path, above *place, keyword string, 
 	}
 	p.above, p.keyword = above, keyword
 	g.places = append(g.places, p)
-	eachChild(s, at, func(child *tree.Node, childAt *tree.Path) {
+	rewrite.EachChild(s, at, func(child *tree.Node, childAt *tree.Path) {
 		keyword := childAt.Key
 		if childAt.Parent != at {
 			keyword = childAt.Parent.Key

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -81,7 +82,7 @@ func (g *guard) relax() {
 		if !g.turn(p, keyword) {
 			return
 		}
-		if p.loose = true; inPlace(keyword) {
+		if p.loose = true; rewrite.InPlace(keyword) {
 			g.loosen(p)
 		}
 		list(p)
@@ -176,7 +177,7 @@ func (g *guard) leaveViolation(f *failure) error {
 	switch {
 	case p == nil || len(rest) == 0:
 		return errors.New(f.note(nil).Text)
-	case len(rest) > 1 && keywords[rest[0]] != noSchema:
+	case len(rest) > 1 && rewrite.Keywords[rest[0]] != rewrite.NoSchema:
 		holder := p.schema.Get(rest[0])
 		if slot := holder.Slot(rest[1]); slot != nil {
 			g.say(p.at.At(rest[0]).At(rest[1]), "%s is not checked: %s", (*slot).Short(), f.note(nil).Text)
@@ -275,7 +276,7 @@ func patternSize(re *syntax.Regexp) int {
 func (g *guard) cutLoops() bool {
 	below := map[*place][]*place{}
 	for _, p := range g.places {
-		if p.above != nil && inPlace(p.keyword) {
+		if p.above != nil && rewrite.InPlace(p.keyword) {
 			below[p.above] = append(below[p.above], p)
 		}
 	}
@@ -342,7 +343,7 @@ func (g *guard) dangling() bool {
 // point writes each reference as the place of what it points to.
 func (g *guard) point() {
 	where := map[*tree.Node]string{}
-	eachSchema(g.root, nil, func(s *tree.Node, at *tree.Path) { where[s] = at.String() })
+	rewrite.EachSchema(g.root, nil, func(s *tree.Node, at *tree.Path) { where[s] = at.String() })
 	for _, p := range g.places {
 		if p.target != nil {
 			tokens := tree.PointerTokens(where[p.target.schema])

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -310,7 +311,7 @@ func TestGuardOnlyLoosens(t *testing.T) {
 			whole.Set("unevaluatedProperties", tree.NewBool(false))
 		}
 		part := whole.Clone()
-		eachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
+		rewrite.EachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
 			if p := s.Get("pattern"); p.Is(tree.Text) && g.oneIn(2) {
 				s.Set("pattern", tree.NewText("(?=)"+p.Text()))
 			}
@@ -318,13 +319,13 @@ func TestGuardOnlyLoosens(t *testing.T) {
 				p.Members[0].Key = "(?=)" + p.Members[0].Key
 			}
 		})
-		before, _, err := NewChecker(whole.Json())
+		before, _, err := NewChecker(whole.JSON())
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, notes, err := NewChecker(part.Json())
+		after, notes, err := NewChecker(part.JSON())
 		if err != nil {
-			t.Fatalf("%s: %v", part.Json(), err)
+			t.Fatalf("%s: %v", part.JSON(), err)
 		}
 		if len(notes) == 0 {
 			continue
@@ -332,12 +333,12 @@ func TestGuardOnlyLoosens(t *testing.T) {
 		loosened++
 		for range 10 {
 			instance := g.instance(whole, whole, 5)
-			if before.Check(instance.Json()) != nil {
+			if before.Check(instance.JSON()) != nil {
 				continue
 			}
 			tried++
-			if err := after.Check(instance.Json()); err != nil {
-				t.Fatalf("%s\naccepts %s, but with look-aheads (%v) not: %v", whole.Json(), instance.Json(), notes, err)
+			if err := after.Check(instance.JSON()); err != nil {
+				t.Fatalf("%s\naccepts %s, but with look-aheads (%v) not: %v", whole.JSON(), instance.JSON(), notes, err)
 			}
 		}
 	}
@@ -352,23 +353,23 @@ func TestSameVerdict(t *testing.T) {
 	verdicts := map[bool]int{}
 	for range 1000 {
 		schema := g.objectSchema(4)
-		schema.Set("$schema", tree.NewText(drafts[2020]))
-		bare, err := jsonschema.CompileString("test:///schema", string(schema.Json()))
+		schema.Set("$schema", tree.NewText(rewrite.Drafts[2020]))
+		bare, err := jsonschema.CompileString("test:///schema", string(schema.JSON()))
 		if err != nil {
 			continue
 		}
-		checker, notes, err := NewChecker(schema.Json())
+		checker, notes, err := NewChecker(schema.JSON())
 		if err != nil {
-			t.Fatalf("%s: %v", schema.Json(), err)
+			t.Fatalf("%s: %v", schema.JSON(), err)
 		}
 		if notes != nil { // about what nothing uses: the library does not look at that
 			continue
 		}
 		for range 5 {
 			instance := g.instance(schema, schema, 5)
-			want, got := bare.Validate(plain(instance)), checker.Check(instance.Json())
+			want, got := bare.Validate(plain(instance)), checker.Check(instance.JSON())
 			if (want == nil) != (got == nil) {
-				t.Fatalf("%s\nand %s: %v, bare %v", schema.Json(), instance.Json(), got, want)
+				t.Fatalf("%s\nand %s: %v, bare %v", schema.JSON(), instance.JSON(), got, want)
 			}
 			verdicts[got == nil]++
 		}

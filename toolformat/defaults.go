@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -11,7 +12,7 @@ import (
 // the schema, those of objects in it too, and reports whether there were any. A nil schema
 // has none.
 func fillDefaults(schema, n *tree.Node) bool {
-	f := filler{root: schema, spare: maxSchemaNodes}
+	f := filler{root: schema, spare: rewrite.MaxNodes}
 	f.fill(schema, n, 0)
 	return f.filled
 }
@@ -30,7 +31,7 @@ type filler struct {
 
 // fill adds to a value what a schema has defaults for.
 func (f *filler) fill(s, n *tree.Node, depth int) {
-	if f.spare--; f.spare < 0 || depth > maxSchemaDepth || s == nil {
+	if f.spare--; f.spare < 0 || depth > rewrite.MaxDepth || s == nil {
 		return
 	}
 	f.fill(f.target(s), n, depth+1)
@@ -59,7 +60,7 @@ func (f *filler) fill(s, n *tree.Node, depth int) {
 
 // defaultOf is a copy of a schema's default; nil when it has none.
 func (f *filler) defaultOf(s *tree.Node) *tree.Node {
-	for range maxSchemaDepth {
+	for range rewrite.MaxDepth {
 		if value := s.Get("default"); value != nil {
 			count, _ := tree.Measure(value)
 			if f.spare -= count; f.spare < 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -24,7 +25,7 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 	}
 	e := &encoder{to: f, strict: opt.Strict, dialect: &f.dialect, first: map[string]int{}}
 	if opt.Strict {
-		if e.dialect = &f.strict; e.dialect.name == "" {
+		if e.dialect = &f.strict; e.dialect.Name == "" {
 			return nil, fmt.Errorf("%s has no strict mode (%s have)", to, strictFormats())
 		}
 	}
@@ -53,7 +54,7 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 func strictFormats() string {
 	var names []string
 	for i := range formats {
-		if formats[i].strict.name != "" {
+		if formats[i].strict.Name != "" {
 			names = append(names, string(formats[i].name))
 		}
 	}
@@ -64,7 +65,7 @@ func strictFormats() string {
 type encoder struct {
 	to      *format
 	strict  bool
-	dialect *dialect
+	dialect *rewrite.Dialect
 	names   map[string]string // how each name is spelled
 	first   map[string]int    // where a name stood that has been converted
 }
@@ -186,7 +187,7 @@ func (c *conversion) leaveOut() bool {
 func (c *conversion) leaveOutOf(n *tree.Node, known []string, idle map[string]string) {
 	for _, m := range n.Members {
 		value, silent := idle[m.Key]
-		if m.Value.Kind == tree.Null || slices.Contains(known, m.Key) || silent && (value == "" || value == string(m.Value.Json())) {
+		if m.Value.Kind == tree.Null || slices.Contains(known, m.Key) || silent && (value == "" || value == string(m.Value.JSON())) {
 			continue
 		}
 		c.note((*tree.Path)(nil).At(m.Key).String(), ruleLeftOut, "%q is left out: %s has no place for it", m.Key, c.to.name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -19,22 +20,22 @@ func (c *conversion) input(d *definition) bool {
 		c.note("/input_schema", ruleNoSchema, "there is none: the tool is taken for one without arguments")
 	}
 	if len(c.hidden) > 0 {
-		r, err := c.schema("input_schema", c.Tool.InputSchema, []pass{{ruleContext, hideProperties(c.hidden)}})
+		r, err := c.schema("input_schema", c.Tool.InputSchema, []rewrite.Pass{{Rule: ruleContext, Run: rewrite.Hide(c.hidden)}})
 		if err != nil {
 			return c.refuse("input_schema", err)
 		}
 		c.keep(r)
 		c.Tool.InputSchema = r.bytes
 	}
-	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.input())
+	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.Input())
 	if err != nil {
 		return c.refuse("input_schema", err)
 	}
 	c.keep(r)
-	c.keys, d.input = r.keys, r.bytes
-	if about := r.root.Get("description"); c.to.mute && about.Is(tree.Text) {
-		r.root.Remove("description")
-		d.input = r.root.Json()
+	c.keys, d.input = r.Keys, r.bytes
+	if about := r.Root.Get("description"); c.to.mute && about.Is(tree.Text) {
+		r.Root.Remove("description")
+		d.input = r.Root.JSON()
 		d.description = strings.TrimSpace(d.description + "\n\n" + about.Text())
 		c.note("/input_schema/description", ruleDescription, "goes to the description of the tool: %s reads none at the root of a schema", c.to.name)
 	}
@@ -51,7 +52,7 @@ func (c *conversion) output(d *definition) {
 		c.note("/output_schema", ruleLeftOut, "\"output_schema\" is left out: %s has no place for it", c.to.name)
 		return
 	}
-	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.output())
+	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.Output())
 	if err == nil {
 		c.keep(r)
 		d.output = r.bytes
@@ -69,7 +70,7 @@ func isMissing(schema json.RawMessage) bool { return len(schema) == 0 || string(
 
 // keep takes the notes of a rewritten schema.
 func (c *conversion) keep(r *rewritten) {
-	for _, n := range r.notes {
+	for _, n := range r.Notes {
 		n.Tool = c.source.Name
 		c.Notes = append(c.Notes, n)
 	}
@@ -79,7 +80,7 @@ func (c *conversion) keep(r *rewritten) {
 func (c *conversion) refuse(member string, err error) bool {
 	at := (*tree.Path)(nil).At(member).String()
 	var violations invalidSchema
-	var wrong *schemaError
+	var wrong *rewrite.Error
 	var syntax *tree.SyntaxError
 	switch {
 	case errors.As(err, &violations):
@@ -87,7 +88,7 @@ func (c *conversion) refuse(member string, err error) bool {
 			c.fail(n.Path, "%s", n.Text)
 		}
 	case errors.As(err, &wrong):
-		c.fail(wrong.at.String(), "%s", wrong.text)
+		c.fail(wrong.At.String(), "%s", wrong.Text)
 	case errors.As(err, &syntax):
 		c.fail(at, "not JSON: %v", err)
 	default:
@@ -106,32 +107,32 @@ func (v invalidSchema) Error() string { return fmt.Sprintf("%d violations of JSO
 
 // rewritten is a schema after the passes.
 type rewritten struct {
-	*rewrite
+	*rewrite.Schema
 	bytes json.RawMessage
 }
 
 // schema takes a schema through passes. What none of them changes keeps its bytes.
-func (c *conversion) schema(member string, raw json.RawMessage, passes []pass) (*rewritten, error) {
+func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite.Pass) (*rewritten, error) {
 	at := (*tree.Path)(nil).At(member)
-	r, err := newRewrite(raw, at, c.dialect.name)
+	r, err := rewrite.New(raw, at, c.dialect.Name)
 	if err != nil {
 		return nil, err
 	}
-	if r.root.Kind != tree.Object && r.root.Kind != tree.Bool {
-		return nil, &schemaError{at, "expected a JSON Schema, an object, got " + r.root.Kind.String()}
+	if r.Root.Kind != tree.Object && r.Root.Kind != tree.Bool {
+		return nil, &rewrite.Error{At: at, Text: "expected a JSON Schema, an object, got " + r.Root.Kind.String()}
 	}
-	before := r.root.Json()
+	before := r.Root.JSON()
 	for i := range passes {
-		if err := r.through(passes[i : i+1]); err != nil {
+		if err := r.Apply(passes[i : i+1]); err != nil {
 			return nil, err
 		}
-		if c.to.checked && passes[i].rule == draftRule {
-			if violations := checkSchema(r.root.Json(), at); len(violations) > 0 {
+		if c.to.checked && passes[i].Rule == draftRule {
+			if violations := checkSchema(r.Root.JSON(), at); len(violations) > 0 {
 				return nil, invalidSchema(violations)
 			}
 		}
 	}
-	after := r.root.Json()
+	after := r.Root.JSON()
 	if string(after) == string(before) {
 		after = compact(raw)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
@@ -178,7 +179,7 @@ func TestEncodeRepairs(t *testing.T) {
 		one := &Set{Format: c.to, Tools: set.Tools}
 		want, got := parse(t, c.want), parse(t, string(one.Tools[0].JSON))
 		if !got.Equal(want) || strings.Join(rules, " ") != c.rule {
-			t.Errorf("%s to %s:\n got %s %v\nwant %s %s", c.in.Name, c.to, got.Json(), set.Tools[0].Notes, c.want, c.rule)
+			t.Errorf("%s to %s:\n got %s %v\nwant %s %s", c.in.Name, c.to, got.JSON(), set.Tools[0].Notes, c.want, c.rule)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func TestEncodeFaults(t *testing.T) {
 		{Name: "a"},
 		{Name: "c", InputSchema: []byte(`{"type":`)},
 		{Name: "d", InputSchema: []byte(`"object"`)},
-		{Name: "e", InputSchema: []byte(strings.Repeat(`{"not":`, maxSchemaDepth) + "{}" + strings.Repeat(`}`, maxSchemaDepth))},
+		{Name: "e", InputSchema: []byte(strings.Repeat(`{"not":`, rewrite.MaxDepth) + "{}" + strings.Repeat(`}`, rewrite.MaxDepth))},
 		{Name: "f"},
 	}
 	want := []string{

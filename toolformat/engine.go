@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -38,13 +39,13 @@ var errTooMuch = errors.New("too large, or nested too deeply, to be checked agai
 // library asserts formats, so that it is written in.
 func newEngine(schema *tree.Node, draft int) (*engine, error) {
 	if schema.Is(tree.Object) {
-		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(drafts[draft])}}, schema.Members...)...)
+		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(rewrite.Drafts[draft])}}, schema.Members...)...)
 	}
 	e := &engine{}
 	compiler := jsonschema.NewCompiler()
 	compiler.LoadURL = func(url string) (io.ReadCloser, error) { return nil, fmt.Errorf("%s is not loaded", url) }
 	compiler.RegisterExtension("meter", nil, meters{e})
-	err := compiler.AddResource(documentURL, bytes.NewReader(schema.Json()))
+	err := compiler.AddResource(documentURL, bytes.NewReader(schema.JSON()))
 	if err == nil {
 		e.schema, err = compiler.Compile(documentURL)
 	}
@@ -109,14 +110,14 @@ func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 		parts := 1
 		switch value := value.(type) {
 		case map[string]any:
-			if below := keywords[keyword]; below == manySchemas || below == noSchema {
+			if below := rewrite.Keywords[keyword]; below == rewrite.ManySchemas || below == rewrite.NoSchema {
 				parts = len(value)
 			}
 		case []any:
 			parts = len(value)
 		}
 		one.weight += parts
-		if inPlace(keyword) || keyword == "patternProperties" {
+		if rewrite.InPlace(keyword) || keyword == "patternProperties" {
 			one.each += parts
 		}
 		for _, pattern := range patternsIn(keyword, value) {

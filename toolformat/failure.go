@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -214,10 +215,10 @@ func locationTokens(location string) []string {
 func aboutName(location string) bool {
 	tokens := strings.Split(location, "/")[1:]
 	for i := 0; i < len(tokens); i++ {
-		switch below := keywords[tokens[i]]; {
+		switch below := rewrite.Keywords[tokens[i]]; {
 		case tokens[i] == "propertyNames":
 			return true
-		case below == manySchemas, below == listOfSchemas, below == oneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
+		case below == rewrite.ManySchemas, below == rewrite.ListOfSchemas, below == rewrite.OneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
 			i++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
@@ -17,8 +18,8 @@ const (
 
 // note is what is told of a failure. keys are the names that the reader knows, where
 // they are not the schema's own.
-func (f *failure) note(keys *keyMap) Note {
-	tokens, below := keys.spell(f.tokens)
+func (f *failure) note(keys *rewrite.KeyMap) Note {
+	tokens, below := keys.Spell(f.tokens)
 	text := f.text(below)
 	if f.value == nil && f.name == "" && len(tokens) > 0 { // below propertyNames
 		last := len(tokens) - 1
@@ -36,9 +37,9 @@ func (f *failure) note(keys *keyMap) Note {
 }
 
 // text says what was expected and what came.
-func (f *failure) text(keys *keyMap) string {
+func (f *failure) text(keys *rewrite.KeyMap) string {
 	name := func(key string) string {
-		spelled, _ := keys.spell([]string{key})
+		spelled, _ := keys.Spell([]string{key})
 		return shown(spelled[0])
 	}
 	if types, values := f.wants(); types != nil || values != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -77,11 +78,11 @@ type format struct {
 	open, shut string                     // around the definitions of a list
 
 	names     nameRule
-	described bool    // a definition must have a description
-	checked   bool    // a schema must be valid JSON Schema; the first pass of the dialect brings it up to 2020-12
-	mute      bool    // the root of a schema has no description
-	dialect   dialect // what is taken of JSON Schema
-	strict    dialect // the same in strict mode; without passes there is none
+	described bool            // a definition must have a description
+	checked   bool            // a schema must be valid JSON Schema; the first pass of the dialect brings it up to 2020-12
+	mute      bool            // the root of a schema has no description
+	dialect   rewrite.Dialect // what is taken of JSON Schema
+	strict    rewrite.Dialect // the same in strict mode; without passes there is none
 }
 
 // A match says how well a definition fits a format.
@@ -130,8 +131,8 @@ type Converted struct {
 	JSON  json.RawMessage // the definition in the format
 	Notes []Note          // what could not be kept as it was
 
-	keys  *keyMap     // the properties that the format could not spell
-	check lazyChecker // compiled when the first arguments come
+	keys  *rewrite.KeyMap // the properties that the format could not spell
+	check lazyChecker     // compiled when the first arguments come
 }
 
 // JSON is the whole set as the format writes a list.

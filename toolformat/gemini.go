@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -25,7 +26,7 @@ var geminiFormat = format{
 	names:     nameRule{first: letters + "_", rest: letters + digits + "_.:-", most: 64, pattern: "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"},
 	described: true,
 	checked:   true,
-	dialect:   geminiDialect,
+	dialect:   rewrite.Gemini,
 }
 
 // The members whose schemas are of OpenAPI.
@@ -58,7 +59,7 @@ func matchGemini(def *tree.Node) match {
 // does: "STRING".
 func hasCapitalTypes(schema *tree.Node) bool {
 	found := false
-	eachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
+	rewrite.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
 		kind := s.Get("type").Text()
 		found = found || kind != "" && kind == strings.ToUpper(kind)
 	})
@@ -67,17 +68,17 @@ func hasCapitalTypes(schema *tree.Node) bool {
 
 // fromOpenAPI is an OpenAPI schema as JSON Schema, and what had to be changed.
 func fromOpenAPI(schema json.RawMessage, at *tree.Path) (json.RawMessage, []Note, error) {
-	r, err := newRewrite(schema, at, "JSON Schema")
+	r, err := rewrite.New(schema, at, "JSON Schema")
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.through([]pass{{draftRule, upgradeDraft}, {"nullable", foldNullable}}); err != nil {
+	if err := r.Apply([]rewrite.Pass{{Rule: draftRule, Run: rewrite.UpgradeDraft}, {Rule: "nullable", Run: rewrite.FoldNullable}}); err != nil {
 		return nil, nil, err
 	}
-	if len(r.notes) == 0 {
+	if len(r.Notes) == 0 {
 		return schema, nil, nil
 	}
-	return r.root.Json(), r.notes, nil
+	return r.Root.JSON(), r.Notes, nil
 }
 
 func writeGemini(d *definition) fields {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -24,7 +25,7 @@ var internalFormat = format{
 	closed:    true,
 	described: true,
 	checked:   true,
-	dialect:   dialect{name: "the internal format", opening: []pass{{"draft", upgradeInvalid}}, root: []pass{{"root", objectRoot}}},
+	dialect:   rewrite.Dialect{Name: "the internal format", Opening: []rewrite.Pass{{Rule: "draft", Run: upgradeInvalid}}, Root: []rewrite.Pass{{Rule: "root", Run: rewrite.ObjectRoot}}},
 }
 
 var (
@@ -56,9 +57,9 @@ func writeInternal(d *definition) fields {
 // upgradeInvalid leaves a valid schema of any draft as it is, for the format allows each
 // one, and upgrades what is of a draft that it does not name: draft-04's
 // "exclusiveMinimum": true is invalid where no $schema makes it 2020-12.
-func upgradeInvalid(r *rewrite) {
-	if draft, _ := draftOf(r.root); violations(r.root, draft) != nil {
-		upgradeDraft(r)
+func upgradeInvalid(r *rewrite.Schema) {
+	if draft, _ := rewrite.DraftOf(r.Root); violations(r.Root, draft) != nil {
+		rewrite.UpgradeDraft(r)
 	}
 }
 
@@ -68,7 +69,7 @@ func strictDefinition(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
 		if schema := def.Get(key); schema.Is(tree.Object) {
-			notes = append(notes, checkSchema(schema.Json(), (*tree.Path)(nil).At(key))...)
+			notes = append(notes, checkSchema(schema.JSON(), (*tree.Path)(nil).At(key))...)
 		}
 	}
 	return notes

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -28,10 +29,10 @@ func TestAcceptsWhatItAccepted(t *testing.T) {
 		made = 100
 	}
 	for range made {
-		schemas = append(schemas, g.objectSchema(3).Json())
+		schemas = append(schemas, g.objectSchema(3).JSON())
 	}
-	for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &geminiDialect, &ollamaDialect} {
-		t.Run(d.name, func(t *testing.T) {
+	for _, d := range []*rewrite.Dialect{&rewrite.Anthropic, &rewrite.OpenAI, &rewrite.Gemini, &rewrite.Ollama} {
+		t.Run(d.Name, func(t *testing.T) {
 			g := &generator{rand: rand.New(rand.NewPCG(3, 4))}
 			valid := 0
 			for _, schema := range schemas {
@@ -49,19 +50,19 @@ func TestAcceptsWhatItAccepted(t *testing.T) {
 
 // holdLaw tries instances of a schema on what a dialect makes of it; it returns how many
 // were valid.
-func holdLaw(t *testing.T, d *dialect, schema []byte, g *generator) int {
+func holdLaw(t *testing.T, d *rewrite.Dialect, schema []byte, g *generator) int {
 	before, _, err := NewChecker(schema)
 	if err != nil {
 		return 0
 	}
-	r, err := newRewrite(schema, nil, d.name)
+	r, err := rewrite.New(schema, nil, d.Name)
 	if err != nil {
 		t.Fatalf("%s: %v", schema, err)
 	}
-	if r.through(d.input()) != nil {
+	if r.Apply(d.Input()) != nil {
 		return 0 // it cannot be expressed, and that is said
 	}
-	converted := r.root.Json()
+	converted := r.Root.JSON()
 	after, _, err := NewChecker(converted)
 	if err != nil {
 		t.Fatalf("%s\nbecame\n%s\nwhich is no schema: %v", schema, converted, err)
@@ -70,40 +71,40 @@ func holdLaw(t *testing.T, d *dialect, schema []byte, g *generator) int {
 	valid := 0
 	for range 8 {
 		instance := g.instance(original, original, 5)
-		if !instance.Is(tree.Object) || before.Check(instance.Json()) != nil {
+		if !instance.Is(tree.Object) || before.Check(instance.JSON()) != nil {
 			continue
 		}
 		valid++
 		renamed := instance.Clone()
-		rename(renamed, r.keys)
-		if err := after.Check(renamed.Json()); err != nil {
-			t.Errorf("%s\nbecame\n%s\nand %s is not valid any more: %v", schema, converted, renamed.Json(), err)
+		rename(renamed, r.Keys)
+		if err := after.Check(renamed.JSON()); err != nil {
+			t.Errorf("%s\nbecame\n%s\nand %s is not valid any more: %v", schema, converted, renamed.JSON(), err)
 		}
-		r.keys.restore(renamed)
+		r.Keys.Restore(renamed)
 		if !renamed.Equal(instance) {
-			t.Errorf("%s came back as %s", instance.Json(), renamed.Json())
+			t.Errorf("%s came back as %s", instance.JSON(), renamed.JSON())
 		}
 	}
 	return valid
 }
 
 // rename is the reverse of keyMap.restore.
-func rename(n *tree.Node, k *keyMap) {
+func rename(n *tree.Node, k *rewrite.KeyMap) {
 	if k == nil || n == nil {
 		return
 	}
 	for _, it := range n.Items {
-		rename(it, k.items)
+		rename(it, k.Items)
 	}
 	for i, m := range n.Members {
-		for renamed, original := range k.original {
+		for renamed, original := range k.Original {
 			if original == m.Key {
 				n.Members[i].Key = renamed
 			}
 		}
-		below := k.properties[n.Members[i].Key]
+		below := k.Properties[n.Members[i].Key]
 		if below == nil {
-			below = k.additional
+			below = k.Additional
 		}
 		rename(m.Value, below)
 	}
@@ -114,8 +115,8 @@ func TestRoundTrip(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(5, 6))}
 	var tools []Tool
 	for i := range 60 {
-		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does \"it\".\nThen <that> & ü.", InputSchema: g.objectSchema(3).Json()})
-		tools = append(tools, Tool{Name: fmt.Sprintf("plain_%d", i), Description: "Does it.", InputSchema: g.plainSchema(2).Json()})
+		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does \"it\".\nThen <that> & ü.", InputSchema: g.objectSchema(3).JSON()})
+		tools = append(tools, Tool{Name: fmt.Sprintf("plain_%d", i), Description: "Does it.", InputSchema: g.plainSchema(2).JSON()})
 	}
 	for i, schema := range corpusSchemas(t, 8) {
 		tools = append(tools, Tool{Name: fmt.Sprintf("real_%d", i), Description: "d", InputSchema: schema})
@@ -168,8 +169,8 @@ func canonical(t *testing.T, raw []byte) string {
 		t.Fatal(err)
 	}
 	schema := n.Get("input_schema")
-	eachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("title") })
-	return string(n.Json())
+	rewrite.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("title") })
+	return string(n.JSON())
 }
 
 // TestCorpus: every real tool goes into every format, twice alike.
@@ -236,7 +237,7 @@ func brokenRules(format Format, c *Converted) []string {
 	if format != FormatOllama && (len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != "") {
 		broken = append(broken, "the name "+c.Name)
 	}
-	eachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
+	rewrite.EachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
 		complain := func(what string) { broken = append(broken, at.String()+": "+what) }
 		if format == FormatOllama && s.Is(tree.Bool) && !strings.HasSuffix(at.String(), "additionalProperties") {
 			complain("a boolean schema")
@@ -357,21 +358,21 @@ func FuzzRead(f *testing.F) {
 func FuzzPasses(f *testing.F) {
 	g := &generator{rand: rand.New(rand.NewPCG(7, 8))}
 	for range 50 {
-		f.Add([]byte(g.objectSchema(3).Json()), uint64(1))
+		f.Add([]byte(g.objectSchema(3).JSON()), uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
 		n, err := tree.Parse(schema)
 		if err != nil || checkSchema(schema, nil) != nil {
 			return
 		}
-		if _, depth := tree.Measure(n); depth > maxSchemaDepth {
+		if _, depth := tree.Measure(n); depth > rewrite.MaxDepth {
 			return
 		}
-		for _, d := range []*dialect{&anthropicDialect, &openaiDialect, &openaiStrictDialect, &geminiDialect, &ollamaDialect} {
-			if r, err := newRewrite(schema, nil, d.name); err == nil && r.through(d.input()) == nil && !json.Valid(r.root.Json()) {
-				t.Fatalf("%s wrote %s", d.name, r.root.Json())
+		for _, d := range []*rewrite.Dialect{&rewrite.Anthropic, &rewrite.OpenAI, &rewrite.OpenAIStrict, &rewrite.Gemini, &rewrite.Ollama} {
+			if r, err := rewrite.New(schema, nil, d.Name); err == nil && r.Apply(d.Input()) == nil && !json.Valid(r.Root.JSON()) {
+				t.Fatalf("%s wrote %s", d.Name, r.Root.JSON())
 			}
-			if d != &openaiStrictDialect {
+			if d != &rewrite.OpenAIStrict {
 				holdLaw(t, d, schema, &generator{rand: rand.New(rand.NewPCG(seed, 0))})
 			}
 		}

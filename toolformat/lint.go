@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -165,7 +166,7 @@ func hurts(t *Tool) []Note {
 	if err != nil {
 		return notes // each format says so
 	}
-	eachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
+	rewrite.EachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
 		required, properties := s.Get("required"), s.Get("properties")
 		if !required.Is(tree.Array) || !properties.Is(tree.Object) {
 			return

@@ -1,6 +1,9 @@
 package toolformat
 
-import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+import (
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // mcpFormat is MCP's Tool (specification 2025-11-25 and 2026-07-28, server/tools, and
 // schema.ts): name and inputSchema are required, the schema's type is "object"; title,
@@ -16,7 +19,7 @@ var mcpFormat = format{
 	output:  []string{"outputSchema"},
 	open:    "[",
 	shut:    "]",
-	dialect: dialect{name: "MCP", root: []pass{{"root", typedRoot}}},
+	dialect: rewrite.Dialect{Name: "MCP", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
 }
 
 func matchMCP(def *tree.Node) match {
@@ -39,9 +42,9 @@ func writeMCP(d *definition) fields {
 }
 
 // typedRoot makes the root say that it is an object, and asks no more than that.
-func typedRoot(r *rewrite) {
-	if r.root.Get("type").Text() != "object" {
-		objectRoot(r)
+func typedRoot(r *rewrite.Schema) {
+	if r.Root.Get("type").Text() != "object" {
+		rewrite.ObjectRoot(r)
 	}
 }
 

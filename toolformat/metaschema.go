@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -30,7 +31,7 @@ func checkSchema(schema json.RawMessage, at *tree.Path) []Note {
 	if err := bounded(root); err != nil {
 		return wrong("%v", err)
 	}
-	draft, declared := draftOf(root)
+	draft, declared := rewrite.DraftOf(root)
 	var old oldForms
 	if !declared {
 		old = tolerate(root)
@@ -48,17 +49,17 @@ const ruleSchema = "schema"
 // bounded says what makes a schema too large to be looked at.
 func bounded(schema *tree.Node) error {
 	switch count, depth := tree.Measure(schema); {
-	case depth > maxSchemaDepth:
-		return fmt.Errorf("nested deeper than %d levels", maxSchemaDepth)
-	case count > maxSchemaNodes:
-		return fmt.Errorf("more than %d values", maxSchemaNodes)
+	case depth > rewrite.MaxDepth:
+		return fmt.Errorf("nested deeper than %d levels", rewrite.MaxDepth)
+	case count > rewrite.MaxNodes:
+		return fmt.Errorf("more than %d values", rewrite.MaxNodes)
 	}
 	return nil
 }
 
 // violations are what a document violates of a draft's meta-schema, less formats.
 func violations(doc *tree.Node, draft int) []*failure {
-	meta, err := jsonschema.NewCompiler().Compile(drafts[draft]) // the library has them compiled
+	meta, err := jsonschema.NewCompiler().Compile(rewrite.Drafts[draft]) // the library has them compiled
 	if err != nil {
 		return []*failure{{message: err.Error()}}
 	}
@@ -87,7 +88,7 @@ func violations(doc *tree.Node, draft int) []*failure {
 // renamed has its own.
 func withoutPatterns(doc *tree.Node) (copied *tree.Node, renamed map[*tree.Node]string) {
 	doc, renamed = doc.Clone(), map[*tree.Node]string{}
-	eachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
+	rewrite.EachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
 		if pattern := s.Get("pattern"); pattern.Is(tree.Text) {
 			pattern.Raw = `""`
 		}
@@ -165,7 +166,7 @@ type oldForms map[*tree.Node]bool
 // OpenAPI's nullable is an unknown keyword, which is valid.
 func tolerate(root *tree.Node) oldForms {
 	old := oldForms{}
-	eachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
+	rewrite.EachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
 		s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
 			return m.Value.Is(tree.Bool) && slices.Contains([]string{"exclusiveMinimum", "exclusiveMaximum", "required"}, m.Key)
 		})

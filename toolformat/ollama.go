@@ -1,6 +1,9 @@
 package toolformat
 
-import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+import (
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // ollamaFormat is a tool of Ollama's /api/chat (ollama api/types.go, Tool). It has the
 // shape of Chat Completions, which is what such a definition is taken for when its
@@ -17,7 +20,7 @@ var ollamaFormat = format{
 	shut:    "]",
 	checked: true,
 	mute:    true,
-	dialect: ollamaDialect,
+	dialect: rewrite.Ollama,
 }
 
 func writeOllama(d *definition) fields {

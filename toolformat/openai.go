@@ -1,6 +1,9 @@
 package toolformat
 
-import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+import (
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
 
 // openaiFormat is a function of OpenAI's Chat Completions (openai-go
 // ChatCompletionFunctionToolParam). strict is written only for strict mode, since its
@@ -18,8 +21,8 @@ var openaiFormat = format{
 	// The SDK's comment on the name; "string too long … 64": 5ire#403, mastra#6302.
 	names:   openaiNames,
 	checked: true,
-	dialect: openaiDialect,
-	strict:  openaiStrictDialect,
+	dialect: rewrite.OpenAI,
+	strict:  rewrite.OpenAIStrict,
 }
 
 var openaiNames = nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", most: 64, pattern: "[a-zA-Z0-9_-]{1,64}"}

@@ -3,6 +3,7 @@ package toolformat
 import (
 	"strconv"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
@@ -21,8 +22,8 @@ var responsesFormat = format{
 	shut:    "]",
 	names:   openaiNames,
 	checked: true,
-	dialect: openaiDialect,
-	strict:  openaiStrictDialect,
+	dialect: rewrite.OpenAI,
+	strict:  rewrite.OpenAIStrict,
 }
 
 func matchResponses(def *tree.Node) match {

@@ -56,7 +56,7 @@ func schemaOf(t reflect.Type, s *typeSchema) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("toolformat: %w", err)
 	}
-	return n.Json(), nil
+	return n.JSON(), nil
 }
 
 // maxTypeParts bounds the schema of a type: a few lines of Go can make a struct of
@@ -318,9 +318,9 @@ func (f *jsonField) preset(n *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	check, _, err := NewChecker(n.Json())
+	check, _, err := NewChecker(n.JSON())
 	if err == nil {
-		err = check.Check(v.Json())
+		err = check.Check(v.JSON())
 	}
 	if err != nil {
 		return f.fail("the default %q is not one that the field may have: %v", text, err)

@@ -27,11 +27,11 @@ func (r *Result) Truncate(maxRunes int) *Result {
 	}
 	t := truncation{left: maxRunes}
 	content := t.content(root.Get("content"))
-	if s := root.Get("structuredContent"); s != nil && utf8.RuneCount(s.Json()) > maxRunes {
+	if s := root.Get("structuredContent"); s != nil && utf8.RuneCount(s.JSON()) > maxRunes {
 		root.Remove("structuredContent")
 		switch {
 		case !t.hasText:
-			content.Items = append(content.Items, textBlock(cutText(string(s.Json()), maxRunes)))
+			content.Items = append(content.Items, textBlock(cutText(string(s.JSON()), maxRunes)))
 		case !t.cut:
 			content.Items = append(content.Items, textBlock(truncated))
 		}
@@ -41,7 +41,7 @@ func (r *Result) Truncate(maxRunes int) *Result {
 		return r
 	}
 	root.Set("content", content)
-	return &Result{JSON: root.Json()}
+	return &Result{JSON: root.JSON()}
 }
 
 // A truncation is a cut under way.

@@ -437,7 +437,7 @@ func (n *Node) append(b []byte) []byte {
 }
 
 // Json is the node as compact JSON.
-func (n *Node) Json() json.RawMessage { return n.append(nil) }
+func (n *Node) JSON() json.RawMessage { return n.append(nil) }
 
 // Short is the node as JSON for an error or a note, cut after some 60 bytes.
 func (n *Node) Short() string {
