@@ -65,7 +65,10 @@ func TestContent(t *testing.T) {
 }
 
 func TestCheckResult(t *testing.T) {
-	checker := mustChecker(t, `{"type":"object","properties":{"t":{"type":"number"}},"required":["t"]}`)
+	checker, _, err := NewChecker(json.RawMessage(`{"type":"object","properties":{"t":{"type":"number"}},"required":["t"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ result, want string }{
 		{`{"content":[],"structuredContent":{"t":21}}`, ""},
 		{`{"content":[{"type":"text","text":"no such city"}],"isError":true}`, ""},

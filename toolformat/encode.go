@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -135,7 +136,7 @@ func (c *conversion) run(place int) bool {
 	}
 	c.output(&d)
 	c.JSON = c.write(&d)
-	c.check = newLazyChecker(c.Tool.InputSchema)
+	c.check = check.NewLazy(c.Tool.InputSchema)
 	return true
 }
 

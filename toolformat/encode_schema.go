@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -127,7 +128,7 @@ func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite
 			return nil, err
 		}
 		if c.to.checked && passes[i].Rule == draftRule {
-			if violations := checkSchema(r.Root.JSON(), at); len(violations) > 0 {
+			if violations := check.Metaschema(r.Root.JSON(), at); len(violations) > 0 {
 				return nil, invalidSchema(violations)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -132,7 +133,7 @@ type Converted struct {
 	Notes []Note          // what could not be kept as it was
 
 	keys  *rewrite.KeyMap // the properties that the format could not spell
-	check lazyChecker     // compiled when the first arguments come
+	check check.Lazy      // compiled when the first arguments come
 }
 
 // JSON is the whole set as the format writes a list.
@@ -166,9 +167,9 @@ func (s *Set) Find(name string) (*Converted, bool) {
 //
 // What a model can put right is a *CheckError, in the names that the model knows.
 func (c *Converted) Arguments(raw json.RawMessage) (json.RawMessage, error) {
-	checker, err := c.check.get(c.Tool.InputSchema)
+	checker, err := c.check.Get(c.Tool.InputSchema)
 	if err != nil {
-		return nil, Errorf(Internal, "tool %s: its arguments cannot be checked: %v", c.Tool.Name, err)
+		return nil, uncheckable(c.Tool.Name, err)
 	}
-	return checker.arguments(c.Name, raw, c.keys)
+	return checker.Arguments(c.Name, raw, c.keys)
 }

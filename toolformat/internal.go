@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -58,7 +59,7 @@ func writeInternal(d *definition) fields {
 // one, and upgrades what is of a draft that it does not name: draft-04's
 // "exclusiveMinimum": true is invalid where no $schema makes it 2020-12.
 func upgradeInvalid(r *rewrite.Schema) {
-	if draft, _ := rewrite.DraftOf(r.Root); violations(r.Root, draft) != nil {
+	if draft, _ := rewrite.DraftOf(r.Root); check.Violations(r.Root, draft) != nil {
 		rewrite.UpgradeDraft(r)
 	}
 }
@@ -69,7 +70,7 @@ func strictDefinition(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
 		if schema := def.Get(key); schema.Is(tree.Object) {
-			notes = append(notes, checkSchema(schema.JSON(), (*tree.Path)(nil).At(key))...)
+			notes = append(notes, check.Metaschema(schema.JSON(), (*tree.Path)(nil).At(key))...)
 		}
 	}
 	return notes

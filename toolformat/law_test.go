@@ -1,7 +1,6 @@
 package toolformat
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -9,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -173,148 +172,6 @@ func canonical(t *testing.T, raw []byte) string {
 	return string(n.JSON())
 }
 
-// TestCorpus: every real tool goes into every format, twice alike.
-func TestCorpus(t *testing.T) {
-	tools := corpusTools(t)
-	for _, format := range Formats() {
-		set, err := Encode(tools, format, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range set.Faults {
-			t.Errorf("%s: %v", format, f.Notes)
-		}
-		again, err := Encode(tools, format, Options{})
-		if err != nil || !bytes.Equal(set.JSON(), again.JSON()) {
-			t.Errorf("%s: two runs differ (%v)", format, err)
-		}
-		rules := map[string]int{}
-		for _, c := range set.Tools {
-			seen := map[string]bool{}
-			for _, n := range c.Notes {
-				if !seen[n.Rule] {
-					rules[n.Rule]++
-				}
-				seen[n.Rule] = true
-			}
-			for _, broken := range brokenRules(format, &c) {
-				t.Errorf("%s: %s: %s", format, c.Tool.Name, broken)
-			}
-		}
-		t.Logf("%s: %d tools, %d bytes, by rule %v", format, len(set.Tools), len(set.JSON()), rules)
-	}
-}
-
-// brokenRules are the rules of a provider that a definition breaks, told without the
-// code that keeps them (providers.md of the notes, and the issues named in dialect.go).
-func brokenRules(format Format, c *Converted) []string {
-	n, err := tree.Parse(c.JSON)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var broken []string
-	var schema *tree.Node
-	switch format {
-	case FormatAnthropic:
-		schema = n.Get("input_schema")
-	case FormatOpenAI, FormatOllama:
-		schema = n.Get("function").Get("parameters")
-	case FormatOpenAIResponses:
-		schema = n.Get("parameters")
-	case FormatGemini:
-		schema = n.Get("parametersJsonSchema")
-	default:
-		return nil
-	}
-	if schema.Get("type").Text() != "object" {
-		broken = append(broken, "the root is no object")
-	}
-	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum", "not"} {
-		if schema.Get(key) != nil {
-			broken = append(broken, key+" at the root")
-		}
-	}
-	if format != FormatOllama && (len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != "") {
-		broken = append(broken, "the name "+c.Name)
-	}
-	rewrite.EachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
-		complain := func(what string) { broken = append(broken, at.String()+": "+what) }
-		if format == FormatOllama && s.Is(tree.Bool) && !strings.HasSuffix(at.String(), "additionalProperties") {
-			complain("a boolean schema")
-		}
-		openai := format == FormatOpenAI || format == FormatOpenAIResponses
-		if openai && s.Get("type").Text() == "array" && s.Get("items") == nil {
-			complain("an array without items")
-		}
-		if openai && s.Get("type").Text() == "object" && s.Get("properties") == nil {
-			complain("an object without properties")
-		}
-		if ref := s.Get("$ref"); ref != nil && (format == FormatGemini || format == FormatOllama || !strings.HasPrefix(ref.Text(), "#/$defs/") && ref.Text() != "#") {
-			complain("the reference " + ref.Text())
-		}
-		if s.Get("items").Is(tree.Array) || s.Get("exclusiveMinimum").Is(tree.Bool) || s.Get("required").Is(tree.Bool) || s.Get("definitions") != nil {
-			complain("a form of an old draft")
-		}
-	})
-	return broken
-}
-
-// corpusTools are the real tools, under names that tell their sources apart.
-func corpusTools(t testing.TB) []Tool {
-	t.Helper()
-	dir := os.Getenv("MCPBRIDGE_CORPUS")
-	if dir == "" {
-		t.Skip("MCPBRIDGE_CORPUS is not set: the corpus of real tools is not there")
-	}
-	f, err := os.Open(filepath.Join(dir, "mcp-tools", "tools.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var tools []Tool
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var d struct {
-			Src, Name, Description    string
-			InputSchema, OutputSchema json.RawMessage
-		}
-		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
-			t.Fatal(err)
-		}
-		tools = append(tools, Tool{Name: d.Src + "__" + d.Name, Description: d.Description, InputSchema: d.InputSchema, OutputSchema: d.OutputSchema})
-	}
-	return tools
-}
-
-// corpusSchemas are the schemas of every so many of them; none without the corpus.
-func corpusSchemas(t *testing.T, every int) []json.RawMessage {
-	if os.Getenv("MCPBRIDGE_CORPUS") == "" {
-		t.Log("MCPBRIDGE_CORPUS is not set: made-up schemas only")
-		return nil
-	}
-	var schemas []json.RawMessage
-	for i, tool := range corpusTools(t) {
-		if tool.InputSchema != nil && i%every == 0 {
-			schemas = append(schemas, tool.InputSchema)
-		}
-	}
-	return schemas
-}
-
-func BenchmarkCorpus(b *testing.B) {
-	tools := corpusTools(b)
-	for _, format := range Formats() {
-		b.Run(string(format), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := Encode(tools, format, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // FuzzRead: no input makes reading or converting panic, hang, or write what cannot be
 // read back.
 func FuzzRead(f *testing.F) {
@@ -362,7 +219,7 @@ func FuzzPasses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
 		n, err := tree.Parse(schema)
-		if err != nil || checkSchema(schema, nil) != nil {
+		if err != nil || check.Metaschema(schema, nil) != nil {
 			return
 		}
 		if _, depth := tree.Measure(n); depth > rewrite.MaxDepth {

@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"encoding/json"
@@ -13,16 +13,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// checkSchema is what a schema violates of the meta-schema of its draft, each violation
+// Metaschema is what a schema violates of the meta-schema of its draft, each violation
 // with its path; nil for a valid schema.
 //
 // A schema without $schema is taken as 2020-12, and may have the forms of older drafts
 // and of OpenAPI that upgradeDraft repairs: they are no violations. The same holds for
 // "format": 2020-12 makes it an annotation (validation, 7.2.1), so that a pattern of
 // another dialect of regular expressions is none either.
-func checkSchema(schema json.RawMessage, at *tree.Path) []Note {
-	wrong := func(format string, args ...any) []Note {
-		return []Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
+func Metaschema(schema json.RawMessage, at *tree.Path) []tree.Note {
+	wrong := func(format string, args ...any) []tree.Note {
+		return []tree.Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
 	}
 	root, err := tree.Parse(schema)
 	if err != nil {
@@ -36,9 +36,9 @@ func checkSchema(schema json.RawMessage, at *tree.Path) []Note {
 	if !declared {
 		old = tolerate(root)
 	}
-	var notes []Note
-	for _, f := range violations(root, draft) {
-		notes = append(notes, Note{Path: old.original(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
+	var notes []tree.Note
+	for _, f := range Violations(root, draft) {
+		notes = append(notes, tree.Note{Path: old.original(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
 	}
 	return notes
 }
@@ -57,8 +57,8 @@ func bounded(schema *tree.Node) error {
 	return nil
 }
 
-// violations are what a document violates of a draft's meta-schema, less formats.
-func violations(doc *tree.Node, draft int) []*failure {
+// Violations are what a document violates of a draft's meta-schema, less formats.
+func Violations(doc *tree.Node, draft int) []*failure {
 	meta, err := jsonschema.NewCompiler().Compile(rewrite.Drafts[draft]) // the library has them compiled
 	if err != nil {
 		return []*failure{{message: err.Error()}}

@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"bytes"
@@ -7,37 +7,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
-
-// TestCorpusSchemas: every real schema is one, and all of it is checked.
-func TestCorpusSchemas(t *testing.T) {
-	n := 0
-	for _, tool := range corpusTools(t) {
-		for _, schema := range []json.RawMessage{tool.InputSchema, tool.OutputSchema} {
-			if schema == nil {
-				continue
-			}
-			n++
-			if notes := checkSchema(schema, nil); notes != nil {
-				t.Errorf("%s: %v", tool.Name, notes)
-			}
-			if _, notes, err := NewChecker(schema); err != nil || notes != nil {
-				t.Errorf("%s: %v %v", tool.Name, notes, err)
-			}
-		}
-	}
-	if n < 400 {
-		t.Errorf("only %d schemas", n)
-	}
-}
-
-func BenchmarkCheckSchema(b *testing.B) {
-	tools := corpusTools(b)
-	for i := 0; b.Loop(); {
-		if i = (i + 1) % len(tools); tools[i].InputSchema != nil {
-			checkSchema(tools[i].InputSchema, nil)
-		}
-	}
-}
 
 func BenchmarkCheck(b *testing.B) {
 	checker := mustChecker(b, shapes)
@@ -78,7 +47,7 @@ func FuzzChecker(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schema, instance []byte) {
-		violations := checkSchema(schema, nil)
+		violations := Metaschema(schema, nil)
 		checker, notes, err := NewChecker(schema)
 		if err != nil {
 			if violations == nil && !tooManySchemas(err) {
@@ -120,7 +89,7 @@ func FuzzArguments(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := checker.Arguments("t", raw)
+		got, err := checker.Arguments("t", raw, nil)
 		if err != nil {
 			return
 		}
@@ -131,7 +100,7 @@ func FuzzArguments(f *testing.F) {
 		if err := checker.Check(got); err != nil {
 			t.Fatalf("%s is not valid: %v", got, err)
 		}
-		if again, err := checker.Arguments("t", got); err != nil || !bytes.Equal(again, got) {
+		if again, err := checker.Arguments("t", got, nil); err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("%s became %s the second time: %v", got, again, err)
 		}
 		binder, _, err := NewBinder(schema, nil)

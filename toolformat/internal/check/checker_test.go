@@ -1,19 +1,16 @@
-package toolformat
+package check
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // TestCheck holds what a model is told, to the letter.
@@ -119,11 +116,11 @@ func mustChecker(t testing.TB, schema string) *Checker {
 func TestCheckIsBounded(t *testing.T) {
 	checker := mustChecker(t, `{"items":{"type":"string"}}`)
 	err := checker.Check(json.RawMessage("[" + strings.Repeat("1,", 99_000) + "1]"))
-	var e *CheckError
+	var e *Error
 	if !errors.As(err, &e) || len(e.Faults) != 20 || e.More != 98_981 || !strings.HasSuffix(err.Error(), "\nand 98981 more") {
 		t.Errorf("%v", err)
 	}
-	if e.Faults[3] != (Note{Path: "/3", Rule: "type", Text: "expected string, got number 1"}) {
+	if e.Faults[3] != (tree.Note{Path: "/3", Rule: "type", Text: "expected string, got number 1"}) {
 		t.Errorf("%+v", e.Faults[3])
 	}
 	long := strings.Repeat("x", 5000)
@@ -300,93 +297,14 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// TestGuardOnlyLoosens: a schema of which something is left out accepts what it would
-// accept whole. An empty look-ahead changes no pattern, but Go cannot compile it.
-func TestGuardOnlyLoosens(t *testing.T) {
-	g := &generator{rand: rand.New(rand.NewPCG(1, 1))}
-	tried, loosened := 0, 0
-	for range 1000 {
-		whole := g.objectSchema(4)
-		if g.oneIn(3) {
-			whole.Set("unevaluatedProperties", tree.NewBool(false))
-		}
-		part := whole.Clone()
-		rewrite.EachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
-			if p := s.Get("pattern"); p.Is(tree.Text) && g.oneIn(2) {
-				s.Set("pattern", tree.NewText("(?=)"+p.Text()))
-			}
-			if p := s.Get("patternProperties"); p.Is(tree.Object) && g.oneIn(2) {
-				p.Members[0].Key = "(?=)" + p.Members[0].Key
-			}
-		})
-		before, _, err := NewChecker(whole.JSON())
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, notes, err := NewChecker(part.JSON())
-		if err != nil {
-			t.Fatalf("%s: %v", part.JSON(), err)
-		}
-		if len(notes) == 0 {
-			continue
-		}
-		loosened++
-		for range 10 {
-			instance := g.instance(whole, whole, 5)
-			if before.Check(instance.JSON()) != nil {
-				continue
-			}
-			tried++
-			if err := after.Check(instance.JSON()); err != nil {
-				t.Fatalf("%s\naccepts %s, but with look-aheads (%v) not: %v", whole.JSON(), instance.JSON(), notes, err)
-			}
-		}
-	}
-	if tried < 300 {
-		t.Errorf("only %d instances of %d schemas", tried, loosened)
-	}
-}
-
-// TestSameVerdict: where nothing is left out, a checker and the bare library agree.
-func TestSameVerdict(t *testing.T) {
-	g := &generator{rand: rand.New(rand.NewPCG(2, 2))}
-	verdicts := map[bool]int{}
-	for range 1000 {
-		schema := g.objectSchema(4)
-		schema.Set("$schema", tree.NewText(rewrite.Drafts[2020]))
-		bare, err := jsonschema.CompileString("test:///schema", string(schema.JSON()))
-		if err != nil {
-			continue
-		}
-		checker, notes, err := NewChecker(schema.JSON())
-		if err != nil {
-			t.Fatalf("%s: %v", schema.JSON(), err)
-		}
-		if notes != nil { // about what nothing uses: the library does not look at that
-			continue
-		}
-		for range 5 {
-			instance := g.instance(schema, schema, 5)
-			want, got := bare.Validate(plain(instance)), checker.Check(instance.JSON())
-			if (want == nil) != (got == nil) {
-				t.Fatalf("%s\nand %s: %v, bare %v", schema.JSON(), instance.JSON(), got, want)
-			}
-			verdicts[got == nil]++
-		}
-	}
-	if verdicts[true] < 500 || verdicts[false] < 500 {
-		t.Errorf("%v", verdicts)
-	}
-}
-
 // TestCheckerConcurrently: one checker, many goroutines, as the race detector sees it.
 func TestCheckerConcurrently(t *testing.T) {
-	lazy := newLazyChecker(json.RawMessage(shapes))
+	lazy := NewLazy(json.RawMessage(shapes))
 	var wg sync.WaitGroup
 	for i := range 20 {
 		copied := lazy
 		wg.Go(func() {
-			checker, err := copied.get(nil)
+			checker, err := copied.Get(nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -431,7 +349,7 @@ func TestCheckSchema(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, n := range checkSchema(json.RawMessage(c.schema), (*tree.Path)(nil).At("s")) {
+			for _, n := range Metaschema(json.RawMessage(c.schema), (*tree.Path)(nil).At("s")) {
 				got = append(got, n.String())
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {

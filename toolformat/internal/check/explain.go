@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ const (
 
 // note is what is told of a failure. keys are the names that the reader knows, where
 // they are not the schema's own.
-func (f *failure) note(keys *rewrite.KeyMap) Note {
+func (f *failure) note(keys *rewrite.KeyMap) tree.Note {
 	tokens, below := keys.Spell(f.tokens)
 	text := f.text(below)
 	if f.value == nil && f.name == "" && len(tokens) > 0 { // below propertyNames
@@ -33,7 +33,7 @@ func (f *failure) note(keys *rewrite.KeyMap) Note {
 	for _, token := range tokens {
 		at = at.At(token)
 	}
-	return Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
+	return tree.Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
 }
 
 // text says what was expected and what came.
@@ -137,7 +137,7 @@ func (f *failure) expected(types, values []string) string {
 		text = "expected one of " + joined(values, ", ") + ", or " + joined(types, " or ")
 	}
 	text += ", got " + got
-	if near := Closest(got, values); near != "" && f.value.Is(tree.Text) {
+	if near := wording.Closest(got, values); near != "" && f.value.Is(tree.Text) {
 		text += " (did you mean " + near + "?)"
 	}
 	return text
@@ -164,7 +164,7 @@ func (f *failure) known(name func(string) string) string {
 			}
 		}
 	}
-	if near := Closest(name(f.name), names); near != "" {
+	if near := wording.Closest(name(f.name), names); near != "" {
 		return " (did you mean " + near + "?)"
 	}
 	if len(names) > 0 {

@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 type guard struct {
 	root   *tree.Node
 	draft  int
-	notes  []Note
+	notes  []tree.Note
 	places []*place              // every schema, parents before children
 	of     map[*tree.Node]*place // by the schema
 	known  map[string]*place

@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"bytes"
@@ -24,11 +24,7 @@ import (
 // A whole number written as 12.0 or 1e1, as Gemini sends all of them, is an integer to
 // JSON Schema (2020-12 validation, 6.1.1) and to few others: it becomes 12 where an integer is
 // wanted.
-func (c *Checker) Arguments(tool string, raw json.RawMessage) (json.RawMessage, error) {
-	return c.arguments(tool, raw, nil)
-}
-
-func (c *Checker) arguments(tool string, raw json.RawMessage, keys *rewrite.KeyMap) (json.RawMessage, error) {
+func (c *Checker) Arguments(tool string, raw json.RawMessage, keys *rewrite.KeyMap) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
 	if err != nil {
@@ -229,24 +225,24 @@ func wholeNumber(raw string) string {
 	return raw
 }
 
-// A lazyChecker compiles a schema when it is first used. It may be copied, and used from
+// A Lazy compiles a schema when it is first used. It may be copied, and used from
 // many goroutines.
-type lazyChecker struct{ once func() (*Checker, error) }
+type Lazy struct{ once func() (*Checker, error) }
 
-func newLazyChecker(schema json.RawMessage) lazyChecker {
+func NewLazy(schema json.RawMessage) Lazy {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return lazyChecker{sync.OnceValues(func() (*Checker, error) {
+	return Lazy{sync.OnceValues(func() (*Checker, error) {
 		c, _, err := NewChecker(schema)
 		return c, err
 	})}
 }
 
-// get is the checker of a schema, which is the one that it was made with.
-func (l lazyChecker) get(schema json.RawMessage) (*Checker, error) {
+// Get is the checker of a schema, which is the one that it was made with.
+func (l Lazy) Get(schema json.RawMessage) (*Checker, error) {
 	if l.once == nil { // made without newLazyChecker: it is compiled each time
-		l = newLazyChecker(schema)
+		l = NewLazy(schema)
 	}
 	return l.once()
 }

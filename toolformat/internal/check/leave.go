@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"errors"
@@ -47,7 +47,7 @@ var stricter = map[string][]string{
 }
 
 func (g *guard) say(at *tree.Path, format string, args ...any) {
-	g.notes = append(g.notes, Note{Path: at.String(), Rule: ruleUnchecked, Text: fmt.Sprintf(format, args...)})
+	g.notes = append(g.notes, tree.Note{Path: at.String(), Rule: ruleUnchecked, Text: fmt.Sprintf(format, args...)})
 }
 
 // loosen marks a schema that accepts more than was asked. What unevaluatedProperties and
@@ -148,7 +148,7 @@ func (g *guard) settle(wrong []*failure) error {
 				return err
 			}
 		}
-		wrong = violations(g.root, g.draft)
+		wrong = Violations(g.root, g.draft)
 	}
 	return errors.New(wrong[0].text(nil))
 }

@@ -1,12 +1,9 @@
-package toolformat
+package check
 
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
-
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 )
 
 // TestArguments holds what becomes of a model's arguments.
@@ -52,7 +49,7 @@ func TestArguments(t *testing.T) {
 		{"big numbers", `{"n":12345678901234567890.0,"x":0.1234567890123456789}`, `{"n":12345678901234567890,"x":0.1234567890123456789}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := checker.Arguments("t", json.RawMessage(c.raw))
+			got, err := checker.Arguments("t", json.RawMessage(c.raw), nil)
 			if err != nil || string(got) != c.want {
 				t.Errorf("got %s, %v", got, err)
 			}
@@ -71,45 +68,12 @@ func TestArguments(t *testing.T) {
 		{"exponent", `{"n":1e9999999}`, `invalid arguments for tool t: /n: expected a number of at most 1000 characters and an exponent of at most 400, got 1e9999999`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := checker.Arguments("t", json.RawMessage(c.raw))
-			var e *CheckError
+			got, err := checker.Arguments("t", json.RawMessage(c.raw), nil)
+			var e *Error
 			if got != nil || !errors.As(err, &e) || err.Error() != c.want {
 				t.Errorf("got %s, %v", got, err)
 			}
 		})
-	}
-}
-
-// TestConvertedArguments: names that a conversion has changed are the tool's again, and
-// errors speak in those that the model knows.
-func TestConvertedArguments(t *testing.T) {
-	schema := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"object","properties":{"a b":{"type":"string"}},"required":["a b"],"additionalProperties":false}},"additionalProperties":false}`)
-	c := Converted{Tool: Tool{Name: "odata.query", InputSchema: schema}, Name: "odata_query", check: newLazyChecker(schema), keys: &rewrite.KeyMap{
-		Original:   map[string]string{"_top": "$top", "filter_id_": "filter[id]"},
-		Properties: map[string]*rewrite.KeyMap{"filter_id_": {Original: map[string]string{"a_b": "a b"}}},
-	}}
-	all := []Converted{c, c}
-	for _, test := range []struct{ raw, want string }{
-		{`{"_top":10.0,"filter_id_":"{\"a_b\":\"x\"}"}`, `{"$top":10,"filter[id]":{"a b":"x"}}`},
-		{`{"_top": 1}`, `{"$top":1}`},
-		{`{ }`, `{ }`},
-		{`{"_top":"x"}`, `invalid arguments for tool odata_query: /_top: expected integer, got string "x"`},
-		{`{"filter_id_":{"a_c":1}}`, "invalid arguments for tool odata_query:\n- /filter_id_: missing required property \"a_b\"\n- /filter_id_: unknown property \"a_c\" (known: \"a_b\")"},
-		{`{"filters":{}}`, `invalid arguments for tool odata_query: unknown property "filters" (did you mean "filter_id_"?)`},
-	} {
-		got, err := all[1].Arguments(json.RawMessage(test.raw))
-		said := string(got)
-		if err != nil {
-			said = err.Error()
-		}
-		if said != test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", test.raw, said, test.want)
-		}
-	}
-	var e *Error
-	broken := Converted{Tool: Tool{Name: "broken", InputSchema: json.RawMessage(`[]`)}}
-	if _, err := broken.Arguments(nil); !errors.As(err, &e) || e.Code != Internal || !strings.Contains(err.Error(), "tool broken: its arguments cannot be checked: expected object or boolean") {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package toolformat
+package check
 
 import (
 	"slices"
