@@ -1,4 +1,4 @@
-package toolformat
+package gotype
 
 import (
 	"fmt"
