@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // TestCorpusSchemas: every real schema is one, and all of it is checked.
@@ -109,7 +109,7 @@ func brokenRules(format Format, c *Converted) []string {
 	if format != FormatOllama && (len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != "") {
 		broken = append(broken, "the name "+c.Name)
 	}
-	rewrite.EachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
+	vocabulary.EachSchema(schema, nil, func(s *tree.Node, at *tree.Path) {
 		complain := func(what string) { broken = append(broken, at.String()+": "+what) }
 		if format == FormatOllama && s.Is(tree.Bool) && !strings.HasSuffix(at.String(), "additionalProperties") {
 			complain("a boolean schema")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // geminiFormat is a functionDeclaration of Gemini's generateContent (genai
@@ -59,7 +60,7 @@ func matchGemini(def *tree.Node) match {
 // does: "STRING".
 func hasCapitalTypes(schema *tree.Node) bool {
 	found := false
-	rewrite.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
+	vocabulary.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
 		kind := s.Get("type").Text()
 		found = found || kind != "" && kind == strings.ToUpper(kind)
 	})

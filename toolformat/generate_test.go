@@ -3,6 +3,7 @@ package toolformat
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
@@ -269,7 +270,7 @@ func (g *generator) objectOf(s, root *tree.Node, depth int) *tree.Node {
 	made := tree.NewObject()
 	if properties := s.Get("properties"); properties.Is(tree.Object) {
 		for _, m := range properties.Members {
-			required := s.Get("required").HasText(m.Key)
+			required := slices.ContainsFunc(s.Get("required").List(), func(name *tree.Node) bool { return name.Text() == m.Key })
 			if required && !g.oneIn(10) || !required && g.oneIn(2) {
 				made.Set(m.Key, g.instance(m.Value, root, depth-1))
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // internalFormat is the project's own: AbstractLLM's tool model, "name, description,
@@ -59,7 +60,7 @@ func writeInternal(d *definition) fields {
 // one, and upgrades what is of a draft that it does not name: draft-04's
 // "exclusiveMinimum": true is invalid where no $schema makes it 2020-12.
 func upgradeInvalid(r *rewrite.Schema) {
-	if draft, _ := rewrite.DraftOf(r.Root); check.Violations(r.Root, draft) != nil {
+	if draft, _ := vocabulary.DraftOf(r.Root); check.Violations(r.Root, draft) != nil {
 		rewrite.UpgradeDraft(r)
 	}
 }

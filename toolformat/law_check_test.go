@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -22,7 +22,7 @@ func TestGuardOnlyLoosens(t *testing.T) {
 			whole.Set("unevaluatedProperties", tree.NewBool(false))
 		}
 		part := whole.Clone()
-		rewrite.EachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
+		vocabulary.EachSchema(part, nil, func(s *tree.Node, _ *tree.Path) {
 			if p := s.Get("pattern"); p.Is(tree.Text) && g.oneIn(2) {
 				s.Set("pattern", tree.NewText("(?=)"+p.Text()))
 			}
@@ -64,7 +64,7 @@ func TestSameVerdict(t *testing.T) {
 	verdicts := map[bool]int{}
 	for range 1000 {
 		schema := g.objectSchema(4)
-		schema.Set("$schema", tree.NewText(rewrite.Drafts[2020]))
+		schema.Set("$schema", tree.NewText(vocabulary.Drafts[2020]))
 		bare, err := jsonschema.CompileString("test:///schema", string(schema.JSON()))
 		if err != nil {
 			continue

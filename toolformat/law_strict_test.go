@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // TestStrictRules: what strict mode takes of made-up schemas keeps its rules, told here
@@ -25,7 +26,7 @@ func TestStrictRules(t *testing.T) {
 			continue
 		}
 		expressed++
-		rewrite.EachSchema(r.Root, nil, func(s *tree.Node, at *tree.Path) {
+		vocabulary.EachSchema(r.Root, nil, func(s *tree.Node, at *tree.Path) {
 			for _, m := range s.Members {
 				if !strictTakes(m) {
 					t.Errorf("%s\nbecame\n%s\nwith %s at %q", schema.JSON(), r.Root.JSON(), m.Key, at)

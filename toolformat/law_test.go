@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // What holds for every schema, made up or real: arguments that a tool accepts are
@@ -168,7 +169,7 @@ func canonical(t *testing.T, raw []byte) string {
 		t.Fatal(err)
 	}
 	schema := n.Get("input_schema")
-	rewrite.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("title") })
+	vocabulary.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("title") })
 	return string(n.JSON())
 }
 
@@ -222,7 +223,7 @@ func FuzzPasses(f *testing.F) {
 		if err != nil || check.Metaschema(schema, nil) != nil {
 			return
 		}
-		if _, depth := tree.Measure(n); depth > rewrite.MaxDepth {
+		if _, depth := n.Size(); depth > rewrite.MaxDepth {
 			return
 		}
 		for _, d := range []*rewrite.Dialect{&rewrite.Anthropic, &rewrite.OpenAI, &rewrite.OpenAIStrict, &rewrite.Gemini, &rewrite.Ollama} {

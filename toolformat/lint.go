@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // A Report says how a set of tools will fare with providers, before any of them is sent
@@ -166,7 +166,7 @@ func hurts(t *Tool) []Note {
 	if err != nil {
 		return notes // each format says so
 	}
-	rewrite.EachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
+	vocabulary.EachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
 		required, properties := s.Get("required"), s.Get("properties")
 		if !required.Is(tree.Array) || !properties.Is(tree.Object) {
 			return

@@ -20,6 +20,10 @@ const (
 var (
 	leaves = []string{"toolformat", "bridge/wire", "bridge/process"}
 	centre = with(leaves, "bridge")
+
+	// toolformatBelow lists what is below toolformat; each imports only those before it.
+	toolformatBelow = []string{"toolformat/internal/wording", "toolformat/internal/tree", "toolformat/internal/vocabulary",
+		"toolformat/internal/rewrite", "toolformat/internal/check"}
 )
 
 // rules lists which packages of this module the packages of a folder may import. The first
@@ -31,8 +35,12 @@ var rules = []struct {
 }{
 	// The leaves: data and bytes.
 	{"toolformat", []string{"toolformat/internal/*"}},
-	{"toolformat/internal/tree", nil},
-	{"toolformat/internal/*", []string{"toolformat/internal/tree", "toolformat/internal/rewrite"}},
+	{"toolformat/internal/wording", nil},
+	{"toolformat/internal/tree", toolformatBelow[:1]},
+	{"toolformat/internal/vocabulary", toolformatBelow[:2]},
+	{"toolformat/internal/rewrite", toolformatBelow[:3]},
+	{"toolformat/internal/check", toolformatBelow[:4]},
+	{"toolformat/internal/gotype", toolformatBelow[:5]},
 	{"bridge/wire", nil},
 	{"bridge/process", nil},
 

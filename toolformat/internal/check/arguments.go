@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // Arguments makes of a model's arguments for a tool those that the schema asks for, and
@@ -145,7 +146,7 @@ func inString(text string, types, values []string) *tree.Node {
 			return tree.NewBool(strings.EqualFold(text, "true")) // as Python spells it
 		case err != nil:
 			return nil
-		case slices.Contains(values, text), slices.Contains(types, tree.TypeNames[n.Kind]), n.Is(tree.Number) && tree.IsInteger(n.Raw) && slices.Contains(types, "integer"):
+		case slices.Contains(values, text), slices.Contains(types, vocabulary.Types[n.Kind]), n.Is(tree.Number) && tree.IsInteger(n.Raw) && slices.Contains(types, "integer"):
 			return n
 		case !n.Is(tree.Text):
 			return nil
@@ -216,7 +217,7 @@ func flat(failures []*failure) []*failure {
 // wholeNumber is a number without a fraction and an exponent, where it is a whole one;
 // another is returned as it is.
 func wholeNumber(raw string) string {
-	if !strings.ContainsAny(raw, ".eE") || !countable(raw) {
+	if !strings.ContainsAny(raw, ".eE") || tree.BoundNumber(raw) != nil {
 		return raw
 	}
 	if r := tree.Rational(raw); r != nil && r.IsInt() {

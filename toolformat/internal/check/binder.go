@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A Binder makes of the arguments that a caller sends for a tool those that the tool is
@@ -28,7 +29,7 @@ type hiddenProperty struct {
 
 // NewBinder makes a Binder of the schema of a tool's arguments. hidden are the properties
 // that no caller sees or sets, in any letter case. The notes are those of NewChecker.
-func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []tree.Note, error) {
+func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note, error) {
 	check, notes, err := NewChecker(schema)
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A Checker checks values against a JSON Schema: a tool's arguments, or its structured
@@ -30,7 +32,7 @@ type Checker struct {
 // The notes name what the checker does not look at: references to what is not in the
 // schema, as nothing is ever loaded, patterns that Go's regular expressions do not have,
 // and what is no valid use of a keyword. All the rest is checked.
-func NewChecker(schema json.RawMessage) (c *Checker, notes []tree.Note, err error) {
+func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err error) {
 	defer recoverTo(&err)
 	root, err := tree.Parse(schema)
 	if err != nil {
@@ -39,15 +41,15 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []tree.Note, err erro
 	if err := bounded(root); err != nil {
 		return nil, nil, fmt.Errorf("the schema is too large: %w", err)
 	}
-	draft, declared := rewrite.DraftOf(root)
+	draft, declared := vocabulary.DraftOf(root)
 	if uri := root.Get("$schema"); uri != nil && !declared {
-		notes = append(notes, tree.Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.Short())})
+		notes = append(notes, wording.Note{Path: "/$schema", Rule: ruleUnchecked, Text: fmt.Sprintf("unknown draft %s, taken as 2020-12", uri.Short())})
 	}
 	r := rewrite.Of(root, "the check")
 	wrong := Violations(root, draft)
 	if wrong != nil {
 		rewrite.UpgradeDraft(r)
-		draft = rewrite.LatestDraft
+		draft = vocabulary.LatestDraft
 	}
 	rewrite.FoldNullable(r)
 	if r.Err != nil {
@@ -85,7 +87,7 @@ func (c *Checker) Check(instance json.RawMessage) error {
 func (c *Checker) Structured(structured json.RawMessage) error {
 	const subject = "invalid structured content"
 	if structured == nil || string(structured) == "null" {
-		return &Error{Subject: subject, Faults: []tree.Note{{Rule: "required", Text: "there is none, and the tool has an output schema"}}}
+		return &Error{Subject: subject, Faults: []wording.Note{{Rule: "required", Text: "there is none, and the tool has an output schema"}}}
 	}
 	n, err := tree.Parse(structured)
 	if err != nil {
@@ -126,7 +128,7 @@ const maxValues = 100_000
 
 // outOfBounds are what keeps a value from being checked at all.
 func outOfBounds(n *tree.Node) []*failure {
-	if count, _ := tree.Measure(n); count > maxValues {
+	if count, _ := n.Size(); count > maxValues {
 		return []*failure{{value: n, keyword: "size", message: fmt.Sprintf("too large to be checked: more than %d values", maxValues)}}
 	}
 	if !hasUncountable(n) {
@@ -135,9 +137,8 @@ func outOfBounds(n *tree.Node) []*failure {
 	var all []*failure
 	var visit func(n *tree.Node, tokens []string)
 	visit = func(n *tree.Node, tokens []string) {
-		if n.Is(tree.Number) && !countable(n.Raw) {
-			all = append(all, &failure{tokens: slices.Clone(tokens), at: n.Start, value: n, keyword: "number",
-				message: fmt.Sprintf("expected a number of at most %d characters and an exponent of at most %d, got %s", maxDigits, tree.MaxExponent, n.Short())})
+		if err := tree.BoundNumber(n.Raw); n.Is(tree.Number) && err != nil {
+			all = append(all, &failure{tokens: slices.Clone(tokens), at: n.Start, value: n, keyword: "number", message: fmt.Sprintf("%v, got %s", err, n.Short())})
 		}
 		for _, m := range n.Members {
 			visit(m.Value, append(tokens, m.Key))
@@ -152,7 +153,7 @@ func outOfBounds(n *tree.Node) []*failure {
 
 // hasUncountable reports whether there is a number that is not computed with.
 func hasUncountable(n *tree.Node) bool {
-	return n.Is(tree.Number) && !countable(n.Raw) ||
+	return n.Is(tree.Number) && tree.BoundNumber(n.Raw) != nil ||
 		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasUncountable(m.Value) }) ||
 		slices.ContainsFunc(n.Items, hasUncountable)
 }
@@ -160,9 +161,9 @@ func hasUncountable(n *tree.Node) bool {
 // A Error is all that is wrong with a value, in words that a model can act on. What
 // a model sent is answered with a Result that has failed, not with an Error: see TextResult.
 type Error struct {
-	Subject string      // what the value is: "invalid arguments for tool get_weather"; "" when that is not known
-	Faults  []tree.Note // in the order of the value; Path is in the value, Rule is a keyword of JSON Schema
-	More    int         // faults that are not listed
+	Subject string         // what the value is: "invalid arguments for tool get_weather"; "" when that is not known
+	Faults  []wording.Note // in the order of the value; Path is in the value, Rule is a keyword of JSON Schema
+	More    int            // faults that are not listed
 }
 
 // How much a CheckError says.
@@ -198,7 +199,7 @@ func newCheckError(subject string, failures []*failure, keys *rewrite.KeyMap) er
 }
 
 func notJSON(subject string, err error) error {
-	return &Error{Subject: subject, Faults: []tree.Note{{Text: "not JSON: " + err.Error()}}}
+	return &Error{Subject: subject, Faults: []wording.Note{{Text: "not JSON: " + err.Error()}}}
 }
 
 func (e *Error) Error() string {

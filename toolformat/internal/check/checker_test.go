@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // TestCheck holds what a model is told, to the letter.
@@ -120,7 +121,7 @@ func TestCheckIsBounded(t *testing.T) {
 	if !errors.As(err, &e) || len(e.Faults) != 20 || e.More != 98_981 || !strings.HasSuffix(err.Error(), "\nand 98981 more") {
 		t.Errorf("%v", err)
 	}
-	if e.Faults[3] != (tree.Note{Path: "/3", Rule: "type", Text: "expected string, got number 1"}) {
+	if e.Faults[3] != (wording.Note{Path: "/3", Rule: "type", Text: "expected string, got number 1"}) {
 		t.Errorf("%+v", e.Faults[3])
 	}
 	long := strings.Repeat("x", 5000)

@@ -62,7 +62,7 @@ func (f *filler) fill(s, n *tree.Node, depth int) {
 func (f *filler) defaultOf(s *tree.Node) *tree.Node {
 	for range rewrite.MaxDepth {
 		if value := s.Get("default"); value != nil {
-			count, _ := tree.Measure(value)
+			count, _ := value.Size()
 			if f.spare -= count; f.spare < 0 {
 				return nil
 			}

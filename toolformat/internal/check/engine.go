@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -39,7 +39,7 @@ var errTooMuch = errors.New("too large, or nested too deeply, to be checked agai
 // library asserts formats, so that it is written in.
 func newEngine(schema *tree.Node, draft int) (*engine, error) {
 	if schema.Is(tree.Object) {
-		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(rewrite.Drafts[draft])}}, schema.Members...)...)
+		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(vocabulary.Drafts[draft])}}, schema.Members...)...)
 	}
 	e := &engine{}
 	compiler := jsonschema.NewCompiler()
@@ -110,14 +110,14 @@ func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 		parts := 1
 		switch value := value.(type) {
 		case map[string]any:
-			if below := rewrite.Keywords[keyword]; below == rewrite.ManySchemas || below == rewrite.NoSchema {
+			if below := vocabulary.Keywords[keyword]; below == vocabulary.ManySchemas || below == vocabulary.NoSchema {
 				parts = len(value)
 			}
 		case []any:
 			parts = len(value)
 		}
 		one.weight += parts
-		if rewrite.InPlace(keyword) || keyword == "patternProperties" {
+		if vocabulary.InPlace(keyword) || keyword == "patternProperties" {
 			one.each += parts
 		}
 		for _, pattern := range patternsIn(keyword, value) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -18,7 +19,7 @@ const (
 
 // note is what is told of a failure. keys are the names that the reader knows, where
 // they are not the schema's own.
-func (f *failure) note(keys *rewrite.KeyMap) tree.Note {
+func (f *failure) note(keys *rewrite.KeyMap) wording.Note {
 	tokens, below := keys.Spell(f.tokens)
 	text := f.text(below)
 	if f.value == nil && f.name == "" && len(tokens) > 0 { // below propertyNames
@@ -33,7 +34,7 @@ func (f *failure) note(keys *rewrite.KeyMap) tree.Note {
 	for _, token := range tokens {
 		at = at.At(token)
 	}
-	return tree.Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
+	return wording.Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
 }
 
 // text says what was expected and what came.
@@ -123,7 +124,7 @@ var amounts = map[string]struct{ heard, said string }{
 func (f *failure) expected(types, values []string) string {
 	got := f.got()
 	if types != nil && f.value != nil {
-		if kind := tree.TypeNames[f.value.Kind]; kind != got {
+		if kind := vocabulary.Types[f.value.Kind]; kind != got {
 			got = kind + " " + got
 		}
 	}

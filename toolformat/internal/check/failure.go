@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -200,12 +200,11 @@ func (r *report) member(n *tree.Node, key string) *tree.Node {
 // locationTokens are the keys of one of jsonschema's locations: a JSON Pointer whose keys
 // are escaped for a URL too.
 func locationTokens(location string) []string {
-	tokens := strings.Split(location, "/")[1:]
+	tokens := tree.PointerTokens(location)
 	for i, token := range tokens {
 		if plain, err := url.PathUnescape(token); err == nil {
-			token = plain
+			tokens[i] = plain
 		}
-		tokens[i] = tree.UnescapePointer.Replace(token)
 	}
 	return tokens
 }
@@ -215,10 +214,10 @@ func locationTokens(location string) []string {
 func aboutName(location string) bool {
 	tokens := strings.Split(location, "/")[1:]
 	for i := 0; i < len(tokens); i++ {
-		switch below := rewrite.Keywords[tokens[i]]; {
+		switch below := vocabulary.Keywords[tokens[i]]; {
 		case tokens[i] == "propertyNames":
 			return true
-		case below == rewrite.ManySchemas, below == rewrite.ListOfSchemas, below == rewrite.OneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
+		case below == vocabulary.ManySchemas, below == vocabulary.ListOfSchemas, below == vocabulary.OneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
 			i++
 		}
 	}

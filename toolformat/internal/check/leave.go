@@ -3,13 +3,12 @@ package check
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp/syntax"
 	"slices"
-	"strings"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // ruleUnchecked is the rule of a note that names a keyword which no check looks at.
@@ -47,7 +46,7 @@ var stricter = map[string][]string{
 }
 
 func (g *guard) say(at *tree.Path, format string, args ...any) {
-	g.notes = append(g.notes, tree.Note{Path: at.String(), Rule: ruleUnchecked, Text: fmt.Sprintf(format, args...)})
+	g.notes = append(g.notes, wording.Note{Path: at.String(), Rule: ruleUnchecked, Text: fmt.Sprintf(format, args...)})
 }
 
 // loosen marks a schema that accepts more than was asked. What unevaluatedProperties and
@@ -82,7 +81,7 @@ func (g *guard) relax() {
 		if !g.turn(p, keyword) {
 			return
 		}
-		if p.loose = true; rewrite.InPlace(keyword) {
+		if p.loose = true; vocabulary.InPlace(keyword) {
 			g.loosen(p)
 		}
 		list(p)
@@ -177,7 +176,7 @@ func (g *guard) leaveViolation(f *failure) error {
 	switch {
 	case p == nil || len(rest) == 0:
 		return errors.New(f.note(nil).Text)
-	case len(rest) > 1 && rewrite.Keywords[rest[0]] != rewrite.NoSchema:
+	case len(rest) > 1 && vocabulary.Keywords[rest[0]] != vocabulary.NoSchema:
 		holder := p.schema.Get(rest[0])
 		if slot := holder.Slot(rest[1]); slot != nil {
 			g.say(p.at.At(rest[0]).At(rest[1]), "%s is not checked: %s", (*slot).Short(), f.note(nil).Text)
@@ -221,7 +220,7 @@ func (g *guard) bound() {
 
 func allCountable(n *tree.Node) bool {
 	if n.Is(tree.Number) {
-		return countable(n.Raw)
+		return tree.BoundNumber(n.Raw) == nil
 	}
 	for _, m := range n.Members {
 		if !allCountable(m.Value) {
@@ -276,7 +275,7 @@ func patternSize(re *syntax.Regexp) int {
 func (g *guard) cutLoops() bool {
 	below := map[*place][]*place{}
 	for _, p := range g.places {
-		if p.above != nil && rewrite.InPlace(p.keyword) {
+		if p.above != nil && vocabulary.InPlace(p.keyword) {
 			below[p.above] = append(below[p.above], p)
 		}
 	}
@@ -342,15 +341,11 @@ func (g *guard) dangling() bool {
 
 // point writes each reference as the place of what it points to.
 func (g *guard) point() {
-	where := map[*tree.Node]string{}
-	rewrite.EachSchema(g.root, nil, func(s *tree.Node, at *tree.Path) { where[s] = at.String() })
+	where := map[*tree.Node]*tree.Path{}
+	vocabulary.EachSchema(g.root, nil, func(s *tree.Node, at *tree.Path) { where[s] = at })
 	for _, p := range g.places {
 		if p.target != nil {
-			tokens := tree.PointerTokens(where[p.target.schema])
-			for i, token := range tokens {
-				tokens[i] = "/" + url.PathEscape(tree.EscapePointer.Replace(token))
-			}
-			p.schema.Set("$ref", tree.NewText("#"+strings.Join(tokens, "")))
+			p.schema.Set("$ref", tree.NewText(where[p.target.schema].Fragment()))
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -20,9 +22,9 @@ import (
 // and of OpenAPI that upgradeDraft repairs: they are no violations. The same holds for
 // "format": 2020-12 makes it an annotation (validation, 7.2.1), so that a pattern of
 // another dialect of regular expressions is none either.
-func Metaschema(schema json.RawMessage, at *tree.Path) []tree.Note {
-	wrong := func(format string, args ...any) []tree.Note {
-		return []tree.Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
+func Metaschema(schema json.RawMessage, at *tree.Path) []wording.Note {
+	wrong := func(format string, args ...any) []wording.Note {
+		return []wording.Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
 	}
 	root, err := tree.Parse(schema)
 	if err != nil {
@@ -31,14 +33,14 @@ func Metaschema(schema json.RawMessage, at *tree.Path) []tree.Note {
 	if err := bounded(root); err != nil {
 		return wrong("%v", err)
 	}
-	draft, declared := rewrite.DraftOf(root)
+	draft, declared := vocabulary.DraftOf(root)
 	var old oldForms
 	if !declared {
 		old = tolerate(root)
 	}
-	var notes []tree.Note
+	var notes []wording.Note
 	for _, f := range Violations(root, draft) {
-		notes = append(notes, tree.Note{Path: old.original(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
+		notes = append(notes, wording.Note{Path: old.original(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
 	}
 	return notes
 }
@@ -48,7 +50,7 @@ const ruleSchema = "schema"
 
 // bounded says what makes a schema too large to be looked at.
 func bounded(schema *tree.Node) error {
-	switch count, depth := tree.Measure(schema); {
+	switch count, depth := schema.Size(); {
 	case depth > rewrite.MaxDepth:
 		return fmt.Errorf("nested deeper than %d levels", rewrite.MaxDepth)
 	case count > rewrite.MaxNodes:
@@ -59,7 +61,7 @@ func bounded(schema *tree.Node) error {
 
 // Violations are what a document violates of a draft's meta-schema, less formats.
 func Violations(doc *tree.Node, draft int) []*failure {
-	meta, err := jsonschema.NewCompiler().Compile(rewrite.Drafts[draft]) // the library has them compiled
+	meta, err := jsonschema.NewCompiler().Compile(vocabulary.Drafts[draft]) // the library has them compiled
 	if err != nil {
 		return []*failure{{message: err.Error()}}
 	}
@@ -88,7 +90,7 @@ func Violations(doc *tree.Node, draft int) []*failure {
 // renamed has its own.
 func withoutPatterns(doc *tree.Node) (copied *tree.Node, renamed map[*tree.Node]string) {
 	doc, renamed = doc.Clone(), map[*tree.Node]string{}
-	rewrite.EachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
+	vocabulary.EachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
 		if pattern := s.Get("pattern"); pattern.Is(tree.Text) {
 			pattern.Raw = `""`
 		}
@@ -121,7 +123,7 @@ func plain(n *tree.Node) any {
 	case tree.Text:
 		return n.Text()
 	case tree.Number:
-		if !countable(n.Raw) {
+		if tree.BoundNumber(n.Raw) != nil {
 			return standIn(n.Raw)
 		}
 		return json.Number(n.Raw)
@@ -129,15 +131,6 @@ func plain(n *tree.Node) any {
 		return n.IsTrue()
 	}
 	return nil
-}
-
-// maxDigits bounds the length of the numbers that are computed with.
-const maxDigits = 1000
-
-// countable reports whether a number is small enough, as written, to compute with.
-func countable(raw string) bool {
-	_, ok := tree.Exponent(raw)
-	return ok && len(raw) <= maxDigits
 }
 
 // standIn is a number like one that is out of bounds: huge or tiny.
@@ -166,7 +159,7 @@ type oldForms map[*tree.Node]bool
 // OpenAPI's nullable is an unknown keyword, which is valid.
 func tolerate(root *tree.Node) oldForms {
 	old := oldForms{}
-	rewrite.EachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
+	vocabulary.EachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
 		s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
 			return m.Value.Is(tree.Bool) && slices.Contains([]string{"exclusiveMinimum", "exclusiveMaximum", "required"}, m.Key)
 		})
@@ -175,14 +168,14 @@ func tolerate(root *tree.Node) oldForms {
 			types = tree.NewArray(types)
 		}
 		for _, t := range types.List() {
-			if lower := strings.ToLower(t.Text()); slices.Contains(tree.TypeNames[:], lower) || lower == "integer" {
+			if lower := strings.ToLower(t.Text()); slices.Contains(vocabulary.Types[:], lower) {
 				t.Raw = tree.Quote(lower)
 			}
 		}
 		if items := s.Get("items"); items.Is(tree.Array) && len(items.Items) > 0 && s.Get("prefixItems") == nil {
 			old[s] = true
-			tree.RenameMember(s, "items", "prefixItems")
-			tree.RenameMember(s, "additionalItems", "items")
+			s.Rename("items", "prefixItems")
+			s.Rename("additionalItems", "items")
 		}
 	})
 	return old

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A guard makes a schema fit for jsonschema/v5, which reads files that a reference
@@ -21,7 +23,7 @@ import (
 type guard struct {
 	root   *tree.Node
 	draft  int
-	notes  []tree.Note
+	notes  []wording.Note
 	places []*place              // every schema, parents before children
 	of     map[*tree.Node]*place // by the schema
 	known  map[string]*place
@@ -76,7 +78,7 @@ func (g *guard) has(s *tree.Node, keyword string) bool {
 
 // newGuard finds the schemas of a document and follows their references.
 func newGuard(root *tree.Node, draft int) (*guard, error) {
-	count, _ := tree.Measure(root)
+	count, _ := root.Size()
 	g := &guard{root: root, draft: draft, of: map[*tree.Node]*place{}, known: map[string]*place{}, moved: map[*tree.Node]*place{}, spare: rewrite.MaxNodes - count, patterns: maxPatterns}
 	base, _ := url.Parse(documentURL)
 	g.find(root, nil, nil, "", base)
@@ -105,7 +107,7 @@ func (g *guard) find(s *tree.Node, at *tree.Path, above *place, keyword string, 
 	}
 	p.above, p.keyword = above, keyword
 	g.places = append(g.places, p)
-	rewrite.EachChild(s, at, func(child *tree.Node, childAt *tree.Path) {
+	vocabulary.EachChild(s, at, func(child *tree.Node, childAt *tree.Path) {
 		keyword := childAt.Key
 		if childAt.Parent != at {
 			keyword = childAt.Parent.Key
@@ -166,7 +168,7 @@ func (g *guard) follow(p *place) {
 		if g.parts || s.Get("$ref") != nil {
 			g.leave(p, dynamic, "what it means depends on where it is used from")
 		} else {
-			tree.RenameMember(s, dynamic, "$ref")
+			s.Rename(dynamic, "$ref")
 		}
 	}
 	ref := s.Get("$ref")
@@ -207,7 +209,7 @@ func (g *guard) move(n *tree.Node, from *place) *place {
 	if known := g.moved[n]; known != nil {
 		return known
 	}
-	count, _ := tree.Measure(n)
+	count, _ := n.Size()
 	if g.spare -= count + 1; g.spare < 0 || g.root.Is(tree.Bool) {
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -87,8 +87,8 @@ func TestObvious(t *testing.T) {
 				continue
 			}
 			sure++
-			for draft := range rewrite.Drafts {
-				whole := `{"$schema":"` + rewrite.Drafts[draft] + `",` + text[1:]
+			for draft := range vocabulary.Drafts {
+				whole := `{"$schema":"` + vocabulary.Drafts[draft] + `",` + text[1:]
 				bare, err := jsonschema.CompileString("test:///schema", strings.Replace(whole, ",}", "}", 1))
 				if err != nil {
 					t.Fatalf("%s: %v", whole, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -177,11 +178,11 @@ func (b *booleans) others() {
 		b.schema.Remove("not")
 	}
 	for i, m := range b.schema.Members {
-		switch below := Keywords[m.Key]; {
+		switch below := vocabulary.Keywords[m.Key]; {
 		case m.Key == "additionalProperties" || strings.HasPrefix(m.Key, "unevaluated"):
-		case below == oneSchema || below == OneOrList:
+		case below == vocabulary.OneSchema || below == vocabulary.OneOrList:
 			b.schema.Members[i].Value = b.asObject(m.Value, b.at.At(m.Key))
-		case below == ManySchemas && m.Value.Is(tree.Object):
+		case below == vocabulary.ManySchemas && m.Value.Is(tree.Object):
 			for j, sub := range m.Value.Members {
 				m.Value.Members[j].Value = b.asObject(sub.Value, b.at.At(m.Key).At(sub.Key))
 			}

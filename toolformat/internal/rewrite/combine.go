@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // eachUp visits the schemas that stay in a dialect of few keywords, children before
@@ -16,7 +17,7 @@ func eachUp(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)
 		kept = tree.NewObject(s.Members...)
 		kept.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return inverted[m.Key] })
 	}
-	EachChild(kept, at, func(child *tree.Node, at *tree.Path) { eachUp(child, at, visit) })
+	vocabulary.EachChild(kept, at, func(child *tree.Node, at *tree.Path) { eachUp(child, at, visit) })
 	visit(s, at)
 }
 
@@ -113,7 +114,7 @@ func apart(a, b *tree.Node) bool {
 func apartByProperty(a, b *tree.Node) bool {
 	theirs := b.Get("required")
 	return slices.ContainsFunc(textsOf(a.Get("required")), func(name string) bool {
-		return theirs.HasText(name) && apart(a.Get("properties").Get(name), b.Get("properties").Get(name)) &&
+		return hasText(theirs, name) && apart(a.Get("properties").Get(name), b.Get("properties").Get(name)) &&
 			slices.Equal(typesOf(a), []string{"object"}) && slices.Equal(typesOf(b), []string{"object"})
 	})
 }

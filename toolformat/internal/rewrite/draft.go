@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -28,7 +29,7 @@ func (d draft) String() string {
 
 // declaredDraft is the draft that the $schema of a schema declares.
 func declaredDraft(schema *tree.Node) draft {
-	if known, declared := DraftOf(schema); declared {
+	if known, declared := vocabulary.DraftOf(schema); declared {
 		return draft(known)
 	}
 	if strings.Contains(schema.Get("$schema").Text(), "json-schema.org/draft-03/") {
@@ -70,13 +71,13 @@ func (u *upgrade) referencesAlone(s *tree.Node, at *tree.Path, d draft) {
 	if s.Get("$schema") != nil {
 		d = declaredDraft(s)
 	}
-	EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.referencesAlone(child, at, d) })
+	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.referencesAlone(child, at, d) })
 	if d == 0 || d > 7 || !s.Get("$ref").Is(tree.Text) {
 		return
 	}
 	var dropped []string
 	s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
-		drop := m.Key != "$ref" && assertions[m.Key] || s != u.Root && (m.Key == "$id" || m.Key == "id")
+		drop := m.Key != "$ref" && vocabulary.Assertions[m.Key] || s != u.Root && (m.Key == "$id" || m.Key == "id")
 		if drop {
 			dropped = append(dropped, strconv.Quote(m.Key))
 		}
@@ -93,7 +94,7 @@ func (u *upgrade) identify(s *tree.Node, at *tree.Path, d draft) {
 		d = declaredDraft(s)
 		s.Remove("$schema")
 		u.declared[s] = d
-		if d == LatestDraft {
+		if d == vocabulary.LatestDraft {
 			u.note(at, `"$schema" is dropped: a schema is read as 2020-12 in any case`)
 		} else {
 			u.note(at, `"$schema": %s is dropped: %s is read as 2020-12`, uri.Short(), d)
@@ -104,7 +105,7 @@ func (u *upgrade) identify(s *tree.Node, at *tree.Path, d draft) {
 	if d <= 3 {
 		u.draft03(s, at)
 	}
-	EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.identify(child, at, d) })
+	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.identify(child, at, d) })
 }
 
 // identifier: draft-04 has id for $id, and up to draft-07 one that is only a fragment
@@ -114,7 +115,7 @@ func (u *upgrade) identifier(s *tree.Node, at *tree.Path, d draft) {
 	id := s.Get("id").Text()
 	if s.Get("$id") == nil && (d == 3 || d == 4 || d == 0 && strings.HasPrefix(id, "#")) && id != "" {
 		u.note(at, `"id" is "$id" since draft-06`)
-		tree.RenameMember(s, "id", "$id")
+		s.Rename("id", "$id")
 	}
 	uri, name, _ := strings.Cut(s.Get("$id").Text(), "#")
 	switch {
@@ -148,7 +149,7 @@ func (u *upgrade) draft03(s *tree.Node, at *tree.Path) {
 	}
 	if s.Get("divisibleBy") != nil && s.Get("multipleOf") == nil {
 		u.note(at, `"divisibleBy" is "multipleOf" since draft-04`)
-		tree.RenameMember(s, "divisibleBy", "multipleOf")
+		s.Rename("divisibleBy", "multipleOf")
 	}
 	if refused := s.Get("disallow"); refused.Is(tree.Text) || refused.Is(tree.Array) {
 		u.note(at, `"disallow" is "not" since draft-04`)
@@ -173,7 +174,7 @@ func (u *upgrade) schema(s *tree.Node, at *tree.Path, d draft) {
 	}
 	u.recursive(s, at)
 	u.examples(s, at)
-	EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
+	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
 }
 
 // "definitions" is "$defs" since 2019-09 (8.2.4).
@@ -186,7 +187,7 @@ func (u *upgrade) definitions(s *tree.Node, at *tree.Path) {
 	defs := s.Get("$defs")
 	if !defs.Is(tree.Object) {
 		s.Remove("$defs")
-		tree.RenameMember(s, "definitions", "$defs")
+		s.Rename("definitions", "$defs")
 		return
 	}
 	s.Remove("definitions")
@@ -262,7 +263,7 @@ func (u *upgrade) tuple(s *tree.Node, at *tree.Path) {
 		s.Remove("items")
 	} else {
 		u.note(at, `a list in "items" is "prefixItems" since 2020-12`)
-		tree.RenameMember(s, "items", "prefixItems")
+		s.Rename("items", "prefixItems")
 	}
 	if rest != nil {
 		s.Set("items", rest)
@@ -347,32 +348,4 @@ func (u *upgrade) examples(s *tree.Node, at *tree.Path) {
 	} else if !slices.ContainsFunc(list.Items, one.Equal) {
 		list.Items = append(list.Items, one)
 	}
-}
-
-// The Drafts of JSON Schema that are known, each with the URL of its meta-schema. The
-// numbers are in their order.
-var Drafts = map[int]string{
-	4:    "http://json-schema.org/draft-04/schema",
-	6:    "http://json-schema.org/draft-06/schema",
-	7:    "http://json-schema.org/draft-07/schema",
-	2019: "https://json-schema.org/draft/2019-09/schema",
-	2020: "https://json-schema.org/draft/2020-12/schema",
-}
-
-// LatestDraft is what a schema is written in that does not say (MCP 2025-11-25,
-// tools: "defaults to JSON Schema 2020-12 if no $schema field is present").
-const LatestDraft = 2020
-
-// DraftOf is the draft that a schema says it is written in; declared is false when it
-// names none, or one that is not known.
-func DraftOf(schema *tree.Node) (draft int, declared bool) {
-	url := schema.Get("$schema").Text()
-	url, _ = strings.CutSuffix(url, "#") // the URLs of draft-07 and before end in an empty fragment, which many leave out
-	_, url, _ = strings.Cut(url, "://")
-	for draft, known := range Drafts {
-		if _, known, _ := strings.Cut(known, "://"); url == known {
-			return draft, true
-		}
-	}
-	return LatestDraft, false
 }

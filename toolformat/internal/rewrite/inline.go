@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -24,6 +25,8 @@ const (
 	// bytesPerNode is how many bytes of text count as one more value, so that the bound
 	// on values bounds bytes, too: the copy of a long description is as long.
 	bytesPerNode = 64
+	// maxTypes bounds a type that is copied to where a reference is cut.
+	maxTypes = 12
 )
 
 // inlineReferences puts a copy of its target in the place of every $ref, for providers
@@ -183,13 +186,13 @@ func (r *Schema) grow(x *links, levels, budget int) *growth {
 // copy is a deep copy of a schema whose references are pending.
 func (g *growth) copy(s *tree.Node, at *tree.Path, inside *within) *tree.Node {
 	var sites []*site
-	EachSchema(s, nil, func(s *tree.Node, _ *tree.Path) { sites = append(sites, g.x.from[s]) })
+	vocabulary.EachSchema(s, nil, func(s *tree.Node, _ *tree.Path) { sites = append(sites, g.x.from[s]) })
 	c := s.Clone()
 	if inside.up != nil {
 		c.Remove("$id") // of the root
 	}
 	i := 0
-	EachSchema(c, at, func(s *tree.Node, at *tree.Path) {
+	vocabulary.EachSchema(c, at, func(s *tree.Node, at *tree.Path) {
 		if site := sites[i]; site != nil && site.fault == "" {
 			g.pending = append(g.pending, sprout{placed{s, at}, site, inside})
 		}
@@ -226,7 +229,7 @@ func (g *growth) size(target *tree.Node) size {
 	s, known := g.sizes[target]
 	if !known {
 		s = sizeOf(target)
-		EachSchema(target, nil, func(n *tree.Node, _ *tree.Path) {
+		vocabulary.EachSchema(target, nil, func(n *tree.Node, _ *tree.Path) {
 			if g.x.from[n] != nil {
 				s.cost += 2 // type and description
 			}
@@ -261,7 +264,7 @@ func (g *growth) put(s sprout) {
 // prune accepts anything of the type that the target has.
 func (g *growth) prune(s sprout, why, sentence string) {
 	accepted := "anything"
-	if kind := s.site.target.Get("type"); kind != nil && s.schema.Get("type") == nil && sizeOf(kind).cost <= 2*len(tree.TypeNames) {
+	if kind := s.site.target.Get("type"); kind != nil && s.schema.Get("type") == nil && sizeOf(kind).cost <= maxTypes {
 		s.schema.Set("type", kind.Clone())
 		accepted = "anything of the type " + kind.Short()
 	}
@@ -294,7 +297,7 @@ func instancePath(at, base *tree.Path) string {
 		case "additionalProperties", "unevaluatedProperties", "patternProperties":
 			b.WriteString(".*")
 		}
-		if below := Keywords[keyword]; below == ManySchemas || below == ListOfSchemas {
+		if below := vocabulary.Keywords[keyword]; below == vocabulary.ManySchemas || below == vocabulary.ListOfSchemas {
 			i++
 			if keyword == "properties" && i < len(keys) {
 				b.WriteString("." + keys[i])

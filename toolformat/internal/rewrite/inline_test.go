@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 func TestInlineReferences(t *testing.T) {
@@ -122,7 +120,7 @@ func TestHostileReferences(t *testing.T) {
 				pass(r)
 			}
 			took := time.Since(started)
-			count, depth := tree.Measure(r.Root)
+			count, depth := r.Root.Size()
 			t.Logf("%s: %v, %d bytes became %d, %d values, %d levels, %d notes", name, took, len(schema), len(r.Root.JSON()), count, depth, len(r.Notes))
 			if count > 3*MaxNodes || depth > MaxDepth+5 {
 				t.Errorf("%s: %d values in %d levels", name, count, depth)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // A keywordSet is what a provider takes of JSON Schema's keywords.
@@ -118,7 +119,7 @@ func (set keywordSet) takes(m tree.Member) bool {
 func (r *Schema) noteKeywords(at *tree.Path, dropped []tree.Member, described, cut bool) {
 	var told, silenced []tree.Member
 	for _, m := range dropped {
-		if _, plain := plainPhrases[m.Key]; !silent[m.Key] && (plain || assertions[m.Key] || Keywords[m.Key] != NoSchema || slices.Contains([]string{"deprecated", "examples", "readOnly", "writeOnly"}, m.Key)) {
+		if _, plain := plainPhrases[m.Key]; !silent[m.Key] && (plain || vocabulary.Assertions[m.Key] || vocabulary.Keywords[m.Key] != vocabulary.NoSchema || slices.Contains([]string{"deprecated", "examples", "readOnly", "writeOnly"}, m.Key)) {
 			told = append(told, m)
 		} else {
 			silenced = append(silenced, m)

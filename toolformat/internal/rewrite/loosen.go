@@ -1,6 +1,9 @@
 package rewrite
 
-import "github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+import (
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+)
 
 // loosen answers for schemas that accept more than they did. For most keywords above
 // them that only means that these accept more as well. But oneOf refuses what a second
@@ -37,7 +40,7 @@ func (r *Schema) loosen(widened []*tree.Node, blind bool) {
 			r.giveWay(s.schema, x.places[s.schema], "unevaluatedProperties", "unevaluatedItems")
 		}
 		for _, up := range x.above[s.schema] {
-			at, blind := x.places[up.schema], s.blind && InPlace(up.keyword)
+			at, blind := x.places[up.schema], s.blind && vocabulary.InPlace(up.keyword)
 			switch up.keyword {
 			case "oneOf":
 				r.anyOfInstead(up.schema, at)
@@ -71,7 +74,7 @@ func (r *Schema) anyOfInstead(s *tree.Node, at *tree.Path) {
 	}
 	r.note(at, `"oneOf" is "anyOf": a branch accepts more than it did, so that two may accept one value`)
 	if s.Get("anyOf") == nil {
-		tree.RenameMember(s, "oneOf", "anyOf")
+		s.Rename("oneOf", "anyOf")
 		return
 	}
 	s.Remove("oneOf")

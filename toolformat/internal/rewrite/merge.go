@@ -37,7 +37,7 @@ func definitionName(ref string) (name string, ok bool) {
 	if plain, err := url.PathUnescape(name); err == nil { // a reference is a URI (RFC 6901, 6)
 		name = plain
 	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name), true
+	return tree.PointerTokens("/" + name)[0], true
 }
 
 // expand is a copy of what a reference names; nil when there is no such definition, when
@@ -45,7 +45,7 @@ func definitionName(ref string) (name string, ok bool) {
 func (r *Schema) expand(ref string, at *tree.Path, open *references) *tree.Node {
 	name, ok := definitionName(ref)
 	target := r.Root.Get("$defs").Get(name)
-	if !ok || target == nil || open.has(ref) || at.Depth() > MaxDepth || !r.spend(target) {
+	if !ok || target == nil || open.has(ref) || len(at.Keys(nil)) > MaxDepth || !r.spend(target) {
 		return nil
 	}
 	return target.Clone()

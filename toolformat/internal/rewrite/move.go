@@ -1,12 +1,12 @@
 package rewrite
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // moving runs a change that takes schemas from one place to another, and lets every
@@ -54,7 +54,7 @@ func (r *Schema) adopt(x *links) map[*tree.Node]*tree.Path {
 		r.note(s.at, "what the reference %.80q leads to is in the definition %q: nothing else leads there", s.ref, name)
 		defs.Members = append(defs.Members, tree.NewMember(name, lost))
 		locate(lost, root.At("$defs").At(name), places)
-		EachSchema(lost, nil, func(n *tree.Node, _ *tree.Path) {
+		vocabulary.EachSchema(lost, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := x.from[n]; inner != nil {
 				queue = append(queue, inner)
 			}
@@ -66,7 +66,7 @@ func (r *Schema) adopt(x *links) map[*tree.Node]*tree.Path {
 // holds reports whether a schema stands right below another one.
 func holds(n *tree.Node, s *tree.Node) bool {
 	found := false
-	EachChild(n, nil, func(child *tree.Node, _ *tree.Path) { found = found || child == s })
+	vocabulary.EachChild(n, nil, func(child *tree.Node, _ *tree.Path) { found = found || child == s })
 	return found
 }
 
@@ -127,5 +127,5 @@ func (s *site) follow(places map[*tree.Node]*tree.Path) {
 
 // escapeFragment writes a key as a token of a JSON Pointer in a URI (RFC 6901, 6).
 func escapeFragment(key string) string {
-	return (&url.URL{Fragment: tree.EscapePointer.Replace(key)}).EscapedFragment()
+	return (&tree.Path{Key: key}).Fragment()[len("#/"):]
 }

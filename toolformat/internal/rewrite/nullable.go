@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // FoldNullable writes OpenAPI 3.0's nullable (Schema Object) as JSON Schema has it: null
@@ -45,7 +46,7 @@ func admitNull(n *tree.Node) bool {
 	null := &tree.Node{Kind: tree.Null, Raw: "null"}
 	if val := n.Get("const"); val != nil && !val.Is(tree.Null) {
 		n.Set("const", tree.NewArray(val, null))
-		tree.RenameMember(n, "const", "enum")
+		n.Rename("const", "enum")
 		changed = true
 	}
 	if enum := n.Get("enum"); enum.Is(tree.Array) && !slices.ContainsFunc(enum.Items, null.Equal) {
@@ -56,7 +57,7 @@ func admitNull(n *tree.Node) bool {
 	case kind.Is(tree.Text) && kind.Text() != "null":
 		n.Set("type", tree.NewArray(kind, tree.NewText("null")))
 		changed = true
-	case kind.Is(tree.Array) && !kind.HasText("null"):
+	case kind.Is(tree.Array) && !hasText(kind, "null"):
 		kind.Items = append(kind.Items, tree.NewText("null"))
 		changed = true
 	}
@@ -75,17 +76,17 @@ func admitsNull(n *tree.Node) bool {
 		return true
 	}
 	kind := n.Get("type")
-	return (kind.Text() == "null" || kind.HasText("null")) && n.Get("enum") == nil && n.Get("const") == nil
+	return (kind.Text() == "null" || hasText(kind, "null")) && n.Get("enum") == nil && n.Get("const") == nil
 }
 
 // orNull puts what a schema demands below an anyOf, beside null.
 func orNull(n *tree.Node) {
 	demands := tree.NewObject()
 	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool {
-		if assertions[m.Key] {
+		if vocabulary.Assertions[m.Key] {
 			demands.Members = append(demands.Members, m)
 		}
-		return assertions[m.Key]
+		return vocabulary.Assertions[m.Key]
 	})
 	if all := demands.Get("allOf"); len(demands.Members) == 1 && all.Is(tree.Array) && len(all.Items) == 1 {
 		demands = all.Items[0] // the way to put something beside a $ref before 2019-09

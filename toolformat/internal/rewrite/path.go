@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -62,7 +63,7 @@ func (w *rewiring) rewire(s *site) {
 	}
 	if !w.named(s.target) && w.copies(s) {
 		c := s.target.Clone()
-		EachSchema(c, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("$defs") })
+		vocabulary.EachSchema(c, nil, func(s *tree.Node, _ *tree.Path) { s.Remove("$defs") })
 		w.put(s.schema, s.at, s.ref, c)
 		return
 	}
@@ -79,7 +80,7 @@ func (w *rewiring) named(target *tree.Node) bool {
 func (w *rewiring) copies(s *site) bool {
 	if !w.settled[s.target] {
 		open := false
-		EachSchema(s.target, nil, func(n *tree.Node, _ *tree.Path) {
+		vocabulary.EachSchema(s.target, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := w.x.from[n]; inner != nil && inner.fault == "" {
 				w.rewire(inner)
 				open = open || inner.state != done
@@ -113,11 +114,11 @@ func (r *Schema) afford(n *tree.Node) bool {
 func newDefinitionName(tokens []string) string {
 	var words []string
 	for _, token := range slices.Backward(tokens) {
-		if below := Keywords[token]; below == ManySchemas || below == ListOfSchemas {
+		if below := vocabulary.Keywords[token]; below == vocabulary.ManySchemas || below == vocabulary.ListOfSchemas {
 			continue
 		}
 		words = append(words, token)
-		if _, err := strconv.Atoi(token); err != nil && Keywords[token] == NoSchema {
+		if _, err := strconv.Atoi(token); err != nil && vocabulary.Keywords[token] == vocabulary.NoSchema {
 			break
 		}
 	}

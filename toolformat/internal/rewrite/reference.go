@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // links are what the references of a schema lead to (2020-12 core, 8.2). Only the
@@ -124,7 +125,7 @@ func (x *links) add(s *tree.Node, at *tree.Path, home string) {
 		}
 	}
 	for _, m := range s.Members {
-		if Keywords[m.Key] == ManySchemas {
+		if vocabulary.Keywords[m.Key] == vocabulary.ManySchemas {
 			x.groups[m.Value] = true
 		}
 	}
@@ -136,7 +137,7 @@ func (x *links) add(s *tree.Node, at *tree.Path, home string) {
 		x.sites = append(x.sites, found)
 		x.from[s] = found
 	}
-	EachChild(s, at, func(child *tree.Node, below *tree.Path) {
+	vocabulary.EachChild(s, at, func(child *tree.Node, below *tree.Path) {
 		if _, known := x.home[child]; !known {
 			x.above[child] = append(x.above[child], above{s, keywordBetween(at, below)})
 			x.add(child, below, home)
@@ -186,10 +187,7 @@ func (x *links) resolve(s *site) {
 	case fragment == "":
 		s.resource, s.target = resource, resource
 	case fragment[0] == '/':
-		s.tokens = strings.Split(fragment[1:], "/")
-		for i, token := range s.tokens {
-			s.tokens[i] = tree.UnescapePointer.Replace(token)
-		}
+		s.tokens = tree.PointerTokens(fragment)
 		s.resource, s.target = x.search(s, resource)
 	default:
 		s.target = x.anchors[home+"#"+fragment]
@@ -278,8 +276,8 @@ func (x *links) findLoops() {
 		if link := x.from[s]; link != nil && link.target != nil {
 			reach(s, link.target)
 		}
-		EachChild(s, nil, func(child *tree.Node, below *tree.Path) {
-			if InPlace(keywordBetween(nil, below)) {
+		vocabulary.EachChild(s, nil, func(child *tree.Node, below *tree.Path) {
+			if vocabulary.InPlace(keywordBetween(nil, below)) {
 				reach(s, child)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // ObjectRoot makes the root an object schema that says so and lists its properties:
@@ -112,11 +113,11 @@ func (r *Schema) pruneDefinitions() {
 		}
 	}
 	r.Root.Remove("$defs")
-	EachSchema(r.Root, nil, follow)
+	vocabulary.EachSchema(r.Root, nil, follow)
 	for len(queue) > 0 && plain {
 		next := queue[0]
 		queue = queue[1:]
-		EachSchema(next, nil, follow)
+		vocabulary.EachSchema(next, nil, follow)
 	}
 	if plain {
 		definitions.Members = slices.DeleteFunc(definitions.Members, func(m tree.Member) bool { return !used[m.Key] })

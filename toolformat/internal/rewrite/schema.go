@@ -2,9 +2,10 @@ package rewrite
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // The bounds of a schema that is rewritten. A hostile server can write a few hundred
@@ -19,7 +20,7 @@ const (
 // before (OpenAI's strict mode and renamed keys aside).
 type Schema struct {
 	Root  *tree.Node
-	Notes []tree.Note
+	Notes []wording.Note
 	Keys  *KeyMap // properties that have another name than the tool gave them; nil: none
 	Err   error   // why the schema cannot be expressed; the passes that follow are not run
 
@@ -42,7 +43,7 @@ func New(schema []byte, base *tree.Path, dialect string) (*Schema, error) {
 		return nil, err
 	}
 	r := &Schema{Root: root, base: base, dialect: dialect}
-	count, depth := tree.Measure(root)
+	count, depth := root.Size()
 	switch {
 	case depth > MaxDepth:
 		return nil, &Error{base, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
@@ -71,7 +72,7 @@ func (r *Schema) Apply(passes []Pass) error {
 
 // note says what the pass did at a place.
 func (r *Schema) note(at *tree.Path, format string, args ...any) {
-	r.Notes = append(r.Notes, tree.Note{Path: at.String(), Rule: r.rule, Text: fmt.Sprintf(format, args...)})
+	r.Notes = append(r.Notes, wording.Note{Path: at.String(), Rule: r.rule, Text: fmt.Sprintf(format, args...)})
 }
 
 // fail says why the schema cannot be expressed.
@@ -87,11 +88,11 @@ type Error struct {
 	Text string
 }
 
-func (e *Error) Error() string { return tree.Note{Path: e.At.String(), Text: e.Text}.String() }
+func (e *Error) Error() string { return wording.Note{Path: e.At.String(), Text: e.Text}.String() }
 
 // spend takes the nodes of a copy from the budget; false when they are not there.
 func (r *Schema) spend(n *tree.Node) bool {
-	count, _ := tree.Measure(n)
+	count, _ := n.Size()
 	if count > r.spare {
 		return false
 	}
@@ -102,79 +103,6 @@ func (r *Schema) spend(n *tree.Node) bool {
 // each visits every schema of the root, parents before children. What visit puts in
 // the place of children is visited too. Boolean schemas are visited; what is not a
 // schema at all is not.
-func (r *Schema) each(visit func(s *tree.Node, at *tree.Path)) { EachSchema(r.Root, r.base, visit) }
-
-func EachSchema(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)) {
-	visit(s, at)
-	EachChild(s, at, func(child *tree.Node, at *tree.Path) { EachSchema(child, at, visit) })
-}
-
-// EachChild visits the schemas right below one, in the order of its keywords.
-func EachChild(s *tree.Node, at *tree.Path, visit func(child *tree.Node, at *tree.Path)) {
-	child := func(c *tree.Node, at *tree.Path) {
-		if c.Is(tree.Object) || c.Is(tree.Bool) {
-			visit(c, at)
-		}
-	}
-	for i := 0; i < len(s.Members); i++ {
-		m := s.Members[i]
-		switch below := Keywords[m.Key]; {
-		case below == ManySchemas && m.Value.Is(tree.Object):
-			for j := 0; j < len(m.Value.Members); j++ {
-				child(m.Value.Members[j].Value, at.At(m.Key).At(m.Value.Members[j].Key))
-			}
-		case (below == ListOfSchemas || below == OneOrList) && m.Value.Is(tree.Array):
-			for j := 0; j < len(m.Value.Items); j++ {
-				child(m.Value.Items[j], at.At(m.Key).At(strconv.Itoa(j)))
-			}
-		case below == oneSchema || below == OneOrList:
-			child(m.Value, at.At(m.Key))
-		}
-	}
-}
-
-// below says which schemas stand below a keyword.
-type below uint8
-
-const (
-	NoSchema      below = iota
-	oneSchema           // its value is one
-	ListOfSchemas       // an array of them
-	ManySchemas         // an object whose members are
-	OneOrList           // one, or an array of them (items before 2020-12)
-)
-
-// Keywords are those of JSON Schema with schemas below them, of every draft since 04.
-var Keywords = map[string]below{
-	"additionalItems":       oneSchema,
-	"additionalProperties":  oneSchema,
-	"contains":              oneSchema,
-	"contentSchema":         oneSchema,
-	"else":                  oneSchema,
-	"if":                    oneSchema,
-	"items":                 OneOrList,
-	"not":                   oneSchema,
-	"propertyNames":         oneSchema,
-	"then":                  oneSchema,
-	"unevaluatedItems":      oneSchema,
-	"unevaluatedProperties": oneSchema,
-	"allOf":                 ListOfSchemas,
-	"anyOf":                 ListOfSchemas,
-	"oneOf":                 ListOfSchemas,
-	"prefixItems":           ListOfSchemas,
-	"$defs":                 ManySchemas,
-	"definitions":           ManySchemas,
-	"dependencies":          ManySchemas, // draft-07: or an array of names, which is no schema and is not visited
-	"dependentSchemas":      ManySchemas,
-	"patternProperties":     ManySchemas,
-	"properties":            ManySchemas,
-}
-
-// InPlace reports whether a keyword applies schemas to the very value of its own.
-func InPlace(keyword string) bool {
-	switch keyword {
-	case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas":
-		return true
-	}
-	return false
+func (r *Schema) each(visit func(s *tree.Node, at *tree.Path)) {
+	vocabulary.EachSchema(r.Root, r.base, visit)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -15,7 +16,7 @@ func clash(s, d *tree.Node) bool {
 	}
 	demands := 0
 	for _, m := range s.Members {
-		if !assertions[m.Key] {
+		if !vocabulary.Assertions[m.Key] {
 			continue
 		}
 		demands++
@@ -50,7 +51,7 @@ func absorb(n *tree.Node, d *tree.Node) (overruled []string) {
 	own := n.Members
 	n.Members = d.Members
 	for _, m := range own {
-		if old := n.Get(m.Key); old != nil && m.Key != "title" && !assertions[m.Key] && !old.Equal(m.Value) {
+		if old := n.Get(m.Key); old != nil && m.Key != "title" && !vocabulary.Assertions[m.Key] && !old.Equal(m.Value) {
 			overruled = append(overruled, m.Key)
 		}
 		n.Set(m.Key, m.Value)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // requireEverything makes a schema one of OpenAI's strict mode (guide "Structured model
@@ -85,14 +86,14 @@ func isTyped(s *tree.Node) bool {
 // with constraints the definition is put in. Where that would never end they are
 // described.
 func (t *strictness) spread(s *tree.Node, ref string, at *tree.Path) {
-	rest := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return !assertions[m.Key] || m.Key == "$ref" })
+	rest := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return !vocabulary.Assertions[m.Key] || m.Key == "$ref" })
 	if len(rest) > 0 {
 		open := t.inside[s]
 		if target := t.r.expand(ref, at, open); target.Is(tree.Object) {
 			open = open.with(ref)
 			s.Remove("$ref")
 			t.r.meet(s, target, at, open)
-			EachSchema(s, nil, func(below *tree.Node, _ *tree.Path) { t.inside[below] = open })
+			vocabulary.EachSchema(s, nil, func(below *tree.Node, _ *tree.Path) { t.inside[below] = open })
 			t.r.note(at, "the reference %s is put in: %s takes nothing beside it", ref, t.r.dialect)
 			return
 		}

@@ -4,25 +4,13 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
-
-// assertions are the keywords that can refuse an instance, alone or with others (2020-12
-// core, 8.2.3 and 10 and 11; validation, 6). All others are annotations, those that no
-// vocabulary knows among them (core, 6.5).
-var assertions = map[string]bool{
-	"$dynamicRef": true, "$ref": true, "additionalItems": true, "additionalProperties": true, "allOf": true, "anyOf": true, "const": true,
-	"contains": true, "dependencies": true, "dependentRequired": true, "dependentSchemas": true, "else": true, "enum": true,
-	"exclusiveMaximum": true, "exclusiveMinimum": true, "format": true, "if": true, "items": true, "maxContains": true, "maxItems": true,
-	"maxLength": true, "maxProperties": true, "maximum": true, "minContains": true, "minItems": true, "minLength": true,
-	"minProperties": true, "minimum": true, "multipleOf": true, "not": true, "oneOf": true, "pattern": true, "patternProperties": true,
-	"prefixItems": true, "properties": true, "propertyNames": true, "required": true, "then": true, "type": true,
-	"unevaluatedItems": true, "unevaluatedProperties": true, "uniqueItems": true,
-}
 
 // unconstrained reports whether a schema accepts everything, as far as its own keywords
 // tell.
 func unconstrained(s *tree.Node) bool {
-	return s.IsTrue() || s.Is(tree.Object) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool { return assertions[m.Key] })
+	return s.IsTrue() || s.Is(tree.Object) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool { return vocabulary.Assertions[m.Key] })
 }
 
 // typesOf are the types that a schema names; none when it names none.
@@ -112,3 +100,6 @@ func textsOf(n *tree.Node) []string {
 	}
 	return all
 }
+
+// hasText reports whether an array holds a string.
+func hasText(n *tree.Node, s string) bool { return slices.Contains(textsOf(n), s) }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // A join collects, property by property, what the branches of a union say of it.
@@ -149,7 +150,7 @@ func addValues(k *alternative, s *tree.Node, text string) bool {
 func isValues(s *tree.Node) bool {
 	c, e := s.Get("const"), s.Get("enum")
 	return (c == nil) != (e == nil) && (e == nil || e.Is(tree.Array)) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool {
-		return assertions[m.Key] && !slices.Contains([]string{"type", "const", "enum"}, m.Key)
+		return vocabulary.Assertions[m.Key] && !slices.Contains([]string{"type", "const", "enum"}, m.Key)
 	})
 }
 

@@ -42,9 +42,9 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// MaxDepth bounds the nesting of what is read: no tool comes near it, and deeper input
+// maxDepth bounds the nesting of what is read: no tool comes near it, and deeper input
 // only serves to exhaust a reader.
-const MaxDepth = 500
+const maxDepth = 500
 
 // A SyntaxError is input that is not JSON, or not JSON that can be trusted to mean one
 // thing.
@@ -114,8 +114,8 @@ func (p *parser) space() int {
 }
 
 func (p *parser) value(depth int) (*Node, *SyntaxError) {
-	if depth > MaxDepth {
-		return nil, p.fail("nested deeper than %d levels", MaxDepth)
+	if depth > maxDepth {
+		return nil, p.fail("nested deeper than %d levels", maxDepth)
 	}
 	start := p.space()
 	if start == len(p.data) {
@@ -339,11 +339,6 @@ func (n *Node) Text() string {
 // IsTrue reports whether a node is true.
 func (n *Node) IsTrue() bool { return n.Is(Bool) && n.Raw == "true" }
 
-// HasText reports whether an array holds a string.
-func (n *Node) HasText(s string) bool {
-	return n.Is(Array) && slices.ContainsFunc(n.Items, func(it *Node) bool { return it.Is(Text) && it.Text() == s })
-}
-
 // Changing objects.
 
 // Set replaces a member where it stands, or appends it.
@@ -453,22 +448,19 @@ func (n *Node) Short() string {
 	return s[:cut] + "…"
 }
 
-// Measure counts the values of a document and its levels.
-func Measure(n *Node) (count, depth int) {
-	count = 1
+// Size counts the values of a document and its levels.
+func (n *Node) Size() (values, levels int) {
+	values = 1
 	for _, m := range n.Members {
-		c, d := Measure(m.Value)
-		count, depth = count+c, max(depth, d)
+		v, l := m.Value.Size()
+		values, levels = values+v, max(levels, l)
 	}
 	for _, it := range n.Items {
-		c, d := Measure(it)
-		count, depth = count+c, max(depth, d)
+		v, l := it.Size()
+		values, levels = values+v, max(levels, l)
 	}
-	return count, depth + 1
+	return values, levels + 1
 }
-
-// TypeNames are the names that JSON Schema has for the types.
-var TypeNames = [...]string{Null: "null", Bool: "boolean", Number: "number", Text: "string", Array: "array", Object: "object"}
 
 func (n *Node) HasAny(keywords ...string) bool {
 	for _, keyword := range keywords {

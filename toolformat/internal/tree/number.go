@@ -1,28 +1,29 @@
 package tree
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
 )
 
-// MaxExponent bounds the exponents that are computed with: 1e9999999 is nine bytes of
+// maxExponent bounds the exponents that are computed with: 1e9999999 is nine bytes of
 // JSON and a number of ten million digits.
-const MaxExponent = 400
+const maxExponent = 400
 
-// Exponent is the exponent of a JSON number; ok is false when it is out of bounds.
-func Exponent(raw string) (e int, ok bool) {
+// exponent is the exponent of a JSON number; ok is false when it is out of bounds.
+func exponent(raw string) (e int, ok bool) {
 	_, digits, found := strings.Cut(strings.ToLower(raw), "e")
 	if !found {
 		return 0, true
 	}
 	e, err := strconv.Atoi(digits)
-	return e, err == nil && e >= -MaxExponent && e <= MaxExponent
+	return e, err == nil && e >= -maxExponent && e <= maxExponent
 }
 
 // Rational is the exact value of a JSON number; nil when its exponent is out of bounds.
 func Rational(raw string) *big.Rat {
-	if _, ok := Exponent(raw); !ok {
+	if _, ok := exponent(raw); !ok {
 		return nil
 	}
 	r, ok := new(big.Rat).SetString(raw)
@@ -43,4 +44,16 @@ func sameNumber(a, b string) bool {
 func IsInteger(raw string) bool {
 	r := Rational(raw)
 	return r != nil && r.IsInt()
+}
+
+// maxDigits bounds the length of the numbers that are computed with.
+const maxDigits = 1000
+
+// BoundNumber returns an error for a JSON number that is too long, or has too large an
+// exponent, to compute with.
+func BoundNumber(raw string) error {
+	if _, ok := exponent(raw); !ok || len(raw) > maxDigits {
+		return fmt.Errorf("expected a number of at most %d characters and an exponent of at most %d", maxDigits, maxExponent)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -15,15 +16,15 @@ type Path struct {
 // At is the path of a member or an item.
 func (p *Path) At(key string) *Path { return &Path{p, key} }
 
-// EscapePointer escapes a key for a JSON Pointer (RFC 6901, 3).
-var EscapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+// escapePointer escapes a key for a JSON Pointer (RFC 6901, 3).
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // String is the JSON Pointer; a nil path is the document.
 func (p *Path) String() string {
 	if p == nil {
 		return ""
 	}
-	return p.Parent.String() + "/" + EscapePointer.Replace(p.Key)
+	return p.Parent.String() + "/" + escapePointer.Replace(p.Key)
 }
 
 // Keys are the steps from a base to a place below it.
@@ -36,11 +37,5 @@ func (p *Path) Keys(base *Path) []string {
 	return keys
 }
 
-// Depth is the number of steps from the document.
-func (p *Path) Depth() int {
-	steps := 0
-	for ; p != nil; p = p.Parent {
-		steps++
-	}
-	return steps
-}
+// Fragment is the JSON Pointer as the fragment of a URI: "#/$defs/a" (RFC 6901, 6).
+func (p *Path) Fragment() string { return "#" + (&url.URL{Fragment: p.String()}).EscapedFragment() }

@@ -9,12 +9,12 @@ import (
 func PointerTokens(pointer string) []string {
 	tokens := strings.Split(pointer, "/")[1:]
 	for i, token := range tokens {
-		tokens[i] = UnescapePointer.Replace(token)
+		tokens[i] = unescapePointer.Replace(token)
 	}
 	return tokens
 }
 
-var UnescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
 // Find is the value at a place below a node; nil when there is none.
 func (n *Node) Find(tokens []string) *Node {
@@ -57,8 +57,8 @@ func (n *Node) List() []*Node {
 	return n.Items
 }
 
-// RenameMember gives a member another key, in the place where it stands.
-func RenameMember(n *Node, from, to string) {
+// Rename gives a member another key, in the place where it stands.
+func (n *Node) Rename(from, to string) {
 	for i := range n.Members {
 		if n.Members[i].Key == from {
 			n.Members[i].Key = to
