@@ -309,7 +309,7 @@ func (c *Client) share(l *bridge.List) *bridge.List {
 type session struct {
 	link   *link
 	caller *bridge.Caller
-	level  atomic.Int32 // index of the log level it wants in levels, plus one; 0: it has not said
+	level  atomic.Int32 // the wire.LogLevel that it wants; 0: it has not said
 	seen   atomic.Bool  // it has asked for a list, and is told of changes
 	closed atomic.Bool
 	done   chan struct{} // closed once closed is set

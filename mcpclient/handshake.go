@@ -147,7 +147,9 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind) error {
 			it, err := bridge.NewItem(kind, raw)
 			if err == nil && it.ParamHeaders && c.modern && c.cfg.URL != "" {
 				// A client of the modern era must leave such a tool out (SEP-2243).
-				_, err = readParamHeaders(it)
+				if _, err = wire.ParamHeaders(it.Tool().InputSchema); err != nil {
+					err = fmt.Errorf("tool %s: %w", it.Key, err)
+				}
 			}
 			if err != nil {
 				l.client.cfg.Log.Warn("left out", "reason", err)

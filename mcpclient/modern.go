@@ -73,7 +73,7 @@ func (c *conn) discover(ctx context.Context) error {
 	}
 	c.revision = wire.ModernRevision
 	c.greeting = bytes.Clone(reply.Result)
-	if info := wire.Lookup(c.greeting, "_meta", "io.modelcontextprotocol/serverInfo"); info != nil {
+	if info := wire.Lookup(c.greeting, "_meta", wire.MetaServerInfo); info != nil {
 		c.greeting = wire.SetMember(c.greeting, "serverInfo", info)
 	}
 	c.carrier.established(c.revision)
@@ -116,8 +116,8 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 		wire.Edit{Key: wire.MetaClientCapabilities, Value: capabilities},
 		wire.Edit{Key: wire.MetaSubscriptionID})
 	if owner != nil && !owner.caller.Modern {
-		if level := owner.level.Load(); level > 0 {
-			edits = append(edits, wire.Edit{Key: wire.MetaLogLevel, Value: wire.AppendString(nil, levels[level-1])})
+		if level := wire.LogLevel(owner.level.Load()); level > 0 {
+			edits = append(edits, wire.Edit{Key: wire.MetaLogLevel, Value: wire.AppendString(nil, level.String())})
 		}
 	}
 	return edits

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -14,26 +13,23 @@ import (
 // resources it is told of (watch.go), is kept: a shared link asks its server once for
 // all callers, and a new connection is asked again.
 
-// levels are the severities of MCP's log messages, lowest first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
 // setLevel notes the level that a caller wants; the server is asked for the lowest of
 // all.
 func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	word, _ := wire.Text(wire.Lookup(req.Params.Raw, "level"))
-	s.level.Store(int32(slices.Index(levels, word) + 1))
+	level := wire.ParseLogLevel(wire.Lookup(req.Params.Raw, "level"))
+	s.level.Store(int32(level))
 	lowest := l.lowest()
 	if c := l.conn.Load(); c == nil || !c.legacy {
 		return bridge.Result([]byte("{}"), nil) // a new connection will be told, or each request will say
 	}
-	if lowest == "" || lowest == word { // an unknown one is for the server to refuse
+	if lowest == 0 || lowest == level { // an unknown one is for the server to refuse
 		return l.call(ctx, req, s)
 	}
 	return bridge.Result([]byte("{}"), nil)
 }
 
-// lowest is the lowest level that a caller of the link wants; "" when none has said.
-func (l *link) lowest() string {
+// lowest is the lowest level that a caller of the link wants; 0 when none has said.
+func (l *link) lowest() wire.LogLevel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	low := int32(0)
@@ -42,18 +38,12 @@ func (l *link) lowest() string {
 			low = level
 		}
 	}
-	if low == 0 {
-		return ""
-	}
-	return levels[low-1]
+	return wire.LogLevel(low)
 }
 
 // wants reports whether a caller wants a log message: one that has named no level gets
 // what the server sends.
-func (s *session) wants(message []byte) bool {
-	word, _ := wire.Text(wire.Lookup(message, "level"))
-	return int32(slices.Index(levels, word)+1) >= s.level.Load()
-}
+func (s *session) wants(message []byte) bool { return wire.LogLevel(s.level.Load()).Admits(message) }
 
 // forget drops what a caller asked for, and tells the server what nobody wants any
 // more.
@@ -66,8 +56,8 @@ func (l *link) forget(s *session) {
 
 // restore asks a new connection for what callers had asked the last one for.
 func (l *link) restore(c *conn) {
-	if level := l.lowest(); level != "" && c.legacy {
-		c.background(func(ctx context.Context) { c.quietly(ctx, wire.MethodSetLevel, "level", level) })
+	if level := l.lowest(); level > 0 && c.legacy {
+		c.background(func(ctx context.Context) { c.quietly(ctx, wire.MethodSetLevel, "level", level.String()) })
 	}
 	l.rewatchAll(c)
 }

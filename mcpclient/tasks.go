@@ -8,10 +8,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxTasks bounds the tasks of a link whose creators are remembered; the oldest are
-// forgotten first.
-const maxTasks = 10_000
-
 // creator is whose a task is: a caller's, which is told of its status; in the modern
 // era, where callers come and go with their requests, a principal's.
 type creator struct {
@@ -26,22 +22,13 @@ func (s *session) creator() creator {
 	return creator{session: s}
 }
 
-// tasksExtension is what a client of the modern era declares that takes a task for a
-// result (SEP-2663).
-const tasksExtension = "io.modelcontextprotocol/tasks"
-
 // noteTask notes who has created the task that a reply tells of, if it does.
 func (l *link) noteTask(req *bridge.Request, reply *bridge.Reply, s *session) {
-	var raw []byte
-	switch {
-	case reply.Err != nil:
-	case req.Params != nil && req.Params.Get(wire.Task) != nil:
-		raw = wire.Lookup(reply.Result, "task", "taskId")
-	case reply.Modern && !l.allTasks(s) && wire.Lookup(s.caller.Capabilities, "extensions", tasksExtension) != nil &&
-		string(wire.Lookup(reply.Result, "resultType")) == `"task"`:
-		raw = wire.Lookup(reply.Result, "taskId")
+	asked := req.Params != nil && req.Params.Get(wire.Task) != nil
+	if reply.Err != nil || !asked && (!reply.Modern || l.allTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
+		return
 	}
-	id, ok := wire.Text(raw)
+	id, ok := wire.CreatedTask(reply.Result)
 	if !ok {
 		return
 	}
@@ -51,7 +38,7 @@ func (l *link) noteTask(req *bridge.Request, reply *bridge.Reply, s *session) {
 		l.taskOrder = append(l.taskOrder, id)
 	}
 	l.tasks[id] = s.creator()
-	if len(l.taskOrder) > maxTasks {
+	if len(l.taskOrder) > wire.MaxTasks {
 		delete(l.tasks, l.taskOrder[0])
 		l.taskOrder = l.taskOrder[1:]
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -341,8 +340,7 @@ func (l *link) updated(params []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for watched, w := range l.watched {
-		// A server may name a part of what was subscribed to (2025-11-25, resources).
-		if uri != watched && !strings.HasPrefix(uri, strings.TrimSuffix(watched, "/")+"/") {
+		if !wire.Within(uri, watched) {
 			continue
 		}
 		for s := range w.sessions {
