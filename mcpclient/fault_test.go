@@ -135,7 +135,8 @@ func inBubbles(t *testing.T, change func(*mcpclient.Config), test func(t *testin
 
 // A server that answers wrongly harms the call that it answers, and nothing else.
 func TestWrongAnswers(t *testing.T) {
-	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = 500 * time.Millisecond }, func(t *testing.T, carrier string, c *caller) {
+	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 500 * time.Millisecond }
+	test := func(t *testing.T, carrier string, c *caller) {
 		c.works("ok")
 		c.works("twice")
 		c.works("ok")
@@ -150,7 +151,9 @@ func TestWrongAnswers(t *testing.T) {
 			c.works("garbage")
 		}
 		c.works("ok")
-	})
+	}
+	inBubbles(t, limit, test)
+	on(t, carriers[0], limit, test)
 }
 
 func TestFlood(t *testing.T) {
@@ -239,7 +242,8 @@ func TestEagerServer(t *testing.T) {
 // A call whose time is over, or whose caller has gone, is cancelled under the id that
 // the server knows.
 func TestTimeoutCancels(t *testing.T) {
-	everywhere(t, func(cfg *mcpclient.Config) { cfg.Timeout = 200 * time.Millisecond }, func(t *testing.T, carrier string, c *caller) {
+	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 200 * time.Millisecond }
+	test := func(t *testing.T, carrier string, c *caller) {
 		c.works("ok")
 		c.fails(c.call("silent"), toolformat.Timeout, "timeout in its config")
 		for end := time.Now().Add(patience); ; {
@@ -252,7 +256,9 @@ func TestTimeoutCancels(t *testing.T) {
 				t.Fatalf("the server was not told: %s %v", r.Result, r.Err)
 			}
 		}
-	})
+	}
+	inBubbles(t, limit, test)
+	on(t, carriers[0], limit, test)
 }
 
 func TestProgressExtends(t *testing.T) {
@@ -312,21 +318,14 @@ func TestNoStart(t *testing.T) {
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"not this one","data":{"supported":["1999"]}}}`)
 	}))
 	defer refusing.Close()
-	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then the end of the connection is seen
-		<-r.Context().Done()
-	}))
-	defer silent.Close()
+	silent := mcpclient.Config{Command: []string{"sh", "-c", "cat >/dev/null"}, ConnectTimeout: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name string
 		cfg  mcpclient.Config
 		want string
 	}{
 		{"refuses initialize", mcpclient.Config{URL: refusing.URL}, "not this one"},
-		{"silent", mcpclient.Config{URL: silent.URL, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
-		{"silent SSE", mcpclient.Config{URL: silent.URL, Transport: mcpclient.SSE, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
-		{"silent WebSocket", mcpclient.Config{URL: "ws" + strings.TrimPrefix(silent.URL, "http"), ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
-		{"silent child", mcpclient.Config{Command: []string{"sleep", "60"}, ConnectTimeout: 100 * time.Millisecond}, "no answer within 100ms"},
+		{"silent child", silent, "no answer within 100ms"},
 		{"no such program", mcpclient.Config{Command: []string{"/no/such/program"}}, "/no/such/program"},
 		{"a program that ends", mcpclient.Config{Command: []string{"false"}}, "exit"},
 		{"nobody there", mcpclient.Config{URL: "http://127.0.0.1:1/?secret=x"}, "cannot reach"},
@@ -334,18 +333,48 @@ func TestNoStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sourcetest.NoLeaks(t)
-			up := open(t, c.cfg)
-			_, err := up.session.List(t.Context(), bridge.Tools)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("List: %v, want %q", err, c.want)
-			}
-			up.fails(up.call("ok"), toolformat.Unavailable, c.want)
-			if st := up.client.Status(); st.State != mcpclient.Failed || !strings.Contains(st.Reason, c.want) {
-				t.Errorf("Status: %+v", st)
-			}
-			up.client.Close()
+			open(t, c.cfg).unavailable(c.want)
 		})
 	}
+}
+
+// The same of one that does not answer, over each carrier that has no child process.
+func TestSilent(t *testing.T) {
+	for _, transport := range []mcpclient.Transport{mcpclient.Auto, mcpclient.HTTP, mcpclient.SSE, mcpclient.WebSocket} {
+		t.Run("over "+string(transport), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sourcetest.NoLeaks(t)
+				network := peer.NewNetwork()
+				silent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					io.Copy(io.Discard, r.Body) // only then the end of the connection is seen
+					<-r.Context().Done()
+				}))
+				silent.Listener.Close()
+				silent.Listener = network
+				silent.Start()
+				defer silent.Close()
+				cfg := mcpclient.Config{URL: silent.URL, Transport: transport}
+				if transport == mcpclient.WebSocket {
+					cfg.URL = "ws" + strings.TrimPrefix(silent.URL, "http")
+				}
+				openOn(t, network, cfg).unavailable("no answer within 30s")
+			})
+		})
+	}
+}
+
+// unavailable checks that nothing but the reason is to be had from a server.
+func (c *caller) unavailable(reason string) {
+	c.Helper()
+	_, err := c.session.List(c.Context(), bridge.Tools)
+	if err == nil || !strings.Contains(err.Error(), reason) || strings.Contains(err.Error(), "secret") {
+		c.Errorf("List: %v, want %q", err, reason)
+	}
+	c.fails(c.call("ok"), toolformat.Unavailable, reason)
+	if st := c.client.Status(); st.State != mcpclient.Failed || !strings.Contains(st.Reason, reason) {
+		c.Errorf("Status: %+v", st)
+	}
+	c.client.Close()
 }
 
 // Children are bounded.

@@ -120,33 +120,36 @@ func asking(t *testing.T, cfg mcpclient.Config, capabilities string, ask func(co
 
 // A call has its timeout also when the session it was sent in has ended meanwhile.
 func TestTimeoutAfterLoss(t *testing.T) {
-	hanging := make(chan struct{})
-	o := newOdd(t, func(x *exchange) bool {
-		switch toolOf(&x.Message) {
-		case "hang":
-			x.w.Header().Set("Content-Type", "text/event-stream")
-			x.w.(http.Flusher).Flush()
-			close(hanging)
-			<-x.ctx.Done()
-		case "gone":
-			x.w.WriteHeader(http.StatusNotFound)
-		default:
-			return false
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		hanging := make(chan struct{})
+		o := newOddOn(t, network, func(x *exchange) bool {
+			switch toolOf(&x.Message) {
+			case "hang":
+				x.w.Header().Set("Content-Type", "text/event-stream")
+				x.w.(http.Flusher).Flush()
+				close(hanging)
+				<-x.ctx.Done()
+			case "gone":
+				x.w.WriteHeader(http.StatusNotFound)
+			default:
+				return false
+			}
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Timeout: 300 * time.Millisecond})
+		c.works("ok")
+		reply := make(chan bridge.Reply)
+		go func() { reply <- c.call("hang") }()
+		<-hanging
+		c.call("gone")
+		select {
+		case r := <-reply:
+			c.fails(r, toolformat.Timeout, "took longer")
+		case <-time.After(patience / 2):
+			t.Fatal("the call has no end")
 		}
-		return true
 	})
-	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Timeout: 300 * time.Millisecond})
-	c.works("ok")
-	reply := make(chan bridge.Reply)
-	go func() { reply <- c.call("hang") }()
-	<-hanging
-	c.call("gone")
-	select {
-	case r := <-reply:
-		c.fails(r, toolformat.Timeout, "took longer")
-	case <-time.After(patience / 2):
-		t.Fatal("the call has no end")
-	}
 }
 
 // Of several questions none is put when one of them cannot be: the call fails at once.
@@ -267,42 +270,48 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 
 // A server that wants its clients back at once gets them back soon, not in a circle.
 func TestStreamComesBackSlowly(t *testing.T) {
-	o := newOdd(t, nil)
-	begun := make(chan time.Time, 10_000)
-	o.get = func(w http.ResponseWriter, _ *http.Request) {
-		begun <- time.Now()
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, "retry: 0\n\n")
-	}
-	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
-	c.works("ok")
-	first := <-begun
-	for range 4 {
-		<-begun
-	}
-	if took := time.Since(first); took < 300*time.Millisecond {
-		t.Errorf("it came back four times in %s", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		begun := make(chan time.Time, 10_000)
+		o.get = func(w http.ResponseWriter, _ *http.Request) {
+			begun <- time.Now()
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "retry: 0\n\n")
+		}
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		first := <-begun
+		for range 4 {
+			<-begun
+		}
+		if took := time.Since(first); took < 300*time.Millisecond {
+			t.Errorf("it came back four times in %s", took)
+		}
+	})
 }
 
 // A stream that a proxy refuses for the moment is asked for again.
 func TestStreamRefusedForNow(t *testing.T) {
-	o := newOdd(t, nil)
-	var n atomic.Int64
-	again := make(chan struct{})
-	o.get = func(w http.ResponseWriter, r *http.Request) {
-		if n.Add(1) == 2 {
-			close(again)
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		var n atomic.Int64
+		again := make(chan struct{})
+		o.get = func(w http.ResponseWriter, r *http.Request) {
+			if n.Add(1) == 2 {
+				close(again)
+			}
+			w.WriteHeader(http.StatusBadGateway)
 		}
-		w.WriteHeader(http.StatusBadGateway)
-	}
-	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
-	c.works("ok")
-	select {
-	case <-again:
-	case <-time.After(patience / 2):
-		t.Error("it was asked for once")
-	}
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		select {
+		case <-again:
+		case <-time.After(patience / 2):
+			t.Error("it was asked for once")
+		}
+	})
 }
 
 // Of two readings of a list the later one counts, also when the earlier one takes longer.
@@ -321,7 +330,7 @@ func TestListReadingsInOrder(t *testing.T) {
 			close(reading)
 			select {
 			case <-later:
-			case <-time.After(time.Second): // it waits for this one, as it should
+			case <-time.After(300 * time.Millisecond): // it waits for this one, as it should
 			}
 			x.result(`"tools":[{"name":"old","inputSchema":{}}]`)
 		case x.Method == wire.MethodToolsList && reads.Load() == 3:

@@ -17,6 +17,7 @@ func TestReadyWakesAll(t *testing.T) {
 		for i := range 100 {
 			cfg.Name = fmt.Sprint("up", i)
 			client := mcpclient.New(cfg)
+			client.DialThrough(u.network.Dial)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			var wg sync.WaitGroup
 			for j := range 50 {

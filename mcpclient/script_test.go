@@ -148,7 +148,7 @@ func (s *script) misanswer(m *wire.Message) {
 		result(fmt.Sprintf(`{"silent":[%s],"cancelled":[%s]}`, strings.Join(s.silent, ","), strings.Join(s.cancelled, ",")))
 	case "slow but alive":
 		// less than the call's timeout of 1 s at a time, and more in all
-		for i, begun := 0, time.Now(); time.Since(begun) < 1500*time.Millisecond; i++ {
+		for i, begun := 0, time.Now(); time.Since(begun) < 1200*time.Millisecond; i++ {
 			s.pause()
 			s.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Get(wire.MetaProgressToken), i))
 		}

@@ -10,11 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -23,9 +26,10 @@ import (
 // test answers what it is asked about changes.
 type upstream struct {
 	*httptest.Server
-	legacy bool
-	asks   chan *asked  // subscriptions/listen of a resource, resources/subscribe and unsubscribe
-	listen func(*asked) // answers a subscriptions/listen of list changes
+	network *peer.Network
+	legacy  bool
+	asks    chan *asked  // subscriptions/listen of a resource, resources/subscribe and unsubscribe
+	listen  func(*asked) // answers a subscriptions/listen of list changes
 
 	mu    sync.Mutex // guards what follows
 	tools []string
@@ -44,11 +48,14 @@ type asked struct {
 const everything = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`
 
 func newUpstream(t *testing.T, legacy bool) *upstream {
-	u := &upstream{legacy: legacy, asks: make(chan *asked, 100), tools: []string{"ok"}, read: make(chan struct{}), listen: func(a *asked) { a.grant(everything) }}
+	u := &upstream{network: peer.NewNetwork(), legacy: legacy, asks: make(chan *asked, 100), tools: []string{"ok"}, read: make(chan struct{}), listen: func(a *asked) { a.grant(everything) }}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", u.overHTTP)
 	mux.HandleFunc("/ws", u.overWS)
-	u.Server = httptest.NewServer(mux)
+	u.Server = httptest.NewUnstartedServer(mux)
+	u.Listener.Close()
+	u.Listener = u.network
+	u.Start()
 	t.Cleanup(func() {
 		u.CloseClientConnections()
 		u.Close()
@@ -56,17 +63,23 @@ func newUpstream(t *testing.T, legacy bool) *upstream {
 	return u
 }
 
-// upstreams runs a test at a server over a stream for each request, and at one over one
-// stream for all.
+// open opens a session on a new client.
+func (u *upstream) open(t *testing.T, cfg mcpclient.Config) *caller { return openOn(t, u.network, cfg) }
+
+// upstreams runs a test in a bubble, at a server over a stream for each request, and at one
+// over one stream for all.
 func upstreams(t *testing.T, legacy bool, test func(t *testing.T, u *upstream, cfg mcpclient.Config)) {
 	for _, carrier := range []string{"http", "ws"} {
 		t.Run(carrier, func(t *testing.T) {
-			u := newUpstream(t, legacy)
-			cfg := mcpclient.Config{URL: u.URL + "/mcp", Sharing: mcpclient.Shared}
-			if carrier == "ws" {
-				cfg.URL = "ws" + strings.TrimPrefix(u.URL, "http") + "/ws"
-			}
-			test(t, u, cfg)
+			synctest.Test(t, func(t *testing.T) {
+				sourcetest.NoLeaks(t)
+				u := newUpstream(t, legacy)
+				cfg := mcpclient.Config{URL: u.URL + "/mcp", Sharing: mcpclient.Shared}
+				if carrier == "ws" {
+					cfg.URL = "ws" + strings.TrimPrefix(u.URL, "http") + "/ws"
+				}
+				test(t, u, cfg)
+			})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package mcpclient_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -20,7 +21,6 @@ func eras(t *testing.T, test func(t *testing.T, u *upstream, cfg mcpclient.Confi
 	for era, how := range map[string]string{"legacy": wire.MethodSubscribe, "modern": wire.MethodListen} {
 		t.Run(era, func(t *testing.T) {
 			upstreams(t, era == "legacy", func(t *testing.T, u *upstream, cfg mcpclient.Config) {
-				sourcetest.NoLeaks(t)
 				test(t, u, cfg, how)
 			})
 		})
@@ -54,7 +54,7 @@ func (c *caller) watcher(id string) (*caller, <-chan string) {
 // the resource from then on it is told.
 func TestSubscribeAwaitsServer(t *testing.T) {
 	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
-		c := open(t, cfg)
+		c := u.open(t, cfg)
 		one, updates := c.watcher("one")
 		reply := one.ask(t.Context(), wire.MethodSubscribe, res)
 		a := u.next(t, how, res)
@@ -93,7 +93,7 @@ func TestSubscribeRefused(t *testing.T) {
 				if how == wire.MethodSubscribe && name != "error" {
 					t.Skip("the legacy era knows no other refusal")
 				}
-				c := open(t, cfg)
+				c := u.open(t, cfg)
 				one, updates := c.watcher("one")
 				for range 2 {
 					reply := one.ask(t.Context(), wire.MethodSubscribe, res)
@@ -135,7 +135,7 @@ func TestSubscribeTogether(t *testing.T) {
 	for name, outcome := range outcomes {
 		t.Run(name, func(t *testing.T) {
 			eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
-				c := open(t, cfg)
+				c := u.open(t, cfg)
 				one, _ := c.watcher("one")
 				two, updates := c.watcher("two")
 				ctx, cancel := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func TestSubscribeTogether(t *testing.T) {
 func TestSubscribeTimeout(t *testing.T) {
 	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
 		cfg.Timeout = time.Second
-		c := open(t, cfg)
+		c := u.open(t, cfg)
 		c.sees("ok") // it is connected
 		one, _ := c.watcher("one")
 		two, _ := c.watcher("two")
@@ -189,32 +189,36 @@ func TestSubscribeTimeout(t *testing.T) {
 func TestSubscribeLost(t *testing.T) {
 	for era, how := range map[string]string{"legacy": wire.MethodSubscribe, "modern": wire.MethodListen} {
 		t.Run(era, func(t *testing.T) {
-			u := newUpstream(t, era == "legacy")
-			sourcetest.NoLeaks(t)
-			c := open(t, mcpclient.Config{URL: "ws" + u.URL[len("http"):] + "/ws", Sharing: mcpclient.Shared})
-			one, updates := c.watcher("one")
-			reply := one.ask(t.Context(), wire.MethodSubscribe, res)
-			u.next(t, how, res).hang()
-			a := u.next(t, how, res)
-			one.waits(reply)
-			a.agree()
-			one.agreed(reply)
-			a.hang()
-			a = u.next(t, how, res)
-			a.agree()
-			a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
-			if era == "modern" { // the other one has been answered, and says no more
-				told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
-			}
-			u.quiet(t)
+			synctest.Test(t, func(t *testing.T) { subscribeLost(t, how) })
 		})
 	}
+}
+
+func subscribeLost(t *testing.T, how string) {
+	sourcetest.NoLeaks(t)
+	u := newUpstream(t, how == wire.MethodSubscribe)
+	c := u.open(t, mcpclient.Config{URL: "ws" + u.URL[len("http"):] + "/ws", Sharing: mcpclient.Shared})
+	one, updates := c.watcher("one")
+	reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+	u.next(t, how, res).hang()
+	a := u.next(t, how, res)
+	one.waits(reply)
+	a.agree()
+	one.agreed(reply)
+	a.hang()
+	a = u.next(t, how, res)
+	a.agree()
+	a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+	if how == wire.MethodListen { // the other one has been answered, and says no more
+		told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+	}
+	u.quiet(t)
 }
 
 // A caller that goes takes its subscriptions with it.
 func TestSubscriberGoes(t *testing.T) {
 	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
-		c := open(t, cfg)
+		c := u.open(t, cfg)
 		one, _ := c.watcher("one")
 		two, _ := c.watcher("two")
 		reply := one.ask(t.Context(), wire.MethodSubscribe, res)
@@ -279,9 +283,8 @@ func TestListChangesFromTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
-				sourcetest.NoLeaks(t)
 				u.listen = func(a *asked) { listen(u, a) }
-				open(t, cfg).sees("new")
+				u.open(t, cfg).sees("new")
 			})
 		})
 	}
@@ -290,13 +293,12 @@ func TestListChangesFromTheStart(t *testing.T) {
 // A listen that has ended is opened anew, and the lists are read again.
 func TestListChangesAgain(t *testing.T) {
 	upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
-		sourcetest.NoLeaks(t)
 		listens := make(chan *asked, 10)
 		u.listen = func(a *asked) {
 			a.grant(everything)
 			listens <- a
 		}
-		c := open(t, cfg)
+		c := u.open(t, cfg)
 		c.sees("ok")
 		u.add("one")
 		a := <-listens
