@@ -123,11 +123,11 @@ type merge struct {
 }
 
 type entry struct {
-	item    Item
-	route   route
-	away    bool
-	hidden  bool // from this caller
-	dropped bool
+	item     Item
+	route    route
+	away     bool
+	unlisted bool // for this caller
+	dropped  bool
 }
 
 func (m *merge) note(leftOut bool, format string, args ...any) {
@@ -136,8 +136,8 @@ func (m *merge) note(leftOut bool, format string, args ...any) {
 
 func (m *merge) add(index int, p part) {
 	member := m.members[index]
-	place := func(it Item, hidden bool) {
-		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away, hidden: hidden}
+	place := func(it Item, unlisted bool) {
+		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away, unlisted: unlisted}
 		if m.kind != Tools || member.shows(it.Key) {
 			m.place(member, e, m.name(member, it.Key))
 		}
@@ -145,7 +145,7 @@ func (m *merge) add(index int, p part) {
 	for _, it := range p.list.Items {
 		place(it, false)
 	}
-	for _, it := range p.list.hidden {
+	for _, it := range p.list.unlisted {
 		place(it, true)
 	}
 	m.private = m.private || p.list.private
@@ -225,21 +225,21 @@ func (m *merge) put(member *member, e entry, name string) {
 func (m *merge) view(parts []part) *view {
 	v := &view{routes: make(map[string]route, len(m.entries)), parts: parts}
 	items := make([]Item, 0, len(m.entries))
-	var hidden []Item
+	var unlisted []Item
 	for _, e := range m.entries {
 		if e.dropped {
 			continue
 		}
 		v.routes[e.item.Key] = e.route
 		switch {
-		case e.hidden:
-			hidden = append(hidden, e.item)
+		case e.unlisted:
+			unlisted = append(unlisted, e.item)
 		case !e.away:
 			items = append(items, e.item)
 		}
 	}
 	v.list = NewList(m.kind, items)
-	v.list.hidden, v.list.private = hidden, m.private
+	v.list.unlisted, v.list.private = unlisted, m.private
 	if m.kind == Templates {
 		v.templates = m.templates()
 	}

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ type GuardOptions struct {
 // that nobody but the caller's context may say are filled in, or the others are checked.
 // Everything else passes it untouched. It may be used from many goroutines.
 type Guard struct {
-	source Source
+	Source // guarded
 	opts   GuardOptions
 	last   atomic.Pointer[guarded]
 }
@@ -48,7 +47,11 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Guard{source: source, opts: opts}
+	g := &Guard{opts: opts}
+	g.Source = Wrap(source, func(below Session, caller *Caller) (Session, error) {
+		return &guardSession{Session: below, guard: g, caller: caller}, nil
+	})
+	return g
 }
 
 // Problems are the tools of the last list that are left out, since their schema cannot be
@@ -58,15 +61,6 @@ func (g *Guard) Problems() []Problem {
 		return v.notes
 	}
 	return nil
-}
-
-// Open opens the source for the caller.
-func (g *Guard) Open(ctx context.Context, caller *Caller) (Session, error) {
-	below, err := g.source.Open(ctx, caller)
-	if err != nil {
-		return nil, err
-	}
-	return &guardSession{Session: below, guard: g, caller: caller}, nil
 }
 
 // guarded is what becomes of a list of tools.
@@ -91,8 +85,7 @@ func (g *Guard) guarded(from *List) *guarded {
 		return &same
 	}
 	v := &guarded{from: from, tools: make(map[string]*guardedTool, len(from.Items))}
-	v.list = NewList(Tools, g.guardAll(v, from.Items))
-	v.list.hidden, v.list.private = g.guardAll(v, from.hidden), from.private
+	v.list = from.rewrite(func(it Item) (Item, bool) { return g.guardItem(v, it) })
 	for _, name := range g.opts.Hidden {
 		has := func(t *guardedTool) bool { return slices.Contains(t.names, name) }
 		if len(v.tools) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(v.tools)), has) {
@@ -108,20 +101,17 @@ func (g *Guard) guarded(from *List) *guarded {
 	return v
 }
 
-// guardAll makes of items those that callers see. One that cannot be guarded is left out.
-func (g *Guard) guardAll(v *guarded, items []Item) (shown []Item) {
-	for _, it := range items {
-		own, tool, err := g.tool(it)
-		if err != nil {
-			v.notes = append(v.notes, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
-			continue
-		}
-		shown = append(shown, own)
-		if v.tools[it.Key] == nil { // of two that are listed the first one counts
-			v.tools[it.Key] = tool
-		}
+// guardItem rewrites a tool and adds it to v. It leaves out a tool that cannot be guarded.
+func (g *Guard) guardItem(v *guarded, it Item) (Item, bool) {
+	own, tool, err := g.tool(it)
+	if err != nil {
+		v.notes = append(v.notes, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
+		return it, false
 	}
-	return shown
+	if v.tools[it.Key] == nil { // the first of two tools with one name counts
+		v.tools[it.Key] = tool
+	}
+	return own, true
 }
 
 // tool makes of a tool one without what is hidden. The error says why that cannot be.

@@ -40,7 +40,7 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if req.Method != wire.MethodToolsCall {
 		return s.Session.Do(ctx, req)
 	}
-	l, fault := toolsOf(ctx, s.Session)
+	l, fault := listTools(ctx, s.Session)
 	if fault != nil {
 		return Failed(fault)
 	}
@@ -72,18 +72,6 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	below := *req
 	below.Params, below.Edits = &own, nil
 	return s.Session.Do(ctx, &below)
-}
-
-// toolsOf are the tools that a caller sees of a session, also while their source is away.
-func toolsOf(ctx context.Context, s Session) (*List, *toolformat.Error) {
-	l, err := s.List(ctx, Tools)
-	switch {
-	case l != nil:
-		return l, nil
-	case ctx.Err() != nil:
-		return nil, canceled(ctx.Err())
-	}
-	return nil, toolformat.AsError(err)
 }
 
 // params are those of a request with its edits made.

@@ -7,17 +7,9 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// What a Guard does not guard passes as it is.
-func TestGuardLaw(t *testing.T) {
-	sourcetest.Run(t, func(*testing.T) bridge.Source {
-		return bridge.NewGuard(sourcetest.NewFake(), bridge.GuardOptions{Hidden: []string{"customerid"}})
-	})
-}
 
 // shelf is a source with tools that answer with the params that they got.
 type shelf struct {

@@ -94,6 +94,12 @@ func NewItem(kind ListKind, raw []byte) (Item, error) {
 		ParamHeaders: bytes.Contains(raw, []byte(`"x-mcp-header"`))}, nil
 }
 
+// equal reports whether two items are the same in every field.
+func (it Item) equal(other Item) bool {
+	return it.Key == other.Key && it.Function == other.Function && it.Repeatable == other.Repeatable &&
+		it.ParamHeaders == other.ParamHeaders && string(it.Raw) == string(other.Raw)
+}
+
 // Tool reads the definition of a tool.
 func (it Item) Tool() toolformat.Tool {
 	description, _ := wire.Text(wire.Lookup(it.Raw, "description"))
@@ -116,16 +122,16 @@ type List struct {
 	Kind  ListKind
 	Items []Item
 
-	hidden  []Item // what this caller does not see, and others do: their names are taken
-	private bool   // it is one caller's view
+	unlisted []Item // not shown to this caller, while their names are taken
+	private  bool   // one caller's view
 
 	index  map[string]int
 	once   sync.Once
 	pages  [][]byte
 	digest string
 
-	deriving sync.Once
-	derived  *List
+	mu      sync.Mutex // guards derived, and is held while a list is derived
+	derived map[any]*List
 }
 
 // NewList makes a list of items, which it takes over. Of items with the same key the
@@ -138,11 +144,43 @@ func NewList(kind ListKind, items []Item) *List {
 	return l
 }
 
-// Derive returns what f makes of the list, made once in the list's life: whoever asks
-// must mean the same f.
-func (l *List) Derive(f func(*List) *List) *List {
-	l.deriving.Do(func() { l.derived = f(l) })
-	return l.derived
+// Derive returns the list of what change makes of each item, without the items for which it
+// returns false. It calls change once in the life of l for each key: a key, comparable, stands
+// for one change.
+func (l *List) Derive(key any, change func(Item) (Item, bool)) *List {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.derived[key]
+	if d == nil {
+		if d = l.rewrite(change); l.derived == nil {
+			l.derived = map[any]*List{}
+		}
+		l.derived[key] = d
+	}
+	return d
+}
+
+// rewrite is Derive without its memory. A list that does not change is returned as it is.
+func (l *List) rewrite(change func(Item) (Item, bool)) *List {
+	changed := false
+	rewrite := func(items []Item) []Item {
+		kept := make([]Item, 0, len(items))
+		for _, it := range items {
+			own, ok := change(it)
+			changed = changed || !ok || !own.equal(it)
+			if ok {
+				kept = append(kept, own)
+			}
+		}
+		return kept
+	}
+	items, unlisted := rewrite(l.Items), rewrite(l.unlisted)
+	if !changed {
+		return l
+	}
+	d := NewList(l.Kind, items)
+	d.unlisted, d.private = unlisted, l.private
+	return d
 }
 
 // Find returns the item with a key.

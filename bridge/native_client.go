@@ -25,7 +25,7 @@ func (s *nativeSession) listed() *List {
 	switch {
 	case s.caller.Operator:
 		return set.all
-	case s.caller.Functions == nil || len(set.plain.hidden) == 0:
+	case s.caller.Functions == nil || len(set.plain.unlisted) == 0:
 		return set.plain
 	}
 	functions := s.caller.Functions.Tools()

@@ -58,16 +58,16 @@ func (set *toolset) done() *toolset {
 // list is what a caller sees who has some functions. What it does not see keeps its name.
 func (set *toolset) list(has func(name string) bool) *List {
 	items := make([]Item, 0, len(set.tools))
-	var hidden []Item
+	var unlisted []Item
 	for _, t := range set.tools {
 		if t.Client && !has(t.Name) {
-			hidden = append(hidden, t.item)
+			unlisted = append(unlisted, t.item)
 		} else {
 			items = append(items, t.item)
 		}
 	}
 	l := NewList(Tools, items)
-	l.hidden = hidden
+	l.unlisted = unlisted
 	return l
 }
 

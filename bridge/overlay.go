@@ -11,54 +11,41 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// OverlayOptions are the settings of an Overlay. The zero value works.
+// OverlayOptions are the settings of NewOverlay. The zero value works.
 type OverlayOptions struct {
 	Native       NativeOptions // what holds for the functions of each caller
 	MaxFunctions int           // of one caller; further ones are not shown. 0: 256
 }
 
-// An Overlay is a source that shows each caller its own Functions beside the tools of the
-// source below, whose view all callers without functions share. It belongs before
-// everything else, once. It may be used from many goroutines.
+// NewOverlay wraps a source so that each caller sees its own Functions beside the source's
+// tools. Callers without functions share the view of the source below. It belongs directly
+// around the Bridge, once.
 //
 // A function that the source below defines (Tool.Client) is the source's. Of another one
-// whose name is taken there, the tool below is the one that is shown, and the log says so:
-// no caller can put a function in the place of a tool.
-type Overlay struct {
-	source Source
-	opts   OverlayOptions
-}
-
-// NewOverlay makes an overlay of a source, which stays its owner's to close.
-func NewOverlay(source Source, opts OverlayOptions) *Overlay {
+// whose name is taken there, the tool below is shown and the log says so: a caller cannot
+// replace a tool by a function.
+func NewOverlay(source Source, opts OverlayOptions) Source {
 	opts.Native = opts.Native.withDefaults()
 	opts.MaxFunctions = cmp.Or(opts.MaxFunctions, 256)
-	return &Overlay{source: source, opts: opts}
-}
-
-// Open opens the source for the caller.
-func (o *Overlay) Open(ctx context.Context, caller *Caller) (Session, error) {
-	below, err := o.source.Open(ctx, caller)
-	if err != nil || caller.Functions == nil {
-		return below, err
-	}
-	s := &overlaySession{Session: below, overlay: o, caller: caller}
-	alone := *caller
-	alone.Notify = nil // whoever changes the functions tells the caller
-	if s.native, err = NewNative(o.opts.Native); err == nil {
-		s.own, err = s.native.Open(ctx, &alone)
-	}
-	if err != nil {
-		below.Close()
-		return nil, err
-	}
-	return s, nil
+	return Wrap(source, func(below Session, caller *Caller) (Session, error) {
+		if caller.Functions == nil {
+			return below, nil
+		}
+		s := &overlaySession{Session: below, opts: opts, caller: caller}
+		alone := *caller
+		alone.Notify = nil // the owner of the functions notifies the caller
+		var err error
+		if s.native, err = NewNative(opts.Native); err == nil {
+			s.own, err = s.native.Open(context.Background(), &alone)
+		}
+		return s, err
+	})
 }
 
 // overlaySession is the view of a caller with functions.
 type overlaySession struct {
 	Session // of the source below
-	overlay *Overlay
+	opts    OverlayOptions
 	caller  *Caller
 	native  *Native // of its functions
 	own     Session // on native
@@ -93,7 +80,7 @@ func (s *overlaySession) over(below *List) *List {
 	set := s.toolset(below, functions)
 	s.native.swap(set)
 	list := NewList(Tools, slices.Concat(below.Items, set.all.Items))
-	list.hidden, list.private = below.hidden, true
+	list.unlisted, list.private = below.unlisted, true
 	s.view = overlayView{below: below, functions: functions, list: list}
 	return list
 }
@@ -101,17 +88,17 @@ func (s *overlaySession) over(below *List) *List {
 // toolset are those of the functions that the list below leaves room for.
 func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *toolset {
 	taken, defined := map[string]bool{}, map[string]bool{}
-	for _, items := range [][]Item{below.Items, below.hidden} {
+	for _, items := range [][]Item{below.Items, below.unlisted} {
 		for _, it := range items {
 			taken[it.Key], defined[it.Function] = true, true
 		}
 	}
 	set := &toolset{byName: map[string]*nativeTool{}}
 	say := func(f toolformat.Tool, reason any) {
-		s.overlay.opts.Native.Log.Warn("a client function is not shown", "caller", s.caller.ID, "function", f.Name, "reason", reason)
+		s.opts.Native.Log.Warn("a client function is not shown", "caller", s.caller.ID, "function", f.Name, "reason", reason)
 	}
 	for _, f := range functions {
-		if len(set.tools) == s.overlay.opts.MaxFunctions {
+		if len(set.tools) == s.opts.MaxFunctions {
 			say(f, "the client has too many, and neither are those behind this one")
 			break
 		}
@@ -142,7 +129,7 @@ func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
 	if req.Method != wire.MethodToolsCall || !s.caller.has(req.Target) {
 		return s.Session.Do(ctx, req)
 	}
-	l, fault := toolsOf(ctx, s.Session)
+	l, fault := listTools(ctx, s.Session)
 	if fault != nil {
 		return Failed(fault)
 	}

@@ -49,20 +49,15 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 	return bridge.Result(wire.CutMember(reply.Result, "structuredContent"), nil)
 }
 
-// legacyList is a list as clients of revisions up to 2025-11-25 may see it: their SDKs
-// refuse a whole list in which one output schema is not of type object.
-func legacyList(l *bridge.List) *bridge.List {
-	items := make([]bridge.Item, len(l.Items))
-	cut := false
-	for i, it := range l.Items {
-		schema := wire.Lookup(it.Raw, "outputSchema")
-		if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
-			it.Raw, cut = wire.CutMember(it.Raw, "outputSchema"), true
-		}
-		items[i] = it
+// legacyKey is the key of lists derived with legacyItem.
+type legacyKey struct{}
+
+// legacyItem is a list's item as clients of revisions up to 2025-11-25 may see it: their
+// SDKs refuse a whole list in which one output schema is not of type object.
+func legacyItem(it bridge.Item) (bridge.Item, bool) {
+	schema := wire.Lookup(it.Raw, "outputSchema")
+	if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
+		it.Raw = wire.CutMember(it.Raw, "outputSchema")
 	}
-	if !cut {
-		return l
-	}
-	return bridge.NewList(l.Kind, items)
+	return it, true
 }

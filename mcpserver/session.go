@@ -206,7 +206,7 @@ func (s *session) list(ctx context.Context, o *opened, kind bridge.ListKind, m *
 	if err != nil {
 		return bridge.Failed(toolformat.AsError(err))
 	}
-	return page(l.Derive(legacyList), m)
+	return page(l.Derive(legacyKey{}, legacyItem), m)
 }
 
 func page(l *bridge.List, m *wire.Message) bridge.Reply {

@@ -1,0 +1,96 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// without is a wrapper that takes a tool away, as a profile does.
+func without(source bridge.Source, name string) bridge.Source {
+	return bridge.Wrap(source, func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return &withoutSession{below, name}, nil
+	})
+}
+
+type withoutSession struct {
+	bridge.Session
+	name string
+}
+
+func (s *withoutSession) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	l, err := s.Session.List(ctx, kind)
+	if kind != bridge.Tools || l == nil {
+		return l, err
+	}
+	return l.Derive(s.name, func(it bridge.Item) (bridge.Item, bool) { return it, it.Key != s.name }), err
+}
+
+func (s *withoutSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodToolsCall && req.Target == s.name {
+		return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", s.name))
+	}
+	return s.Session.Do(ctx, req)
+}
+
+// Each wrapper keeps the contract of a Source, and so do all of them together, in the order
+// of the package comment.
+func TestWrappers(t *testing.T) {
+	guard := func(source bridge.Source) bridge.Source {
+		return bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}}) // validation refuses a key that stands twice
+	}
+	overlay := func(source bridge.Source) bridge.Source {
+		return clients{bridge.NewOverlay(source, bridge.OverlayOptions{}), page("own")}
+	}
+	profile := func(source bridge.Source) bridge.Source { return without(source, "b__echo") }
+	none := func(source bridge.Source) bridge.Source { return source }
+	for _, c := range []struct {
+		name         string
+		member, wrap func(bridge.Source) bridge.Source
+	}{
+		{"Guard", none, guard},
+		{"Guard of a member", guard, none},
+		{"Overlay", none, overlay},
+		{"a wrapper of another package", none, profile},
+		{"all", guard, func(s bridge.Source) bridge.Source { return profile(guard(overlay(s))) }},
+		{"all twice", none, func(s bridge.Source) bridge.Source {
+			return profile(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: profile(guard(overlay(s)))}))))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sourcetest.Law{Prefix: "a__"}.Run(t, func(*testing.T) bridge.Source {
+				return c.wrap(bridge.New(bridge.Options{},
+					bridge.Member{Name: "a", Source: c.member(sourcetest.NewFake())},
+					bridge.Member{Name: "b", Source: c.member(sourcetest.NewFake())}))
+			})
+		})
+	}
+}
+
+// A session that cannot be wrapped is closed.
+func TestWrapFails(t *testing.T) {
+	closed := false
+	refused := errors.New("refused")
+	source := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return &closing{below, &closed}, nil
+	})
+	source = bridge.Wrap(source, func(bridge.Session, *bridge.Caller) (bridge.Session, error) { return nil, refused })
+	if s, err := source.Open(t.Context(), &bridge.Caller{}); s != nil || err != refused || !closed {
+		t.Errorf("Open: %v, %v; closed %t", s, err, closed)
+	}
+}
+
+type closing struct {
+	bridge.Session
+	closed *bool
+}
+
+func (s *closing) Close() error {
+	*s.closed = true
+	return s.Session.Close()
+}
