@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -102,8 +103,8 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	options.Log = sys.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
 		Settings(models.Settings(chosen.Name)).Options(options).Tools(sys).Caller(self()).Listen(printer.event)
-	if isTerminal(std.in) && isTerminal(std.err) {
-		conversation = conversation.Approve(lineApprover(newLines(std.in), std.err).approve)
+	if terminal.IsTerminal(std.in) && terminal.IsTerminal(std.err) {
+		conversation = conversation.Approve(lineApprover(terminal.NewLines(std.in), std.err).approve)
 	}
 	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
@@ -218,7 +219,7 @@ type askPrinter struct {
 }
 
 func newAskPrinter(std streams, asJSON bool) *askPrinter {
-	return &askPrinter{out: std.out, err: std.err, json: asJSON, shown: isTerminal(std.out)}
+	return &askPrinter{out: std.out, err: std.err, json: asJSON, shown: terminal.IsTerminal(std.out)}
 }
 
 func (p *askPrinter) event(e providers.Event) {
@@ -265,7 +266,7 @@ func (p *askPrinter) write(text string) {
 		return
 	}
 	if p.shown {
-		text = clean(text)
+		text = terminal.Clean(text)
 	}
 	_, err := io.WriteString(p.out, text)
 	p.failed = cmp.Or(p.failed, err)
@@ -275,7 +276,7 @@ func (p *askPrinter) write(text string) {
 // say prints a line for people. It stands below the text that is being printed.
 func (p *askPrinter) say(format string, args ...any) {
 	p.newline()
-	fmt.Fprintf(p.err, "mcpbridge: %s\n", inline(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(p.err, "mcpbridge: %s\n", terminal.Inline(fmt.Sprintf(format, args...)))
 }
 
 func (p *askPrinter) newline() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -81,8 +82,8 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
 		return err
 	}
-	defer c.console.close()
-	if isTerminal(std.err) {
+	defer c.console.Close()
+	if terminal.IsTerminal(std.err) {
 		log.through(c.console)
 		defer log.through(nil)
 	}
@@ -113,7 +114,7 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 		return err
 	}
 	for {
-		line, err := c.console.prompt(ctx)
+		line, err := c.console.Prompt(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			return c.failed
@@ -202,13 +203,13 @@ func (c *chat) greet(ctx context.Context) error {
 		return nil
 	}
 	p, columns := c.console.style()
-	c.console.print(p.dim(fit(fmt.Sprintf("%s, %s. /help tells the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
+	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help tells the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
 	c.recall()
 	return nil
 }
 
 // modelName is the model as /model takes it.
-func (c *chat) modelName() string { return inline(c.now.Name + "/" + c.now.Model) }
+func (c *chat) modelName() string { return terminal.Inline(c.now.Name + "/" + c.now.Model) }
 
 // number is so many of something.
 func number(n int, what string) string {

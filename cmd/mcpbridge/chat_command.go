@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -76,7 +77,7 @@ func (c *chat) help(context.Context, string) error {
 	var b strings.Builder
 	for _, command := range chatCommands() {
 		front := fmt.Sprintf("%-16s", command.name+" "+command.argument)
-		b.WriteString(p.bold(front) + fit(command.about, columns-len(front)) + "\n")
+		b.WriteString(p.Bold(front) + terminal.Fit(command.about, columns-len(front)) + "\n")
 	}
 	c.console.print(b.String())
 	return nil
@@ -106,8 +107,8 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 	if err := printNames(&b, &bridge.List{Items: items}); err != nil {
 		return err
 	}
-	for line := range strings.Lines(clean(b.String())) {
-		clipped.WriteString(fit(strings.TrimRight(line, " \n"), columns) + "\n")
+	for line := range strings.Lines(terminal.Clean(b.String())) {
+		clipped.WriteString(terminal.Fit(strings.TrimRight(line, " \n"), columns) + "\n")
 	}
 	c.console.print(clipped.String())
 	return nil
@@ -116,9 +117,9 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 func (c *chat) changeModel(_ context.Context, name string) error {
 	if name == "" {
 		p, _ := c.console.style()
-		lines := []string{p.bold(c.modelName())}
+		lines := []string{p.Bold(c.modelName())}
 		for _, id := range c.models.IDs() {
-			if id = inline(id); id != c.modelName() {
+			if id = terminal.Inline(id); id != c.modelName() {
 				lines = append(lines, id)
 			}
 		}
@@ -143,7 +144,7 @@ func (c *chat) changeSystem(_ context.Context, text string) error {
 	if text = c.conversation.Transcript().System; text == "" {
 		return errors.New("the model has been told nothing: /system TEXT tells it something")
 	}
-	c.console.print(clean(text))
+	c.console.print(terminal.Clean(text))
 	return nil
 }
 
@@ -242,9 +243,9 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	}
 	p, _ := c.console.style()
 	for _, r := range results {
-		text := p.bold(inline(r.call.Name)) + p.dim(" "+inline(string(r.call.Arguments))) + "\n" + clean(r.result.Text(false))
+		text := p.Bold(terminal.Inline(r.call.Name)) + p.Dim(" "+terminal.Inline(string(r.call.Arguments))) + "\n" + terminal.Clean(r.result.Text(false))
 		for _, image := range r.result.Images() {
-			text += fmt.Sprintf("\n[image: %s, %d KiB]", inline(image.MimeType), len(image.Data)*3/4>>10)
+			text += fmt.Sprintf("\n[image: %s, %d KiB]", terminal.Inline(image.MimeType), len(image.Data)*3/4>>10)
 		}
 		c.console.print(text)
 	}

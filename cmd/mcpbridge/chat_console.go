@@ -8,17 +8,17 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
-	"golang.org/x/term"
-
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
 // A console is where a chat is held.
 type console interface {
-	// prompt waits for what is typed next; io.EOF when there is no more.
-	prompt(ctx context.Context) (string, error)
+	// Prompt waits for what is typed next; io.EOF when there is no more.
+	Prompt(ctx context.Context) (string, error)
+	Remember(line string) // as if it had been typed before
+	Close()
 
 	// begin and end surround an answer; cancel is for Ctrl-C. event shows what happens
 	// meanwhile.
@@ -28,142 +28,59 @@ type console interface {
 
 	print(text string) // the answer to a command, lines
 	fail(err error)    // what went wrong
-	style() (p paint, columns int)
+	style() (p terminal.Paint, columns int)
 
-	remember(line string) // as if it had been typed before
-	attended() bool       // somebody sees what is said
-	asker() *approver     // nil: nobody can be asked
-
-	close()
+	attended() bool   // somebody sees what is said
+	asker() *approver // nil: nobody can be asked
 }
 
 // openConsole is the terminal of the streams, or what reads prompts as lines where there
 // is none that could be more, or where JSON is wanted.
 func openConsole(std streams, asJSON bool, complete []string) (console, error) {
-	if kind := os.Getenv("TERM"); !asJSON && isTerminal(std.in) && isTerminal(std.out) && kind != "dumb" {
+	if kind := os.Getenv("TERM"); !asJSON && terminal.IsTerminal(std.in) && terminal.IsTerminal(std.out) && kind != "dumb" {
 		return openFullConsole(std.in.(*os.File), std.out.(*os.File), complete)
 	}
 	return newPlainConsole(std, asJSON), nil
 }
 
-// A fullConsole is a terminal in raw mode: Ctrl-C is a key.
+// A fullConsole is a terminal whose lines can be edited and redrawn.
 type fullConsole struct {
-	screen *screen
-	edit   *editor
-	asks   *approver
-	raw    *os.File
-	before *term.State
-	out    io.Writer
-	cancel func() // of the answer under way
-	wheel  *pulse
+	*terminal.Terminal
+	calls *callScreen
+	asks  *approver
 }
-
-// maxRemembered bounds a line that is worth editing again, in bytes.
-const maxRemembered = 4000
-
-// turning is how often the live lines are drawn anew.
-const turning = 100 * time.Millisecond
 
 func openFullConsole(in, out *os.File, complete []string) (*fullConsole, error) {
-	before, err := term.MakeRaw(int(in.Fd()))
+	t, err := terminal.Open(in, out, complete)
 	if err != nil {
-		return nil, fmt.Errorf("the terminal cannot be set up: %w", err)
+		return nil, err
 	}
-	c := &fullConsole{raw: in, before: before, out: out}
-	size := func() (columns, rows int) {
-		columns, rows, err := term.GetSize(int(out.Fd()))
-		if err != nil || columns <= 0 || rows <= 0 {
-			return 80, 24
-		}
-		return columns, rows
-	}
-	keys := newKeyboard(in, func() { io.WriteString(out, "\a") })
-	if c.edit, err = newEditor(keys, out, size, complete); err != nil {
-		return nil, errors.Join(err, term.Restore(int(in.Fd()), before))
-	}
-	io.WriteString(out, "\x1b[?2004h") // a paste is marked as one
-	c.screen = newScreen(c.edit.lines, size, os.Getenv("NO_COLOR") == "")
-	c.asks = &approver{show: c.screen.question, ask: c.ask, say: c.print, defers: true, always: map[string]bool{}}
+	c := &fullConsole{Terminal: t, calls: newCallScreen(t.Screen)}
+	c.asks = &approver{show: c.calls.question, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
 	return c, nil
-}
-
-func (c *fullConsole) close() {
-	c.edit.keys.close()
-	c.edit.lines.Close()
-	io.WriteString(c.out, "\x1b[?2004l")
-	_ = term.Restore(int(c.raw.Fd()), c.before) // it is gone, then
-}
-
-// prompt lets a prompt be edited. Ctrl-C leaves the line, and the second one in a row the
-// chat.
-func (c *fullConsole) prompt(ctx context.Context) (string, error) {
-	for interrupted := false; ; interrupted = true {
-		c.screen.room()
-		line, err := c.edit.read(ctx, c.screen.paint.bold("> "), "")
-		c.screen.typed()
-		switch {
-		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
-		case errors.Is(err, errInterrupted) && interrupted:
-			return "", io.EOF
-		case errors.Is(err, errInterrupted):
-			c.screen.say(secNone, c.screen.paint.dim("Ctrl-C once more, or Ctrl-D, ends"))
-			continue
-		case err != nil:
-			return "", err
-		}
-		c.remember(line)
-		return c.edit.keys.expand(line), nil
-	}
-}
-
-// ask lets an answer be typed. What has been typed ahead is none. Ctrl-D is as Ctrl-C.
-func (c *fullConsole) ask(ctx context.Context, question, prefill string) (string, error) {
-	c.edit.keys.forget()
-	c.edit.lines.DisableHistory()
-	defer c.edit.lines.EnableHistory()
-	line, err := c.edit.read(ctx, "  "+question, prefill)
-	c.screen.typed()
-	if errors.Is(err, io.EOF) && c.cancel != nil {
-		c.cancel()
-	}
-	return line, err
-}
-
-func (c *fullConsole) remember(line string) {
-	if strings.TrimSpace(line) != "" && len(line) <= maxRemembered {
-		c.edit.remember(line)
-	}
 }
 
 func (c *fullConsole) attended() bool { return true }
 
 func (c *fullConsole) asker() *approver { return c.asks }
 
-func (c *fullConsole) style() (paint, int) { return c.screen.paint, c.screen.columns() }
+func (c *fullConsole) style() (terminal.Paint, int) { return c.Paint, c.Columns() }
 
-func (c *fullConsole) print(text string) { c.screen.say(secNone, strings.TrimSuffix(text, "\n")) }
+func (c *fullConsole) print(text string) { c.Say(terminal.Alone, strings.TrimSuffix(text, "\n")) }
 
-func (c *fullConsole) fail(err error) { c.print(c.screen.paint.red(clean(err.Error()))) }
+func (c *fullConsole) fail(err error) { c.print(c.Paint.Red(terminal.Clean(err.Error()))) }
 
-func (c *fullConsole) begin(cancel func()) {
-	c.cancel = cancel
-	c.screen.begin()
-	c.edit.keys.onInterrupt(cancel)
-	c.wheel = startPulse(c.screen.tick)
-}
+func (c *fullConsole) begin(cancel func()) { c.Begin(cancel) }
 
-func (c *fullConsole) event(e providers.Event) { c.screen.event(e) }
+func (c *fullConsole) event(e providers.Event) { c.calls.event(e) }
 
 func (c *fullConsole) end(run *providers.Run, err error) {
-	c.wheel.stop()
-	c.edit.keys.onInterrupt(nil)
-	c.cancel = nil
-	c.screen.end()
+	c.End()
+	c.Update(func(*terminal.Printer) { c.calls.forget() }) // what /decide asks about belongs to the next answer
 	if text, bad := ending(run, err); bad {
-		c.screen.say(secNotes, c.screen.paint.red(text))
+		c.Say(secNotes, c.Paint.Red(text))
 	} else if text != "" {
-		c.screen.say(secNotes, c.screen.paint.dim(text))
+		c.Say(secNotes, c.Paint.Dim(text))
 	}
 }
 
@@ -178,7 +95,7 @@ func ending(run *providers.Run, err error) (text string, bad bool) {
 	case errors.Is(err, context.Canceled):
 		return "cancelled", false
 	case err != nil:
-		return clean(err.Error()), true
+		return terminal.Clean(err.Error()), true
 	case run.Stop == providers.StopEnd && run.Text == "":
 		return wordNothing, false
 	case run.Stop == providers.StopEnd:
@@ -189,34 +106,6 @@ func ending(run *providers.Run, err error) (text string, bad bool) {
 		return fmt.Sprintf("%d calls wait: /decide asks about them", waiting), false
 	}
 	return "the answer is not whole: " + stopWords(run.Stop), true
-}
-
-// pulse calls something again and again until it is stopped.
-type pulse struct {
-	done chan struct{}
-	over sync.WaitGroup
-}
-
-func startPulse(tick func()) *pulse {
-	p := &pulse{done: make(chan struct{})}
-	p.over.Go(func() {
-		t := time.NewTicker(turning)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				tick()
-			case <-p.done:
-				return
-			}
-		}
-	})
-	return p
-}
-
-func (p *pulse) stop() {
-	close(p.done)
-	p.over.Wait()
 }
 
 // logOutput is standard error, until a console takes what is written to it.
@@ -240,6 +129,6 @@ func (l *logOutput) Write(p []byte) (int, error) {
 		return l.to.Write(p)
 	}
 	paint, _ := l.console.style()
-	l.console.print(paint.dim(clean(strings.TrimSpace(string(p)))))
+	l.console.print(paint.Dim(terminal.Clean(strings.TrimSpace(string(p)))))
 	return len(p), nil
 }

@@ -8,92 +8,134 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
+// The sections of a chat's screen.
+const (
+	secText terminal.Section = iota + 1
+	secThinking
+	secCalls
+	secNotes
+)
+
+// A callScreen shows the events of answers. Its maps are used within updates of the screen alone.
+type callScreen struct {
+	*terminal.Screen
+	edited map[string]terminal.Title // calls that run with other arguments, by id
+	asked  map[string]bool           // those that somebody was asked about
+	fates  map[string]string         // what was decided, where it was not to run them
+}
+
+func newCallScreen(s *terminal.Screen) *callScreen {
+	c := &callScreen{Screen: s}
+	c.forget()
+	return c
+}
+
+// forget drops what is known of calls.
+func (s *callScreen) forget() {
+	s.edited, s.asked, s.fates = map[string]terminal.Title{}, map[string]bool{}, map[string]string{}
+}
+
 // event shows an event of an answer.
-func (s *screen) event(e providers.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.write(func(b *strings.Builder) {
+func (s *callScreen) event(e providers.Event) {
+	s.Update(func(p *terminal.Printer) {
 		switch e.Type {
 		case providers.EventTurnStart:
-			s.pause(b)
-			s.wait("waiting for the model")
+			p.Pause(secCalls)
+			p.Wait("waiting for the model", s.Now())
 		case providers.EventTextDelta:
-			s.stream(b, secText, e.Text)
+			p.Clear()
+			p.Stream(secText, e.Text, nil)
 		case providers.EventThinkingDelta:
-			s.stream(b, secThinking, e.Text)
+			p.Clear()
+			p.Stream(secThinking, e.Text, s.Paint.Dim)
 		case providers.EventArgumentsDelta:
-			s.pause(b)
-			s.live.write(&e)
+			p.Pause(secCalls)
+			writeCall(p, &e)
 		case providers.EventToolCall:
-			s.live.calls, s.live.waiting = nil, ""
+			p.Clear()
 		case providers.EventApproval:
-			s.decided(b, &e)
+			s.decided(p, &e)
 		case providers.EventToolStart:
-			s.enter(b, secCalls)
-			s.live.calls = append(s.live.calls, &running{id: e.Call.ID, title: s.title(e.Call), begun: s.now()})
+			p.Pause(secCalls)
+			p.Add(&terminal.Task{ID: e.Call.ID, Title: s.title(e.Call), Begun: s.Now()})
 		case providers.EventToolProgress:
-			if r := s.live.find(e.Call.ID); r != nil {
-				r.note = progressWords(&e)
+			if t := p.Find(e.Call.ID); t != nil {
+				t.Note = progressWords(&e)
 			}
 		case providers.EventToolResult:
-			s.result(b, &e)
+			s.result(p, &e)
 		case providers.EventRetry:
-			s.remark(b, fmt.Sprintf("asks again in %s: %s", span(e.After), inline(e.Text)))
-			s.wait("waiting for the model")
+			s.remark(p, fmt.Sprintf("asks again in %s: %s", terminal.Duration(e.After), terminal.Inline(e.Text)))
+			p.Wait("waiting for the model", s.Now())
 		case providers.EventNote:
-			s.remark(b, inline(e.Text))
+			s.remark(p, terminal.Inline(e.Text))
 		case providers.EventDone:
-			s.remark(b, costs(&e))
+			s.remark(p, costs(&e))
 		case providers.EventError, providers.EventUsage: // the end of the answer tells
 		}
 	})
 }
 
+// writeCall shows a call that the model is about to make, as far as it is written.
+func writeCall(p *terminal.Printer, e *providers.Event) {
+	t := p.Find(e.Call.ID)
+	if t == nil {
+		t = &terminal.Task{ID: e.Call.ID, Title: terminal.Title{Name: terminal.Inline(e.Call.Name)}}
+		p.Add(t)
+	}
+	if len(t.Title.Detail) < maxTitle {
+		t.Title.Detail += e.Text
+	}
+}
+
+// maxTitle is how much of a call's arguments can be on one line, in bytes.
+const maxTitle = 2000
+
+func titleOf(call *providers.Call) terminal.Title {
+	arguments := call.Arguments[:min(len(call.Arguments), maxTitle)]
+	return terminal.Title{Name: terminal.Inline(call.Name), Detail: string(arguments)}
+}
+
 // title is a call as it runs, which may be with other arguments than the model's.
-func (s *screen) title(call *providers.Call) title {
+func (s *callScreen) title(call *providers.Call) terminal.Title {
 	if t, ok := s.edited[call.ID]; ok {
 		return t
 	}
 	return titleOf(call)
 }
 
-// pause ends what stands above live lines.
-func (s *screen) pause(b *strings.Builder) {
-	if s.at != secCalls {
-		s.leave(b)
+// progressWords are a call's progress.
+func progressWords(e *providers.Event) string {
+	text := terminal.Inline(e.Text)
+	number := ""
+	switch {
+	case e.Total > 0:
+		number = fmt.Sprintf("%.0f%%", min(100, 100*e.Progress/e.Total))
+	case text == "":
+		number = fmt.Sprintf("%g", e.Progress)
 	}
+	return strings.TrimSpace(number + " " + text)
 }
 
-// wait shows what is waited for, until something comes.
-func (s *screen) wait(what string) { s.live.waiting, s.live.since = what, s.now() }
-
-func (s *screen) stream(b *strings.Builder, to section, text string) {
-	s.live.calls, s.live.waiting = nil, ""
-	s.enter(b, to)
-	s.flow.add(clean(text))
-	s.pour(b)
-}
-
-func (s *screen) remark(b *strings.Builder, text string) {
-	s.live.waiting = ""
-	s.enter(b, secNotes)
-	s.line(b, s.paint.dim(text))
+func (s *callScreen) remark(p *terminal.Printer, text string) {
+	p.Wait("", s.Now())
+	p.Line(secNotes, s.Paint.Dim(text))
 }
 
 // decided shows what becomes of a call that does not run as it was made.
-func (s *screen) decided(b *strings.Builder, e *providers.Event) {
+func (s *callScreen) decided(p *terminal.Printer, e *providers.Event) {
 	switch e.Decision {
 	case string(providers.VerdictDeny):
 		s.fates[e.Call.ID] = "denied"
 	case string(providers.VerdictEdit):
 		s.edited[e.Call.ID] = titleOf(e.Call)
 	case string(providers.VerdictDefer):
-		s.enter(b, secCalls)
-		s.line(b, s.title(e.Call).line(s.paint, "…", "waits: /decide", s.columns()))
+		p.Line(secCalls, s.title(e.Call).Line(s.Paint, "…", "waits: /decide", s.Columns()))
 	}
 }
 
@@ -101,29 +143,28 @@ func (s *screen) decided(b *strings.Builder, e *providers.Event) {
 const maxFailure = 3
 
 // result shows a call that has ended.
-func (s *screen) result(b *strings.Builder, e *providers.Event) {
-	s.enter(b, secCalls)
-	s.live.end(e.Call.ID)
-	columns := s.columns()
-	mark, more := s.paint.green("✓"), span(e.Took)
+func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
+	p.Remove(e.Call.ID)
+	columns := s.Columns()
+	mark, more := s.Paint.Green("✓"), terminal.Duration(e.Took)
 	failed := e.Result.Content.IsError()
 	if failed {
-		mark = s.paint.red("✗")
+		mark = s.Paint.Red("✗")
 	}
 	fate := s.fates[e.Call.ID]
 	if e.Took == 0 {
 		more = fate
 	}
-	s.line(b, s.title(e.Call).line(s.paint, mark, more, columns))
+	p.Line(secCalls, s.title(e.Call).Line(s.Paint, mark, more, columns))
 	if !failed || fate != "" && s.asked[e.Call.ID] { // whoever said no knows
 		return
 	}
-	for i, row := range broken(clean(e.Result.Text(false)), columns-2) {
+	for i, row := range terminal.Wrap(terminal.Clean(e.Result.Text(false)), columns-2) {
 		if i == maxFailure {
-			s.line(b, s.paint.dim("  /expand shows all"))
+			p.Line(secCalls, s.Paint.Dim("  /expand shows all"))
 			return
 		}
-		s.line(b, "  "+s.paint.red(fit(row, columns-2)))
+		p.Line(secCalls, "  "+s.Paint.Red(terminal.Fit(row, columns-2)))
 	}
 }
 
@@ -140,30 +181,30 @@ func costs(e *providers.Event) string {
 }
 
 // question shows a call that somebody is asked about.
-func (s *screen) question(call *providers.Call, tool *toolformat.Tool) {
-	columns := s.columns()
-	s.say(secNone, s.paint.ask("? ")+s.paint.bold(inline(call.Name))+summary(s.paint, tool, columns)+
-		indent(readable(call.Arguments, columns-2), columns))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked[call.ID] = true
+func (s *callScreen) question(call *providers.Call, tool *toolformat.Tool) {
+	columns := s.Columns()
+	s.Update(func(p *terminal.Printer) {
+		s.asked[call.ID] = true
+		p.Line(terminal.Alone, s.Paint.Magenta("? ")+s.Paint.Bold(terminal.Inline(call.Name))+summary(s.Paint, tool, columns)+
+			indent(readable(call.Arguments, columns-2), columns))
+	})
 }
 
 // summary is the first line of a tool's description, as far as there is room.
-func summary(p paint, tool *toolformat.Tool, columns int) string {
+func summary(p terminal.Paint, tool *toolformat.Tool, columns int) string {
 	if tool == nil {
 		return ""
 	}
-	about, _, _ := strings.Cut(strings.TrimSpace(clean(tool.Description)), "\n")
+	about, _, _ := strings.Cut(strings.TrimSpace(terminal.Clean(tool.Description)), "\n")
 	if about == "" {
 		return ""
 	}
-	return "\n" + p.dim("  "+fit(inline(about), columns-2))
+	return "\n" + p.Dim("  "+terminal.Fit(terminal.Inline(about), columns-2))
 }
 
 // readable are arguments, all of them, on one line where they fit on it.
 func readable(arguments json.RawMessage, columns int) string {
-	line := visible(arguments)
+	line := terminal.VisibleJSON(arguments)
 	var b bytes.Buffer
 	if uniseg.StringWidth(line) <= columns || json.Indent(&b, []byte(line), "", "  ") != nil {
 		return line
@@ -177,7 +218,7 @@ func indent(s string, columns int) string {
 	for line := range strings.Lines(s) {
 		line = strings.TrimSuffix(line, "\n")
 		for {
-			piece := head(line, max(4, columns-2)) // no character is wider than 4
+			piece := terminal.Head(line, max(4, columns-2)) // no character is wider than 4
 			b.WriteString("\n  " + piece)
 			if line = line[len(piece):]; line == "" {
 				break

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 	store "github.com/mcpbridge/mcpbridge/providers/history"
 )
@@ -153,8 +154,8 @@ func systemState() (string, error) {
 }
 
 // headingLine is a conversation in a list.
-func headingLine(p paint, h *providers.Heading, columns int) string {
+func headingLine(p terminal.Paint, h *providers.Heading, columns int) string {
 	front := fmt.Sprintf("%s  %s  ", shortID(h.ID), h.Updated.Local().Format("2006-01-02 15:04"))
-	about := inline(cmp.Or(h.Title, "no title"))
-	return p.dim(front) + fit(about, columns-len(front))
+	about := terminal.Inline(cmp.Or(h.Title, "no title"))
+	return p.Dim(front) + terminal.Fit(about, columns-len(front))
 }

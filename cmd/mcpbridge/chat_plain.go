@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -13,7 +14,7 @@ import (
 // else happens to standard error: for scripts, and for terminals that can do no more. With
 // JSON events are all that standard output gets.
 type plainConsole struct {
-	in      *lines
+	in      *terminal.Lines
 	out     io.Writer
 	err     io.Writer
 	typed   bool // by somebody, who can be asked
@@ -22,7 +23,7 @@ type plainConsole struct {
 }
 
 func newPlainConsole(std streams, asJSON bool) *plainConsole {
-	c := &plainConsole{in: newLines(std.in), out: std.out, err: std.err, typed: isTerminal(std.in)}
+	c := &plainConsole{in: terminal.NewLines(std.in), out: std.out, err: std.err, typed: terminal.IsTerminal(std.in)}
 	c.printer = newAskPrinter(std, asJSON)
 	if asJSON {
 		c.out = std.err
@@ -34,11 +35,11 @@ func newPlainConsole(std streams, asJSON bool) *plainConsole {
 	return c
 }
 
-func (c *plainConsole) prompt(ctx context.Context) (string, error) {
+func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
 	if c.typed {
 		fmt.Fprint(c.err, "> ")
 	}
-	return c.in.read(ctx)
+	return c.in.Read(ctx)
 }
 
 func (c *plainConsole) begin(func()) {}
@@ -59,17 +60,17 @@ func (c *plainConsole) print(text string) { fmt.Fprintln(c.out, strings.TrimSuff
 
 func (c *plainConsole) fail(err error) { c.printer.say("%v", err) }
 
-func (c *plainConsole) style() (p paint, columns int) {
+func (c *plainConsole) style() (p terminal.Paint, columns int) {
 	if c.typed {
 		return false, 80
 	}
 	return false, 1000 // nothing that matters is cut off
 }
 
-func (c *plainConsole) remember(string) {}
+func (c *plainConsole) Remember(string) {}
 
 func (c *plainConsole) attended() bool { return c.typed }
 
 func (c *plainConsole) asker() *approver { return c.asks }
 
-func (c *plainConsole) close() {}
+func (c *plainConsole) Close() {}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -71,14 +72,14 @@ func (c *chat) recall() {
 		line = t.Updated.Local().Format("2006-01-02 15:04") + ", " + line
 	}
 	if t.Title != "" { // an API keeps none, nor the ID
-		line = shortID(t.ID) + ", " + line + ": " + inline(t.Title)
+		line = shortID(t.ID) + ", " + line + ": " + terminal.Inline(t.Title)
 	}
-	c.console.print(p.dim(fit(line, columns)))
+	c.console.print(p.Dim(terminal.Fit(line, columns)))
 	said := ""
 	for i := range t.Messages {
-		switch text := strings.TrimSpace(clean(t.Messages[i].Text())); t.Messages[i].Role {
+		switch text := strings.TrimSpace(terminal.Clean(t.Messages[i].Text())); t.Messages[i].Role {
 		case providers.RoleUser:
-			c.console.remember(text)
+			c.console.Remember(text)
 			said = ""
 		case providers.RoleAssistant:
 			said = cmp.Or(text, said)

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -205,7 +205,7 @@ func (k *keyboard) insert(text string) {
 		k.pastes = append(k.pastes[max(0, len(k.pastes)-maxPastes+1):], p)
 		text = p.label
 	}
-	text = strings.ReplaceAll(clean(text), string(lineBreak), "\ufffd")
+	text = strings.ReplaceAll(Clean(text), string(lineBreak), "\ufffd")
 	k.push([]byte(strings.ReplaceAll(text, "\n", string(lineBreak))))
 }
 

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// clean is a text of somebody else's that is fit to be shown: lines, tabs and what can be
+// Clean is a text of somebody else's that is fit to be shown: lines, tabs and what can be
 // seen. Line ends of any system become "\n". Other control characters, with which a text
 // could move the cursor or forge what stands on the screen, become U+FFFD, as do those
 // that turn the direction of writing around.
-func clean(s string) string {
+func Clean(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\r' || isHarmful(r) }) && utf8.ValidString(s) {
 		return s
 	}
@@ -36,15 +36,15 @@ func isHarmful(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\r' && unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// inline is a text as one line, cleaned, its white space put together.
-func inline(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+// Inline is a text as one line, cleaned, its white space put together.
+func Inline(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
 
-// visible is JSON on one line, all of it: what could not be seen in it, or would do harm,
+// VisibleJSON is JSON on one line, all of it: what could not be seen in it, or would do harm,
 // is escaped as JSON has it.
-func visible(raw json.RawMessage) string {
+func VisibleJSON(raw json.RawMessage) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
-		return inline(string(raw))
+		return Inline(string(raw))
 	}
 	var b strings.Builder
 	for _, r := range compact.String() {
@@ -57,19 +57,19 @@ func visible(raw json.RawMessage) string {
 	return b.String()
 }
 
-// fit is the beginning of a line that is so many columns wide.
-func fit(s string, columns int) string {
+// Fit is the beginning of a line that is so many columns wide.
+func Fit(s string, columns int) string {
 	if uniseg.StringWidth(s) <= columns {
 		return s
 	}
 	if columns <= 0 {
 		return ""
 	}
-	return head(s, columns-1) + "…"
+	return Head(s, columns-1) + "…"
 }
 
-// head is as much of a line as fits into so many columns.
-func head(s string, columns int) string {
+// Head is as much of a line as fits into so many columns.
+func Head(s string, columns int) string {
 	end := 0
 	for rest, state := s, -1; rest != ""; {
 		var cluster string
@@ -83,8 +83,8 @@ func head(s string, columns int) string {
 	return s[:end]
 }
 
-// span is how long something took, short.
-func span(d time.Duration) string {
+// Duration is how long something took, short.
+func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return "<1ms"
@@ -96,27 +96,27 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// sofar is how long something has been under way, in steps that are easy on the eye.
-func sofar(d time.Duration) string {
+// elapsed is how long something has been under way, in steps that are easy on the eye.
+func elapsed(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
-	return span(d)
+	return Duration(d)
 }
 
-// paint colours text for a terminal, or leaves it as it is. The colours are among the
+// Paint colours text for a terminal, or leaves it as it is. The colours are among the
 // eight that every theme, light or dark, has made legible, and no background is set.
-type paint bool
+type Paint bool
 
-func (p paint) in(code, s string) string {
+func (p Paint) in(code, s string) string {
 	if !p || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p paint) bold(s string) string  { return p.in("1", s) }
-func (p paint) dim(s string) string   { return p.in("2", s) }
-func (p paint) red(s string) string   { return p.in("31", s) }
-func (p paint) green(s string) string { return p.in("32", s) }
-func (p paint) ask(s string) string   { return p.in("1;35", s) }
+func (p Paint) Bold(s string) string    { return p.in("1", s) }
+func (p Paint) Dim(s string) string     { return p.in("2", s) }
+func (p Paint) Red(s string) string     { return p.in("31", s) }
+func (p Paint) Green(s string) string   { return p.in("32", s) }
+func (p Paint) Magenta(s string) string { return p.in("1;35", s) }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -23,8 +23,8 @@ type flow struct {
 	whole  bool // the line is not to be broken
 }
 
-// broken are the lines of a whole text.
-func broken(text string, columns int) []string {
+// Wrap are the lines of a whole text.
+func Wrap(text string, columns int) []string {
 	f := flow{width: func() int { return columns }}
 	f.begin()
 	f.add(text)

@@ -1,71 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"golang.org/x/term"
-
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// isTerminal reports whether somebody sits at the other end of a stream.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// maxLine bounds a line that is typed or piped in.
-const maxLine = 1 << 20
-
-// lines are read one at a time, and only when somebody wants one.
-type lines struct {
-	in      *bufio.Scanner
-	pending chan error // of the read under way; nil: there is none
-}
-
-func newLines(in io.Reader) *lines {
-	l := &lines{in: bufio.NewScanner(in)}
-	l.in.Buffer(nil, maxLine)
-	return l
-}
-
-// read waits for the next line, or for the end of ctx. A read of a terminal cannot be
-// called off: the next one takes its line, and the last ends with the program.
-func (l *lines) read(ctx context.Context) (string, error) {
-	if l.pending == nil {
-		l.pending = make(chan error, 1)
-		go func(done chan<- error) {
-			if l.in.Scan() {
-				done <- nil
-			} else {
-				done <- cmp.Or(l.in.Err(), io.EOF)
-			}
-		}(l.pending)
-	}
-	select {
-	case err := <-l.pending:
-		l.pending = nil
-		switch {
-		case errors.Is(err, bufio.ErrTooLong):
-			return "", fmt.Errorf("a line is longer than %d KiB", maxLine>>10)
-		case err != nil:
-			return "", err
-		}
-		return l.in.Text(), nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
 
 // approver asks somebody about calls.
 type approver struct {
@@ -78,14 +24,14 @@ type approver struct {
 
 // lineApprover asks line by line, at a terminal that can do no more or is used for no
 // more.
-func lineApprover(in *lines, out io.Writer) *approver {
+func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 	return &approver{
 		show: func(call *providers.Call, _ *toolformat.Tool) {
-			fmt.Fprintf(out, "run %s %s?\n", inline(call.Name), visible(call.Arguments))
+			fmt.Fprintf(out, "run %s %s?\n", terminal.Inline(call.Name), terminal.VisibleJSON(call.Arguments))
 		},
 		ask: func(ctx context.Context, question, _ string) (string, error) {
 			fmt.Fprint(out, question)
-			return in.read(ctx)
+			return in.Read(ctx)
 		},
 		say:    func(text string) { fmt.Fprintln(out, text) },
 		always: map[string]bool{},
@@ -147,7 +93,7 @@ func (a *approver) decision(ctx context.Context, call *providers.Call, answer st
 
 // edit asks for other arguments.
 func (a *approver) edit(ctx context.Context, call *providers.Call) (providers.Decision, bool) {
-	before := visible(call.Arguments)
+	before := terminal.VisibleJSON(call.Arguments)
 	text, err := a.ask(ctx, "arguments: ", before)
 	switch text = strings.TrimSpace(text); {
 	case err != nil || text == "":

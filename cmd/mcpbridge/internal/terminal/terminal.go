@@ -1,0 +1,162 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// IsTerminal reports whether stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// A Terminal is one in raw mode, in which Ctrl-C is a key.
+type Terminal struct {
+	*Screen
+	edit    *editor
+	in, out *os.File
+	before  *term.State
+	cancel  func()  // of the work under way; nil: none is
+	ticker  *ticker // of the live lines, while there is work
+}
+
+// maxRemembered bounds a line that is kept to be edited again, in bytes.
+const maxRemembered = 4000
+
+// redraw is how often the live lines are redrawn.
+const redraw = 100 * time.Millisecond
+
+// Open puts the terminal into raw mode. complete are the words that Tab completes at the beginning
+// of a line.
+func Open(in, out *os.File, complete []string) (*Terminal, error) {
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("the terminal cannot be set up: %w", err)
+	}
+	t := &Terminal{in: in, out: out, before: before}
+	size := func() (columns, rows int) {
+		columns, rows, err := term.GetSize(int(out.Fd()))
+		if err != nil || columns <= 0 || rows <= 0 {
+			return 80, 24
+		}
+		return columns, rows
+	}
+	keys := newKeyboard(in, func() { io.WriteString(out, "\a") })
+	if t.edit, err = newEditor(keys, out, size, complete); err != nil {
+		return nil, errors.Join(err, term.Restore(int(in.Fd()), before))
+	}
+	io.WriteString(out, "\x1b[?2004h") // pastes are marked
+	t.Screen = NewScreen(t.edit.lines, size, os.Getenv("NO_COLOR") == "")
+	return t, nil
+}
+
+// Close puts the terminal back into the mode that it had.
+func (t *Terminal) Close() {
+	t.edit.keys.close()
+	t.edit.lines.Close()
+	io.WriteString(t.out, "\x1b[?2004l")
+	_ = term.Restore(int(t.in.Fd()), t.before) // an error means that the terminal is gone
+}
+
+// Prompt lets the user edit a line. Ctrl-C discards the line; a second one in a row, like Ctrl-D,
+// returns io.EOF.
+func (t *Terminal) Prompt(ctx context.Context) (string, error) {
+	for interrupted := false; ; interrupted = true {
+		t.Update(func(p *Printer) { p.Pause(Alone) })
+		line, err := t.edit.read(ctx, t.Paint.Bold("> "), "")
+		t.typed()
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case errors.Is(err, errInterrupted) && interrupted:
+			return "", io.EOF
+		case errors.Is(err, errInterrupted):
+			t.Say(Alone, t.Paint.Dim("Ctrl-C once more, or Ctrl-D, ends"))
+			continue
+		case err != nil:
+			return "", err
+		}
+		t.Remember(line)
+		return t.edit.keys.expand(line), nil
+	}
+}
+
+// Ask lets the user type an answer, edited from prefill. Keys typed before the question are
+// dropped. Ctrl-D, like Ctrl-C, cancels the work under way.
+func (t *Terminal) Ask(ctx context.Context, question, prefill string) (string, error) {
+	t.edit.keys.forget()
+	t.edit.lines.DisableHistory()
+	defer t.edit.lines.EnableHistory()
+	line, err := t.edit.read(ctx, "  "+question, prefill)
+	t.typed()
+	if errors.Is(err, io.EOF) && t.cancel != nil {
+		t.cancel()
+	}
+	return line, err
+}
+
+// Remember puts a line into the history, as if it had been typed.
+func (t *Terminal) Remember(line string) {
+	if strings.TrimSpace(line) != "" && len(line) <= maxRemembered {
+		t.edit.remember(line)
+	}
+}
+
+// Begin begins work that Ctrl-C cancels, and End ends it. Live lines are redrawn in between.
+func (t *Terminal) Begin(cancel func()) {
+	t.cancel = cancel
+	t.begin()
+	t.edit.keys.onInterrupt(cancel)
+	t.ticker = startTicker(t.tick)
+}
+
+// End ends the work. Its live lines go.
+func (t *Terminal) End() {
+	t.ticker.stop()
+	t.edit.keys.onInterrupt(nil)
+	t.cancel = nil
+	t.Update(func(p *Printer) {
+		p.Clear()
+		p.Pause(Alone)
+	})
+}
+
+// tick turns the spinner.
+func (s *Screen) tick() { s.Update(func(p *Printer) { p.frame++ }) }
+
+// A ticker calls a function until it is stopped.
+type ticker struct {
+	done chan struct{}
+	over sync.WaitGroup
+}
+
+func startTicker(f func()) *ticker {
+	t := &ticker{done: make(chan struct{})}
+	t.over.Go(func() {
+		clock := time.NewTicker(redraw)
+		defer clock.Stop()
+		for {
+			select {
+			case <-clock.C:
+				f()
+			case <-t.done:
+				return
+			}
+		}
+	})
+	return t
+}
+
+func (t *ticker) stop() {
+	close(t.done)
+	t.over.Wait()
+}
