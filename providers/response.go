@@ -70,8 +70,9 @@ func (r *Response) Streamed() bool {
 	return !strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// Whole reads a body that is not streamed.
-func (r *Response) Whole() ([]byte, error) { return io.ReadAll(r.body) }
+// Read reads the body as it arrives, within the bounds of the Client: for framings other
+// than Events and Lines, and with io.ReadAll for a body that is not streamed.
+func (r *Response) Read(p []byte) (int, error) { return r.body.Read(p) }
 
 // Events reads a body of server-sent events, each through read with its type and its
 // data, which is read's only until it returns. It ends at the end of the body, at

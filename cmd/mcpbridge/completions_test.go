@@ -243,7 +243,7 @@ func TestCompletionsLimit(t *testing.T) {
 	case status := <-first:
 		t.Fatalf("the first has ended: %s", status)
 	}
-	if resp, body := s.send("POST", "/v1/chat/completions", completion("double", "")); resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "there may be (1)") {
+	if resp, body := s.send("POST", "/v1/chat/completions", completion("double", "")); resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "busy: 1 calls are under way") {
 		t.Errorf("%s %s", resp.Status, body)
 	}
 	end()

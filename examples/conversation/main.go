@@ -60,11 +60,16 @@ func (e *example) model(recording string) (providers.Candidate, error) {
 	if err != nil {
 		return providers.Candidate{}, err
 	}
-	client := providers.Client{HTTP: &http.Client{Transport: script.Transport()}}
-	if script.Format() == toolformat.FormatAnthropic {
-		return providers.Candidate{Model: "claude-sonnet-4-5", Provider: anthropic.New(anthropic.Options{Client: client})}, nil
-	}
-	return providers.Candidate{Model: "gpt-5.1", Provider: openai.NewChat(openai.Options{Client: client})}, nil
+	model := "claude-sonnet-4-5"
+	provider, err := script.Provider(func(h *http.Client) providers.Provider {
+		client := providers.Client{HTTP: h}
+		if script.Format() == toolformat.FormatAnthropic {
+			return anthropic.New(anthropic.Options{Client: client})
+		}
+		model = "gpt-5.1"
+		return openai.NewChat(openai.Options{Client: client})
+	})
+	return providers.Candidate{Model: model, Provider: provider}, err
 }
 
 // talk begins a conversation, which ends with the call of end.

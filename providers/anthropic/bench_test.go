@@ -38,5 +38,5 @@ func BenchmarkDecode(b *testing.B) {
 		events = append(events, input(1, `{\"city\": \"Paris\"} `))
 	}
 	made := stream(append(events, toolUse, finish)...)
-	providertest.CompareDecoding(b, "anthropic", made, func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedEvent) })
+	providertest.CompareDecoding(b, "text/event-stream", made, "anthropic", func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedEvent) })
 }

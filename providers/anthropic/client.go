@@ -57,6 +57,11 @@ func (p *Provider) Name() string { return name }
 // Format is Anthropic's.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// ResultPlace is where a request has the results of tools, for package replay.
+func (p *Provider) ResultPlace() (path string, ids []string, result string) {
+	return "messages/*/content/*/type=tool_result", []string{"tool_use_id"}, "content"
+}
+
 // Turn asks for one message, as providers.Provider has it. A turn that was cut has no raw
 // items: half a message cannot be sent back.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {

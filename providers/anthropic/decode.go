@@ -31,7 +31,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	if resp.Streamed() {
 		err = resp.Events(d.event)
 	} else {
-		err = d.whole(resp.Whole())
+		err = d.whole(io.ReadAll(resp))
 	}
 	stopped := errors.Is(err, errStopped)
 	switch {

@@ -44,5 +44,5 @@ func BenchmarkDecode(b *testing.B) {
 		events = append(events, `{"candidates": [{"content": {"parts": [{"text": "`+fmt.Sprint("some words of the answer ", i)+`"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini-3.1-pro-preview","responseId": "VgCzafjWBa_Qz7IP1KnJoQk"}`)
 	}
 	events = append(events, last(`{"functionCall":{"name":"get_weather","args":{"city":"Paris"}},"thoughtSignature":"c2ln"}`, "STOP"))
-	providertest.CompareDecoding(b, "gemini", stream(events...), func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedEvent) })
+	providertest.CompareDecoding(b, "text/event-stream", stream(events...), "gemini", func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedEvent) })
 }

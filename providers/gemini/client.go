@@ -53,6 +53,11 @@ func (p *Provider) Name() string { return name }
 // Format is Gemini's.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// ResultPlace is where a request has the results of tools, for package replay.
+func (p *Provider) ResultPlace() (path string, ids []string, result string) {
+	return "contents/*/parts/*/functionResponse", []string{"id", "name"}, "response"
+}
+
 // Turn asks for one content of the model's, as providers.Provider has it. A turn that was
 // cut has no raw items: half a content cannot be sent back.
 //

@@ -49,6 +49,11 @@ func (p *Provider) Name() string { return name }
 // Format is Ollama's.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// ResultPlace is where a request has the results of tools, for package replay.
+func (p *Provider) ResultPlace() (path string, ids []string, result string) {
+	return "messages/*/role=tool", []string{"tool_call_id", "tool_name"}, "content"
+}
+
 // Turn asks for one message, as providers.Provider has it. A turn that was cut has no raw
 // items: half a message is not what the model said.
 //

@@ -47,7 +47,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	if resp.Streamed() {
 		err = resp.Lines(d.line)
 	} else {
-		err = d.whole(resp.Whole())
+		err = d.whole(io.ReadAll(resp))
 	}
 	if err == nil && !d.done {
 		err = io.ErrUnexpectedEOF

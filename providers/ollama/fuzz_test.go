@@ -43,5 +43,5 @@ type typedLine struct {
 func BenchmarkDecode(b *testing.B) {
 	made := strings.Repeat(line(`{"role":"assistant","content":" word\n"}`), 300) +
 		strings.Repeat(line(`{"role":"assistant","content":"","tool_calls":[{"function":{"index":0,"name":"get_weather","arguments":{"city":"Paris","days":[1,2,3]}}}]}`), 4) + last
-	providertest.CompareDecoding(b, "ollama", made, func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedLine) })
+	providertest.CompareDecoding(b, "application/x-ndjson", made, "", func(req *providers.Request) providers.Decoder { return newDecoder(req) }, func() any { return new(typedLine) })
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -83,7 +84,7 @@ type decoder interface {
 // read gives a decoder all of a response. Servers that cannot stream answer with one body.
 func read(resp *providers.Response, d decoder) error {
 	if !resp.Streamed() {
-		body, err := resp.Whole()
+		body, err := io.ReadAll(resp)
 		if err == nil {
 			err = d.whole(body)
 		}

@@ -58,11 +58,11 @@ type eventOfResponses struct {
 func BenchmarkDecode(b *testing.B) {
 	b.Run("openai-chat", func(b *testing.B) {
 		decoder := func(req *providers.Request) providers.Decoder { return newChatDecoder(&api{}, req) }
-		providertest.CompareDecoding(b, "openai-chat", madeChat(), decoder, func() any { return new(chunkOfChat) })
+		providertest.CompareDecoding(b, "text/event-stream", madeChat(), "openai-chat", decoder, func() any { return new(chunkOfChat) })
 	})
 	b.Run("openai-responses", func(b *testing.B) {
 		decoder := func(req *providers.Request) providers.Decoder { return newResponsesDecoder(&api{}, req) }
-		providertest.CompareDecoding(b, "openai-responses", madeResponses(), decoder, func() any { return new(eventOfResponses) })
+		providertest.CompareDecoding(b, "text/event-stream", madeResponses(), "openai-responses", decoder, func() any { return new(eventOfResponses) })
 	})
 }
 

@@ -25,6 +25,11 @@ func NewChat(o Options) *Chat {
 // Format is how tools are written for it.
 func (p *Chat) Format() toolformat.Format { return toolformat.FormatOpenAI }
 
+// ResultPlace is where a request has the results of tools, for package replay.
+func (p *Chat) ResultPlace() (path string, ids []string, result string) {
+	return "messages/*/role=tool", []string{"tool_call_id"}, "content"
+}
+
 // Turn asks a model for its next turn. It is that of providers.Provider.
 func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req))
@@ -46,6 +51,11 @@ func NewResponses(o Options) *Responses {
 
 // Format is how tools are written for it.
 func (p *Responses) Format() toolformat.Format { return toolformat.FormatOpenAIResponses }
+
+// ResultPlace is where a request has the results of tools, for package replay.
+func (p *Responses) ResultPlace() (path string, ids []string, result string) {
+	return "input/*/type=function_call_output", []string{"call_id"}, "output"
+}
 
 // Turn asks a model for its next turn. It is that of providers.Provider.
 //

@@ -13,14 +13,11 @@ import (
 // CompareDecoding measures how long decoders take for streams of a format, and beside it
 // encoding/json alone, for each event into what a program would declare that reads them so:
 // x is how many times as long the decoders take, by the medians. The streams are one that
-// was made and, with MCPBRIDGE_CORPUS, all that were recorded.
-func CompareDecoding(b *testing.B, format, made string, decoder func(*providers.Request) providers.Decoder, into func() any) {
-	kind := "text/event-stream"
-	if format == ollama {
-		kind = jsonLines
-	}
+// was made, of a Content-Type, and, with MCPBRIDGE_CORPUS, all that were recorded of format;
+// "" means that there are no recordings.
+func CompareDecoding(b *testing.B, kind, made, format string, decoder func(*providers.Request) providers.Decoder, into func() any) {
 	b.Run("made", func(b *testing.B) { compareDecoding(b, kind, []string{made}, decoder, into) })
-	if format == ollama || os.Getenv("MCPBRIDGE_CORPUS") == "" {
+	if format == "" || os.Getenv("MCPBRIDGE_CORPUS") == "" {
 		return
 	}
 	var recorded []string
@@ -33,12 +30,6 @@ func CompareDecoding(b *testing.B, format, made string, decoder func(*providers.
 	}
 	b.Run("recorded", func(b *testing.B) { compareDecoding(b, kind, recorded, decoder, into) })
 }
-
-// ollama is the format whose streams are JSON lines, and that no public recording is of.
-const (
-	ollama    = "ollama"
-	jsonLines = "application/x-ndjson"
-)
 
 func compareDecoding(b *testing.B, kind string, streams []string, decoder func(*providers.Request) providers.Decoder, into func() any) {
 	size := 0
@@ -75,7 +66,7 @@ func decodeAll(b *testing.B, kind string, streams []string, decoder func() provi
 type typedDecoder func() any
 
 func (d typedDecoder) Read(resp *providers.Response, _ func(providers.Event)) error {
-	if resp.Header.Get("Content-Type") == jsonLines {
+	if resp.Header.Get("Content-Type") != "text/event-stream" {
 		return resp.Lines(func(data []byte) error { return json.Unmarshal(data, d()) })
 	}
 	return resp.Events(func(_ string, data []byte) error { return json.Unmarshal(data, d()) })

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // result is what a request says that a call came to.
@@ -17,76 +17,65 @@ type result struct {
 	text string
 }
 
+// A resultPlace is where the requests of an API have the results of tools.
+type resultPlace interface {
+	// ResultPlace returns the path of the objects that are results, and their members: those
+	// that name the call, of which the first present counts, and the one with the result. A
+	// step of the path is the name of a member, * for all elements, or name=value to keep
+	// the objects with that text.
+	ResultPlace() (path string, ids []string, result string)
+}
+
 // check compares the results in a request with those of the recorded one: each of them
-// must be there, in their order.
-func check(format toolformat.Format, recorded, request []byte) error {
+// must be present, in their order.
+func check(place resultPlace, recorded, request []byte) error {
 	if !json.Valid(request) {
-		return fmt.Errorf("the request is no JSON")
+		return fmt.Errorf("the request is not JSON")
 	}
-	have := results(format, request)
-	for _, want := range results(format, recorded) {
-		i := 0
-		for i < len(have) && have[i].call != want.call {
-			i++
-		}
-		if i == len(have) {
-			return fmt.Errorf("the request has no result of the call %s, where the recorded one has %s", want.call, quote(want.text))
+	have := results(place, request)
+	for _, want := range results(place, recorded) {
+		i := slices.IndexFunc(have, func(r result) bool { return r.call == want.call })
+		if i < 0 {
+			return fmt.Errorf("the request lacks a result of the call %s; the recorded one has %s", want.call, quote(want.text))
 		}
 		if have[i].text != want.text {
-			return fmt.Errorf("the result of the call %s is %s, where the recorded one has %s", want.call, quote(have[i].text), quote(want.text))
+			return fmt.Errorf("the result of the call %s is %s; the recorded one has %s", want.call, quote(have[i].text), quote(want.text))
 		}
 		have = have[i+1:]
 	}
 	return nil
 }
 
-// results are those in a request, in order.
-func results(format toolformat.Format, request []byte) []result {
+// results returns the results in a request, in order.
+func results(place resultPlace, request []byte) []result {
+	path, ids, value := place.ResultPlace()
+	objects := [][]byte{request}
+	for step := range strings.SplitSeq(path, "/") {
+		var found [][]byte
+		for _, o := range objects {
+			key, text, filter := strings.Cut(step, "=")
+			member := wire.Lookup(o, key)
+			switch have, _ := wire.Text(member); {
+			case step == "*":
+				found = slices.AppendSeq(found, wire.Elements(o))
+			case filter && have == text:
+				found = append(found, o)
+			case !filter && member != nil:
+				found = append(found, member)
+			}
+		}
+		objects = found
+	}
 	var all []result
-	add := func(object []byte, value string, ids ...string) {
-		r := result{text: flatten(wire.Lookup(object, value))}
+	for _, o := range objects {
+		r := result{text: flatten(wire.Lookup(o, value))}
 		for _, id := range ids {
-			text, _ := wire.Text(wire.Lookup(object, id))
+			text, _ := wire.Text(wire.Lookup(o, id))
 			r.call = cmp.Or(r.call, text)
 		}
 		all = append(all, r)
 	}
-	switch format {
-	case toolformat.FormatOpenAI, toolformat.FormatOllama:
-		for m := range wire.Elements(wire.Lookup(request, "messages")) {
-			if is(m, "role", "tool") {
-				add(m, "content", "tool_call_id", "tool_name")
-			}
-		}
-	case toolformat.FormatOpenAIResponses:
-		for item := range wire.Elements(wire.Lookup(request, "input")) {
-			if is(item, "type", "function_call_output") {
-				add(item, "output", "call_id")
-			}
-		}
-	case toolformat.FormatAnthropic:
-		for m := range wire.Elements(wire.Lookup(request, "messages")) {
-			for block := range wire.Elements(wire.Lookup(m, "content")) {
-				if is(block, "type", "tool_result") {
-					add(block, "content", "tool_use_id")
-				}
-			}
-		}
-	case toolformat.FormatGemini:
-		for c := range wire.Elements(wire.Lookup(request, "contents")) {
-			for part := range wire.Elements(wire.Lookup(c, "parts")) {
-				if response := wire.Lookup(part, "functionResponse"); response != nil {
-					add(response, "response", "id", "name")
-				}
-			}
-		}
-	}
 	return all
-}
-
-func is(object []byte, key, value string) bool {
-	text, ok := wire.Text(wire.Lookup(object, key))
-	return ok && text == value
 }
 
 // flatten is what a result says, whether it was written as a text or as blocks.

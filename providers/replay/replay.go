@@ -99,12 +99,14 @@ func (s *Script) add(e *exchange, line []byte) error {
 	if err := dec.Decode(e); err != nil {
 		return fmt.Errorf("expected an exchange as one JSON object a line: %w", err)
 	}
-	format, err := parseFormat(e.Format)
-	if err != nil {
-		return err
+	format := toolformat.Format(e.Format)
+	if format == "openai-chat" {
+		format = toolformat.FormatOpenAI
 	}
 	var stream string
 	switch e.Status = cmp.Or(e.Status, http.StatusOK); {
+	case format == "":
+		return fmt.Errorf("fmt is missing: expected the format of the API, such as openai-chat or anthropic")
 	case s.format != "" && s.format != format:
 		return fmt.Errorf("fmt %s: the exchanges before it are of %s, and a script is of one", format, s.format)
 	case e.Status < 200 || e.Status > 599:
@@ -124,31 +126,16 @@ func (s *Script) add(e *exchange, line []byte) error {
 	return nil
 }
 
-func parseFormat(word string) (toolformat.Format, error) {
-	switch word {
-	case "openai-chat", "openai":
-		return toolformat.FormatOpenAI, nil
-	case "openai-responses":
-		return toolformat.FormatOpenAIResponses, nil
-	case "anthropic":
-		return toolformat.FormatAnthropic, nil
-	case "gemini":
-		return toolformat.FormatGemini, nil
-	case "ollama":
-		return toolformat.FormatOllama, nil
-	}
-	return "", fmt.Errorf("fmt %q: expected openai-chat, openai-responses, anthropic, gemini or ollama", word)
-}
-
-// Format is the format of the script's API: the provider of it reads its responses.
+// Format returns the format of the script's API.
 func (s *Script) Format() toolformat.Format { return s.format }
 
-// contentType is that of an exchange's response.
-func (s *Script) contentType(e *exchange) string {
+// contentType returns the Content-Type of a response. JSON lines begin with a bracket,
+// which no server-sent event does.
+func (e *exchange) contentType() string {
 	switch {
 	case !e.Streamed:
 		return "application/json"
-	case s.format == toolformat.FormatOllama:
+	case bytes.HasPrefix(e.Resp, []byte("{")):
 		return "application/x-ndjson"
 	}
 	return "text/event-stream"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,10 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/anthropic"
+	"github.com/mcpbridge/mcpbridge/providers/gemini"
+	"github.com/mcpbridge/mcpbridge/providers/ollama"
+	"github.com/mcpbridge/mcpbridge/providers/openai"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -31,6 +36,35 @@ func script(t *testing.T, files ...string) (*Script, error) {
 	return Open(names...)
 }
 
+// newProvider makes the provider of a format.
+func newProvider(f toolformat.Format, c *http.Client) providers.Provider {
+	client := providers.Client{HTTP: c}
+	switch f {
+	case toolformat.FormatOpenAI:
+		return openai.NewChat(openai.Options{Client: client})
+	case toolformat.FormatOpenAIResponses:
+		return openai.NewResponses(openai.Options{Client: client})
+	case toolformat.FormatGemini:
+		return gemini.New(gemini.Options{Client: client})
+	case toolformat.FormatOllama:
+		return ollama.New(ollama.Options{Client: client})
+	}
+	return anthropic.New(anthropic.Options{Client: client})
+}
+
+// play returns what answers the requests of a provider of the script's format.
+func play(t *testing.T, s *Script) (run http.RoundTripper) {
+	t.Helper()
+	_, err := s.Provider(func(c *http.Client) providers.Provider {
+		run = c.Transport
+		return newProvider(s.Format(), c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // post sends a body through a run, as a provider does, and returns what came back.
 func post(t *testing.T, run http.RoundTripper, body string) (text, kind string, err error) {
 	t.Helper()
@@ -40,7 +74,7 @@ func post(t *testing.T, run http.RoundTripper, body string) (text, kind string, 
 		return "", "", err
 	}
 	defer resp.Close()
-	whole, err := resp.Whole()
+	whole, err := io.ReadAll(resp)
 	return string(whole), resp.Header.Get("Content-Type"), err
 }
 
@@ -55,7 +89,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("format %s", s.Format())
 	}
 	for range 2 { // two runs are alike
-		run := s.Transport()
+		run := play(t, s)
 		if text, kind, err := post(t, run, `{}`); err != nil || text != "event: ping\ndata: {}\n\n" || kind != "text/event-stream" {
 			t.Errorf("%q, %s, %v", text, kind, err)
 		}
@@ -77,15 +111,15 @@ func TestFormats(t *testing.T) {
 		"openai": toolformat.FormatOpenAI, "openai-chat": toolformat.FormatOpenAI, "openai-responses": toolformat.FormatOpenAIResponses,
 		"anthropic": toolformat.FormatAnthropic, "gemini": toolformat.FormatGemini, "ollama": toolformat.FormatOllama,
 	} {
-		s, err := script(t, `{"fmt":"`+word+`","sse":true,"resp":""}`)
+		kind, stream := "text/event-stream", ""
+		if word == "ollama" {
+			kind, stream = "application/x-ndjson", "{}"
+		}
+		s, err := script(t, `{"fmt":"`+word+`","sse":true,"resp":"`+stream+`"}`)
 		if err != nil || s.Format() != want {
 			t.Fatalf("%s: %v", word, err)
 		}
-		kind := "text/event-stream"
-		if word == "ollama" {
-			kind = "application/x-ndjson"
-		}
-		if _, got, err := post(t, s.Transport(), ""); err != nil || got != kind {
+		if _, got, err := post(t, play(t, s), ""); err != nil || got != kind {
 			t.Errorf("%s: %s, %v", word, got, err)
 		}
 	}
@@ -96,7 +130,7 @@ func TestFaults(t *testing.T) {
 		{"nothing", " \n", `0.jsonl"]: expected a JSON object a line`},
 		{"no JSON", `{"fmt":"gemini","resp":{}}` + "\nhello", "0.jsonl:2: expected an exchange as one JSON object a line: invalid character 'h'"},
 		{"unknown key", `{"fmt":"gemini","resp":{},"chek":true}`, `0.jsonl:1: expected an exchange as one JSON object a line: json: unknown field "chek"`},
-		{"unknown format", `{"fmt":"cohere","resp":{}}`, `0.jsonl:1: fmt "cohere": expected openai-chat,`},
+		{"no format", `{"resp":{}}`, `0.jsonl:1: fmt is missing: expected the format of the API`},
 		{"two formats", `{"fmt":"gemini","resp":{}}` + "\n" + `{"fmt":"ollama","resp":{}}`, "0.jsonl:2: fmt ollama: the exchanges before it are of gemini"},
 		{"status", `{"fmt":"gemini","status":20,"resp":{}}`, "0.jsonl:1: status 20: expected"},
 		{"no response", `{"fmt":"gemini"}`, "0.jsonl:1: resp is missing"},
@@ -112,6 +146,27 @@ func TestFaults(t *testing.T) {
 	}
 	if _, err := Open(); err == nil {
 		t.Error("no files at all")
+	}
+}
+
+// A script is played by a provider of its format, which says where results are.
+func TestOtherProvider(t *testing.T) {
+	anthropic := func(c *http.Client) providers.Provider { return newProvider(toolformat.FormatAnthropic, c) }
+	unplaced := func(c *http.Client) providers.Provider { return struct{ providers.Provider }{anthropic(c)} }
+	for _, c := range []struct {
+		line, want string
+		make       func(*http.Client) providers.Provider
+	}{
+		{`{"fmt":"cohere","resp":{}}`, `0.jsonl:1: fmt "cohere": provider anthropic speaks anthropic`, anthropic},
+		{`{"fmt":"anthropic","check":true,"req":{},"resp":{}}`, `0.jsonl:1: check: provider anthropic has no ResultPlace`, unplaced},
+	} {
+		s, err := script(t, c.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Provider(c.make); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.line, err)
+		}
 	}
 }
 
@@ -136,12 +191,12 @@ func TestCheck(t *testing.T) {
 			{"the same", request(`"one"`), ""},
 			{"as blocks", request(`[{"type":"text","text":"one"}]`), ""},
 			{"white space", request(" \n\"one\" "), ""},
-			{"another result", request(`"another"`), `0.jsonl:1: the result of the call c1 is "another", where the recorded one has "one"`},
-			{"no results", `{}`, `0.jsonl:1: the request has no result of the call c1, where the recorded one has "one"`},
-			{"a long one", request(`"` + strings.Repeat("é", 300) + `"`), "is \"" + strings.Repeat("é", 200) + "…\", where"},
-			{"no JSON", "x", "0.jsonl:1: the request is no JSON"},
+			{"another result", request(`"another"`), `0.jsonl:1: the result of the call c1 is "another"; the recorded one has "one"`},
+			{"no results", `{}`, `0.jsonl:1: the request lacks a result of the call c1; the recorded one has "one"`},
+			{"a long one", request(`"` + strings.Repeat("é", 300) + `"`), "is \"" + strings.Repeat("é", 200) + "…\"; the"},
+			{"no JSON", "x", "0.jsonl:1: the request is not JSON"},
 		} {
-			_, _, err := post(t, s.Transport(), c.request)
+			_, _, err := post(t, play(t, s), c.request)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %s: %v", format, c.name, err)
 			}
@@ -156,7 +211,7 @@ func TestCheckKeepsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := s.Transport()
+	run := play(t, s)
 	if _, _, err := post(t, run, `{}`); err == nil {
 		t.Error("it passes")
 	}
@@ -170,7 +225,7 @@ func TestManyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := s.Transport()
+	run := play(t, s)
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -204,7 +259,7 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", conversation[0].File, err)
 			}
-			run := s.Transport()
+			run := play(t, s)
 			for _, e := range conversation {
 				text, _, err := post(t, run, string(e.Req))
 				if e.Status == 200 && (err != nil || e.SSE && text != string(e.Body())) {

@@ -11,16 +11,33 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// Transport is a new run of the script: each request, wherever it goes, gets the next
-// response. One beyond the end, or one that a check does not pass, fails with a
-// *providers.APIError that names the file and the line. It may be used from many
-// goroutines; their requests are answered in the order in which they come.
-func (s *Script) Transport() http.RoundTripper { return &transport{script: s} }
+// Provider returns a provider that newProvider makes over a client. The client plays the
+// script from its beginning: each request, whatever its URL, gets the next response. A
+// request after the last one, or one that fails a check, fails with a *providers.APIError
+// that names the file and the line. The provider may be used from many goroutines; their
+// requests are answered in the order in which they arrive.
+func (s *Script) Provider(newProvider func(*http.Client) providers.Provider) (providers.Provider, error) {
+	t := &transport{script: s}
+	p := newProvider(&http.Client{Transport: t})
+	if p.Format() != s.format {
+		return nil, fmt.Errorf("replay: %s: fmt %q: provider %s speaks %s", s.exchanges[0].at, s.exchanges[0].Format, p.Name(), p.Format())
+	}
+	t.place, _ = p.(resultPlace)
+	for i := range s.exchanges {
+		if e := &s.exchanges[i]; e.Check && t.place == nil {
+			return nil, fmt.Errorf("replay: %s: check: provider %s has no ResultPlace", e.at, p.Name())
+		}
+	}
+	return p, nil
+}
 
+// A transport answers the requests of one provider.
 type transport struct {
 	script *Script
-	mu     sync.Mutex // guards next
-	next   int
+	place  resultPlace // nil when nothing is checked
+
+	mu   sync.Mutex // guards next
+	next int
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,7 +53,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	e := &all[t.next]
 	if e.Check {
-		if err := check(t.script.format, e.Req, body); err != nil {
+		if err := check(t.place, e.Req, body); err != nil {
 			return nil, refuse(e, err.Error())
 		}
 	}
@@ -47,7 +64,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        http.Header{"Content-Type": {t.script.contentType(e)}},
+		Header:        http.Header{"Content-Type": {e.contentType()}},
 		Body:          io.NopCloser(bytes.NewReader(e.Resp)),
 		ContentLength: int64(len(e.Resp)),
 		Request:       r,

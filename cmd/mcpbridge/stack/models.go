@@ -71,50 +71,70 @@ func newModel(p config.ModelProvider) (providers.Candidate, error) {
 	for name, value := range p.Headers {
 		client.Header.Set(name, value)
 	}
-	kind, key, err := kindOf(&p, &client)
+	var err error
+	if p.Type == config.TypeReplay {
+		c.Provider, err = replayed(&p, client)
+	} else {
+		c.Provider, err = connected(&p, client)
+	}
 	if err != nil {
 		return c, err
 	}
-	c.Provider, c.Model = kind.make(client, &p, key), p.Model
-	if p.Tools == "prompted" || p.Type == typePrompted {
+	if c.Model = p.Model; p.Tools == "prompted" || p.Type == typePrompted {
 		c.Provider = standIn(c.Provider)
 	}
 	return c, nil
 }
 
-// kind is what speaks to an entry's endpoint, and its key.
-func kindOf(p *config.ModelProvider, client *providers.Client) (*providerKind, string, error) {
-	name, key := p.Type, p.APIKey
-	switch p.Type {
-	case typePrompted:
-		name = "openai"
-	case config.TypeReplay:
-		script, err := replay.Open(p.Scripts...)
-		if err != nil {
-			return nil, "", err
+// kindNamed returns the kind of a name.
+func kindNamed(name string) (*providerKind, error) {
+	for _, k := range providerKinds() {
+		if k.name == name {
+			return &k, nil
 		}
-		client.HTTP = &http.Client{Transport: script.Transport()}
-		name, key = string(script.Format()), "none"
-		p.Model = cmp.Or(p.Model, "recorded")
 	}
-	kinds := providerKinds()
-	at := slices.IndexFunc(kinds, func(k providerKind) bool { return k.name == name })
-	if at < 0 {
-		return nil, "", fmt.Errorf("unknown type %s%s", hint.Quote(name), hint.DidYouMean(name, ProviderTypes()))
+	return nil, fmt.Errorf("unknown type %s%s", hint.Quote(name), hint.DidYouMean(name, ProviderTypes()))
+}
+
+// replayed makes the provider that answers from the scripts of an entry.
+func replayed(p *config.ModelProvider, client providers.Client) (providers.Provider, error) {
+	script, err := replay.Open(p.Scripts...)
+	if err != nil {
+		return nil, err
 	}
-	kind := &kinds[at]
+	kind, err := kindNamed(string(script.Format()))
+	if err != nil {
+		return nil, err
+	}
+	p.Model = cmp.Or(p.Model, "recorded")
+	return script.Provider(func(h *http.Client) providers.Provider {
+		client.HTTP = h
+		return kind.make(client, p, "none")
+	})
+}
+
+// connected makes the provider of an entry's endpoint.
+func connected(p *config.ModelProvider, client providers.Client) (providers.Provider, error) {
+	name, key := p.Type, p.APIKey
+	if name == typePrompted {
+		name = "openai"
+	}
+	kind, err := kindNamed(name)
+	if err != nil {
+		return nil, err
+	}
 	if p.BaseURL == "" || p.Name == p.Type && p.Type != typePrompted { // else the vendor's key would go to somebody else
 		for _, variable := range kind.keys {
 			key = cmp.Or(key, os.Getenv(variable))
 		}
 	}
-	if name == "ollama" && client.BaseURL == "" && p.Type != config.TypeReplay {
+	if name == "ollama" && client.BaseURL == "" {
 		client.BaseURL = ollamaHost(os.Getenv("OLLAMA_HOST"))
 	}
 	if key == "" && kind.keys != nil && p.BaseURL == "" && !hasKey(client.Header) {
-		return nil, "", fmt.Errorf("it has no key: set %s, or apiKey in the config", strings.Join(kind.keys, " or "))
+		return nil, fmt.Errorf("it has no key: set %s, or apiKey in the config", strings.Join(kind.keys, " or "))
 	}
-	return kind, key, nil
+	return kind.make(client, p, key), nil
 }
 
 // hasKey reports whether headers prove who asks.
