@@ -4,6 +4,7 @@ package e2etest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -24,6 +25,8 @@ const childMode = "MCPBRIDGE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv(childMode); mode {
 	case "":
+		flag.Parse()
+		flag.Set("test.parallel", "8") // tests side by side mostly wait
 		os.Exit(m.Run())
 	case "fake":
 		s := mcpserver.New(sourcetest.NewFake(), mcpserver.Options{})
@@ -41,6 +44,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "no such child: %s\n", mode)
 		os.Exit(2)
 	}
+}
+
+// sideBySide runs a part of a test beside its other parts.
+func sideBySide(t *testing.T, name string, part func(*testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		part(t)
+	})
 }
 
 // carriers are the ways from a client to a server of a new Fake.

@@ -21,12 +21,12 @@ type eraCase struct {
 // Whatever eras the client and the server speak, and whatever carries them, the client
 // sees its own.
 func TestEras(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, down := range peerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
 			for _, up := range scriptCarriers {
 				for _, era := range eras {
-					t.Run(fmt.Sprintf("%s-%s/%s-%s", down.name, clientEra, up.name, era), func(t *testing.T) {
-						sourcetest.NoLeaks(t)
+					sideBySide(t, fmt.Sprintf("%s-%s/%s-%s", down.name, clientEra, up.name, era), func(t *testing.T) {
 						source := bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, newScript(era)))})
 						runEra(t, &eraCase{newPeer(t, newFront(t, source), down.dial, clientEra == "modern", asksAll), era, up.name})
 					})

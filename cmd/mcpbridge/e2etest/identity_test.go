@@ -26,12 +26,12 @@ func twoPrincipals(t *testing.T, capabilities string, run func(*two)) {
 
 // twoCallers is twoPrincipals for the two that are named.
 func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
+	sourcetest.NoLeaks(t)
 	for _, up := range scriptCarriers {
 		for _, era := range []string{"legacy", "modern"} {
 			for i, a := range principalCarriers {
 				for _, b := range principalCarriers[i:] {
-					t.Run(fmt.Sprintf("%s-%s/%s-%s", up.name, era, a.name, b.name), func(t *testing.T) {
-						sourcetest.NoLeaks(t)
+					sideBySide(t, fmt.Sprintf("%s-%s/%s-%s", up.name, era, a.name, b.name), func(t *testing.T) {
 						s := newScript(era)
 						cfg := up.config(t, s)
 						cfg.Sharing = mcpclient.Shared
@@ -252,10 +252,10 @@ func TestQuestionsOfTwo(t *testing.T) {
 // A question along one's call cannot be answered by the other, who gets neither it nor
 // the result.
 func TestAnswersOfTwo(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, up := range scriptCarriers {
 		for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased} {
-			t.Run(fmt.Sprintf("%s-%s", up.name, sharing), func(t *testing.T) {
-				sourcetest.NoLeaks(t)
+			sideBySide(t, fmt.Sprintf("%s-%s", up.name, sharing), func(t *testing.T) {
 				cfg := up.config(t, newScript("legacy"))
 				cfg.Sharing = sharing
 				f := newGuarded(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))

@@ -13,10 +13,10 @@ import (
 
 // sharedLinks are the ways to a script over one connection for all callers.
 func sharedLinks(t *testing.T, run func(t *testing.T, s *script, source bridge.Source)) {
+	sourcetest.NoLeaks(t)
 	for _, up := range scriptCarriers {
 		for _, era := range []string{"legacy", "modern"} {
-			t.Run(up.name+"-"+era, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
+			sideBySide(t, up.name+"-"+era, func(t *testing.T) {
 				s := newScript(era)
 				cfg := up.config(t, s)
 				cfg.Sharing = mcpclient.Shared
@@ -193,10 +193,10 @@ func TestTasks(t *testing.T) {
 // A question on a connection that was offered nothing is refused at once; a parked call
 // ends with its client's connection, and its server learns of it.
 func TestQuestionsOfNobody(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, up := range scriptCarriers {
 		for _, era := range []string{"legacy", "modern"} {
-			t.Run(up.name+"-"+era, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
+			sideBySide(t, up.name+"-"+era, func(t *testing.T) {
 				s := newScript("legacy")
 				f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, s))}))
 				p := newPeer(t, f, overWS, era == "modern", `{}`)

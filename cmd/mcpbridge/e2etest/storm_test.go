@@ -18,11 +18,11 @@ func TestProgressStorm(t *testing.T) {
 	for _, down := range peerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
 			for _, up := range scriptCarriers {
-				if testing.Short() && up.name != down.name {
-					continue
-				}
 				for _, era := range []string{"legacy", "modern"} {
 					t.Run(fmt.Sprintf("%s-%s/%s-%s", down.name, clientEra, up.name, era), func(t *testing.T) {
+						if up.name != down.name {
+							sourcetest.Long(t)
+						}
 						sourcetest.NoLeaks(t)
 						cfg := up.config(t, newScript(era))
 						cfg.Sharing = mcpclient.Shared

@@ -179,12 +179,12 @@ func (c *peer) listed() string {
 
 // The tasks of 2025-11-25 pass as they are, whatever carries them.
 func TestTasksOf2025(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
 		for _, up := range stubCarriers {
 			for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
 				for _, down := range peerCarriers {
-					t.Run(fmt.Sprintf("%s%s-%s/%s", p.prefix, up.name, sharing, down.name), func(t *testing.T) {
-						sourcetest.NoLeaks(t)
+					sideBySide(t, fmt.Sprintf("%s%s-%s/%s", p.prefix, up.name, sharing, down.name), func(t *testing.T) {
 						s := newTaskServer("legacy")
 						cfg := up.config(s.stub, t)
 						cfg.Sharing = sharing
@@ -232,13 +232,13 @@ func useTasks(c *peer, s *taskServer, prefix string) {
 
 // The tasks of the extension (2026-07-28) pass as they are too, to who takes them.
 func TestTasksExtension(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
 		for _, up := range stubCarriers {
 			for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
 				for _, down := range peerCarriers {
 					for _, capabilities := range []string{tasking, `{"elicitation":{},` + tasking[1:]} {
-						t.Run(fmt.Sprintf("%s%s-%s/%s/%s", p.prefix, up.name, sharing, down.name, capabilities[:5]), func(t *testing.T) {
-							sourcetest.NoLeaks(t)
+						sideBySide(t, fmt.Sprintf("%s%s-%s/%s/%s", p.prefix, up.name, sharing, down.name, capabilities[:5]), func(t *testing.T) {
 							s := newTaskServer("modern")
 							cfg := up.config(s.stub, t)
 							cfg.Sharing = sharing
@@ -290,11 +290,11 @@ func useExtension(c *peer, s *taskServer, prefix string) {
 // On a shared link a task is its creator's: others neither see nor touch it, nor are
 // told of it.
 func TestTasksOfOthers(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, up := range stubCarriers {
 		for _, p := range prefixes {
 			for _, down := range principalCarriers {
-				t.Run(fmt.Sprintf("%s/%s%s", down.name, p.prefix, up.name), func(t *testing.T) {
-					sourcetest.NoLeaks(t)
+				sideBySide(t, fmt.Sprintf("%s/%s%s", down.name, p.prefix, up.name), func(t *testing.T) {
 					era, more := "legacy", `,"task":{}`
 					if down.modern {
 						era, more = "modern", ""
@@ -340,10 +340,10 @@ func TestTasksOfOthers(t *testing.T) {
 // A client of the modern era that may be asked something is served side by side by
 // several sessions of a source of the legacy era: its tasks are found all the same.
 func TestTasksFoundInAnyView(t *testing.T) {
+	sourcetest.NoLeaks(t)
 	for _, up := range stubCarriers {
 		for _, p := range prefixes {
-			t.Run(p.prefix+up.name, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
+			sideBySide(t, p.prefix+up.name, func(t *testing.T) {
 				s := newTaskServer("legacy")
 				cfg := up.config(s.stub, t)
 				cfg.Sharing = mcpclient.Session

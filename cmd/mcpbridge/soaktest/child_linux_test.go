@@ -22,7 +22,13 @@ func TestMain(m *testing.M) {
 	process.Supervise()
 	switch mode := os.Getenv(childMode); mode {
 	case "":
-		os.Exit(m.Run())
+		var err error
+		if programs, err = os.MkdirTemp("", "soaktest"); err != nil {
+			panic(err)
+		}
+		code := m.Run()
+		os.RemoveAll(programs)
+		os.Exit(code)
 	case "client":
 		client()
 	default:

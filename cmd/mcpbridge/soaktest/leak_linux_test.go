@@ -27,7 +27,7 @@ import (
 // cycle differs from the one before.
 type variant struct {
 	name   string
-	cycles int // -short runs a tenth
+	cycles int // without MCPBRIDGE_LONG a tenth
 	run    func(ctx context.Context, s *stage, n int) error
 }
 
@@ -39,8 +39,9 @@ const atOnce = 10
 func (v variant) repeat(t *testing.T, s *stage, after func()) {
 	t.Helper()
 	cycles := v.cycles
-	if testing.Short() {
+	if os.Getenv("MCPBRIDGE_LONG") == "" {
 		cycles /= 10
+		t.Logf("MCPBRIDGE_LONG is not set: %d cycles of %d", cycles, v.cycles)
 	}
 	for n := 0; n < cycles && !t.Failed(); n += atOnce {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -69,9 +70,10 @@ var endings = []variant{
 }
 
 func TestNothingIsLeft(t *testing.T) {
-	program := build(t)
+	program := build()
 	for _, v := range endings {
 		t.Run(v.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
 			s := newStage(t, program)
 			v.repeat(t, s, func() { s.mustBeEmpty(t) })
 		})
@@ -193,7 +195,7 @@ const (
 )
 
 func TestServeDoesNotGrow(t *testing.T) {
-	s := newStage(t, build(t))
+	s := newStage(t, build())
 	b, err := s.serve(context.Background(), "deaf") // beyond the end of t.Context: it is asked to end
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -23,16 +24,18 @@ type stage struct {
 	lasting          *served // the bridge that goes on; nil where each cycle has its own
 }
 
-// build builds the bridge and returns the path of the program.
-func build(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "mcpbridge")
+// programs is the folder of what tests build, which TestMain makes and removes.
+var programs string
+
+// build builds the bridge, once, and returns the path of the program.
+var build = sync.OnceValue(func() string {
+	path := filepath.Join(programs, "mcpbridge")
 	out, err := exec.Command("go", "build", "-o", path, "github.com/mcpbridge/mcpbridge/cmd/mcpbridge").CombinedOutput()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		panic(fmt.Sprintf("go build: %v\n%s", err, out))
 	}
 	return path
-}
+})
 
 func newStage(t *testing.T, program string) *stage {
 	t.Helper()
