@@ -121,6 +121,11 @@ func (c *conn) beginAsk(id string, cancel context.CancelFunc) bool {
 		return false
 	}
 	c.asks[id] = cancel
+	if len(c.asks) == 1 {
+		for _, k := range c.under {
+			k.timer.Hold()
+		}
+	}
 	return true
 }
 
@@ -128,21 +133,26 @@ func (c *conn) beginAsk(id string, cancel context.CancelFunc) bool {
 func (c *conn) endAsk(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.asks[id]
+	return c.removeAsk(id) != nil
+}
+
+// removeAsk removes a question, if it is still open, and lets the calls' time go on after the
+// last one. c.mu is held.
+func (c *conn) removeAsk(id string) context.CancelFunc {
+	cancel := c.asks[id]
 	delete(c.asks, id)
-	if len(c.asks) == 0 {
+	if cancel != nil && len(c.asks) == 0 {
 		for _, k := range c.under {
-			c.extendLocked(k)
+			k.timer.Release()
 		}
 	}
-	return ok
+	return cancel
 }
 
 // unask takes a question back because the server says so.
 func (c *conn) unask(id string) {
 	c.mu.Lock()
-	cancel := c.asks[id]
-	delete(c.asks, id)
+	cancel := c.removeAsk(id)
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()

@@ -17,9 +17,8 @@ type call struct {
 	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
 	acked          func([]byte)      // takes what the server grants to a subscriptions/listen, which has no time limit; nil: it is none
 	back           bridge.Back
-	token          []byte // the caller's own progress token, raw JSON; nil: it gave none
-	start          time.Time
-	limit          time.Time       // when its time is over; guarded by conn.mu
+	token          []byte          // the caller's own progress token, raw JSON; nil: it gave none
+	timer          bridge.Timer    // held while conn.asks is not empty
 	ctx            context.Context // ends with the call
 	end            context.CancelCauseFunc
 	sent           atomic.Bool       // its first byte has left
@@ -28,7 +27,9 @@ type call struct {
 }
 
 func (c *conn) newCall(method string) *call {
-	return &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, start: time.Now(), reply: make(chan bridge.Reply, 1)}
+	k := &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, reply: make(chan bridge.Reply, 1)}
+	k.timer.Start(c.cfg.Timeout, c.cfg.MaxTimeout, nil)
+	return k
 }
 
 func (c *conn) enter(k *call) bool {
@@ -37,8 +38,8 @@ func (c *conn) enter(k *call) bool {
 	if c.lost {
 		return false
 	}
-	if k.acked == nil {
-		k.limit = k.start.Add(c.cfg.Timeout)
+	if len(c.asks) > 0 {
+		k.timer.Hold()
 	}
 	c.under[k.id], c.busy = k, true
 	if k.owner != nil {
@@ -60,9 +61,8 @@ func (c *conn) enter(k *call) bool {
 func (c *conn) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
 	for _, k := range c.under {
-		if k.acked == nil && now.After(k.limit) && (len(c.asks) == 0 || now.After(k.start.Add(c.cfg.MaxTimeout))) {
+		if k.acked == nil && k.timer.Expired() {
 			k.end(errTimeout)
 		}
 	}
@@ -148,20 +148,5 @@ func (c *conn) cancel(owner *session) {
 		if k.owner == owner {
 			k.end(errClosed)
 		}
-	}
-}
-
-// extend gives a call its timeout anew, within the limit of all progress.
-func (c *conn) extend(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.extendLocked(k)
-}
-
-// extendLocked is extend with c.mu held.
-func (c *conn) extendLocked(k *call) {
-	k.limit = time.Now().Add(c.cfg.Timeout)
-	if last := k.start.Add(c.cfg.MaxTimeout); k.limit.After(last) {
-		k.limit = last
 	}
 }

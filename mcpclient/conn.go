@@ -90,7 +90,7 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		limit, key := c.cfg.Timeout, "timeout"
-		if time.Since(k.start) >= c.cfg.MaxTimeout && c.cfg.MaxTimeout > limit {
+		if k.timer.AtMaximum() && c.cfg.MaxTimeout > limit {
 			limit, key = c.cfg.MaxTimeout, "maxTimeout"
 		}
 		reply.Err.Message = fmt.Sprintf(tookLonger, c.cfg.Name, subject(req), limit, key)
@@ -300,7 +300,7 @@ func (c *conn) loseLocked(err error) {
 	c.lost, c.err = true, err
 	for id, cancel := range c.asks {
 		cancel()
-		delete(c.asks, id)
+		c.removeAsk(id)
 	}
 	c.end(err)
 }

@@ -107,9 +107,17 @@ func (x *exchange) result(members string) {
 
 // asking is a session of a caller with those capabilities.
 func asking(t *testing.T, cfg mcpclient.Config, capabilities string, ask func(context.Context, string, []byte) ([]byte, *toolformat.Error)) *caller {
+	return askingOn(t, nil, cfg, capabilities, ask)
+}
+
+// askingOn is asking over a network in memory, or over the system's.
+func askingOn(t *testing.T, network *peer.Network, cfg mcpclient.Config, capabilities string, ask func(context.Context, string, []byte) ([]byte, *toolformat.Error)) *caller {
 	c := &caller{T: t}
 	cfg.Name = "up"
 	c.client = mcpclient.New(cfg)
+	if network != nil {
+		c.client.DialThrough(network.Dial)
+	}
 	t.Cleanup(func() { c.client.Close() })
 	var err error
 	if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name(), Capabilities: []byte(capabilities), Ask: ask}); err != nil {
@@ -199,6 +207,52 @@ func TestQuestionsUnanswered(t *testing.T) {
 			return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
 		})
 	c.fails(c.call("x"), toolformat.Timeout, "maxTimeout")
+}
+
+// The time for which a person is asked counts neither towards a call's timeout nor towards
+// its maximum; the time before and after it does.
+func TestAskedTimeDoesNotCount(t *testing.T) {
+	const (
+		thinks = 2 * time.Second        // the person, each time
+		works  = 300 * time.Millisecond // the server, before each question
+	)
+	synctest.Test(t, func(t *testing.T) {
+		network, heard := peer.NewNetwork(), make(chan struct{})
+		o := newOddOn(t, network, func(x *exchange) bool {
+			switch {
+			case x.Kind() == wire.Response:
+				heard <- struct{}{}
+				x.w.WriteHeader(http.StatusAccepted)
+			case x.Method == wire.MethodToolsCall:
+				for i := range 3 {
+					time.Sleep(works)
+					x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{}}`, i))
+					<-heard
+				}
+				if toolOf(&x.Message) == "answers" {
+					x.result(`"content":[]`)
+				} else {
+					<-x.ctx.Done()
+				}
+			default:
+				return false
+			}
+			return true
+		})
+		c := askingOn(t, network, mcpclient.Config{URL: o.URL, Timeout: time.Second, MaxTimeout: 3 * time.Second}, `{"elicitation":{}}`,
+			func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+				time.Sleep(thinks)
+				return []byte(`{"action":"accept"}`), nil
+			})
+		if r := c.call("answers"); r.Err != nil {
+			t.Errorf("a call that asked for %s: %v", 3*thinks, r.Err)
+		}
+		begun := time.Now()
+		c.fails(c.call("hangs"), toolformat.Timeout, "took longer than 1s (timeout in its config)")
+		if took := time.Since(begun) - 3*thinks; took < time.Second || took > 1100*time.Millisecond {
+			t.Errorf("a call that asked and hung ended after %s beside that, want 1s", took)
+		}
+	})
 }
 
 // Answers to as many questions as a server may ask at once all reach it.

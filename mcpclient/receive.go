@@ -180,7 +180,7 @@ func (c *conn) progressed(m *wire.Message) {
 		c.flood.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
 		return
 	}
-	c.extend(k)
+	k.timer.Extend()
 	if k.token == nil || k.back == nil {
 		return
 	}
