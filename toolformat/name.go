@@ -6,8 +6,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// PrefixSeparator stands between a source's prefix and the name of its tool.
-const PrefixSeparator = "__"
+// PrefixSeparator, "__", stands between the prefix of a source and the name of its tool.
+const PrefixSeparator = wording.PrefixSeparator
 
 // Prefix is the prefix that a source's name gives: characters outside [A-Za-z0-9_-]
 // become "_", then PrefixSeparator.

@@ -2,14 +2,17 @@ package wording
 
 import "strings"
 
-// maxWord bounds the words that are compared, in bytes; maxWords how many.
+// PrefixSeparator stands between the prefix of a source and the name of its tool.
+const PrefixSeparator = "__"
+
+// Comparing spellings is quadratic: only the first words that are short enough are compared.
 const (
-	maxWord  = 60
+	maxWord  = 60 // bytes
 	maxWords = 500
 )
 
-// Closest is the one of known words that a word was most likely meant to be, for an error
-// that asks whether it is; "" when none is near, or several equally: see Nearest.
+// Closest returns the one known word that word was most likely meant to be, for an error
+// that asks "did you mean"; "" if no word is near, or several are equally near: see [Nearest].
 func Closest(word string, known []string) string {
 	if near := Nearest(word, known); len(near) == 1 {
 		return near[0]
@@ -17,44 +20,52 @@ func Closest(word string, known []string) string {
 	return ""
 }
 
-// Nearest are those of known words that a word is equally near to, and to no other nearer.
-// Letter case does not count, and what stands between words counts only among equals. Near is
-// an edit distance of two, or a third of the word when that is more; in words under four
-// letters one, as two would make anything of them, and more than a letter must stay.
+// Nearest returns the known words that are nearest to word, all equally near.
+//
+// The nearest are the word in other letter case and the word behind the prefix of a source.
+// Otherwise case and separators do not count, except to decide between equals. A word is near
+// within an edit distance of 2, or of a third of its letters if that is more. Of the shorter
+// word at least half must stay, and more than one letter; below four letters one edit is the
+// limit.
 func Nearest(word string, known []string) []string {
-	if len(word) > maxWord {
+	if word == "" {
 		return nil
 	}
-	a := plainWord(word)
-	limit := max(2, len(a)/3)
-	best, bestSpelt, near := limit, maxWord, []string(nil)
-	for _, k := range known[:min(len(known), maxWords)] {
-		if len(k) > maxWord {
+	letters := lettersOf(word)
+	best, bestSpelling := max(2, len(letters)/3), maxWord
+	var near []string
+	for i, k := range known {
+		distance, spelling := 0, 0
+		switch {
+		case strings.EqualFold(k, word), strings.HasSuffix(k, PrefixSeparator+word):
+		case i >= maxWords || max(len(k), len(word)) > maxWord:
 			continue
+		default:
+			other := lettersOf(k)
+			distance = editDistance(letters, other)
+			kept := len(letters) + len(other) - 2*distance
+			if distance > best || distance > max(1, min(len(letters), len(other))/2) || kept <= 2 {
+				continue
+			}
+			spelling = editDistance([]rune(strings.ToLower(word)), []rune(strings.ToLower(k)))
 		}
-		b := plainWord(k)
-		d := editDistance(a, b)
-		shared := len(a) + len(b) - 2*d // letters, at most
-		if d > best || d > max(1, min(len(a), len(b))/2) || shared <= 2 {
-			continue
-		}
-		switch spelt := editDistance([]rune(strings.ToLower(word)), []rune(strings.ToLower(k))); {
-		case d < best || spelt < bestSpelt:
-			best, bestSpelt, near = d, spelt, []string{k}
-		case spelt == bestSpelt:
+		switch {
+		case distance < best || spelling < bestSpelling:
+			best, bestSpelling, near = distance, spelling, []string{k}
+		case spelling == bestSpelling:
 			near = append(near, k)
 		}
 	}
 	return near
 }
 
-// plainWord is a word in the letters that count.
-func plainWord(word string) []rune {
-	return []rune(strings.NewReplacer("_", "", "-", "", ".", "", " ", "", `"`, "").Replace(strings.ToLower(word)))
-}
+var withoutSeparators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "", `"`, "")
 
-// editDistance counts the characters to put in, leave out, replace or swap with a neighbour
-// to make b of a (Damerau-Levenshtein, each place changed once).
+// lettersOf returns a word in lower case and without separators.
+func lettersOf(word string) []rune { return []rune(withoutSeparators.Replace(strings.ToLower(word))) }
+
+// editDistance counts the insertions, deletions, replacements and swaps of neighbors that turn
+// a into b (Damerau-Levenshtein, optimal string alignment).
 func editDistance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -1,12 +1,17 @@
 package wording
 
-import "testing"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 func TestClosest(t *testing.T) {
 	keys := []string{"command", "args", "env", "envFile", "cwd", "url", "headers", "timeout", "maxTimeout", "connectTimeout", "include", "exclude"}
 	for word, want := range map[string]string{
 		"comand":        "command",
-		"commnad":       "command", // neighbours swapped
+		"commnad":       "command", // neighbors swapped
 		"Command":       "command",
 		"ENVFILE":       "envFile",
 		"arg":           "args",
@@ -25,6 +30,38 @@ func TestClosest(t *testing.T) {
 	} {
 		if got := Closest(word, keys); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+// TestNearest: the word behind a prefix is as near as the word in other letter case, however
+// long and many the words are.
+func TestNearest(t *testing.T) {
+	long := strings.Repeat("long", 20)
+	many := make([]string, 2*maxWords)
+	for i := range many {
+		many[i] = "tool_" + strconv.Itoa(i)
+	}
+	for _, c := range []struct {
+		word  string
+		known []string
+		want  string
+	}{
+		{"search", []string{"github__search", "github__searches", "seach"}, "github__search"},
+		{"search", []string{"github__search", "gitlab__search"}, "github__search gitlab__search"},
+		{"search", []string{"github__search", "SEARCH"}, "github__search SEARCH"},
+		{"search", []string{"my_search", "research"}, "research"},
+		{"Search", []string{"github__search"}, ""},
+		{"SEARCH", []string{"search", "Search"}, "search Search"},
+		{"get_user", []string{"getUser", "get-users", "get_use"}, "getUser"},
+		{long, []string{long + "x", strings.ToUpper(long)}, strings.ToUpper(long)},
+		{"seach", append(slices.Clone(many), "search"), ""},
+		{"search", append(slices.Clone(many), "a__search"), "a__search"},
+		{"a", []string{"A", "b"}, "A"},
+		{"", []string{"", "x__"}, ""},
+	} {
+		if got := strings.Join(Nearest(c.word, c.known), " "); got != c.want {
+			t.Errorf("%.20q: got %.200q, want %.200q", c.word, got, c.want)
 		}
 	}
 }

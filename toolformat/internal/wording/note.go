@@ -1,23 +1,22 @@
 package wording
 
-import "strings"
-
-// A Note says one thing that a conversion did to a tool, or found in it. Notes come in
-// the order of the definition; the same input gives the same notes.
+// A Note says one thing about a tool, its schema or a value: what a conversion did, or what a
+// check found. Notes come in the order of the document; equal inputs give equal notes.
 type Note struct {
-	Tool string // the tool's name as it was read; "" for one that has none
-	Path string // JSON Pointer (RFC 6901) into the definition in the internal format: "/input_schema/properties/a"; "" for the whole
-	Rule string // what was done, as one word that stays: "root-combinator"
-	Text string // the same for a reader: what was there, what stands there now, and why
+	Tool string // the tool's name as it was read; "" if it has no name, or the note is not about one tool
+	Path string // JSON Pointer (RFC 6901) into the definition in the internal format, such as "/input_schema/properties/a"; "" for all of it
+	Rule string // what was done or found, as one stable word: "root-combinator"
+	Text string // the same for a reader: what was there, what replaced it, and why
 }
 
+// String returns "tool: path: text", without the parts that are empty.
 func (n Note) String() string {
-	var b strings.Builder
-	if n.Tool != "" {
-		b.WriteString(n.Tool + ": ")
-	}
+	text := n.Text
 	if n.Path != "" {
-		b.WriteString(n.Path + ": ")
+		text = n.Path + ": " + text
 	}
-	return b.String() + n.Text
+	if n.Tool != "" {
+		text = n.Tool + ": " + text
+	}
+	return text
 }
