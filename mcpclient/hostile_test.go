@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
@@ -81,7 +83,7 @@ func (o *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case m.Method == wire.MethodInitialize:
 		o.greeted <- struct{}{}
-		w.Header().Set(wire.HeaderSession, "s")
+		w.Header().Set(mcp.HeaderSessionID, "s")
 		x.result(`"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{}`)
 	case m.Method == wire.MethodDiscover:
 		x.result(`"supportedVersions":["2026-07-28"],"capabilities":{}`)

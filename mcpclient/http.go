@@ -173,7 +173,7 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 // it.
 func (s *streamable) setModern(req *http.Request, k *call) {
 	req.Header = req.Header.Clone()
-	req.Header.Set(wire.HeaderProtocol, wire.ModernRevision)
+	req.Header.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
 	req.Header.Set(mcp.HeaderMethod, k.method)
 	if k.target != "" {
 		name, _ := mcp.EncodeHeaderValue(k.target) // a string always can be
@@ -216,8 +216,8 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return s.refused(resp, k)
 	}
-	if id := resp.Header.Get(wire.HeaderSession); id != "" && s.header.Load().Get(wire.HeaderSession) == "" {
-		s.with(wire.HeaderSession, id)
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.header.Load().Get(mcp.HeaderSessionID) == "" {
+		s.with(mcp.HeaderSessionID, id)
 	}
 	if k == nil {
 		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
@@ -231,12 +231,12 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
 	case "application/json":
-		buf, err := readBody(resp, s.cfg.MessageBytes)
-		var long *wire.TooLongError
-		if errors.As(err, &long) {
-			return tooLong(s.cfg)
-		}
+		buf, err := wire.ReadBody(resp.Body, resp.ContentLength, s.cfg.MessageBytes)
 		if err != nil {
+			buf.Free()
+			if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+				return tooLong(s.cfg)
+			}
 			return err
 		}
 		s.to.receive(buf, k)
@@ -251,19 +251,6 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 		return errors.New("the server ended its answer without a response")
 	}
 	return nil
-}
-
-// readBody reads a body whole.
-func readBody(resp *http.Response, limit int) (*wire.Buffer, error) {
-	if resp.ContentLength > int64(limit) {
-		return nil, &wire.TooLongError{Limit: limit, Size: int(resp.ContentLength)}
-	}
-	buf := wire.NewBodyBuffer(resp.ContentLength)
-	if err := wire.ReadAll(buf, resp.Body, limit); err != nil {
-		buf.Free()
-		return nil, err
-	}
-	return buf, nil
 }
 
 // stream takes the events of one answer until the response of its call has come. A
@@ -329,7 +316,7 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 	req.Header.Del("Content-Type")
 	req.Header.Set("Accept", "text/event-stream")
 	if last != "" {
-		req.Header.Set(wire.HeaderLastEvent, last)
+		req.Header.Set(mcp.HeaderLastEventID, last)
 	}
 	resp, err := s.roundTrip(req)
 	if err != nil {
@@ -348,7 +335,7 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 func (s *streamable) refused(resp *http.Response, k *call) error {
 	const most = 64 << 10
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, most))
-	if s.up.Load() && s.header.Load().Get(wire.HeaderSession) != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
+	if s.up.Load() && s.header.Load().Get(mcp.HeaderSessionID) != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
 		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, resp.StatusCode)
 		s.to.lose(err)
 		return err
@@ -373,7 +360,7 @@ func (s *streamable) established(revision string) {
 		return
 	}
 	if revision >= "2025-06-18" { // the first revision with this header
-		s.with(wire.HeaderProtocol, revision)
+		s.with(mcp.HeaderProtocolVersion, revision)
 	}
 	s.up.Store(true)
 	s.work.Go(s.listen)
@@ -386,7 +373,7 @@ func (s *streamable) listen() {
 		resp, err := s.get(s.life, last)
 		var refused *statusError
 		switch {
-		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.header.Load().Get(wire.HeaderSession) != "":
+		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.header.Load().Get(mcp.HeaderSessionID) != "":
 			s.to.lose(fmt.Errorf("%w (HTTP 404)", errSessionGone))
 			return
 		case errors.As(err, &refused) && refused.code < 500:
@@ -420,7 +407,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // long for it.
 func (s *streamable) close() {
 	s.end()
-	if s.header.Load().Get(wire.HeaderSession) != "" {
+	if s.header.Load().Get(mcp.HeaderSessionID) != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
 			if resp, err := s.roundTrip(req); err == nil {

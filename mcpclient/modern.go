@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -73,7 +75,7 @@ func (c *conn) discover(ctx context.Context) error {
 	}
 	c.revision = wire.ModernRevision
 	c.greeting = bytes.Clone(reply.Result)
-	if info := wire.Lookup(c.greeting, "_meta", wire.MetaServerInfo); info != nil {
+	if info := wire.Lookup(c.greeting, "_meta", mcp.MetaKeyServerInfo); info != nil {
 		c.greeting = wire.SetMember(c.greeting, "serverInfo", info)
 	}
 	c.carrier.established(c.revision)

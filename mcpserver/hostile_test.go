@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -44,7 +46,7 @@ func (p *parked) legacy(ctx context.Context, session, msg string) *httptest.Resp
 	r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
 	r.Header.Set("Content-Type", "application/json")
 	if session != "" {
-		r.Header.Set(wire.HeaderSession, session)
+		r.Header.Set(mcp.HeaderSessionID, session)
 	}
 	w := httptest.NewRecorder()
 	p.Handler().ServeHTTP(w, r)
@@ -94,7 +96,7 @@ func TestInitializeFailsLate(t *testing.T) {
 func TestCapabilitiesBound(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	long := `{"experimental":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
-	if w := p.legacy(t.Context(), "", fmt.Sprintf(hello, long)); !strings.Contains(w.Body.String(), "capabilities") || w.Header().Get(wire.HeaderSession) != "" {
+	if w := p.legacy(t.Context(), "", fmt.Sprintf(hello, long)); !strings.Contains(w.Body.String(), "capabilities") || w.Header().Get(mcp.HeaderSessionID) != "" {
 		t.Errorf("legacy: %v %.300s", w.Header(), w.Body)
 	}
 	msg := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + long + `}}}`

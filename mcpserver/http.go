@@ -72,11 +72,11 @@ func (s *Server) known(next func(http.ResponseWriter, *http.Request, identity)) 
 
 // serveMCP is streamable HTTP.
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) {
-	if v := r.Header.Get(wire.HeaderProtocol); v != "" && v < wire.ModernRevision && !slices.Contains(wire.Revisions, v) {
+	if v := r.Header.Get(mcp.HeaderProtocolVersion); v != "" && v < wire.ModernRevision && !slices.Contains(wire.Revisions, v) {
 		writeError(w, http.StatusBadRequest, nil, "unsupported MCP-Protocol-Version: "+quote(v)+" (supported: "+strings.Join(wire.Revisions, ", ")+")")
 		return
 	}
-	if r.Method != http.MethodPost && r.Header.Get(wire.HeaderProtocol) >= wire.ModernRevision {
+	if r.Method != http.MethodPost && r.Header.Get(mcp.HeaderProtocolVersion) >= wire.ModernRevision {
 		w.Header().Set("Allow", http.MethodPost)
 		writeError(w, http.StatusMethodNotAllowed, nil, "revision "+wire.ModernRevision+" has neither a stream nor a session of its own: use POST")
 		return
@@ -149,12 +149,12 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, one *session, 
 	// A lost connection is no cancellation (2025-11-25, transports): the request runs
 	// under its session, not under the HTTP request.
 	if m.Method == wire.MethodInitialize {
-		w.Header().Set(wire.HeaderSession, one.id)
+		w.Header().Set(mcp.HeaderSessionID, one.id)
 	}
 	x := (&exchange{server: s, session: one, w: w, ctx: r.Context(), accept: accept, id: m.ID}).begin()
 	resp := one.respond(one.ctx, m, x)
 	if one.opened.Load() == nil { // initialize failed
-		x.withdraw(wire.HeaderSession)
+		x.withdraw(mcp.HeaderSessionID)
 		s.remove(one)
 	}
 	if resp.mute {
@@ -173,13 +173,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 			return nil
 		}
 	}
-	limit := s.opts.MessageBytes
-	if r.ContentLength > int64(limit) {
-		s.tooLarge(w)
-		return nil
-	}
-	msg := wire.NewBodyBuffer(r.ContentLength)
-	err := wire.ReadAll(msg, r.Body, limit)
+	msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
@@ -252,7 +246,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, who identity) {
 	if one == nil {
 		return
 	}
-	last := r.Header.Get(wire.HeaderLastEvent)
+	last := r.Header.Get(mcp.HeaderLastEventID)
 	if last == "" {
 		one.voice().serve(r.Context(), w, -1)
 		return

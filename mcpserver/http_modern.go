@@ -17,7 +17,7 @@ import (
 // modernPost reports whether a POST belongs to the modern era, by its body or its
 // header.
 func modernPost(r *http.Request, m *wire.Message) bool {
-	return isModern(m) || r.Header.Get(wire.HeaderProtocol) >= wire.ModernRevision && m.Method != wire.MethodInitialize
+	return isModern(m) || r.Header.Get(mcp.HeaderProtocolVersion) >= wire.ModernRevision && m.Method != wire.MethodInitialize
 }
 
 // postModern answers one request of the modern era. The end of the connection is its
@@ -66,7 +66,7 @@ func modernStatus(e *toolformat.Error) int {
 // checkHeaders refuses a request whose headers say anything else than its body: what a
 // proxy lets through must be what is carried out.
 func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
-	revision, method := line(r, wire.HeaderProtocol), line(r, mcp.HeaderMethod)
+	revision, method := line(r, mcp.HeaderProtocolVersion), line(r, mcp.HeaderMethod)
 	switch {
 	case revision == "":
 		return mismatch("the header MCP-Protocol-Version is missing")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -137,7 +139,7 @@ func discovered(reply bridge.Reply) bridge.Reply {
 			b = append(append(append(append(b, `,"`...), key...), `":`...), v...)
 		}
 	}
-	b = append(append(append(b, `,"_meta":{"`+wire.MetaServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...), `}}`...)
+	b = append(append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...), `}}`...)
 	return cacheable(bridge.Result(b, nil))
 }
 

@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // create makes the session that an initialize asks for; nil when it has been refused.
 func (s *Server) create(w http.ResponseWriter, r *http.Request, who identity) *session {
-	if r.Header.Get(wire.HeaderSession) != "" {
+	if r.Header.Get(mcp.HeaderSessionID) != "" {
 		writeError(w, http.StatusBadRequest, nil, "initialize starts a session: send it without Mcp-Session-Id")
 		return nil
 	}
@@ -26,7 +27,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, who identity) *s
 
 // named finds the session that a request names; nil when it has been refused.
 func (s *Server) named(w http.ResponseWriter, r *http.Request, who identity) *session {
-	id := r.Header.Get(wire.HeaderSession)
+	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
 		writeError(w, http.StatusBadRequest, nil, "Mcp-Session-Id is missing: send initialize first")
 		return nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"io"
 	"sync"
 )
 
@@ -41,15 +42,6 @@ func NewBuffer(size int) *Buffer {
 	return b
 }
 
-// claimed is how much memory is taken for a body because its header says that it is coming.
-const claimed = 1 << 20
-
-// NewBodyBuffer returns an empty Buffer for a body that has that length, as its header says;
-// below 0 when it does not. Beyond 1 MiB there is room only when the bytes have come.
-func NewBodyBuffer(length int64) *Buffer {
-	return NewBuffer(int(min(max(length, 0), claimed)) + bytes.MinRead) // to see the end with
-}
-
 // Free gives the Buffer back. Neither it nor any slice of B may be used afterwards. A nil Buffer is left alone.
 func (b *Buffer) Free() {
 	if b == nil {
@@ -71,4 +63,37 @@ func (b *Buffer) grow() {
 	next.B = append(next.B, b.B...)
 	b.B, next.B = next.B, b.B
 	next.Free()
+}
+
+// maxClaim bounds the memory that a body gets because its header announces a length.
+const maxClaim = 1 << 20
+
+// ReadBody reads a body to its end. length is the length that its header announces, negative
+// for none. The error is a [*TooLongError] for a body over limit bytes, else the reader's. The
+// Buffer is the caller's, with what has been read, whatever the error.
+func ReadBody(r io.Reader, length int64, limit int) (*Buffer, error) {
+	if length > int64(limit) {
+		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length)}
+	}
+	b := NewBuffer(int(min(max(length, 0), maxClaim)) + bytes.MinRead) // the end needs room too
+	return b, b.readAll(r, limit)
+}
+
+// readAll reads r to its end.
+func (b *Buffer) readAll(r io.Reader, limit int) error {
+	for {
+		if len(b.B) == cap(b.B) {
+			b.grow()
+		}
+		n, err := r.Read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case len(b.B) > limit:
+			return &TooLongError{Limit: limit, Size: len(b.B)}
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }

@@ -28,13 +28,6 @@ func Negotiate(asked string) string {
 // HasBatches reports whether peers of a revision may send a batch.
 func HasBatches(revision string) bool { return revision == batchRevision }
 
-// The headers of the HTTP carrier.
-const (
-	HeaderSession   = mcp.HeaderSessionID
-	HeaderProtocol  = mcp.HeaderProtocolVersion
-	HeaderLastEvent = mcp.HeaderLastEventID
-)
-
 // The error codes of JSON-RPC.
 const (
 	ParseError     = mcp.PARSE_ERROR
@@ -50,5 +43,4 @@ const (
 	HeaderMismatch     = mcp.HEADER_MISMATCH
 	MissingCapability  = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY
 	UnsupportedVersion = mcp.UNSUPPORTED_PROTOCOL_VERSION
-	URLElicitation     = mcp.URL_ELICITATION_REQUIRED
 )

@@ -12,7 +12,7 @@ var logLevels = [...]string{
 
 // ParseLogLevel returns the level that a raw JSON string names, 0 for any other value.
 func ParseLogLevel(raw []byte) LogLevel {
-	name, _ := text(raw)
+	name, _ := Text(raw)
 	return LogLevel(max(slices.Index(logLevels[:], name), 0))
 }
 

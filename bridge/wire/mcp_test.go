@@ -30,8 +30,6 @@ func TestMCP(t *testing.T) {
 		wire.Cursor:         mcp.PaginatedParams{},
 		wire.RequestID:      mcp.CancelledNotificationParams{},
 		wire.ProgressToken:  mcp.ProgressNotificationParams{},
-		wire.Progress:       mcp.ProgressNotificationParams{},
-		wire.Reason:         mcp.CancelledNotificationParams{},
 		wire.Ref:            mcp.CompleteParams{},
 		wire.Task:           mcp.CallToolParams{},
 		wire.TaskID:         mcp.GetTaskParams{},

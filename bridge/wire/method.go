@@ -41,7 +41,6 @@ const (
 	NotificationPromptsChanged   = mcp.MethodNotificationPromptsListChanged
 	NotificationRootsChanged     = string(mcp.MethodNotificationRootsListChanged)
 	NotificationTaskStatus       = string(mcp.MethodNotificationTasksStatus)
-	NotificationElicitComplete   = string(mcp.MethodNotificationElicitationComplete)
 	NotificationSubscribed       = mcp.MethodNotificationSubscriptionsAcknowledged
 )
 
@@ -55,7 +54,7 @@ var methods = [...]string{
 	MethodRootsList, MethodTasksGet, MethodTasksList, MethodTasksResult,
 	MethodTasksUpdate, MethodTasksCancel, NotificationInitialized, NotificationToolsChanged,
 	NotificationResourcesChanged, NotificationResourceUpdated, NotificationPromptsChanged, NotificationRootsChanged,
-	NotificationTaskStatus, NotificationElicitComplete, NotificationSubscribed,
+	NotificationTaskStatus, string(mcp.MethodNotificationElicitationComplete), NotificationSubscribed,
 }
 
 // methodName decodes the name of a method; ok is false when raw is not a string.
@@ -68,5 +67,5 @@ func methodName(raw []byte) (name string, ok bool) {
 			return name, true
 		}
 	}
-	return text(raw)
+	return Text(raw)
 }

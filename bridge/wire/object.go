@@ -1,24 +1,5 @@
 package wire
 
-import (
-	"bytes"
-	"io"
-)
-
-// Text decodes a raw JSON string that has been validated; ok is false when raw is
-// anything else.
-func Text(raw []byte) (s string, ok bool) { return text(raw) }
-
-// Is reports whether the value of a key is the JSON string that spells s.
-func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }
-
-// Clone returns params that share no memory with p.
-func (p *Params) Clone() Params {
-	own := *p
-	own.Raw = bytes.Clone(p.Raw)
-	return own
-}
-
 // SetMember returns a copy of an object in which the member key has the raw value: in
 // the place of the last member of that key, else as a new first member. Everything
 // else stays as it is, byte for byte. The object must have been validated.
@@ -52,27 +33,6 @@ func FirstMember(object []byte) int {
 		return 0
 	}
 	return i
-}
-
-// ReadAll reads r to its end into b. What is longer than limit bytes is a
-// *TooLongError.
-func ReadAll(b *Buffer, r io.Reader, limit int) error {
-	for {
-		if len(b.B) == cap(b.B) {
-			b.grow()
-		}
-		n, err := r.Read(b.B[len(b.B):cap(b.B)])
-		b.B = b.B[:len(b.B)+n]
-		if len(b.B) > limit {
-			return &TooLongError{Limit: limit, Size: len(b.B)}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // CutMember returns a copy of an object without the members of a key. The object must

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/mark3labs/mcp-go/mcp"
+import (
+	"bytes"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
 
 // Key names a member of params, or of the _meta in it, that a bridge looks at or changes.
 type Key uint8
@@ -14,8 +18,8 @@ const (
 	Cursor                    // cursor
 	RequestID                 // requestId
 	ProgressToken             // progressToken, of a progress notification
-	Progress                  // progress
-	Reason                    // reason
+	progress                  // progress
+	reason                    // reason
 	Ref                       // ref
 	Task                      // task
 	TaskID                    // taskId
@@ -28,7 +32,7 @@ const (
 	MetaClientCapabilities // io.modelcontextprotocol/clientCapabilities
 	MetaLogLevel           // io.modelcontextprotocol/logLevel
 	MetaSubscriptionID     // io.modelcontextprotocol/subscriptionId
-	MetaRelatedTask        // io.modelcontextprotocol/related-task
+	metaRelatedTask        // io.modelcontextprotocol/related-task
 
 	numKeys
 )
@@ -45,19 +49,15 @@ const (
 	allKeys
 )
 
-// MetaServerInfo is the key of the server's name and version in the _meta of its result for
-// server/discover.
-const MetaServerInfo = mcp.MetaKeyServerInfo
-
 var names = [allKeys]string{
 	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
-	ProgressToken: "progressToken", Progress: "progress", Reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
+	ProgressToken: "progressToken", progress: "progress", reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
 	InputResponses: "inputResponses", RequestState: "requestState",
 
 	MetaProgressToken: "progressToken", MetaProtocolVersion: mcp.MetaKeyProtocolVersion,
 	MetaClientInfo: mcp.MetaKeyClientInfo, MetaClientCapabilities: mcp.MetaKeyClientCapabilities,
 	MetaLogLevel: mcp.MetaKeyLogLevel, MetaSubscriptionID: mcp.MetaKeySubscriptionID,
-	MetaRelatedTask: mcp.RelatedTaskMetaKey,
+	metaRelatedTask: mcp.RelatedTaskMetaKey,
 
 	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params", keyResult: "result", keyError: "error",
 }
@@ -105,4 +105,14 @@ func SplitParams(raw []byte) (Params, error) {
 func (p *Params) Get(k Key) []byte { return p.spans[k].of(p.Raw) }
 
 // Text returns a member that is a string, decoded; false when it is absent or something else.
-func (p *Params) Text(k Key) (string, bool) { return text(p.Get(k)) }
+func (p *Params) Text(k Key) (string, bool) { return Text(p.Get(k)) }
+
+// Is reports whether a member is the JSON string that spells s.
+func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }
+
+// Clone returns params that share no memory with p.
+func (p *Params) Clone() Params {
+	own := *p
+	own.Raw = bytes.Clone(p.Raw)
+	return own
+}

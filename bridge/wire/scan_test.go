@@ -123,7 +123,7 @@ func checkIteration(t *testing.T, raw []byte) {
 		t.Fatalf("%d members of %q, want %d", n, raw, len(want))
 	}
 	var s string
-	if got, ok := text(bytes.TrimSpace(raw)); ok && json.Unmarshal(raw, &s) == nil && got != s {
+	if got, ok := Text(bytes.TrimSpace(raw)); ok && json.Unmarshal(raw, &s) == nil && got != s {
 		t.Fatalf("text of %q: %q, want %q", raw, got, s)
 	}
 }

@@ -1,7 +1,7 @@
 package wire
 
-// TasksExtension names the tasks extension in the capabilities of a client (SEP-2663).
-const TasksExtension = "io.modelcontextprotocol/tasks"
+// tasksExtension names the tasks extension in the capabilities of a client (SEP-2663).
+const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // MaxTasks bounds the tasks that a link, a session or a view remembers.
 const MaxTasks = 10_000
@@ -9,7 +9,7 @@ const MaxTasks = 10_000
 // TakesTasks reports whether a client with these capabilities accepts a task where it asked
 // for a result.
 func TakesTasks(capabilities []byte) bool {
-	return Lookup(capabilities, "extensions", TasksExtension) != nil
+	return Lookup(capabilities, "extensions", tasksExtension) != nil
 }
 
 // CreatedTask returns the id of the task that a result announces: the result is the task

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// text decodes a JSON string that has passed the scanner, quotes included; false when raw is not a string.
-func text(raw []byte) (string, bool) {
+// Text decodes a raw JSON string that has been validated; ok is false when raw is anything
+// else.
+func Text(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}
@@ -84,6 +85,6 @@ func spells(raw []byte, s string) bool {
 	if len(raw) == len(s)+2 {
 		return string(raw[1:len(raw)-1]) == s && raw[0] == '"'
 	}
-	t, ok := text(raw)
+	t, ok := Text(raw)
 	return ok && t == s
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"io"
 
 	"github.com/gorilla/websocket"
 )
@@ -25,21 +24,9 @@ func ReadFrame(c *websocket.Conn, limit int) (*Buffer, error) {
 		return nil, ErrBinary
 	}
 	b := NewBuffer(0)
-	for {
-		if len(b.B) == cap(b.B) {
-			b.grow()
-		}
-		n, err := r.Read(b.B[len(b.B):cap(b.B)])
-		b.B = b.B[:len(b.B)+n]
-		switch {
-		case len(b.B) > limit:
-			err = &TooLongError{Limit: limit, Size: len(b.B)}
-		case err == io.EOF:
-			return b, nil
-		}
-		if err != nil {
-			b.Free()
-			return nil, err
-		}
+	if err := b.readAll(r, limit); err != nil {
+		b.Free()
+		return nil, err
 	}
+	return b, nil
 }

@@ -76,8 +76,8 @@ func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) 
 }
 
 func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
-	b = wire.NewBodyBuffer(min(res.ContentLength, int64(limit)))
-	if err = wire.ReadAll(b, res.Body, limit); len(b.B) > limit {
+	b, err = wire.ReadBody(res.Body, min(res.ContentLength, int64(limit)), limit)
+	if len(b.B) > limit {
 		b.B = b.B[:limit]
 		return b, true, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -343,7 +344,7 @@ func serveScript(t testing.TB, s *script) string {
 func (w *scriptWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	m, _ := wire.Split(bytes.Clone(body))
-	modern := m.Params.Get(wire.MetaProtocolVersion) != nil || r.Header.Get(wire.HeaderProtocol) == wire.ModernRevision
+	modern := m.Params.Get(wire.MetaProtocolVersion) != nil || r.Header.Get(mcp.HeaderProtocolVersion) == wire.ModernRevision
 	if modern && w.modern {
 		w.postModern(rw, r, &m, body)
 		return
@@ -352,10 +353,10 @@ func (w *scriptWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		refuse(rw, 400, &m, -32022, `"data":{"supported":["2026-07-28"],"requested":"2025-11-25"}`)
 		return
 	}
-	session := r.Header.Get(wire.HeaderSession)
+	session := r.Header.Get(mcp.HeaderSessionID)
 	if r.Method == http.MethodPost && m.Method == wire.MethodInitialize {
 		session = w.open()
-		rw.Header().Set(wire.HeaderSession, session)
+		rw.Header().Set(mcp.HeaderSessionID, session)
 	}
 	w.mu.Lock()
 	queue := w.queues[session]
@@ -409,7 +410,7 @@ func (w *scriptWeb) postModern(rw http.ResponseWriter, r *http.Request, m *wire.
 	if uri, ok := m.Params.Text(wire.URI); ok {
 		name = uri
 	}
-	for header, want := range map[string]string{wire.HeaderProtocol: wire.ModernRevision, "Mcp-Method": m.Method, "Mcp-Name": name, wire.HeaderSession: ""} {
+	for header, want := range map[string]string{mcp.HeaderProtocolVersion: wire.ModernRevision, "Mcp-Method": m.Method, "Mcp-Name": name, mcp.HeaderSessionID: ""} {
 		if got := r.Header.Get(header); got != want {
 			refuse(rw, 400, m, -32020, fmt.Sprintf(`"data":%q`, header+" is "+got))
 			return
