@@ -158,22 +158,3 @@ func (c *conn) unask(id string) {
 		cancel()
 	}
 }
-
-// sole is the one caller of a link of its own; nil when it has gone.
-func (l *link) sole() *bridge.Caller {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		return s.caller
-	}
-	return nil
-}
-
-// ask puts a question that belongs to no call that is known to the link's caller.
-func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	caller := l.sole()
-	if caller == nil || caller.Ask == nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
-	}
-	return caller.Ask(ctx, method, params)
-}

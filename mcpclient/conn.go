@@ -98,12 +98,6 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	return reply, l
 }
 
-// legacyAlone reports whether only the legacy era has a method that we send for callers
-// of both.
-func legacyAlone(method string) bool {
-	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
-}
-
 // request sends a request of our own.
 func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
 	return c.requestCall(ctx, c.newCall(method), params)
@@ -184,30 +178,6 @@ func (c *conn) failed(err error, k *call) (bridge.Reply, *loss) {
 		return bridge.Failed(e), nil
 	}
 	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
-}
-
-// encode makes the message of a request, with our id and our progress token, which lets
-// the call be extended.
-func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
-	var params wire.Params
-	if req.Params != nil {
-		params = *req.Params
-	}
-	if token := params.Get(wire.MetaProgressToken); token != nil {
-		k.token = append(k.token, token...)
-	}
-	var space [20]byte
-	edits := append(make([]wire.Edit, 0, 8), req.Edits...)
-	switch {
-	case k.modern:
-		edits = c.modernEdits(edits, k.owner)
-	case params.Get(wire.MetaProtocolVersion) != nil:
-		edits = append(edits, hopByHop[:]...)
-	}
-	edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
-	buf := wire.NewBuffer(len(params.Raw) + 128)
-	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
-	return buf
 }
 
 // abandon gives up a call whose caller has gone or whose time is over, and tells the

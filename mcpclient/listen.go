@@ -5,67 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A server of the modern era alone tells only those of changes who keep a
 // subscriptions/listen open, from its acknowledgment on.
-
-// listChanges is what a link wants to be told of by such a server.
-const listChanges = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`
-
-// ackTime bounds how long the lists are not read because the server has not said yet
-// whether it will tell of their changes.
-const ackTime = 2 * time.Second
-
-// hear has the server tell of list changes, and returns when it has agreed: lists that
-// are read from then on miss none. One that does not agree, or not in time, is not
-// waited for; the lists are read again when it does late, or anew.
-func (l *link) hear(ctx context.Context, c *conn) {
-	ctx, cancel := context.WithTimeout(ctx, ackTime)
-	defer cancel()
-	settled, reading := make(chan struct{}), make(chan struct{})
-	defer close(reading)
-	settle := sync.OnceFunc(func() { close(settled) })
-	c.start(func() {
-		defer settle()
-		c.listen(c.life, listChanges, func(granted []byte) error {
-			if !grantsAny(granted) {
-				return toolformat.Errorf(toolformat.Denied, "%s does not tell of list changes", c.cfg.Name)
-			}
-			select {
-			case <-reading:
-				for kind := range bridge.ListKinds {
-					l.refresh(c, kind)
-				}
-			default:
-				settle()
-			}
-			return nil
-		})
-	})
-	select {
-	case <-settled:
-	case <-ctx.Done():
-	case <-c.done:
-	}
-}
-
-// grantsAny reports whether a server tells of any list changes.
-func grantsAny(granted []byte) bool {
-	for _, raw := range wire.Members(granted) {
-		if string(raw) == "true" {
-			return true
-		}
-	}
-	return false
-}
 
 // listen keeps a subscriptions/listen open until ctx, which ends with the connection,
 // ends. acked takes what the server grants of the filter, each time that it has been

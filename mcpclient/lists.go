@@ -1,15 +1,108 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
-	"log/slog"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
+
+// maxPages bounds a server that never stops giving out cursors.
+const maxPages = 1000
+
+// list returns a list of the server: what is known, else what comes when it is ready.
+// While the server is away it returns the last list beside the error.
+func (l *link) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	l.mu.Lock()
+	lost, err := l.lost, l.unavailable()
+	l.mu.Unlock()
+	known := l.lists[kind].Load()
+	switch {
+	case lost:
+		return known, err
+	case known != nil:
+		return known, nil
+	}
+	if _, err := l.ready(ctx); err != nil {
+		return nil, err
+	}
+	return l.lists[kind].Load(), nil
+}
+
+// fetch reads a list, all its pages, and tells callers when it is not what it was.
+func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind) error {
+	var items []bridge.Item
+	cursor, size := []byte(nil), 0
+	if kind != bridge.Tools && wire.Lookup(c.greeting, "capabilities", kind.Capability()) == nil {
+		l.store(bridge.NewList(kind, nil))
+		return nil
+	}
+	for page := 0; ; page++ {
+		var params []byte
+		if cursor != nil {
+			params = append(append([]byte(`{"cursor":`), cursor...), '}')
+		}
+		reply, err := c.request(ctx, kind.Method(), params)
+		if err != nil {
+			var e *toolformat.Error
+			if errors.As(err, &e) && e.Code == toolformat.Unsupported {
+				break // it has none
+			}
+			return fmt.Errorf("%s failed: %w", kind.Method(), err)
+		}
+		result := bytes.Clone(reply.Result) // items live as long as the list
+		reply.Free()
+		for raw := range wire.Elements(wire.Lookup(result, kind.Member())) {
+			it, err := bridge.NewItem(kind, raw)
+			if err == nil && it.ParamHeaders && c.modern && c.cfg.URL != "" {
+				// A client of the modern era must leave such a tool out (SEP-2243).
+				if _, err = wire.ParamHeaders(it.Tool().InputSchema); err != nil {
+					err = fmt.Errorf("tool %s: %w", it.Key, err)
+				}
+			}
+			if err != nil {
+				l.client.cfg.Log.Warn("left out", "reason", err)
+				continue
+			}
+			items = append(items, it)
+		}
+		last := cursor
+		cursor = wire.Lookup(result, "nextCursor")
+		if size += len(result); len(cursor) == 0 || cursor[0] != '"' {
+			break
+		}
+		if bytes.Equal(cursor, last) || page >= maxPages || size > l.client.cfg.MessageBytes {
+			return fmt.Errorf("%s does not end: %s pages, %d bytes", kind.Method(), strconv.Itoa(page+1), size)
+		}
+	}
+	l.store(bridge.NewList(kind, items))
+	return nil
+}
+
+// store makes a list the link's and tells its callers when it says something new.
+func (l *link) store(list *bridge.List) {
+	list = l.client.share(list)
+	if old := l.lists[list.Kind].Swap(list); !old.Equal(list) && (old != nil || len(list.Items) > 0) {
+		l.tell(list.Kind)
+	}
+}
+
+// tell notifies the callers on the link that a list has changed.
+func (l *link) tell(kind bridge.ListKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		s.changed(kind)
+	}
+}
 
 // refreshDelay gathers a burst of list_changed notifications into one reading.
 const refreshDelay = 100 * time.Millisecond
@@ -52,22 +145,6 @@ func (l *link) tool(name string) (bridge.Item, bool) {
 		return bridge.Item{}, false
 	}
 	return list.Find(name)
-}
-
-// stray takes a log message that belongs to no call: on a link of one caller it is the
-// caller's, on a shared one it goes to the bridge's own log.
-func (l *link) stray(method string, params []byte) {
-	if l.key.own {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for s := range l.sessions {
-			if s.wants(params) {
-				s.notify(method, params)
-			}
-		}
-		return
-	}
-	l.client.cfg.flood.Log(slog.LevelInfo, "log message of the server", "params", snippet(params))
 }
 
 // loadLists takes the lists of a lazy server from its file, so that they can be shown

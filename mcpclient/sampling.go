@@ -23,16 +23,3 @@ func (cfg *Config) offer(capabilities []byte) []byte {
 func (cfg *Config) sample(ctx context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {
 	return cfg.Sampling(ctx, params)
 }
-
-// samples reports whether an input_required asks for what only Sampling can answer.
-func (c *conn) samples(owner *session, result []byte) bool {
-	if c.cfg.Sampling == nil || wire.Lookup(owner.caller.Capabilities, "sampling") != nil {
-		return false
-	}
-	for _, q := range wire.Members(wire.Lookup(result, "inputRequests")) {
-		if method, _ := wire.Text(wire.Lookup(q, "method")); method == wire.MethodCreateMessage {
-			return true
-		}
-	}
-	return false
-}
