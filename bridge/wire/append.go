@@ -7,45 +7,45 @@ import (
 	"unicode/utf8"
 )
 
-// The functions here append a message to dst and return it, without a line end. What they are given raw must be valid
-// JSON without line breaks. They allocate nothing besides what dst needs to grow.
+// The functions in this file append a message without a line end to dst and return it. Raw
+// arguments must be valid JSON without line breaks. Only the growth of dst allocates.
 
 const head = `{"jsonrpc":"2.0"`
 
-// AppendRequest appends a request whose params are made with [Params.Append]. Without params and without an edit that gives
-// a value it has no params; params may be nil.
+// AppendRequest appends a request with edited params, see [Params.Append]. params may be nil;
+// without params and without an edit that sets a value the request has none.
 func AppendRequest(dst []byte, id int64, method string, params *Params, edits ...Edit) []byte {
 	dst = appendMethod(appendNumber(dst, id), method)
 	if params == nil {
 		params = &Params{}
 	}
-	if params.Raw != nil || givesAny(edits) {
+	if params.Raw != nil || setsAny(edits) {
 		dst = append(dst, `,"params":`...)
 		dst = params.Append(dst, edits...)
 	}
 	return append(dst, '}')
 }
 
-func givesAny(edits []Edit) bool {
+func setsAny(edits []Edit) bool {
 	for i := range edits {
-		if find(edits, edits[i].Key).Value != nil {
+		if lastEdit(edits, edits[i].Key).Value != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// AppendCall appends a request whose params are raw; nil leaves them out.
+// AppendCall appends a request with raw params; nil leaves them out.
 func AppendCall(dst []byte, id int64, method string, params []byte) []byte {
 	return appendRaw(appendMethod(appendNumber(dst, id), method), `,"params":`, params)
 }
 
-// AppendNotification appends a notification; nil params are left out.
+// AppendNotification appends a notification with raw params; nil leaves them out.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	return appendRaw(appendMethod(append(dst, head...), method), `,"params":`, params)
 }
 
-// AppendResult appends the response to the request with that raw id. A nil result becomes the empty object.
+// AppendResult appends the response to the request with a raw id. A nil result becomes {}.
 func AppendResult(dst, id, result []byte) []byte {
 	if result == nil {
 		result = noMembers
@@ -53,12 +53,12 @@ func AppendResult(dst, id, result []byte) []byte {
 	return appendRaw(appendID(dst, id), `,"result":`, result)
 }
 
-// AppendErrorObject appends the response that carries a raw error object. A nil id becomes null.
+// AppendErrorObject appends a response with a raw error object. A nil id becomes null.
 func AppendErrorObject(dst, id, errObject []byte) []byte {
 	return appendRaw(appendID(dst, id), `,"error":`, errObject)
 }
 
-// AppendError appends an error response; data is raw, and left out when nil. A nil id becomes null.
+// AppendError appends an error response. data is raw; nil leaves it out. A nil id becomes null.
 func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
 	dst = append(appendID(dst, id), `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
@@ -84,7 +84,7 @@ func appendMethod(dst []byte, method string) []byte {
 	return AppendString(append(dst, `,"method":`...), method)
 }
 
-// appendRaw appends the last member of an object, unless it is nil, and closes the object.
+// appendRaw appends the last member of an object, unless its value is nil, and closes the object.
 func appendRaw(dst []byte, key string, value []byte) []byte {
 	if value != nil {
 		dst = append(append(dst, key...), value...)
@@ -92,7 +92,8 @@ func appendRaw(dst []byte, key string, value []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; HTML is left as it is.
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; characters of
+// HTML are not escaped.
 func AppendString[S string | []byte](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -106,7 +107,7 @@ func AppendString[S string | []byte](dst []byte, s S) []byte {
 				dst = append(dst, s[begin:i]...)
 				continue
 			}
-			// JSON in a string has short runs only: it costs less to copy eight bytes than to copy some.
+			// JSON in a string has short runs: copying eight bytes costs less than copying n.
 			n := bits.TrailingZeros64(stop) / 8
 			dst = binary.LittleEndian.AppendUint64(dst, w)[:len(dst)+n]
 			i += n
@@ -130,14 +131,14 @@ func AppendString[S string | []byte](dst []byte, s S) []byte {
 	return append(dst, '"')
 }
 
-// word is the first eight bytes of s, as a little-endian number.
+// word returns the first eight bytes of s as a little-endian number.
 func word[S string | []byte](s S) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// characters is the length of what s begins with that is UTF-8 and not ASCII.
+// characters returns the length of the valid characters beyond ASCII that s begins with.
 func characters[S string | []byte](s S) (i int) {
 	for i < len(s) && s[i] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))

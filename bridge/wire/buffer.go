@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// The two sizes follow what passes: most messages are short, and the long ones are a file or a page of text. One mixed
-// pool would keep handing short buffers to long messages, which then grow.
+// Most messages are short, and the long ones hold a file or a page of text. A single pool would
+// give short buffers to long messages, which then grow.
 const (
 	smallSize = 4 << 10
 	largeSize = 96 << 10
@@ -19,12 +19,12 @@ var (
 	large = sync.Pool{New: func() any { return &Buffer{spare: make([]byte, 0, largeSize)} }}
 )
 
-// Buffer is a pooled byte slice. It has one owner at a time, who may change B at will, hands the Buffer on to the next
-// owner or ends it with Free. It is not safe for concurrent use.
+// A Buffer is a pooled byte slice. It has one owner at a time, which may change B and passes the
+// Buffer on or frees it. It is not safe for concurrent use.
 type Buffer struct {
 	B []byte
 
-	spare []byte // B's memory while the Buffer is in a pool, so that a use after Free meets a nil B
+	spare []byte // holds the memory of B in a pool, so that a use after Free sees a nil B
 }
 
 // NewBuffer returns an empty Buffer with room for at least size bytes.
@@ -42,7 +42,8 @@ func NewBuffer(size int) *Buffer {
 	return b
 }
 
-// Free gives the Buffer back. Neither it nor any slice of B may be used afterwards. A nil Buffer is left alone.
+// Free gives the Buffer back to its pool: neither it nor a slice of B may be used afterwards.
+// Freeing nil does nothing.
 func (b *Buffer) Free() {
 	if b == nil {
 		return
@@ -57,7 +58,7 @@ func (b *Buffer) Free() {
 	}
 }
 
-// grow makes room behind B, by exchanging its memory for a larger one.
+// grow makes room behind B: it moves B to a larger memory.
 func (b *Buffer) grow() {
 	next := NewBuffer(2 * cap(b.B))
 	next.B = append(next.B, b.B...)

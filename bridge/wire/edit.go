@@ -2,52 +2,54 @@ package wire
 
 import "bytes"
 
-// Edit is a change to params: Value, which is raw JSON, becomes the value of Key. A nil Value cuts the member.
+// An Edit is a change to params: it sets the member Key to the raw Value. A nil Value removes the
+// member.
 type Edit struct {
 	Key   Key
 	Value []byte
 }
 
-// Append appends the params to dst with the edits made: members that are there are replaced or cut, others are put at
-// the end of their object, and everything else is copied byte for byte. Without params the result is an object of the
-// edits alone. An edit of [Meta] as a whole is made before those of the keys inside it, and these make a _meta where there
-// is none, or one that is no object. Of several edits of a key the last counts.
+// Append appends the edited params to dst: existing members are replaced or removed in place, new
+// members go to the end of their object, and everything else is copied byte for byte. Absent
+// params count as an empty object. An edit of [Meta] itself is made before those of its keys,
+// which create a _meta where it is absent or not an object. The last of several edits of a key
+// counts.
 //
-// Append allocates nothing besides what dst needs to grow.
+// Only the growth of dst allocates.
 func (p *Params) Append(dst []byte, edits ...Edit) []byte {
 	if p.Raw == nil {
 		return appendNew(dst, paramsLevel, edits)
 	}
-	return p.edit(dst, 0, len(p.Raw), paramsLevel, edits)
+	return p.appendObject(dst, 0, len(p.Raw), paramsLevel, edits)
 }
 
 func appendNew(dst []byte, l level, edits []Edit) []byte {
 	none := Params{Raw: noMembers}
-	return none.edit(dst, 0, len(noMembers), l, edits)
+	return none.appendObject(dst, 0, len(noMembers), l, edits)
 }
 
 var noMembers = []byte("{}")
 
-// edit appends the object of that level, which is Raw from at up to end.
-func (p *Params) edit(dst []byte, at, end int, l level, edits []Edit) []byte {
+// appendObject appends the object of a level, Raw[at:end], with the edits made.
+func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []byte {
 	base := len(dst)
-	for k := p.next(at, l, edits); k < l.end; k = p.next(at, l, edits) {
+	for k := p.nextEdited(at, l, edits); k < l.end; k = p.nextEdited(at, l, edits) {
 		s := p.spans[k]
-		if find(edits, k) == nil || gives(edits, k) {
+		if lastEdit(edits, k) == nil || sets(edits, k) {
 			dst = append(dst, p.Raw[at:s.value]...)
 			dst = p.appendValue(dst, k, edits)
 			at = int(s.end)
 			continue
 		}
 		dst = append(dst, p.Raw[at:s.start]...)
-		if at = gap(p.Raw, int(s.end)); p.Raw[at] == '}' { // it was the last one: the comma before it goes too
+		if at = gap(p.Raw, int(s.end)); p.Raw[at] == '}' { // the last: its comma goes too
 			dst = bytes.TrimRight(dst, whiteSpace)
 			dst = bytes.TrimSuffix(dst, comma)
 		}
 	}
 	dst = append(dst, p.Raw[at:end-1]...)
 	for k := l.first; k < l.end; k++ {
-		if p.spans[k] != (span{}) || !gives(edits, k) {
+		if p.spans[k] != (span{}) || !sets(edits, k) {
 			continue
 		}
 		if len(bytes.TrimRight(dst[base:], whiteSpace)) > 1 {
@@ -63,8 +65,9 @@ func (p *Params) edit(dst []byte, at, end int, l level, edits []Edit) []byte {
 
 var comma = []byte(",")
 
-// next is the first member of the level, from a place on, that an edit touches; l.end when there is none.
-func (p *Params) next(at int, l level, edits []Edit) Key {
+// nextEdited returns the first member of a level at or behind a place that an edit changes; l.end
+// when no such member is left.
+func (p *Params) nextEdited(at int, l level, edits []Edit) Key {
 	next, start := l.end, len(p.Raw)
 	for i := range edits {
 		k := edits[i].Key
@@ -81,9 +84,9 @@ func (p *Params) next(at int, l level, edits []Edit) Key {
 	return next
 }
 
-// appendValue appends what becomes the value of a member that is edited, itself or inside.
+// appendValue appends the new value of a member that is edited, itself or inside.
 func (p *Params) appendValue(dst []byte, k Key, edits []Edit) []byte {
-	whole := find(edits, k)
+	whole := lastEdit(edits, k)
 	if k != Meta {
 		return append(dst, whole.Value...)
 	}
@@ -94,15 +97,15 @@ func (p *Params) appendValue(dst []byte, k Key, edits []Edit) []byte {
 	}
 	switch {
 	case from < to && meta.Raw[from] == '{':
-		return meta.edit(dst, from, to, metaLevel, edits)
-	case givesInside(edits):
+		return meta.appendObject(dst, from, to, metaLevel, edits)
+	case setsMeta(edits):
 		return appendNew(dst, metaLevel, edits)
 	default:
 		return append(dst, meta.Raw[from:to]...)
 	}
 }
 
-// metaParams makes a _meta object look like params whose only routed keys are those inside _meta.
+// metaParams returns a _meta object as params whose only keys are those inside _meta.
 func metaParams(raw []byte) Params {
 	p := Params{Raw: bytes.TrimSpace(raw)}
 	for c := open(p.Raw, '{'); c.next(); {
@@ -113,8 +116,8 @@ func metaParams(raw []byte) Params {
 	return p
 }
 
-// find returns the edit of a key that counts.
-func find(edits []Edit, k Key) *Edit {
+// lastEdit returns the edit of a key that counts, nil when the key is not edited.
+func lastEdit(edits []Edit, k Key) *Edit {
 	for i := len(edits) - 1; i >= 0; i-- {
 		if edits[i].Key == k {
 			return &edits[i]
@@ -123,15 +126,15 @@ func find(edits []Edit, k Key) *Edit {
 	return nil
 }
 
-// gives reports whether the edits give a key a value.
-func gives(edits []Edit, k Key) bool {
-	e := find(edits, k)
-	return e != nil && e.Value != nil || k == Meta && givesInside(edits)
+// sets reports whether the edits set a value of a key, itself or inside.
+func sets(edits []Edit, k Key) bool {
+	e := lastEdit(edits, k)
+	return e != nil && e.Value != nil || k == Meta && setsMeta(edits)
 }
 
-func givesInside(edits []Edit) bool {
+func setsMeta(edits []Edit) bool {
 	for i := range edits {
-		if k := edits[i].Key; k >= metaLevel.first && find(edits, k).Value != nil {
+		if k := edits[i].Key; k >= metaLevel.first && lastEdit(edits, k).Value != nil {
 			return true
 		}
 	}

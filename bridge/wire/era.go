@@ -14,7 +14,9 @@ const batchRevision = mcp.ProtocolVersion20250326
 
 // Revisions lists the legacy revisions of MCP, those with an initialize, newest first. It
 // must not be changed.
-var Revisions = []string{mcp.ProtocolVersion20251125, mcp.ProtocolVersion20250618, batchRevision, mcp.ProtocolVersion20241105}
+var Revisions = []string{
+	mcp.ProtocolVersion20251125, mcp.ProtocolVersion20250618, batchRevision, mcp.ProtocolVersion20241105,
+}
 
 // Negotiate returns the revision to answer an initialize with: the one asked for where it is
 // a known legacy one, else the newest of those.
@@ -39,7 +41,7 @@ const (
 
 // The error codes of MCP.
 const (
-	ResourceNotFound   = mcp.RESOURCE_NOT_FOUND // up to 2025-11-25; later revisions use InvalidParams
+	ResourceNotFound   = mcp.RESOURCE_NOT_FOUND // up to 2025-11-25, then InvalidParams
 	HeaderMismatch     = mcp.HEADER_MISMATCH
 	MissingCapability  = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY
 	UnsupportedVersion = mcp.UNSUPPORTED_PROTOCOL_VERSION

@@ -2,8 +2,9 @@ package wire
 
 import "iter"
 
-// Elements returns the raw elements of an array, in order; none when it is no array. Like [Members] and [Lookup] it is for
-// JSON that has been validated: from other bytes something comes out, or nothing. None of them writes to its argument.
+// Elements iterates over the raw elements of an array; over nothing for another value. Like
+// [Members] and [Lookup] it is for JSON that has been validated: what it makes of other bytes is
+// undefined. They do not write to their argument.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for c := open(array, '['); c.next(); {
@@ -14,7 +15,8 @@ func Elements(array []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Members returns the decoded keys and raw values of an object, in order, duplicates too; none when it is no object.
+// Members iterates over the decoded keys and raw values of an object, duplicates included; over
+// nothing for another value.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for c := open(object, '{'); c.next(); {
@@ -25,8 +27,8 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Lookup follows a path of keys into nested objects and returns the raw value there; nil when it leads nowhere. Of
-// duplicates the last is taken, as decoders do.
+// Lookup returns the raw value at a path of keys in nested objects; nil when absent. The last of
+// duplicate keys counts, as in decoders.
 func Lookup(object []byte, path ...string) []byte {
 	for _, name := range path {
 		var found []byte
@@ -40,17 +42,17 @@ func Lookup(object []byte, path ...string) []byte {
 	return object
 }
 
-// cursor steps through a container without checking what the scanner has checked.
+// A cursor steps through a container that the scanner has checked.
 type cursor struct {
 	b      []byte
 	i      int
 	object bool
-	key    []byte // of the member, between the quotes
-	span   span
+	key    []byte // of the current member, between the quotes
+	span   span   // of the current member or element
 }
 
-// open returns a cursor before the first part of the container in b, which begins with that bracket; one without parts
-// when b is something else.
+// open returns a cursor before the first part of the container b, which begins with bracket. For
+// other bytes it has no parts.
 func open(b []byte, bracket byte) cursor {
 	i := gap(b, 0)
 	if at(b, i) != bracket {
@@ -81,7 +83,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// past returns the end of the value at i. In valid JSON brackets need no more than to be counted.
+// past returns the end of the value at i. Valid JSON needs no more than a count of its brackets.
 func past(b []byte, i int) int {
 	for depth := 0; i < len(b); {
 		switch b[i] {
@@ -110,7 +112,7 @@ func past(b []byte, i int) int {
 	return i
 }
 
-// gap skips what is between two parts of a container: white space, a comma or a colon.
+// gap skips the white space, commas and colons between two parts of a container.
 func gap(b []byte, i int) int {
 	for i < len(b) && (b[i] <= ' ' || b[i] == ',' || b[i] == ':') {
 		i++

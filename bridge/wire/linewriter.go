@@ -8,71 +8,73 @@ import (
 )
 
 const (
-	direct = 16 << 10 // messages above go to the stream as they are: copying costs more than another system call
-	gather = 64 << 10 // what short ones are gathered up to: no pipe takes more at once
+	copyBelow = 16 << 10 // bytes: a longer message has a system call of its own
+	batchSize = 64 << 10 // bytes: no pipe takes more at once
 )
 
-// LineWriter writes messages to a stream, a line each. It is a queue with a goroutine of its own: what has gathered while
-// the stream was busy goes out at once. It may be used by several goroutines; messages leave in the order in which Write
-// has queued them. Its owner calls Close, and ends the stream.
+// A LineWriter writes messages to a stream, one a line. A goroutine of its own writes the queue:
+// short messages that were queued while the stream was busy go out together. It may be used from
+// many goroutines; messages leave in the order of Write. The owner calls Close and ends the stream.
 type LineWriter struct {
 	w     io.Writer
-	limit int
+	limit int           // of size
 	wake  chan struct{} // holds one: the queue or closed has changed
-	done  chan struct{}
+	done  chan struct{} // closed when the goroutine ends
 
 	mu      sync.Mutex // guards what follows
 	queue   []line
 	size    int           // bytes queued or being written
-	room    chan struct{} // closed when size shrinks or nothing will be queued any more; nil when nobody waits
-	closed  bool          // no more writes
-	dropped bool          // what has not been written is not to be
+	freed   chan struct{} // closed when size shrinks or closed is set; nil when no Write waits
+	closed  bool          // Close was called
+	dropped bool          // the queue is not to be written any more
 	err     error         // the stream's
 }
 
 // line is a message in the queue.
 type line struct {
 	b    *Buffer
-	sent *atomic.Bool
+	sent *atomic.Bool // see Write; may be nil
 }
 
-// NewLineWriter returns a writer that queues up to limit bytes, and starts its goroutine, which ends with Close or with the
-// stream's first error.
+// NewLineWriter returns a writer that queues at most limit bytes. Its goroutine ends with Close or
+// with the stream's first error.
 func NewLineWriter(w io.Writer, limit int) *LineWriter {
 	l := &LineWriter{w: w, limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// Write queues b, which must hold no line break, to be written with a line end. It takes b over, and frees it in the end
-// whatever happens. While the queue is full it waits, until ctx ends; a message of any size fits into an empty queue. sent,
-// when not nil, becomes true just before the stream is given the first byte of b: while it is false nothing has gone out.
+// Write queues b, which must not contain a line break, to be written with a line end. It takes b
+// over and frees it in any case. While the queue is full it waits until ctx ends; a message of
+// any size fits into an empty queue. sent, unless nil, becomes true just before the first byte of
+// b is written: while it is false no byte has left.
 //
-// The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued then. That there is none
-// does not mean that b has been written.
+// The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued
+// then. A nil error does not mean that b has been written.
 func (l *LineWriter) Write(ctx context.Context, b *Buffer, sent *atomic.Bool) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			b.Free()
 			return err
 		}
-		room, err := l.offer(line{b, sent})
+		full, err := l.enqueue(line{b, sent})
 		if err != nil {
 			b.Free()
 			return err
 		}
-		if room == nil {
+		if full == nil {
 			return nil
 		}
 		select {
-		case <-room:
+		case <-full:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// offer queues a message. When there is no room for it, it returns a channel that is closed when to try again.
-func (l *LineWriter) offer(m line) (room <-chan struct{}, err error) {
+// enqueue queues a message. When the queue is full it returns a channel that is closed when it is
+// time to try again.
+func (l *LineWriter) enqueue(m line) (full <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size := len(m.b.B) + 1
@@ -82,10 +84,10 @@ func (l *LineWriter) offer(m line) (room <-chan struct{}, err error) {
 	case l.closed:
 		return nil, io.ErrClosedPipe
 	case l.size > 0 && l.size+size > l.limit:
-		if l.room == nil {
-			l.room = make(chan struct{})
+		if l.freed == nil {
+			l.freed = make(chan struct{})
 		}
-		return l.room, nil
+		return l.freed, nil
 	}
 	l.queue = append(l.queue, m)
 	l.size += size
@@ -100,23 +102,25 @@ func (l *LineWriter) signal() {
 	}
 }
 
-// Done is closed when nothing will be written any more: after the stream's first error, and after Close.
+// Done returns a channel that is closed when the writer has ended, by the stream's first error or
+// by Close.
 func (l *LineWriter) Done() <-chan struct{} { return l.done }
 
-// Err returns the stream's error, nil while it has none.
+// Err returns the stream's error.
 func (l *LineWriter) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Close refuses further writes, those that wait too, and returns when all that was queued has been written, with nil; when
-// the stream has failed, with its error; or when ctx ends, with its error. In that last case what is left is dropped; a
-// write to the stream may still be under way, and lasts until the stream's owner ends it. Close may be called again.
+// Close refuses further writes, also those that wait. It returns nil when the queue has been
+// written, the stream's error when that has failed, or the error of ctx when that ends first. In
+// the last case the rest of the queue is dropped; a write to the stream may still be under way,
+// until the stream's owner ends it. Close may be called again.
 func (l *LineWriter) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
-	l.tellRoom()
+	l.wakeWriters()
 	l.signal()
 	l.mu.Unlock()
 	select {
@@ -134,23 +138,23 @@ func (l *LineWriter) Close(ctx context.Context) error {
 	return l.Err()
 }
 
-// tellRoom wakes the writes that wait; l.mu is held.
-func (l *LineWriter) tellRoom() {
-	if l.room != nil {
-		close(l.room)
-		l.room = nil
+// wakeWriters wakes the calls of Write that wait. l.mu is held.
+func (l *LineWriter) wakeWriters() {
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
 	}
 }
 
-// run is the goroutine. Two slices take turns as the queue.
+// run writes the queue until the writer ends. Two slices take turns as the queue.
 func (l *LineWriter) run() {
 	defer close(l.done)
 	var batch []line
-	for goOn := true; goOn; {
-		batch, goOn = l.next(batch[:0])
+	for more := true; more; {
+		batch, more = l.nextBatch(batch[:0])
 		for rest := batch; len(rest) > 0; {
 			n, size := group(rest)
-			if goOn = goOn && l.put(rest[:n], size); !goOn {
+			if more = more && l.writeGroup(rest[:n], size); !more {
 				free(rest)
 				break
 			}
@@ -165,8 +169,9 @@ func (l *LineWriter) run() {
 	l.mu.Unlock()
 }
 
-// next waits for messages and exchanges the queue for an empty slice. It returns false when there will be none.
-func (l *LineWriter) next(empty []line) ([]line, bool) {
+// nextBatch waits for messages and exchanges the queue for an empty slice. ok is false when the
+// writer has ended.
+func (l *LineWriter) nextBatch(empty []line) (batch []line, ok bool) {
 	for {
 		l.mu.Lock()
 		batch := l.queue
@@ -184,24 +189,26 @@ func (l *LineWriter) next(empty []line) ([]line, bool) {
 	}
 }
 
-// group returns how many of the messages go out together, at least one, and their size with line ends.
+// group returns how many messages of a batch are written together, at least one, and their size
+// with line ends.
 func group(batch []line) (n, size int) {
 	for n < len(batch) {
 		next := len(batch[n].b.B) + 1
-		if n > 0 && (next > direct || size+next > gather) {
+		if n > 0 && (next > copyBelow || size+next > batchSize) {
 			break
 		}
 		n++
 		size += next
-		if next > direct {
+		if next > copyBelow {
 			break
 		}
 	}
 	return n, size
 }
 
-// put writes messages with one call. It returns false when that failed or nothing more is wanted.
-func (l *LineWriter) put(group []line, size int) bool {
+// writeGroup writes messages with one call of the stream. It returns false when that has failed or
+// the rest of the queue is dropped.
+func (l *LineWriter) writeGroup(group []line, size int) bool {
 	out := group[0].b
 	if len(group) == 1 {
 		out.B = append(out.B, '\n')
@@ -212,7 +219,7 @@ func (l *LineWriter) put(group []line, size int) bool {
 			out.B = append(append(out.B, m.b.B...), '\n')
 		}
 	}
-	if l.unwanted() {
+	if l.isDropped() {
 		return false
 	}
 	for _, m := range group {
@@ -228,11 +235,11 @@ func (l *LineWriter) put(group []line, size int) bool {
 	defer l.mu.Unlock()
 	l.size -= size
 	l.err = err
-	l.tellRoom()
+	l.wakeWriters()
 	return err == nil && !l.dropped
 }
 
-func (l *LineWriter) unwanted() bool {
+func (l *LineWriter) isDropped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dropped

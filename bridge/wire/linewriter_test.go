@@ -36,7 +36,7 @@ func (g *gate) Write(p []byte) (int, error) {
 
 func TestLineWriterGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, long := newGate(), strings.Repeat("x", direct)
+		g, long := newGate(), strings.Repeat("x", copyBelow)
 		w := NewLineWriter(g, 1<<20)
 		sent := make([]atomic.Bool, 6)
 		for i, s := range []string{"first", "a", "b", long, "c", "d"} {

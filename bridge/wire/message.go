@@ -1,9 +1,3 @@
-// Package wire is the bridge's view of bytes: a JSON-RPC message split without decoding it, the framings it travels in
-// (a line, an SSE event, a WebSocket frame), and what differs between the revisions of MCP.
-//
-// A message is scanned once. The scan proves that it is JSON to the last byte, finds the spans that a bridge routes on,
-// and refuses what two readers could understand in two ways; everything else is carried as the bytes it came in. Line
-// breaks between tokens become spaces, so that a message is one line on whatever carrier comes next.
 package wire
 
 import (
@@ -14,24 +8,24 @@ import (
 // MessageType is what a message is to its receiver.
 type MessageType uint8
 
-// The kinds of a message.
+// The types of a message.
 const (
 	Request MessageType = iota
 	Notification
 	Response
 )
 
-// Message is a JSON-RPC message whose parts are slices of the bytes given to [Split]. The zero value is no message.
+// Message is a JSON-RPC message whose parts are slices of the bytes given to [Split].
 type Message struct {
-	Raw    []byte // the whole message, without the white space around it and without line breaks
-	ID     []byte // the id as it came, a string or a number; nil for a notification, and for an error that names none
+	Raw    []byte // the message without the white space around it and without line breaks
+	ID     []byte // a raw string or number; nil for a notification, and for an error without an id
 	Method string // decoded; "" for a response
-	Params Params // Params.Raw is nil when there are none
+	Params Params // Params.Raw is nil when the message has no params
 	Result []byte // raw; nil when absent
 	Error  []byte // the raw error object; nil when absent
 }
 
-// Kind tells requests, notifications and responses apart.
+// Kind returns the type of the message.
 func (m *Message) Kind() MessageType {
 	switch {
 	case m.Method == "":
@@ -43,33 +37,39 @@ func (m *Message) Kind() MessageType {
 	}
 }
 
-// Error says why bytes are no message. Code and Message are fit to be sent to who sent them.
+// Error says why bytes are not a message. Code and Message may be sent to the sender.
 type Error struct {
-	Code    int    // [ParseError]: not JSON; [InvalidRequest]: JSON, but no message
-	Message string // what is wrong, with the key or the place named
-	Offset  int    // where, in bytes from the start
-	ID      []byte // the id of an invalid message, when it has one that is valid, for the answer; a slice of the message
+	Code    int    // [ParseError] if the bytes are not JSON, else [InvalidRequest]
+	Message string // what is wrong, with the key or the place
+	Offset  int    // of the fault, in bytes from the start
+	ID      []byte // the id to answer with, a slice of the message; nil when it has no valid one
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 func notJSON(fault string, offset int) *Error {
-	return &Error{Code: ParseError, Message: fmt.Sprintf("not JSON: %s at byte %d", fault, offset), Offset: offset}
+	message := fmt.Sprintf("not JSON: %s at byte %d", fault, offset)
+	return &Error{Code: ParseError, Message: message, Offset: offset}
 }
 
 func invalid(offset int, format string, args ...any) *Error {
-	return &Error{Code: InvalidRequest, Message: "invalid message: " + fmt.Sprintf(format, args...), Offset: offset}
+	message := "invalid message: " + fmt.Sprintf(format, args...)
+	return &Error{Code: InvalidRequest, Message: message, Offset: offset}
 }
 
-// Split takes raw over and finds the parts of the message that it is. It overwrites the line breaks between tokens with
-// spaces; beyond that raw stays as it is and must stay so while the Message is used.
+// Split parses the envelope of raw and takes raw over: it overwrites line breaks between tokens
+// with spaces, and raw must not change while the Message is used.
 //
-// Refused is, with an [*Error]: what is not JSON by RFC 8259, ends in anything but white space, holds invalid UTF-8 or
-// is nested deeper than [MaxDepth]; an id that is neither string nor number, params that are no object (null counts as
-// absent), an error that is no object; more or less than one of method, result and error; and a key that is
-// routed on, on its own level, when it comes twice or in another letter case: decoders disagree about which one counts.
-// A response without an id, or with null, must be an error.
+// Split refuses with an [*Error]:
+//   - bytes that are not JSON (RFC 8259) with valid UTF-8 and nothing but white space around it
+//   - nesting deeper than [MaxDepth]
+//   - an id that is neither a string nor a number, params or an error that is not an object
+//     (null params count as absent)
+//   - more or less than one of method, result and error
+//   - a response without an id, or with null, that is not an error
+//   - a key that is routed on and occurs twice or in another letter case at its level, since
+//     decoders disagree about which one counts
 func Split(raw []byte) (m Message, err error) {
 	s := splitter{b: raw}
 	if len(raw) > math.MaxInt32 {
@@ -96,9 +96,9 @@ func Split(raw []byte) (m Message, err error) {
 	return m, nil
 }
 
-// SplitBatch returns the elements of a JSON-RPC batch, each of them valid JSON and a slice of raw, to be given to [Split].
-// ok is false, and nothing else is looked at, when raw does not begin like an array. The error is an [*Error], also for a
-// batch with no element or with more than max.
+// SplitBatch returns the elements of a JSON-RPC batch, each valid JSON and a slice of raw, for
+// [Split]. ok reports whether raw begins like an array; if not, nothing else is read. The error
+// is an [*Error], also for an empty batch and one of more than max elements.
 func SplitBatch(raw []byte, max int) (members [][]byte, ok bool, err error) {
 	start := space(raw, 0)
 	if at(raw, start) != '[' {

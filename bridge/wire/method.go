@@ -53,8 +53,9 @@ var methods = [...]string{
 	MethodSetLevel, MethodListen, MethodCreateMessage, MethodElicit,
 	MethodRootsList, MethodTasksGet, MethodTasksList, MethodTasksResult,
 	MethodTasksUpdate, MethodTasksCancel, NotificationInitialized, NotificationToolsChanged,
-	NotificationResourcesChanged, NotificationResourceUpdated, NotificationPromptsChanged, NotificationRootsChanged,
-	NotificationTaskStatus, string(mcp.MethodNotificationElicitationComplete), NotificationSubscribed,
+	NotificationResourcesChanged, NotificationResourceUpdated, NotificationPromptsChanged,
+	NotificationRootsChanged, NotificationTaskStatus, NotificationSubscribed,
+	string(mcp.MethodNotificationElicitationComplete),
 }
 
 // methodName decodes the name of a method; ok is false when raw is not a string.

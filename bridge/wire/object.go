@@ -1,8 +1,8 @@
 package wire
 
-// SetMember returns a copy of an object in which the member key has the raw value: in
-// the place of the last member of that key, else as a new first member. Everything
-// else stays as it is, byte for byte. The object must have been validated.
+// SetMember returns a copy of an object in which the member key has the raw value: it replaces the
+// last member of that key, or becomes the first member. All other bytes stay. The object must have
+// been validated.
 func SetMember(object []byte, key string, value []byte) []byte {
 	dst := make([]byte, 0, len(object)+len(key)+len(value)+8)
 	var old span
@@ -25,8 +25,8 @@ func SetMember(object []byte, key string, value []byte) []byte {
 	return append(dst, object[first:]...)
 }
 
-// FirstMember is where the first member of an object begins, 0 when it has none. The
-// object must have been validated.
+// FirstMember returns where the first member of an object begins, 0 for an empty one. The object
+// must have been validated.
 func FirstMember(object []byte) int {
 	i := gap(object, gap(object, 0)+1)
 	if at(object, i) != '"' {
@@ -35,8 +35,8 @@ func FirstMember(object []byte) int {
 	return i
 }
 
-// CutMember returns a copy of an object without the members of a key. The object must
-// have been validated.
+// CutMember returns a copy of an object without the members of a key. The object must have been
+// validated.
 func CutMember(object []byte, key string) []byte {
 	dst := append(make([]byte, 0, len(object)), '{')
 	for c := open(object, '{'); c.next(); {

@@ -6,7 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Key names a member of params, or of the _meta in it, that a bridge looks at or changes.
+// Key names a member of params, or of the _meta in it, that a bridge reads or changes.
 type Key uint8
 
 // The keys of params, and those of params._meta.
@@ -37,7 +37,7 @@ const (
 	numKeys
 )
 
-// The keys of the message itself.
+// The keys of the envelope.
 const (
 	keyVersion = numKeys + iota
 	keyID
@@ -50,8 +50,9 @@ const (
 )
 
 var names = [allKeys]string{
-	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor", RequestID: "requestId",
-	ProgressToken: "progressToken", progress: "progress", reason: "reason", Ref: "ref", Task: "task", TaskID: "taskId",
+	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor",
+	RequestID: "requestId", ProgressToken: "progressToken", progress: "progress", reason: "reason",
+	Ref: "ref", Task: "task", TaskID: "taskId",
 	InputResponses: "inputResponses", RequestState: "requestState",
 
 	MetaProgressToken: "progressToken", MetaProtocolVersion: mcp.MetaKeyProtocolVersion,
@@ -59,22 +60,24 @@ var names = [allKeys]string{
 	MetaLogLevel: mcp.MetaKeyLogLevel, MetaSubscriptionID: mcp.MetaKeySubscriptionID,
 	metaRelatedTask: mcp.RelatedTaskMetaKey,
 
-	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params", keyResult: "result", keyError: "error",
+	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params",
+	keyResult: "result", keyError: "error",
 }
 
-// String returns the key as it is written in a message.
+// String returns the key as a message spells it.
 func (k Key) String() string { return names[k] }
 
-// Params is the params object of a message, with the places of the members that have a [Key]. The zero value stands for
-// no params. It may be read by several goroutines at once.
+// Params is the params object of a message, with the places of the members that have a [Key].
+// The zero value stands for absent params. It may be read by many goroutines.
 type Params struct {
-	Raw []byte // the whole object, nil when there is none; not to be changed
+	Raw []byte // the whole object, not to be changed; nil when absent
 
-	spans [numKeys]span // from the start of Raw, those of _meta too
+	spans [numKeys]span // relative to Raw, those of _meta too
 }
 
-// SplitParams finds the members of params that a program made, by the rules of [Split]. It takes raw over and blanks its
-// line breaks. Nothing, white space and null make the zero Params; the error is an [*Error].
+// SplitParams parses params that do not come in a message, by the rules of [Split]. It takes raw
+// over and blanks its line breaks. Empty bytes, white space and null make the zero Params. The
+// error is an [*Error].
 func SplitParams(raw []byte) (Params, error) {
 	start := space(raw, 0)
 	switch at(raw, start) {
@@ -101,11 +104,11 @@ func SplitParams(raw []byte) (Params, error) {
 	return Params{Raw: raw[start:end:end], spans: s.params}, nil
 }
 
-// Get returns the raw value of a member, a slice of Raw; nil when it is absent.
+// Get returns the raw value of a member, a slice of Raw; nil when absent.
 func (p *Params) Get(k Key) []byte { return p.spans[k].of(p.Raw) }
 
-// Text returns a member that is a string, decoded; false when it is absent or something else.
-func (p *Params) Text(k Key) (string, bool) { return Text(p.Get(k)) }
+// Text decodes a member that is a string; ok is false when it is absent or not a string.
+func (p *Params) Text(k Key) (s string, ok bool) { return Text(p.Get(k)) }
 
 // Is reports whether a member is the JSON string that spells s.
 func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }

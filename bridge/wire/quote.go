@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendQuoted appends JSON that stands on one line as a JSON string: what AppendString
-// appends, and what Valid says of it, for little more than the time of the latter. It is for
-// results that carry JSON as a text beside itself. When raw is anything else, white space
-// other than blanks included, it reports false and dst is as it was.
+// AppendQuoted appends JSON on one line as a JSON string, for results that repeat JSON as text.
+// It validates raw and appends what AppendString would, in little more than the time of Valid.
+// When raw is not valid, or has white space other than blanks, ok is false and dst unchanged.
 func AppendQuoted(dst, raw []byte) (_ []byte, ok bool) {
 	for _, c := range []byte("\n\r\t") {
 		if bytes.IndexByte(raw, c) >= 0 {
@@ -32,17 +31,17 @@ func AppendQuoted(dst, raw []byte) (_ []byte, ok bool) {
 	return append(append(q.dst, raw[q.done:]...), '"'), true
 }
 
-// A quoter writes what is scanned as a JSON string, as far as the last string in it goes:
-// what is between strings passes as it is.
+// A quoter writes the JSON that is scanned as a JSON string. It writes at the end of each string;
+// the tokens between strings need no escapes.
 type quoter struct {
 	dst  []byte
-	done int // what is in front of it has been written
+	done int // what is before it has been written
 }
 
-// str is str for what is quoted as well.
+// str scans a string as the function str does, and writes all up to its end.
 func (q *quoter) str(b []byte, i int) (int, string) {
 	dst := q.dst
-	if n := i - q.done; n <= 8 && q.done+8 <= len(b) { // it costs less to copy eight bytes than to copy some
+	if n := i - q.done; n <= 8 && q.done+8 <= len(b) { // eight bytes cost less than n
 		dst = append(dst, b[q.done:q.done+8]...)[:len(dst)+n]
 	} else {
 		dst = append(dst, b[q.done:i]...)

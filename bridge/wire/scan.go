@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how many objects and arrays may be nested in a message, the outermost counted.
+// MaxDepth bounds the nesting of objects and arrays in a message, the outermost counted.
 const MaxDepth = 512
 
-// What can be wrong with a text that is to be JSON. The scanning functions return one of these, or "".
+// The faults of a text that is not JSON. The scanning functions return a fault, or "".
 const (
 	faultValue    = "a value expected"
 	faultKey      = "a key expected"
@@ -24,14 +24,14 @@ const (
 	faultTrailing = "something behind the end"
 )
 
-// Valid reports whether raw is one well-formed JSON value with nothing but white space around it, by the rules of [Split].
-// It overwrites the line breaks between tokens with spaces. The error is an [*Error] with the code [ParseError].
+// Valid checks that raw is one JSON value by the rules of [Split], and overwrites the line breaks
+// between tokens with spaces. The error is an [*Error] with the code [ParseError].
 func Valid(raw []byte) error {
 	i, fault := value(raw, space(raw, 0), 0)
 	return verdict(raw, i, fault)
 }
 
-// verdict turns the end of a scan into its error: a fault at i, or something other than white space behind i.
+// verdict returns the error of a scan that ended at i: its fault, or that of a text behind i.
 func verdict(b []byte, i int, fault string) error {
 	if fault == "" {
 		if i = space(b, i); i == len(b) {
@@ -42,9 +42,10 @@ func verdict(b []byte, i int, fault string) error {
 	return notJSON(fault, i)
 }
 
-// The functions below scan what begins at i and return where it ends, or a fault and where that is.
+// The functions below scan a token that begins at i. They return its end, or the place of a fault
+// and the fault.
 
-// value scans any value; depth containers are around it.
+// value scans any value, inside depth containers.
 func value(b []byte, i, depth int) (int, string) {
 	switch at(b, i) {
 	case '{', '[':
@@ -54,10 +55,10 @@ func value(b []byte, i, depth int) (int, string) {
 	}
 }
 
-// container scans an object or an array with a loop and one bit a level, so that no nesting costs stack. Unless q is nil, it
-// gets the strings, keys included.
+// container scans an object or an array with a loop and one bit a level, so that nesting costs no
+// stack. The strings, keys included, go to q unless it is nil.
 func container(b []byte, i, depth int, q *quoter) (int, string) {
-	var objects [MaxDepth/64 + 1]uint64 // bit d: the container with d containers around it is an object
+	var objects [MaxDepth/64 + 1]uint64 // bit d: the container at depth d is an object
 	var fault string
 	base := depth
 	for {
@@ -72,7 +73,7 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 				objects[depth/64] |= 1 << (depth % 64)
 			}
 			depth++
-			if at(b, i) == c+2 { // in ASCII both closing brackets are two behind the opening ones
+			if at(b, i) == c+2 { // in ASCII each closing bracket is two behind its opening one
 				break
 			}
 			if c == '{' {
@@ -95,7 +96,7 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 		if fault != "" {
 			return i, fault
 		}
-		// A value has ended here, or the container is empty: close what closes, and on to the next value.
+		// A value has ended, or the container is empty: close containers up to the next value.
 		for {
 			i = skip(b, i)
 			object := objects[(depth-1)/64]>>((depth-1)%64)&1 == 1
@@ -118,7 +119,7 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 	}
 }
 
-// key scans a key, its colon and the white space around that: up to where the value begins.
+// key scans a key and its colon, up to the value.
 func key(b []byte, i int, q *quoter) (_ int, fault string) {
 	switch {
 	case at(b, i) != '"':
@@ -203,7 +204,7 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// str scans a string, from its opening quote to behind its closing one.
+// str scans a string, from its opening quote past its closing one.
 func str(b []byte, i int) (int, string) {
 	valid := true
 	for i++; i < len(b); {
@@ -218,7 +219,7 @@ func str(b []byte, i int) (int, string) {
 		switch c := b[i]; {
 		case c == '"':
 			return i + 1, ""
-		case c == '\\' && at(b, i+1) == '"': // JSON in a string is full of them
+		case c == '\\' && at(b, i+1) == '"': // frequent where a string holds JSON
 			i += 2
 		case c == '\\':
 			n := escape(b[i:])
@@ -239,8 +240,8 @@ func str(b []byte, i int) (int, string) {
 	return i, faultString
 }
 
-// runes skips the characters from i on that are not ASCII; false, and where, when they are not UTF-8.
-func runes(b []byte, i int) (int, bool) {
+// runes skips the characters from i on that are not ASCII; ok is false where they are not UTF-8.
+func runes(b []byte, i int) (_ int, ok bool) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && n == 1 {
@@ -251,7 +252,7 @@ func runes(b []byte, i int) (int, bool) {
 	return i, true
 }
 
-// plain skips the blocks of 32 bytes in which nothing special is.
+// plain skips blocks of 32 bytes without a special byte.
 func plain(b []byte, i int) int {
 	for ; i+32 <= len(b); i += 32 {
 		w := b[i : i+32]
@@ -263,15 +264,16 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// special marks the high bit of the bytes of w that a string's scan must look at: quotes, backslashes, controls and
-// what is not ASCII. A borrow may mark bytes above a marked one, so only the lowest mark is to be trusted.
+// special sets the high bit of each byte of w that the scan of a string stops at: quotes,
+// backslashes, controls and bytes beyond ASCII. A borrow may set bits above, so only the lowest
+// one counts.
 func special(w uint64) uint64 {
 	const each = 0x0101010101010101
-	// Flipping bit 1 puts the quote (0x22) right behind the controls and leaves those among themselves.
+	// Flipping bit 1 moves the quote (0x22) next to the controls, and permutes those.
 	return (((w ^ 0x02*each) - 0x21*each) | ((w ^ '\\'*each) - each) | w) & (0x80 * each)
 }
 
-// escape returns the length of the escape sequence that s begins with, 0 when it is none.
+// escape returns the length of the escape sequence that s begins with, 0 for an invalid one.
 func escape(s []byte) int {
 	switch at(s, 1) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -284,7 +286,7 @@ func escape(s []byte) int {
 	return 0
 }
 
-// skip is space, short enough to be inlined where mostly no white space is.
+// skip is space, short enough to be inlined where white space is rare.
 func skip(b []byte, i int) int {
 	if i < len(b) && b[i] > ' ' {
 		return i
@@ -306,7 +308,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// at is b[i], or 0 behind the end, which no JSON token contains.
+// at returns b[i], or 0, which no JSON token contains, behind the end.
 func at(b []byte, i int) byte {
 	if i < len(b) {
 		return b[i]

@@ -2,7 +2,8 @@ package wire
 
 import "strings"
 
-// span is a member of an object: where its key, its value and what follows begin. The zero span is an absent member.
+// A span is the place of a member in an object: where its key begins, where its value begins and
+// where that ends. The zero span is an absent member.
 type span struct{ start, value, end int32 }
 
 func (s span) of(b []byte) []byte {
@@ -12,7 +13,7 @@ func (s span) of(b []byte) []byte {
 	return b[s.value:s.end:s.end]
 }
 
-// level is an object whose keys are routed on: those from first up to, but not including, end.
+// A level is an object of a message whose keys are routed on: those in [first, end).
 type level struct{ first, end Key }
 
 var (
@@ -21,19 +22,18 @@ var (
 	envelopeLevel = level{keyVersion, allKeys}
 )
 
-// splitter is one run over a message: the spans that it has found so far, and the first thing wrong that is not a
-// matter of JSON. The run goes on behind that, since a message that is not JSON at all is refused as such.
+// A splitter is one pass over a message.
 type splitter struct {
 	b        []byte
 	envelope [allKeys - numKeys]span
-	params   [numKeys]span // from base, where params begin
-	base     int
-	oneID    bool
-	wrong    *Error
+	params   [numKeys]span // relative to base
+	base     int           // where params begin
+	oneID    bool          // there is one key id
+	wrong    *Error        // the first fault of the message, reported unless it is not JSON
 }
 
-// object scans the object at i, of the given level and with depth containers around it, and notes the members that are
-// routed on.
+// object scans the object at i, of the given level and inside depth containers, and records the
+// members that are routed on.
 func (s *splitter) object(i int, l level, depth int) (int, string) {
 	i = skip(s.b, i+1)
 	if at(s.b, i) == '}' {
@@ -88,7 +88,8 @@ func (s *splitter) member(start int, l level, depth int) (int, string) {
 	return to, fault
 }
 
-// route looks up the key that is the string from start to end. A key that cannot be trusted is noted as wrong.
+// route looks up the key that is the string from start to end. It records a key that occurs
+// twice or in another letter case as wrong.
 func (s *splitter) route(start, end int, l level) (Key, bool) {
 	k, exact := match(s.b[start+1:end-1], l)
 	if k == l.end {
@@ -108,8 +109,8 @@ func (s *splitter) route(start, end int, l level) (Key, bool) {
 	return k, true
 }
 
-// match finds the key of the level that the text between the quotes spells, exactly or in other letter case; l.end when
-// it is none of them.
+// match finds the key of the level that the text between the quotes spells, exactly or in another
+// letter case; it returns l.end for any other text.
 func match(quoted []byte, l level) (k Key, exact bool) {
 	for _, c := range quoted {
 		if c == '\\' || c >= 0x80 {
@@ -129,8 +130,8 @@ func match(quoted []byte, l level) (k Key, exact bool) {
 	return l.end, false
 }
 
-// matchText is match for keys with escapes or with more than ASCII: the long s and the kelvin sign fold to s and k, in
-// encoding/json too.
+// matchText is match for keys with escapes or beyond ASCII: the long s and the Kelvin sign fold to
+// s and k, as in encoding/json.
 func matchText(s string, l level) (k Key, exact bool) {
 	for k = l.first; k < l.end; k++ {
 		if strings.EqualFold(s, names[k]) {
@@ -140,7 +141,7 @@ func matchText(s string, l level) (k Key, exact bool) {
 	return l.end, false
 }
 
-// equalFold reports whether two ASCII texts of one length differ in letter case at most.
+// equalFold reports whether two ASCII texts of the same length differ at most in letter case.
 func equalFold(name string, b []byte) bool {
 	for i, c := range b {
 		if c != name[i] && (c^name[i] != 0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
@@ -150,7 +151,7 @@ func equalFold(name string, b []byte) bool {
 	return true
 }
 
-// fill puts what was found into the message and says what it is that makes it none.
+// fill sets the fields of the message from the spans. The error says why they are not a message.
 func (s *splitter) fill(m *Message) *Error {
 	part := func(k Key) (raw []byte, offset int) {
 		sp := s.envelope[k-numKeys]

@@ -8,31 +8,34 @@ import (
 	"time"
 )
 
-// Event is one event of a stream of server-sent events.
+// An Event is one of a stream of server-sent events.
 type Event struct {
-	Type  string        // "" for a message, whether the stream names that type or none
-	ID    string        // the id that this event sets
-	HasID bool          // whether it sets one, perhaps the empty one
-	Retry time.Duration // how long to wait before reconnecting; negative when the event does not say
-	Data  *Buffer       // several lines joined with \n; nil when the event has no data line. The receiver's, to be freed
+	Type  string        // "" for the default type, message
+	ID    string        // the last event id that the event sets
+	HasID bool          // the event sets an id, maybe ""
+	Retry time.Duration // the wait before reconnecting; negative when not set
+	Data  *Buffer       // data lines joined with \n, the receiver's to free; nil without a data line
 }
 
-// EventReader reads server-sent events by the grammar of the WHATWG HTML standard. It is for one goroutine.
+// An EventReader reads server-sent events by the grammar of the WHATWG HTML standard. It is for one
+// goroutine.
 type EventReader struct {
-	limit int
+	limit int // of an event's data, in bytes
 	begun bool
-	err   error
+	err   error // final
 	w     *window
 }
 
-// NewEventReader returns a reader of events whose data is up to limit bytes.
+// NewEventReader returns a reader of events with at most limit bytes of data.
 func NewEventReader(r io.Reader, limit int) *EventReader {
-	return &EventReader{limit: limit, w: newWindow(r, min(limit, math.MaxInt-64)+len("data: "), true)}
+	line := min(limit, math.MaxInt-64) + len("data: ")
+	return &EventReader{limit: limit, w: newWindow(r, line, true)}
 }
 
-// Next returns the next event. One without data is returned when it sets an id or a retry time, since MCP opens streams
-// with such an event; comments are skipped. All errors are final: the stream's, [io.EOF] at its end, where an event without
-// its empty line is dropped; and a [*TooLongError] for an event over the limit.
+// Next returns the next event and skips comments. An event without data is returned when it sets an
+// id or a retry time, since MCP opens streams with such an event. All errors are final: a
+// [*TooLongError] for an event over the limit, or the stream's, [io.EOF] at its end, where an event
+// without its empty line is dropped.
 func (e *EventReader) Next() (Event, error) {
 	ev := Event{Retry: -1}
 	for {
@@ -49,7 +52,7 @@ func (e *EventReader) Next() (Event, error) {
 		case ev.Data != nil || ev.HasID || ev.Retry >= 0:
 			return ev, nil
 		default:
-			ev = Event{Retry: -1} // a type alone is no event
+			ev = Event{Retry: -1} // a type alone is not an event
 		}
 	}
 }
@@ -71,7 +74,7 @@ func (e *EventReader) line() ([]byte, error) {
 
 var bom = []byte("\uFEFF")
 
-// field adds what a line says to the event.
+// field adds the field of a line to the event.
 func (e *EventReader) field(ev *Event, line []byte) error {
 	name, value, _ := bytes.Cut(line, colonSign)
 	if len(value) > 0 && value[0] == ' ' {
@@ -90,7 +93,8 @@ func (e *EventReader) field(ev *Event, line []byte) error {
 			ev.ID, ev.HasID = string(value), true
 		}
 	case "retry":
-		if ms, err := strconv.ParseUint(string(value), 10, 64); err == nil && ms <= math.MaxInt64/uint64(time.Millisecond) {
+		ms, err := strconv.ParseUint(string(value), 10, 64)
+		if err == nil && ms <= math.MaxInt64/uint64(time.Millisecond) {
 			ev.Retry = time.Duration(ms) * time.Millisecond
 		}
 	}
@@ -115,8 +119,8 @@ func (e *EventReader) data(ev *Event, value []byte) error {
 	return nil
 }
 
-// AppendEvent appends an event to dst. An empty typ or id is left out, data is always there. None of them may hold a line
-// break, which a message that has passed [Split] does not.
+// AppendEvent appends an event to dst. An empty typ or id is left out, data is not. They must not
+// contain a line break; a message from [Split] does not.
 func AppendEvent(dst []byte, typ, id string, data []byte) []byte {
 	if typ != "" {
 		dst = append(append(append(dst, "event: "...), typ...), '\n')
@@ -127,7 +131,8 @@ func AppendEvent(dst []byte, typ, id string, data []byte) []byte {
 	return append(append(append(dst, "data: "...), data...), "\n\n"...)
 }
 
-// AppendComment appends a comment to dst, which readers skip: it keeps an idle connection open. It may hold no line break.
+// AppendComment appends a comment, which readers skip, to dst: it keeps an idle connection open. It
+// must not contain a line break.
 func AppendComment(dst []byte, text string) []byte {
 	return append(append(append(dst, ": "...), text...), "\n\n"...)
 }

@@ -3,7 +3,7 @@ package wire
 // tasksExtension names the tasks extension in the capabilities of a client (SEP-2663).
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// MaxTasks bounds the tasks that a link, a session or a view remembers.
+// MaxTasks bounds the tasks that a link, a session or a view of a server remembers.
 const MaxTasks = 10_000
 
 // TakesTasks reports whether a client with these capabilities accepts a task where it asked

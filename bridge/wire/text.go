@@ -15,7 +15,8 @@ func Text(raw []byte) (s string, ok bool) {
 	return unquote(raw[1 : len(raw)-1]), true
 }
 
-// unquote decodes what is between the quotes. Half a surrogate pair becomes U+FFFD, as it does in encoding/json.
+// unquote decodes the text between quotes. Half a surrogate pair becomes U+FFFD, as in
+// encoding/json.
 func unquote(s []byte) string {
 	if bytes.IndexByte(s, '\\') < 0 {
 		return string(s)
@@ -31,7 +32,8 @@ func unquote(s []byte) string {
 	}
 }
 
-// appendUnescaped appends the character that the escape sequence at the head of s stands for; it returns what follows.
+// appendUnescaped appends the character of the escape sequence that s begins with and returns the
+// rest of s.
 func appendUnescaped(dst, s []byte) (_, rest []byte) {
 	c := s[1]
 	switch c {
@@ -80,7 +82,7 @@ func hex4(s []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// spells reports whether raw is a JSON string of that text.
+// spells reports whether raw is the JSON string s.
 func spells(raw []byte, s string) bool {
 	if len(raw) == len(s)+2 {
 		return string(raw[1:len(raw)-1]) == s && raw[0] == '"'

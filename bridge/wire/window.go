@@ -10,29 +10,29 @@ import (
 // TooLongError is the error for a message over the limit of its reader.
 type TooLongError struct {
 	Limit int // in bytes
-	Size  int // the size of the message in bytes, or as much of it as had been seen
+	Size  int // of the message, in bytes, as far as it was read
 }
 
-// Error names the limit.
+// Error names the size and the limit.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is over the limit of %d bytes", e.Size, e.Limit)
 }
 
-// errUnended is window.line's for a line that is over the limit already though its end is not in sight.
+// errUnended is window.line's error for a line that exceeds the limit before its end is read.
 var errUnended = errors.New("line over the limit")
 
-// window cuts a stream into lines. It holds what has been read and not been returned in one pooled buffer, which is as
-// large as the last line asked for: a stream that is idle after short lines costs 4 KiB.
+// A window cuts a stream into lines. It holds the bytes read ahead in one pooled buffer, as large
+// as the last line needed: a stream that is idle after short lines costs 4 KiB.
 type window struct {
 	r     io.Reader
-	limit int
-	cr    bool // a CR ends a line too, and an LF behind it belongs to it
+	limit int  // of a line, in bytes
+	cr    bool // a CR ends a line too, with an LF behind it or without
 
 	buf  *Buffer
 	from int   // buf.B[from:] has not been returned
 	seen int   // buf.B[from:seen] has no line end
 	last int   // length of the last line
-	lf   bool  // the last line ended in a CR
+	lf   bool  // the last line ended in a CR: an LF belongs to it
 	err  error // of r, final
 }
 
@@ -40,9 +40,9 @@ func newWindow(r io.Reader, limit int, cr bool) *window {
 	return &window{r: r, limit: limit, cr: cr, buf: NewBuffer(0)}
 }
 
-// line returns the next line without its end, valid until the next call. With the reader's error comes what was left
-// without a line end. A whole line may be over the limit; one without an end in sight may exceed it by one byte, for the
-// CR of a line end.
+// line returns the next line without its end, valid until the next call. With the reader's error
+// it returns the rest of the stream. A line whose end was read may exceed the limit. One whose end
+// was not may exceed it by the CR of a line end; beyond that the error is errUnended.
 func (w *window) line() ([]byte, error) {
 	for {
 		if w.lf && w.from < len(w.buf.B) {
@@ -52,7 +52,7 @@ func (w *window) line() ([]byte, error) {
 				w.seen = w.from
 			}
 		}
-		if n := w.find(w.buf.B[w.seen:]); n >= 0 {
+		if n := w.lineEnd(w.buf.B[w.seen:]); n >= 0 {
 			end := w.seen + n
 			line := w.buf.B[w.from:end]
 			w.lf = w.cr && w.buf.B[end] == '\r'
@@ -68,12 +68,12 @@ func (w *window) line() ([]byte, error) {
 			w.from = w.seen
 			return pending, w.err
 		}
-		w.fill()
+		w.read()
 	}
 }
 
-// find returns where the first line end is, -1 when there is none.
-func (w *window) find(b []byte) int {
+// lineEnd returns the index of the first line end, -1 when b has none.
+func (w *window) lineEnd(b []byte) int {
 	if !w.cr {
 		return bytes.IndexByte(b, '\n')
 	}
@@ -93,12 +93,12 @@ func (w *window) find(b []byte) int {
 	return -1
 }
 
-// stride is how far ahead an LF is looked for before a CR is: where lines end in CR alone,
-// each of them costs no more than that.
+// stride bounds the search for an LF before that for a CR, and so the cost of a line that ends in
+// a CR alone.
 const stride = 4 << 10
 
-// fill reads once, or notes why it cannot.
-func (w *window) fill() {
+// read reads from the stream once, or sets w.err.
+func (w *window) read() {
 	switch {
 	case w.from == len(w.buf.B):
 		w.buf.Free()
@@ -123,8 +123,9 @@ func (w *window) fill() {
 	}
 }
 
-// drop reads on to the next LF and keeps nothing. It returns how long the line was, without its end.
-func (w *window) drop() (size int) {
+// skipLine discards the bytes up to and with the next LF. It returns the length of the line without
+// its end.
+func (w *window) skipLine() (size int) {
 	last := byte(0)
 	for {
 		pending := w.buf.B[w.from:]
@@ -149,14 +150,14 @@ func (w *window) drop() (size int) {
 			}
 			return size
 		}
-		w.fill()
+		w.read()
 	}
 }
 
-// take returns the line that the last call of line returned, in a Buffer of its own. A long line at the head of the window,
-// where growing has brought it, keeps the memory it is in, and the rest moves out.
-func (w *window) take(line []byte) *Buffer {
-	if len(line) <= direct || &line[0] != &w.buf.B[0] {
+// detach moves the line that line has just returned to a Buffer of its own. A long line at the head
+// of the window keeps its memory, and the rest moves out.
+func (w *window) detach(line []byte) *Buffer {
+	if len(line) <= copyBelow || &line[0] != &w.buf.B[0] {
 		b := NewBuffer(len(line))
 		b.B = append(b.B, line...)
 		return b
