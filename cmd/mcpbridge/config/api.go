@@ -30,14 +30,14 @@ type Import struct {
 
 // readAPIs is apis: an object of named ones, or a single one, which is then called
 // default (Acorn's configuration has both forms).
-func readAPIs(d *configDecoder, n configNode) ([]API, bool) {
+func readAPIs(d *decoder, n node) ([]API, bool) {
 	members, ok := d.members(n, "an object of APIs")
 	if !ok {
 		return nil, false
 	}
-	if slices.ContainsFunc(members, func(m configNode) bool { return m.name == "type" && m.value.Kind() == '"' }) {
+	if slices.ContainsFunc(members, func(m node) bool { return m.name == "type" && m.value.Kind() == '"' }) {
 		n.name = "default"
-		members = []configNode{n}
+		members = []node{n}
 	}
 	var apis []API
 	seen := map[string]string{}
@@ -56,7 +56,7 @@ func readAPIs(d *configDecoder, n configNode) ([]API, bool) {
 	return apis, true
 }
 
-func readAPI(d *configDecoder, n configNode) (API, bool) {
+func readAPI(d *decoder, n node) (API, bool) {
 	api := API{Line: d.line(n.offset)}
 	members, _ := d.membersOf(n)
 	for _, m := range members {
@@ -77,16 +77,16 @@ func readAPI(d *configDecoder, n configNode) (API, bool) {
 
 // readImport takes the keys that only an API of type openapi has, and returns the other
 // members: those of rest.
-func (d *configDecoder) readImport(n configNode, members []configNode) (*Import, []configNode) {
+func (d *decoder) readImport(n node, members []node) (*Import, []node) {
 	i := &Import{}
-	keys := configKeys{
+	keys := keySet{
 		"document":   {take: i.readDocument},
 		"tags":       {take: into(&i.Tags, listOf(readGlob))},
 		"include":    {take: into(&i.Include, listOf(readGlob))},
 		"exclude":    {take: into(&i.Exclude, listOf(readGlob))},
 		"deprecated": {take: into(&i.Deprecated, readBool)},
 	}
-	var others []configNode
+	var others []node
 	named := false
 	for _, m := range members {
 		k, ours := keys[m.name]
@@ -104,7 +104,7 @@ func (d *configDecoder) readImport(n configNode, members []configNode) (*Import,
 	return i, others
 }
 
-func (i *Import) readDocument(d *configDecoder, n configNode) {
+func (i *Import) readDocument(d *decoder, n node) {
 	switch n.value.Kind() {
 	case '"':
 		i.File, _ = readPath(d, n)

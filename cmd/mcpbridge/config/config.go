@@ -146,7 +146,7 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	if len(data) > maxConfigSize {
 		return nil, fmt.Errorf("%s: larger than %d MiB, which no config should be", path, maxConfigSize>>20)
 	}
-	d := l.decoder(path, dir, data)
+	d := l.newDecoder(path, dir, data)
 	c := &Config{Path: path, Dir: dir}
 	if root, ok := d.parse(); ok {
 		d.duplicates(root)
@@ -162,8 +162,8 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) keys() configKeys {
-	return configKeys{
+func (c *Config) keys() keySet {
+	return keySet{
 		"mcpServers":     {take: into(&c.Servers, readServers)},
 		"servers":        {take: into(&c.Servers, readServers), same: "mcpServers", note: `read as "mcpServers"`},
 		"listen":         {take: into(&c.Listen, readListen)},
@@ -188,15 +188,15 @@ func (c *Config) keys() configKeys {
 	}
 }
 
-func (n *Names) keys() configKeys {
-	return configKeys{
+func (n *Names) keys() keySet {
+	return keySet{
 		"conflict":  {take: into(&n.Conflict, oneOf(words("prefix", "first", "error")))},
 		"maxLength": {take: into(&n.MaxLength, readCount)},
 	}
 }
 
-func (l *Limits) keys() configKeys {
-	return configKeys{
+func (l *Limits) keys() keySet {
+	return keySet{
 		"messageBytes":      {take: into(&l.MessageBytes, readSize)},
 		"sessions":          {take: into(&l.Sessions, readCount)},
 		"sessionIdle":       {take: into(&l.SessionIdle, readDuration)},
@@ -214,14 +214,14 @@ func (l *Limits) keys() configKeys {
 	}
 }
 
-func (l *Log) keys() configKeys {
-	return configKeys{
+func (l *Log) keys() keySet {
+	return keySet{
 		"level":  {take: into(&l.Level, oneOf(words("debug", "info", "warn", "error")))},
 		"format": {take: into(&l.Format, oneOf(words("text", "json")))},
 	}
 }
 
-func readListen(d *configDecoder, n configNode) (string, bool) {
+func readListen(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if !ok {
 		return "", false
@@ -240,7 +240,7 @@ func isPort(s string) bool {
 }
 
 // readOrigin reads an origin and writes it as a browser does, since it is compared with what browsers send.
-func readOrigin(d *configDecoder, n configNode) (string, bool) {
+func readOrigin(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if !ok || text == "null" {
 		return text, ok
@@ -261,7 +261,7 @@ func readOrigin(d *configDecoder, n configNode) (string, bool) {
 	return u.Scheme + "://" + host, true
 }
 
-func readPublicHost(d *configDecoder, n configNode) (string, bool) {
+func readPublicHost(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if ok && !isHost(text) {
 		d.wrongf(n, `expected a host name with or without port, as in "bridge.example.com"`)
@@ -280,9 +280,9 @@ func isHost(s string) bool {
 }
 
 // readTokens holds that a token is long enough and tells who it is that comes with it.
-func readTokens(d *configDecoder, n configNode) (map[string]string, bool) {
+func readTokens(d *decoder, n node) (map[string]string, bool) {
 	owners := map[string]string{}
-	return mapOf(checkName, func(d *configDecoder, m configNode) (string, bool) {
+	return mapOf(checkName, func(d *decoder, m node) (string, bool) {
 		token, ok := readText(d, m)
 		other, taken := owners[token]
 		switch {

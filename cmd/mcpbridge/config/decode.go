@@ -20,8 +20,8 @@ const (
 	maxKept  = 1000 // errors, and warnings, that are kept: what is beyond is not looked for
 )
 
-// configDecoder reads one config. It goes on after a mistake, so that all are said at once.
-type configDecoder struct {
+// decoder reads one config. It goes on after a mistake, so that all are said at once.
+type decoder struct {
 	file     string // as errors name it
 	dir      string // that relative paths start from
 	data     []byte
@@ -30,9 +30,9 @@ type configDecoder struct {
 	types    []string // the types of providers; nil means any
 	problems []remark
 	warnings []remark
-	inside   *serverScope // the server block that is being read; nil outside
-	servers  []string     // the names of all servers, those that are switched off included
-	atEnd    []func()     // checks that need the whole file
+	inside   *entryScope // the server block that is being read; nil outside
+	servers  []string    // the names of all servers, those that are switched off included
+	atEnd    []func()    // checks that need the whole file
 }
 
 // remark is something to say about a place in the file.
@@ -41,8 +41,8 @@ type remark struct {
 	text   string
 }
 
-// configNode is a value in the syntax tree, and how one says where it is.
-type configNode struct {
+// node is a value in the syntax tree, and how one says where it is.
+type node struct {
 	path   string // mcpServers.github.args[1]; "" is the whole file
 	name   string // the key it stands under
 	at     int    // offset of that key
@@ -51,30 +51,30 @@ type configNode struct {
 }
 
 // key is the place of n's key instead of its value.
-func (n configNode) key() configNode { n.offset = n.at; return n }
+func (n node) key() node { n.offset = n.at; return n }
 
-func (n configNode) null() bool { return n.value.Kind() == 'n' }
+func (n node) null() bool { return n.value.Kind() == 'n' }
 
-func (n configNode) boolean() (value, ok bool) {
+func (n node) boolean() (value, ok bool) {
 	k := n.value.Kind()
 	return k == 't', k == 't' || k == 'f'
 }
 
-// configKey is one key of an object.
-type configKey struct {
-	take  func(*configDecoder, configNode) // nil: the key is another program's and ignored
-	same  string                           // the key's name here, where this is another client's word for it
-	only  string                           // "command" or "url": the way of reaching a server that it belongs to
-	note  string                           // what its warning says
-	quiet bool                             // ignored without a warning
+// keyRule is one key of an object.
+type keyRule struct {
+	take  func(*decoder, node) // nil: the key is another program's and ignored
+	same  string               // the key's name here, where this is another client's word for it
+	only  string               // "command" or "url": the way of reaching a server that it belongs to
+	note  string               // what its warning says
+	quiet bool                 // ignored without a warning
 }
 
-// configKeys are all keys of one kind of object.
-type configKeys map[string]configKey
+// keySet are all keys of one kind of object.
+type keySet map[string]keyRule
 
-func (l Loader) decoder(file, dir string, data []byte) *configDecoder {
+func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	d := &configDecoder{file: file, dir: dir, data: data, getenv: l.Getenv, types: l.ProviderTypes, lines: []int{0}}
+	d := &decoder{file: file, dir: dir, data: data, getenv: l.Getenv, types: l.ProviderTypes, lines: []int{0}}
 	for i, b := range data {
 		if b == '\n' {
 			d.lines = append(d.lines, i+1)
@@ -84,7 +84,7 @@ func (l Loader) decoder(file, dir string, data []byte) *configDecoder {
 }
 
 // line counts from 1.
-func (d *configDecoder) line(offset int) int {
+func (d *decoder) line(offset int) int {
 	i, found := slices.BinarySearch(d.lines, offset)
 	if found {
 		return i + 1
@@ -93,11 +93,11 @@ func (d *configDecoder) line(offset int) int {
 }
 
 // column counts characters from 1, as editors do.
-func (d *configDecoder) column(offset int) int {
+func (d *decoder) column(offset int) int {
 	return 1 + utf8.RuneCount(d.data[d.lines[d.line(offset)-1]:offset])
 }
 
-func (n configNode) say(format string, args ...any) remark {
+func (n node) say(format string, args ...any) remark {
 	text := fmt.Sprintf(format, args...)
 	if n.path != "" {
 		text = n.path + ": " + text
@@ -105,25 +105,25 @@ func (n configNode) say(format string, args ...any) remark {
 	return remark{n.offset, text}
 }
 
-func (d *configDecoder) errorf(n configNode, format string, args ...any) {
+func (d *decoder) errorf(n node, format string, args ...any) {
 	if len(d.problems) < maxKept {
 		d.problems = append(d.problems, n.say(format, args...))
 	}
 }
 
-func (d *configDecoder) warnf(n configNode, format string, args ...any) {
+func (d *decoder) warnf(n node, format string, args ...any) {
 	if len(d.warnings) < maxKept {
 		d.warnings = append(d.warnings, n.say(format, args...))
 	}
 }
 
-// serverScope gathers why one server cannot start.
-type serverScope struct {
+// entryScope gathers why one server cannot start.
+type entryScope struct {
 	path   string
 	faults []error
 }
 
-func (s *serverScope) fault(path, text string) {
+func (s *entryScope) fault(path, text string) {
 	text = path + ": " + text
 	if len(s.faults) < maxShown && !slices.ContainsFunc(s.faults, func(e error) bool { return e.Error() == text }) {
 		s.faults = append(s.faults, errors.New(text))
@@ -131,7 +131,7 @@ func (s *serverScope) fault(path, text string) {
 }
 
 // lacks says what the environment lacks that n needs: the server's Fault, elsewhere an error.
-func (d *configDecoder) lacks(n configNode, format string, args ...any) {
+func (d *decoder) lacks(n node, format string, args ...any) {
 	if d.inside != nil {
 		d.inside.fault(d.inside.path, fmt.Sprintf(format, args...))
 	} else {
@@ -140,7 +140,7 @@ func (d *configDecoder) lacks(n configNode, format string, args ...any) {
 }
 
 // wrongf says that n's value will not do: an error, but a server's Fault where the value came from the environment.
-func (d *configDecoder) wrongf(n configNode, format string, args ...any) {
+func (d *decoder) wrongf(n node, format string, args ...any) {
 	if d.inside != nil && n.filled() {
 		d.inside.fault(n.path, fmt.Sprintf(format, args...))
 	} else {
@@ -149,12 +149,12 @@ func (d *configDecoder) wrongf(n configNode, format string, args ...any) {
 }
 
 // filled: n is a string with something filled in.
-func (n configNode) filled() bool {
+func (n node) filled() bool {
 	return n.value.Kind() == '"' && strings.Contains(n.value.(hujson.Literal).String(), "${")
 }
 
 // expected is the error of a value that is of the wrong type.
-func (d *configDecoder) expected(n configNode, what string) {
+func (d *decoder) expected(n node, what string) {
 	d.errorf(n, "expected %s, got %s", what, kindNames[n.value.Kind()])
 }
 
@@ -163,7 +163,7 @@ var kindNames = map[hujson.Kind]string{
 }
 
 // err is all problems, in the order of the file.
-func (d *configDecoder) err() error {
+func (d *decoder) err() error {
 	byPlace(d.problems)
 	var errs []error
 	for _, p := range d.problems {
@@ -181,7 +181,7 @@ func (d *configDecoder) err() error {
 }
 
 // warned is all warnings, in the order of the file.
-func (d *configDecoder) warned() []string {
+func (d *decoder) warned() []string {
 	byPlace(d.warnings)
 	var out []string
 	for _, w := range d.warnings {
@@ -195,15 +195,15 @@ func byPlace(remarks []remark) {
 }
 
 // membersOf is the members of an object in file order; false when n is none.
-func (d *configDecoder) membersOf(n configNode) ([]configNode, bool) {
+func (d *decoder) membersOf(n node) ([]node, bool) {
 	obj, ok := n.value.(*hujson.Object)
 	if !ok {
 		return nil, false
 	}
-	members := make([]configNode, 0, len(obj.Members))
+	members := make([]node, 0, len(obj.Members))
 	for _, m := range obj.Members {
 		name := m.Name.Value.(hujson.Literal).String()
-		members = append(members, configNode{
+		members = append(members, node{
 			path: memberPath(n.path, name), name: name,
 			at: m.Name.StartOffset, offset: m.Value.StartOffset, value: m.Value.Value,
 		})
@@ -212,7 +212,7 @@ func (d *configDecoder) membersOf(n configNode) ([]configNode, bool) {
 }
 
 // members is membersOf that says what was expected.
-func (d *configDecoder) members(n configNode, what string) ([]configNode, bool) {
+func (d *decoder) members(n node, what string) ([]node, bool) {
 	members, ok := d.membersOf(n)
 	if !ok {
 		d.expected(n, what)
@@ -232,7 +232,7 @@ func memberPath(parent, name string) string {
 }
 
 // object hands each member to its key's take. null is as good as a key left out.
-func (d *configDecoder) object(n configNode, keys configKeys) {
+func (d *decoder) object(n node, keys keySet) {
 	members, _ := d.members(n, "an object")
 	seen := map[string]string{} // our name for a key → the name it came under
 	for _, m := range members {
@@ -264,7 +264,7 @@ func (d *configDecoder) object(n configNode, keys configKeys) {
 }
 
 // duplicates finds keys that an object has twice, anywhere.
-func (d *configDecoder) duplicates(n configNode) {
+func (d *decoder) duplicates(n node) {
 	if arr, ok := n.value.(*hujson.Array); ok {
 		for i, e := range arr.Elements {
 			d.duplicates(n.element(i, e))
@@ -274,7 +274,7 @@ func (d *configDecoder) duplicates(n configNode) {
 	lines := make(map[string]int, len(members))
 	for _, m := range members {
 		if line := lines[m.name]; line > 0 {
-			d.errorf(configNode{path: n.path, offset: m.at}, "key %s of line %d again on line %d: keep one",
+			d.errorf(node{path: n.path, offset: m.at}, "key %s of line %d again on line %d: keep one",
 				hint.Quote(m.name), line, d.line(m.at))
 		} else {
 			lines[m.name] = d.line(m.at)
@@ -283,6 +283,6 @@ func (d *configDecoder) duplicates(n configNode) {
 	}
 }
 
-func (n configNode) element(i int, e hujson.Value) configNode {
-	return configNode{path: fmt.Sprintf("%s[%d]", n.path, i), at: e.StartOffset, offset: e.StartOffset, value: e.Value}
+func (n node) element(i int, e hujson.Value) node {
+	return node{path: fmt.Sprintf("%s[%d]", n.path, i), at: e.StartOffset, offset: e.StartOffset, value: e.Value}
 }

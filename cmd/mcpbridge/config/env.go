@@ -22,7 +22,7 @@ const maxEnvFileSize = 1 << 20 // bytes
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readText reads a string and fills in its variables.
-func readText(d *configDecoder, n configNode) (string, bool) {
+func readText(d *decoder, n node) (string, bool) {
 	raw, ok := readString(d, n)
 	if !ok {
 		return "", false
@@ -36,14 +36,14 @@ func readText(d *configDecoder, n configNode) (string, bool) {
 }
 
 // readEnvValue is readText that takes a number as its digits, as VS Code does.
-func readEnvValue(d *configDecoder, n configNode) (string, bool) {
+func readEnvValue(d *decoder, n node) (string, bool) {
 	if n.value.Kind() == '0' {
 		return n.value.(hujson.Literal).String(), true
 	}
 	return readText(d, n)
 }
 
-func readCommand(d *configDecoder, n configNode) (string, bool) {
+func readCommand(d *decoder, n node) (string, bool) {
 	if n.value.Kind() == '[' {
 		d.errorf(n, `expected a string, got an array: the first of it is "command", the rest is "args"`)
 		return "", false
@@ -60,7 +60,7 @@ func readCommand(d *configDecoder, n configNode) (string, bool) {
 }
 
 // readPath reads a path and makes it absolute.
-func readPath(d *configDecoder, n configNode) (string, bool) {
+func readPath(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if ok && text == "" {
 		d.wrongf(n, "expected a path, got nothing")
@@ -77,7 +77,7 @@ func checkEnvName(name string) string {
 }
 
 // fill puts values in the place of ${…}. Any other dollar sign is itself; $${ is a plain ${.
-func (d *configDecoder) fill(n configNode, s string) (string, bool) {
+func (d *decoder) fill(n node, s string) (string, bool) {
 	var out strings.Builder
 	all := true
 	for {
@@ -106,7 +106,7 @@ func (d *configDecoder) fill(n configNode, s string) (string, bool) {
 }
 
 // variable is the value of ${expr}; false: it said why there is none.
-func (d *configDecoder) variable(n configNode, expr string) (string, bool) {
+func (d *decoder) variable(n node, expr string) (string, bool) {
 	switch expr {
 	case "userHome":
 		return d.home(n)
@@ -142,7 +142,7 @@ func (d *configDecoder) variable(n configNode, expr string) (string, bool) {
 }
 
 // home is the home folder, by the variables that tell it on Unix and on Windows.
-func (d *configDecoder) home(n configNode) (string, bool) {
+func (d *decoder) home(n node) (string, bool) {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if dir, _ := d.getenv(name); dir != "" {
 			return dir, true
@@ -153,7 +153,7 @@ func (d *configDecoder) home(n configNode) (string, bool) {
 }
 
 // absolute makes a path absolute: from the home folder for ~/, else from the config's. It passes a false ok on.
-func (d *configDecoder) absolute(n configNode, path string, ok bool) (string, bool) {
+func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 	if !ok {
 		return "", false
 	}

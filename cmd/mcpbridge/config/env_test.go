@@ -34,8 +34,8 @@ func TestFill(t *testing.T) {
 		{"${workspaceFolderBasename}", "conf"},
 		{"a${pathSeparator}b${/}c", "a" + string(filepath.Separator) + "b" + string(filepath.Separator) + "c"},
 	} {
-		d := Loader{Getenv: env}.decoder(FileName, filepath.FromSlash("/conf"), nil)
-		if got, ok := d.fill(configNode{}, c.in); got != c.want || !ok {
+		d := Loader{Getenv: env}.newDecoder(FileName, filepath.FromSlash("/conf"), nil)
+		if got, ok := d.fill(node{}, c.in); got != c.want || !ok {
 			t.Errorf("%s: got %q %v %v, want %q", c.in, got, ok, d.err(), c.want)
 		}
 	}
@@ -58,8 +58,8 @@ func TestFillMistakes(t *testing.T) {
 		{"${input:key}", "${input:key} is filled in by an editor only; use an environment variable: ${NAME}"},
 		{"${command:a.b}", "${command:a.b} is filled in by an editor only; use an environment variable: ${NAME}"},
 	} {
-		d := Loader{Getenv: getenvOf(nil)}.decoder(FileName, "/", nil)
-		_, ok := d.fill(configNode{}, c.in)
+		d := Loader{Getenv: getenvOf(nil)}.newDecoder(FileName, "/", nil)
+		_, ok := d.fill(node{}, c.in)
 		if got := fmt.Sprint(d.err()); ok || got != "mcpbridge.json:1:1: "+c.want {
 			t.Errorf("%s: got %v %s", c.in, ok, got)
 		}

@@ -64,7 +64,7 @@ type Rule struct {
 }
 
 // readProviders is providers, in the order of the file.
-func readProviders(d *configDecoder, n configNode) ([]ModelProvider, bool) {
+func readProviders(d *decoder, n node) ([]ModelProvider, bool) {
 	members, ok := d.members(n, "an object of providers")
 	var all []ModelProvider
 	for _, m := range members {
@@ -76,9 +76,9 @@ func readProviders(d *configDecoder, n configNode) ([]ModelProvider, bool) {
 }
 
 // provider reads one entry. What its environment lacks becomes its Fault.
-func (d *configDecoder) provider(n configNode) ModelProvider {
+func (d *decoder) provider(n node) ModelProvider {
 	p := ModelProvider{Name: n.name, Line: d.line(n.key().offset)}
-	d.inside = &serverScope{path: n.path}
+	d.inside = &entryScope{path: n.path}
 	defer func() { d.inside = nil }()
 	before := len(d.problems)
 	d.object(n, p.keys(d.types))
@@ -97,12 +97,12 @@ func (d *configDecoder) provider(n configNode) ModelProvider {
 // TypeReplay is the type of the provider that plays recorded exchanges, the only one with scripts.
 const TypeReplay = "replay"
 
-func (p *ModelProvider) keys(types []string) configKeys {
+func (p *ModelProvider) keys(types []string) keySet {
 	readType := reader[string](readText)
 	if types != nil {
 		readType = oneOf(words(types...))
 	}
-	return configKeys{
+	return keySet{
 		"type":            {take: into(&p.Type, readType)},
 		"apiKey":          {take: into(&p.APIKey, readText)},
 		"model":           {take: into(&p.Model, readText)},
@@ -121,8 +121,8 @@ func (p *ModelProvider) keys(types []string) configKeys {
 	}
 }
 
-func (l *Loop) keys() configKeys {
-	return configKeys{
+func (l *Loop) keys() keySet {
+	return keySet{
 		"provider":     {take: into(&l.Provider, readText)},
 		"model":        {take: into(&l.Model, readText)},
 		"system":       {take: into(&l.System, readText)},
@@ -145,7 +145,7 @@ func (l *Loop) keys() configKeys {
 
 // readPolicy is an object of globs and annotations. The first that matches a tool counts,
 // and "*" is looked at last wherever it stands: it would leave nothing to the others.
-func readPolicy(d *configDecoder, n configNode) ([]Rule, bool) {
+func readPolicy(d *decoder, n node) ([]Rule, bool) {
 	verdict := oneOf(words("allow", "ask", "deny"))
 	members, ok := d.members(n, "an object of tool names and allow, ask or deny")
 	var policy, rest []Rule
@@ -167,7 +167,7 @@ func readPolicy(d *configDecoder, n configNode) ([]Rule, bool) {
 }
 
 // readScripts is a file, or a list of them.
-func readScripts(d *configDecoder, n configNode) ([]string, bool) {
+func readScripts(d *decoder, n node) ([]string, bool) {
 	if n.value.Kind() == '[' {
 		return listOf(readPath)(d, n)
 	}
@@ -176,7 +176,7 @@ func readScripts(d *configDecoder, n configNode) ([]string, bool) {
 }
 
 // readBaseURL is a URL of an API.
-func readBaseURL(d *configDecoder, n configNode) (string, bool) {
+func readBaseURL(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if ok && !IsBaseURL(text) {
 		d.wrongf(n, "expected a URL that begins with http:// or https:// and has a host")
@@ -192,7 +192,7 @@ func IsBaseURL(text string) bool {
 }
 
 // readServerName is the name of one of mcpServers, which may stand further down.
-func readServerName(d *configDecoder, n configNode) (string, bool) {
+func readServerName(d *decoder, n node) (string, bool) {
 	name, ok := readName(d, n)
 	if ok {
 		d.atEnd = append(d.atEnd, func() {
@@ -205,7 +205,7 @@ func readServerName(d *configDecoder, n configNode) (string, bool) {
 }
 
 // readObject is an object whose strings are filled in.
-func readObject(d *configDecoder, n configNode) (json.RawMessage, bool) {
+func readObject(d *decoder, n node) (json.RawMessage, bool) {
 	if n.value.Kind() != '{' {
 		d.expected(n, "an object")
 		return nil, false
@@ -213,7 +213,7 @@ func readObject(d *configDecoder, n configNode) (json.RawMessage, bool) {
 	return n.json(d), true
 }
 
-func readRatio(d *configDecoder, n configNode) (*float64, bool) {
+func readRatio(d *decoder, n node) (*float64, bool) {
 	const want = "a number from 0"
 	f, ok := n.number()
 	switch {

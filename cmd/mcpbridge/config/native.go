@@ -33,7 +33,7 @@ func (c *Config) HasNatives() bool {
 	return len(c.Tools) > 0 || slices.ContainsFunc(c.APIs, func(api API) bool { return api.Import != nil })
 }
 
-func readDefinitionsList(d *configDecoder, n configNode) ([]Definitions, bool) {
+func readDefinitionsList(d *decoder, n node) ([]Definitions, bool) {
 	arr, ok := n.value.(*hujson.Array)
 	if !ok {
 		d.expected(n, "an array of files and definitions")
@@ -57,7 +57,7 @@ func readDefinitionsList(d *configDecoder, n configNode) ([]Definitions, bool) {
 }
 
 // readContext is context: where each hidden value comes from.
-func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool) {
+func readContext(d *decoder, n node) (map[string]ContextField, bool) {
 	members, ok := d.members(n, "an object of context values")
 	fields := make(map[string]ContextField, len(members))
 	seen := map[string]string{}
@@ -73,7 +73,7 @@ func readContext(d *configDecoder, n configNode) (map[string]ContextField, bool)
 	return fields, ok
 }
 
-func readContextField(d *configDecoder, n configNode) (field ContextField) {
+func readContextField(d *decoder, n node) (field ContextField) {
 	const sources = `expected "from": "config" with a "value", "env:NAME", "header:NAME" or "session"`
 	if n.value.Kind() != '{' {
 		d.errorf(n, sources)
@@ -81,9 +81,9 @@ func readContextField(d *configDecoder, n configNode) (field ContextField) {
 	}
 	var from string
 	before := len(d.problems)
-	d.object(n, configKeys{
+	d.object(n, keySet{
 		"from":  {take: into(&from, readText)},
-		"value": {take: func(d *configDecoder, v configNode) { field.Value = v.json(d) }},
+		"value": {take: func(d *decoder, v node) { field.Value = v.json(d) }},
 	})
 	if len(d.problems) > before {
 		return field
@@ -153,11 +153,11 @@ func (c *Config) SetHidden(pairs []string) {
 }
 
 // json is a node as plain JSON. With a decoder its strings are filled in.
-func (n configNode) json(d *configDecoder) json.RawMessage {
+func (n node) json(d *decoder) json.RawMessage {
 	return n.appendJSON(nil, d)
 }
 
-func (n configNode) appendJSON(b []byte, d *configDecoder) []byte {
+func (n node) appendJSON(b []byte, d *decoder) []byte {
 	switch v := n.value.(type) {
 	case *hujson.Object:
 		members, _ := d.membersOf(n)
@@ -181,7 +181,7 @@ func (n configNode) appendJSON(b []byte, d *configDecoder) []byte {
 }
 
 // appendMembers appends an object of members.
-func appendMembers(b []byte, members []configNode, d *configDecoder) []byte {
+func appendMembers(b []byte, members []node, d *decoder) []byte {
 	b = append(b, '{')
 	for i, m := range members {
 		if i > 0 {

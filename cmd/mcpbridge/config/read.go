@@ -10,11 +10,11 @@ import (
 )
 
 // A reader turns a node into a value; false: it said why it cannot.
-type reader[T any] func(*configDecoder, configNode) (T, bool)
+type reader[T any] func(*decoder, node) (T, bool)
 
 // into is the take of a key whose value goes to a field.
-func into[T any](field *T, read reader[T]) func(*configDecoder, configNode) {
-	return func(d *configDecoder, n configNode) {
+func into[T any](field *T, read reader[T]) func(*decoder, node) {
+	return func(d *decoder, n node) {
 		if v, ok := read(d, n); ok {
 			*field = v
 		}
@@ -22,12 +22,12 @@ func into[T any](field *T, read reader[T]) func(*configDecoder, configNode) {
 }
 
 // inside is the take of a key whose value is an object with keys of its own.
-func inside(keys func() configKeys) func(*configDecoder, configNode) {
-	return func(d *configDecoder, n configNode) { d.object(n, keys()) }
+func inside(keys func() keySet) func(*decoder, node) {
+	return func(d *decoder, n node) { d.object(n, keys()) }
 }
 
 func listOf(read reader[string]) reader[[]string] {
-	return func(d *configDecoder, n configNode) ([]string, bool) {
+	return func(d *decoder, n node) ([]string, bool) {
 		arr, ok := n.value.(*hujson.Array)
 		if !ok {
 			d.expected(n, "an array of strings")
@@ -45,7 +45,7 @@ func listOf(read reader[string]) reader[[]string] {
 
 // mapOf reads an object of strings; check says what is wrong with a key, or "".
 func mapOf(check func(key string) string, read reader[string]) reader[map[string]string] {
-	return func(d *configDecoder, n configNode) (map[string]string, bool) {
+	return func(d *decoder, n node) (map[string]string, bool) {
 		members, ok := d.members(n, "an object of strings")
 		values := make(map[string]string, len(members))
 		for _, m := range members {
@@ -61,7 +61,7 @@ func mapOf(check func(key string) string, read reader[string]) reader[map[string
 }
 
 // readString reads a string as it is written.
-func readString(d *configDecoder, n configNode) (string, bool) {
+func readString(d *decoder, n node) (string, bool) {
 	if n.value.Kind() != '"' {
 		d.expected(n, "a string")
 		return "", false
@@ -69,7 +69,7 @@ func readString(d *configDecoder, n configNode) (string, bool) {
 	return n.value.(hujson.Literal).String(), true
 }
 
-func readBool(d *configDecoder, n configNode) (bool, bool) {
+func readBool(d *decoder, n node) (bool, bool) {
 	value, ok := n.boolean()
 	if !ok {
 		d.expected(n, "true or false")
@@ -78,7 +78,7 @@ func readBool(d *configDecoder, n configNode) (bool, bool) {
 }
 
 // number is n's number; false: it is none that a float64 holds.
-func (n configNode) number() (float64, bool) {
+func (n node) number() (float64, bool) {
 	if n.value.Kind() != '0' {
 		return 0, false
 	}
@@ -94,7 +94,7 @@ func whole(f float64) (int, bool) {
 	return int(f), true
 }
 
-func readCount(d *configDecoder, n configNode) (int, bool) {
+func readCount(d *decoder, n node) (int, bool) {
 	f, ok := n.number()
 	count, fits := whole(f)
 	switch {
@@ -106,7 +106,7 @@ func readCount(d *configDecoder, n configNode) (int, bool) {
 	return count, ok && fits
 }
 
-func readSize(d *configDecoder, n configNode) (int, bool) {
+func readSize(d *decoder, n node) (int, bool) {
 	const want = `a size above zero: a number of bytes, or "64MiB", "10MB", "512KiB"`
 	f, ok := n.number()
 	if n.value.Kind() == '"' {
@@ -137,7 +137,7 @@ func parseSize(text string) (n float64, ok bool) {
 }
 
 // fits says what was wanted of a string or number when it is not that.
-func (d *configDecoder) fits(n configNode, ok bool, want string) bool {
+func (d *decoder) fits(n node, ok bool, want string) bool {
 	switch k := n.value.Kind(); {
 	case ok:
 	case k == '"' || k == '0':
@@ -148,7 +148,7 @@ func (d *configDecoder) fits(n configNode, ok bool, want string) bool {
 	return ok
 }
 
-func readDuration(d *configDecoder, n configNode) (time.Duration, bool) {
+func readDuration(d *decoder, n node) (time.Duration, bool) {
 	const want = `a duration above zero: "30s", "5m", or a number of seconds`
 	f, ok := n.number()
 	dur := time.Duration(0)
@@ -166,7 +166,7 @@ func readDuration(d *configDecoder, n configNode) (time.Duration, bool) {
 }
 
 // readTimeout is a duration, or milliseconds: some clients write 60, others 60000.
-func readTimeout(d *configDecoder, n configNode) (time.Duration, bool) {
+func readTimeout(d *decoder, n node) (time.Duration, bool) {
 	dur, ok := readDuration(d, n)
 	if f, isNumber := n.number(); ok && isNumber && f >= 1000 {
 		dur /= 1000

@@ -59,9 +59,9 @@ var transports = map[string]string{
 }
 
 // keys are those of a server block: ours, and those that other clients put there.
-func (s *Server) keys(envFile *string) configKeys {
-	off := func(*configDecoder, configNode) {} // read before, by isOff
-	return configKeys{
+func (s *Server) keys(envFile *string) keySet {
+	off := func(*decoder, node) {} // read before, by isOff
+	return keySet{
 		"command": {take: into(&s.Command, readCommand), only: "command"},
 		"args":    {take: into(&s.Args, listOf(readText)), only: "command"},
 		"env":     {take: into(&s.Env, mapOf(checkEnvName, readEnvValue)), only: "command"},
@@ -114,7 +114,7 @@ func (s *Server) keys(envFile *string) configKeys {
 }
 
 // readServers is mcpServers: each member a server by its name.
-func readServers(d *configDecoder, n configNode) ([]Server, bool) {
+func readServers(d *decoder, n node) ([]Server, bool) {
 	var servers []Server
 	members, ok := d.members(n, "an object of servers")
 	prefixes := map[string]string{} // derived prefix → the server that has it
@@ -142,7 +142,7 @@ func readServers(d *configDecoder, n configNode) ([]Server, bool) {
 }
 
 // isOff: a server that is switched off is looked at no further, so that switching off helps against any mistake in it.
-func isOff(d *configDecoder, server configNode) (off bool) {
+func isOff(d *decoder, server node) (off bool) {
 	members, _ := d.membersOf(server)
 	for _, m := range members {
 		if v, isBool := m.boolean(); isBool {
@@ -165,9 +165,9 @@ func derivedPrefix(name string) string {
 }
 
 // server reads one block. What its environment lacks becomes its Fault.
-func (d *configDecoder) server(n configNode) Server {
+func (d *decoder) server(n node) Server {
 	s := Server{Name: n.name, Line: d.line(n.key().offset)}
-	d.inside = &serverScope{path: n.path}
+	d.inside = &entryScope{path: n.path}
 	defer func() { d.inside = nil }()
 
 	var envFile string
@@ -191,7 +191,7 @@ func (d *configDecoder) server(n configNode) Server {
 
 // reach says by what a server is reached: "command", "url", "both" or "". Keys that only serve the other way are
 // turned into ignored ones.
-func (d *configDecoder) reach(n configNode, keys configKeys) string {
+func (d *decoder) reach(n node, keys keySet) string {
 	var reach string
 	members, _ := d.membersOf(n)
 	for _, m := range members {
@@ -207,14 +207,14 @@ func (d *configDecoder) reach(n configNode, keys configKeys) string {
 	}
 	for name, k := range keys {
 		if reach != "" && k.only != "" && k.only != reach {
-			keys[name] = configKey{note: "not for a server with " + reach}
+			keys[name] = keyRule{note: "not for a server with " + reach}
 		}
 	}
 	return reach
 }
 
 // checkServer holds what no single key can tell.
-func (d *configDecoder) checkServer(n configNode, s *Server, reach string) {
+func (d *decoder) checkServer(n node, s *Server, reach string) {
 	switch scheme, _, _ := strings.Cut(s.URL, ":"); {
 	case reach == "":
 		d.errorf(n.key(), `needs "command" (a program to run) or "url" (a server to connect to)`)
@@ -236,9 +236,9 @@ func (d *configDecoder) checkServer(n configNode, s *Server, reach string) {
 	}
 }
 
-func readHeaders(d *configDecoder, n configNode) (map[string]string, bool) {
+func readHeaders(d *decoder, n node) (map[string]string, bool) {
 	seen := map[string]string{} // headers do not know letter case, JSON does
-	return mapOf(checkHeaderName, func(d *configDecoder, m configNode) (string, bool) {
+	return mapOf(checkHeaderName, func(d *decoder, m node) (string, bool) {
 		fold := strings.ToLower(m.name)
 		if other, twice := seen[fold]; twice && other != m.name {
 			d.errorf(m.key(), "is the same header as %s: keep one", hint.Quote(other))
@@ -263,7 +263,7 @@ func checkHeaderName(name string) string {
 	return ""
 }
 
-func readURL(d *configDecoder, n configNode) (string, bool) {
+func readURL(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if !ok {
 		return "", false
@@ -276,12 +276,12 @@ func readURL(d *configDecoder, n configNode) (string, bool) {
 	return text, true
 }
 
-func readPrefix(d *configDecoder, n configNode) (*string, bool) {
+func readPrefix(d *decoder, n node) (*string, bool) {
 	text, ok := readText(d, n)
 	return &text, ok
 }
 
-func readName(d *configDecoder, n configNode) (string, bool) {
+func readName(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if ok && text == "" {
 		d.wrongf(n, "expected a name, got nothing")
@@ -289,7 +289,7 @@ func readName(d *configDecoder, n configNode) (string, bool) {
 	return text, ok && text != ""
 }
 
-func readGlob(d *configDecoder, n configNode) (string, bool) {
+func readGlob(d *decoder, n node) (string, bool) {
 	text, ok := readName(d, n)
 	if !ok {
 		return "", false

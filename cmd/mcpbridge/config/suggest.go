@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
+func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	var ours, taken []string
 	for name, k := range keys {
 		if k.take != nil {
@@ -32,14 +32,14 @@ func (d *configDecoder) unknownKey(parent, m configNode, keys configKeys) {
 }
 
 // looksLikeServer: what stands at the top of a file that was pasted without its frame.
-func looksLikeServer(d *configDecoder, n configNode) bool {
+func looksLikeServer(d *decoder, n node) bool {
 	members, _ := d.membersOf(n)
-	return slices.ContainsFunc(members, func(m configNode) bool { return m.name == "command" || m.name == "url" })
+	return slices.ContainsFunc(members, func(m node) bool { return m.name == "command" || m.name == "url" })
 }
 
 // oneOf reads one of a closed set of words, each with its meaning.
 func oneOf(meanings map[string]string) reader[string] {
-	return func(d *configDecoder, n configNode) (string, bool) {
+	return func(d *decoder, n node) (string, bool) {
 		word, ok := readText(d, n)
 		if !ok {
 			return "", false

@@ -14,18 +14,18 @@ import (
 const maxNesting = 100
 
 // parse makes the syntax tree; false: it said where the file is no JSON with comments.
-func (d *configDecoder) parse() (configNode, bool) {
+func (d *decoder) parse() (node, bool) {
 	if _, mistake := scan(d.data); mistake != nil {
 		d.problems = append(d.problems, *mistake)
-		return configNode{}, false
+		return node{}, false
 	}
 	// The parser wants a line's end behind a line comment.
 	root, err := hujson.Parse(slices.Concat(d.data, []byte("\n")))
 	if err != nil {
 		d.problems = append(d.problems, d.syntax(err))
-		return configNode{}, false
+		return node{}, false
 	}
-	n := configNode{offset: root.StartOffset, value: root.Value}
+	n := node{offset: root.StartOffset, value: root.Value}
 	if n.value.Kind() != '{' {
 		d.expected(n, `an object such as {"mcpServers": {}}`)
 		return n, false
@@ -114,7 +114,7 @@ var syntaxMistakes = []struct{ parser, text string }{
 }
 
 // syntax is the parser's error as a remark. It comes as text alone, with line and column in bytes.
-func (d *configDecoder) syntax(err error) remark {
+func (d *decoder) syntax(err error) remark {
 	var line, column int
 	r := remark{text: "not JSON with comments"}
 	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr == nil && line <= len(d.lines) {
