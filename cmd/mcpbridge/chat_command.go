@@ -294,7 +294,7 @@ func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, na
 	case err == nil:
 		name = c.Model
 	case slices.Contains(stack.ProviderTypes(), provider),
-		slices.ContainsFunc(cfg.Providers, func(p config.ModelProvider) bool { return p.Name == provider }):
+		slices.ContainsFunc(cfg.Providers, func(p config.Provider) bool { return p.Name == provider }):
 		return m.Choose(stack.Choice{Provider: provider, Model: model}, true)
 	}
 	return ofModel(now, name), nil

@@ -147,7 +147,7 @@ func TestNewResults(t *testing.T) {
 
 func TestOtherModel(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "key")
-	cfg := &config.Config{Providers: []config.ModelProvider{
+	cfg := &config.Config{Providers: []config.Provider{
 		{Name: "here", Type: "ollama", Model: "small"},
 		{Name: "there", Type: "openai", BaseURL: "http://127.0.0.1:1", Model: "large"},
 	}}

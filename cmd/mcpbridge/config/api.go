@@ -8,28 +8,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// API is one entry of "apis": what native tools are made on.
+// API is one entry of "apis": a backend of native tools.
 type API struct {
-	Name   string // lower case: names match in any letter case
+	Name   string // lower case, as names match in any letter case
 	Type   string
-	Config json.RawMessage // the whole entry, filled in, but for the keys of Import
-	Import *Import         // of type openapi, which brings tools of its own; nil for others
+	Config json.RawMessage // the entry with its variables filled in, without the keys of Import
+	Import *Import         // only of type openapi, whose operations become tools; else nil
 	Line   int
 }
 
-// Import is a document whose operations become tools, and which of them.
+// Import is an OpenAPI document, and a choice of its operations that become tools.
 type Import struct {
-	File   string // absolute; "" for one that stands in the config
+	File   string // absolute; "" for an inline document
 	Inline []byte // JSON
 
-	Tags       []string // patterns of tags
-	Include    []string // patterns of names
-	Exclude    []string // patterns of names
-	Deprecated bool     // deprecated operations as well
+	Tags       []string // globs of tags; empty means all
+	Include    []string // globs of operations; empty means all
+	Exclude    []string // globs of operations; overrides Include
+	Deprecated bool     // include deprecated operations
 }
 
-// readAPIs is apis: an object of named ones, or a single one, which is then called
-// default (Acorn's configuration has both forms).
+// readAPIs reads "apis": an object of APIs by name, or a single API, whose name is then default
+// (Acorn's configuration has both forms).
 func readAPIs(d *decoder, n node) ([]API, bool) {
 	members, ok := d.members(n, "an object of APIs")
 	if !ok {
@@ -75,8 +75,8 @@ func readAPI(d *decoder, n node) (API, bool) {
 	return api, true
 }
 
-// readImport takes the keys that only an API of type openapi has, and returns the other
-// members: those of rest.
+// readImport reads the keys that only an API of type openapi has, and returns the other members,
+// which are those of type rest.
 func (d *decoder) readImport(n node, members []node) (*Import, []node) {
 	i := &Import{}
 	keys := keySet{

@@ -5,75 +5,70 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-const (
-	// FileName is the customary name of a config.
-	FileName      = "mcpbridge.json"
-	maxConfigSize = 16 << 20 // bytes
-	minTokenSize  = 16       // bytes
-)
+// FileName is the customary name of a config.
+const FileName = "mcpbridge.json"
 
-// Config is mcpbridge.json as loaded. Zero values mean "not said": defaults belong to whoever uses a value.
+const maxFileSize = 16 << 20 // bytes
+
+// Config is a loaded mcpbridge.json. A zero field was not set: its default belongs to the package
+// that uses it.
 type Config struct {
-	Path           string        // the file as it was named; it begins every error and warning
-	Dir            string        // absolute: the folder that relative paths start from
-	Servers        []Server      // mcpServers in file order, disabled ones left out
-	Tools          []Definitions // native tools, in the order of the file
+	Path           string   // the file as it was named; it begins every error and warning
+	Dir            string   // the absolute folder that relative paths start from
+	Servers        []Server // the enabled entries of "mcpServers", in file order
+	Tools          []Definitions
 	APIs           []API
-	Context        map[string]ContextField // hidden values by their names in lower case
-	Providers      []ModelProvider         // language models, in the order of the file
+	Context        map[string]ContextValue // hidden values by their lower-case names
+	Providers      []Provider
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
-	Tokens         map[string]string // who may connect: name → bearer token, never two alike; default: none needed
-	AllowedOrigins []string          // as browsers write them: lower case, no default port; or "null"
-	PublicHosts    []string          // names in a Host header under which the bridge is reached, lower case, with or without port
+	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
+	AllowedOrigins []string          // as browsers write them (lower case, without a default port), or "null"
+	PublicHosts    []string          // lower-case names, with or without a port, that the Host header of a request may have
 	Names          Names
 	Limits         Limits
 	Log            Log
-	Warnings       []string // what was ignored or met halfway, each `file:line: …`, in file order
+	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
 }
 
-// Names says how tool names of several sources live together.
+// Names decides how the tool names of several sources are told apart.
 type Names struct {
 	Conflict  string // "prefix" (default), "first" or "error"
-	MaxLength int    // characters; default 64
+	MaxLength int    // in characters; default 64
 }
 
-// Limits bounds what callers may take. Zero is the default, which the user of each value sets.
+// Limits bounds what callers may use. 0 means the default.
 type Limits struct {
-	MessageBytes      int           // largest message taken, bytes; default 64 MiB
-	Sessions          int           // sessions over HTTP and WebSocket at once
-	SessionIdle       time.Duration // an HTTP session that is silent for so long ends
-	Children          int           // stdio processes at once
-	BatchMessages     int           // messages in one JSON-RPC batch
-	ResumeBytes       int           // bytes kept per session for Last-Event-ID
-	CallsPerSession   int           // calls in flight per session
-	QueueBytes        int           // bytes queued for a consumer that does not read; default 8 MiB
-	Completions       int           // chat completions at once; default 100
-	Sampling          int           // sampling requests of one server at once; default 4
+	MessageBytes      int           // bytes of one message; default 64 MiB
+	Sessions          int           // open HTTP and WebSocket sessions
+	SessionIdle       time.Duration // time after which a silent HTTP session ends
+	Children          int           // running stdio processes
+	BatchMessages     int           // messages of one JSON-RPC batch
+	ResumeBytes       int           // bytes that a session keeps for Last-Event-ID
+	CallsPerSession   int           // concurrent calls of a session
+	QueueBytes        int           // bytes queued for a slow reader; default 8 MiB
+	Completions       int           // concurrent chat completions; default 100
+	Sampling          int           // concurrent sampling requests of one server; default 4
 	SamplingPerMinute int           // sampling requests of one server; default 60
-	NativeCalls       int           // calls of native tools at once; default 256
-	NativeQueue       int           // calls of native tools that wait; default 1,000
+	NativeCalls       int           // concurrent calls of native tools; default 256
+	NativeQueue       int           // waiting calls of native tools; default 1,000
 	NativeResult      int           // characters of text in the result of a native tool; default 8 Mi
 }
 
-// Log says what is logged to standard error, and how.
+// Log is the level and the format of the log on standard error.
 type Log struct {
 	Level  string // "debug", "info" (default), "warn" or "error"
 	Format string // "text" (default) or "json"
 }
 
-// A Loader loads configs. The zero Loader reads the environment of the process and accepts any type of provider.
+// A Loader loads configs. The zero Loader reads the process's environment and accepts any type of
+// provider.
 type Loader struct {
 	Getenv        func(name string) (value string, ok bool) // nil means os.LookupEnv
 	ProviderTypes []string                                  // the types that providers may have; nil means any
@@ -82,11 +77,12 @@ type Loader struct {
 // Load loads the config at path with the zero [Loader].
 func Load(path string) (*Config, error) { return Loader{}.Load(path) }
 
-// Load reads the config at path; "" means ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder.
-// Its error names every mistake in the file, one a line, and wraps [fs.ErrNotExist] when there is no file.
+// Load reads the config at path; "" means ./mcpbridge.json, then mcpbridge/mcpbridge.json in the
+// user's config folder. The error names every mistake in the file, one a line, and wraps
+// [fs.ErrNotExist] if there is no file.
 func (l Loader) Load(path string) (*Config, error) {
 	if path == "" {
-		found, err := findConfig()
+		found, err := find()
 		if err != nil {
 			return nil, err
 		}
@@ -97,15 +93,15 @@ func (l Loader) Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	return l.Parse(path, data)
 }
 
-// findConfig is the first config that exists where configs are looked for.
-func findConfig() (string, error) {
+// find returns the first file that exists in the places of a config.
+func find() (string, error) {
 	places := []string{FileName}
 	if dir, err := os.UserConfigDir(); err == nil {
 		places = append(places, filepath.Join(dir, "mcpbridge", FileName))
@@ -117,21 +113,21 @@ func findConfig() (string, error) {
 			return "", fmt.Errorf("config: %w", err)
 		}
 	}
-	return "", &noConfigError{places}
+	return "", &notFoundError{places}
 }
 
-// noConfigError says what to do when there is no config at all.
-type noConfigError struct{ places []string }
+// notFoundError says what to do if there is no config in any place.
+type notFoundError struct{ places []string }
 
-func (e *noConfigError) Error() string {
-	return "no config: put one at " + strings.Join(e.places, " or ") + ", name one with --config FILE, " +
-		"or go without: one upstream is `-- COMMAND [ARG...]` or `--upstream URL`"
+func (e *notFoundError) Error() string {
+	return "no config found at " + strings.Join(e.places, " or ") +
+		": create one, pass --config FILE, or give one server: `-- COMMAND [ARG...]` or `--upstream URL`"
 }
 
-func (e *noConfigError) Unwrap() error { return fs.ErrNotExist }
+func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
-// Parse is Load for a config that was read already. path gives errors their name and relative paths their folder;
-// nothing is read but the env files that data names.
+// Parse is Load for a config that was read already. path begins the errors, and its folder is the
+// one of relative paths. The env files that data names are read, and no other file.
 func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	if path == "" {
 		path = FileName
@@ -143,8 +139,8 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
-	if len(data) > maxConfigSize {
-		return nil, fmt.Errorf("%s: larger than %d MiB, which no config should be", path, maxConfigSize>>20)
+	if len(data) > maxFileSize {
+		return nil, fmt.Errorf("%s: larger than %d MiB, too large for a config", path, maxFileSize>>20)
 	}
 	d := l.newDecoder(path, dir, data)
 	c := &Config{Path: path, Dir: dir}
@@ -174,7 +170,7 @@ func (c *Config) keys() keySet {
 		"limits":         {take: inside(c.Limits.keys)},
 		"log":            {take: inside(c.Log.keys)},
 
-		"tools":   {take: into(&c.Tools, readDefinitionsList)},
+		"tools":   {take: into(&c.Tools, readTools)},
 		"apis":    {take: into(&c.APIs, readAPIs)},
 		"context": {take: into(&c.Context, readContext)},
 
@@ -182,9 +178,9 @@ func (c *Config) keys() keySet {
 		"loop":      {take: inside(c.Loop.keys)},
 
 		"$schema":        {quiet: true},
-		"inputs":         {note: "the bridge asks for nothing; use ${VAR}"},
-		"globalShortcut": {note: "for another program"},
-		"preferences":    {note: "for another program"},
+		"inputs":         {note: noInputs},
+		"globalShortcut": {note: "a setting of another program"},
+		"preferences":    {note: "a setting of another program"},
 	}
 }
 
@@ -219,90 +215,4 @@ func (l *Log) keys() keySet {
 		"level":  {take: into(&l.Level, oneOf(words("debug", "info", "warn", "error")))},
 		"format": {take: into(&l.Format, oneOf(words("text", "json")))},
 	}
-}
-
-func readListen(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if !ok {
-		return "", false
-	}
-	_, port, err := net.SplitHostPort(text)
-	if err != nil || !isPort(port) {
-		d.wrongf(n, `expected host:port, as in "127.0.0.1:7332"`)
-		return "", false
-	}
-	return text, true
-}
-
-func isPort(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 16)
-	return err == nil
-}
-
-// readOrigin reads an origin and writes it as a browser does, since it is compared with what browsers send.
-func readOrigin(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if !ok || text == "null" {
-		return text, ok
-	}
-	if text == "*" {
-		d.wrongf(n, `"*" would let in every page that the user visits: name the origins`)
-		return "", false
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || !isHost(u.Host) || !strings.EqualFold(text, u.Scheme+"://"+u.Host) {
-		d.wrongf(n, `expected an origin, scheme://host[:port] without a path, as in "https://app.example.com"`)
-		return "", false
-	}
-	host := strings.ToLower(u.Host)
-	if defaultPort := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; defaultPort != "" {
-		host = strings.TrimSuffix(host, defaultPort)
-	}
-	return u.Scheme + "://" + host, true
-}
-
-func readPublicHost(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if ok && !isHost(text) {
-		d.wrongf(n, `expected a host name with or without port, as in "bridge.example.com"`)
-		return "", false
-	}
-	return strings.ToLower(text), ok
-}
-
-// isHost: a name or address as it stands in a Host header, and never a pattern.
-func isHost(s string) bool {
-	u, err := url.Parse("//" + s)
-	if err != nil || u.Host != s || u.Hostname() == "" || strings.ContainsAny(s, "*,%\"<> ") {
-		return false
-	}
-	return !strings.HasSuffix(s, ":") && (u.Port() == "" || isPort(u.Port()))
-}
-
-// readTokens holds that a token is long enough and tells who it is that comes with it.
-func readTokens(d *decoder, n node) (map[string]string, bool) {
-	owners := map[string]string{}
-	return mapOf(checkName, func(d *decoder, m node) (string, bool) {
-		token, ok := readText(d, m)
-		other, taken := owners[token]
-		switch {
-		case !ok:
-			return "", false
-		case len(token) < minTokenSize:
-			d.errorf(m, "a token needs at least %d characters", minTokenSize)
-		case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-			d.errorf(m, "a token is of printable ASCII characters without spaces")
-		case taken:
-			d.errorf(m, "the same token as %s: each needs its own", hint.Quote(other))
-		}
-		owners[token] = m.name
-		return token, true
-	})(d, n)
-}
-
-func checkName(name string) string {
-	if name == "" {
-		return "expected a name"
-	}
-	return ""
 }

@@ -185,7 +185,7 @@ func TestLoadPlaces(t *testing.T) {
 	t.Setenv("AppData", home)
 
 	_, err := Load("")
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "no config: put one at mcpbridge.json or "+home) ||
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "no config found at mcpbridge.json or "+home) ||
 		!strings.Contains(err.Error(), "--upstream URL") {
 		t.Errorf("no config anywhere: %v", err)
 	}
@@ -230,10 +230,10 @@ func TestLoadPlaces(t *testing.T) {
 
 func TestConfigTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "big.json")
-	if err := os.WriteFile(path, bytes.Repeat([]byte(" "), maxConfigSize+10), 0o600); err != nil {
+	if err := os.WriteFile(path, bytes.Repeat([]byte(" "), maxFileSize+10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); err == nil || !strings.HasSuffix(err.Error(), "big.json: larger than 16 MiB, which no config should be") {
+	if _, err := Load(path); err == nil || !strings.HasSuffix(err.Error(), "big.json: larger than 16 MiB, too large for a config") {
 		t.Error(err)
 	}
 }

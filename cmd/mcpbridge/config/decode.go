@@ -16,41 +16,41 @@ import (
 )
 
 const (
-	maxShown = 20   // errors that are shown
-	maxKept  = 1000 // errors, and warnings, that are kept: what is beyond is not looked for
+	maxShown = 20   // errors in the text of the error
+	maxKept  = 1000 // errors, and warnings, after which reading stops
 )
 
-// decoder reads one config. It goes on after a mistake, so that all are said at once.
+// decoder reads one config. It continues after a mistake, so that all are reported at once.
 type decoder struct {
-	file     string // as errors name it
-	dir      string // that relative paths start from
+	file     string // name in errors
+	dir      string // base of relative paths
 	data     []byte
-	lines    []int // offset of each line's first byte
+	lines    []int // offsets of the first bytes of lines
 	getenv   func(string) (string, bool)
 	types    []string // the types of providers; nil means any
 	problems []remark
 	warnings []remark
-	inside   *entryScope // the server block that is being read; nil outside
-	servers  []string    // the names of all servers, those that are switched off included
+	inside   *entryScope // the entry that is being read; nil outside of entries
+	servers  []string    // names of all servers, including disabled ones
 	atEnd    []func()    // checks that need the whole file
 }
 
-// remark is something to say about a place in the file.
+// remark is an error or a warning about a place in the file.
 type remark struct {
 	offset int // bytes
 	text   string
 }
 
-// node is a value in the syntax tree, and how one says where it is.
+// node is a value in the syntax tree, and its place.
 type node struct {
-	path   string // mcpServers.github.args[1]; "" is the whole file
-	name   string // the key it stands under
-	at     int    // offset of that key
+	path   string // as in mcpServers.github.args[1]; "" is the whole file
+	name   string // its key
+	at     int    // offset of the key
 	offset int    // offset of the value
 	value  hujson.ValueTrimmed
 }
 
-// key is the place of n's key instead of its value.
+// key returns n with the place of its key.
 func (n node) key() node { n.offset = n.at; return n }
 
 func (n node) null() bool { return n.value.Kind() == 'n' }
@@ -60,16 +60,16 @@ func (n node) boolean() (value, ok bool) {
 	return k == 't', k == 't' || k == 'f'
 }
 
-// keyRule is one key of an object.
+// keyRule is the treatment of one key of an object.
 type keyRule struct {
-	take  func(*decoder, node) // nil: the key is another program's and ignored
-	same  string               // the key's name here, where this is another client's word for it
-	only  string               // "command" or "url": the way of reaching a server that it belongs to
-	note  string               // what its warning says
+	take  func(*decoder, node) // nil means ignored, as a key of another program
+	same  string               // our name of a key that other clients name differently
+	only  string               // "command" or "url": the kind of server that it is for
+	note  string               // text of its warning
 	quiet bool                 // ignored without a warning
 }
 
-// keySet are all keys of one kind of object.
+// keySet is all keys of one kind of object.
 type keySet map[string]keyRule
 
 func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
@@ -83,7 +83,7 @@ func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
 	return d
 }
 
-// line counts from 1.
+// line returns the line of an offset, from 1.
 func (d *decoder) line(offset int) int {
 	i, found := slices.BinarySearch(d.lines, offset)
 	if found {
@@ -92,7 +92,7 @@ func (d *decoder) line(offset int) int {
 	return i
 }
 
-// column counts characters from 1, as editors do.
+// column returns the column of an offset in characters, from 1, as editors do.
 func (d *decoder) column(offset int) int {
 	return 1 + utf8.RuneCount(d.data[d.lines[d.line(offset)-1]:offset])
 }
@@ -117,7 +117,7 @@ func (d *decoder) warnf(n node, format string, args ...any) {
 	}
 }
 
-// entryScope gathers why one server cannot start.
+// entryScope collects the reasons why one entry cannot be used.
 type entryScope struct {
 	path   string
 	faults []error
@@ -130,7 +130,7 @@ func (s *entryScope) fault(path, text string) {
 	}
 }
 
-// lacks says what the environment lacks that n needs: the server's Fault, elsewhere an error.
+// lacks reports a missing part of the environment: a Fault of the entry, or an error elsewhere.
 func (d *decoder) lacks(n node, format string, args ...any) {
 	if d.inside != nil {
 		d.inside.fault(d.inside.path, fmt.Sprintf(format, args...))
@@ -139,7 +139,8 @@ func (d *decoder) lacks(n node, format string, args ...any) {
 	}
 }
 
-// wrongf says that n's value will not do: an error, but a server's Fault where the value came from the environment.
+// wrongf reports an invalid value: an error, or a Fault of the entry if the value came from the
+// environment.
 func (d *decoder) wrongf(n node, format string, args ...any) {
 	if d.inside != nil && n.filled() {
 		d.inside.fault(n.path, fmt.Sprintf(format, args...))
@@ -148,12 +149,12 @@ func (d *decoder) wrongf(n node, format string, args ...any) {
 	}
 }
 
-// filled: n is a string with something filled in.
+// filled reports whether n is a string with a variable.
 func (n node) filled() bool {
 	return n.value.Kind() == '"' && strings.Contains(n.value.(hujson.Literal).String(), "${")
 }
 
-// expected is the error of a value that is of the wrong type.
+// expected reports a value of the wrong type.
 func (d *decoder) expected(n node, what string) {
 	d.errorf(n, "expected %s, got %s", what, kindNames[n.value.Kind()])
 }
@@ -162,7 +163,7 @@ var kindNames = map[hujson.Kind]string{
 	'n': "null", 'f': "false", 't': "true", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
 }
 
-// err is all problems, in the order of the file.
+// err returns all problems in file order.
 func (d *decoder) err() error {
 	byPlace(d.problems)
 	var errs []error
@@ -180,7 +181,7 @@ func (d *decoder) err() error {
 	return errors.Join(errs...)
 }
 
-// warned is all warnings, in the order of the file.
+// warned returns all warnings in file order.
 func (d *decoder) warned() []string {
 	byPlace(d.warnings)
 	var out []string
@@ -194,7 +195,7 @@ func byPlace(remarks []remark) {
 	slices.SortStableFunc(remarks, func(a, b remark) int { return cmp.Compare(a.offset, b.offset) })
 }
 
-// membersOf is the members of an object in file order; false when n is none.
+// membersOf returns the members of an object in file order; false means that n is not an object.
 func (d *decoder) membersOf(n node) ([]node, bool) {
 	obj, ok := n.value.(*hujson.Object)
 	if !ok {
@@ -211,7 +212,7 @@ func (d *decoder) membersOf(n node) ([]node, bool) {
 	return members, true
 }
 
-// members is membersOf that says what was expected.
+// members is membersOf that reports what was expected.
 func (d *decoder) members(n node, what string) ([]node, bool) {
 	members, ok := d.membersOf(n)
 	if !ok {
@@ -220,7 +221,7 @@ func (d *decoder) members(n node, what string) ([]node, bool) {
 	return members, ok
 }
 
-// memberPath is the path of a member: a.b, or a["b c"] where a bare name would mislead.
+// memberPath returns the path of a member: a.b, or a["b c"] if a bare name would mislead.
 func memberPath(parent, name string) string {
 	if name == "" || name != hint.Shorten(name) || derivedPrefix(name) != name {
 		return parent + "[" + hint.Quote(name) + "]"
@@ -231,10 +232,10 @@ func memberPath(parent, name string) string {
 	return parent + "." + name
 }
 
-// object hands each member to its key's take. null is as good as a key left out.
+// object passes each member to its key's take. A null value counts as an absent key.
 func (d *decoder) object(n node, keys keySet) {
 	members, _ := d.members(n, "an object")
-	seen := map[string]string{} // our name for a key → the name it came under
+	seen := map[string]string{} // keys in the file by our names for them
 	for _, m := range members {
 		if len(d.problems) == maxKept {
 			return
@@ -252,7 +253,7 @@ func (d *decoder) object(n node, keys keySet) {
 			d.warnf(m.key(), "ignored: %s", k.note)
 		case m.null():
 		case other != "" && other != m.name:
-			d.errorf(m.key(), "says the same as %q: keep one", other)
+			d.errorf(m.key(), "means the same as %q: keep one", other)
 		default:
 			seen[ours] = m.name
 			if k.note != "" {
@@ -263,7 +264,7 @@ func (d *decoder) object(n node, keys keySet) {
 	}
 }
 
-// duplicates finds keys that an object has twice, anywhere.
+// duplicates reports the keys that an object has twice, at any depth.
 func (d *decoder) duplicates(n node) {
 	if arr, ok := n.value.(*hujson.Array); ok {
 		for i, e := range arr.Elements {
@@ -274,7 +275,7 @@ func (d *decoder) duplicates(n node) {
 	lines := make(map[string]int, len(members))
 	for _, m := range members {
 		if line := lines[m.name]; line > 0 {
-			d.errorf(node{path: n.path, offset: m.at}, "key %s of line %d again on line %d: keep one",
+			d.errorf(node{path: n.path, offset: m.at}, "duplicate key %s on lines %d and %d: keep one",
 				hint.Quote(m.name), line, d.line(m.at))
 		} else {
 			lines[m.name] = d.line(m.at)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,24 +19,57 @@ import (
 
 const maxEnvFileSize = 1 << 20 // bytes
 
-// envName is what a variable may be called without the "env:" before it.
+// envName matches the names of variables that need no "env:".
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readText reads a string and fills in its variables.
 func readText(d *decoder, n node) (string, bool) {
-	raw, ok := readString(d, n)
-	if !ok {
+	if n.value.Kind() != '"' {
+		d.expected(n, "a string")
 		return "", false
 	}
-	text, ok := d.fill(n, raw)
+	text, ok := d.fill(n, n.value.(hujson.Literal).String())
 	if ok && strings.ContainsRune(text, 0) {
-		d.wrongf(n, "has a NUL character, which nothing takes")
+		d.wrongf(n, "has a NUL character")
 		return "", false
 	}
 	return text, ok
 }
 
-// readEnvValue is readText that takes a number as its digits, as VS Code does.
+// textIf reads a text that holds, and reports what was wanted of another one.
+func (d *decoder) textIf(n node, want string, holds func(text string) bool) (string, bool) {
+	text, ok := readText(d, n)
+	if ok && !holds(text) {
+		d.wrongf(n, "%s", want)
+		return "", false
+	}
+	return text, ok
+}
+
+func isNotEmpty(text string) bool { return text != "" }
+
+func readName(d *decoder, n node) (string, bool) {
+	return d.textIf(n, "expected a name, got an empty string", isNotEmpty)
+}
+
+func readGlob(d *decoder, n node) (string, bool) {
+	if text, ok := readName(d, n); !ok {
+		return text, false
+	}
+	return d.textIf(n, `not a pattern: a "[" without "]", or a "\" at the end`, isGlob)
+}
+
+func isGlob(text string) bool {
+	_, err := path.Match(text, "")
+	return err == nil && text != ""
+}
+
+func readPrefix(d *decoder, n node) (*string, bool) {
+	text, ok := readText(d, n)
+	return &text, ok
+}
+
+// readEnvValue is readText that accepts a number, as VS Code does.
 func readEnvValue(d *decoder, n node) (string, bool) {
 	if n.value.Kind() == '0' {
 		return n.value.(hujson.Literal).String(), true
@@ -45,14 +79,10 @@ func readEnvValue(d *decoder, n node) (string, bool) {
 
 func readCommand(d *decoder, n node) (string, bool) {
 	if n.value.Kind() == '[' {
-		d.errorf(n, `expected a string, got an array: the first of it is "command", the rest is "args"`)
+		d.errorf(n, `expected a string, got an array: put its first element in "command" and the rest in "args"`)
 		return "", false
 	}
-	text, ok := readText(d, n)
-	if ok && text == "" {
-		d.wrongf(n, "expected a program to run, got nothing")
-		return "", false
-	}
+	text, ok := d.textIf(n, "expected a program to run, got an empty string", isNotEmpty)
 	if ok && !isRelative(text) && !strings.HasPrefix(text, "~/") {
 		return text, true
 	}
@@ -61,11 +91,7 @@ func readCommand(d *decoder, n node) (string, bool) {
 
 // readPath reads a path and makes it absolute.
 func readPath(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if ok && text == "" {
-		d.wrongf(n, "expected a path, got nothing")
-		return "", false
-	}
+	text, ok := d.textIf(n, "expected a path, got an empty string", isNotEmpty)
 	return d.absolute(n, text, ok)
 }
 
@@ -76,7 +102,7 @@ func checkEnvName(name string) string {
 	return ""
 }
 
-// fill puts values in the place of ${…}. Any other dollar sign is itself; $${ is a plain ${.
+// fill replaces ${…} with values. Any other dollar sign stands for itself, and $${ for ${.
 func (d *decoder) fill(n node, s string) (string, bool) {
 	var out strings.Builder
 	all := true
@@ -105,7 +131,7 @@ func (d *decoder) fill(n node, s string) (string, bool) {
 	}
 }
 
-// variable is the value of ${expr}; false: it said why there is none.
+// variable returns the value of ${expr}, or reports why it has none.
 func (d *decoder) variable(n node, expr string) (string, bool) {
 	switch expr {
 	case "userHome":
@@ -120,11 +146,11 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 	full, fallback, hasFallback := strings.Cut(expr, ":-")
 	name, prefixed := strings.CutPrefix(full, "env:")
 	if kind, what, ok := strings.Cut(full, ":"); ok && !prefixed && (kind == "input" || kind == "command" || kind == "config") {
-		d.lacks(n, `${%s:%s} is filled in by an editor only; use an environment variable: ${NAME}`, kind, hint.Shorten(what))
+		d.lacks(n, `${%s:%s} is a variable of editors only: use an environment variable, ${NAME}`, kind, hint.Shorten(what))
 		return "", false
 	}
 	if strings.Contains(expr, "${") || checkEnvName(name) != "" || !prefixed && !envName.MatchString(name) {
-		d.errorf(n, `"${" that is no variable: ${NAME}, ${env:NAME} and ${NAME:-default} are (a plain "${" is written "$${")`)
+		d.errorf(n, `invalid variable: expected ${NAME}, ${env:NAME} or ${NAME:-default} (a plain "${" is written "$${")`)
 		return "", false
 	}
 	value, set := d.getenv(name)
@@ -141,18 +167,19 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 	return "", false
 }
 
-// home is the home folder, by the variables that tell it on Unix and on Windows.
+// home returns the home folder, from the variables of Unix and Windows.
 func (d *decoder) home(n node) (string, bool) {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if dir, _ := d.getenv(name); dir != "" {
 			return dir, true
 		}
 	}
-	d.lacks(n, "the home folder is not known: environment variable HOME is not set")
+	d.lacks(n, "home folder unknown: environment variable HOME is not set")
 	return "", false
 }
 
-// absolute makes a path absolute: from the home folder for ~/, else from the config's. It passes a false ok on.
+// absolute makes a path absolute: from the home folder for ~/, else from the config's. A false ok is
+// passed on.
 func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 	if !ok {
 		return "", false
@@ -167,13 +194,13 @@ func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 	return filepath.Join(d.dir, path), true
 }
 
-// isRelative: a command that is a path from the config's folder and not a name to look up.
+// isRelative reports whether a command is a path relative to the config, not a name to look up.
 func isRelative(command string) bool {
 	slashed := filepath.ToSlash(command)
 	return strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../")
 }
 
-// beneath adds to over what only under has.
+// beneath adds to over the variables that only under has.
 func beneath(under, over map[string]string) map[string]string {
 	if over == nil {
 		return under
@@ -186,13 +213,13 @@ func beneath(under, over map[string]string) map[string]string {
 	return over
 }
 
-// loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file, never a value.
+// loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file and no value.
 func loadEnvFile(path string) (map[string]string, error) {
-	// Asked before opening: a pipe or a device could keep Open or Read waiting.
+	// Stat comes first, as opening or reading a pipe or a device may block.
 	if info, err := os.Stat(path); err != nil {
 		return nil, plainPathError(path, err)
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a file", path)
+		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -213,7 +240,7 @@ func loadEnvFile(path string) (map[string]string, error) {
 	return vars, nil
 }
 
-// plainPathError says the path once, and not which system call found out.
+// plainPathError names the path once, and not the system call that failed.
 func plainPathError(path string, err error) error {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		err = pathErr.Err
@@ -221,8 +248,8 @@ func plainPathError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// parseEnv reads KEY=VALUE lines: comments and empty lines between, "export " before, quotes around the value.
-// The last of a name wins. On an error, line is where.
+// parseEnv reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The
+// last value of a name wins. On an error, line is its line.
 func parseEnv(data []byte) (vars map[string]string, line int, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	vars = map[string]string{}
@@ -247,7 +274,8 @@ func parseEnv(data []byte) (vars map[string]string, line int, err error) {
 	return vars, line, nil
 }
 
-// envValue takes the quotes off: nothing is special in '…', \n \r \t \" \\ \$ are in "…", and without any a " #" begins a comment.
+// envValue removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted value
+// " #" begins a comment.
 func envValue(s string) (string, error) {
 	if strings.ContainsRune(s, 0) {
 		return "", errors.New("has a NUL character")
@@ -268,7 +296,7 @@ func envValue(s string) (string, error) {
 			i++
 		case s[i] == quote:
 			if rest := strings.TrimSpace(s[i+1:]); rest != "" && rest[0] != '#' {
-				return "", errors.New("something stands behind the closing quote")
+				return "", errors.New("unexpected text after the closing quote")
 			}
 			if quote == '\'' {
 				return s[1:i], nil

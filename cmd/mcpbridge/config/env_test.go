@@ -42,7 +42,7 @@ func TestFill(t *testing.T) {
 }
 
 func TestFillMistakes(t *testing.T) {
-	const unknown = `"${" that is no variable: ${NAME}, ${env:NAME} and ${NAME:-default} are (a plain "${" is written "$${")`
+	const unknown = `invalid variable: expected ${NAME}, ${env:NAME} or ${NAME:-default} (a plain "${" is written "$${")`
 	for _, c := range []struct{ in, want string }{
 		{"${A", `"${" without "}" (a plain "${" is written "$${")`},
 		{"${}", unknown},
@@ -53,10 +53,10 @@ func TestFillMistakes(t *testing.T) {
 		{"${A:-${B}}", unknown},
 		{"${B}", "environment variable B is not set (set it, or write ${B:-default})"},
 		{"${env:B}", "environment variable B is not set (set it, or write ${B:-default})"},
-		{"${HOME}", "the home folder is not known: environment variable HOME is not set"},
-		{"${userHome}", "the home folder is not known: environment variable HOME is not set"},
-		{"${input:key}", "${input:key} is filled in by an editor only; use an environment variable: ${NAME}"},
-		{"${command:a.b}", "${command:a.b} is filled in by an editor only; use an environment variable: ${NAME}"},
+		{"${HOME}", "home folder unknown: environment variable HOME is not set"},
+		{"${userHome}", "home folder unknown: environment variable HOME is not set"},
+		{"${input:key}", "${input:key} is a variable of editors only: use an environment variable, ${NAME}"},
+		{"${command:a.b}", "${command:a.b} is a variable of editors only: use an environment variable, ${NAME}"},
 	} {
 		d := Loader{Getenv: getenvOf(nil)}.newDecoder(FileName, "/", nil)
 		_, ok := d.fill(node{}, c.in)
@@ -93,7 +93,7 @@ A=last
 		"A=\"secret":        "1: A: the quote is not closed on its line",
 		`A="secret\"`:       "1: A: the quote is not closed on its line",
 		"A='secret":         "1: A: the quote is not closed on its line",
-		"A='x' secret":      "1: A: something stands behind the closing quote",
+		"A='x' secret":      "1: A: unexpected text after the closing quote",
 		"\nA=secret\x00\nB": "2: A: has a NUL character",
 	} {
 		_, line, err := parseEnv([]byte(in))
@@ -110,7 +110,7 @@ func TestLoadEnvFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		dir:                          ": not a file",
+		dir:                          ": not a regular file",
 		big:                          ": larger than 1 MiB",
 		filepath.Join(dir, "absent"): "",
 	} {

@@ -12,31 +12,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// Definitions is one entry of "tools": a file or a glob of files with definitions of
-// native tools, or one that stands in the config.
+// Definitions is one entry of "tools": a glob of files with definitions of native tools, or an
+// inline definition.
 type Definitions struct {
-	Files  string // relative to Config.Dir; "" for an inline one
+	Files  string // relative to Config.Dir; "" for an inline definition
 	Inline []byte // JSON
 	Line   int    // of the entry
 }
 
-// ContextField is one entry of "context": a value that no model sees or sets.
-type ContextField struct {
-	Value   json.RawMessage // from "config"
-	Env     string          // from "env:NAME"
-	Header  string          // from "header:NAME": each caller of serve brings its own
-	Session bool            // from "session": a request for a WebSocket ticket brings it
+// ContextValue is one entry of "context": a value that no model sees or sets. One field is set.
+type ContextValue struct {
+	Value   json.RawMessage // "config": the value
+	Env     string          // "env:NAME": the environment variable
+	Header  string          // "header:NAME": the header of each caller's request
+	Session bool            // "session": part of the request for a WebSocket ticket
 }
 
-// HasNatives reports whether the config asks for native tools.
+// HasNatives reports whether the config has native tools.
 func (c *Config) HasNatives() bool {
 	return len(c.Tools) > 0 || slices.ContainsFunc(c.APIs, func(api API) bool { return api.Import != nil })
 }
 
-func readDefinitionsList(d *decoder, n node) ([]Definitions, bool) {
+func readTools(d *decoder, n node) ([]Definitions, bool) {
 	arr, ok := n.value.(*hujson.Array)
 	if !ok {
-		d.expected(n, "an array of files and definitions")
+		d.expected(n, "an array of file names and definitions")
 		return nil, false
 	}
 	var list []Definitions
@@ -50,16 +50,16 @@ func readDefinitionsList(d *decoder, n node) ([]Definitions, bool) {
 		case '{':
 			list = append(list, Definitions{Inline: m.json(nil), Line: d.line(m.offset)})
 		default:
-			d.expected(m, "the name of a file, or a definition")
+			d.expected(m, "a file name or a definition")
 		}
 	}
 	return list, true
 }
 
-// readContext is context: where each hidden value comes from.
-func readContext(d *decoder, n node) (map[string]ContextField, bool) {
+// readContext reads "context": the source of each hidden value.
+func readContext(d *decoder, n node) (map[string]ContextValue, bool) {
 	members, ok := d.members(n, "an object of context values")
-	fields := make(map[string]ContextField, len(members))
+	fields := make(map[string]ContextValue, len(members))
 	seen := map[string]string{}
 	for _, m := range members {
 		name := strings.ToLower(m.name)
@@ -68,12 +68,12 @@ func readContext(d *decoder, n node) (map[string]ContextField, bool) {
 			continue
 		}
 		seen[name] = m.name
-		fields[name] = readContextField(d, m)
+		fields[name] = readContextValue(d, m)
 	}
 	return fields, ok
 }
 
-func readContextField(d *decoder, n node) (field ContextField) {
+func readContextValue(d *decoder, n node) (field ContextValue) {
 	const sources = `expected "from": "config" with a "value", "env:NAME", "header:NAME" or "session"`
 	if n.value.Kind() != '{' {
 		d.errorf(n, sources)
@@ -91,16 +91,16 @@ func readContextField(d *decoder, n node) (field ContextField) {
 	source, name, _ := strings.Cut(from, ":")
 	switch {
 	case from == "config" && field.Value == nil:
-		d.errorf(n, `expected a "value" beside "from": "config"`)
+		d.errorf(n, `"from": "config" needs a "value"`)
 	case from == "config":
 	case field.Value != nil:
-		d.errorf(n, `a "value" is for "from": "config"`)
+		d.errorf(n, `only "from": "config" takes a "value"`)
 	case source == "env" && checkEnvName(name) == "":
 		field.Env = name
 	case source == "header" && checkHeaderName(name) == "":
 		field.Header = name
 	case source == "claim":
-		d.errorf(n, "from %s needs an authentication that has claims: this version of mcpbridge has none but tokens", hint.Quote(from))
+		d.errorf(n, "from %s needs an authentication with claims, and this version of mcpbridge supports tokens only", hint.Quote(from))
 	case from == "session":
 		field.Session = true
 	default:
@@ -109,7 +109,7 @@ func readContextField(d *decoder, n node) (field ContextField) {
 	return field
 }
 
-// HiddenValue is a hidden value that is the same for all callers.
+// HiddenValue returns a hidden value that is the same for all callers.
 func (c *Config) HiddenValue(name string) ([]byte, bool) {
 	field := c.Context[strings.ToLower(name)]
 	if field.Env != "" {
@@ -119,7 +119,7 @@ func (c *Config) HiddenValue(name string) ([]byte, bool) {
 	return field.Value, field.Value != nil
 }
 
-// HiddenHeaders are the headers in which callers bring hidden values, by their names.
+// HiddenHeaders returns the request headers of hidden values, by the names of the values.
 func (c *Config) HiddenHeaders() map[string]string {
 	headers := map[string]string{}
 	for name, field := range c.Context {
@@ -130,7 +130,7 @@ func (c *Config) HiddenHeaders() map[string]string {
 	return headers
 }
 
-// TicketValues are the hidden values that a session brings.
+// TicketValues returns the names of the hidden values that come with a WebSocket ticket.
 func (c *Config) TicketValues() []string {
 	var names []string
 	for name, field := range c.Context {
@@ -141,18 +141,18 @@ func (c *Config) TicketValues() []string {
 	return names
 }
 
-// SetHidden takes hidden values of the command line, NAME=VALUE each.
+// SetHidden overrides hidden values with pairs NAME=VALUE.
 func (c *Config) SetHidden(pairs []string) {
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if c.Context == nil {
-			c.Context = map[string]ContextField{}
+			c.Context = map[string]ContextValue{}
 		}
-		c.Context[strings.ToLower(name)] = ContextField{Value: wire.AppendString(nil, value)}
+		c.Context[strings.ToLower(name)] = ContextValue{Value: wire.AppendString(nil, value)}
 	}
 }
 
-// json is a node as plain JSON. With a decoder its strings are filled in.
+// json returns n as plain JSON, with its strings filled in if d is not nil.
 func (n node) json(d *decoder) json.RawMessage {
 	return n.appendJSON(nil, d)
 }
@@ -180,7 +180,7 @@ func (n node) appendJSON(b []byte, d *decoder) []byte {
 	return append(b, n.value.(hujson.Literal)...)
 }
 
-// appendMembers appends an object of members.
+// appendMembers appends an object with these members.
 func appendMembers(b []byte, members []node, d *decoder) []byte {
 	b = append(b, '{')
 	for i, m := range members {

@@ -9,10 +9,10 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// A reader turns a node into a value; false: it said why it cannot.
+// A reader returns the value of a node, or reports the reason and returns false.
 type reader[T any] func(*decoder, node) (T, bool)
 
-// into is the take of a key whose value goes to a field.
+// into returns the take of a key whose value is stored in field.
 func into[T any](field *T, read reader[T]) func(*decoder, node) {
 	return func(d *decoder, n node) {
 		if v, ok := read(d, n); ok {
@@ -21,7 +21,7 @@ func into[T any](field *T, read reader[T]) func(*decoder, node) {
 	}
 }
 
-// inside is the take of a key whose value is an object with keys of its own.
+// inside returns the take of a key whose value is an object with these keys.
 func inside(keys func() keySet) func(*decoder, node) {
 	return func(d *decoder, n node) { d.object(n, keys()) }
 }
@@ -43,7 +43,7 @@ func listOf(read reader[string]) reader[[]string] {
 	}
 }
 
-// mapOf reads an object of strings; check says what is wrong with a key, or "".
+// mapOf reads an object of strings. check returns the fault of a key, or "".
 func mapOf(check func(key string) string, read reader[string]) reader[map[string]string] {
 	return func(d *decoder, n node) (map[string]string, bool) {
 		members, ok := d.members(n, "an object of strings")
@@ -60,15 +60,6 @@ func mapOf(check func(key string) string, read reader[string]) reader[map[string
 	}
 }
 
-// readString reads a string as it is written.
-func readString(d *decoder, n node) (string, bool) {
-	if n.value.Kind() != '"' {
-		d.expected(n, "a string")
-		return "", false
-	}
-	return n.value.(hujson.Literal).String(), true
-}
-
 func readBool(d *decoder, n node) (bool, bool) {
 	value, ok := n.boolean()
 	if !ok {
@@ -77,7 +68,7 @@ func readBool(d *decoder, n node) (bool, bool) {
 	return value, ok
 }
 
-// number is n's number; false: it is none that a float64 holds.
+// number returns n's number; false means that it is not a number, or too large.
 func (n node) number() (float64, bool) {
 	if n.value.Kind() != '0' {
 		return 0, false
@@ -86,7 +77,7 @@ func (n node) number() (float64, bool) {
 	return f, err == nil
 }
 
-// whole converts f when it is a whole number from 1 that an int holds exactly.
+// whole returns f as an int if it is a positive integer that float64 and int hold exactly.
 func whole(f float64) (int, bool) {
 	if f < 1 || f > min(1<<53, math.MaxInt) || f != math.Trunc(f) {
 		return 0, false
@@ -99,15 +90,15 @@ func readCount(d *decoder, n node) (int, bool) {
 	count, fits := whole(f)
 	switch {
 	case !ok:
-		d.expected(n, "a whole number above zero")
+		d.expected(n, "a positive integer")
 	case !fits:
-		d.errorf(n, "expected a whole number above zero (leave the key out for the default)")
+		d.errorf(n, "expected a positive integer (omit the key for the default)")
 	}
 	return count, ok && fits
 }
 
 func readSize(d *decoder, n node) (int, bool) {
-	const want = `a size above zero: a number of bytes, or "64MiB", "10MB", "512KiB"`
+	const want = `a positive size: a number of bytes, or "64MiB", "10MB", "512KiB"`
 	f, ok := n.number()
 	if n.value.Kind() == '"' {
 		text, filled := readText(d, n)
@@ -120,15 +111,15 @@ func readSize(d *decoder, n node) (int, bool) {
 	return size, d.fits(n, ok && fits, want)
 }
 
-// sizeUnits are the units of sizes, as bridge.Size has them.
+// sizeUnits maps the units of sizes to bytes.
 var sizeUnits = map[string]float64{
 	"": 1, "b": 1,
 	"kb": 1e3, "mb": 1e6, "gb": 1e9,
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
 }
 
-// parseSize reads a number of bytes with a unit. It is the rule of bridge.Size, which a leaf cannot
-// import; a test of package stack holds the two to the same table.
+// parseSize reads a number of bytes with a unit. It is the rule of bridge.Size, which this leaf
+// cannot import; a test of package stack holds both to one table.
 func parseSize(text string) (n float64, ok bool) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
@@ -136,7 +127,7 @@ func parseSize(text string) (n float64, ok bool) {
 	return n * unit, known && err == nil
 }
 
-// fits says what was wanted of a string or number when it is not that.
+// fits reports what was wanted if a string or number is not that.
 func (d *decoder) fits(n node, ok bool, want string) bool {
 	switch k := n.value.Kind(); {
 	case ok:
@@ -149,7 +140,7 @@ func (d *decoder) fits(n node, ok bool, want string) bool {
 }
 
 func readDuration(d *decoder, n node) (time.Duration, bool) {
-	const want = `a duration above zero: "30s", "5m", or a number of seconds`
+	const want = `a positive duration: "30s", "5m", or a number of seconds`
 	f, ok := n.number()
 	dur := time.Duration(0)
 	if ok && f < math.MaxInt64/1e9 {
@@ -165,12 +156,12 @@ func readDuration(d *decoder, n node) (time.Duration, bool) {
 	return dur, d.fits(n, dur > 0, want)
 }
 
-// readTimeout is a duration, or milliseconds: some clients write 60, others 60000.
+// readTimeout reads a duration. Some clients write seconds (60), others milliseconds (60000).
 func readTimeout(d *decoder, n node) (time.Duration, bool) {
 	dur, ok := readDuration(d, n)
 	if f, isNumber := n.number(); ok && isNumber && f >= 1000 {
 		dur /= 1000
-		d.warnf(n, `%s is read as milliseconds; "%v" says so`, strconv.FormatFloat(f, 'f', -1, 64), dur)
+		d.warnf(n, `%s is taken as milliseconds; write a unit, as in "%v", to be explicit`, strconv.FormatFloat(f, 'f', -1, 64), dur)
 	}
 	return dur, ok
 }

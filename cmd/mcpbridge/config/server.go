@@ -2,55 +2,52 @@ package config
 
 import (
 	"errors"
-	"net/url"
 	"os"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// Server is one entry of mcpServers: an upstream with either Command or URL.
-// Variables are filled in, paths absolute where the config says they are paths.
+// Server is one entry of "mcpServers": an upstream with either a Command or a URL. Variables are
+// filled in, and paths are absolute.
 type Server struct {
 	Name  string // its key
 	Line  int    // of its key in the file, from 1
-	Fault error  // why this server cannot start while the others can: a missing variable, a bad env file; nil: it can
+	Fault error  // why this server cannot start, such as a missing variable; the others can
 
-	Command string            // a program name, or a path
-	Args    []string          // handed over as they are: no shell
-	Env     map[string]string // added to the customary variables that every server gets: env over envFile
-	Dir     string            // "cwd"; default: where the bridge runs
+	Command string            // a program's name, or a path
+	Args    []string          // passed without a shell
+	Env     map[string]string // added to the basic variables that every server gets; includes envFile, which env overrides
+	Dir     string            // "cwd"; default: the bridge's working directory
 
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
 
-	Transport string // "stdio", "http", "sse" or "ws"; "": what Command or URL tell
-	Era       string // "legacy" or "modern"; "": found out
+	Transport string // "stdio", "http", "sse" or "ws"; "" means the one that Command or URL implies
+	Era       string // "legacy" or "modern"; "" means auto-detected
 
-	Prefix   *string           // before its names; nil: the rule, "": none
-	Include  []string          // globs (path.Match) of tool names that are taken; default all
-	Exclude  []string          // globs of tool names that are not, even when included
-	Rename   map[string]string // tool name → new name
-	Describe map[string]string // tool name → description
+	Prefix   *string           // prefix of its names; nil means derived from Name
+	Include  []string          // globs (path.Match) of tools to offer; empty means all
+	Exclude  []string          // globs of tools not to offer; overrides Include
+	Rename   map[string]string // new names by tool name
+	Describe map[string]string // descriptions by tool name
 
-	Timeout        time.Duration // of a call without progress; default 5 min
-	MaxTimeout     time.Duration // of a call with progress; default 30 min; never under Timeout when both are said
-	ConnectTimeout time.Duration // until the server is up; default 30 s
-	IdleTimeout    time.Duration // a link nobody uses ends after this
+	Timeout        time.Duration // bounds a call, anew with each progress; default 5 min
+	MaxTimeout     time.Duration // bounds a call that reports progress; default 30 min; not below Timeout
+	ConnectTimeout time.Duration // bounds the connection; default 30 s
+	IdleTimeout    time.Duration // time after which an unused link ends
 
-	Concurrency int    // calls at once
-	Sharing     string // "shared", "identity" or "session"; "": by transport
+	Concurrency int    // concurrent calls
+	Sharing     string // "shared", "identity" or "session"; "" means by transport
 	Required    bool   // the bridge is not ready without it
 	Lazy        bool   // connected when first needed
 
-	Context  []string // arguments of its tools that no caller sees or sets: Config.Context says them
-	Validate bool     // arguments are checked against the tools' schemas before the call
+	Context  []string // hidden arguments of its tools, which Config.Context fills in
+	Validate bool     // arguments are checked against the tools' schemas before a call
 }
 
-// transports are the spellings of a transport that clients use.
+// transports maps the spellings that clients use for a transport to ours.
 var transports = map[string]string{
 	"stdio": "stdio", "local": "stdio",
 	"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
@@ -58,7 +55,14 @@ var transports = map[string]string{
 	"ws":  "ws", "websocket": "ws",
 }
 
-// keys are those of a server block: ours, and those that other clients put there.
+// Notes on keys of other clients that have no effect here.
+const (
+	noApproval = "tool approval is up to your MCP client"
+	noOAuth    = `OAuth is not supported: put an Authorization header in "headers"`
+	noInputs   = "input prompts are not supported: set an environment variable and use ${VAR}"
+)
+
+// keys lists the keys of an entry: ours, and those that other clients put there.
 func (s *Server) keys(envFile *string) keySet {
 	off := func(*decoder, node) {} // read before, by isOff
 	return keySet{
@@ -99,25 +103,25 @@ func (s *Server) keys(envFile *string) keySet {
 		"context":        {take: into(&s.Context, listOf(readName))},
 		"validate":       {take: into(&s.Validate, readBool)},
 
-		"autoApprove":      {note: "the client approves calls"},
-		"alwaysAllow":      {note: "the client approves calls"},
-		"trust":            {note: "the client approves calls"},
-		"tools":            {note: `"include" says which tools are taken`},
-		"initTimeout":      {note: `"connectTimeout" is its name here`},
-		"requestInit":      {note: `"headers" is its name here`},
-		"authProviderType": {note: `say who calls with "headers"`},
-		"oauth":            {note: `say who calls with "headers"`},
-		"scopes":           {note: `say who calls with "headers"`},
-		"inputs":           {note: "the bridge asks for nothing; use ${VAR}"},
+		"autoApprove":      {note: noApproval},
+		"alwaysAllow":      {note: noApproval},
+		"trust":            {note: noApproval},
+		"tools":            {note: `use "include" to choose the tools`},
+		"initTimeout":      {note: `use "connectTimeout"`},
+		"requestInit":      {note: `use "headers"`},
+		"authProviderType": {note: noOAuth},
+		"oauth":            {note: noOAuth},
+		"scopes":           {note: noOAuth},
+		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {},
 	}
 }
 
-// readServers is mcpServers: each member a server by its name.
+// readServers reads "mcpServers": each member is a server under its name.
 func readServers(d *decoder, n node) ([]Server, bool) {
 	var servers []Server
 	members, ok := d.members(n, "an object of servers")
-	prefixes := map[string]string{} // derived prefix → the server that has it
+	prefixes := map[string]string{} // servers by their derived prefixes
 	for _, m := range members {
 		if m.name == "" {
 			d.errorf(m.key(), "a server needs a name")
@@ -141,9 +145,10 @@ func readServers(d *decoder, n node) ([]Server, bool) {
 	return servers, ok
 }
 
-// isOff: a server that is switched off is looked at no further, so that switching off helps against any mistake in it.
-func isOff(d *decoder, server node) (off bool) {
-	members, _ := d.membersOf(server)
+// isOff reports whether an entry is disabled. The rest of a disabled entry is not read, so that
+// disabling it helps against any mistake in it.
+func isOff(d *decoder, entry node) (off bool) {
+	members, _ := d.membersOf(entry)
 	for _, m := range members {
 		if v, isBool := m.boolean(); isBool {
 			off = off || m.name == "disabled" && v || m.name == "enabled" && !v
@@ -154,7 +159,7 @@ func isOff(d *decoder, server node) (off bool) {
 	return off
 }
 
-// derivedPrefix is what stands before a server's tool names when its config says nothing, less the "__".
+// derivedPrefix returns the prefix of a server that does not configure one, without the "__".
 func derivedPrefix(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -164,7 +169,7 @@ func derivedPrefix(name string) string {
 	}, name)
 }
 
-// server reads one block. What its environment lacks becomes its Fault.
+// server reads one entry. A variable that is not set becomes its Fault.
 func (d *decoder) server(n node) Server {
 	s := Server{Name: n.name, Line: d.line(n.key().offset)}
 	d.inside = &entryScope{path: n.path}
@@ -175,7 +180,7 @@ func (d *decoder) server(n node) Server {
 	reach := d.reach(n, keys)
 	before := len(d.problems)
 	d.object(n, keys)
-	if len(d.problems) == before { // else a misspelt key may be the one that is missed
+	if len(d.problems) == before { // a misspelled key may be the one that is missing
 		d.checkServer(n, &s, reach)
 	}
 	if envFile != "" {
@@ -189,8 +194,8 @@ func (d *decoder) server(n node) Server {
 	return s
 }
 
-// reach says by what a server is reached: "command", "url", "both" or "". Keys that only serve the other way are
-// turned into ignored ones.
+// reach returns how a server is reached: "command", "url", "both" or "". Keys that only make sense
+// for the other way are turned into ignored ones.
 func (d *decoder) reach(n node, keys keySet) string {
 	var reach string
 	members, _ := d.membersOf(n)
@@ -213,90 +218,25 @@ func (d *decoder) reach(n node, keys keySet) string {
 	return reach
 }
 
-// checkServer holds what no single key can tell.
+// checkServer checks what no single key can tell.
 func (d *decoder) checkServer(n node, s *Server, reach string) {
 	switch scheme, _, _ := strings.Cut(s.URL, ":"); {
 	case reach == "":
 		d.errorf(n.key(), `needs "command" (a program to run) or "url" (a server to connect to)`)
 	case reach == "both":
-		d.errorf(n.key(), `has both "command" and "url": a server is run or connected to, keep one`)
+		d.errorf(n.key(), `"command" and "url" are mutually exclusive: keep one`)
 	case s.Transport == "" || reach == "url" && s.URL == "":
 	case reach == "command" && s.Transport != "stdio":
-		d.errorf(n.key(), `is of type %q but has "command": that is stdio`, s.Transport)
+		d.errorf(n.key(), `has type %q, but a server with "command" has type "stdio"`, s.Transport)
 	case reach == "url" && (s.Transport == "stdio" || (s.Transport == "ws") != strings.HasPrefix(strings.ToLower(scheme), "ws")):
-		d.errorf(n.key(), `is of type %q, which its "url" is not: http and sse go with http(s)://, ws with ws(s)://`, s.Transport)
+		d.errorf(n.key(), `has type %q, which does not fit its "url": http and sse need http(s)://, ws needs ws(s)://`, s.Transport)
 	}
 	if s.MaxTimeout > 0 && s.Timeout > s.MaxTimeout {
-		d.errorf(n.key(), `"maxTimeout" (%v) is under "timeout" (%v)`, s.MaxTimeout, s.Timeout)
+		d.errorf(n.key(), `"maxTimeout" (%v) is less than "timeout" (%v)`, s.MaxTimeout, s.Timeout)
 	}
 	if strings.ContainsAny(s.Command, " \t") && len(s.Args) == 0 {
 		if _, err := os.Stat(s.Command); err != nil {
-			d.warnf(n.key(), "command is run as it is, without a shell; put the arguments in args")
+			d.warnf(n.key(), `command is run without a shell: put its arguments in "args"`)
 		}
 	}
-}
-
-func readHeaders(d *decoder, n node) (map[string]string, bool) {
-	seen := map[string]string{} // headers do not know letter case, JSON does
-	return mapOf(checkHeaderName, func(d *decoder, m node) (string, bool) {
-		fold := strings.ToLower(m.name)
-		if other, twice := seen[fold]; twice && other != m.name {
-			d.errorf(m.key(), "is the same header as %s: keep one", hint.Quote(other))
-		}
-		seen[fold] = m.name
-		value, ok := readText(d, m)
-		if ok && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == '\x7f' }) {
-			d.wrongf(m, "a header's value is one line without control characters")
-			return "", false
-		}
-		return value, ok
-	})(d, n)
-}
-
-func checkHeaderName(name string) string {
-	const marks = "!#$%&'*+-.^_`|~"
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
-		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune(marks, r))
-	}) {
-		return "not a header name"
-	}
-	return ""
-}
-
-func readURL(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if !ok {
-		return "", false
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
-		d.wrongf(n, "expected a URL that begins with http://, https://, ws:// or wss:// and has a host")
-		return "", false
-	}
-	return text, true
-}
-
-func readPrefix(d *decoder, n node) (*string, bool) {
-	text, ok := readText(d, n)
-	return &text, ok
-}
-
-func readName(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if ok && text == "" {
-		d.wrongf(n, "expected a name, got nothing")
-	}
-	return text, ok && text != ""
-}
-
-func readGlob(d *decoder, n node) (string, bool) {
-	text, ok := readName(d, n)
-	if !ok {
-		return "", false
-	}
-	if _, err := path.Match(text, ""); err != nil {
-		d.wrongf(n, `not a pattern: a "[" without "]", or a "\" at the end`)
-		return "", false
-	}
-	return text, true
 }

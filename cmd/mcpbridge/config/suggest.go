@@ -31,13 +31,13 @@ func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	}
 }
 
-// looksLikeServer: what stands at the top of a file that was pasted without its frame.
+// looksLikeServer reports whether n may be a server that was pasted without the "mcpServers" around it.
 func looksLikeServer(d *decoder, n node) bool {
 	members, _ := d.membersOf(n)
 	return slices.ContainsFunc(members, func(m node) bool { return m.name == "command" || m.name == "url" })
 }
 
-// oneOf reads one of a closed set of words, each with its meaning.
+// oneOf reads one of a closed set of words and returns its meaning.
 func oneOf(meanings map[string]string) reader[string] {
 	return func(d *decoder, n node) (string, bool) {
 		word, ok := readText(d, n)
@@ -50,7 +50,7 @@ func oneOf(meanings map[string]string) reader[string] {
 		}
 		spellings := slices.Sorted(maps.Keys(meanings))
 		what := "unknown value"
-		if !n.filled() { // it may be a secret in the wrong place
+		if !n.filled() { // the value may be a misplaced secret
 			what += " " + hint.Quote(word)
 		}
 		if near := toolformat.Closest(word, spellings); near != "" {
@@ -62,7 +62,7 @@ func oneOf(meanings map[string]string) reader[string] {
 	}
 }
 
-// words is a closed set whose words mean themselves.
+// words returns a closed set whose words mean themselves.
 func words(list ...string) map[string]string {
 	set := make(map[string]string, len(list))
 	for _, w := range list {

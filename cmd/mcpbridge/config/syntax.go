@@ -10,16 +10,16 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxNesting bounds objects and arrays inside each other: the parser recurses.
+// maxNesting bounds the depth of objects and arrays, as the parser recurses.
 const maxNesting = 100
 
-// parse makes the syntax tree; false: it said where the file is no JSON with comments.
+// parse returns the syntax tree, or reports where the file is not JSON with comments.
 func (d *decoder) parse() (node, bool) {
 	if _, mistake := scan(d.data); mistake != nil {
 		d.problems = append(d.problems, *mistake)
 		return node{}, false
 	}
-	// The parser wants a line's end behind a line comment.
+	// The parser requires a line end after a line comment.
 	root, err := hujson.Parse(slices.Concat(d.data, []byte("\n")))
 	if err != nil {
 		d.problems = append(d.problems, d.syntax(err))
@@ -33,8 +33,8 @@ func (d *decoder) parse() (node, bool) {
 	return n, true
 }
 
-// scan finds what the parser cannot take or says unclearly: deep nesting, strings that are not closed, text that is
-// not UTF-8. open is where the objects and arrays begin that are not closed at the end of b.
+// scan finds mistakes that the parser cannot handle or reports unclearly: deep nesting, unclosed
+// strings, invalid UTF-8. open lists the offsets of the objects and arrays that b does not close.
 func scan(b []byte) (open []int, mistake *remark) {
 	if !utf8.Valid(b) {
 		at := len(b) - len(bytes.TrimLeftFunc(b, func(r rune) bool { return r != utf8.RuneError }))
@@ -64,7 +64,7 @@ func scan(b []byte) (open []int, mistake *remark) {
 	return open, nil
 }
 
-// commentSize is the length of the comment that b begins with, less one; 0 when there is none.
+// commentSize returns the length of the comment that b begins with, less one, or 0.
 func commentSize(b []byte) int {
 	end := "\n"
 	switch {
@@ -79,7 +79,7 @@ func commentSize(b []byte) int {
 	return len(b) - 1
 }
 
-// stringEnd is the offset of the quote that closes the string at start, or that of a mistake and what it is.
+// stringEnd returns the offset of the quote that closes the string at start, or a mistake and its offset.
 func stringEnd(b []byte, start int) (offset int, mistake string) {
 	for i := start + 1; i < len(b); i++ {
 		switch {
@@ -96,7 +96,8 @@ func stringEnd(b []byte, start int) (offset int, mistake string) {
 	return start, `the string is not closed: expected '"'`
 }
 
-// syntaxMistakes puts the parser's errors into words that say what was expected and repeat nothing of the file.
+// syntaxMistakes maps the parser's errors to texts that say what was expected and quote nothing of
+// the file.
 var syntaxMistakes = []struct{ parser, text string }{
 	{"parsing value", "expected a value"},
 	{"parsing object after name", "expected ':' after the key"},
@@ -113,7 +114,7 @@ var syntaxMistakes = []struct{ parser, text string }{
 	{"in line comment", "a line comment with a Unicode line separator in it"},
 }
 
-// syntax is the parser's error as a remark. It comes as text alone, with line and column in bytes.
+// syntax turns the parser's error, a text with line and byte column, into a remark.
 func (d *decoder) syntax(err error) remark {
 	var line, column int
 	r := remark{text: "not JSON with comments"}
@@ -144,7 +145,7 @@ func (d *decoder) syntax(err error) remark {
 	case inObject && (bytes.HasSuffix(before, []byte("{")) || bytes.HasSuffix(before, []byte(","))):
 		r.text = "expected a key in double quotes"
 	case rest[0] == '"' && strings.Contains(err.Error(), "invalid literal"):
-		r.text = `an escape in the string is none of JSON's (a backslash is written \\, as in "C:\\tools")`
+		r.text = `an escape in the string is not a JSON escape (a backslash is written \\, as in "C:\\tools")`
 	}
 	return r
 }

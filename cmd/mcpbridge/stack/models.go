@@ -26,24 +26,24 @@ import (
 type providerKind struct {
 	name string
 	keys []string // the variables that have its key; nil: it needs none
-	make func(client providers.Client, p *config.ModelProvider, key string) providers.Provider
+	make func(client providers.Client, p *config.Provider, key string) providers.Provider
 }
 
 func providerKinds() []providerKind {
 	return []providerKind{
-		{"anthropic", []string{"ANTHROPIC_API_KEY"}, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
+		{"anthropic", []string{"ANTHROPIC_API_KEY"}, func(c providers.Client, _ *config.Provider, key string) providers.Provider {
 			return anthropic.New(anthropic.Options{Client: c, APIKey: key})
 		}},
-		{"openai", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.ModelProvider, key string) providers.Provider {
+		{"openai", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.Provider, key string) providers.Provider {
 			return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: key, NoStreamOptions: p.NoStreamOptions})
 		}},
-		{"openai-responses", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.ModelProvider, key string) providers.Provider {
+		{"openai-responses", []string{"OPENAI_API_KEY"}, func(c providers.Client, p *config.Provider, key string) providers.Provider {
 			return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: key})
 		}},
-		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
+		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, func(c providers.Client, _ *config.Provider, key string) providers.Provider {
 			return gemini.New(gemini.Options{Client: c, APIKey: key})
 		}},
-		{"ollama", nil, func(c providers.Client, _ *config.ModelProvider, key string) providers.Provider {
+		{"ollama", nil, func(c providers.Client, _ *config.Provider, key string) providers.Provider {
 			return ollama.New(ollama.Options{Client: c, APIKey: key})
 		}},
 	}
@@ -62,7 +62,7 @@ func ProviderTypes() []string {
 }
 
 // model makes a candidate of an entry.
-func newModel(p config.ModelProvider) (providers.Candidate, error) {
+func newModel(p config.Provider) (providers.Candidate, error) {
 	c := providers.Candidate{Name: p.Name, NoTools: p.Tools == "none"}
 	if p.Fault != nil {
 		return c, p.Fault
@@ -97,7 +97,7 @@ func kindNamed(name string) (*providerKind, error) {
 }
 
 // replayed makes the provider that answers from the scripts of an entry.
-func replayed(p *config.ModelProvider, client providers.Client) (providers.Provider, error) {
+func replayed(p *config.Provider, client providers.Client) (providers.Provider, error) {
 	script, err := replay.Open(p.Scripts...)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func replayed(p *config.ModelProvider, client providers.Client) (providers.Provi
 }
 
 // connected makes the provider of an entry's endpoint.
-func connected(p *config.ModelProvider, client providers.Client) (providers.Provider, error) {
+func connected(p *config.Provider, client providers.Client) (providers.Provider, error) {
 	name, key := p.Type, p.APIKey
 	if name == typePrompted {
 		name = "openai"
@@ -190,11 +190,11 @@ func NewModels(cfg *config.Config) *Models {
 }
 
 // fromEnvironment are the providers whose keys are in the environment.
-func fromEnvironment() []config.ModelProvider {
-	var all []config.ModelProvider
+func fromEnvironment() []config.Provider {
+	var all []config.Provider
 	for _, k := range providerKinds() {
 		if slices.ContainsFunc(k.keys, func(name string) bool { return os.Getenv(name) != "" }) {
-			all = append(all, config.ModelProvider{Name: k.name, Type: k.name})
+			all = append(all, config.Provider{Name: k.name, Type: k.name})
 		}
 	}
 	return all
@@ -275,8 +275,8 @@ func (m *Models) named(say Choice, tools bool) (providers.Candidate, error) {
 
 // made is a provider that only the command line names, or changes.
 func (m *Models) made(name string, say Choice) (providers.Candidate, error) {
-	entry := config.ModelProvider{Name: name, Type: name}
-	if i := slices.IndexFunc(m.cfg.Providers, func(p config.ModelProvider) bool { return p.Name == name }); i >= 0 {
+	entry := config.Provider{Name: name, Type: name}
+	if i := slices.IndexFunc(m.cfg.Providers, func(p config.Provider) bool { return p.Name == name }); i >= 0 {
 		entry = m.cfg.Providers[i]
 	} else if !slices.Contains(ProviderTypes(), name) {
 		known := ProviderTypes()

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,60 +11,60 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// ModelProvider is one entry of "providers": an endpoint that language models are asked at.
-type ModelProvider struct {
-	Name            string // as --provider and "loop" say it
-	Type            string // "": the name is one
-	APIKey          string // "": the vendor's usual variable
+// Provider is one entry of "providers": an API of language models.
+type Provider struct {
+	Name            string // its key, which --provider and "loop" refer to
+	Type            string // default: Name
+	APIKey          string // default: the vendor's customary environment variable
 	Model           string
 	BaseURL         string
 	Headers         map[string]string
-	Body            json.RawMessage // members of each request
+	Body            json.RawMessage // members to add to each request
 	Tools           string          // "native" (default), "prompted" or "none"
-	NoStreamOptions bool            // of openai: for servers that refuse stream_options
-	Scripts         []string        // of replay: files, absolute
+	NoStreamOptions bool            // for servers of type openai that refuse stream_options
+	Scripts         []string        // absolute files of a provider of type replay
 
 	MaxTokens   int
 	Temperature *float64
 	TopP        *float64
 
 	Line  int
-	Fault error // what the environment lacks; the others work without it
+	Fault error // why this provider cannot be used, such as a missing variable; the others can
 }
 
-// Loop is "loop": who is asked when nobody says, and how far the loop goes.
+// Loop is "loop": the default model, and the bounds of the loop in which it calls tools.
 type Loop struct {
 	Provider string
 	Model    string
-	System   string
+	System   string // the system prompt
 
-	MaxTurns     int
-	MaxCalls     int
-	MaxTokens    int
-	MaxTime      time.Duration
-	LastTurn     bool
-	Parallel     int
-	Timeout      time.Duration
-	Output       int
-	Window       int
-	Serial       []string
-	WithoutTools bool
+	MaxTurns     int           // turns whose calls are run; default 20
+	MaxCalls     int           // calls of a run; default 200
+	MaxTokens    int           // input and output of all turns; 0 means no limit
+	MaxTime      time.Duration // bounds a run; default 1 h
+	LastTurn     bool          // a run that reaches a limit gets one more turn, without calls
+	Parallel     int           // concurrent calls; default 8
+	Timeout      time.Duration // bounds a call, anew with each progress; default 30 s
+	Output       int           // characters of a result that the model gets; default 10,000
+	Window       int           // tokens of conversation that the model gets; 0 means the provider's own limit
+	Serial       []string      // globs of tools that run one at a time
+	WithoutTools bool          // continue without tools if the model has none
 
-	Approve  []Rule   // what it says of all tools stands last
-	Prompted bool     // models without tools get them in their prompt
-	Sampling []string // servers that may ask the loop's model, in the place of a client that cannot
+	Approve  []Rule   // in file order, but "*" last
+	Prompted bool     // describe the tools in the prompt of a model that has none
+	Sampling []string // servers that may sample the loop's model if their client cannot
 }
 
-// A Rule says what becomes of the calls of some tools.
+// A Rule decides about the calls of some tools.
 type Rule struct {
-	Match   string // a glob of tool names, or @ and an annotation
+	Match   string // a glob of tool names, or @ or @! and an annotation
 	Verdict string // "allow", "ask" or "deny"
 }
 
-// readProviders is providers, in the order of the file.
-func readProviders(d *decoder, n node) ([]ModelProvider, bool) {
+// readProviders reads "providers".
+func readProviders(d *decoder, n node) ([]Provider, bool) {
 	members, ok := d.members(n, "an object of providers")
-	var all []ModelProvider
+	var all []Provider
 	for _, m := range members {
 		if !isOff(d, m) {
 			all = append(all, d.provider(m))
@@ -75,9 +73,9 @@ func readProviders(d *decoder, n node) ([]ModelProvider, bool) {
 	return all, ok
 }
 
-// provider reads one entry. What its environment lacks becomes its Fault.
-func (d *decoder) provider(n node) ModelProvider {
-	p := ModelProvider{Name: n.name, Line: d.line(n.key().offset)}
+// provider reads one entry. A variable that is not set becomes its Fault.
+func (d *decoder) provider(n node) Provider {
+	p := Provider{Name: n.name, Line: d.line(n.key().offset)}
 	d.inside = &entryScope{path: n.path}
 	defer func() { d.inside = nil }()
 	before := len(d.problems)
@@ -85,19 +83,19 @@ func (d *decoder) provider(n node) ModelProvider {
 	p.Fault = errors.Join(d.inside.faults...)
 	p.Type = cmp.Or(p.Type, n.name)
 	switch {
-	case len(d.problems) > before, p.Fault != nil: // what is missing may be what could not be read
+	case len(d.problems) > before, p.Fault != nil: // a key that seems missing may be one that could not be read
 	case d.types != nil && !slices.Contains(d.types, p.Type):
 		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.types, ", "))
 	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
-		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" go together`)
+		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" require each other`)
 	}
 	return p
 }
 
-// TypeReplay is the type of the provider that plays recorded exchanges, the only one with scripts.
+// TypeReplay is the type of the provider that plays recorded exchanges, the only one with Scripts.
 const TypeReplay = "replay"
 
-func (p *ModelProvider) keys(types []string) keySet {
+func (p *Provider) keys(types []string) keySet {
 	readType := reader[string](readText)
 	if types != nil {
 		readType = oneOf(words(types...))
@@ -143,8 +141,8 @@ func (l *Loop) keys() keySet {
 	}
 }
 
-// readPolicy is an object of globs and annotations. The first that matches a tool counts,
-// and "*" is looked at last wherever it stands: it would leave nothing to the others.
+// readPolicy reads an object of globs and annotations. The first that matches a tool decides, so
+// "*" comes last wherever it is written.
 func readPolicy(d *decoder, n node) ([]Rule, bool) {
 	verdict := oneOf(words("allow", "ask", "deny"))
 	members, ok := d.members(n, "an object of tool names and allow, ask or deny")
@@ -154,7 +152,7 @@ func readPolicy(d *decoder, n node) ([]Rule, bool) {
 		if !readable {
 			continue
 		}
-		if _, err := path.Match(m.name, ""); err != nil || m.name == "" {
+		if !isGlob(m.name) {
 			d.errorf(m.key(), "expected a glob of tool names, or @ and an annotation such as @readOnlyHint")
 		}
 		if rule := (Rule{m.name, word}); m.name == "*" {
@@ -166,7 +164,7 @@ func readPolicy(d *decoder, n node) ([]Rule, bool) {
 	return append(policy, rest...), ok
 }
 
-// readScripts is a file, or a list of them.
+// readScripts reads a file name or a list of them.
 func readScripts(d *decoder, n node) ([]string, bool) {
 	if n.value.Kind() == '[' {
 		return listOf(readPath)(d, n)
@@ -175,36 +173,20 @@ func readScripts(d *decoder, n node) ([]string, bool) {
 	return []string{file}, ok
 }
 
-// readBaseURL is a URL of an API.
-func readBaseURL(d *decoder, n node) (string, bool) {
-	text, ok := readText(d, n)
-	if ok && !IsBaseURL(text) {
-		d.wrongf(n, "expected a URL that begins with http:// or https:// and has a host")
-		return "", false
-	}
-	return text, ok
-}
-
-// IsBaseURL reports whether text can be the base URL of a provider.
-func IsBaseURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
-}
-
-// readServerName is the name of one of mcpServers, which may stand further down.
+// readServerName reads the name of an entry of "mcpServers", which may come later in the file.
 func readServerName(d *decoder, n node) (string, bool) {
 	name, ok := readName(d, n)
 	if ok {
 		d.atEnd = append(d.atEnd, func() {
 			if !slices.Contains(d.servers, name) {
-				d.errorf(n, "no server is called %s%s", hint.Quote(name), hint.DidYouMean(name, d.servers))
+				d.errorf(n, "unknown server %s%s", hint.Quote(name), hint.DidYouMean(name, d.servers))
 			}
 		})
 	}
 	return name, ok
 }
 
-// readObject is an object whose strings are filled in.
+// readObject reads an object and fills in its strings.
 func readObject(d *decoder, n node) (json.RawMessage, bool) {
 	if n.value.Kind() != '{' {
 		d.expected(n, "an object")
@@ -214,7 +196,7 @@ func readObject(d *decoder, n node) (json.RawMessage, bool) {
 }
 
 func readRatio(d *decoder, n node) (*float64, bool) {
-	const want = "a number from 0"
+	const want = "a number not below 0"
 	f, ok := n.number()
 	switch {
 	case !ok:
