@@ -12,10 +12,10 @@ func isBatch(path string) bool {
 	return ext == ".cmd" || ext == ".bat"
 }
 
-// batchLine returns the command line that makes cmd.exe run a batch file with
-// args as they are. The quoting of os/exec is for programs; cmd.exe reads it
-// differently, and an argument with a quote and an ampersand would be a command.
-// The rules are those of Rust's standard library (CVE-2024-24576).
+// batchLine returns the command line with which cmd.exe runs a batch file with args unchanged.
+// The quoting of os/exec is for programs; cmd.exe reads it differently, and an argument with a
+// quote and an ampersand would be a command. The rules are those of Rust's standard library
+// (CVE-2024-24576).
 func batchLine(path string, args []string) (string, error) {
 	if strings.Contains(path, `"`) || strings.HasSuffix(path, `\`) {
 		return "", fmt.Errorf("a batch file cannot be named %s", path)
@@ -62,7 +62,7 @@ func writeBatchArg(line *strings.Builder, arg string) {
 	}
 }
 
-// needsBatchQuote is true of all but what is known to be harmless.
+// needsBatchQuote reports whether a character is not known to be harmless.
 func needsBatchQuote(r rune) bool {
 	switch {
 	case r >= 0xA0, r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':

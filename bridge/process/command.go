@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// prepare checks what it can before anything is started, because the errors of
-// fork and exec name neither the directory nor the reason.
+// prepare checks what it can before the start, because the errors of fork and exec name neither
+// the directory nor the reason.
 func (c Command) prepare() (*exec.Cmd, error) {
 	if c.Path == "" {
 		return nil, errors.New("no command given")
@@ -46,14 +46,12 @@ func (c Command) prepare() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Lookup returns the absolute path of the program, or says why it cannot be run.
-// exec.LookPath would search this program's PATH; given a path, it checks (and on Windows
-// completes) that.
+// Lookup returns the absolute path of the program. The error says why it cannot be run.
 func (c Command) Lookup() (string, error) {
 	if filepath.Base(c.Path) != c.Path {
 		return c.lookupPath()
 	}
-	path := getenv(c.Env, "PATH")
+	path := getenv(c.Env, "PATH") // exec.LookPath would search that of this program
 	if path == "" {
 		return "", fmt.Errorf("command %q not found: its environment has no PATH", c.Path)
 	}
@@ -92,19 +90,19 @@ func (c Command) lookupPath() (string, error) {
 	}
 }
 
-// startError says why a program that is there could not be started.
+// startError says why a program that exists could not be started.
 func startError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("command %q cannot be started: the interpreter named in its first line does not exist", path)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("command %q cannot be started: it is no program of this system (does a script lack its #! line?)", path)
+		return fmt.Errorf("command %q cannot be started: it is not a program of this system (is the #! line of a script missing?)", path)
 	default:
 		return fmt.Errorf("command %q cannot be started: %w", path, cause(err))
 	}
 }
 
-// exitStatus is an exec.ExitError that says more.
+// exitStatus is an exec.ExitError with a text that says more.
 type exitStatus struct {
 	*exec.ExitError
 	text string
@@ -118,7 +116,7 @@ func (e *exitStatus) Unwrap() error { return e.ExitError }
 // exitError says how a child ended; tail is the end of its standard error.
 func exitError(state *os.ProcessState, tail string) error {
 	if state == nil {
-		return errors.New("its exit status is unknown: somebody else reaped it")
+		return errors.New("its exit status is unknown: another part of the program reaped it")
 	}
 	if state.Success() {
 		return nil
@@ -141,7 +139,7 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// cause strips the operation and the path from an error that is told with both.
+// cause strips the operation and the path from an error, where the text around it names both.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -154,8 +152,7 @@ func cause(err error) error {
 	return err
 }
 
-// getenv returns the value of name in env, where the last one counts as it does
-// for os/exec.
+// getenv returns the value of name in env, of which the last counts, as for os/exec.
 func getenv(env []string, name string) (value string) {
 	for _, entry := range env {
 		key, v, _ := strings.Cut(entry, "=")

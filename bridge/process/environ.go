@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// Environ returns an environment for a child, sorted: the variables of this
-// program that say where it runs, and extra, which wins. It is a list of what
-// is let through, not of what is held back, so that no key or token of this
-// program reaches a child that was not given it by name in extra.
+// Environ returns an environment for a child, sorted: the variables of this program that an
+// allow-list names, overridden by extra. A key or token of this program reaches a child only
+// when extra names it.
 //
-// Let through are the variables that MCP's own libraries let through (on Unix
-// HOME, LOGNAME, PATH, SHELL, TERM and USER), the locale, the time zone, the
-// directories for temporary files and of XDG, certificates, and proxies unless
-// they hold a password. What begins with "()", a shell's function, is not.
+// The list has the variables of MCP's own libraries (on Unix HOME, LOGNAME, PATH, SHELL, TERM
+// and USER), the locale, the time zone, the directories for temporary files and of XDG,
+// certificates, and proxies without a password. It excludes values that begin with "()",
+// functions of a shell.
 func Environ(extra map[string]string) []string {
 	return environ(runtime.GOOS, os.Environ(), extra)
 }
@@ -45,7 +44,7 @@ func environ(goos string, parent []string, extra map[string]string) []string {
 	return entries
 }
 
-// passes reports whether a child is to have a variable of this program.
+// passes reports whether the list has a variable of this program.
 func passes(goos, name, value string) bool {
 	if strings.HasPrefix(value, "()") {
 		return false

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanLimit says whether this system has Limits.
+// CanLimit reports whether this system has Limits.
 const CanLimit = true
 
-// set bounds a process that nobody can have reaped.
+// set sets the limits of a process that has not been reaped.
 func (l Limits) set(pid int) error {
 	for _, one := range []struct {
 		resource    int

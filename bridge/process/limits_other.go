@@ -4,7 +4,7 @@ package process
 
 import "errors"
 
-// CanLimit says whether this system has Limits.
+// CanLimit reports whether this system has Limits.
 const CanLimit = false
 
 func (l Limits) set(int) error {

@@ -1,13 +1,3 @@
-// Package process runs a child process with care: in a group of its own that
-// ends as a whole, with an environment that holds no secrets, with standard
-// error that never blocks it, and always reaped.
-//
-// Who starts a [Process] calls [Process.Stop] in the end, also when the child
-// ended by itself, as one closes a file. A program that hands a [Supervisor]
-// to its commands has their groups ended even when it is itself killed.
-//
-// A descendant that leaves its group (setsid, a daemon) is out of reach on
-// Unix; on Windows a job object holds every descendant.
 package process
 
 import (
@@ -21,66 +11,60 @@ import (
 )
 
 const (
-	// defaultGrace is what a zero field of Grace means.
+	// defaultGrace replaces a zero field of Grace.
 	defaultGrace = 2 * time.Second
-	// killWait bounds the wait for what was killed: only a process stuck in
-	// the kernel takes longer than a moment.
+	// killWait bounds the wait for a killed process, which only takes time when it is stuck in
+	// the kernel.
 	killWait = 5 * time.Second
-	// moment bounds the wait for things that follow at once unless somebody
-	// outside holds them up: end of file on a dead group's standard error, the
-	// return of a Command's Stderr function.
-	moment = time.Second
+	// settleWait bounds the wait for what follows at once unless another party holds it up: end
+	// of file on a dead group's standard error, the return of a Command's Stderr function.
+	settleWait = time.Second
 )
 
 // Command says what to run. Its zero value lacks only Path.
 type Command struct {
-	// Name is who the command is to the user. It begins every error, when set.
+	// Name is the command's name for the user. It begins every error, when set.
 	Name string
 
-	// Path is the program, Args what follows it: an argument vector, never a
-	// shell. A Path without a separator is looked up in the PATH of Env, whose
-	// relative entries are skipped; a relative one with a separator is relative
-	// to Dir. On Windows a batch file is run by cmd.exe with each argument
-	// quoted so that it arrives as it is.
+	// Path is the program, Args are its arguments; no shell reads them. A Path without a
+	// separator is looked up in the PATH of Env, whose relative entries are skipped; a relative
+	// one with a separator is relative to Dir. On Windows a batch file is run by cmd.exe with
+	// each argument quoted so that it arrives as it is.
 	Path string
 	Args []string
 
 	// Dir is the working directory; empty: this program's.
 	Dir string
 
-	// Env is the complete environment, KEY=VALUE; nothing is inherited beside
-	// it. See Environ.
+	// Env is the complete environment, KEY=VALUE; nothing is inherited beside it. See Environ.
 	Env []string
 
-	// Stderr is given each line of standard error without its line end, in
-	// order, from one goroutine, as valid UTF-8 of at most 8 KiB. What exceeds a
-	// burst of 256 KiB plus 64 KiB a second, or what waits while the function
-	// holds back, is counted instead, and a line says how much was left out. The
-	// child is never blocked by it. Nil: dropped. All lines have been passed on
-	// when Done is closed, unless the function holds one for more than a second.
+	// Stderr is given each line of standard error without its line end, in order, from one
+	// goroutine, as valid UTF-8 of at most 8 KiB. What exceeds a burst of 256 KiB plus 64 KiB a
+	// second, or what waits while the function is busy, is counted instead, and a line reports
+	// how much was left out. The child is never blocked by it. Nil drops the lines. All lines
+	// have been passed on when Done is closed, unless the function holds a line for more than a
+	// second.
 	Stderr func(line string)
 
-	// Supervisor ends the child's group when this program is killed; nil: no
-	// one does.
+	// Supervisor, unless nil, ends the child's group when this program is killed.
 	Supervisor *Supervisor
 
-	// Grace is how long Stop waits before it becomes rude.
+	// Grace is how long Stop waits before it uses force.
 	Grace Grace
 
-	// Limits bound what each of its processes may take. Start fails when they cannot be
-	// set.
+	// Limits bound the resources of the group's processes. Start fails if they cannot be set.
 	Limits Limits
 }
 
-// Grace is how long a child is given to end: after its standard input was
-// closed, and then after TERM (on Windows CTRL_BREAK) before it is killed. What
-// is left of a group whose leader ended is given Term too. Zero means 2 s,
-// negative not at all.
+// Grace is how long a child is given to end: after its standard input was closed, and then
+// after TERM (on Windows CTRL_BREAK) before it is killed. The rest of a group whose leader has
+// ended is given Term too. Zero means 2 s, a negative value no time.
 type Grace struct {
 	Stdin, Term time.Duration
 }
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero fields.
 func (g Grace) withDefaults() Grace {
 	if g.Stdin == 0 {
 		g.Stdin = defaultGrace
@@ -91,15 +75,15 @@ func (g Grace) withDefaults() Grace {
 	return g
 }
 
-// Process is a started child and its group. All methods may be called from any
-// goroutine at any time.
+// Process is a started child and its group. All methods may be called from any goroutine at any
+// time.
 type Process struct {
-	// Stdin is the child's standard input. Close ends it and unblocks a Write;
-	// after Done it is closed.
+	// Stdin is the child's standard input. Close ends it and unblocks a Write; after Done it is
+	// closed.
 	Stdin io.WriteCloser
-	// Stdout is the child's standard output. What the child wrote before it
-	// ended stays readable after Done, up to end of file; its descriptor is
-	// freed by Close or Stop, which also unblock a Read.
+	// Stdout is the child's standard output. What the child wrote before it ended stays
+	// readable after Done, up to end of file; its descriptor is freed by Close or Stop, which
+	// also unblock a Read.
 	Stdout io.ReadCloser
 
 	name     string
@@ -114,8 +98,7 @@ type Process struct {
 	err      error         // written before done is closed
 }
 
-// Start starts c. Its errors are written for the user: they name the command
-// and say what to do.
+// Start starts c. Its errors are for the user: they name the command and say what to do.
 func Start(c Command) (*Process, error) {
 	p, err := start(c)
 	if err != nil {
@@ -169,14 +152,13 @@ func start(c Command) (*Process, error) {
 // PID returns the child's process id, on Unix also the id of its group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has been reaped and what was left of its group
-// was killed.
+// Done returns a channel that is closed when the child has been reaped and the rest of its
+// group was killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says, after Done, why the child ended, with the last lines of its
-// standard error: "exit status 1: Error: Cannot find module 'x'" or "killed by
-// signal SIGKILL". It is nil for exit status 0, and before Done. The
-// *exec.ExitError below it has the status.
+// Err says, after Done, why the child ended, with the last lines of its standard error: "exit
+// status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit
+// status 0, and before Done. The *exec.ExitError below it has the status.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -186,10 +168,10 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop ends the child and its group: it closes standard input, waits, sends
-// TERM, waits, kills. It returns when the child has been reaped, with Stdout
-// closed; only for a child that the kernel cannot kill does it give up, some
-// seconds later. It may be called often, and after the child ended by itself.
+// Stop ends the child and its group: it closes standard input, waits, sends TERM, waits, kills.
+// It returns when the child has been reaped, with Stdout closed; only for a child that the
+// kernel cannot kill does it give up, some seconds later. It may be called often, and after the
+// child ended by itself.
 func (p *Process) Stop() {
 	p.stopOnce.Do(func() {
 		// Closing comes first: it also frees a writer that the child keeps waiting.
@@ -201,8 +183,8 @@ func (p *Process) Stop() {
 	p.ours.stdout.Close()
 }
 
-// run owns the child from its start to the closing of done. It alone signals
-// the group, so that no signal goes to an id that is no longer the child's.
+// run owns the child from its start to the closing of done. It alone signals the group, so that
+// no signal goes to an id that is no longer the child's.
 func (p *Process) run(s *Supervisor) {
 	exited := make(chan struct{})
 	go func() {
@@ -221,8 +203,8 @@ func (p *Process) run(s *Supervisor) {
 	close(p.done)
 }
 
-// awaitExit waits until the leader has exited, by itself or because Stop wants
-// it, and reports whether the group was asked to terminate.
+// awaitExit waits until the leader has exited, by itself or because of Stop, and reports
+// whether the group was asked to terminate.
 func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	select {
 	case <-exited:
@@ -240,7 +222,7 @@ func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	return true
 }
 
-// endRest ends what the leader left behind: the server behind npx or sh -c.
+// endRest ends the processes that the leader left behind: the server behind npx or "sh -c".
 func (p *Process) endRest(asked bool) {
 	if p.group.alive() {
 		if !asked {
@@ -248,12 +230,12 @@ func (p *Process) endRest(asked bool) {
 		}
 		p.awaitEmpty(p.grace.Term)
 	}
-	// Also when nobody was seen: a fork under way may have been missed.
+	// Also when the group seems empty: a fork under way may have been missed.
 	p.group.kill()
 	p.awaitEmpty(killWait)
 }
 
-// awaitEmpty polls, for no system tells, until the group is empty or d is over.
+// awaitEmpty polls, as no system notifies, until the group is empty or d is over.
 func (p *Process) awaitEmpty(d time.Duration) {
 	deadline := time.Now().Add(d)
 	for pause := time.Millisecond; p.group.alive() && time.Now().Before(deadline); pause = min(2*pause, 50*time.Millisecond) {
@@ -278,8 +260,8 @@ type pipes struct {
 	stdin, stdout, stderr *os.File
 }
 
-// openPipes opens the pipes as pairs of our own: those of os/exec would make
-// Wait wait for whoever holds them, and close Stdout under its reader.
+// openPipes opens pairs of pipes. With those of os/exec, Wait would wait for any process that
+// holds one, and close Stdout under its reader.
 func openPipes() (ours, theirs pipes, err error) {
 	var errs [3]error
 	theirs.stdin, ours.stdin, errs[0] = os.Pipe()
@@ -296,7 +278,7 @@ func openPipes() (ours, theirs pipes, err error) {
 }
 
 func (p pipes) close() {
-	// A pipe that could not be opened is nil, which Close takes.
+	// A pipe that could not be opened is nil, which Close accepts.
 	p.stdin.Close()
 	p.stdout.Close()
 	p.stderr.Close()

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize holds a large message, so that neither side waits for the other in
-// the middle of one.
+// pipeSize has room for a large message, so that neither side waits in the middle of one.
 const pipeSize = 1 << 20
 
 func widen(f *os.File) {
@@ -17,12 +16,12 @@ func widen(f *os.File) {
 	if err != nil {
 		return
 	}
-	// Refused beyond the user's share of pipe memory: then 64 KiB must do.
+	// It fails beyond the user's share of pipe memory: then 64 KiB must do.
 	_ = conn.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 }
 
-// awaitLeader waits until the leader has exited but leaves it a zombie: that
-// keeps the group's id from becoming anybody else's while we signal.
+// awaitLeader waits until the leader has exited but leaves it a zombie, so that the group's id
+// cannot be used again while the group is signaled.
 func (g *group) awaitLeader() {
 	for {
 		switch err := unix.Waitid(unix.P_PID, g.id, nil, unix.WEXITED|unix.WNOWAIT, nil); err {
@@ -37,9 +36,9 @@ func (g *group) awaitLeader() {
 	}
 }
 
-// alive reports whether a process of the group still runs. It reads /proc, for
-// a probing kill(2) counts zombies, and the leader is one. Without /proc it says
-// no: what is left is killed without a grace rather than after all of it.
+// alive reports whether a process of the group still runs. It reads /proc, since kill(2) counts
+// zombies, and the leader is a zombie. Without /proc it returns false: the rest is killed
+// without a grace rather than after all of it.
 func (g *group) alive() bool {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -54,7 +53,7 @@ func (g *group) alive() bool {
 		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		// A process that ended meanwhile has no stat.
+		// A process that has ended meanwhile lacks stat.
 		if stat, err := os.ReadFile("/proc/" + name + "/stat"); err == nil && runsIn(stat, g.id) {
 			return true
 		}
@@ -62,10 +61,9 @@ func (g *group) alive() bool {
 	return false
 }
 
-// runsIn reports whether stat, the content of /proc/PID/stat, is that of a
-// process that is in the group and not dead: "PID (name) state parent group …",
-// where the name may hold anything. A zombie with more than one thread is no
-// more than a process whose first thread has ended.
+// runsIn reports whether stat, the content of /proc/PID/stat, is that of a process in the group
+// that is not dead: "PID (name) state parent group …", where the name may hold anything. A
+// zombie with more than one thread is a live process whose first thread has ended.
 func runsIn(stat []byte, group int) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const state, pgrp, threads = 0, 2, 17

@@ -11,10 +11,10 @@ import (
 // widen does nothing: these systems grow their pipes by themselves or not at all.
 func widen(*os.File) {}
 
-// awaitLeader waits until the leader has exited and reaps it. As long as others
-// are in the group its id stays taken.
+// awaitLeader waits until the leader has exited and reaps it. As long as others are in the
+// group its id stays taken.
 func (g *group) awaitLeader() { _ = g.cmd.Wait() }
 
-// alive reports whether a process is in the group. EPERM is what macOS says of
-// a group of zombies.
+// alive reports whether a process is in the group. On macOS the error for a group of zombies is
+// EPERM.
 func (g *group) alive() bool { return unix.Kill(-g.id, 0) == nil }

@@ -273,7 +273,7 @@ func TestStartErrors(t *testing.T) {
 		{Command{Path: "./plain", Dir: dir}, `command "./plain" is not executable (chmod +x?)`, true},
 		{Command{Path: "./" + filepath.Base(dir), Dir: filepath.Dir(dir)}, `command "./` + filepath.Base(dir) + `" is a directory`, true},
 		{Command{Path: write("script", "#!/no/such/node\n", 0o700)}, `command "` + dir + `/script" cannot be started: the interpreter named in its first line does not exist`, true},
-		{Command{Path: write("text", "hello\n", 0o700)}, `command "` + dir + `/text" cannot be started: it is no program of this system (does a script lack its #! line?)`, true},
+		{Command{Path: write("text", "hello\n", 0o700)}, `command "` + dir + `/text" cannot be started: it is not a program of this system (is the #! line of a script missing?)`, true},
 	}
 	for _, test := range tests {
 		if test.unix && runtime.GOOS == "windows" {

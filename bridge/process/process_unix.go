@@ -31,7 +31,7 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 
 func (g *group) terminate() {
 	g.signal(unix.SIGTERM)
-	g.signal(unix.SIGCONT) // who is stopped would not hear it
+	g.signal(unix.SIGCONT) // a stopped process would not receive it
 }
 
 func (g *group) kill() { g.signal(unix.SIGKILL) }
@@ -41,14 +41,13 @@ func (g *group) signal(sig unix.Signal) {
 	_ = unix.Kill(-g.id, sig)
 }
 
-// reap reaps the leader, if awaitLeader has not, and members of the group whose
-// parents are gone and that became ours: as process 1 of a container, or as a
-// subreaper, we are the one they are waiting for.
+// reap reaps the leader, if awaitLeader has not, and members of the group whose parents are
+// gone and that became ours, as this program is process 1 of a container or a subreaper.
 func (g *group) reap() {
 	if g.cmd.ProcessState == nil {
 		_ = g.cmd.Wait() // how it ended is in ProcessState
 	}
-	for deadline := time.Now().Add(moment); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(settleWait); time.Now().Before(deadline); {
 		switch pid, err := unix.Wait4(-g.id, nil, unix.WNOHANG, nil); {
 		case err == unix.EINTR || pid > 0:
 		case err != nil:

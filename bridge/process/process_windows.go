@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object: whatever the child starts is in it too, and when its
-// last handle is closed, be it because this program was killed, all of it ends.
+// group is a job object. It holds each descendant of the child, and ends them all when its last
+// handle is closed, also because this program was killed.
 type group struct {
 	cmd *exec.Cmd
 	job windows.Handle
@@ -37,8 +37,8 @@ func setup(cmd *exec.Cmd) error {
 	return nil
 }
 
-// startGroup starts the child and puts it in a job. What it starts in the
-// instant before that escapes the job; programs take longer to come up.
+// startGroup starts the child and puts it in a job. A process that the child starts before that
+// escapes the job; programs take longer to come up.
 func startGroup(cmd *exec.Cmd) (*group, error) {
 	job, err := newJob()
 	if err != nil {
@@ -88,19 +88,19 @@ func widen(*os.File) {}
 
 func (g *group) awaitLeader() { _ = g.cmd.Wait() } // how it ended is in ProcessState
 
-// terminate is the nearest to TERM there is. It reaches only those that share
-// our console; the others are killed after their grace.
+// terminate is the nearest equivalent of TERM. It reaches only processes that share our
+// console; others are killed after their grace.
 func (g *group) terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.cmd.Process.Pid))
 }
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 
-// alive is asked of what the leader left behind. It says no, so that this is
-// killed at once: without a console there is no way to ask it to end.
+// alive returns false, so that what the leader left behind is killed at once: without a console
+// it cannot be asked to end.
 func (g *group) alive() bool { return false }
 
 func (g *group) reap() { windows.CloseHandle(g.job) }
 
-// signalName is empty: there are no signals.
+// signalName returns "": Windows has no signals.
 func signalName(*os.ProcessState) string { return "" }

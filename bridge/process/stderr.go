@@ -16,35 +16,35 @@ const (
 	maxLine   = 8 << 10   // bytes of a line that are passed on
 	burst     = 256 << 10 // bytes that are passed on at once, and that may wait
 	perSecond = 64 << 10  // bytes a second beyond that
-	// resume is the allowance at which lines are passed on again after some were
-	// not: whole passages are easier to read than a line here and there.
+	// resume is the allowance at which lines are passed on again after some were not: whole
+	// passages are easier to read than a line here and there.
 	resume = 32 << 10
 
-	tailLines = 8   // how many lines an error tells
+	tailLines = 8   // lines in an error
 	tailLine  = 256 // bytes of each
 )
 
-// stderrLog reads a child's standard error as fast as it comes, passes on what
-// is not too much, and remembers the end. Its reader never waits for its user.
+// stderrLog reads a child's standard error as fast as it comes, passes on as much as is allowed
+// and keeps the last lines. Its reader never waits for the function pass.
 type stderrLog struct {
-	pass   func(string) // nil: dropped
-	read   chan struct{}
-	passed chan struct{}
+	pass   func(string)  // nil drops the lines
+	read   chan struct{} // closed when all has been read
+	passed chan struct{} // closed when all has been passed on
 
 	// Only the reader uses these.
-	part    []byte // the line so far
-	over    int    // bytes of it beyond maxLine
-	last    []string
-	allowed float64 // bytes that may be passed on now
+	part    []byte   // the line so far
+	over    int      // bytes of the line beyond maxLine
+	last    []string // the last lines
+	allowed float64  // bytes that may be passed on now
 	refill  time.Time
 	choked  bool // until allowed is resume again
 
-	mu     sync.Mutex // guards what the reader hands the deliverer
-	more   *sync.Cond
-	queue  []string
-	queued int   // bytes in queue, or with the user
-	left   int64 // bytes left out since the last line in queue
-	ended  bool
+	mu      sync.Mutex // guards what follows
+	more    *sync.Cond // queue or ended has changed
+	queue   []string
+	queued  int   // bytes in queue, or with pass
+	leftOut int64 // bytes since the last line in queue
+	ended   bool
 }
 
 func newStderrLog(pass func(string)) *stderrLog {
@@ -73,18 +73,18 @@ func (l *stderrLog) start(r io.Reader) {
 	}()
 }
 
-// finish waits until all is read and passed on. The writers are dead by now, so
-// only one that left the group can hold f open: it is not waited for, and
-// neither is a user who holds a line.
+// finish waits until all is read and passed on. The writers are dead by now, so only a process
+// that left the group can hold f open. finish does not wait for it, nor for a function that
+// holds a line.
 func (l *stderrLog) finish(f *os.File) {
-	within(moment, l.read)
+	within(settleWait, l.read)
 	f.Close()
 	<-l.read
-	within(moment, l.passed)
+	within(settleWait, l.passed)
 }
 
-// tail returns the last lines, for an error; finish comes before it. Indented
-// lines, mostly frames of a stack, are not among them.
+// tail returns the last lines, for an error, after finish. It leaves out indented lines, which
+// are mostly frames of a stack.
 func (l *stderrLog) tail() string {
 	var lines []string
 	for _, line := range l.last {
@@ -98,7 +98,7 @@ func (l *stderrLog) tail() string {
 	return strings.Join(lines, " | ")
 }
 
-// printable keeps what the child wrote from steering a terminal.
+// printable keeps the child's output from controlling a terminal.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '
@@ -106,7 +106,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// Write takes what the child wrote and never fails, for the child would notice.
+// Write takes the child's output. It never fails, since the child would notice.
 func (l *stderrLog) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {
@@ -122,14 +122,14 @@ func (l *stderrLog) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// end passes on a last line without an end, and what is to be said of the rest.
+// end passes on a last line without an end, and how much was left out.
 func (l *stderrLog) end() {
 	if len(l.part) > 0 {
 		l.endLine()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tellLeft()
+	l.noteLeftOut()
 	l.ended = true
 	l.more.Signal()
 }
@@ -151,24 +151,24 @@ func (l *stderrLog) endLine() {
 	l.part, l.over = l.part[:0], 0
 
 	l.remember(text)
-	l.offer(text, size, over)
+	l.queueLine(text, size, over)
 }
 
-// offer queues a line of which over bytes were cut off, or counts all its size
-// bytes as left out.
-func (l *stderrLog) offer(text string, size, over int) {
+// queueLine queues a line of which over bytes were cut off, or counts all its size bytes as
+// left out.
+func (l *stderrLog) queueLine(text string, size, over int) {
 	if l.pass == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.allow(len(text)+1) || l.queued > burst {
-		l.left += int64(size)
+		l.leftOut += int64(size)
 		return
 	}
-	l.tellLeft()
+	l.noteLeftOut()
 	l.push(text)
-	l.left += int64(over)
+	l.leftOut += int64(over)
 }
 
 // allow takes n bytes from the allowance, if it has them.
@@ -187,21 +187,22 @@ func (l *stderrLog) allow(n int) bool {
 	return !l.choked
 }
 
-// tellLeft queues how much was left out; it and push are called with mu held.
-func (l *stderrLog) tellLeft() {
-	if l.left > 0 && l.pass != nil {
-		l.push(fmt.Sprintf("… %d bytes of standard error left out", l.left))
-		l.left = 0
+// noteLeftOut queues a line that says how much was left out. l.mu is held.
+func (l *stderrLog) noteLeftOut() {
+	if l.leftOut > 0 && l.pass != nil {
+		l.push(fmt.Sprintf("… %d bytes of standard error left out", l.leftOut))
+		l.leftOut = 0
 	}
 }
 
+// push queues a line. l.mu is held.
 func (l *stderrLog) push(text string) {
 	l.queue = append(l.queue, text)
 	l.queued += len(text) + 1
 	l.more.Signal()
 }
 
-// deliver passes on what is queued until there is no more to come.
+// deliver passes on the queue until the end.
 func (l *stderrLog) deliver() {
 	for {
 		lines := l.next()
@@ -230,7 +231,7 @@ func (l *stderrLog) next() []string {
 	return lines
 }
 
-// remember keeps line for tail.
+// remember keeps a line for tail.
 func (l *stderrLog) remember(line string) {
 	if line == "" || line[0] == ' ' || line[0] == '\t' {
 		return

@@ -16,18 +16,17 @@ const (
 	supervisorMark = "MCPBRIDGE_SUPERVISOR"
 )
 
-// Supervisor ends the groups of a program's children when the program is
-// killed, which leaves it no time to do so itself: a death signal would reach
-// direct children only, and behind npx or sh -c the real server would live on.
-// It is the program itself, run again, in a session of its own, at the other
-// end of a pipe that breaks when the program ends. One serves all children; it
-// starts with the first, and again when it was killed and a child starts.
+// Supervisor ends the groups of a program's children when the program is killed and cannot do
+// so itself: a death signal would reach direct children only, and behind npx or sh -c the real
+// server would live on. It is the program itself, run again in a session of its own, at the
+// other end of a pipe that breaks when the program ends. One process serves all children; it
+// starts with the first child, and again when it was killed and another child starts.
 //
-// A child is known to it as soon as it runs. If the program is killed in the
-// instant between, the child is left with the end of its standard input.
+// A child is registered as soon as it runs. If the program is killed before that, all that ends
+// the child is the end of its standard input.
 //
-// On Windows there is none, for there job objects do the work. All methods may
-// be called from any goroutine, and do nothing on a nil Supervisor.
+// On Windows job objects do this work, and the supervisor has no process. The methods do
+// nothing on a nil Supervisor.
 type Supervisor struct {
 	mu     sync.Mutex // guards what follows
 	groups map[int]bool
@@ -43,12 +42,11 @@ type supervisorRun struct {
 	dead chan struct{} // closed when it was reaped
 }
 
-// Supervise makes a supervisor of a process that was started as one: it does
-// the work and exits. In all others it returns at once. A program that uses
-// [NewSupervisor] must call it first thing in main, before it reads its flags;
-// a test binary, in TestMain.
+// Supervise does the work of a supervisor in a process that was started as one, and exits. In
+// any other process it returns at once. A program that uses [NewSupervisor] must call it first
+// in main, before it reads its flags; a test binary in TestMain.
 func Supervise() {
-	// Both, for a child could be handed either by chance.
+	// Both, since a child could be given either by chance.
 	if os.Args[0] == supervisorName && os.Getenv(supervisorMark) == "1" {
 		supervise(os.Stdin)
 		os.Exit(0)
@@ -60,9 +58,8 @@ func NewSupervisor() *Supervisor {
 	return &Supervisor{groups: make(map[int]bool)}
 }
 
-// Err says why the supervisor could not be started; nil: it was, or there was
-// no need yet. Children start regardless, since a bridge without a supervisor
-// is better than none.
+// Err returns why the supervisor could not be started. Children start regardless, since a
+// bridge without a supervisor is better than no bridge.
 func (s *Supervisor) Err() error {
 	if s == nil {
 		return nil
@@ -72,9 +69,8 @@ func (s *Supervisor) Err() error {
 	return s.err
 }
 
-// Close ends the supervisor and reaps it. Children must have ended: it ends
-// those that have not. Later children are not supervised. The error is that it
-// had to be killed.
+// Close ends the supervisor, which ends the children that are left, and reaps it. Later
+// children are not supervised. The error says that the supervisor had to be killed.
 func (s *Supervisor) Close() error {
 	if s == nil {
 		return nil
@@ -87,12 +83,12 @@ func (s *Supervisor) Close() error {
 	if run == nil {
 		return nil
 	}
-	// Without the lock: children that it ends have yet to be forgotten.
+	// Without the lock, which remove takes for the children that end.
 	return run.close()
 }
 
-// ready starts the supervisor if need be, before a child starts, so that the
-// child need not wait for that to be registered.
+// ready starts the supervisor, if necessary, before a child starts, so that the child is
+// registered without delay.
 func (s *Supervisor) ready() {
 	if s == nil {
 		return
@@ -126,16 +122,16 @@ func (s *Supervisor) remove(group int) {
 	defer s.mu.Unlock()
 	delete(s.groups, group)
 	if s.run != nil {
-		// If it died, the next one will not hear of the group at all.
+		// If it died, the next supervisor is not told of the group.
 		_ = s.run.send('-', group)
 	}
 }
 
-// restart starts a supervisor, in the place of one that does not work, and
-// tells it of the groups there are. It is called with mu held.
+// restart starts a supervisor, in place of one that does not work, and registers the groups.
+// s.mu is held.
 func (s *Supervisor) restart() {
 	if s.run != nil {
-		// Before its pipe ends: one that was only stopped would end all groups.
+		// Before its pipe ends: a supervisor that was only stopped would end all groups.
 		_ = s.run.cmd.Process.Kill()
 		_ = s.run.close()
 	}
@@ -148,11 +144,11 @@ func (s *Supervisor) restart() {
 	}
 }
 
-// startSupervisor starts the program again. Nil without an error means that
-// the system needs none.
+// startSupervisor starts the program again. It returns nil without an error on a system that
+// needs no supervisor.
 func startSupervisor() (*supervisorRun, error) {
 	if os.Getenv(supervisorMark) != "" {
-		// Started as one, the program went on to its main: so would the next.
+		// Started as a supervisor, the program went on to its main: so would the next one.
 		return nil, errors.New("supervisor: the program does not call process.Supervise first thing in main")
 	}
 	cmd, err := supervisorCommand()
@@ -164,8 +160,8 @@ func startSupervisor() (*supervisorRun, error) {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	defer theirs.Close()
-	// Standard output and error stay nil, that is /dev/null: ours would keep
-	// those waiting who read them until we end.
+	// Standard output and error stay nil, that is /dev/null: a reader of ours would wait for
+	// the supervisor too.
 	cmd.Stdin = theirs
 	if err := cmd.Start(); err != nil {
 		ours.Close()
@@ -179,8 +175,8 @@ func startSupervisor() (*supervisorRun, error) {
 	return run, nil
 }
 
-// send tells the supervisor of a group; see supervise for the other side. A
-// write this short arrives whole or not at all.
+// send registers (+) or removes (-) a group, see supervise. A write this short arrives whole or
+// not at all.
 func (r *supervisorRun) send(sign byte, group int) error {
 	// A supervisor that was stopped must not stop us.
 	_ = r.pipe.SetWriteDeadline(time.Now().Add(time.Second))

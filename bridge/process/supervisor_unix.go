@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphanGrace is how long the groups of a program that was killed are given to
-// end: it is over before anybody starts the program again by hand.
+// orphanGrace is how long the groups of a killed program are given to end, less than it takes a
+// person to start the program again.
 const orphanGrace = 2 * time.Second
 
 func supervisorCommand() (*exec.Cmd, error) {
@@ -36,20 +36,20 @@ func supervisorCommand() (*exec.Cmd, error) {
 		Args: []string{supervisorName},
 		Env:  []string{supervisorMark + "=1", "GOMAXPROCS=1"},
 		Dir:  "/",
-		// Out of reach of the terminal's signals and of those to our group.
+		// Out of reach of signals from the terminal and to our group.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}, nil
 }
 
-// supervise reads which groups there are, "+PGID" and "-PGID" a line each, and
-// when r ends, which is when the program did, ends those that are left.
+// supervise reads the groups, "+PGID" and "-PGID" a line each, and when r ends, as the program
+// has, ends those that are left.
 func supervise(r io.Reader) {
-	// TERM too: a service manager sends it to all of a service's processes, and
-	// whoever goes last has to be us.
+	// TERM too: a service manager sends it to all of a service's processes, and the supervisor
+	// has to end last.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	if runtime.GOOS == "linux" {
-		// For top and pgrep; it would be "exe". The kernel takes 15 bytes.
+		// For top and pgrep, which would show "exe". The kernel takes 15 bytes.
 		_ = os.WriteFile("/proc/self/comm", []byte(supervisorName[:15]), 0)
 	}
 	debug.FreeOSMemory()
@@ -66,7 +66,7 @@ func readGroups(r io.Reader) map[int]bool {
 		}
 		group, err := strconv.Atoi(line[1:])
 		switch {
-		case err != nil || group <= 1: // to kill, -1 means everybody
+		case err != nil || group <= 1: // kill(-1) reaches every process
 		case line[0] == '+':
 			groups[group] = true
 		case line[0] == '-':
@@ -78,7 +78,7 @@ func readGroups(r io.Reader) map[int]bool {
 
 func endOrphans(groups map[int]bool) {
 	signalAll(groups, unix.SIGTERM)
-	signalAll(groups, unix.SIGCONT) // who is stopped would not hear it
+	signalAll(groups, unix.SIGCONT) // a stopped process would not receive it
 	for deadline := time.Now().Add(orphanGrace); len(groups) > 0 && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 		signalAll(groups, 0)
@@ -86,7 +86,7 @@ func endOrphans(groups map[int]bool) {
 	signalAll(groups, unix.SIGKILL)
 }
 
-// signalAll signals the groups and forgets those that are gone.
+// signalAll signals the groups and deletes those that have ended.
 func signalAll(groups map[int]bool, sig unix.Signal) {
 	for group := range groups {
 		if unix.Kill(-group, sig) == unix.ESRCH {

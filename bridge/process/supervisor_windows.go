@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// supervisorCommand returns none: a job object ends with its last handle.
+// supervisorCommand returns nil: a job object ends with its last handle.
 func supervisorCommand() (*exec.Cmd, error) { return nil, nil }
 
 func supervise(io.Reader) {}

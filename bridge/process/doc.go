@@ -1,0 +1,30 @@
+// Package process runs a child process with care: in a group of its own that ends as a whole,
+// with an environment that holds no secrets, with standard error that never blocks it, and always
+// reaped.
+//
+// The caller that starts a [Process] calls [Process.Stop] in the end, also when the child has
+// ended by itself, as one closes a file. The groups of a program that gives its commands a
+// [Supervisor] end even when the program is killed.
+//
+// A descendant that leaves its group (setsid, a daemon) is out of reach on Unix; on Windows a job
+// object holds every descendant.
+//
+// # Files
+//
+//	process.go     Command and Process: start, stop, reap
+//	command.go     checks before the start; errors for the user
+//	batch.go       the command line of a Windows batch file
+//	environ.go     the environment of a child
+//	limits.go      resource limits (limits_linux.go, limits_other.go)
+//	stderr.go      standard error: lines, allowance, the tail for errors
+//	supervisor.go  Supervisor (supervisor_unix.go, supervisor_windows.go)
+//	process_*.go   groups, signals and pipes of each system
+//
+// # Concurrency
+//
+// All methods may be called from many goroutines. A Process has four goroutines: run, which
+// waits for the child, signals its group and closes Done in the end; one that waits for the
+// leader to exit; and two of stderrLog, which read standard error and pass its lines on. All end
+// with Done, but for one that a Stderr function holds up. A Supervisor has a goroutine for each
+// run of its process, which reaps it. No mutex is held while another one is taken.
+package process
