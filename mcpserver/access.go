@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,69 +14,71 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// Access says who may come in. It is the one place that turns a request into an
-// identity. The zero value lets in whoever reaches a loopback address by a loopback
+// Access says which requests are let in. It is the one place that turns a request into an
+// identity. The zero value lets in every request that reaches a loopback address under a loopback
 // name.
 type Access struct {
-	Tokens         map[string]string // bearer tokens by the name of who holds them; none: nobody is asked
-	AllowedOrigins []string          // origins of web pages that may connect, as browsers spell them; "null" only when it is here
-	PublicHosts    []string          // names under which the bridge is reached beside loopback and its own addresses, with or without a port
+	Tokens         map[string]string // bearer tokens by the names of their holders; empty means that none is needed
+	AllowedOrigins []string          // origins of web pages that may connect, as browsers spell them; "null" only if listed
+	PublicHosts    []string          // host names beside loopback and the listen address, with or without a port
 }
 
-// refusal is why somebody may not come in.
+// refusal says why a request is not let in.
 type refusal struct {
 	status int
 	reason string
 }
 
-func (r *refusal) write(w http.ResponseWriter) {
-	if r.status == http.StatusUnauthorized {
+// write answers the request with the refusal and logs it.
+func (f *refusal) write(w http.ResponseWriter, r *http.Request, log *slog.Logger) {
+	log.Info("refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
+	if f.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
 	}
-	writeError(w, r.status, nil, r.reason)
+	writeError(w, f.status, f.reason)
 }
 
-// admit checks Host and Origin, which keep web pages from reaching a local bridge
-// through the user's browser (MCP specification, transports, security warning).
-func (d *Access) admit(r *http.Request) *refusal {
-	if !d.hostAllowed(r) {
-		return &refusal{http.StatusForbidden, "the Host header names a host that this bridge does not answer for (publicHosts in the config)"}
+// checkOrigin checks Host and Origin, which keeps web pages from reaching a local bridge through
+// the user's browser (MCP specification, transports, security warning).
+func (a *Access) checkOrigin(r *http.Request) *refusal {
+	if !a.hostAllowed(r) {
+		return &refusal{http.StatusForbidden, "unknown name in the Host header: add it to publicHosts in the config"}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !d.originAllowed(r, origin) {
-		return &refusal{http.StatusForbidden, "pages of this origin may not connect (allowedOrigins in the config)"}
+	if origin := r.Header.Get("Origin"); origin != "" && !a.originAllowed(r, origin) {
+		return &refusal{http.StatusForbidden, "pages of this origin may not connect: add it to allowedOrigins in the config"}
 	}
 	return nil
 }
 
-// identify finds out whose token came with the request.
-func (d *Access) identify(token string) (bridge.Principal, *refusal) {
-	if len(d.Tokens) == 0 {
+// identify returns the principal that holds a token.
+func (a *Access) identify(token string) (bridge.Principal, *refusal) {
+	if len(a.Tokens) == 0 {
 		return bridge.Principal{}, nil
 	}
 	if token == "" {
 		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "a bearer token is needed (tokens in the config)"}
 	}
 	got := sha256.Sum256([]byte(token))
-	found := ""
-	for name, want := range d.Tokens { // all of them, so that time tells nothing
+	holder := ""
+	for name, want := range a.Tokens { // all of them, so that the time tells nothing
 		sum := sha256.Sum256([]byte(want))
 		if subtle.ConstantTimeCompare(got[:], sum[:]) == 1 {
-			found = name
+			holder = name
 		}
 	}
-	if found == "" {
-		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "the bearer token is not known"}
+	if holder == "" {
+		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "unknown bearer token"}
 	}
-	return bridge.Principal{Name: found}, nil
+	return bridge.Principal{Name: holder}, nil
 }
 
 // Knows reports whether a request carries one of the tokens.
 func Knows(tokens map[string]string, r *http.Request) bool {
-	_, no := (&Access{Tokens: tokens}).identify(bearer(r))
-	return no == nil
+	_, refused := (&Access{Tokens: tokens}).identify(bearer(r))
+	return refused == nil
 }
 
-// bearer is the token in the Authorization header; "" when there is none.
+// bearer returns the token in the Authorization header, "" without one.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -84,7 +87,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-func (d *Access) hostAllowed(r *http.Request) bool {
+func (a *Access) hostAllowed(r *http.Request) bool {
 	host := hostname(r.Host)
 	if loopback(host) {
 		return true
@@ -92,20 +95,20 @@ func (d *Access) hostAllowed(r *http.Request) bool {
 	if ip, err := netip.ParseAddr(host); err == nil && ip == localAddr(r) {
 		return true
 	}
-	return slices.ContainsFunc(d.PublicHosts, func(p string) bool {
+	return slices.ContainsFunc(a.PublicHosts, func(p string) bool {
 		return strings.EqualFold(p, r.Host) || strings.EqualFold(hostname(p), host) && hostname(p) == p
 	})
 }
 
-func (d *Access) originAllowed(r *http.Request, origin string) bool {
-	if slices.ContainsFunc(d.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+func (a *Access) originAllowed(r *http.Request, origin string) bool {
+	if slices.ContainsFunc(a.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origin) }) {
 		return true
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && loopback(u.Hostname()) && localAddr(r).IsLoopback()
 }
 
-// localAddr is the address on which the request came in.
+// localAddr returns the address on which a request arrived.
 func localAddr(r *http.Request) netip.Addr {
 	addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if tcp, ok := addr.(*net.TCPAddr); ok {
@@ -114,7 +117,7 @@ func localAddr(r *http.Request) netip.Addr {
 	return netip.Addr{}
 }
 
-// hostname is a Host header without its port and brackets.
+// hostname returns a Host header without its port and brackets.
 func hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h

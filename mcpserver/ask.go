@@ -10,54 +10,54 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// asking are the requests to a client that wait for its response.
-type asking struct {
-	mu      sync.Mutex // guards what follows
-	last    int64
+// questions holds the requests sent to a client that wait for its response.
+type questions struct {
+	mu      sync.Mutex // guards the fields below
+	last    int64      // id
 	waiting map[int64]chan *wire.Buffer
 }
 
-func (a *asking) begin() (id int64, answer chan *wire.Buffer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.waiting == nil {
-		a.waiting = map[int64]chan *wire.Buffer{}
+// add returns the id of a new question, and where its answer arrives.
+func (q *questions) add() (id int64, answer chan *wire.Buffer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting == nil {
+		q.waiting = map[int64]chan *wire.Buffer{}
 	}
-	a.last++
+	q.last++
 	answer = make(chan *wire.Buffer, 1)
-	a.waiting[a.last] = answer
-	return a.last, answer
+	q.waiting[q.last] = answer
+	return q.last, answer
 }
 
-func (a *asking) end(id int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.waiting, id)
+func (q *questions) remove(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, id)
 }
 
-// answered takes a response of the client, of which it keeps a copy.
-func (a *asking) answered(m *wire.Message) {
+// answer delivers a copy of a client's response to the question that waits for it, if any.
+func (q *questions) answer(m *wire.Message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	answer := a.waiting[id]
-	if err != nil || answer == nil {
-		return // nobody asked, or not any more
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if waiting := q.waiting[id]; err == nil && waiting != nil {
+		delete(q.waiting, id)
+		waiting <- &wire.Buffer{B: bytes.Clone(m.Raw)}
 	}
-	delete(a.waiting, id)
-	answer <- &wire.Buffer{B: bytes.Clone(m.Raw)}
 }
 
-// ask sends a request to the client through an outbox and waits for its response.
-func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
-	id, answer := s.asking.begin()
-	defer s.asking.end(id)
+// ask sends a request to the client through box and waits for its response. life ends with the
+// client's session.
+func (q *questions) ask(ctx, life context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
+	id, answer := q.add()
+	defer q.remove(id)
 	box.send(&wire.Buffer{B: wire.AppendCall(nil, id, method, params)})
 	select {
 	case msg := <-answer:
 		m, err := wire.Split(msg.B)
 		if err != nil {
-			return nil, toolformat.Errorf(toolformat.Internal, "internal error").Because(err)
+			return nil, toolformat.AsError(err)
 		}
 		if m.Error != nil {
 			text, _ := wire.Text(wire.Lookup(m.Error, "message"))
@@ -66,9 +66,9 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 		return m.Result, nil
 	case <-ctx.Done():
 		box.Notify(wire.NotificationCancelled, append(strconv.AppendInt([]byte(`{"requestId":`), id, 10), '}'))
-		return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
-	case <-s.ctx.Done():
-	case <-box.done: // the answer to what was sent before, if any, has nothing to go along
+		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
+	case <-life.Done():
+	case <-box.done: // nothing can be sent any more
 	}
 	return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
 }

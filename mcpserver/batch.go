@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
@@ -9,57 +8,34 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// postBatch takes a JSON-RPC batch, which revision 2025-03-26 alone has. The responses
-// come as one array.
-func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who identity, msg *wire.Buffer, accept accepted) {
-	one := s.named(w, r, who)
-	if one == nil {
-		return
-	}
-	members, err := one.batchMembers(msg.B)
-	if err != nil {
-		s.unreadable(w, err)
-		return
-	}
-	x := (&exchange{server: s, session: one, w: w, ctx: r.Context(), accept: accept}).begin()
-	if all := one.batch(one.ctx, members, x); all != nil {
-		x.finish(all)
-	} else {
-		x.finish(nil)
-	}
-}
-
-// isBatch reports whether a message begins like a batch.
-func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\r\n"), []byte("[")) }
-
-// batchMembers splits a batch that the session may send.
+// batchMembers splits a JSON-RPC batch, which only revision 2025-03-26 has.
 func (s *session) batchMembers(raw []byte) ([][]byte, error) {
 	if !wire.HasBatches(s.revision()) {
-		return nil, &wire.Error{Code: wire.InvalidRequest, Message: "a batch: only protocol revision 2025-03-26 has them"}
+		return nil, &wire.Error{Code: wire.InvalidRequest, Message: "only protocol revision 2025-03-26 has batches"}
 	}
-	members, _, err := wire.SplitBatch(raw, s.server.opts.BatchMessages)
+	members, _, err := wire.SplitBatch(raw, s.core.opts.BatchMessages)
 	return members, err
 }
 
-// batch answers the members of a batch; nil when there is nothing to answer.
-func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) *batchAnswer {
-	answers := make(chan []byte, len(members))
+// batch answers the members of a batch; nil means that they need no answer.
+func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) *batchResponse {
+	responses := make(chan []byte, len(members))
 	for _, raw := range members {
-		go func() { answers <- s.member(ctx, raw, back) }()
+		go func() { responses <- s.batchMember(ctx, raw, back) }()
 	}
-	var all *batchAnswer
+	var all *batchResponse
 	for range members {
-		one := <-answers
+		response := <-responses
 		switch {
-		case one == nil:
+		case response == nil:
 			continue
 		case all == nil:
-			all = &batchAnswer{wire.NewBuffer(2 * len(one))}
+			all = &batchResponse{wire.NewBuffer(2 * len(response))}
 			all.B = append(all.B, '[')
 		default:
 			all.B = append(all.B, ',')
 		}
-		all.B = append(all.B, one...)
+		all.B = append(all.B, response...)
 	}
 	if all != nil {
 		all.B = append(all.B, ']')
@@ -67,37 +43,33 @@ func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back)
 	return all
 }
 
-// batchAnswer is the array of the responses to a batch.
-type batchAnswer struct{ *wire.Buffer }
-
-func (b *batchAnswer) encode() *wire.Buffer { return b.Buffer }
-
-func (b *batchAnswer) writeJSON(w http.ResponseWriter) {
-	w.Header()["Content-Type"] = jsonType
-	writeParts(w, b.B)
-	b.Free()
-}
-
-// member answers one message of a batch; nil when it wants no answer.
-func (s *session) member(ctx context.Context, raw []byte, back bridge.Back) []byte {
+// batchMember answers one message of a batch; nil means that it needs no answer.
+func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back) []byte {
 	m, err := wire.Split(raw)
 	if err == nil && m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
 		err = &wire.Error{Code: wire.InvalidRequest, Message: "initialize must not be part of a batch", ID: m.ID}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return appendUnreadable(nil, err)
-	case m.Kind() == wire.Notification:
-		s.notified(&m)
-		return nil
-	case m.Kind() == wire.Response:
-		s.asking.answered(&m)
+	}
+	if s.accept(&m) {
 		return nil
 	}
 	resp := s.respond(ctx, &m, back)
 	defer resp.reply.Free()
-	if resp.mute {
+	if resp.discard {
 		return nil
 	}
 	return resp.append(nil)
+}
+
+// batchResponse is the array of the responses to a batch.
+type batchResponse struct{ *wire.Buffer }
+
+func (b *batchResponse) encode() *wire.Buffer { return b.Buffer }
+
+func (b *batchResponse) writeJSON(w http.ResponseWriter) {
+	w.Header()["Content-Type"] = jsonType
+	writeParts(w, b.B)
+	b.Free()
 }

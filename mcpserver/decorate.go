@@ -6,24 +6,24 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// complete says that a result is one, as the modern era wants it. A source of that era
-// has said so itself.
+// complete adds the resultType that every result of the modern era has. A modern source has added
+// its own.
 func complete(reply bridge.Reply) bridge.Reply { return decorate(reply, `"resultType":"complete"`) }
 
-// cacheable says beside it how long a result may be kept: not at all, and by nobody
-// else. What a client sees depends on who it is, and changes are notified.
+// cacheable is complete for results that also say how long they may be cached: not at all, and by
+// their client alone. They depend on the caller, and changes are notified.
 func cacheable(reply bridge.Reply) bridge.Reply {
 	return decorate(reply, `"resultType":"complete","ttlMs":0,"cacheScope":"private"`)
 }
 
-// decorate puts members before those of a result that has none of them.
+// decorate puts members before those of a result that lacks them.
 func decorate(reply bridge.Reply, members string) bridge.Reply {
 	if reply.Err != nil || reply.Modern {
 		return reply
 	}
 	defer reply.Free()
 	if len(reply.Result) == 0 || reply.Result[0] != '{' {
-		return bridge.Failed(toolformat.Errorf(toolformat.Internal, "the result is no object"))
+		return bridge.Failed(toolformat.Errorf(toolformat.Internal, "the result is not an object"))
 	}
 	buf := wire.NewBuffer(len(reply.Result) + len(members) + 1)
 	buf.B = append(append(buf.B, '{'), members...)
@@ -36,8 +36,8 @@ func decorate(reply bridge.Reply, members string) bridge.Reply {
 	return bridge.Result(buf.B, buf)
 }
 
-// forLegacy takes out of a modern result what SDKs of the legacy era refuse: structured
-// content that is no object. Its text stays.
+// forLegacy removes from a modern result what SDKs of the legacy era reject: structured content
+// that is not an object. The text content stays.
 func forLegacy(reply bridge.Reply) bridge.Reply {
 	if !reply.Modern || reply.Err != nil {
 		return reply
@@ -52,8 +52,8 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 // legacyKey is the key of lists derived with legacyItem.
 type legacyKey struct{}
 
-// legacyItem is a list's item as clients of revisions up to 2025-11-25 may see it: their
-// SDKs refuse a whole list in which one output schema is not of type object.
+// legacyItem removes an output schema that is not of type object: SDKs of the legacy era reject a
+// whole list for one of them.
 func legacyItem(it bridge.Item) (bridge.Item, bool) {
 	schema := wire.Lookup(it.Raw, "outputSchema")
 	if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {

@@ -2,70 +2,90 @@ package mcpserver
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// duplex is a session on a connection that carries both ways: stdio, SSE, WebSocket.
-// Everything to the client goes through one outbox, so that what belongs to a request
-// precedes its response.
+// duplex is a session on a connection that carries both ways: stdio, SSE, WebSocket. Everything
+// for the client goes through one outbox, so that what belongs to a request precedes its response.
 type duplex struct {
 	*session
 	box  *outbox
-	work sync.WaitGroup // requests under way
+	work sync.WaitGroup // requests
 }
 
 func (s *Server) newDuplex(who identity) *duplex {
-	box := newOutbox(s.opts.QueueBytes)
-	d := &duplex{session: s.newSession(who, nil), box: box}
-	d.standing = d
+	d := &duplex{session: s.newSession(who), box: newOutbox(s.opts.QueueBytes)}
+	d.back = d
 	return d
 }
 
-// take handles one message of the client, which it takes over. Requests run side by
-// side.
-func (d *duplex) take(msg *wire.Buffer) {
+// register registers the session of an HTTP connection, and reports false when it has refused that.
+func (s *Server) register(d *duplex, w http.ResponseWriter) bool {
+	d.readers.Add(1)
+	err := s.sessions.add(d.session)
+	if err != nil {
+		d.close(err)
+		writeError(w, http.StatusServiceUnavailable, err.Error())
+	}
+	return err == nil
+}
+
+// Notify implements bridge.Back.
+func (d *duplex) Notify(method string, params []byte) { d.box.Notify(method, params) }
+
+// Ask implements bridge.Back.
+func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	return d.ask(ctx, d.box, method, params)
+}
+
+// receive handles one message of the client, and takes it over. Requests run concurrently.
+func (d *duplex) receive(msg *wire.Buffer) {
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
-		if !d.start(func() { d.takeBatch(msg) }) {
-			msg.Free()
-		}
-		return
-	case err != nil:
-		d.complain(err)
-	case m.Kind() == wire.Notification:
-		d.notified(&m)
-	case m.Kind() == wire.Response:
-		d.asking.answered(&m)
-	case m.Kind() == wire.Request:
-		u := d.begin(d.ctx, &m) // here, so that a cancellation that follows finds it
-		opened := func() {}
-		if m.Method == wire.MethodInitialize {
-			opened = d.opening()
-		}
-		started := d.start(func() {
-			defer opened()
-			resp := d.carry(u, &m, d)
-			if resp.mute {
-				resp.reply.Free()
-			} else {
-				d.box.send(resp.encode())
-			}
-			msg.Free()
-		})
-		if started {
+		if d.start(func() { d.receiveBatch(msg) }) {
 			return
 		}
-		opened()
-		u.cancel(errEnded)
+	case err != nil:
+		d.rejectMessage(err)
+	case !d.accept(&m):
+		if d.startRequest(&m, msg) {
+			return
+		}
 	}
 	msg.Free()
 }
 
-// start runs f in a goroutine that close waits for; false when the session has ended.
+// startRequest carries out a request in the background, and reports false when the session has
+// ended.
+func (d *duplex) startRequest(m *wire.Message, msg *wire.Buffer) bool {
+	p := d.beginRequest(d.ctx, m) // here, so that a cancellation that follows finds it
+	initialized := func() {}
+	if m.Method == wire.MethodInitialize {
+		initialized = d.beginInitialize()
+	}
+	started := d.start(func() {
+		defer initialized()
+		resp := d.carryOut(p, m, d)
+		if resp.discard {
+			resp.reply.Free()
+		} else {
+			d.box.send(resp.encode())
+		}
+		msg.Free()
+	})
+	if !started {
+		initialized()
+		p.cancel(errEnded)
+	}
+	return started
+}
+
+// start runs f in a goroutine that close waits for, and reports false when the session has ended.
 func (d *duplex) start(f func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,27 +95,27 @@ func (d *duplex) start(f func()) bool {
 	return !d.ended
 }
 
-func (d *duplex) takeBatch(msg *wire.Buffer) {
+func (d *duplex) receiveBatch(msg *wire.Buffer) {
 	defer msg.Free()
 	members, err := d.batchMembers(msg.B)
 	if err != nil {
-		d.complain(err)
+		d.rejectMessage(err)
 		return
 	}
-	if all := d.batch(d.ctx, members, d); all != nil {
-		d.box.send(all.Buffer)
+	if responses := d.batch(d.ctx, members, d); responses != nil {
+		d.box.send(responses.Buffer)
 	}
 }
 
-// complain answers what is no JSON-RPC message.
-func (d *duplex) complain(err error) {
+// rejectMessage answers bytes that are not a JSON-RPC message.
+func (d *duplex) rejectMessage(err error) {
 	out := wire.NewBuffer(128)
 	out.B = appendUnreadable(out.B, err)
 	d.box.send(out)
 }
 
-// quiet waits until no request is under way, or ctx ends.
-func (d *duplex) quiet(ctx context.Context) {
+// wait waits until no request is pending, or ctx ends.
+func (d *duplex) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		d.work.Wait()
@@ -107,18 +127,9 @@ func (d *duplex) quiet(ctx context.Context) {
 	}
 }
 
-// close ends the session and waits for its requests. What was put in for the client
-// before is still sent.
-func (d *duplex) close(why error) {
-	d.box.end(why)
+// close ends the session and waits for its requests. What is in the outbox already is still sent.
+func (d *duplex) close(reason error) {
+	d.box.end(reason)
 	d.end()
 	d.work.Wait()
 }
-
-// Ask implements bridge.Back for a connection that carries both ways.
-func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	return d.ask(ctx, d.box, method, params)
-}
-
-// Notify implements bridge.Back.
-func (d *duplex) Notify(method string, params []byte) { d.box.Notify(method, params) }

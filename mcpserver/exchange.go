@@ -13,130 +13,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// exchange is the answer to one POST: JSON, or a stream once something belongs to the
-// request before its response.
-type exchange struct {
-	server  *Server
-	session *session // nil in the modern era
-	w       http.ResponseWriter
-	ctx     context.Context // ends with the client's connection
-	accept  accepted
-	id      []byte                  // raw id of the request in its session; nil for a batch
-	cancel  context.CancelCauseFunc // ends the request of the modern era, which has no session
-
-	since        time.Time // guarded by late
-	older, newer *exchange // guarded by late
-
-	mu     sync.Mutex // guards what follows
-	ended  bool
-	stream *stream
-	served chan struct{} // closed when nothing is written to w any more
-}
-
-// begin makes the exchange ready for what belongs to its request.
-func (x *exchange) begin() *exchange {
-	if x.accept.events {
-		x.server.late.add(x)
-	}
-	return x
-}
-
-// Notify sends what belongs to the request on its own stream. A client that takes only
-// JSON gets none.
-func (x *exchange) Notify(method string, params []byte) {
-	if st := x.open(); st != nil {
-		st.box.Notify(method, params)
-	}
-}
-
-// Ask sends the question on the stream of the request that caused it, where the client
-// takes one.
-func (x *exchange) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	if x.session == nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client offered nothing of the kind")
-	}
-	if st := x.open(); st != nil {
-		return x.session.ask(ctx, st.box, method, params)
-	}
-	return voice{x.session}.Ask(ctx, method, params)
-}
-
-// abort ends a request whose client does not take what belongs to it. The other
-// requests of a batch go on.
-func (x *exchange) abort(why error) {
-	switch {
-	case x.cancel != nil:
-		x.cancel(why)
-	case x.id != nil:
-		x.session.cancelRequest(string(x.id), why)
-	}
-}
-
-// open begins the stream if that is still possible.
-func (x *exchange) open() *stream {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.stream == nil && x.accept.events && !x.ended {
-		x.served = make(chan struct{})
-		if x.session != nil {
-			x.stream = x.session.journal.open(x.session)
-		} else {
-			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes)}
-		}
-		go func() {
-			defer close(x.served)
-			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) {
-				x.abort(err)
-			}
-		}()
-	}
-	return x.stream
-}
-
-// withdraw takes back a header of the answer, unless that is being written already.
-func (x *exchange) withdraw(header string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.stream == nil {
-		x.w.Header().Del(header)
-	}
-}
-
-// answer is what ends an exchange: a response, or several in a batch.
-type answer interface {
-	encode() *wire.Buffer
-	writeJSON(http.ResponseWriter)
-}
-
-// finish ends the exchange with its answer; nil when there is none.
-func (x *exchange) finish(a answer) {
-	x.server.late.remove(x)
-	if !x.accept.json && a != nil {
-		x.open()
-	}
-	x.mu.Lock()
-	x.ended = true
-	st := x.stream
-	x.mu.Unlock()
-	switch {
-	case st == nil && a == nil:
-		x.w.WriteHeader(http.StatusAccepted)
-		return
-	case st == nil:
-		a.writeJSON(x.w)
-		return
-	case a != nil:
-		st.box.send(a.encode())
-	}
-	st.box.end(io.EOF)
-	<-x.served
-	st.settle()
-}
-
-// accepted is what a client takes as an answer.
+// accepted says which kinds of answer a client accepts.
 type accepted struct{ json, events bool }
 
-// accepts reads the Accept header. A client that sends none takes anything.
+// accepts reads the Accept header; ok is false when the client accepts neither kind. A client
+// without the header accepts both.
 func accepts(r *http.Request) (a accepted, ok bool) {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "application/json, text/event-stream" || header == "" {
@@ -154,4 +35,116 @@ func accepts(r *http.Request) (a accepted, ok bool) {
 		}
 	}
 	return a, a.json || a.events
+}
+
+// exchange is the answer to one POST: JSON, or a stream of events if something belongs to the
+// request before its response, or it takes long.
+type exchange struct {
+	core     *core
+	upgrader *streamUpgrader
+	session  *session // nil in the modern era, which has no sessions
+	w        http.ResponseWriter
+	ctx      context.Context // ends with the client's connection
+	accept   accepted
+	id       []byte                  // raw id of the request in its session; nil for a batch
+	cancel   context.CancelCauseFunc // ends a request of the modern era; nil in a session
+
+	since        time.Time // guarded by upgrader
+	older, newer *exchange // guarded by upgrader
+
+	mu     sync.Mutex // guards the fields below
+	ended  bool
+	stream *stream
+	served chan struct{} // closed when nothing writes to w any more
+}
+
+// Notify implements bridge.Back: on the request's own stream. A client that accepts only JSON gets
+// nothing.
+func (x *exchange) Notify(method string, params []byte) {
+	if st := x.openStream(); st != nil {
+		st.box.Notify(method, params)
+	}
+}
+
+// Ask implements bridge.Back: on the request's own stream, if its client accepts one.
+func (x *exchange) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	if x.session == nil {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "the client did not offer this capability")
+	}
+	if st := x.openStream(); st != nil {
+		return x.session.ask(ctx, st.box, method, params)
+	}
+	return x.session.back.Ask(ctx, method, params)
+}
+
+// abort ends a request whose client does not read what belongs to it. The other requests of a
+// batch go on.
+func (x *exchange) abort(reason error) {
+	switch {
+	case x.cancel != nil:
+		x.cancel(reason)
+	case x.id != nil:
+		x.session.cancelRequest(string(x.id), reason)
+	}
+}
+
+// openStream returns the exchange's stream, and begins it if that is still possible.
+func (x *exchange) openStream() *stream {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stream == nil && x.accept.events && !x.ended {
+		x.served = make(chan struct{})
+		if x.session != nil {
+			x.stream = x.session.journal.newStream()
+		} else {
+			x.stream = &stream{box: newOutbox(x.core.opts.QueueBytes)}
+		}
+		go func() {
+			defer close(x.served)
+			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) {
+				x.abort(err)
+			}
+		}()
+	}
+	return x.stream
+}
+
+// withdraw removes a header from the answer, unless that is being written already.
+func (x *exchange) withdraw(header string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stream == nil {
+		x.w.Header().Del(header)
+	}
+}
+
+// answer is what ends an exchange: a response, or the responses to a batch.
+type answer interface {
+	encode() *wire.Buffer
+	writeJSON(http.ResponseWriter)
+}
+
+// finish ends the exchange with its answer; nil means that it has none.
+func (x *exchange) finish(a answer) {
+	x.upgrader.remove(x)
+	if !x.accept.json && a != nil {
+		x.openStream()
+	}
+	x.mu.Lock()
+	x.ended = true
+	st := x.stream
+	x.mu.Unlock()
+	switch {
+	case st == nil && a == nil:
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	case st == nil:
+		a.writeJSON(x.w)
+		return
+	case a != nil:
+		st.box.send(a.encode())
+	}
+	st.box.end(io.EOF)
+	<-x.served
+	st.saveRest()
 }

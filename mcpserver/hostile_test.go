@@ -71,20 +71,20 @@ func TestInitializeFailsLate(t *testing.T) {
 	}
 	for n := 0; n < 20; {
 		runtime.Gosched()
-		p.mu.Lock()
-		n = len(p.sessions)
-		p.mu.Unlock()
+		p.sessions.mu.Lock()
+		n = len(p.sessions.sessions)
+		p.sessions.mu.Unlock()
 	}
 	wg.Go(func() {
 		for {
-			p.late.mu.Lock()
-			x := p.late.first
-			p.late.mu.Unlock()
+			p.upgrader.mu.Lock()
+			x := p.upgrader.first
+			p.upgrader.mu.Unlock()
 			if x == nil {
 				return
 			}
-			p.late.remove(x)
-			x.open()
+			p.upgrader.remove(x)
+			x.openStream()
 		}
 	})
 	close(fail)
@@ -141,8 +141,8 @@ func TestSSEMessageAsItEnds(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				d.take(&wire.Buffer{B: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)})
-				d.take(&wire.Buffer{B: []byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)})
+				d.receive(&wire.Buffer{B: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)})
+				d.receive(&wire.Buffer{B: []byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)})
 			})
 		}
 		d.close(io.EOF)
@@ -155,19 +155,19 @@ func TestSessionInUseStays(t *testing.T) {
 	p := newMade(t, Options{Sessions: 2}, okay)
 	busy, idle := p.newHTTPSession(identity{}), p.newHTTPSession(identity{})
 	for i, one := range []*session{busy, idle} {
-		if err := p.add(one); err != nil {
+		if err := p.sessions.add(one); err != nil {
 			t.Fatal(err)
 		}
 		one.used.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
 	}
 	busy.readers.Add(1)
-	if err := p.add(p.newHTTPSession(identity{})); err != nil {
+	if err := p.sessions.add(p.newHTTPSession(identity{})); err != nil {
 		t.Fatal(err)
 	}
 	if busy.ctx.Err() != nil {
 		t.Error("the one that is in use was ended")
 	}
-	if err := p.add(p.newHTTPSession(identity{})); err == nil {
+	if err := p.sessions.add(p.newHTTPSession(identity{})); err == nil {
 		t.Error("a third session")
 	}
 }
@@ -236,9 +236,9 @@ func TestResultIsNoObject(t *testing.T) {
 func TestStreamOfEndedSession(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	one := p.newHTTPSession(identity{})
-	one.voice()
+	one.journal.sessionStream()
 	one.end()
-	for _, st := range []*stream{one.voice(), one.journal.open(one)} {
+	for _, st := range []*stream{one.journal.sessionStream(), one.journal.newStream()} {
 		select {
 		case <-st.box.done:
 		default:
@@ -319,7 +319,7 @@ func TestAskNobody(t *testing.T) {
 	defer one.end()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	st := one.journal.open(one)
+	st := one.journal.newStream()
 	st.box.end(errSlow)
 	if _, err := one.ask(ctx, st.box, wire.MethodElicit, nil); err == nil || err.Code != toolformat.Unavailable {
 		t.Errorf("got %v", err)
@@ -347,7 +347,7 @@ func TestCanceledByNobody(t *testing.T) {
 	if m, err = wire.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)); err != nil {
 		t.Fatal(err)
 	}
-	if resp := d.respond(d.ctx, &m, d); resp.mute || resp.reply.Err == nil {
+	if resp := d.respond(d.ctx, &m, d); resp.discard || resp.reply.Err == nil {
 		t.Errorf("legacy: %+v", resp)
 	}
 }

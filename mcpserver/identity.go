@@ -11,63 +11,32 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// identity is who a message comes from: whose token came with it, and the hidden values
-// that its headers brought. What belongs to one identity no other gets at. The zero value
-// is nobody in particular.
+// identity is the sender of a message: the principal of its token, and the hidden values of its
+// headers. Nothing that belongs to one identity is shown to another. The zero value is nobody in
+// particular.
 type identity struct {
 	principal bridge.Principal
-	hidden    string // a JSON object of values by their names in lower case, in their order; "" for none
+	hidden    string // a JSON object of values by their lower-case names, sorted; "" means no values
 }
 
-// identityKey is the key of an identity in the context of a request.
+// identityKey is the context key of an HTTP request's identity.
 type identityKey struct{}
 
-// CallerOf is who sent a request that was let in to a handler of Options.Behind: its
-// Principal and its Context.
+// CallerOf returns the caller that sent a request to a handler of Options.Protected: its
+// Principal and its HiddenValue.
 func CallerOf(r *http.Request) bridge.Caller {
 	who, _ := r.Context().Value(identityKey{}).(identity)
 	return bridge.Caller{Principal: who.principal, HiddenValue: who.value}
 }
 
-// contextHeader is a header that brings a hidden value.
-type contextHeader struct{ name, header string }
-
-// contextHeaders are those of Options.Context, in the order of their names.
-func contextHeaders(context map[string]string) []contextHeader {
-	var all []contextHeader
-	for name, header := range context {
-		all = append(all, contextHeader{strings.ToLower(name), header})
-	}
-	slices.SortFunc(all, func(a, b contextHeader) int { return strings.Compare(a.name, b.name) })
-	return all
-}
-
-// identity is that of a request of a principal.
-func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
-	var b []byte
-	for _, c := range s.context {
-		values := r.Header.Values(c.header)
-		if len(values) != 1 || values[0] == "" || !utf8.ValidString(values[0]) {
-			continue // of two, nobody could tell which one a proxy has set
-		}
-		b = append(b, ',')
-		b = wire.AppendString(append(wire.AppendString(b, c.name), ':'), values[0])
-	}
-	if b == nil {
-		return identity{principal: p}
-	}
-	b[0] = '{'
-	return identity{p, string(append(b, '}'))}
-}
-
-// value is one of its hidden values: a bridge.Caller's Context.
+// value returns a hidden value by its name, as bridge.Caller.HiddenValue does.
 func (who identity) value(name string) ([]byte, bool) {
 	v := wire.Lookup([]byte(who.hidden), strings.ToLower(name))
 	return v, v != nil
 }
 
-// continues reports whether a message belongs into what another identity began: it comes
-// from the same principal, and its headers say nothing else. They need not say it again.
+// continues reports whether a message may belong to a session that begun opened: it has the same
+// principal, and no other hidden values. It need not repeat them.
 func (who identity) continues(begun identity) bool {
 	if who.principal != begun.principal {
 		return false
@@ -78,4 +47,35 @@ func (who identity) continues(begun identity) bool {
 		}
 	}
 	return true
+}
+
+// hiddenHeaders are the headers of Options.HiddenHeaders, sorted by the names of their values.
+type hiddenHeaders []hiddenHeader
+
+type hiddenHeader struct{ name, header string }
+
+func newHiddenHeaders(headers map[string]string) (sorted hiddenHeaders) {
+	for name, header := range headers {
+		sorted = append(sorted, hiddenHeader{strings.ToLower(name), header})
+	}
+	slices.SortFunc(sorted, func(a, b hiddenHeader) int { return strings.Compare(a.name, b.name) })
+	return sorted
+}
+
+// identity returns the identity of a principal's request.
+func (h hiddenHeaders) identity(p bridge.Principal, r *http.Request) identity {
+	var b []byte
+	for _, c := range h {
+		values := r.Header.Values(c.header)
+		if len(values) != 1 || values[0] == "" || !utf8.ValidString(values[0]) {
+			continue // of two values, nobody could tell which one a proxy has set
+		}
+		b = append(b, ',')
+		b = wire.AppendString(append(wire.AppendString(b, c.name), ':'), values[0])
+	}
+	if b == nil {
+		return identity{principal: p}
+	}
+	b[0] = '{'
+	return identity{p, string(append(b, '}'))}
 }

@@ -6,39 +6,58 @@ import (
 	"sync/atomic"
 )
 
-// journalsBytes bounds what all sessions together keep for clients that come back.
+// journalsBytes bounds the events kept in all journals together, in bytes.
 const journalsBytes = 64 << 20
 
-// journal keeps the last events of a session's streams, within a bound, for a client
-// that lost its connection (2025-11-25, transports, resumability).
+// journal keeps the last events of a session's streams, within a bound, for a client that lost
+// its connection (2025-11-25, transports, resumability).
 type journal struct {
-	limit int
-	total *atomic.Int64 // of all journals
+	session *session
+	limit   int           // bytes of events
+	total   *atomic.Int64 // bytes in all journals
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries []event
 	bytes   int
-	last    int64
-	streams map[int64]*stream // those that have not ended
-	ended   bool              // nothing is noted any more
+	last    int64             // number of a stream
+	streams map[int64]*stream // those that have not ended, by number
+	ended   bool
 }
 
 type event struct {
-	number, seq int64
+	number, seq int64 // of the stream, and of the event in it
 	data        []byte
 }
 
-// open begins a stream of one POST.
-func (j *journal) open(s *session) *stream {
+// newStream begins the stream of a POST.
+func (j *journal) newStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last++
-	return j.begin(&stream{session: s, number: j.last, box: newOutbox(s.server.opts.QueueBytes)})
+	return j.register(&stream{session: j.session, number: j.last})
 }
 
-// begin makes a stream one of those that can be found; in a session that has ended it is
-// over before it begins. j.mu is held.
-func (j *journal) begin(st *stream) *stream {
+// sessionStream returns the session's GET stream: a new one when there is none yet, or the client
+// was too slow for the last one.
+func (j *journal) sessionStream() *stream {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	st := j.streams[0]
+	if st == nil {
+		return j.register(&stream{session: j.session})
+	}
+	select {
+	case <-st.box.done:
+		return j.register(&stream{session: j.session, seq: st.seq})
+	default:
+		return st
+	}
+}
+
+// register makes a stream one that find returns. In a session that has ended it is closed from the
+// start. j.mu is held.
+func (j *journal) register(st *stream) *stream {
+	st.box = newOutbox(st.session.core.opts.QueueBytes)
 	j.streams[st.number] = st
 	if j.ended {
 		st.box.end(errEnded)
@@ -46,20 +65,22 @@ func (j *journal) begin(st *stream) *stream {
 	return st
 }
 
+// find returns the stream of that number, nil when it has ended.
 func (j *journal) find(number int64) *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.streams[number]
 }
 
-func (j *journal) closed(number int64) {
+// forget removes a stream that has ended. Its events stay.
+func (j *journal) forget(number int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.streams, number)
 }
 
-// add notes an event; the oldest ones make room. The newest one is kept however large it
-// is, as long as all journals together have room for it.
+// add keeps an event and evicts the oldest ones beyond the bound. The newest event is kept
+// whatever its size, as long as all journals together have room for it.
 func (j *journal) add(number, seq int64, data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -70,12 +91,12 @@ func (j *journal) add(number, seq int64, data []byte) {
 	j.bytes += len(data)
 	total := j.total.Add(int64(len(data)))
 	for len(j.entries) > 1 && j.bytes > j.limit || len(j.entries) > 0 && total > journalsBytes {
-		total = j.drop()
+		total = j.evict()
 	}
 }
 
-// drop forgets the oldest event; j.mu is held.
-func (j *journal) drop() (total int64) {
+// evict removes the oldest event; j.mu is held.
+func (j *journal) evict() (total int64) {
 	size := len(j.entries[0].data)
 	j.entries[0].data = nil
 	j.entries = j.entries[1:]
@@ -83,32 +104,39 @@ func (j *journal) drop() (total int64) {
 	return j.total.Add(-int64(size))
 }
 
-// after returns the events of a stream with a higher number than seq; none for a
-// negative one.
+// after returns the kept events of a stream that follow event seq. A client that names no event
+// has a negative seq and gets none.
 func (j *journal) after(number, seq int64) []event {
 	if seq < 0 {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var out []event
+	var events []event
 	for _, e := range j.entries {
 		if e.number == number && e.seq > seq {
-			out = append(out, e)
+			events = append(events, e)
 		}
 	}
-	return out
+	return events
 }
 
-// end forgets everything and ends the streams.
-func (j *journal) end(why error) {
+// replay writes the kept events of a stream that follow event seq.
+func (j *journal) replay(out *eventWriter, number, seq int64) {
+	for _, e := range j.after(number, seq) {
+		out.write("message", eventID(number, e.seq), e.data)
+	}
+}
+
+// end removes all events and ends the streams.
+func (j *journal) end(reason error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for len(j.entries) > 0 {
-		j.drop()
+		j.evict()
 	}
 	j.entries, j.ended = nil, true
 	for _, st := range j.streams {
-		st.box.end(why)
+		st.box.end(reason)
 	}
 }

@@ -4,20 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// listener is one subscriptions/listen stream: what it asked for, and where it goes.
+// subscriptions are the subscriptions/listen streams of one view, and the resources they watch.
+type subscriptions struct {
+	source bridge.Session // of the view
+
+	mu        sync.Mutex // guards the fields below
+	listeners map[*listener]struct{}
+	watched   map[string]*watch // by URI
+}
+
+// listener is one subscriptions/listen stream.
 type listener struct {
-	id     []byte // raw id of its request, with which everything on it is tagged
+	id     []byte // raw id of its request, which tags every notification of the stream
 	back   bridge.Back
 	filter filter
 }
 
-// filter is what a listener wants to be told of (2026-07-28, SubscriptionFilter).
+// filter selects the notifications of a listener (2026-07-28, SubscriptionFilter).
 type filter struct {
 	Tools     bool     `json:"toolsListChanged,omitempty"`
 	Prompts   bool     `json:"promptsListChanged,omitempty"`
@@ -25,7 +35,7 @@ type filter struct {
 	URIs      []string `json:"resourceSubscriptions,omitempty"`
 }
 
-func (f *filter) wants(method, uri string) bool {
+func (f *filter) selects(method, uri string) bool {
 	switch method {
 	case wire.NotificationToolsChanged:
 		return f.Tools
@@ -42,37 +52,40 @@ func (f *filter) wants(method, uri string) bool {
 // maxWatched bounds the resources of one listener.
 const maxWatched = 1000
 
-// listen tells the client of changes until ctx ends.
-func (s *Server) listen(ctx context.Context, v *view, m *wire.Message, back bridge.Back) bridge.Reply {
+// listen sends a client the notifications that it selects, until ctx ends.
+func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	var params struct {
 		Notifications *filter `json:"notifications"`
 	}
 	if err := json.Unmarshal(m.Params.Raw, &params); err != nil || params.Notifications == nil {
-		return invalid("%s: params.notifications is missing or of the wrong form", m.Method)
+		return bridge.Failed(invalid("%s: params.notifications is missing or malformed", m.Method))
 	}
 	if len(params.Notifications.URIs) > maxWatched {
-		return invalid("%s: more than %d resources", m.Method, maxWatched)
+		return bridge.Failed(invalid("%s: more than %d resources", m.Method, maxWatched))
 	}
 	l := &listener{id: m.ID, back: back, filter: *params.Notifications}
-	l.filter.URIs = v.watch(ctx, l.filter.URIs)
+	l.filter.URIs = s.watch(ctx, l.filter.URIs)
 	granted, _ := json.Marshal(l.filter) // cannot fail
-	v.mu.Lock()
-	l.tell(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}')) // before all else
-	v.listeners[l] = struct{}{}
-	v.mu.Unlock()
+	s.mu.Lock()
+	l.notify(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}')) // the first of the stream
+	if s.listeners == nil {
+		s.listeners = map[*listener]struct{}{}
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
 	<-ctx.Done()
-	v.mu.Lock()
-	delete(v.listeners, l)
-	v.mu.Unlock()
-	v.unwatch(l.filter.URIs)
+	s.mu.Lock()
+	delete(s.listeners, l)
+	s.mu.Unlock()
+	s.unwatch(l.filter.URIs)
 	if context.Cause(ctx) == errEnded {
 		return complete(bridge.Result(l.tag([]byte("{}")), nil))
 	}
-	return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+	return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 }
 
-// tell sends a notification to the listener, tagged as one of its stream.
-func (l *listener) tell(method string, params []byte) {
+// notify sends a notification on the listener's stream.
+func (l *listener) notify(method string, params []byte) {
 	if params == nil {
 		params = []byte("{}")
 	}
@@ -88,107 +101,101 @@ func (l *listener) tag(object []byte) []byte {
 	return wire.SetMember(object, "_meta", wire.SetMember(meta, wire.MetaSubscriptionID.String(), l.id))
 }
 
-// notify passes what the source says by itself to the listeners who want it.
-func (v *view) notify(method string, params []byte) {
-	if method == wire.NotificationToolsChanged {
-		v.tools.Store(nil)
-	}
+// notify passes a notification of the source to the listeners that select it.
+func (s *subscriptions) notify(method string, params []byte) {
 	uri, _ := wire.Text(wire.Lookup(params, "uri"))
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for l := range v.listeners {
-		if l.filter.wants(method, uri) {
-			l.tell(method, params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.listeners {
+		if l.filter.selects(method, uri) {
+			l.notify(method, params)
 		}
 	}
 }
 
-// A watch is what a view knows of a resource that its listeners are told of.
+// watch is a resource that listeners watch. Its view subscribes to it once for all of them, one
+// request to the source at a time.
 type watch struct {
-	users int // listeners; guarded by the view
+	users int // listeners; guarded by subscriptions.mu
 
-	turn chan struct{} // holds a token while nobody asks the source; who has taken it may touch what follows
-	on   bool          // the source has granted it
+	turn       chan struct{} // holds a token while no request is under way; its taker may use subscribed
+	subscribed bool          // granted by the source
 }
 
-// watch subscribes to resources that no listener of the view watches yet, and returns
-// those that the source grants.
-func (v *view) watch(ctx context.Context, uris []string) []string {
+// watch subscribes to the resources that no listener watches yet, and returns those that the
+// source grants. unwatch must be called for these.
+func (s *subscriptions) watch(ctx context.Context, uris []string) []string {
 	var granted []string
 	for _, uri := range uris {
-		v.mu.Lock()
-		w := v.watched[uri]
+		s.mu.Lock()
+		w := s.watched[uri]
 		if w == nil {
 			w = &watch{turn: make(chan struct{}, 1)}
 			w.turn <- struct{}{}
-			v.watched[uri] = w
+			if s.watched == nil {
+				s.watched = map[string]*watch{}
+			}
+			s.watched[uri] = w
 		}
 		w.users++
-		v.mu.Unlock()
-		if v.subscribe(ctx, w, uri) {
+		s.mu.Unlock()
+		if s.subscribe(ctx, w, uri) {
 			granted = append(granted, uri)
 		} else {
-			v.release(uri)
+			s.release(uri)
 		}
 	}
 	return granted
 }
 
-// subscribe reports whether the source grants a watch. Another listener may be asking it.
-func (v *view) subscribe(ctx context.Context, w *watch, uri string) bool {
+// subscribe reports whether the source grants a watch. Another listener's request may be under
+// way: its answer counts unless it is a refusal.
+func (s *subscriptions) subscribe(ctx context.Context, w *watch, uri string) bool {
 	select {
 	case <-w.turn:
 		defer func() { w.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return false
 	}
-	if !w.on {
-		w.on = v.subscription(ctx, wire.MethodSubscribe, uri) == nil
+	if !w.subscribed {
+		w.subscribed = sendParam(ctx, s.source, wire.MethodSubscribe, "uri", uri) == nil
 	}
-	return w.on
+	return w.subscribed
 }
 
-func (v *view) unwatch(uris []string) {
+func (s *subscriptions) unwatch(uris []string) {
 	for _, uri := range uris {
-		v.release(uri)
+		s.release(uri)
 	}
 }
 
-// release ends a listener's use of a watch, and with the last one the watch.
-func (v *view) release(uri string) {
-	v.mu.Lock()
-	w := v.watched[uri]
+// release ends a listener's use of a watch, and with the last use the watch.
+func (s *subscriptions) release(uri string) {
+	s.mu.Lock()
+	w := s.watched[uri]
 	w.users--
 	used := w.users > 0
-	v.mu.Unlock()
+	s.mu.Unlock()
 	if used {
 		return
 	}
-	<-w.turn // who asks has an end: its listener's, or writeTime
+	<-w.turn // the request under way ends with its listener, or after writeTime
 	defer func() { w.turn <- struct{}{} }()
-	if v.unused(w) && w.on {
+	if w.subscribed && s.unused(w) {
 		ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 		defer cancel()
-		v.subscription(ctx, wire.MethodUnsubscribe, uri)
-		w.on = false
+		sendParam(ctx, s.source, wire.MethodUnsubscribe, "uri", uri)
+		w.subscribed = false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if w.users == 0 && v.watched[uri] == w {
-		delete(v.watched, uri)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.users == 0 && s.watched[uri] == w {
+		delete(s.watched, uri)
 	}
 }
 
-func (v *view) unused(w *watch) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (s *subscriptions) unused(w *watch) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return w.users == 0
-}
-
-func (v *view) subscription(ctx context.Context, method, uri string) *toolformat.Error {
-	params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), "uri", wire.AppendString(nil, uri)))
-	reply := v.source.Do(ctx, &bridge.Request{Method: method, Params: &params, Target: uri})
-	err := reply.Err
-	reply.Free()
-	return err
 }

@@ -54,7 +54,7 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := &slowGrants{answer: make(chan *toolformat.Error)}
-				v := &view{source: source, listeners: map[*listener]struct{}{}, watched: map[string]*watch{}}
+				v := &subscriptions{source: source}
 				first, leave := context.WithCancel(t.Context())
 				defer leave()
 				grants := make(chan []string, 2)
@@ -89,7 +89,7 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 // The last listener ends the subscription, and a new one begins another.
 func TestWatchAgain(t *testing.T) {
 	source := &slowGrants{answer: make(chan *toolformat.Error, 2)}
-	v := &view{source: source, listeners: map[*listener]struct{}{}, watched: map[string]*watch{}}
+	v := &subscriptions{source: source}
 	for i := range int32(2) {
 		source.answer <- nil
 		one, two := v.watch(t.Context(), []string{"a"}), v.watch(t.Context(), []string{"a"})

@@ -12,97 +12,57 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The era since 2026-07-28 has no sessions: each request says in its _meta which
-// revision it speaks and what its client can do. What a client sees of the source is
-// kept between its requests in a view, which all requests of one identity with the same
-// capabilities share.
-
-// isModern reports whether a message belongs to that era.
+// isModern reports whether a message is of the modern era, since revision 2026-07-28: each request
+// states its revision and its client's capabilities in its _meta.
 func isModern(m *wire.Message) bool { return m.Params.Get(wire.MetaProtocolVersion) != nil }
 
-// supported are all revisions spoken here, newest first.
-func supported() []string { return append([]string{wire.ModernRevision}, wire.Revisions...) }
-
-// modernRequest is a request on its way to the source, which gets only the log messages
-// back that it asked for.
-type modernRequest struct {
-	bridge.Request
-	back logBack
+// modernCall is a request of the modern era and what it came with.
+type modernCall struct {
+	who  identity
+	msg  *wire.Message
+	back bridge.Back
+	http *http.Request // nil on a connection that carries both ways
 }
 
-// modern carries out a request of the modern era. r is the HTTP request that it came
-// with, nil on a connection that carries both ways.
-func (s *Server) modern(ctx context.Context, vs *views, who identity, m *wire.Message, back bridge.Back, r *http.Request) bridge.Reply {
+// respond answers a request of the modern era.
+func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
+	m := c.msg
 	if !m.Params.Is(wire.MetaProtocolVersion, wire.ModernRevision) {
 		revision, _ := m.Params.Text(wire.MetaProtocolVersion)
 		return bridge.Failed(unsupportedVersion(revision))
 	}
 	capabilities := m.Params.Get(wire.MetaClientCapabilities)
 	if len(capabilities) == 0 || capabilities[0] != '{' {
-		return invalid("%s: params._meta[%q] is missing or not an object", m.Method, wire.MetaClientCapabilities)
+		return bridge.Failed(invalid("%s: params._meta[%q] is missing or not an object", m.Method, wire.MetaClientCapabilities))
 	}
-	if len(capabilities) > maxCapabilities {
-		return invalid(longCapabilities, m.Method, maxCapabilities)
+	if err := checkCapabilities(m, capabilities); err != nil {
+		return bridge.Failed(err)
 	}
-	v, err := vs.take(ctx, who, capabilities)
+	v, err := p.use(ctx, c.who, capabilities)
 	if err != nil {
 		return bridge.Failed(err)
 	}
-	defer vs.leave(v, false)
-	kind, lists := bridge.ListKindOf(m.Method)
-	route, routed := bridge.Routes(m.Method)
-	switch {
-	case m.Method == wire.MethodDiscover:
+	defer p.release(v, false)
+	if kind, ok := bridge.ListKindOf(m.Method); ok {
+		return cacheable(listPage(ctx, v.source, kind, m, false))
+	}
+	switch m.Method {
+	case wire.MethodDiscover:
 		return discovered(v.source.Do(ctx, &bridge.Request{Method: m.Method}))
-	case m.Method == wire.MethodListen:
-		return s.listen(ctx, v, m, back)
-	case lists:
-		return cacheable(modernPage(ctx, v, kind, m))
-	case taskMethod(m.Method):
-		return vs.task(ctx, v, m)
-	case !modernMethod(m.Method):
-		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
+	case wire.MethodListen:
+		return v.subscriptions.listen(ctx, m, c.back)
+	case wire.MethodResourcesRead:
+		return p.call(ctx, v, c, cacheable)
+	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodComplete:
+		return p.call(ctx, v, c, complete)
 	}
-	level := wire.ParseLogLevel(m.Params.Get(wire.MetaLogLevel))
-	req := &modernRequest{Request: bridge.Request{Method: m.Method, Params: &m.Params}, back: logBack{back, level}}
-	req.Back = &req.back
-	if routed {
-		var ok bool
-		if req.Target, ok = m.Params.Text(route.Key); !ok {
-			return invalid("%s: params.%s is missing or not a string", m.Method, route.Key)
-		}
+	if isTaskMethod(m.Method) {
+		return complete(p.doTask(ctx, v, m))
 	}
-	if r != nil && m.Method == wire.MethodToolsCall {
-		if err := checkParams(ctx, v, r, &req.Request); err != nil {
-			return bridge.Failed(err)
-		}
-	}
-	var reply bridge.Reply
-	if v.askable {
-		var params *wire.Buffer // the result may lie in it
-		reply, params = s.parking.do(ctx, vs, v.key, &req.Request, level)
-		defer params.Free()
-	} else {
-		v.setLevel(ctx, level)
-		reply = vs.do(ctx, v, &req.Request)
-	}
-	if m.Method == wire.MethodResourcesRead {
-		return cacheable(reply)
-	}
-	return complete(reply)
+	return bridge.Failed(methodNotFound(m))
 }
 
-// modernMethod reports whether the modern era has a method that the source carries out.
-func modernMethod(method string) bool {
-	switch method {
-	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodComplete:
-		return true
-	}
-	return false
-}
-
-// taskMethod reports whether a method of the modern era is about a task.
-func taskMethod(method string) bool {
+func isTaskMethod(method string) bool {
 	switch method {
 	case wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
 		return true
@@ -110,55 +70,85 @@ func taskMethod(method string) bool {
 	return false
 }
 
-func invalid(format string, args ...any) bridge.Reply {
-	return bridge.Failed(toolformat.Errorf(toolformat.Invalid, format, args...))
+// modernRequest is a request on its way to the source.
+type modernRequest struct {
+	bridge.Request
+	logs logFilter
 }
 
-// unsupportedVersion is the error for a revision that is not spoken here.
-func unsupportedVersion(revision string) *toolformat.Error {
-	data, _ := json.Marshal(map[string]any{"supported": supported(), "requested": revision}) // cannot fail: strings
-	return remoteStyle(wire.UnsupportedVersion, "unsupported protocol version: "+quote(revision), data)
+// call hands a request to the source and decorates its result.
+func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate func(bridge.Reply) bridge.Reply) bridge.Reply {
+	level := wire.ParseLogLevel(c.msg.Params.Get(wire.MetaLogLevel))
+	req := &modernRequest{bridge.Request{Method: c.msg.Method, Params: &c.msg.Params}, logFilter{c.back, level}}
+	req.Back = &req.logs
+	if err := setTarget(&req.Request); err != nil {
+		return bridge.Failed(err)
+	}
+	if c.http != nil && req.Method == wire.MethodToolsCall {
+		if err := v.checkParamHeaders(ctx, c.http, &req.Request); err != nil {
+			return bridge.Failed(err)
+		}
+	}
+	if v.askable {
+		reply, params := p.parking.do(ctx, p, v.key, &req.Request, level)
+		defer params.Free() // the result may lie in it
+		return decorate(reply)
+	}
+	v.lowerLevel(ctx, level)
+	return decorate(p.do(ctx, v, &req.Request))
 }
 
-// remoteStyle is an error with a code and data of the specification's own.
-func remoteStyle(code int, message string, data []byte) *toolformat.Error {
+// logFilter passes on the log messages that a request asked for.
+type logFilter struct {
+	bridge.Back
+	level wire.LogLevel // the lowest that the request wants; 0 means none
+}
+
+func (f *logFilter) Notify(method string, params []byte) {
+	if method != wire.NotificationMessage || f.level > 0 && f.level.Admits(params) {
+		f.Back.Notify(method, params)
+	}
+}
+
+// checkParamHeaders refuses a call whose Mcp-Param headers differ from its arguments, as far as
+// its tool has such headers (SEP-2243).
+func (v *view) checkParamHeaders(ctx context.Context, r *http.Request, req *bridge.Request) *toolformat.Error {
+	it, ok := v.tool(ctx, req.Target)
+	if !ok || !it.ParamHeaders {
+		return nil // the call itself fails for an unknown tool
+	}
+	headers, _ := wire.ParamHeaders(it.Tool().InputSchema) // clients leave out a tool with bad ones
+	for _, h := range headers {
+		if err := h.Check(req.Params.Get(wire.Arguments), r.Header.Values(h.Name)); err != nil {
+			return specError(wire.HeaderMismatch, err.Error(), nil)
+		}
+	}
+	return nil
+}
+
+// specError returns an MCP-defined code and data, sent verbatim.
+func specError(code int, message string, data []byte) *toolformat.Error {
 	whole := wire.AppendError(nil, nil, code, message, data)
 	return &toolformat.Error{Code: toolformat.Invalid, Message: message, Raw: wire.Lookup(whole, "error")}
 }
 
-// discovered makes the source's account of itself the answer to server/discover.
+func unsupportedVersion(revision string) *toolformat.Error {
+	data, _ := json.Marshal(map[string]any{"supported": supportedVersions(), "requested": revision}) // cannot fail: strings
+	return specError(wire.UnsupportedVersion, "unsupported protocol version: "+quote(revision), data)
+}
+
+// supportedVersions lists all revisions that a Server speaks, newest first.
+func supportedVersions() []string { return append([]string{wire.ModernRevision}, wire.Revisions...) }
+
+// discovered makes the source's description of itself the result of server/discover.
 func discovered(reply bridge.Reply) bridge.Reply {
 	if reply.Err != nil {
 		return reply
 	}
 	defer reply.Free()
-	versions, _ := json.Marshal(supported()) // cannot fail: strings
+	versions, _ := json.Marshal(supportedVersions()) // cannot fail: strings
 	b := append([]byte(`{"supportedVersions":`), versions...)
-	for _, key := range []string{"capabilities", "instructions"} {
-		if v := wire.Lookup(reply.Result, key); v != nil {
-			b = append(append(append(append(b, `,"`...), key...), `":`...), v...)
-		}
-	}
-	b = append(append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...), `}}`...)
-	return cacheable(bridge.Result(b, nil))
-}
-
-func modernPage(ctx context.Context, v *view, kind bridge.ListKind, m *wire.Message) bridge.Reply {
-	l, err := v.source.List(ctx, kind)
-	if err != nil {
-		return bridge.Failed(toolformat.AsError(err))
-	}
-	return page(l, m)
-}
-
-// logBack lets through the log messages that a request asked for.
-type logBack struct {
-	bridge.Back
-	level wire.LogLevel // the lowest that the request wants; 0 means none
-}
-
-func (b *logBack) Notify(method string, params []byte) {
-	if method != wire.NotificationMessage || b.level > 0 && b.level.Admits(params) {
-		b.Back.Notify(method, params)
-	}
+	b = appendMembers(b, reply.Result, "capabilities", "instructions")
+	b = append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...)
+	return cacheable(bridge.Result(append(b, `}}`...), nil))
 }

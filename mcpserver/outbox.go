@@ -8,61 +8,66 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// maxProgress is how much progress of one token waits for a slow client before the newest
-// takes the place of the one before it.
-const maxProgress = 1000
+const (
+	// maxProgress bounds the progress notifications of one token that wait for a slow client; the
+	// newest one then replaces the one before it.
+	maxProgress = 1000
+	// maxKeyed bounds the keys for which memory is kept when all messages have been taken.
+	maxKeyed = 1000
 
-// maxKeyed is how many keys the memory for them is kept for when all has been taken.
-const maxKeyed = 1000
+	keepAlive = 25 * time.Second // how often something is sent on a quiet connection
+	writeTime = 30 * time.Second // bounds a write to a client
+)
 
-// errSlow ends a connection whose client does not read.
-var errSlow = errors.New("the client does not read what it is sent")
+var (
+	errSlow     = errors.New("the client does not read what it is sent")
+	errDetached = errors.New("the client has gone") // ends a drain; the outbox stays open
+)
 
-// outbox holds what waits to be sent to a client, in order. Any goroutine puts in, one
-// takes out.
+// outbox holds what is to be sent to a client, in order. Any goroutine may send; one drains.
 type outbox struct {
-	limit int           // bytes that may wait before something more does
-	wake  chan struct{} // there is something to take
+	limit int           // bytes that may wait before the client counts as too slow
+	wake  chan struct{} // holds a token when there is something to take
 	done  chan struct{} // closed with the outbox
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	items []*wire.Buffer
-	spare []*wire.Buffer   // the batch taken last, to be used again
-	keyed map[string]keyed // what of the items has a key
-	bytes int
-	err   error // why it is closed
+	spare []*wire.Buffer   // the batch taken last, for reuse
+	keyed map[string]keyed // the items that have a key
+	bytes int              // of the items
+	err   error            // why the outbox is closed
 }
 
-// keyed is what waits of one key: the method of a list change, or a progress token.
+// keyed counts the items of one key: the method of a list change, or a progress token.
 type keyed struct {
 	n      int
-	newest int // its index in the items
+	newest int // index in items
 }
 
 func newOutbox(limit int) *outbox {
 	return &outbox{limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// send puts a response or a request in. It is never dropped unless the outbox is closed.
-func (o *outbox) send(msg *wire.Buffer) { o.put(msg, "", 0) }
+// send adds a response or a request, which is dropped only when the outbox is closed.
+func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0) }
 
-// Notify puts a notification in. It is bridge.Back and the session's own voice.
+// Notify adds a notification, as bridge.Back.Notify does.
 func (o *outbox) Notify(method string, params []byte) {
 	msg := wire.NewBuffer(len(params) + len(method) + 64)
 	msg.B = wire.AppendNotification(msg.B, method, params)
 	switch {
-	case params == nil: // list changes say nothing but that there is one
-		o.put(msg, method, 1)
+	case params == nil: // one list change stands for all of its kind
+		o.add(msg, method, 1)
 	case method == wire.NotificationProgress:
-		o.put(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
+		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
 	default:
-		o.put(msg, "", 0)
+		o.add(msg, "", 0)
 	}
 }
 
-// put puts a message in, at the end, or in the place of the newest one with the same key
-// when most of these wait already. Without a key there is no such bound.
-func (o *outbox) put(msg *wire.Buffer, key string, most int) {
+// add appends a message. If most messages with its key wait already, it replaces the newest of them
+// instead; an empty key has no such bound.
+func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 	o.mu.Lock()
 	if o.err != nil {
 		o.mu.Unlock()
@@ -99,8 +104,8 @@ func (o *outbox) put(msg *wire.Buffer, key string, most int) {
 	}
 }
 
-// take returns what waits, when something does. The batch is valid until the next
-// take; its messages are the taker's.
+// take returns the messages that wait, which are the caller's; with none, it returns why the outbox
+// is closed. The slice is valid until the next take.
 func (o *outbox) take() ([]*wire.Buffer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,26 +124,23 @@ func (o *outbox) take() ([]*wire.Buffer, error) {
 	return batch, nil
 }
 
-// end closes the outbox: what waits can still be taken, nothing more is put in.
-func (o *outbox) end(why error) {
+// end closes the outbox: what waits can still be taken, and nothing is added any more.
+func (o *outbox) end(reason error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.close(why)
+	o.close(reason)
 }
 
 // close is end with o.mu held.
-func (o *outbox) close(why error) {
+func (o *outbox) close(reason error) {
 	if o.err == nil {
-		o.err = why
+		o.err = reason
 		close(o.done)
 	}
 }
 
-// errDetached ends a drain whose consumer has gone; the outbox stays.
-var errDetached = errors.New("the client has gone")
-
-// drain hands batches to write until the outbox is closed and empty, write fails, or
-// gone is closed; idle is called each keepAlive. It returns why it ended.
+// drain passes batches to write until the outbox is closed and empty, write fails, or gone is
+// closed, and returns why. It calls idle every keepAlive.
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
 	t := time.NewTicker(keepAlive)
 	defer t.Stop()
@@ -168,8 +170,3 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 		}
 	}
 }
-
-const (
-	keepAlive = 25 * time.Second // how often something is sent on a quiet connection
-	writeTime = 30 * time.Second // how long a client may take to take something
-)

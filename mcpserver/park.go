@@ -24,38 +24,38 @@ const (
 	gatherTime = 20 * time.Millisecond // questions asked side by side become one input_required
 )
 
-// parking holds the calls of modern clients that a source of the legacy era has asked
-// something: the call goes on, the client gets its questions as an input_required, and
-// its retry with the answers finds the call again. A parked call ends with its client's
-// answer, with its time, or with the server.
+// parking holds the calls of modern clients that are asked something by a source of the legacy
+// era. The call goes on while its client gets the questions as an input_required; the retry with
+// the answers finds the call again. A parked call ends with its client's retry, with its time, or
+// with the Server.
 type parking struct {
-	life time.Duration  // how long a call is parked at most
-	most int            // parked calls at once
+	life time.Duration  // how long a call stays parked
+	most int            // bounds the parked calls
 	work sync.WaitGroup // calls
 
-	mu     sync.Mutex // guards what follows
-	calls  map[string]*parkedCall
+	mu     sync.Mutex             // guards the fields below
+	calls  map[string]*parkedCall // parked, by requestState
 	closed bool
 }
 
-// parkedCall is one call that may be asked something on its way.
+// parkedCall is a call that may ask its caller something.
 type parkedCall struct {
-	views  *views
-	view   *view // leased to it
+	views  *viewPool
+	view   *view // leased to the call
 	req    *bridge.Request
-	buffer *wire.Buffer    // of its params: that of an HTTP request ends with it
-	run    context.Context // of the call, which may outlive each of its requests
+	params *wire.Buffer    // a copy: those of an HTTP request end with it
+	ctx    context.Context // of the call, which may outlive each of its requests
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when there is a reply
+	done   chan struct{} // closed when reply is set
 	reply  bridge.Reply
-	asked  chan struct{} // a question has come
+	asked  chan struct{} // holds a token when there is a new question
 	expiry *time.Timer
-	digest [sha256.Size]byte // of what a retry must repeat; set when it parks
+	digest [sha256.Size]byte // of what a retry must repeat; set when the call is parked
 
-	mu        sync.Mutex  // guards what follows
-	back      bridge.Back // of the request that waits for the call now; nil: it is parked
-	last      int
-	questions map[string]*question // those without an answer, by their key
+	mu        sync.Mutex           // guards the fields below
+	back      bridge.Back          // of the request that waits for the call; nil while it is parked
+	last      int                  // number of a question
+	questions map[string]*question // without an answer, by key
 }
 
 type question struct {
@@ -64,37 +64,36 @@ type question struct {
 	answer chan []byte
 }
 
-// do carries out a request, or goes on with the call that it is the retry of. The buffer
-// must be freed when the reply has been used.
-func (p *parking) do(ctx context.Context, vs *views, key viewKey, req *bridge.Request, level wire.LogLevel) (bridge.Reply, *wire.Buffer) {
+// do carries out a request, or continues the call that it retries. The buffer must be freed when
+// the reply has been used.
+func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bridge.Request, level wire.LogLevel) (bridge.Reply, *wire.Buffer) {
 	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
-		c := p.take(state, key.who, req)
+		c := p.unpark(state, key.who, req)
 		if c == nil {
-			return invalid("%s: params.requestState is not known here, used, too old, or of another request: call again without it", req.Method), nil
+			return bridge.Failed(invalid("%s: params.requestState is unknown, used, too old, or of another request: call again without it", req.Method)), nil
 		}
 		c.answer(req.Params.Get(wire.InputResponses))
 		return p.wait(ctx, c, req.Back)
 	}
-	v, err := vs.lease(ctx, key)
+	v, err := views.lease(ctx, key)
 	if err != nil {
 		return bridge.Failed(err), nil
 	}
-	v.setLevel(ctx, level)
+	v.lowerLevel(ctx, level)
 	back := req.Back
-	c := &parkedCall{views: vs, view: v, req: req, back: back, buffer: wire.NewBuffer(len(req.Params.Raw)), done: make(chan struct{}), asked: make(chan struct{}, 1)}
-	c.buffer.B = append(c.buffer.B, req.Params.Raw...)
-	req.Params.Raw, req.Back = c.buffer.B, c
-	c.run, c.cancel = context.WithCancelCause(context.Background())
+	c := &parkedCall{views: views, view: v, req: req, back: back, params: wire.NewBuffer(len(req.Params.Raw)), done: make(chan struct{}), asked: make(chan struct{}, 1)}
+	c.params.B = append(c.params.B, req.Params.Raw...)
+	req.Params.Raw, req.Back = c.params.B, c
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	if !p.start(c) {
 		c.cancel(errEnded)
-		vs.leave(v, true)
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")), c.buffer
+		views.release(v, true)
+		return bridge.Failed(shuttingDown(nil)), c.params
 	}
 	return p.wait(ctx, c, back)
 }
 
-// start carries out a call in a goroutine that close waits for; false when it is too
-// late.
+// start carries out a call in a goroutine that close waits for, and reports false after close.
 func (p *parking) start(c *parkedCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,35 +106,35 @@ func (p *parking) start(c *parkedCall) bool {
 
 func (p *parking) carryOut(c *parkedCall) {
 	defer p.work.Done()
-	c.reply = c.views.do(c.run, c.view, c.req)
-	c.views.leave(c.view, true) // before its client can call again
+	c.reply = c.views.do(c.ctx, c.view, c.req)
+	c.views.release(c.view, true) // before its client can call again
 	close(c.done)
 }
 
-// wait waits until the call has a reply, has been asked something, or its client goes.
+// wait waits until the call ends, with or without its client, or asks something.
 func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (bridge.Reply, *wire.Buffer) {
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
 	for {
-		if reply, ended := ends(ctx, c, c.asked); ended {
-			return reply, c.buffer
+		if reply, ended := waitFor(ctx, c, c.asked); ended {
+			return reply, c.params
 		}
 		gather := time.NewTimer(gatherTime)
-		reply, ended := ends(ctx, c, gather.C)
+		reply, ended := waitFor(ctx, c, gather.C)
 		gather.Stop()
 		if ended {
-			return reply, c.buffer
+			return reply, c.params
 		}
-		if requests := c.put(); requests != nil {
+		if requests := c.inputRequests(); requests != nil {
 			return p.park(c, requests), nil
 		}
 	}
 }
 
-// ends waits for the call's reply, the end of its client, or something else: it reports
-// whether the call has ended.
-func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Reply, bool) {
+// waitFor waits for the call's reply, the end of its client, or event, and reports whether the
+// call has ended.
+func waitFor[T any](ctx context.Context, c *parkedCall, event <-chan T) (reply bridge.Reply, ended bool) {
 	select {
 	case <-c.done:
 		c.cancel(nil)
@@ -144,12 +143,12 @@ func ends[T any](ctx context.Context, c *parkedCall, other <-chan T) (bridge.Rep
 		c.cancel(context.Cause(ctx))
 		<-c.done
 		return c.reply, true
-	case <-other:
+	case <-event:
 		return bridge.Reply{}, false
 	}
 }
 
-// park keeps the call for a retry and makes the input_required that asks for it.
+// park keeps the call for a retry and returns the input_required that asks for one.
 func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 	state := stateMark + newID()
 	c.digest = digest(c.req)
@@ -167,7 +166,7 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 		c.cancel(errEnded)
 		<-c.done
 		c.reply.Free()
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for an answer of their clients: %d", p.most))
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for answers of their clients: %d", p.most))
 	}
 	b := append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), `,"requestState":`...)
 	reply := bridge.Result(append(wire.AppendString(b, state), '}'), nil)
@@ -175,13 +174,13 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 	return reply
 }
 
-// put makes the inputRequests of all questions that there are, and nobody waits for the call
-// from then on; nil when they have all been withdrawn.
-func (c *parkedCall) put() []byte {
+// inputRequests encodes the open questions as inputRequests and marks the call as parked; nil
+// means that all questions have been withdrawn.
+func (c *parkedCall) inputRequests() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.asked: // they are all in this answer
+	case <-c.asked: // all questions are in this answer
 	default:
 	}
 	if len(c.questions) == 0 {
@@ -189,7 +188,7 @@ func (c *parkedCall) put() []byte {
 	}
 	c.back = nil
 	b := []byte("{")
-	for i, key := range slices.SortedFunc(maps.Keys(c.questions), inOrder) {
+	for i, key := range slices.SortedFunc(maps.Keys(c.questions), compareKeys) {
 		q := c.questions[key]
 		if i > 0 {
 			b = append(b, ',')
@@ -201,13 +200,13 @@ func (c *parkedCall) put() []byte {
 	return append(b, '}')
 }
 
-// inOrder compares keys of questions by their number.
-func inOrder(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+// compareKeys compares keys of questions by their numbers.
+func compareKeys(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// take takes a parked call off for the retry that names it; nil when it is not the
-// caller's, or not the same request.
-func (p *parking) take(state string, who identity, req *bridge.Request) *parkedCall {
-	own := digest(req) // here, not while all others wait
+// unpark removes a parked call for the retry that names it; nil means that there is no such call
+// of this caller and request.
+func (p *parking) unpark(state string, who identity, req *bridge.Request) *parkedCall {
+	own := digest(req) // outside of the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[state]
@@ -229,27 +228,27 @@ func (p *parking) expire(state string) {
 	}
 }
 
-// close ends every parked call and waits until none is left. Those that a request waits
-// for must have been cancelled.
+// close ends every parked call and waits for all calls. The requests that wait for a call must
+// have been canceled.
 func (p *parking) close() {
 	defer p.work.Wait()
 	p.mu.Lock()
-	all := p.calls
+	calls := p.calls
 	p.calls, p.closed = nil, true
 	p.mu.Unlock()
-	for _, c := range all {
+	for _, c := range calls {
 		c.expiry.Stop()
 		c.cancel(errEnded)
 	}
 }
 
-// digest tells one request from another: all of it that a retry repeats.
+// digest identifies a request by everything that a retry repeats.
 func digest(req *bridge.Request) [sha256.Size]byte {
 	b := append([]byte(req.Method), 0)
 	return sha256.Sum256(req.Params.Append(b, wire.Edit{Key: wire.Meta}, wire.Edit{Key: wire.InputResponses}, wire.Edit{Key: wire.RequestState}))
 }
 
-// Notify passes what belongs to the call to the request that waits for it now.
+// Notify implements bridge.Back: to the request that waits for the call.
 func (c *parkedCall) Notify(method string, params []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,11 +257,11 @@ func (c *parkedCall) Notify(method string, params []byte) {
 	}
 }
 
-// Ask parks the call with a question until a retry brings the answer.
+// Ask implements bridge.Back: the call is parked with the question until a retry answers it.
 func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	q := &question{method: method, params: bytes.Clone(params), answer: make(chan []byte, 1)}
 	if params == nil {
-		q.params = []byte("{}") // some SDKs fail without
+		q.params = []byte("{}") // some SDKs fail without params
 	}
 	c.mu.Lock()
 	if c.questions == nil {
@@ -271,10 +270,7 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 	c.last++
 	key := "input" + strconv.Itoa(c.last)
 	c.questions[key] = q
-	select {
-	case c.asked <- struct{}{}: // before the question can be put
-	default:
-	}
+	c.signal() // with c.mu held: inputRequests must not see the question before
 	c.mu.Unlock()
 	select {
 	case answer := <-q.answer:
@@ -283,12 +279,11 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 		c.mu.Lock()
 		delete(c.questions, key)
 		c.mu.Unlock()
-		return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 	}
 }
 
-// answer hands the answers of a retry to their questions. Questions without an answer
-// are asked again.
+// answer delivers the answers of a retry. Questions without an answer are asked again.
 func (c *parkedCall) answer(responses []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,9 +294,13 @@ func (c *parkedCall) answer(responses []byte) {
 		}
 	}
 	if len(c.questions) > 0 {
-		select {
-		case c.asked <- struct{}{}:
-		default:
-		}
+		c.signal()
+	}
+}
+
+func (c *parkedCall) signal() {
+	select {
+	case c.asked <- struct{}{}:
+	default:
 	}
 }

@@ -205,7 +205,7 @@ func TestViewsBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.modern(context.Background(), &s.views, identity{}, &m, nil, nil)
+		return s.views.respond(context.Background(), &modernCall{msg: &m})
 	}
 	for i := range 5 {
 		reply := ask(fmt.Sprintf(`{"extensions":{"x":%d}}`, i))
@@ -217,7 +217,7 @@ func TestViewsBound(t *testing.T) {
 		t.Errorf("one that is there already: %v", reply.Err)
 	}
 	s.views.mu.Lock()
-	for _, all := range s.views.open {
+	for _, all := range s.views.views {
 		all[0].left = all[0].left.Add(-idleEnough)
 	}
 	s.views.mu.Unlock()

@@ -12,7 +12,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// encode writes the response as one message and frees the reply.
+// response is the answer to a request, not yet encoded. Its id is a slice of the request.
+type response struct {
+	id      []byte
+	reply   bridge.Reply
+	discard bool // canceled by the client: send nothing
+	status  int  // of HTTP; 0 means 200
+}
+
+// encode makes a message of the response and frees the reply.
 func (r *response) encode() *wire.Buffer {
 	msg := wire.NewBuffer(len(r.reply.Result) + len(r.id) + 64)
 	msg.B = r.append(msg.B)
@@ -27,7 +35,9 @@ func (r *response) append(dst []byte) []byte {
 	return wire.AppendResult(dst, r.id, r.reply.Result)
 }
 
-// writeJSON writes the response as a whole HTTP answer, without copying the result, and
+var jsonType = []string{"application/json"}
+
+// writeJSON writes the response as a whole HTTP answer, without a copy of a large result, and
 // frees the reply.
 func (r *response) writeJSON(w http.ResponseWriter) {
 	defer r.reply.Free()
@@ -45,7 +55,8 @@ func (r *response) writeJSON(w http.ResponseWriter) {
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 	}
-	if len(r.reply.Result) <= smallResult { // one write is cheaper than three
+	const small = 2 << 10
+	if len(r.reply.Result) <= small { // one write is cheaper than three
 		head.B = append(append(head.B, r.reply.Result...), tail...)
 		w.Write(head.B)
 		return
@@ -55,11 +66,11 @@ func (r *response) writeJSON(w http.ResponseWriter) {
 	io.WriteString(w, tail)
 }
 
-// largePart is how much of an answer a client is given writeTime to take. Less than that
-// fits into what the system keeps for a connection.
+// largePart is how many bytes of an answer a client has writeTime to take. Less than that fits
+// into what the system buffers for a connection.
 const largePart = 1 << 20
 
-// writeParts writes what a client may be slow to take.
+// writeParts writes an answer to a client that may be slow to take it.
 func writeParts(w http.ResponseWriter, b []byte) {
 	if len(b) > largePart/4 {
 		control := http.NewResponseController(w)
@@ -72,21 +83,18 @@ func writeParts(w http.ResponseWriter, b []byte) {
 	w.Write(b)
 }
 
-// smallResult is what is copied rather than written by itself.
-const smallResult = 2 << 10
-
-// appendError writes an error response. An error of a remote server passes as it came;
-// ours carries its code as a word, so that another bridge understands it.
+// appendError appends an error response. An error of a remote server passes unchanged; one of the
+// bridge carries its code as a word, so that another bridge understands it.
 func appendError(dst, id []byte, e *toolformat.Error) []byte {
 	if e.Raw != nil {
 		return wire.AppendErrorObject(dst, id, e.Raw)
 	}
 	data := append(append([]byte(`{"code":"`), e.Code.String()...), `"}`...)
-	return wire.AppendError(dst, id, number(e.Code), e.Message, data)
+	return wire.AppendError(dst, id, errorCode(e.Code), e.Message, data)
 }
 
-// number is the JSON-RPC code of an error.
-func number(c toolformat.Code) int {
+// errorCode returns the JSON-RPC code of an error.
+func errorCode(c toolformat.Code) int {
 	switch c {
 	case toolformat.Invalid, toolformat.NotFound:
 		return wire.InvalidParams
@@ -98,31 +106,11 @@ func number(c toolformat.Code) int {
 		return -32001
 	case toolformat.Denied:
 		return -32003
-	case toolformat.Internal:
-		return wire.InternalError
 	}
 	return wire.InternalError
 }
 
-// response is the answer to a request, not yet encoded. Its id is a slice of the
-// request.
-type response struct {
-	id     []byte
-	reply  bridge.Reply
-	mute   bool // the client wants none any more
-	status int  // of HTTP; 0: 200
-}
-
-var jsonType = []string{"application/json"}
-
-// unreadable answers what is no JSON-RPC message.
-func (s *Server) unreadable(w http.ResponseWriter, err error) {
-	w.Header()["Content-Type"] = jsonType
-	w.WriteHeader(http.StatusBadRequest)
-	w.Write(appendUnreadable(nil, err))
-}
-
-// appendUnreadable is the error response to what is no JSON-RPC message.
+// appendUnreadable appends the error response to bytes that are not a JSON-RPC message.
 func appendUnreadable(dst []byte, err error) []byte {
 	var e *wire.Error
 	if !errors.As(err, &e) {
@@ -131,14 +119,22 @@ func appendUnreadable(dst []byte, err error) []byte {
 	return wire.AppendError(dst, e.ID, e.Code, e.Message, nil)
 }
 
-// writeError answers with an HTTP status and a JSON-RPC error that explains it, which
-// is what MCP clients show.
-func writeError(w http.ResponseWriter, status int, id []byte, message string) {
+// writeUnreadable answers a POST whose body is not a JSON-RPC message.
+func writeUnreadable(w http.ResponseWriter, err error) {
 	w.Header()["Content-Type"] = jsonType
-	w.WriteHeader(status)
-	w.Write(wire.AppendError(nil, id, -32000, message, nil))
+	w.WriteHeader(http.StatusBadRequest)
+	w.Write(appendUnreadable(nil, err))
 }
 
+// writeError answers with an HTTP status and a JSON-RPC error that explains it, since MCP clients
+// show the latter.
+func writeError(w http.ResponseWriter, status int, message string) {
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(status)
+	w.Write(wire.AppendError(nil, nil, -32000, message, nil))
+}
+
+// quote quotes the beginning of a text that a client sent.
 func quote(s string) string {
 	if len(s) > 40 {
 		s = s[:40]

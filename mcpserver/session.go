@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,28 +12,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// session is one client: what it is called, what it said it can do, its view of the
-// source, and its requests under way.
+// session is one client on one carrier: its identity, its view of the source, and its pending
+// requests.
 type session struct {
-	server   *Server
-	id       string
-	who      identity
-	standing bridge.Back // takes what belongs to no request
-	asking   asking
-	views    views // of the modern era, on a connection that carries both ways
+	core      *core
+	id        string
+	who       identity
+	back      bridge.Back // delivers what belongs to no request
+	questions questions   // to the client
+	views     viewPool    // of the modern era, on a connection that carries both ways
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	used    atomic.Int64 // when it was last used, Unix ns
 	readers atomic.Int64 // event streams that are being read
 	opened  atomic.Pointer[opened]
-	journal *journal // streams of an HTTP session; nil for others
-	sse     *duplex  // the session as one of the legacy SSE transport; nil for others
+	journal *journal           // streams of an HTTP session; nil on other carriers
+	post    func(*wire.Buffer) // takes a message posted to an SSE session; nil on other carriers
 
-	mu      sync.Mutex                         // guards what follows
-	under   map[string]context.CancelCauseFunc // requests under way by their raw id
-	pending chan struct{}                      // closed when the initialize that is under way has ended; nil: none is
-	ended   bool
+	mu           sync.Mutex                         // guards the fields below
+	pending      map[string]context.CancelCauseFunc // requests by their raw id
+	initializing chan struct{}                      // closed when the initialize that is pending has ended; nil without one
+	ended        bool
 }
 
 // opened is what initialize settles.
@@ -43,34 +42,30 @@ type opened struct {
 	source   bridge.Session
 }
 
-// errCancelled is the reason of a request that its client cancelled.
-var errCancelled = errors.New("cancelled by the client")
-
-// errEnded is the reason of a request that ends with its session.
-var errEnded = errors.New("the session has ended")
-
-func (s *Server) newSession(who identity, standing bridge.Back) *session {
-	one := &session{server: s, id: newID(), who: who, standing: standing, under: map[string]context.CancelCauseFunc{}, views: views{server: s}}
-	one.ctx, one.cancel = context.WithCancelCause(s.ctx)
-	one.touch()
-	return one
-}
-
 func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
 
-// end cancels what is under way and closes the session's view of the source.
+// unused returns how long ago the session was used.
+func (s *session) unused() time.Duration { return time.Since(time.Unix(0, s.used.Load())) }
+
+// inUse reports whether requests are pending or a stream is being read.
+func (s *session) inUse() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) > 0 || s.readers.Load() > 0
+}
+
+// end cancels the pending requests and closes the session's view of the source.
 func (s *session) end() {
 	s.mu.Lock()
-	was := s.ended
+	before := s.ended
 	s.ended = true
 	s.mu.Unlock()
-	if was {
+	if before {
 		return
 	}
-	why := errEnded
-	s.cancel(why)
+	s.cancel(errEnded)
 	if s.journal != nil {
-		s.journal.end(why)
+		s.journal.end(errEnded)
 	}
 	if o := s.opened.Load(); o != nil {
 		o.source.Close()
@@ -78,64 +73,104 @@ func (s *session) end() {
 	s.views.close()
 }
 
+// ask sends a request to the client through an outbox and waits for its response.
+func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
+	return s.questions.ask(ctx, s.ctx, box, method, params)
+}
+
+// accept handles a message that needs no response, and reports false for a request.
+func (s *session) accept(m *wire.Message) bool {
+	switch m.Kind() {
+	case wire.Notification:
+		s.notified(m)
+	case wire.Response:
+		s.questions.answer(m)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *session) notified(m *wire.Message) {
+	s.touch()
+	switch m.Method {
+	case wire.NotificationCancelled:
+		s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
+	case wire.NotificationRootsChanged:
+		if o := s.opened.Load(); o != nil {
+			o.source.Do(s.ctx, &bridge.Request{Method: m.Method})
+		}
+	}
+}
+
+// cancelRequest cancels a pending request by its raw id.
+func (s *session) cancelRequest(id string, reason error) {
+	s.mu.Lock()
+	cancel := s.pending[id]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(reason)
+	}
+}
+
+// pendingRequest is a request that a cancellation finds, until complete has answered it.
+type pendingRequest struct {
+	id      string
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	refused *toolformat.Error
+}
+
 // respond carries out a request. back takes what belongs to it.
 func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) response {
-	return s.carry(s.begin(ctx, m), m, back)
+	return s.carryOut(s.beginRequest(ctx, m), m, back)
 }
 
-// underWay is a request that a cancellation finds, until carry has carried it out.
-type underWay struct {
-	id     string
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	err    *toolformat.Error // why it is refused
-}
-
-func (s *session) begin(ctx context.Context, m *wire.Message) underWay {
+func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequest {
 	s.touch()
-	u := underWay{id: string(m.ID)}
-	u.ctx, u.cancel = context.WithCancelCause(ctx)
+	p := pendingRequest{id: string(m.ID)}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
-		u.err = toolformat.Errorf(toolformat.Unavailable, "the session has ended")
-	case s.under[u.id] != nil:
-		u.err = toolformat.Errorf(toolformat.Invalid, "a request with id %.40s is under way already", u.id)
-	case len(s.under) >= s.server.opts.CallsPerSession:
-		u.err = toolformat.Errorf(toolformat.Unavailable, "too many requests under way: %d (limits.callsPerSession in the config)", len(s.under))
+		p.refused = toolformat.Errorf(toolformat.Unavailable, "%v", errEnded)
+	case s.pending[p.id] != nil:
+		p.refused = invalid("a request with id %.40s is pending already", p.id)
+	case len(s.pending) >= s.core.opts.CallsPerSession:
+		p.refused = toolformat.Errorf(toolformat.Unavailable, "too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
 	default:
-		s.under[u.id] = u.cancel
+		s.pending[p.id] = p.cancel
 	}
-	return u
+	return p
 }
 
-func (s *session) carry(u underWay, m *wire.Message, back bridge.Back) response {
-	defer u.cancel(nil)
-	if u.err != nil {
-		return response{id: m.ID, reply: bridge.Failed(u.err)}
+func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) response {
+	defer p.cancel(nil)
+	if p.refused != nil {
+		return response{id: m.ID, reply: bridge.Failed(p.refused)}
 	}
-	defer s.finish(u.id)
-	r := response{id: m.ID, reply: s.dispatch(u.ctx, m, back)}
+	defer s.endRequest(p.id)
+	r := response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
 	if e := r.reply.Err; e != nil && e.Raw == nil {
-		r.mute = e.Code == toolformat.Canceled && u.ctx.Err() != nil
-		if e.Cause != nil && !r.mute {
-			s.server.log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
+		r.discard = e.Code == toolformat.Canceled && p.ctx.Err() != nil
+		if e.Cause != nil && !r.discard {
+			s.core.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 		}
 	}
 	return r
 }
 
-func (s *session) finish(id string) {
+func (s *session) endRequest(id string) {
 	s.mu.Lock()
-	delete(s.under, id)
+	delete(s.pending, id)
 	s.mu.Unlock()
 }
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if isModern(m) {
-		return s.server.modern(ctx, &s.views, s.who, m, back, nil)
+		return s.views.respond(ctx, &modernCall{who: s.who, msg: m, back: back})
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -145,112 +180,81 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	o := s.awaitOpened(ctx)
 	kind, lists := bridge.ListKindOf(m.Method)
-	route, routed := bridge.Routes(m.Method)
+	_, routed := bridge.Routes(m.Method)
 	switch {
 	case m.Method == wire.MethodDiscover, !lists && !routed && !bridge.Relayed(m.Method):
-		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method))
+		return bridge.Failed(methodNotFound(m))
 	case o == nil:
-		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s before initialize: send initialize first", m.Method))
+		return bridge.Failed(invalid("%s before initialize: send initialize first", m.Method))
 	case lists:
-		return s.list(ctx, o, kind, m)
+		return listPage(ctx, o.source, kind, m, true)
 	}
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
-	if routed {
-		var ok bool
-		if req.Target, ok = m.Params.Text(route.Key); !ok {
-			return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.%s is missing or not a string", m.Method, route.Key))
-		}
+	if err := setTarget(req); err != nil {
+		return bridge.Failed(err)
 	}
 	return forLegacy(o.source.Do(ctx, req))
 }
 
-// opening says that initialize is under way: what follows it needs what it settles, and
-// waits until done is called.
-func (s *session) opening() (done func()) {
+// beginInitialize makes requests that follow an initialize wait until done is called.
+func (s *session) beginInitialize() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending != nil {
-		return func() {} // another one is
+	if s.initializing != nil {
+		return func() {} // they wait for another one already
 	}
-	pending := make(chan struct{})
-	s.pending = pending
+	initializing := make(chan struct{})
+	s.initializing = initializing
 	return func() {
 		s.mu.Lock()
-		s.pending = nil
+		s.initializing = nil
 		s.mu.Unlock()
-		close(pending)
+		close(initializing)
 	}
 }
 
-// awaitOpened is what initialize has settled; nil when there was none, or it failed.
+// awaitOpened returns what initialize has settled, after the initialize that is pending; nil
+// before initialize, or when it failed.
 func (s *session) awaitOpened(ctx context.Context) *opened {
 	if o := s.opened.Load(); o != nil {
 		return o
 	}
 	s.mu.Lock()
-	pending := s.pending
+	initializing := s.initializing
 	s.mu.Unlock()
-	if pending == nil {
+	if initializing == nil {
 		return nil
 	}
 	select {
-	case <-pending:
+	case <-initializing:
 	case <-ctx.Done():
 	}
 	return s.opened.Load()
 }
 
-// list answers a list method with the page that its cursor names.
-func (s *session) list(ctx context.Context, o *opened, kind bridge.ListKind, m *wire.Message) bridge.Reply {
-	l, err := o.source.List(ctx, kind)
-	if err != nil {
-		return bridge.Failed(toolformat.AsError(err))
-	}
-	return page(l.Derive(legacyKey{}, legacyItem), m)
-}
-
-func page(l *bridge.List, m *wire.Message) bridge.Reply {
-	cursor, ok := m.Params.Text(wire.Cursor)
-	if raw := m.Params.Get(wire.Cursor); raw != nil && !ok {
-		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.cursor is not a string", m.Method))
-	}
-	page, err := l.Page(cursor)
-	if err != nil {
-		return bridge.Failed(err)
-	}
-	return bridge.Result(page, nil)
-}
-
-// maxCapabilities bounds what a client says that it can do, in bytes: it is kept for as
-// long as the client is one.
-const maxCapabilities = 64 << 10
-
-const longCapabilities = "%s: the client's capabilities are longer than %d bytes"
-
-// initialize opens the source for the client and says who answers.
+// initialize opens the source for the client and describes it.
 func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply {
 	asked, ok := wire.Text(wire.Lookup(m.Params.Raw, "protocolVersion"))
 	switch {
 	case s.opened.Load() != nil:
-		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "this session is initialized already"))
+		return bridge.Failed(invalid("this session is initialized already"))
 	case !ok:
-		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "initialize: params.protocolVersion is missing or not a string"))
+		return bridge.Failed(invalid("initialize: params.protocolVersion is missing or not a string"))
 	}
 	capabilities := wire.Lookup(m.Params.Raw, "capabilities")
-	if len(capabilities) > maxCapabilities {
-		return invalid(longCapabilities, m.Method, maxCapabilities)
+	if err := checkCapabilities(m, capabilities); err != nil {
+		return bridge.Failed(err)
 	}
-	caller := &bridge.Caller{
+	source, err := s.core.source.Open(ctx, &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.who.principal,
 		HiddenValue:  s.who.value,
 		Capabilities: bytes.Clone(capabilities),
-		Notify:       s.standing.Notify,
-		Ask:          s.standing.Ask,
-	}
-	source, err := s.server.source.Open(ctx, caller)
+		Notify:       s.back.Notify,
+		Ask:          s.back.Ask,
+	})
 	if err != nil {
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(err))
+		return bridge.Failed(shuttingDown(err))
 	}
 	reply := source.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
 	if reply.Err != nil { // the client may try again
@@ -264,44 +268,14 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	s.mu.Unlock()
 	if !ok {
 		source.Close()
-		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "this session is initialized already, or has ended"))
+		return bridge.Failed(invalid("this session is initialized already, or has ended"))
 	}
-	result := append([]byte(nil), `{"protocolVersion":`...)
-	result = wire.AppendString(result, o.revision)
-	for _, key := range []string{"capabilities", "serverInfo", "instructions"} {
-		if v := wire.Lookup(reply.Result, key); v != nil {
-			result = append(append(append(append(result, `,"`...), key...), `":`...), v...)
-		}
-	}
+	result := wire.AppendString([]byte(`{"protocolVersion":`), o.revision)
+	result = appendMembers(result, reply.Result, "capabilities", "serverInfo", "instructions")
 	return bridge.Result(append(result, '}'), nil)
 }
 
-// notified takes a notification of the client.
-func (s *session) notified(m *wire.Message) {
-	s.touch()
-	if m.Method == wire.NotificationRootsChanged {
-		if o := s.opened.Load(); o != nil {
-			o.source.Do(s.ctx, &bridge.Request{Method: m.Method})
-		}
-		return
-	}
-	if m.Method != wire.NotificationCancelled {
-		return
-	}
-	s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
-}
-
-// cancelRequest cancels a request under way, by its raw id.
-func (s *session) cancelRequest(id string, why error) {
-	s.mu.Lock()
-	cancel := s.under[id]
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel(why)
-	}
-}
-
-// revision is the protocol revision that was negotiated; "" before initialize.
+// revision returns the negotiated protocol revision, "" before initialize.
 func (s *session) revision() string {
 	if o := s.opened.Load(); o != nil {
 		return o.revision

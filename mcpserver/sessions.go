@@ -1,129 +1,111 @@
 package mcpserver
 
 import (
-	"errors"
-	"net/http"
+	"sync"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// create makes the session that an initialize asks for; nil when it has been refused.
-func (s *Server) create(w http.ResponseWriter, r *http.Request, who identity) *session {
-	if r.Header.Get(mcp.HeaderSessionID) != "" {
-		writeError(w, http.StatusBadRequest, nil, "initialize starts a session: send it without Mcp-Session-Id")
-		return nil
-	}
-	one := s.newHTTPSession(who)
-	if err := s.add(one); err != nil {
-		one.end()
-		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
-		return nil
-	}
-	return one
+// registry holds the sessions of a Server that count towards Options.Sessions: those over HTTP,
+// SSE and WebSocket.
+type registry struct {
+	core *core
+
+	mu       sync.Mutex          // guards the fields below
+	sessions map[string]*session // by id
+	closed   bool
 }
 
-// named finds the session that a request names; nil when it has been refused.
-func (s *Server) named(w http.ResponseWriter, r *http.Request, who identity) *session {
-	id := r.Header.Get(mcp.HeaderSessionID)
-	if id == "" {
-		writeError(w, http.StatusBadRequest, nil, "Mcp-Session-Id is missing: send initialize first")
-		return nil
-	}
-	one := s.find(id, who)
-	if one == nil || one.journal == nil { // one of legacy SSE has no streams here
-		writeError(w, http.StatusNotFound, nil, "no such session: it has ended, or began with another token or context header; send initialize anew")
-		return nil
-	}
-	return one
-}
-
-func (s *Server) find(id string, who identity) *session {
-	s.mu.Lock()
-	one := s.sessions[id]
-	s.mu.Unlock()
-	if one == nil || !who.continues(one.who) { // an id is no proof of who one is
-		return nil
-	}
-	return one
-}
-
-// idleEnough is how long a session must have been unused to make room for a new one.
+// idleEnough is how long a session or a view must be unused to make room for a new one.
 const idleEnough = time.Minute
 
-// add registers a session. At the bound the one unused longest makes room, if there is one
-// that is not in use.
-func (s *Server) add(one *session) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errors.New("the bridge is shutting down")
+// add registers a session. At the bound it evicts the session unused longest that is not in use.
+func (r *registry) add(added *session) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosing
 	}
-	if len(s.sessions) >= s.opts.Sessions {
-		var oldest *session
-		for _, other := range s.sessions {
-			if (oldest == nil || other.used.Load() < oldest.used.Load()) && !other.inUse() {
-				oldest = other
-			}
-		}
-		if oldest == nil || time.Since(time.Unix(0, oldest.used.Load())) < idleEnough {
-			s.log.Warn("refused a session: too many are in use", "limit", s.opts.Sessions)
-			return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", s.opts.Sessions)
-		}
-		s.log.Warn("ended the session unused longest: too many sessions", "limit", s.opts.Sessions)
-		delete(s.sessions, oldest.id)
-		s.wg.Go(oldest.end)
+	if most := r.core.opts.Sessions; len(r.sessions) >= most && !r.evict() {
+		r.core.opts.Log.Warn("refused a session: too many are in use", "limit", most)
+		return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", most)
 	}
-	s.sessions[one.id] = one
+	if r.sessions == nil {
+		r.sessions = map[string]*session{}
+	}
+	r.sessions[added.id] = added
 	return nil
 }
 
-// remove ends a session.
-func (s *Server) remove(one *session) {
-	s.mu.Lock()
-	delete(s.sessions, one.id)
-	s.mu.Unlock()
-	one.end()
+// evict ends the session unused longest, and reports whether one could be; r.mu is held.
+func (r *registry) evict() bool {
+	var oldest *session
+	for _, s := range r.sessions {
+		if (oldest == nil || s.used.Load() < oldest.used.Load()) && !s.inUse() {
+			oldest = s
+		}
+	}
+	if oldest == nil || oldest.unused() < idleEnough || !r.core.start(oldest.end) {
+		return false
+	}
+	r.core.opts.Log.Warn("ended the session unused longest: too many sessions", "limit", r.core.opts.Sessions)
+	delete(r.sessions, oldest.id)
+	return true
 }
 
-// sweep ends sessions that nobody has used for long.
-func (s *Server) sweep() {
-	t := time.NewTicker(max(s.opts.SessionIdle/10, time.Second))
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-		case <-s.ctx.Done():
-			return
-		}
-		var idle []*session
-		s.mu.Lock()
-		for id, one := range s.sessions {
-			if !one.inUse() && time.Since(time.Unix(0, one.used.Load())) > s.opts.SessionIdle {
-				idle = append(idle, one)
-				delete(s.sessions, id)
-			}
-		}
-		s.mu.Unlock()
-		for _, one := range idle {
-			one.end()
-		}
+// find returns a session for a caller that may continue it, else nil.
+func (r *registry) find(id string, who identity) *session {
+	r.mu.Lock()
+	found := r.sessions[id]
+	r.mu.Unlock()
+	if found == nil || !who.continues(found.who) { // knowing an id proves nothing
+		return nil
+	}
+	return found
+}
+
+// end ends a session.
+func (r *registry) end(s *session) {
+	r.mu.Lock()
+	delete(r.sessions, s.id)
+	r.mu.Unlock()
+	s.end()
+}
+
+// close ends all sessions; none can be added from then on.
+func (r *registry) close() {
+	r.mu.Lock()
+	sessions := r.sessions
+	r.sessions, r.closed = nil, true
+	r.mu.Unlock()
+	for _, s := range sessions {
+		s.end()
 	}
 }
 
-// newHTTPSession makes a session whose own voice is a GET stream.
-func (s *Server) newHTTPSession(who identity) *session {
-	one := s.newSession(who, nil)
-	one.journal = &journal{limit: s.opts.ResumeBytes, total: &s.journals, streams: map[int64]*stream{}}
-	one.standing = voice{one}
-	return one
-}
-
-// inUse reports whether requests are under way or a stream is being read.
-func (s *session) inUse() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.under) > 0 || s.readers.Load() > 0
+// expire ends sessions that are unused for too long, until the Server is closed.
+func (r *registry) expire() {
+	idle := r.core.opts.SessionIdle
+	tick := time.NewTicker(max(idle/10, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.core.ctx.Done():
+			return
+		}
+		var expired []*session
+		r.mu.Lock()
+		for id, s := range r.sessions {
+			if !s.inUse() && s.unused() > idle {
+				expired = append(expired, s)
+				delete(r.sessions, id)
+			}
+		}
+		r.mu.Unlock()
+		for _, s := range expired {
+			s.end()
+		}
+	}
 }

@@ -8,25 +8,21 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// ssePath is where messages of the legacy SSE transport are posted; the session is
-// named in the query.
+// ssePath is where messages of the legacy SSE transport are posted; the query names the session.
 const ssePath = "/sse/message"
 
 // serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
 func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) {
-	if r.Method != http.MethodGet { // clients find out by this which transport they met
+	if r.Method != http.MethodGet { // clients recognize the transport by this refusal
 		w.Header().Set("Allow", http.MethodGet)
-		writeError(w, http.StatusMethodNotAllowed, nil, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
+		writeError(w, http.StatusMethodNotAllowed, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
 		return
 	}
 	d := s.newDuplex(who)
-	d.sse = d
-	if err := s.add(d.session); err != nil {
-		d.close(err)
-		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
+	d.post = d.receive
+	if !s.register(d, w) {
 		return
 	}
-	d.readers.Add(1)
 	out := newEventWriter(w)
 	out.write("endpoint", "", []byte(ssePath+"?sessionId="+d.id))
 	if out.flush() == nil {
@@ -42,7 +38,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) 
 		release()
 		leave()
 	}
-	s.remove(d.session)
+	s.sessions.end(d.session)
 	d.close(io.EOF)
 }
 
@@ -50,12 +46,12 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) 
 func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, who identity) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		writeError(w, http.StatusMethodNotAllowed, nil, "messages are posted here")
+		writeError(w, http.StatusMethodNotAllowed, "use POST to send a message")
 		return
 	}
-	one := s.find(r.URL.Query().Get("sessionId"), who)
-	if one == nil || one.sse == nil {
-		writeError(w, http.StatusNotFound, nil, "no such session: it ends with its SSE stream")
+	target := s.sessions.find(r.URL.Query().Get("sessionId"), who)
+	if target == nil || target.post == nil {
+		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return
 	}
 	msg := s.readBody(w, r)
@@ -63,5 +59,5 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, who ide
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	one.sse.take(msg)
+	target.post(msg)
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// lastCalls is how long requests may go on after the client closed its end: one that
+// stdioGrace is how long requests may go on after the client has closed its end: a client that
 // pipes its requests in wants the answers.
-const lastCalls = time.Second
+const stdioGrace = time.Second
 
-// ServeStdio serves one client on a pair of streams, a message a line, until in ends
-// or ctx does. It closes neither; a Read that goes on after ctx has ended is left
-// behind.
+// ServeStdio serves one client on a pair of streams, one message a line, until in ends or ctx
+// does. It closes neither stream. A Read that does not return is left behind when ctx ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	d := s.newDuplex(identity{})
 	written := make(chan error, 1)
@@ -26,17 +25,17 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	var err error
 	select {
 	case err = <-read:
-		grace, cancel := context.WithTimeout(ctx, lastCalls)
-		d.quiet(grace)
+		grace, cancel := context.WithTimeout(ctx, stdioGrace)
+		d.wait(grace)
 		cancel()
-	case err = <-written: // the client does not read any more
+	case err = <-written: // the client no longer reads
 		written <- err
 	case <-ctx.Done():
 	}
 	d.close(io.EOF)
 	select {
 	case <-written:
-	case <-time.After(lastCalls):
+	case <-time.After(stdioGrace):
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -45,22 +44,22 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 }
 
 func (d *duplex) readLines(in io.Reader) error {
-	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
+	lines := wire.NewLineReader(in, d.core.opts.MessageBytes)
 	for {
 		msg, err := lines.Read()
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
-			d.complain(&wire.Error{Code: wire.InvalidRequest, Message: err.Error()})
+			d.rejectMessage(err)
 		case err != nil:
 			return err
 		default:
-			d.take(msg)
+			d.receive(msg)
 		}
 	}
 }
 
-// lineWriter writes batches as lines, with one system call where they are small.
+// lineWriter writes batches as lines, with one system call for those that are small.
 func lineWriter(out io.Writer) func([]*wire.Buffer) error {
 	w := bufio.NewWriterSize(out, 64<<10)
 	return func(batch []*wire.Buffer) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,97 +16,74 @@ import (
 )
 
 const (
-	ticketLife = 30 * time.Second
-	maxTickets = 1000
+	ticketLife    = 30 * time.Second
+	maxTickets    = 1000
+	maxTicketBody = 64 << 10 // bytes of a request for a ticket
 )
 
-// tickets admit one WebSocket each, soon: a browser cannot send a header with one, and
-// a token in a URL would end up in logs.
+// tickets let in one WebSocket connection each, for a short time: a browser cannot send a header
+// with a WebSocket, and a token in a URL would end up in logs.
 type tickets struct {
-	mu    sync.Mutex // guards given
-	given map[string]ticket
+	mu     sync.Mutex // guards issued
+	issued map[string]ticket
 }
 
 type ticket struct {
-	holder identity
-	until  time.Time
+	holder  identity
+	expires time.Time
 }
 
-// give makes a ticket; "" when too many are out.
-func (t *tickets) give(who identity) string {
+// issue returns a new ticket, "" when too many are unused.
+func (t *tickets) issue(holder identity) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	for id, one := range t.given {
-		if now.After(one.until) {
-			delete(t.given, id)
-		}
-	}
-	if len(t.given) >= maxTickets {
+	maps.DeleteFunc(t.issued, func(_ string, old ticket) bool { return now.After(old.expires) })
+	if len(t.issued) >= maxTickets {
 		return ""
 	}
-	if t.given == nil {
-		t.given = map[string]ticket{}
+	if t.issued == nil {
+		t.issued = map[string]ticket{}
 	}
 	id := newID()
-	t.given[id] = ticket{holder: who, until: now.Add(ticketLife)}
+	t.issued[id] = ticket{holder, now.Add(ticketLife)}
 	return id
 }
 
-// use takes a ticket, which is good once.
-func (t *tickets) use(id string) (identity, bool) {
+// redeem returns the holder of a ticket, which is valid once.
+func (t *tickets) redeem(id string) (holder identity, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one, ok := t.given[id]
-	delete(t.given, id)
-	return one.holder, ok && time.Now().Before(one.until)
+	found, ok := t.issued[id]
+	delete(t.issued, id)
+	return found.holder, ok && time.Now().Before(found.expires)
 }
 
-// serveTicket answers POST /ws/ticket.
-func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, who identity) {
-	who, err := s.withSession(http.MaxBytesReader(w, r.Body, maxTicketBody), who)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, nil, err.Error())
-		return
-	}
-	id := s.tickets.give(who)
-	if id == "" {
-		writeError(w, http.StatusServiceUnavailable, nil, "too many tickets are out: try again in 30 s")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(map[string]any{"ticket": id, "expiresIn": int(ticketLife.Seconds())})
-}
-
-// maxTicketBody bounds what a request for a ticket says, in bytes.
-const maxTicketBody = 64 << 10
-
-// withSession is an identity with the hidden values that the request for a ticket brings for
-// its session: {"context": {NAME: value}} with names of Options.SessionContext. They win over
-// those of headers.
-func (s *Server) withSession(body io.Reader, who identity) (identity, error) {
+// addTicketValues adds to an identity the hidden values in the body of a request for a ticket,
+// {"context": {NAME: value}}. They override those of headers. Only the names of allowed may
+// occur.
+func addTicketValues(who identity, body io.Reader, allowed []string) (identity, error) {
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return who, fmt.Errorf("the request is longer than %d bytes, or was cut", maxTicketBody)
+		return who, fmt.Errorf("the request body is longer than %d bytes or incomplete", maxTicketBody)
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return who, nil
 	}
-	var said struct {
+	var request struct {
 		Context map[string]json.RawMessage `json:"context"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&said); err != nil {
+	if err := dec.Decode(&request); err != nil {
 		return who, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
 	}
 	hidden := []byte(cmp.Or(who.hidden, "{}"))
-	for _, name := range slices.Sorted(maps.Keys(said.Context)) {
-		if !slices.ContainsFunc(s.opts.TicketValues, func(known string) bool { return strings.EqualFold(known, name) }) {
+	for _, name := range slices.Sorted(maps.Keys(request.Context)) {
+		if !slices.ContainsFunc(allowed, func(known string) bool { return strings.EqualFold(known, name) }) {
 			return who, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
 		}
-		hidden = wire.SetMember(hidden, strings.ToLower(name), said.Context[name])
+		hidden = wire.SetMember(hidden, strings.ToLower(name), request.Context[name])
 	}
 	who.hidden = string(hidden)
 	return who, nil

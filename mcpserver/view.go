@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,15 +14,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// views are the open views of one connection, or of all HTTP clients.
-type views struct {
-	server *Server
+// viewPool holds the views of one connection, or of all HTTP clients. The modern era has no
+// sessions: what a client sees of the source is kept between its requests in a view, which all
+// requests of one identity with the same capabilities share.
+type viewPool struct {
+	core    *core
+	parking *parking
 
-	mu     sync.Mutex // guards what follows, and users, leased, left and tasks of the views in it
-	open   map[viewKey][]*view
-	count  int               // of them
-	tasks  map[taskKey]*view // where a task was created
-	posts  map[*exchange]struct{}
+	mu     sync.Mutex // guards the fields below, and those of the views that say so
+	views  map[viewKey][]*view
+	count  int               // of the views
+	tasks  map[taskKey]*view // the view in which a task was created
+	posts  map[*http.Request]context.CancelCauseFunc
 	closed bool
 }
 
@@ -37,88 +41,107 @@ type taskKey struct {
 
 // view is what one identity with certain capabilities sees of the source.
 type view struct {
-	key     viewKey
-	source  bridge.Session
-	askable bool // the client offers to be asked something
-	tasking bool // it takes a task for a result
-	users   int
-	leased  bool      // by a call that may be asked something: nobody else could tell whose question it is
-	left    time.Time // when the last request that used it has ended
-	tasks   int       // that were created in it
-	idle    *time.Timer
-	tools   atomic.Pointer[bridge.List] // the last one; nil when it has changed since
+	key           viewKey
+	askable       bool // the client offers to be asked something
+	takesTasks    bool // the client accepts a task for a result
+	source        bridge.Session
+	subscriptions subscriptions
+	tools         atomic.Pointer[bridge.List] // the last one; nil when it has changed since
+	level         atomic.Int32                // wire.LogLevel of the source's log
 
-	mu        sync.Mutex // guards what follows
-	listeners map[*listener]struct{}
-	watched   map[string]*watch // by the resource
-	level     wire.LogLevel     // what the source's log was set to
+	// The fields below are guarded by viewPool.mu.
+	users  int       // requests
+	leased bool      // to a call that may ask something: otherwise nobody could tell which call's question it is
+	left   time.Time // when the last request ended
+	tasks  int       // created in the view
+	idle   *time.Timer
 }
 
 const (
-	viewIdle = time.Minute // how long a view outlives the last request that used it
-	taskIdle = time.Hour   // the same for one in which a task was created: no other knows it
+	viewIdle = time.Minute // how long a view outlives its last request
+	taskIdle = time.Hour   // the same for a view in which a task was created, which no other view knows
 	maxViews = 100         // views of one identity with the same capabilities
 )
 
-// take finds or opens a view; leave must be called when the request has ended.
-func (vs *views) take(ctx context.Context, who identity, capabilities []byte) (*view, *toolformat.Error) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if all := vs.open[viewKey{who, string(capabilities)}]; len(all) > 0 {
-		all[0].users++
-		return all[0], nil
+// use finds or opens a view; release must be called when the request has ended.
+func (p *viewPool) use(ctx context.Context, who identity, capabilities []byte) (*view, *toolformat.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if views := p.views[viewKey{who, string(capabilities)}]; len(views) > 0 {
+		views[0].users++
+		return views[0], nil
 	}
-	return vs.add(ctx, viewKey{who, string(capabilities)})
+	return p.add(ctx, viewKey{who, string(capabilities)})
 }
 
-// lease finds or opens a view for a call that may be asked something: no other such call
-// has it until leave.
-func (vs *views) lease(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	for _, v := range vs.open[key] {
+// lease finds or opens a view for a call that may ask something: no other such call has the view
+// until its release.
+func (p *viewPool) lease(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.views[key] {
 		if !v.leased {
 			v.users++
 			v.leased = true
 			return v, nil
 		}
 	}
-	v, err := vs.add(ctx, key)
+	v, err := p.add(ctx, key)
 	if err == nil {
 		v.leased = true
 	}
 	return v, err
 }
 
-// add opens a view for its first user; vs.mu is held.
-func (vs *views) add(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
-	if vs.closed {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down")
-	}
-	if len(vs.open[key]) >= maxViews {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "too many calls are under way that may ask something: %d", maxViews)
-	}
-	if most := vs.server.opts.Sessions; vs.count >= most && !vs.makeRoom() {
+// add opens a view for its first user; p.mu is held.
+func (p *viewPool) add(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+	most := p.core.opts.Sessions
+	switch {
+	case p.closed:
+		return nil, shuttingDown(nil)
+	case len(p.views[key]) >= maxViews:
+		return nil, toolformat.Errorf(toolformat.Unavailable, "too many pending calls that may ask something: %d", maxViews)
+	case p.count >= most && !p.evict():
 		return nil, toolformat.Errorf(toolformat.Unavailable, "too many clients of revision %s: %d (limits.sessions in the config)", wire.ModernRevision, most)
 	}
-	v, err := vs.server.newView(ctx, key)
-	if err != nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the bridge is shutting down").Because(err)
+	v := &view{
+		key:        key,
+		askable:    string(bridge.Offers([]byte(key.capabilities))) != "{}",
+		takesTasks: wire.TakesTasks([]byte(key.capabilities)),
+		users:      1,
 	}
-	if vs.open == nil {
-		vs.open, vs.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
+	if err := p.open(ctx, v); err != nil {
+		return nil, shuttingDown(err)
 	}
-	vs.open[key] = append(vs.open[key], v)
-	vs.count++
-	v.users = 1
-	v.idle = time.AfterFunc(viewIdle, func() { vs.expire(v) })
+	if p.views == nil {
+		p.views, p.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
+	}
+	p.views[key] = append(p.views[key], v)
+	p.count++
+	v.idle = time.AfterFunc(viewIdle, func() { p.expire(v) })
 	return v, nil
 }
 
-// leave ends a request's use of a view.
-func (vs *views) leave(v *view, lease bool) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
+func (p *viewPool) open(ctx context.Context, v *view) (err error) {
+	v.source, err = p.core.source.Open(ctx, &bridge.Caller{
+		ID:           "view " + newID(),
+		Principal:    v.key.who.principal,
+		HiddenValue:  v.key.who.value,
+		Capabilities: []byte(v.key.capabilities),
+		Modern:       true,
+		Notify:       v.notify,
+		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+			return nil, toolformat.Errorf(toolformat.Unavailable, "a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
+		},
+	})
+	v.subscriptions.source = v.source
+	return err
+}
+
+// release ends a request's use of a view.
+func (p *viewPool) release(v *view, lease bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if lease {
 		v.leased = false
 	}
@@ -126,26 +149,37 @@ func (vs *views) leave(v *view, lease bool) {
 	v.left = time.Now()
 }
 
-// expire closes a view that nobody has used for its time. It runs now and then: to set
-// a timer with each request would cost more.
-func (vs *views) expire(v *view) {
-	if vs.remove(v) {
+// drop removes a view; p.mu is held.
+func (p *viewPool) drop(v *view) {
+	v.idle.Stop()
+	p.count--
+	if rest := slices.DeleteFunc(p.views[v.key], func(other *view) bool { return other == v }); len(rest) > 0 {
+		p.views[v.key] = rest
+	} else {
+		delete(p.views, v.key)
+	}
+	maps.DeleteFunc(p.tasks, func(_ taskKey, creator *view) bool { return creator == v })
+}
+
+// expire closes a view that is unused for long, and looks again later at one that is not. A timer
+// set by each request would cost more.
+func (p *viewPool) expire(v *view) {
+	if p.dropExpired(v) {
 		v.source.Close()
 	}
 }
 
-// remove takes off a view whose time is over, else sees to it that it is looked at again.
-func (vs *views) remove(v *view) bool {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
+func (p *viewPool) dropExpired(v *view) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	life := viewIdle
 	if v.tasks > 0 {
 		life = taskIdle
 	}
 	rest := life - time.Since(v.left)
 	switch {
-	case !slices.Contains(vs.open[v.key], v):
-		return false // it has ended otherwise
+	case !slices.Contains(p.views[v.key], v):
+		return false // closed meanwhile
 	case v.users > 0:
 		v.idle.Reset(viewIdle)
 		return false
@@ -153,166 +187,131 @@ func (vs *views) remove(v *view) bool {
 		v.idle.Reset(rest)
 		return false
 	}
-	vs.takeOff(v)
+	p.drop(v)
 	return true
 }
 
-// takeOff forgets a view; vs.mu is held.
-func (vs *views) takeOff(v *view) {
-	vs.count--
-	vs.open[v.key] = slices.DeleteFunc(vs.open[v.key], func(one *view) bool { return one == v })
-	if len(vs.open[v.key]) == 0 {
-		delete(vs.open, v.key)
-	}
-	maps.DeleteFunc(vs.tasks, func(_ taskKey, one *view) bool { return one == v })
-}
-
-// makeRoom ends the view unused longest, when that is long enough; vs.mu is held.
-func (vs *views) makeRoom() bool {
+// evict closes the view unused longest to make room, and reports whether it could; p.mu is held.
+func (p *viewPool) evict() bool {
 	var oldest *view
-	for _, some := range vs.open {
-		for _, v := range some {
+	for _, views := range p.views {
+		for _, v := range views {
 			if v.users == 0 && (oldest == nil || v.left.Before(oldest.left)) {
 				oldest = v
 			}
 		}
 	}
-	if oldest == nil || time.Since(oldest.left) < idleEnough {
+	if oldest == nil || time.Since(oldest.left) < idleEnough || !p.core.start(func() { oldest.source.Close() }) {
 		return false
 	}
-	if !vs.server.start(func() { oldest.source.Close() }) {
-		return false // it ends with the server
-	}
-	vs.server.log.Warn("ended the view unused longest: too many clients", "limit", vs.server.opts.Sessions)
-	oldest.idle.Stop()
-	vs.takeOff(oldest)
+	p.core.opts.Log.Warn("ended the view unused longest: too many clients", "limit", p.core.opts.Sessions)
+	p.drop(oldest)
 	return true
 }
 
-// enter notes a POST that ends with the views. A set is cheaper than a context that ends
-// with either of two.
-func (vs *views) enter(x *exchange) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if vs.posts == nil {
-		vs.posts = map[*exchange]struct{}{}
+// addPost makes close cancel an HTTP request, until removePost. A map is cheaper than a context
+// that ends with either of two.
+func (p *viewPool) addPost(r *http.Request, cancel context.CancelCauseFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.posts == nil {
+		p.posts = map[*http.Request]context.CancelCauseFunc{}
 	}
-	vs.posts[x] = struct{}{}
+	p.posts[r] = cancel
 }
 
-func (vs *views) exit(x *exchange) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	delete(vs.posts, x)
+func (p *viewPool) removePost(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.posts, r)
 }
 
-// close closes every view, and ends the POSTs that are under way.
-func (vs *views) close() {
-	vs.mu.Lock()
-	all := vs.open
-	vs.open, vs.closed = nil, true
-	for x := range vs.posts {
-		x.cancel(errEnded)
+// close closes every view, and cancels the HTTP requests.
+func (p *viewPool) close() {
+	p.mu.Lock()
+	all := slices.Concat(slices.Collect(maps.Values(p.views))...)
+	p.views, p.closed = nil, true
+	for _, cancel := range p.posts {
+		cancel(errEnded)
 	}
-	for _, some := range all {
-		for _, v := range some {
-			v.idle.Stop()
-		}
+	for _, v := range all {
+		v.idle.Stop()
 	}
-	vs.mu.Unlock()
-	for _, some := range all {
-		for _, v := range some {
-			v.source.Close()
-		}
+	p.mu.Unlock()
+	for _, v := range all {
+		v.source.Close()
 	}
 }
 
-// do carries out a request in a view, and notes the task that it may have created.
-func (vs *views) do(ctx context.Context, v *view, req *bridge.Request) bridge.Reply {
+// do carries out a request in a view, and records the task that it may create.
+func (p *viewPool) do(ctx context.Context, v *view, req *bridge.Request) bridge.Reply {
 	reply := v.source.Do(ctx, req)
-	if reply.Err != nil || req.Method != wire.MethodToolsCall || !v.tasking && req.Params.Get(wire.Task) == nil {
+	if reply.Err != nil || req.Method != wire.MethodToolsCall || !v.takesTasks && req.Params.Get(wire.Task) == nil {
 		return reply
 	}
 	id, ok := wire.CreatedTask(reply.Result)
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if ok && len(vs.tasks) < wire.MaxTasks && !vs.closed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ok && len(p.tasks) < wire.MaxTasks && !p.closed {
 		v.tasks++
-		vs.tasks[taskKey{v.key.who, id}] = v
+		p.tasks[taskKey{v.key.who, id}] = v
 	}
 	return reply
 }
 
-// task carries out a request about a task where it was created: a source may know it
-// nowhere else. Such a request asks nothing.
-func (vs *views) task(ctx context.Context, v *view, m *wire.Message) bridge.Reply {
+// doTask carries out a request about a task in the view in which that was created: the source may
+// know it nowhere else. Such a request asks nothing.
+func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.Reply {
 	id, ok := m.Params.Text(wire.TaskID)
 	if !ok {
-		return invalid("%s: params.taskId is missing or not a string", m.Method)
+		return bridge.Failed(invalid("%s: params.taskId is missing or not a string", m.Method))
 	}
-	vs.mu.Lock()
-	if creator := vs.tasks[taskKey{v.key.who, id}]; creator != nil {
+	p.mu.Lock()
+	if creator := p.tasks[taskKey{v.key.who, id}]; creator != nil {
 		v = creator
 	}
 	v.users++
-	vs.mu.Unlock()
-	defer vs.leave(v, false)
-	return complete(v.source.Do(ctx, &bridge.Request{Method: m.Method, Params: &m.Params}))
+	p.mu.Unlock()
+	defer p.release(v, false)
+	return v.source.Do(ctx, &bridge.Request{Method: m.Method, Params: &m.Params})
 }
 
-func (s *Server) newView(ctx context.Context, key viewKey) (*view, error) {
-	v := &view{
-		key:       key,
-		askable:   string(bridge.Offers([]byte(key.capabilities))) != "{}",
-		tasking:   wire.TakesTasks([]byte(key.capabilities)),
-		listeners: map[*listener]struct{}{},
-		watched:   map[string]*watch{},
-	}
-	source, err := s.source.Open(ctx, &bridge.Caller{
-		ID:           "view " + newID(),
-		Principal:    key.who.principal,
-		HiddenValue:  key.who.value,
-		Capabilities: []byte(key.capabilities),
-		Modern:       true,
-		Notify:       v.notify,
-		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
-			return nil, toolformat.Errorf(toolformat.Unavailable, "a client of revision %s can be asked only along one of its requests", wire.ModernRevision)
-		},
-	})
-	v.source = source
-	return v, err
-}
-
-// tool is the definition of a tool. To ask for the list with each call would cost more
-// than the rest of what the modern era adds to a small one.
+// tool returns the definition of a tool. To read the list for each call would cost more than the
+// rest of what the modern era adds to a small call.
 func (v *view) tool(ctx context.Context, name string) (bridge.Item, bool) {
 	if l := v.tools.Load(); l != nil {
 		if it, ok := l.Find(name); ok {
 			return it, true
 		}
 	}
-	asked := new(bridge.List) // gives way to nil when the list changes meanwhile
-	v.tools.Store(asked)
+	reading := new(bridge.List) // replaced by nil when the list changes meanwhile
+	v.tools.Store(reading)
 	l, err := v.source.List(ctx, bridge.Tools)
 	if err != nil {
 		return bridge.Item{}, false
 	}
-	v.tools.CompareAndSwap(asked, l)
+	v.tools.CompareAndSwap(reading, l)
 	return l.Find(name)
 }
 
-// setLevel sets the source's log to the level that a request asks for, when it has not
-// been set as low yet.
-func (v *view) setLevel(ctx context.Context, level wire.LogLevel) {
-	v.mu.Lock()
-	lower := level > 0 && (v.level == 0 || level < v.level)
-	if lower {
-		v.level = level
+// notify takes a notification of the source that belongs to no request.
+func (v *view) notify(method string, params []byte) {
+	if method == wire.NotificationToolsChanged {
+		v.tools.Store(nil)
 	}
-	v.mu.Unlock()
-	if lower {
-		params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), "level", wire.AppendString(nil, level.String())))
-		reply := v.source.Do(ctx, &bridge.Request{Method: wire.MethodSetLevel, Params: &params})
-		reply.Free()
+	v.subscriptions.notify(method, params)
+}
+
+// lowerLevel sets the level of the source's log to that of a request, if that is lower.
+func (v *view) lowerLevel(ctx context.Context, level wire.LogLevel) {
+	for level > 0 {
+		current := v.level.Load()
+		if current > 0 && current <= int32(level) {
+			return
+		}
+		if v.level.CompareAndSwap(current, int32(level)) {
+			sendParam(ctx, v.source, wire.MethodSetLevel, "level", level.String())
+			return
+		}
 	}
 }

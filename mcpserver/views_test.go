@@ -190,7 +190,7 @@ func TestViewsEnd(t *testing.T) {
 	p := newViews(t, s)
 	p.send(wire.MethodToolsList, "", "", "")
 	var v *view
-	for _, all := range p.views.open {
+	for _, all := range p.views.views {
 		v = all[0]
 	}
 	for _, c := range []struct {
@@ -247,10 +247,10 @@ func TestPostsEndWithServer(t *testing.T) {
 	p.came(s.begun)
 	for listening := false; !listening && t.Context().Err() == nil; {
 		p.views.mu.Lock()
-		for _, all := range p.views.open {
-			all[0].mu.Lock()
-			listening = len(all[0].listeners) > 0
-			all[0].mu.Unlock()
+		for _, all := range p.views.views {
+			all[0].subscriptions.mu.Lock()
+			listening = len(all[0].subscriptions.listeners) > 0
+			all[0].subscriptions.mu.Unlock()
 		}
 		p.views.mu.Unlock()
 	}

@@ -13,44 +13,40 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// bearerProtocol is how a browser, which cannot send a header, offers its token beside
-// the subprotocol mcp.
+// bearerProtocol begins the subprotocol with which a browser, which cannot send a header, offers
+// its token beside the subprotocol mcp.
 const bearerProtocol = "bearer."
 
 // serveWS is MCP over WebSocket: one message a text frame.
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
-	who, no := s.identifyWS(r, offered)
-	if no != nil {
-		s.refuse(w, r, no)
+	who, refused := s.identifyWS(r, offered)
+	switch {
+	case refused != nil:
+		refused.write(w, r, s.opts.Log)
 		return
-	}
-	if !websocket.IsWebSocketUpgrade(r) {
-		writeError(w, http.StatusUpgradeRequired, nil, "this is a WebSocket endpoint, subprotocol mcp")
+	case !websocket.IsWebSocketUpgrade(r):
+		writeError(w, http.StatusUpgradeRequired, "this is a WebSocket endpoint, subprotocol mcp")
 		return
-	}
-	if len(offered) > 0 && !slices.Contains(offered, wire.Subprotocol) {
-		writeError(w, http.StatusBadRequest, nil, "offer the WebSocket subprotocol mcp")
+	case len(offered) > 0 && !slices.Contains(offered, wire.Subprotocol):
+		writeError(w, http.StatusBadRequest, "offer the WebSocket subprotocol mcp")
 		return
 	}
 	up := websocket.Upgrader{
 		Subprotocols:    []string{wire.Subprotocol},
-		CheckOrigin:     func(*http.Request) bool { return true }, // the door has checked it
+		CheckOrigin:     func(*http.Request) bool { return true }, // Access has checked it
 		ReadBufferSize:  32 << 10,
 		WriteBufferSize: 32 << 10,
 		WriteBufferPool: &s.frames,
 	}
 	d := s.newDuplex(who)
-	d.readers.Add(1)
-	if err := s.add(d.session); err != nil {
-		d.close(err)
-		writeError(w, http.StatusServiceUnavailable, nil, err.Error())
+	if !s.register(d, w) {
 		return
 	}
-	defer s.remove(d.session)
+	defer s.sessions.end(d.session)
 	conn, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // it has been answered
+		return // Upgrade has answered
 	}
 	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
 	if !s.start(func() { d.writeFrames(conn) }) {
@@ -59,16 +55,13 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	d.close(d.readFrames(conn))
 }
 
-// errClosing ends the connections of a server that is closed.
-var errClosing = errors.New("the bridge is shutting down")
-
-// identifyWS finds out who connects: by header, subprotocol or ticket.
+// identifyWS returns the identity of a connection: by header, subprotocol or ticket.
 func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
-		if who, ok := s.tickets.use(id); ok {
+		if who, ok := s.tickets.redeem(id); ok {
 			return who, nil
 		}
-		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is not known, used or too old: POST /ws/ticket gives a new one"}
+		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}
 	}
 	token := bearer(r)
 	for _, p := range offered {
@@ -76,8 +69,8 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 			token = t
 		}
 	}
-	p, no := s.opts.Access.identify(token)
-	return s.identity(p, r), no
+	p, refused := s.opts.Access.identify(token)
+	return s.hidden.identity(p, r), refused
 }
 
 func (d *duplex) readFrames(conn *websocket.Conn) error {
@@ -85,23 +78,23 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	alive("")
 	conn.SetPongHandler(alive)
 	for {
-		msg, err := wire.ReadFrame(conn, d.server.opts.MessageBytes)
+		msg, err := wire.ReadFrame(conn, d.core.opts.MessageBytes)
 		if err != nil {
 			return err
 		}
 		select {
-		case <-d.box.done: // the client is being sent away
+		case <-d.box.done: // the connection is being closed
 			msg.Free()
 		default:
 			alive("")
-			d.take(msg)
+			d.receive(msg)
 		}
 	}
 }
 
-// writeFrames writes what the session has for the client, then says why it ends. It
-// then waits for the client to close its end: a connection that is closed while there is
-// something to read is reset, and what was written last is lost.
+// writeFrames writes the outbox to the connection, closes it with a reason, and waits for the
+// client to close its end: a connection that is closed while there is something to read is reset,
+// and what was written last is lost.
 func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
 	err := d.box.drain(nil, func(batch []*wire.Buffer) error {
@@ -116,23 +109,28 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 	}, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
-	code, reason := websocket.CloseNormalClosure, ""
-	var long *wire.TooLongError
-	switch {
-	case errors.Is(err, errSlow):
-		code, reason = websocket.ClosePolicyViolation, errSlow.Error()
-	case errors.As(err, &long):
-		code, reason = websocket.CloseMessageTooBig, "the message is too large"
-	case errors.Is(err, wire.ErrBinary):
-		code, reason = websocket.CloseUnsupportedData, "MCP has text messages only"
-	case errors.Is(err, errClosing):
-		code, reason = websocket.CloseGoingAway, errClosing.Error()
-	}
-	if err := conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second)); err != nil {
+	reason := websocket.FormatCloseMessage(closeReason(err))
+	if err := conn.WriteControl(websocket.CloseMessage, reason, time.Now().Add(time.Second)); err != nil {
 		return
 	}
 	select {
 	case <-d.ctx.Done():
 	case <-time.After(writeTime):
 	}
+}
+
+// closeReason returns the close code of a connection, and its text.
+func closeReason(err error) (code int, text string) {
+	var long *wire.TooLongError
+	switch {
+	case errors.Is(err, errSlow):
+		return websocket.ClosePolicyViolation, errSlow.Error()
+	case errors.As(err, &long):
+		return websocket.CloseMessageTooBig, "the message is too large"
+	case errors.Is(err, wire.ErrBinary):
+		return websocket.CloseUnsupportedData, "MCP has only text messages"
+	case errors.Is(err, errClosing):
+		return websocket.CloseGoingAway, errClosing.Error()
+	}
+	return websocket.CloseNormalClosure, ""
 }

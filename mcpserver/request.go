@@ -1,0 +1,84 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// What both eras do with a request.
+
+func invalid(format string, args ...any) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Invalid, format, args...)
+}
+
+func methodNotFound(m *wire.Message) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method)
+}
+
+// setTarget sets the tool, prompt or resource that a request is for, where its method has one.
+func setTarget(req *bridge.Request) *toolformat.Error {
+	route, ok := bridge.Routes(req.Method)
+	if !ok {
+		return nil
+	}
+	if req.Target, ok = req.Params.Text(route.Key); !ok {
+		return invalid("%s: params.%s is missing or not a string", req.Method, route.Key)
+	}
+	return nil
+}
+
+// sendParam sends a request of the Server's own, with one parameter, and drops its result.
+func sendParam(ctx context.Context, source bridge.Session, method, key, value string) *toolformat.Error {
+	params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), key, wire.AppendString(nil, value)))
+	req := &bridge.Request{Method: method, Params: &params}
+	if err := setTarget(req); err != nil {
+		return err
+	}
+	reply := source.Do(ctx, req)
+	err := reply.Err
+	reply.Free()
+	return err
+}
+
+// listPage answers a list method with the page that its cursor names.
+func listPage(ctx context.Context, source bridge.Session, kind bridge.ListKind, m *wire.Message, legacy bool) bridge.Reply {
+	list, err := source.List(ctx, kind)
+	if err != nil {
+		return bridge.Failed(toolformat.AsError(err))
+	}
+	cursor, ok := m.Params.Text(wire.Cursor)
+	if !ok && m.Params.Get(wire.Cursor) != nil {
+		return bridge.Failed(invalid("%s: params.cursor is not a string", m.Method))
+	}
+	if legacy {
+		list = list.Derive(legacyKey{}, legacyItem)
+	}
+	page, refused := list.Page(cursor)
+	if refused != nil {
+		return bridge.Failed(refused)
+	}
+	return bridge.Result(page, nil)
+}
+
+// maxCapabilities bounds a client's capabilities, in bytes: they are kept as long as its session.
+const maxCapabilities = 64 << 10
+
+func checkCapabilities(m *wire.Message, capabilities []byte) *toolformat.Error {
+	if len(capabilities) > maxCapabilities {
+		return invalid("%s: the client's capabilities are longer than %d bytes", m.Method, maxCapabilities)
+	}
+	return nil
+}
+
+// appendMembers appends the members of an object that have these keys, each after a comma.
+func appendMembers(dst, object []byte, keys ...string) []byte {
+	for _, key := range keys {
+		if v := wire.Lookup(object, key); v != nil {
+			dst = append(append(append(append(dst, `,"`...), key...), `":`...), v...)
+		}
+	}
+	return dst
+}
