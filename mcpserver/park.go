@@ -75,7 +75,7 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 		c.answer(req.Params.Get(wire.InputResponses))
 		return p.wait(ctx, c, req.Back)
 	}
-	v, err := views.lease(ctx, key)
+	v, err := views.claim(ctx, key, true)
 	if err != nil {
 		return bridge.Failed(err), nil
 	}

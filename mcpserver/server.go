@@ -32,7 +32,7 @@ func New(source bridge.Source, opts Options) *Server {
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions.core = &s.core
-	s.views.core, s.views.parking = &s.core, &s.parking
+	s.views.core, s.views.parking, s.views.ctx = &s.core, &s.parking, s.ctx
 	s.work.Go(s.sessions.expire)
 	return s
 }
@@ -51,7 +51,7 @@ func (s *Server) Close() error {
 func (s *Server) newSession(who identity) *session {
 	created := &session{core: &s.core, id: newID(), who: who, pending: map[string]context.CancelCauseFunc{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
-	created.views.core, created.views.parking = &s.core, &s.parking
+	created.views.core, created.views.parking, created.views.ctx = &s.core, &s.parking, created.ctx
 	created.touch()
 	return created
 }

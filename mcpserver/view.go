@@ -20,6 +20,7 @@ import (
 type viewPool struct {
 	core    *core
 	parking *parking
+	ctx     context.Context // of the connection, or of the Server
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
@@ -42,15 +43,17 @@ type taskKey struct {
 // view is what one identity with certain capabilities sees of the source.
 type view struct {
 	key           viewKey
-	askable       bool // the client offers to be asked something
-	takesTasks    bool // the client accepts a task for a result
+	askable       bool          // the client offers to be asked something
+	takesTasks    bool          // the client accepts a task for a result
+	opened        chan struct{} // closed when source or failure is set
 	source        bridge.Session
+	failure       *toolformat.Error
 	subscriptions subscriptions
 	tools         atomic.Pointer[bridge.List] // the last one; nil when it has changed since
 	level         atomic.Int32                // wire.LogLevel of the source's log
 
 	// The fields below are guarded by viewPool.mu.
-	users  int       // requests
+	users  int       // requests, and the opening of the source
 	leased bool      // to a call that may ask something: otherwise nobody could tell which call's question it is
 	left   time.Time // when the last request ended
 	tasks  int       // created in the view
@@ -63,38 +66,54 @@ const (
 	maxViews = 100         // views of one identity with the same capabilities
 )
 
-// use finds or opens a view; release must be called when the request has ended.
+// use returns a view of the source. release must be called when the request has ended.
 func (p *viewPool) use(ctx context.Context, who identity, capabilities []byte) (*view, *toolformat.Error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if views := p.views[viewKey{who, string(capabilities)}]; len(views) > 0 {
+	if views := p.views[viewKey{who, string(capabilities)}]; len(views) > 0 && views[0].source != nil {
 		views[0].users++
+		p.mu.Unlock()
 		return views[0], nil
 	}
-	return p.add(ctx, viewKey{who, string(capabilities)})
+	p.mu.Unlock()
+	return p.claim(ctx, viewKey{who, string(capabilities)}, false)
 }
 
-// lease finds or opens a view for a call that may ask something: no other such call has the view
-// until its release.
-func (p *viewPool) lease(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+// claim finds or adds a view and waits until its source is open. A lease is for a call that may
+// ask something: no other such call has the view until its release.
+func (p *viewPool) claim(ctx context.Context, key viewKey, lease bool) (*view, *toolformat.Error) {
+	v, err := p.findOrAdd(key, lease)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-v.opened:
+		err = v.failure
+	case <-ctx.Done():
+		err = toolformat.Errorf(toolformat.Canceled, "canceled")
+	}
+	if err != nil {
+		p.release(v, lease)
+		return nil, err
+	}
+	return v, nil
+}
+
+func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, v := range p.views[key] {
-		if !v.leased {
-			v.users++
-			v.leased = true
-			return v, nil
-		}
+	if i := slices.IndexFunc(p.views[key], func(v *view) bool { return !lease || !v.leased }); i >= 0 {
+		v = p.views[key][i]
+	} else if v, err = p.add(key); err != nil {
+		return nil, err
 	}
-	v, err := p.add(ctx, key)
-	if err == nil {
-		v.leased = true
-	}
-	return v, err
+	v.users++
+	v.leased = v.leased || lease
+	return v, nil
 }
 
-// add opens a view for its first user; p.mu is held.
-func (p *viewPool) add(ctx context.Context, key viewKey) (*view, *toolformat.Error) {
+// add adds a view whose source is opened in the background: a slow one holds up nothing but the
+// requests for this view. p.mu is held.
+func (p *viewPool) add(key viewKey) (*view, *toolformat.Error) {
 	most := p.core.opts.Sessions
 	switch {
 	case p.closed:
@@ -108,10 +127,11 @@ func (p *viewPool) add(ctx context.Context, key viewKey) (*view, *toolformat.Err
 		key:        key,
 		askable:    string(bridge.Offers([]byte(key.capabilities))) != "{}",
 		takesTasks: wire.TakesTasks([]byte(key.capabilities)),
+		opened:     make(chan struct{}),
 		users:      1,
 	}
-	if err := p.open(ctx, v); err != nil {
-		return nil, shuttingDown(err)
+	if !p.core.start(func() { p.open(v) }) {
+		return nil, shuttingDown(nil)
 	}
 	if p.views == nil {
 		p.views, p.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
@@ -122,8 +142,9 @@ func (p *viewPool) add(ctx context.Context, key viewKey) (*view, *toolformat.Err
 	return v, nil
 }
 
-func (p *viewPool) open(ctx context.Context, v *view) (err error) {
-	v.source, err = p.core.source.Open(ctx, &bridge.Caller{
+// open opens the source for a view, and removes the view when that fails.
+func (p *viewPool) open(v *view) {
+	source, err := p.core.source.Open(p.ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    v.key.who.principal,
 		HiddenValue:  v.key.who.value,
@@ -134,8 +155,21 @@ func (p *viewPool) open(ctx context.Context, v *view) (err error) {
 			return nil, toolformat.Errorf(toolformat.Unavailable, "a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
 		},
 	})
-	v.subscriptions.source = v.source
-	return err
+	p.mu.Lock()
+	if err == nil && p.closed {
+		err = errClosing
+		defer source.Close()
+	}
+	if err == nil {
+		v.source, v.subscriptions.source = source, source
+	} else {
+		v.failure = shuttingDown(err)
+		p.drop(v)
+	}
+	v.users--
+	v.left = time.Now()
+	close(v.opened)
+	p.mu.Unlock()
 }
 
 // release ends a request's use of a view.
@@ -226,7 +260,7 @@ func (p *viewPool) removePost(r *http.Request) {
 	delete(p.posts, r)
 }
 
-// close closes every view, and cancels the HTTP requests.
+// close closes every view, and cancels the HTTP requests. Views that are being opened close later.
 func (p *viewPool) close() {
 	p.mu.Lock()
 	all := slices.Concat(slices.Collect(maps.Values(p.views))...)
@@ -239,7 +273,9 @@ func (p *viewPool) close() {
 	}
 	p.mu.Unlock()
 	for _, v := range all {
-		v.source.Close()
+		if v.source != nil {
+			v.source.Close()
+		}
 	}
 }
 
