@@ -9,13 +9,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// CallIDs gives the calls of a turn ids that no other call of their conversation has.
+// CallIDs gives the calls of a turn ids that are unique in their conversation.
 type CallIDs struct {
 	messages, calls int
 	taken           map[string]bool
 }
 
-// NewCallIDs knows the ids of the calls in a request's messages.
+// NewCallIDs returns ids other than those of the calls in a request's messages.
 func NewCallIDs(req *Request) *CallIDs {
 	ids := &CallIDs{messages: len(req.Messages), taken: map[string]bool{}}
 	for i := range req.Messages {
@@ -26,8 +26,8 @@ func NewCallIDs(req *Request) *CallIDs {
 	return ids
 }
 
-// Next is the id of the turn's next call: the provider's own, or one that is made of the
-// number of the request's messages and of the call's place, where that is "" or taken.
+// Next returns the id of the turn's next call: the provider's own, or if that is "" or taken,
+// one made of the number of messages in the request and of the call's index.
 func (c *CallIDs) Next(own string) string {
 	id := own
 	for n := c.calls; id == "" || c.taken[id]; n++ {
@@ -38,8 +38,8 @@ func (c *CallIDs) Next(own string) string {
 	return id
 }
 
-// Arguments are those of a call where an API has them as a text: nothing is {}, and what is
-// no JSON becomes a JSON string.
+// Arguments returns the arguments of a call from the text that an API has for them: {} for
+// none, and a JSON string for invalid JSON.
 func Arguments(text string) json.RawMessage {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -50,9 +50,9 @@ func Arguments(text string) json.RawMessage {
 	return wire.AppendString(nil, text)
 }
 
-// Object is a call's arguments for an API that takes nothing but an object. One that is
-// written in a string is that one; what else is none stands in one, under the key that
-// Anthropic proposes for it (fine-grained tool streaming, "Handling invalid JSON").
+// Object returns a call's arguments for an API that takes only an object. An object in a
+// string is unquoted; any other value is wrapped in an object, under the key that Anthropic
+// proposes for it (fine-grained tool streaming, "Handling invalid JSON").
 func (c *Call) Object() json.RawMessage {
 	args := bytes.TrimSpace(c.Arguments)
 	switch {

@@ -6,27 +6,26 @@ import (
 	"fmt"
 )
 
-// A Candidate is a model that a conversation can be held with.
+// A Candidate is a model that a conversation can use.
 type Candidate struct {
-	Name     string // as the config calls the provider; "": Provider.Name
+	Name     string // the config's name of the provider; "" means Provider.Name
 	Provider Provider
-	Model    string // as the provider spells it
-	NoTools  bool   // it is known to take no tools
+	Model    string // the provider's name of the model
+	NoTools  bool   // the model is known not to support tools
 }
 
 func (c *Candidate) name() string { return cmp.Or(c.Name, c.Provider.Name()) }
 
-// Choose is the model for a conversation when nobody says which: the first. One with
-// tools is held with the first of Anthropic's, else with the first that takes tools; when
-// none does, with the first, which then has NoTools: what becomes of that the loop's
-// Options say.
+// Choose returns the default model of a conversation: the first candidate or, for a
+// conversation with tools, the first of Anthropic's, else the first that supports tools. If
+// none does, it is the first, with NoTools: Options decide what happens then.
 func Choose(candidates []Candidate, tools bool) (Candidate, error) {
 	best := -1
 	for i := range candidates {
 		c := &candidates[i]
 		switch {
 		case c.Provider == nil:
-			return Candidate{}, fmt.Errorf("candidate %d has no Provider", i+1)
+			return Candidate{}, fmt.Errorf("candidate %d has no provider", i+1)
 		case !tools:
 			return candidates[0], nil
 		case c.NoTools:
@@ -37,7 +36,7 @@ func Choose(candidates []Candidate, tools bool) (Candidate, error) {
 		}
 	}
 	if len(candidates) == 0 {
-		return Candidate{}, errors.New("there is no model to ask: configure a provider, or name one")
+		return Candidate{}, errors.New("no model to ask: configure a provider, or name one")
 	}
 	return candidates[max(0, best)], nil
 }

@@ -19,34 +19,33 @@ import (
 // A Client sends requests to the endpoint of a provider. Its fields are set before the
 // first request; after that it may be used from many goroutines.
 type Client struct {
-	// BaseURL is what stands before the API's own path, http or https. A trailing /v1 (or
-	// whatever Version is) is taken off.
+	// BaseURL is the http or https URL before the API's own path. A trailing /v1 (or
+	// another Version) is removed.
 	BaseURL string
-	Version string // the first segment of the API's paths, such as v1; "" when there is none
+	Version string // the first segment of the API's paths, such as v1; may be ""
 
-	Header   http.Header               // sent with each request, over what the API wants of itself
-	Body     json.RawMessage           // members of each request's body, a JSON object; Settings.Body wins over them
-	Auth     func(*http.Request) error // signs each attempt; nil: nothing
-	HTTP     *http.Client              // nil: one that heeds the proxies of the environment and follows no redirect
+	Header   http.Header               // sent with each request; overrides the API's own headers
+	Body     json.RawMessage           // a JSON object whose members are added to each body; Settings.Body overrides them
+	Auth     func(*http.Request) error // signs each attempt; may be nil
+	HTTP     *http.Client              // nil means one that uses the proxies of the environment and follows no redirects
 	Retry    Retries                   // the zero value works
-	Refuse   func(*APIError, []byte)   // reads the error that a body holds, and says whether it is worth another try; nil: any usual shape
-	Patience time.Duration             // the longest silence of a response; 0: 5 min
-	MaxEvent int                       // bytes of one event or line of a stream; 0: 64 MiB
-	MaxBody  int64                     // bytes of a whole response, streamed or not; 0: 128 MiB
+	Refuse   func(*APIError, []byte)   // reads the body of an error into an APIError; nil means ReadError
+	Patience time.Duration             // bounds the silence before and within a response; 0 means 5 min
+	MaxEvent int                       // bytes of one event or line of a stream; 0 means 64 MiB
+	MaxBody  int64                     // bytes of a whole response; 0 means 128 MiB
 }
 
-// Retries say when a request is sent again: when no connection came about, and for the
-// answers that APIError.Again tells, before anything of a response has been read.
+// Retries bound how often a request is sent again. That happens when no connection was made
+// and for errors with APIError.Again, as long as nothing of a response has been read.
 type Retries struct {
-	Max   int           // tries after the first; 0: 2; negative: none
-	First time.Duration // the wait before the first of them, doubled for each that follows, less up to a quarter; 0: 0.5 s
-	Most  time.Duration // the longest wait that is made up here; 0: 8 s
-	Hint  time.Duration // the longest wait that a provider may ask for; one that asks for more is not tried again; 0: 60 s
+	Max   int           // attempts after the first; 0 means 2, negative means none
+	First time.Duration // backoff before the first retry, doubled for each further one, less up to a quarter; 0 means 0.5 s
+	Most  time.Duration // the longest backoff; 0 means 8 s
+	Hint  time.Duration // the longest wait that a provider may ask for; more is not retried; 0 means 60 s
 }
 
-// For is the client for the API of one vendor: c, which has the BaseURL, the Version and
-// the Refuse of vendor where it has none of its own. Of headers it has those of both, but
-// for vendor's without a value; where both name one, its own counts.
+// For returns c as the client for the API of one vendor: BaseURL, Version and Refuse default
+// to those of vendor, and vendor's headers that have a value are added, unless c has them.
 func (c Client) For(vendor Client) Client {
 	c.BaseURL = cmp.Or(c.BaseURL, vendor.BaseURL)
 	c.Version = cmp.Or(c.Version, vendor.Version)
@@ -64,7 +63,7 @@ func (c Client) For(vendor Client) Client {
 	return c
 }
 
-// Bearer is the value of the header Authorization for a key; "" for none.
+// Bearer returns the value of the header Authorization for a key; "" for "".
 func Bearer(key string) string {
 	if key == "" {
 		return ""
@@ -72,8 +71,8 @@ func Bearer(key string) string {
 	return "Bearer " + key
 }
 
-// Post sends a body, of JSON, to a path of the API such as /v1/messages. It tries again as
-// Retry says, telling emit. The error is an *APIError for what the provider refused.
+// Post sends a JSON body to a path of the API, such as /v1/messages. It retries as Retry
+// allows, with an event for each retry. The error is an *APIError if the provider refused.
 func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(Event)) (*Response, error) {
 	emit = emitter(emit)
 	for tries := 0; ; tries++ {
@@ -86,17 +85,13 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(E
 			return nil, err
 		}
 		emit(Event{Type: EventRetry, After: wait, Text: err.Error()})
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// URL is the address of a path of the API.
+// URL returns the address of a path of the API.
 func (c *Client) URL(path string) (*url.URL, error) {
 	base := strings.TrimRight(c.BaseURL, "/")
 	if c.Version != "" {
@@ -104,7 +99,7 @@ func (c *Client) URL(path string) (*url.URL, error) {
 	}
 	u, err := url.Parse(base + path)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("base URL: expected http(s)://HOST…, such as http://127.0.0.1:11434") // without it: it can hold a secret
+		return nil, fmt.Errorf("base URL: expected http(s)://HOST…, such as http://127.0.0.1:11434") // it is not quoted: it can hold a secret
 	}
 	return u, nil
 }
@@ -158,7 +153,7 @@ func (c *Client) http() *http.Client {
 	}
 }
 
-// unreachable is why there is no response. The error of net/http holds the whole URL.
+// unreachable returns the error for a missing response. That of net/http holds the whole URL.
 func unreachable(ctx context.Context, u *url.URL, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, errSilent) {
@@ -171,7 +166,7 @@ func unreachable(ctx context.Context, u *url.URL, err error) error {
 		err = whole.Err
 	}
 	var own *APIError
-	if errors.As(err, &own) { // a transport that says itself what is wrong
+	if errors.As(err, &own) { // of a transport that says what is wrong
 		return own
 	}
 	var dial *net.OpError

@@ -9,61 +9,60 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Conversation is one with a model that has tools. It is immutable: each method
-// returns another one, and two that go on from the same one never touch each other. It
-// may be used from many goroutines.
+// A Conversation is a conversation with a model that has tools. It is immutable: each method
+// returns a new one, and two continuations of one are independent. It may be used from many
+// goroutines.
 //
-// A mistake in the making of one is what its Prompt returns.
+// Prompt returns the first error of the methods that made the conversation.
 type Conversation struct {
 	heading    Heading
 	candidates []Candidate
-	chosen     *Candidate // nil: none yet
-	kit        *kit
+	chosen     *Candidate // nil before the first prompt, unless Provider or Model was called
+	tools      *conversationTools
 	caller     *bridge.Caller
 	settings   Settings
 	options    Options
 	approve    func(context.Context, *Call, *toolformat.Tool) Decision
 	emit       func(Event)
-	run        Run // the last one: its messages are the conversation
-	opened     *openings
-	err        error // the first mistake
+	run        Run // the last run, whose messages are the conversation
+	opened     *openTools
+	err        error // the first error
 }
 
-// NewConversation begins one with the first of the candidates that will do, by Choose,
-// and stays with it.
+// NewConversation begins a conversation with one of the candidates: see Choose.
 func NewConversation(candidates ...Candidate) *Conversation {
-	c := &Conversation{candidates: candidates, kit: &kit{}, opened: &openings{}}
+	c := &Conversation{candidates: candidates, tools: &conversationTools{}, opened: &openTools{}}
 	c.heading.ID = rand.Text()
 	return c
 }
 
-// with is a copy with a change.
+// with returns a changed copy.
 func (c *Conversation) with(change func(*Conversation)) *Conversation {
 	next := *c
 	change(&next)
 	return &next
 }
 
-// Agent says who the model is to be and what it is to do: the system prompt.
+// Agent sets the system prompt.
 func (c *Conversation) Agent(text string) *Conversation {
 	return c.with(func(c *Conversation) { c.heading.System = text })
 }
 
-// Provider moves to another provider: to the model of the candidate that has it, until
-// Model names one. What cannot move stays behind: thinking, and what a provider did on
-// its own.
+// Provider switches to another provider, and to the model of its candidate until Model names
+// another. Thinking and the work of a provider's own tools are not sent to the new one.
 func (c *Conversation) Provider(p Provider) *Conversation {
 	return c.with(func(c *Conversation) {
 		if p == nil {
 			c.fail(errors.New("the provider is nil"))
 			return
 		}
-		c.run.Dropped = 0 // its window may be another
+		c.run.Dropped = 0 // its context window may differ
 		at := slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Provider == p })
 		if at >= 0 {
 			c.chosen = &c.candidates[at]
@@ -73,8 +72,8 @@ func (c *Conversation) Provider(p Provider) *Conversation {
 	})
 }
 
-// Model moves to another model: of the provider that the conversation is held with, unless
-// only another candidate has it.
+// Model switches to another model: of the current provider, unless only another candidate
+// has it.
 func (c *Conversation) Model(name string) *Conversation {
 	return c.with(func(c *Conversation) {
 		now, err := c.choice()
@@ -82,7 +81,7 @@ func (c *Conversation) Model(name string) *Conversation {
 			c.fail(err)
 			return
 		}
-		c.run.Dropped = 0 // its window may be another
+		c.run.Dropped = 0 // its context window may differ
 		other := -1
 		for i := range c.candidates {
 			k := &c.candidates[i]
@@ -103,75 +102,72 @@ func (c *Conversation) Model(name string) *Conversation {
 	})
 }
 
-// choice is the model that the next prompt goes to.
+// choice returns the model for the next prompt.
 func (c *Conversation) choice() (Candidate, error) {
 	if c.chosen != nil {
 		return *c.chosen, nil
 	}
-	return Choose(c.candidates, !c.kit.empty())
+	return Choose(c.candidates, !c.tools.empty())
 }
 
-// Settings are how the model is to answer.
+// Settings sets how the model answers.
 func (c *Conversation) Settings(s Settings) *Conversation {
 	return c.with(func(c *Conversation) { c.settings = s })
 }
 
-// Options are how the loop runs. Its limits are those of each prompt.
+// Options sets how the loop runs. Its limits apply to each prompt.
 func (c *Conversation) Options(o Options) *Conversation {
 	return c.with(func(c *Conversation) { c.options = o })
 }
 
-// Approve is asked about calls: see Task.Approve.
+// Approve sets the function that decides about calls: see Task.Approve.
 func (c *Conversation) Approve(ask func(ctx context.Context, call *Call, tool *toolformat.Tool) Decision) *Conversation {
 	return c.with(func(c *Conversation) { c.approve = ask })
 }
 
-// Listen is told of all that happens while a prompt is answered: see Task.Emit.
+// Listen sets the function that gets the events of prompts: see Task.Emit.
 func (c *Conversation) Listen(emit func(Event)) *Conversation {
 	return c.with(func(c *Conversation) { c.emit = emit })
 }
 
-// Caller says for whom the tools are called: see Toolbox.Open.
+// Caller sets the caller for whom the tools are called: see Toolbox.Open.
 func (c *Conversation) Caller(caller *bridge.Caller) *Conversation {
-	return c.with(func(c *Conversation) { c.caller, c.kit = caller, c.kit.again() })
+	return c.with(func(c *Conversation) { c.caller, c.tools = caller, c.tools.clone() })
 }
 
-// Tool gives the model one tool more: a Go function or a bridge.Tool.
+// Tool adds a tool: a Go function or a bridge.Tool.
 //
-// A function is a func(context.Context, In) (Out, error) as bridge.Func takes it, under
-// its own name; it has no description then but "Tool: name", which a Note says. Names of
-// commands that people type in a chat (help, exit, quit, print, input) are refused.
+// A function is a func(context.Context, In) (Out, error), as for bridge.Func. The tool has its
+// name, and only "Tool: name" as a description, of which a note warns. Commands that people
+// type in a chat (help, exit, quit, print, input) are not valid names.
 func (c *Conversation) Tool(tool any) *Conversation { return c.Tools(tool) }
 
-// Tools gives the model more tools: those of a bridge.Source, such as a Bridge, and what
-// Tool takes.
+// Tools adds tools: those of a bridge.Source, such as a Bridge, and what Tool takes.
 func (c *Conversation) Tools(tools ...any) *Conversation {
 	return c.with(func(c *Conversation) {
-		kit := c.kit.again()
+		c.tools = c.tools.clone()
 		for _, t := range tools {
-			if err := kit.add(t); err != nil {
+			if err := c.tools.add(t); err != nil {
 				c.fail(err)
 			}
 		}
-		c.kit = kit
 	})
 }
 
 func (c *Conversation) fail(err error) { c.err = cmp.Or(c.err, err) }
 
-// Messages are the whole conversation, not to be changed.
+// Messages returns the whole conversation, which must not be changed.
 func (c *Conversation) Messages() []Message { return c.run.Messages }
 
-// Run is the last run: how it ended, what it cost, what waits.
+// Run returns the last run: how it ended, what it cost, which calls wait.
 func (c *Conversation) Run() Run { return c.run }
 
-// Prompt says something to the model and lets it work until it has answered. With "" it
-// goes on as things are. It returns the messages that this added, the prompt first, and
-// the conversation with them; c stays as it was.
+// Prompt sends a message to the model and lets it work until it has answered. With "" it
+// continues the conversation as it is. It returns the messages that this added, the prompt
+// first, and the conversation with them; c is unchanged.
 //
-// After an error next has what came before it, and can be gone on with: with "" the same
-// is tried again. An error of ctx is its cause. That a limit has ended the run is no
-// error: next.Run tells.
+// After an error next has what came before it and can be continued: "" tries again. If ctx
+// ended, the error is its cause. A run that ended at a limit is not an error: see next.Run.
 func (c *Conversation) Prompt(ctx context.Context, text string) (messages []Message, next *Conversation, err error) {
 	if text == "" {
 		return c.Send(ctx)
@@ -179,8 +175,7 @@ func (c *Conversation) Prompt(ctx context.Context, text string) (messages []Mess
 	return c.Send(ctx, Part{Type: PartText, Text: text})
 }
 
-// Send is Prompt with more than text: images and files. Calls that still wait for a
-// decision are cancelled.
+// Send is Prompt with images and files. Calls that wait for a decision are canceled.
 func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Message, next *Conversation, err error) {
 	before := c.run.closed()
 	all := before
@@ -189,9 +184,9 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	} else {
 		before, all = c.onward(before)
 	}
-	next, err = c.carry(ctx, func(s *Loop, task Task) (*Run, error) {
+	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {
 		task.Request.Messages, task.Dropped = all, c.run.Dropped
-		return s.Run(ctx, task)
+		return l.Run(ctx, task)
 	})
 	if next == c {
 		return nil, c, err
@@ -199,9 +194,9 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	return next.run.Messages[min(len(before), len(next.run.Messages)):], next, err
 }
 
-// onward is what a prompt without text sends, and the part of it that was there before. What
-// a stream had brought when it broke is asked for anew. Behind words of the assistant stands
-// "Continue.", since no API answers to its own (Gemini and Anthropic refuse it).
+// onward returns the messages for a prompt without text, and those of them that are not new.
+// An answer that broke off is dropped and asked for again. After any other message of the
+// assistant a "Continue." is added: APIs do not answer their own (Gemini and Anthropic refuse).
 func (c *Conversation) onward(messages []Message) (before, all []Message) {
 	last := func() *Message { return &messages[len(messages)-1] }
 	if c.run.Stop == StopFailed || c.run.Stop == StopCanceled {
@@ -215,14 +210,14 @@ func (c *Conversation) onward(messages []Message) (before, all []Message) {
 	return messages, append(slices.Clip(messages), UserText("Continue."))
 }
 
-// Resume goes on with a prompt whose run waits (Run.Waiting): see Loop.Resume. The
-// results of the round that waited are in the messages once more, whole.
+// Resume continues a prompt whose run waits (Run.Waiting): see Loop.Resume. The messages
+// that it returns begin with all results of the round that waited.
 func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision) (messages []Message, next *Conversation, err error) {
 	if len(c.run.Waiting) == 0 {
-		return nil, c, errors.New("nothing waits for a decision")
+		return nil, c, errors.New("no call waits for a decision")
 	}
-	next, err = c.carry(ctx, func(s *Loop, task Task) (*Run, error) {
-		return s.Resume(ctx, task, &c.run, decisions)
+	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {
+		return l.Resume(ctx, task, &c.run, decisions)
 	})
 	if next == c {
 		return nil, c, err
@@ -230,14 +225,14 @@ func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision
 	return next.run.New(), next, err
 }
 
-// carry runs the loop and returns the conversation after it; c itself when it did not run.
-func (c *Conversation) carry(ctx context.Context, run func(*Loop, Task) (*Run, error)) (*Conversation, error) {
-	session, chosen, err := c.prepare(ctx)
+// continued runs the loop and returns the conversation after it, or c if the loop did not run.
+func (c *Conversation) continued(ctx context.Context, run func(*Loop, Task) (*Run, error)) (*Conversation, error) {
+	loop, chosen, err := c.prepare(ctx)
 	if err != nil {
 		emitter(c.emit)(Event{Type: EventError, Err: err})
 		return c, err
 	}
-	done, err := run(session, Task{
+	done, err := run(loop, Task{
 		Provider: chosen.Provider,
 		Request:  Request{Model: chosen.Model, System: c.heading.System, Settings: c.settings},
 		Options:  c.options, Approve: c.approve, Emit: c.emit, NoTools: chosen.NoTools,
@@ -245,12 +240,12 @@ func (c *Conversation) carry(ctx context.Context, run func(*Loop, Task) (*Run, e
 	chosen.NoTools = chosen.NoTools || done.noTools
 	return c.with(func(c *Conversation) {
 		c.run, c.chosen = *done, &chosen
-		c.heading.date(done.Messages)
+		c.heading.update(done.Messages)
 		c.heading.Provider, c.heading.Model = chosen.name(), chosen.Model
 	}), err
 }
 
-// prepare finds the model and opens the tools.
+// prepare chooses the model and opens the tools.
 func (c *Conversation) prepare(ctx context.Context) (*Loop, Candidate, error) {
 	if c.err != nil {
 		return nil, Candidate{}, c.err
@@ -259,21 +254,21 @@ func (c *Conversation) prepare(ctx context.Context) (*Loop, Candidate, error) {
 	if err != nil {
 		return nil, chosen, err
 	}
-	session, notes, err := c.kit.open(ctx, c)
+	loop, notes, err := c.tools.open(ctx, c)
 	if err != nil {
-		return nil, chosen, fmt.Errorf("the tools cannot be opened: %w", err)
+		return nil, chosen, fmt.Errorf("opening the tools: %w", err)
 	}
 	for _, text := range notes {
 		emitter(c.emit)(Event{Type: EventNote, Text: text})
 	}
-	return session, chosen, nil
+	return loop, chosen, nil
 }
 
-// maxTitle is how long a title may be, in characters.
+// maxTitle bounds a title, in characters.
 const maxTitle = 80
 
-// date says when a conversation was held and what it is about.
-func (h *Heading) date(messages []Message) {
+// update sets the dates of a conversation, and its title from the first message of the user.
+func (h *Heading) update(messages []Message) {
 	h.Updated = time.Now().UTC().Truncate(time.Millisecond)
 	if h.Created.IsZero() {
 		h.Created = h.Updated
@@ -285,19 +280,18 @@ func (h *Heading) date(messages []Message) {
 		if messages[i].Role != RoleUser {
 			continue
 		}
-		line, _, _ := strings.Cut(strings.TrimSpace(messages[i].Text()), "\n")
-		if r := []rune(line); len(r) > maxTitle {
-			line = string(r[:maxTitle-1]) + "…"
+		h.Title, _, _ = strings.Cut(strings.TrimSpace(messages[i].Text()), "\n")
+		if utf8.RuneCountInString(h.Title) > maxTitle {
+			h.Title = clip(h.Title, maxTitle-1)
 		}
-		h.Title = line
 	}
 }
 
-// Transcript is the conversation as data, to be saved.
+// Transcript returns the conversation as data, to be saved.
 func (c *Conversation) Transcript() *Transcript { return &Transcript{Heading: c.heading, Run: c.run} }
 
-// Load goes on with a conversation that was saved: with its model, when a candidate has
-// it. Tools, options and candidates are those of c.
+// Load continues a saved conversation, with its model if a candidate has that provider.
+// Tools, options and candidates are those of c.
 func (c *Conversation) Load(t *Transcript) *Conversation {
 	return c.with(func(c *Conversation) {
 		c.heading, c.run = t.Heading, t.Run
@@ -317,7 +311,7 @@ func (c *Conversation) Load(t *Transcript) *Conversation {
 	})
 }
 
-// Close ends what the prompts of the conversation, and of all that it goes back to or that
-// goes on from it, have opened: sessions, with the processes of their tools. A prompt
-// after it opens them again.
+// Close closes the tools that prompts have opened, with their processes: the prompts of this
+// conversation, of those it continues and of its continuations. A later prompt opens them
+// again.
 func (c *Conversation) Close() error { return c.opened.close() }

@@ -141,7 +141,7 @@ func TestPromptWithoutText(t *testing.T) {
 	}
 	same(t, "goes on", show(messages), "user: Continue.\nassistant: and more")
 	same(t, "all", show(next.Messages()), "user: hi\nassistant: hello\nuser: Continue.\nassistant: and more")
-	if _, _, err := c.Prompt(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "there is no message") {
+	if _, _, err := c.Prompt(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "no messages:") {
 		t.Errorf("nothing to go on with: %v", err)
 	}
 	image := providers.Part{Type: providers.PartImage, Data: []byte{1}, MimeType: "image/png"}
@@ -164,8 +164,8 @@ func TestModels(t *testing.T) {
 		{all, true, "haiku"},
 		{all[:2], true, "qwen"},
 		{all[:1], true, "tiny"},
-		{nil, true, "error: there is no model to ask: configure a provider, or name one"},
-		{[]providers.Candidate{{Model: "m"}}, false, "error: candidate 1 has no Provider"},
+		{nil, true, "error: no model to ask: configure a provider, or name one"},
+		{[]providers.Candidate{{Model: "m"}}, false, "error: candidate 1 has no provider"},
 	} {
 		got, err := providers.Choose(c.candidates, c.tools)
 		if err != nil {
@@ -206,9 +206,9 @@ func TestModels(t *testing.T) {
 		conv.Close()
 	}
 	for name, c := range map[string]*providers.Conversation{
-		"the provider is nil":           providers.NewConversation(all...).Provider(nil),
-		"there is no model to ask: con": providers.NewConversation().Model("x"),
-		"there is no model to ask":      providers.NewConversation(),
+		"the provider is nil":  providers.NewConversation(all...).Provider(nil),
+		"no model to ask: con": providers.NewConversation().Model("x"),
+		"no model to ask":      providers.NewConversation(),
 	} {
 		var l listener
 		if _, _, err := c.Listen(l.hear).Prompt(t.Context(), "hi"); err == nil || !strings.HasPrefix(err.Error(), name) || l.String() != "error "+err.Error()+"\n" {
@@ -309,14 +309,14 @@ func TestTools(t *testing.T) {
 		tool any
 		want string
 	}{
-		{help, `tool name "help" is reserved: people type it in a chat`},
+		{help, `tool name "help" is reserved for a chat command`},
 		{bridge.Tool{Tool: toolformat.Tool{Name: "exit"}}, `tool name "exit" is reserved`},
-		{closure, "a function without a name is no tool: give it one with bridge.Func"},
+		{closure, "an anonymous function is not a tool: name it with bridge.Func"},
 		{shape, "function shape is a func(providers_test.placeIn) string: expected a func(context.Context, In) (Out, error)"},
-		{text, "function text: its arguments are a string; they must be a struct, a field for each"},
-		{nil, "a <nil> is no tool: expected a function, a bridge.Tool or a bridge.Source"},
-		{7, "a int is no tool"},
-		{bridge.Tool{Tool: toolformat.Tool{Name: "hollow"}}, "the tools cannot be opened: bridge: tool hollow: Call is nil"},
+		{text, "function text: argument of type string: expected a struct with a field for each argument"},
+		{nil, "a <nil> is not a tool: expected a function, a bridge.Tool or a bridge.Source"},
+		{7, "a int is not a tool"},
+		{bridge.Tool{Tool: toolformat.Tool{Name: "hollow"}}, "opening the tools: bridge: tool hollow: Call is nil"},
 	} {
 		if _, _, err := talk(t, play(), c.tool, getWeather).Prompt(t.Context(), "hi"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)

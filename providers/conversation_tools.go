@@ -11,91 +11,90 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// A kit is the tools of a conversation, opened when they are first needed. What it is
-// made of does not change.
-type kit struct {
-	sources []bridge.Source
-	tools   []bridge.Tool
-	bare    []string // the tools that have no description
+// conversationTools are the tools of a conversation, opened by the first prompt. Which tools
+// they are does not change after Conversation.Tools.
+type conversationTools struct {
+	sources     []bridge.Source
+	tools       []bridge.Tool
+	undescribed []string // the tools without a description
 
-	mu      sync.Mutex // guards what follows
-	session *Loop      // nil: it is not open
-	native  *bridge.Native
-	said    bool
+	mu     sync.Mutex // guards what follows
+	loop   *Loop      // nil while closed
+	native *bridge.Native
+	noted  bool // open has returned its notes
 }
 
-func (k *kit) empty() bool { return len(k.sources) == 0 && len(k.tools) == 0 }
+func (t *conversationTools) empty() bool { return len(t.sources) == 0 && len(t.tools) == 0 }
 
-// again is a kit of the same, to be added to.
-func (k *kit) again() *kit {
-	return &kit{sources: slices.Clone(k.sources), tools: slices.Clone(k.tools), bare: slices.Clone(k.bare)}
+// clone returns the same tools, closed, to be added to.
+func (t *conversationTools) clone() *conversationTools {
+	return &conversationTools{
+		sources: slices.Clone(t.sources), tools: slices.Clone(t.tools), undescribed: slices.Clone(t.undescribed),
+	}
 }
 
-// reserved are the names that a tool must not have: what people type in a chat.
-var reserved = []string{"help", "exit", "quit", "print", "input"}
+// reservedNames are the names that a tool must not have: commands that people type in a chat.
+var reservedNames = []string{"help", "exit", "quit", "print", "input"}
 
-// add takes what Conversation.Tools does.
-func (k *kit) add(t any) error {
+// add adds a tool, as Conversation.Tools takes it.
+func (t *conversationTools) add(added any) error {
 	var tool bridge.Tool
 	var err error
-	switch t := t.(type) {
+	switch added := added.(type) {
 	case bridge.Tool:
-		tool = t
+		tool = added
 	case bridge.Source:
-		k.sources = append(k.sources, t)
+		t.sources = append(t.sources, added)
 		return nil
 	default:
-		if tool, err = functionTool(t); err != nil {
+		if tool, err = functionTool(added); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(reserved, tool.Name) {
-		return fmt.Errorf("tool name %q is reserved: people type it in a chat", tool.Name)
+	if slices.Contains(reservedNames, tool.Name) {
+		return fmt.Errorf("tool name %q is reserved for a chat command", tool.Name)
 	}
 	if strings.TrimSpace(tool.Description) == "" {
-		tool.Description = "Tool: " + tool.Name // the words of fluent-llm
-		k.bare = append(k.bare, tool.Name)
+		tool.Description = "Tool: " + tool.Name // as in fluent-llm
+		t.undescribed = append(t.undescribed, tool.Name)
 	}
-	k.tools = append(k.tools, tool)
+	t.tools = append(t.tools, tool)
 	return nil
 }
 
-// open is the session of the kit, and what is to be said of its tools the first time.
-func (k *kit) open(ctx context.Context, c *Conversation) (*Loop, []string, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.session != nil {
-		return k.session, nil, nil
+// open returns the loop over the tools, and notes about them the first time.
+func (t *conversationTools) open(ctx context.Context, c *Conversation) (loop *Loop, notes []string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.loop != nil {
+		return t.loop, nil, nil
 	}
-	source, err := k.source(c)
+	source, err := t.source(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	session, err := NewToolbox(source).Open(ctx, c.caller)
-	if err != nil {
+	if t.loop, err = NewToolbox(source).Open(ctx, c.caller); err != nil {
 		return nil, nil, err
 	}
-	k.session = session
-	c.opened.add(k)
-	var notes []string
-	if !k.said {
-		for _, name := range k.bare {
+	c.opened.add(t)
+	if !t.noted {
+		for _, name := range t.undescribed {
 			notes = append(notes, fmt.Sprintf("tool %s has no description: a model may not know what it is for (bridge.Func gives it one)", name))
 		}
 	}
-	k.said = true
-	return k.session, notes, nil
+	t.noted = true
+	return t.loop, notes, nil
 }
 
-// source is all tools as one source; nil when there are none.
-func (k *kit) source(c *Conversation) (bridge.Source, error) {
-	all := slices.Clone(k.sources)
-	if len(k.tools) > 0 {
-		native, err := bridge.NewNative(bridge.NativeOptions{Log: c.options.Log}, k.tools...)
+// source returns all tools as one source; nil if there are none.
+func (t *conversationTools) source(c *Conversation) (bridge.Source, error) {
+	all := slices.Clone(t.sources)
+	if len(t.tools) > 0 {
+		native, err := bridge.NewNative(bridge.NativeOptions{Log: c.options.Log}, t.tools...)
 		if err != nil {
 			return nil, err
 		}
-		k.native = native
+		t.native = native
 		all = append(all, native)
 	}
 	switch len(all) {
@@ -104,22 +103,22 @@ func (k *kit) source(c *Conversation) (bridge.Source, error) {
 	case 1:
 		return all[0], nil
 	}
-	none := ""
+	prefix := ""
 	members := make([]bridge.Member, len(all))
 	for i, source := range all {
-		members[i] = bridge.Member{Name: fmt.Sprintf("tools%d", i+1), Source: source, Prefix: &none}
+		members[i] = bridge.Member{Name: fmt.Sprintf("tools%d", i+1), Source: source, Prefix: &prefix}
 	}
 	return bridge.New(bridge.Options{Log: c.options.Log}, members...), nil
 }
 
-func (k *kit) close() error {
-	k.mu.Lock()
-	session, native := k.session, k.native
-	k.session, k.native = nil, nil
-	k.mu.Unlock()
+func (t *conversationTools) close() error {
+	t.mu.Lock()
+	loop, native := t.loop, t.native
+	t.loop, t.native = nil, nil
+	t.mu.Unlock()
 	var err error
-	if session != nil {
-		err = session.Close()
+	if loop != nil {
+		err = loop.Close()
 	}
 	if native != nil {
 		err = errors.Join(err, native.Close())
@@ -127,26 +126,26 @@ func (k *kit) close() error {
 	return err
 }
 
-// openings are the kits that a conversation and its kin have opened.
-type openings struct {
-	mu   sync.Mutex // guards what follows
-	kits []*kit
+// openTools are the open tools of a conversation and of all its continuations.
+type openTools struct {
+	mu  sync.Mutex // guards all
+	all []*conversationTools
 }
 
-func (o *openings) add(k *kit) {
+func (o *openTools) add(t *conversationTools) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.kits = append(o.kits, k)
+	o.all = append(o.all, t)
 }
 
-func (o *openings) close() error {
+func (o *openTools) close() error {
 	o.mu.Lock()
-	kits := o.kits
-	o.kits = nil
+	all := o.all
+	o.all = nil
 	o.mu.Unlock()
 	var err error
-	for _, k := range kits {
-		err = errors.Join(err, k.close())
+	for _, t := range all {
+		err = errors.Join(err, t.close())
 	}
 	return err
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// An APIError is what a provider said instead of a turn: with a status of its own, in the
-// middle of a stream, or by not being there.
+// An APIError is the failure of a provider: an HTTP error, an error within a stream, or no
+// response at all.
 type APIError struct {
-	Status    int           // of HTTP; 0 when there was no response, 200 when it stood in a stream
-	Type      string        // the provider's word for the kind of error; "" when it has none
-	Code      string        // the provider's code; "" when it has none
-	Message   string        // the provider's own, or ours; never holds a key
-	RequestID string        // to ask the provider about; "" when it gives none
-	Again     bool          // it is worth another try
-	After     time.Duration // how long the provider wants to be left alone; 0: it does not say
-	Cause     error         // nil, or why there was no response
+	Status    int           // the HTTP status; 0 without a response, 200 for an error within a stream
+	Type      string        // the provider's type of the error, if it has one
+	Code      string        // the provider's code, if it has one
+	Message   string        // for people; never holds a key
+	RequestID string        // the provider's id of the request, if it has one
+	Again     bool          // a retry may succeed
+	After     time.Duration // the wait that the provider asks for; 0 means it does not
+	Cause     error         // may be nil
 }
 
 func (e *APIError) Error() string {
@@ -51,16 +51,16 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *APIError) Unwrap() error { return e.Cause }
 
-// Unreadable is the error of a decoder for a response that is not one of its API.
+// Unreadable returns the error of a decoder for a response that does not follow its API.
 func Unreadable(format string, args ...any) error {
 	return &APIError{Status: http.StatusOK, Message: "the response cannot be read: " + fmt.Sprintf(format, args...)}
 }
 
-// brokeOff is the error of a turn whose response had begun: ctx's own when that has ended,
-// else an *APIError, the decoder's own where that has one.
+// brokeOff returns the error of a turn whose response had begun: the cause of ctx if that
+// ended, else an *APIError, which may be the decoder's.
 func (r *Response) brokeOff(ctx context.Context, err error) error {
 	var e *APIError
 	var long *wire.TooLongError
@@ -82,12 +82,12 @@ func (r *Response) brokeOff(ctx context.Context, err error) error {
 	return e
 }
 
-// requestID is what a provider calls a request; "" when it does not say.
+// requestID returns the provider's id of a request, if it has one.
 func requestID(h http.Header) string {
 	return cmp.Or(h.Get("request-id"), h.Get("x-request-id"))
 }
 
-// refused is the error of a response.
+// refused returns the error of a response whose status is not 2xx.
 func (c *Client) refused(resp *http.Response, body []byte) error {
 	e := &APIError{Status: resp.StatusCode, RequestID: requestID(resp.Header), After: retryAfter(resp.Header, time.Now())}
 	switch s := resp.StatusCode; {
@@ -100,9 +100,9 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 		ReadError(e, body)
 	}
 	if e.Message == "" {
-		e.Message = snippet(body)
+		e.Message = clip(strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " "), 200)
 	}
-	switch resp.Header.Get("x-should-retry") { // OpenAI and Anthropic say it themselves
+	switch resp.Header.Get("x-should-retry") { // of OpenAI and Anthropic
 	case "true":
 		e.Again = true
 	case "false":
@@ -111,9 +111,9 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 	return e
 }
 
-// ReadError fills an error with what a body says, in the shapes that the providers have:
-// {"error":{"message","type","code","status"}}, {"error":"…"}, {"message"}, or an array
-// of one of them.
+// ReadError fills in an error from a body in one of the common shapes:
+// {"error":{"message","type","code","status"}}, {"error":"…"}, {"message"}, or an array of
+// one of them.
 func ReadError(e *APIError, body []byte) {
 	for first := range wire.Elements(body) {
 		body = first
@@ -147,8 +147,7 @@ func ReadError(e *APIError, body []byte) {
 	}
 }
 
-// hide takes out of a body what a request has proved its sender with: there are servers
-// that repeat it.
+// hide redacts the credentials of a request in a body: some servers repeat them.
 func hide(req *http.Request, body []byte) []byte {
 	for name, values := range req.Header {
 		name = strings.ToLower(name)
@@ -164,13 +163,8 @@ func hide(req *http.Request, body []byte) []byte {
 	return body
 }
 
-// snippet is the beginning of a body that is no JSON.
-func snippet(body []byte) string {
-	return clip(strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " "), 200)
-}
-
-// retryAfter is how long a response wants its client to wait; 0 when it does not say.
-// retry-after-ms is OpenAI's, retry-after RFC 9110, 10.2.3.
+// retryAfter returns how long a response asks its client to wait; 0 if it does not.
+// retry-after-ms is OpenAI's, retry-after RFC 9110, section 10.2.3.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e10 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -185,7 +179,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// after is how long to wait before the next try, after so many that followed the first.
+// after returns the wait before the next attempt, after so many retries.
 func (r Retries) after(err error, tries int) (wait time.Duration, again bool) {
 	most := cmp.Or(r.Max, 2)
 	var e *APIError
@@ -203,8 +197,8 @@ func (r Retries) after(err error, tries int) (wait time.Duration, again bool) {
 	return wait - time.Duration(rand.Int64N(int64(wait)/4+1)), true
 }
 
-// MergeBody is a request's body with the members that the caller adds, which win: first
-// those of the client, then those of the request.
+// MergeBody returns a request's body with the members that the caller adds or overrides:
+// first those of the client, then those of the request.
 func (c *Client) MergeBody(body []byte, s *Settings) []byte {
 	for _, extra := range []json.RawMessage{c.Body, s.Body} {
 		for name, value := range wire.Members(extra) {

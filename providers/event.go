@@ -2,46 +2,46 @@ package providers
 
 import "time"
 
-// An EventType is what an Event tells. The set is closed.
+// An EventType is the kind of an Event. The set is closed.
 type EventType string
 
-// The types of events. EventArgumentsDelta and EventToolStart are not written as JSON lines.
+// The types of events, with the fields that they use.
 const (
 	EventTurnStart      EventType = "turn_start"
 	EventTextDelta      EventType = "text_delta"      // Text
 	EventThinkingDelta  EventType = "thinking_delta"  // Text
 	EventArgumentsDelta EventType = "arguments_delta" // Call with its ID and Name; Text is a piece of its arguments
-	EventToolCall       EventType = "tool_call"       // Call, whole
+	EventToolCall       EventType = "tool_call"       // Call, complete
 	EventApproval       EventType = "approval"        // Call, Decision
 	EventToolStart      EventType = "tool_start"      // Call
 	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
 	EventToolResult     EventType = "tool_result"     // Call, Result, Took
-	EventUsage          EventType = "usage"           // Usage: of the turn
-	EventRetry          EventType = "retry"           // After, Text: the reason
-	EventNote           EventType = "note"            // Text: what the caller should know, such as a tool that the provider cannot take
-	EventDone           EventType = "done"            // Text: the final text; Stop, Turns, Usage: of the whole run
+	EventUsage          EventType = "usage"           // Usage of the turn
+	EventRetry          EventType = "retry"           // After; Text is the reason
+	EventNote           EventType = "note"            // Text: a notice for people, such as about a tool that the provider cannot express
+	EventDone           EventType = "done"            // Text is the final text; Stop, Turns and Usage are of the whole run
 	EventError          EventType = "error"           // Err
 )
 
-// An Event is one thing that happens while a model answers. Which fields count depends on
-// its Type. What it points to is not the listener's to change.
+// An Event is one thing that happens while a model answers. Which fields are used depends on
+// Type. The listener must not change what it points to.
 type Event struct {
 	Type     EventType
 	Text     string
 	Call     *Call
-	Decision string // of an approval: allow, deny, edit, defer, answer
+	Decision Verdict // of an approval; never VerdictAsk
 	Progress float64
-	Total    float64 // 0: not known
+	Total    float64 // 0 means unknown
 	Result   *Result
 	Took     time.Duration
 	Usage    Usage
-	After    time.Duration // until the next try
+	After    time.Duration // until the retry
 	Stop     Stop
 	Turns    int
 	Err      error
 }
 
-// emitter is emit, or what takes the events that nobody listens to.
+// emitter returns emit, or a function that discards events.
 func emitter(emit func(Event)) func(Event) {
 	if emit == nil {
 		return func(Event) {}

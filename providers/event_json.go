@@ -9,13 +9,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// eventJSON are the members of an event as JSON, all that any type has.
+// eventJSON has the members of events of all types.
 type eventJSON struct {
 	Type      EventType       `json:"type"`
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Decision  string          `json:"decision,omitempty"`
+	Decision  Verdict         `json:"decision,omitempty"`
 	Progress  *float64        `json:"progress,omitempty"`
 	Total     float64         `json:"total,omitempty"`
 	Message   string          `json:"message,omitempty"`
@@ -33,9 +33,8 @@ type eventJSON struct {
 	Code      string          `json:"code,omitempty"`
 }
 
-// MarshalJSON writes an event as an object with its type and what belongs to that, one
-// line without spaces at its ends: durations are in milliseconds, the text of a result is
-// what the model reads.
+// MarshalJSON writes an event as an object with its type and the members of that type, on
+// one line. Durations are in milliseconds; the text of a result is what the model reads.
 func (e Event) MarshalJSON() ([]byte, error) {
 	v := eventJSON{Type: e.Type}
 	ms := func(d time.Duration) *int64 {
@@ -73,8 +72,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return marshal(v)
 }
 
-// ErrorCode is the word for an error of a run: a provider's own type or code, one of
-// toolformat's, or "internal".
+// ErrorCode returns the code for an error of a run: the provider's type or code, or one of
+// toolformat's.
 func ErrorCode(err error) string {
 	var api *APIError
 	var own *toolformat.Error

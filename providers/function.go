@@ -14,29 +14,29 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// closureName is how the compiler calls a function that has no name.
+// closureName matches the compiler's names of anonymous functions.
 var closureName = regexp.MustCompile(`^(func)?\d+$`)
 
-// functionName is a function's own name, without its package and its type's parameters.
+// functionName returns a function's name without its package and type parameters.
 func functionName(v reflect.Value) string {
 	name := runtime.FuncForPC(v.Pointer()).Name()
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "-fm"), "[...]")
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-// functionTool makes a tool of a Go function, under its own name: what bridge.Func makes
-// of one whose types are known.
+// functionTool makes a tool of a Go function, as bridge.Func does for types that are known at
+// compile time, and names it after the function.
 func functionTool(f any) (bridge.Tool, error) {
 	v := reflect.ValueOf(f)
 	if f == nil || v.Kind() != reflect.Func || v.IsNil() {
-		return bridge.Tool{}, fmt.Errorf("a %T is no tool: expected a function, a bridge.Tool or a bridge.Source", f)
+		return bridge.Tool{}, fmt.Errorf("a %T is not a tool: expected a function, a bridge.Tool or a bridge.Source", f)
 	}
 	name, t := functionName(v), v.Type()
 	if t.NumIn() != 2 || t.In(0) != reflect.TypeFor[context.Context]() || t.NumOut() != 2 || t.Out(1) != reflect.TypeFor[error]() || t.IsVariadic() {
 		return bridge.Tool{}, fmt.Errorf("function %s is a %s: expected a func(context.Context, In) (Out, error)", name, t)
 	}
 	if closureName.MatchString(name) {
-		return bridge.Tool{}, fmt.Errorf("a function without a name is no tool: give it one with bridge.Func")
+		return bridge.Tool{}, fmt.Errorf("an anonymous function is not a tool: name it with bridge.Func")
 	}
 	definition, err := functionDefinition(name, t)
 	if err != nil {
@@ -53,7 +53,7 @@ func functionTool(f any) (bridge.Tool, error) {
 	}), nil
 }
 
-// functionDefinition is what a function's type says of it.
+// functionDefinition returns the definition of a tool with the schemas of a function's types.
 func functionDefinition(name string, t reflect.Type) (definition toolformat.Tool, err error) {
 	definition.Name = name
 	in, out := t.In(1), t.Out(0)
@@ -61,14 +61,14 @@ func functionDefinition(name string, t reflect.Type) (definition toolformat.Tool
 		return definition, err
 	}
 	if kind, _ := wire.Text(wire.Lookup(definition.InputSchema, "type")); kind != "object" {
-		return definition, fmt.Errorf("its arguments are a %s; they must be a struct, a field for each", in)
+		return definition, fmt.Errorf("argument of type %s: expected a struct with a field for each argument", in)
 	}
 	if out == reflect.TypeFor[*toolformat.Result]() || out.Kind() == reflect.String {
 		return definition, nil
 	}
 	schema, err := toolformat.ResultSchema(out)
 	if err != nil {
-		return definition, fmt.Errorf("its result: %w", err)
+		return definition, fmt.Errorf("result: %w", err)
 	}
 	if string(schema) != "{}" {
 		definition.OutputSchema = schema
@@ -76,8 +76,8 @@ func functionDefinition(name string, t reflect.Type) (definition toolformat.Tool
 	return definition, nil
 }
 
-// functionResult is a function's value as bridge.FuncOf takes one of any type: text as a
-// string, and an empty list or map where it is nil.
+// functionResult returns a function's value as bridge.FuncOf takes it: text as a string, and
+// an empty slice or map for nil.
 func functionResult(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:

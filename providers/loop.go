@@ -16,111 +16,125 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// Run asks a model, runs the tools that it calls and gives it their results, until it is
-// done or a limit is reached: then the run's Stop says which, and there is no error.
+// Run asks a model, runs the tools that it calls and sends it their results, until it has
+// answered or a limit is reached: then Run.Stop says which, and the error is nil.
 //
-// Each thing that happens is an Event: of a turn turn_start, what comes of it, its calls,
-// decisions, tool_start, progress and tool_result of each call as it ends, usage; notes and
-// retries wherever they belong; done or error last. Results stand in the run in call order.
+// Everything that happens is emitted: for each turn turn_start, its deltas, its calls,
+// decisions, tool_start, progress and tool_result of each call as it ends, and usage; notes
+// and retries at any point; done or error last. The run has the results in call order.
 //
-// The run is never nil; its messages are valid for another request after any error. The
-// error is ctx's cause when that ended.
-func (s *Loop) Run(ctx context.Context, task Task) (*Run, error) {
+// The run is never nil, and its messages are valid for another request after any error. The
+// error is the cause of ctx if that ended.
+func (l *Loop) Run(ctx context.Context, task Task) (*Run, error) {
 	messages := repair(task.Request.Messages, nil)
 	run := &Run{Messages: messages, Begin: len(messages), Dropped: task.Dropped}
-	return s.start(ctx, &task, run, (*runner).loop)
+	return l.start(ctx, &task, run, (*runner).turns)
 }
 
-// Resume goes on with a run that waits: decisions has what became of its calls, by their
-// ids. Those that it does not have wait on, and the model is asked when none does. The
-// calls that were run before are not run again. Request.Messages is not looked at: the
-// run has them.
-func (s *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[string]Decision) (*Run, error) {
+// Resume continues a run that waits, with decisions about its calls by their ids. Calls
+// without a decision wait on; the model is asked when no call waits. Calls that already ran
+// are not repeated. The conversation is that of the run: Request.Messages is ignored.
+func (l *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[string]Decision) (*Run, error) {
 	next := *run
 	next.Text, next.Stop = "", ""
 	next.Messages = repair(run.Messages, run.Waiting)
 	next.Begin = len(next.Messages)
-	return s.start(ctx, &task, &next, func(r *runner) error { return r.resume(decisions) })
+	return l.start(ctx, &task, &next, func(r *runner) error { return r.resume(decisions) })
 }
 
-// A runner is one run under way. It belongs to the goroutine of Run, but for what its
-// calls reach: see job.
+// A runner is a run in progress. It belongs to the goroutine of Run, except for what a
+// callInProgress uses.
 type runner struct {
 	*Loop
-	task      *Task
-	limits    Limits
-	log       *slog.Logger
-	emit      func(Event)
-	run       *Run
-	ctx       context.Context // ends with the caller's and with the run's time
-	cancel    context.CancelCauseFunc
-	time      bridge.Timer
-	provider  Provider // the task's, or what stands in for it
-	stoodIn   bool     // provider is the stand-in
-	toolless  bool     // the model takes no tools, and none are offered
-	shelf     *shelf
-	set       *ToolSet        // what is offered
-	said      map[string]bool // notes
-	calls     sync.WaitGroup  // under way
-	abandoned atomic.Bool     // a call of a source that ignores cancellation is still under way
-	repeats   repeats
-	final     Stop    // the limit that was reached: the model has its last turn
-	density   float64 // bytes a token, as the provider counts them; 0: not known
+	task   *Task
+	limits Limits
+	run    *Run
+	log    *slog.Logger
+	emit   func(Event)
+	noted  map[string]bool // the notes emitted so far
 
-	pauses, malformed, refused, restarts int
+	ctx    context.Context // ends with the caller's and at Limits.Time
+	cancel context.CancelCauseFunc
+	timer  bridge.Timer
+
+	running   sync.WaitGroup // calls of the source
+	abandoned atomic.Bool    // one of them ignores cancellation
+
+	model
+	offer
+	retries
+	repeats repeats
+	final   Stop // the limit that was reached, when the model may still give its answer
 }
 
-// errTime is why the context of a run ends before its caller's.
-var errTime = errors.New("the time of the run is over")
+// A model is the model that a run asks.
+type model struct {
+	provider      Provider // of the task, or the stand-in for it
+	stoodIn       bool     // provider is the stand-in
+	toolless      bool     // the model does not support tools: none are offered
+	bytesPerToken float64  // as measured by the provider's count; 0 means unknown
+}
 
-// start runs the loop from one of its beginnings.
-func (s *Loop) start(ctx context.Context, task *Task, run *Run, begin func(*runner) error) (*Run, error) {
+// An offer is the tools that the model is offered.
+type offer struct {
+	listed *toolList
+	set    *ToolSet // nil means no tools
+}
+
+// retries counts recoveries, against the limits of the same names.
+type retries struct{ pauses, malformed, refused, restarts int }
+
+// errTime is the cause of a run's context at Limits.Time.
+var errTime = errors.New("the run reached its time limit")
+
+// start begins a run with its first step and returns its end.
+func (l *Loop) start(ctx context.Context, task *Task, run *Run, first func(*runner) error) (*Run, error) {
 	run.Request = cmp.Or(run.Request, rand.Text())
 	r := &runner{
-		Loop: s, task: task, run: run, provider: task.Provider,
-		limits: task.Options.Limits.filled(), log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit),
-		said: map[string]bool{}, repeats: repeats{seen: map[string]tally{}},
+		Loop: l, task: task, limits: task.Options.Limits.filled(), run: run,
+		log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit), noted: map[string]bool{},
+		model: model{provider: task.Provider}, repeats: repeats{seen: map[string]tally{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	r.time.Start(r.limits.Time, r.limits.Time, func() { r.cancel(errTime) })
+	r.timer.Start(r.limits.Time, r.limits.Time, func() { r.cancel(errTime) })
 	err := r.validate()
 	if err == nil {
-		err = begin(r)
+		err = first(r)
 	}
-	r.time.Stop()
+	r.timer.Stop()
 	if !r.abandoned.Load() {
-		r.calls.Wait()
+		r.running.Wait()
 	}
 	return run, r.finish(err)
 }
 
-// validate looks for what nothing could be done with.
+// validate checks the task.
 func (r *runner) validate() error {
 	switch {
 	case r.provider == nil:
-		return errNoProvider
+		return errors.New("the task has no provider")
 	case len(r.run.Messages) == 0:
-		return errors.New("there is no message: a conversation begins with one of the user")
+		return errors.New("no messages: the conversation must start with a user message")
 	}
 	for _, glob := range r.task.Options.Serial {
-		if _, err := bridge.Match(glob, ""); err != nil || glob == "" {
+		if !isGlob(glob) {
 			return fmt.Errorf("serial: %q: expected a glob of tool names", glob)
 		}
 	}
 	return r.task.Options.Policy.Validate()
 }
 
-// finish says how the run has ended.
+// finish fills in the end of the run.
 func (r *runner) finish(err error) error {
 	r.run.Text = r.run.lastText()
-	r.run.Messages = slices.Clip(r.run.Messages) // whoever goes on from here copies them
+	r.run.Messages = slices.Clip(r.run.Messages) // to append to them makes a copy
 	cause := context.Cause(r.ctx)
 	switch {
 	case err == nil:
 	case cause == errTime:
 		r.run.Stop, err = StopTime, nil
-		r.note("the run has taken its time, %s: it ends here", r.limits.Time)
+		r.note("the run reached its time limit of %s", r.limits.Time)
 	case cause != nil:
 		r.run.Stop, err = StopCanceled, cause
 	default:
@@ -134,7 +148,7 @@ func (r *runner) finish(err error) error {
 	return err
 }
 
-// lastText is what the assistant has said since it last had results or was spoken to.
+// lastText returns the assistant's text since the last message of another role.
 func (r *Run) lastText() string {
 	var texts []string
 	for i := len(r.Messages) - 1; i >= r.Begin && r.Messages[i].Role == RoleAssistant; i-- {
@@ -144,17 +158,17 @@ func (r *Run) lastText() string {
 	return strings.Join(texts, "")
 }
 
-// note tells the listener something, once.
+// note emits a note, unless it was emitted before.
 func (r *runner) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if !r.said[text] {
-		r.said[text] = true
+	if !r.noted[text] {
+		r.noted[text] = true
 		r.emit(Event{Type: EventNote, Text: text})
 	}
 }
 
-// loop takes turns until one ends the run.
-func (r *runner) loop() error {
+// turns takes turns until one ends the run.
+func (r *runner) turns() error {
 	for {
 		turn, err := r.turn()
 		if turn != nil {
@@ -164,9 +178,9 @@ func (r *runner) loop() error {
 		var stop Stop
 		switch {
 		case err == nil:
-			stop, err = r.take(turn)
+			stop, err = r.follow(turn)
 		case turn != nil:
-			r.add(spoken(&turn.Message))
+			r.add(textOnly(&turn.Message))
 		}
 		if turn != nil {
 			r.emit(Event{Type: EventUsage, Usage: turn.Usage})
@@ -178,8 +192,8 @@ func (r *runner) loop() error {
 	}
 }
 
-// take does what a turn asks for; the stop says why the run ends, "" that it goes on.
-func (r *runner) take(turn *Turn) (Stop, error) {
+// follow does what a turn asks for. The stop is the reason to end the run, "" to go on.
+func (r *runner) follow(turn *Turn) (Stop, error) {
 	m := &turn.Message
 	switch stop := turn.Stop; {
 	case stop == StopPaused && len(m.Calls()) == 0 && r.pauses < r.limits.Pauses:
@@ -188,19 +202,19 @@ func (r *runner) take(turn *Turn) (Stop, error) {
 		return "", nil
 	case stop == StopMalformed && r.malformed < r.limits.Malformed:
 		r.malformed++
-		r.feedBack(m)
+		r.explainMalformed(m)
 		return "", nil
-	case stop == StopWindow && r.shrink("the conversation has filled the model's window"):
+	case stop == StopWindow && r.dropHalf("the conversation filled the model's context window"):
 		return "", nil
 	case !stop.Runs():
-		r.add(spoken(m))
+		r.add(textOnly(m))
 		return cmp.Or(stop, StopOther), nil
 	}
 	r.pauses, r.malformed = 0, 0
 	calls := m.Calls()
-	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone { // there are models that call what they are not offered
-		r.note("the model calls tools though it is not to: nothing is run")
-		r.add(spoken(m))
+	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone { // some models call tools that they were not offered
+		r.note("the model called tools, which the request forbids: nothing was run")
+		r.add(textOnly(m))
 		return StopEnd, nil
 	}
 	r.add(*m)
@@ -213,30 +227,30 @@ func (r *runner) take(turn *Turn) (Stop, error) {
 	return StopEnd, nil
 }
 
-// add puts a message at the end of the conversation.
+// add appends a message to the conversation.
 func (r *runner) add(m Message) {
 	if !m.empty() {
 		r.run.Messages = append(r.run.Messages, m)
 	}
 }
 
-// feedBack tells the model that its provider could not read its call, and shows it what
-// there is of it.
-func (r *runner) feedBack(m *Message) {
-	r.add(spoken(m))
-	text := "The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts."
+// explainMalformed tells the model that its provider could not parse its calls, and quotes
+// them.
+func (r *runner) explainMalformed(m *Message) {
+	r.add(textOnly(m))
+	text := "The tool call could not be parsed, so nothing was run. Call again with the name of an available tool and JSON arguments that match its schema."
 	for _, c := range m.Calls() {
 		var written string
 		if json.Unmarshal(c.Arguments, &written) != nil {
 			written = string(c.Arguments)
 		}
-		text += fmt.Sprintf("\nIt was %s: %s", clip(c.Name, 100), clip(written, 1000))
+		text += fmt.Sprintf("\nThe call was %s: %s", clip(c.Name, 100), clip(written, 1000))
 	}
 	r.add(UserText(text))
 }
 
-// hit ends the run at a limit, after one more turn without tools if that is wanted.
-func (r *runner) hit(stop Stop, why string) Stop {
+// limitReached ends the run at a limit, or lets the model have one more turn without tools.
+func (r *runner) limitReached(stop Stop, why string) Stop {
 	if !r.limits.Last {
 		r.note("%s: the run ends here", why)
 		return stop

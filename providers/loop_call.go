@@ -14,69 +14,70 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// execute runs the jobs that have no result yet. Each has one after it, or waits.
-func (r *runner) execute(jobs []*job) {
-	var wave []*job
-	for _, j := range jobs {
+// execute runs the calls that have no result yet. After it each has one, or waits.
+func (r *runner) execute(calls []*roundCall) {
+	var batch []*roundCall
+	for _, c := range calls {
 		switch {
-		case j.result != nil && !j.old:
-			r.emit(Event{Type: EventToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result})
-		case j.result != nil, j.waits:
-		case changes(j.tool):
-			r.beside(wave)
-			r.beside([]*job{j})
-			wave = nil
+		case c.result != nil && !c.earlier:
+			r.emit(Event{Type: EventToolResult, Call: c.call, Result: resultPart(c.call, c.result).Result})
+		case c.result != nil, c.waits:
+		case modifies(c.tool):
+			r.runParallel(batch)
+			r.runParallel([]*roundCall{c})
+			batch = nil
 		default:
-			wave = append(wave, j)
+			batch = append(batch, c)
 		}
 	}
-	r.beside(wave)
+	r.runParallel(batch)
 }
 
-// beside runs jobs side by side, but for those that their tools' names put into one
-// chain. It is the one that tells of them.
-func (r *runner) beside(jobs []*job) {
-	if len(jobs) == 0 {
+// runParallel runs calls in parallel, except that those whose tools match the same serial
+// glob run in order. Their events are emitted from this goroutine.
+func (r *runner) runParallel(calls []*roundCall) {
+	if len(calls) == 0 {
 		return
 	}
-	chains := r.chains(jobs)
-	next := make(chan []*job, len(chains))
-	for _, c := range chains {
-		next <- c
+	groups := r.serialGroups(calls)
+	next := make(chan []*roundCall, len(groups))
+	for _, group := range groups {
+		next <- group
 	}
 	close(next)
-	in := newInbox()
+	events := newEventQueue()
 	var workers sync.WaitGroup
-	for range min(r.limits.Parallel, len(chains)) {
+	for range min(r.limits.Parallel, len(groups)) {
 		workers.Go(func() {
-			for chain := range next {
-				for _, j := range chain {
-					r.call(j, in)
+			for group := range next {
+				for _, c := range group {
+					r.call(c, events)
 				}
 			}
 		})
 	}
-	in.deliver(r.emit, len(jobs))
+	events.deliver(r.emit, len(calls))
 	workers.Wait()
 }
 
-// chains groups jobs: those of a chain run one after another.
-func (r *runner) chains(jobs []*job) [][]*job {
-	var chains [][]*job
-	at := map[string]int{} // of each glob
-	for _, j := range jobs {
-		glob := r.serial(j.tool.Name)
-		if i, ok := at[glob]; ok && glob != "" {
-			chains[i] = append(chains[i], j)
+// serialGroups groups calls by the serial glob that their tools match. A call without one is
+// a group of its own.
+func (r *runner) serialGroups(calls []*roundCall) [][]*roundCall {
+	var groups [][]*roundCall
+	index := map[string]int{} // of the group of a glob
+	for _, c := range calls {
+		glob := r.serialGlob(c.tool.Name)
+		if i, ok := index[glob]; ok && glob != "" {
+			groups[i] = append(groups[i], c)
 			continue
 		}
-		at[glob] = len(chains)
-		chains = append(chains, []*job{j})
+		index[glob] = len(groups)
+		groups = append(groups, []*roundCall{c})
 	}
-	return chains
+	return groups
 }
 
-func (r *runner) serial(name string) string {
+func (r *runner) serialGlob(name string) string {
 	for _, glob := range r.task.Options.Serial {
 		if ok, _ := bridge.Match(glob, name); ok {
 			return glob
@@ -85,154 +86,149 @@ func (r *runner) serial(name string) string {
 	return ""
 }
 
-// call gives a job its result.
-func (r *runner) call(j *job, in *inbox) {
+// call gives a call its result.
+func (r *runner) call(c *roundCall, events *eventQueue) {
 	if r.ctx.Err() != nil {
-		j.result = failed("cancelled: it was not run")
+		c.result = failed("cancelled: it was not run")
 	} else {
-		in.put(Event{Type: EventToolStart, Call: j.call})
-		j.begun = time.Now()
-		j.result = r.carryOut(j, in)
-		j.took = time.Since(j.begun)
+		events.add(Event{Type: EventToolStart, Call: c.call})
+		c.started = time.Now()
+		c.result = r.callSource(c, events)
+		c.took = time.Since(c.started)
 	}
-	in.put(Event{Type: EventToolResult, Call: j.call, Result: resultPart(j.call, j.result).Result, Took: j.took})
+	events.add(Event{Type: EventToolResult, Call: c.call, Result: resultPart(c.call, c.result).Result, Took: c.took})
 }
 
-// wordCanceled is said of a call that may have been run, or not to its end.
-const wordCanceled = "cancelled: nobody waited for the result, and what has been done of it is not known"
+// canceledText is the result of a call that was cancelled while it ran, or may have run.
+const canceledText = "cancelled: the result did not arrive, and the call may have had effects"
 
-// whyEnded is why a call was ended together with its run.
-func (r *runner) whyEnded() string {
-	if errors.Is(context.Cause(r.ctx), errTime) {
-		return "cancelled: the time of the run is over"
-	}
-	return wordCanceled
-}
+var errTimeout = errors.New("the call timed out")
 
-var errTooSlow = errors.New("the call has taken its time")
-
-// grace is how long a source that was cancelled may take to say so.
+// grace bounds how long a source may take to end a cancelled call.
 const grace = 5 * time.Second
 
-// carryOut makes the call. One result comes, whatever its source does.
-func (r *runner) carryOut(j *job, in *inbox) *toolformat.Result {
-	req, err := request(j)
+// callSource makes the call. It returns a result whatever the source does.
+func (r *runner) callSource(c *roundCall, events *eventQueue) *toolformat.Result {
+	req, err := toolsCall(c)
 	if err != nil {
 		return failed(err.Error())
 	}
 	ctx, cancel := context.WithCancelCause(bridge.InTurn(r.ctx, r.run.Request, max(0, r.run.Turns-1)))
 	defer cancel(nil)
-	b := &back{runner: r, job: j, in: in}
-	b.time.Start(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTooSlow) })
-	defer b.end()
-	req.Back = b
+	p := &callInProgress{runner: r, call: c, events: events}
+	p.timer.Start(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTimeout) })
+	defer p.end()
+	req.Back = p
 	done := make(chan bridge.Reply, 1)
-	r.calls.Go(func() { done <- r.do(ctx, req) })
+	r.running.Go(func() { done <- r.do(ctx, req) })
 	select {
 	case reply := <-done:
-		return r.read(ctx, b, reply)
+		return p.result(ctx, reply)
 	case <-ctx.Done():
 	}
 	patience := time.NewTimer(grace)
 	defer patience.Stop()
 	select {
 	case reply := <-done:
-		return r.read(ctx, b, reply)
+		return p.result(ctx, reply)
 	case <-patience.C:
 		r.abandoned.Store(true)
-		r.log.Error("a source does not heed that its call was cancelled: it is left alone", "tool", j.call.Name)
-		return r.read(ctx, b, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled")))
+		r.log.Error("a source ignores cancellation: its call is abandoned", "tool", c.call.Name)
+		return p.result(ctx, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled")))
 	}
 }
 
-// do is the source's Do, from which a panic is an error.
+// do is the source's Do, with an error for a panic.
 func (r *runner) do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("a source has panicked", "tool", req.Target, "panic", p, "stack", string(debug.Stack()))
+			r.log.Error("a source panicked", "tool", req.Target, "panic", p, "stack", string(debug.Stack()))
 			reply = bridge.Failed(toolformat.AsError(fmt.Errorf("panic: %v", p)))
 		}
 	}()
 	return r.source.Do(ctx, req)
 }
 
-// request is a call as MCP has it.
-func request(j *job) (*bridge.Request, error) {
-	b := append(make([]byte, 0, len(j.arguments)+128), `{"name":`...)
-	b = append(wire.AppendString(b, j.tool.Name), `,"arguments":`...)
-	b = append(append(b, j.arguments...), `,"_meta":{"progressToken":`...)
-	b = append(wire.AppendString(b, j.call.ID), "}}"...)
+// toolsCall returns the tools/call request of a call. The call's id is the progress token.
+func toolsCall(c *roundCall) (*bridge.Request, error) {
+	b := append(make([]byte, 0, len(c.arguments)+128), `{"name":`...)
+	b = append(wire.AppendString(b, c.tool.Name), `,"arguments":`...)
+	b = append(append(b, c.arguments...), `,"_meta":{"progressToken":`...)
+	b = append(wire.AppendString(b, c.call.ID), "}}"...)
 	params, err := wire.SplitParams(b)
 	if err != nil {
-		return nil, fmt.Errorf("invalid arguments for tool %s: %w", j.tool.Name, err)
+		return nil, fmt.Errorf("invalid arguments for tool %s: %w", c.tool.Name, err)
 	}
-	return &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: j.tool.Name}, nil
+	return &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: c.tool.Name}, nil
 }
 
-// leastWords is what an error may have in characters, however short a result has to be: the
-// model is to act on it.
-const leastWords = 1000
+// A callInProgress is the Back of a call: what its source sends and asks while it runs.
+type callInProgress struct {
+	runner *runner
+	call   *roundCall
+	events *eventQueue
+	timer  bridge.Timer
 
-// read is the result that a reply is for the model.
-func (r *runner) read(ctx context.Context, b *back, reply bridge.Reply) *toolformat.Result {
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+func (p *callInProgress) end() {
+	p.timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+}
+
+// minErrorChars is how much of an error the model gets, however low Limits.Output is: it has
+// to act on it.
+const minErrorChars = 1000
+
+// result returns what the model gets for a reply.
+func (p *callInProgress) result(ctx context.Context, reply bridge.Reply) *toolformat.Result {
+	r, name := p.runner, p.call.call.Name
 	switch {
 	case reply.Err == nil:
-		return r.check(&toolformat.Result{JSON: reply.Result})
+		return r.usable(&toolformat.Result{JSON: reply.Result})
+	case errors.Is(context.Cause(r.ctx), errTime):
+		return failed("cancelled: the run reached its time limit")
 	case r.ctx.Err() != nil:
-		return failed(r.whyEnded())
-	case !errors.Is(context.Cause(ctx), errTooSlow):
-		return failed(r.words(b.job, reply.Err)).Truncate(max(r.limits.Output, leastWords))
-	case b.time.AtMaximum():
-		return failed(fmt.Sprintf("tool %s timed out after %s", b.job.call.Name, r.limits.MaxTimeout))
+		return failed(canceledText)
+	case !errors.Is(context.Cause(ctx), errTimeout):
+		return failed(r.errorText(p.call, reply.Err)).Truncate(max(r.limits.Output, minErrorChars))
+	case p.timer.AtMaximum():
+		return failed(fmt.Sprintf("tool %s timed out after %s", name, r.limits.MaxTimeout))
 	}
-	return failed(fmt.Sprintf("tool %s timed out: no result or progress for %s", b.job.call.Name, r.limits.Timeout))
-}
-
-// A back takes what belongs to a call while it runs.
-type back struct {
-	runner *runner
-	job    *job
-	in     *inbox
-	time   bridge.Timer
-
-	mu   sync.Mutex // guards what follows
-	over bool
-}
-
-func (b *back) end() {
-	b.time.Stop()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
+	return failed(fmt.Sprintf("tool %s timed out: no result or progress for %s", name, r.limits.Timeout))
 }
 
 // Notify implements bridge.Back.
-func (b *back) Notify(method string, params []byte) {
+func (p *callInProgress) Notify(method string, params []byte) {
 	if method != wire.NotificationProgress {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.over {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
 		return
 	}
-	b.time.Extend()
-	e := Event{Type: EventToolProgress, Call: b.job.call}
+	p.timer.Extend()
+	e := Event{Type: EventToolProgress, Call: p.call.call}
 	e.Progress, _ = strconv.ParseFloat(string(wire.Lookup(params, "progress")), 64)
 	e.Total, _ = strconv.ParseFloat(string(wire.Lookup(params, "total")), 64)
 	e.Text, _ = wire.Text(wire.Lookup(params, "message"))
-	b.in.put(e)
+	p.events.add(e)
 }
 
-// Ask implements bridge.Back. The time that a person takes counts for no limit.
-func (b *back) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	ask := b.runner.caller.Ask
+// Ask implements bridge.Back. The time that a person takes counts towards no limit.
+func (p *callInProgress) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	ask := p.runner.caller.Ask
 	if ask == nil {
 		return nil, toolformat.Errorf(toolformat.Unsupported, "the caller cannot be asked: %s", method)
 	}
-	b.time.Hold()
-	defer b.time.Release()
-	b.runner.time.Hold()
-	defer b.runner.time.Release()
+	p.timer.Hold()
+	defer p.timer.Release()
+	p.runner.timer.Hold()
+	defer p.runner.timer.Release()
 	return ask(ctx, method, params)
 }

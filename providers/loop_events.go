@@ -2,55 +2,55 @@ package providers
 
 import "sync"
 
-// An inbox takes what calls that run side by side have to tell, so that one goroutine
-// can tell it in order. Putting something in never blocks.
-type inbox struct {
-	filled chan struct{} // holds one when there is something
+// An eventQueue takes the events of calls that run in parallel, so that one goroutine can
+// emit them in order. To add an event never blocks.
+type eventQueue struct {
+	ready chan struct{} // holds one when there are events
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards events
 	events []Event
 }
 
-func newInbox() *inbox { return &inbox{filled: make(chan struct{}, 1)} }
+func newEventQueue() *eventQueue { return &eventQueue{ready: make(chan struct{}, 1)} }
 
-// maxQueued is how much may wait for a slow listener before progress of a call takes the
-// place of its progress before.
+// maxQueued is how many events may wait for a slow listener before the progress of a call
+// replaces its earlier progress.
 const maxQueued = 1000
 
-func (in *inbox) put(e Event) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if len(in.events) < maxQueued || e.Type != EventToolProgress || !in.replace(e) {
-		in.events = append(in.events, e)
+func (q *eventQueue) add(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.events) < maxQueued || e.Type != EventToolProgress || !q.coalesce(e) {
+		q.events = append(q.events, e)
 	}
 	select {
-	case in.filled <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-// replace puts progress in the place of the call's last; false when it has none.
-func (in *inbox) replace(e Event) bool {
-	for i := len(in.events) - 1; i >= 0; i-- {
-		if in.events[i].Call == e.Call {
-			if in.events[i].Type != EventToolProgress {
+// coalesce replaces the last event of a call by its new progress, if that was progress too.
+func (q *eventQueue) coalesce(e Event) bool {
+	for i := len(q.events) - 1; i >= 0; i-- {
+		if q.events[i].Call == e.Call {
+			if q.events[i].Type != EventToolProgress {
 				return false
 			}
-			in.events[i] = e
+			q.events[i] = e
 			return true
 		}
 	}
 	return false
 }
 
-// deliver tells what comes until so many calls have their results.
-func (in *inbox) deliver(emit func(Event), calls int) {
+// deliver emits events until so many calls have their results.
+func (q *eventQueue) deliver(emit func(Event), calls int) {
 	for calls > 0 {
-		<-in.filled
-		in.mu.Lock()
-		events := in.events
-		in.events = nil
-		in.mu.Unlock()
+		<-q.ready
+		q.mu.Lock()
+		events := q.events
+		q.events = nil
+		q.mu.Unlock()
 		for _, e := range events {
 			if e.Type == EventToolResult {
 				calls--

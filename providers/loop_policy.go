@@ -11,56 +11,60 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Verdict is what becomes of a call. The set is closed: a policy has Allow, Ask and
-// Deny, a decision all but Ask.
+// A Verdict decides about a call. The set is closed: a policy has Allow, Ask and Deny, a
+// decision all but Ask.
 type Verdict string
 
 // The verdicts.
 const (
 	VerdictAllow  Verdict = "allow"
-	VerdictAsk    Verdict = "ask"    // Task.Approve
+	VerdictAsk    Verdict = "ask"    // Task.Approve decides
 	VerdictDeny   Verdict = "deny"   // the model is told
-	VerdictEdit   Verdict = "edit"   // run with other arguments, which the model is told
-	VerdictDefer  Verdict = "defer"  // decided later: the run ends, and Resume goes on
-	VerdictAnswer Verdict = "answer" // not run here: somebody else has its result
+	VerdictEdit   Verdict = "edit"   // run with other arguments, of which the model is told
+	VerdictDefer  Verdict = "defer"  // decided later: the run ends, and Resume continues it
+	VerdictAnswer Verdict = "answer" // not run: the decision has the result
 )
 
-// A Decision is what somebody says to one call.
+// A Decision is the verdict about one call.
 type Decision struct {
 	Verdict   Verdict
-	Reason    string             // of a denial, for the model; "" when there is none
-	Arguments json.RawMessage    // of an edit: the tool's own, a JSON object
+	Reason    string             // for the model, of a denial; may be ""
+	Arguments json.RawMessage    // of an edit: a JSON object with the tool's own names
 	Result    *toolformat.Result // of an answer
 }
 
-// A Policy says which calls run, are asked about or are denied. The first rule that
-// matches counts; what none matches is allowed.
+// A Policy decides which calls run, need approval or are denied. The first rule that matches
+// counts; a call that no rule matches is allowed.
 type Policy []Rule
 
 // A Rule is one line of a policy.
 type Rule struct {
-	// Match is a glob of tool names (path.Match, in which a slash is no separator) such as
-	// github__delete_*; or the name of an annotation behind @ or @!: @readOnlyHint matches
-	// the tools that say so of themselves, @!readOnlyHint the others. What a tool says of
-	// itself is a hint of its server's, no more.
+	// Match is a glob of tool names (see bridge.Match), such as github__delete_*, or the
+	// name of an annotation after @ or @!: @readOnlyHint matches the tools whose annotation
+	// is true, @!readOnlyHint the others. An annotation is a claim of the tool's server.
 	Match   string
 	Verdict Verdict // Allow, Ask or Deny
 }
 
-// Validate names the rule that is none.
+// Validate returns an error that names the first invalid rule.
 func (p Policy) Validate() error {
 	for _, r := range p {
-		if _, err := bridge.Match(r.Match, ""); err != nil || r.Match == "" {
+		if !isGlob(r.Match) {
 			return fmt.Errorf("policy: %q: expected a glob of tool names, or @ and an annotation such as @readOnlyHint", r.Match)
 		}
 		if r.Verdict != VerdictAllow && r.Verdict != VerdictAsk && r.Verdict != VerdictDeny {
-			return fmt.Errorf("policy: %q: verdict %.40q is unknown: expected allow, ask or deny", r.Match, r.Verdict)
+			return fmt.Errorf("policy: %q: unknown verdict %.40q: expected allow, ask or deny", r.Match, r.Verdict)
 		}
 	}
 	return nil
 }
 
-// verdict is what a policy says to calls of a tool.
+func isGlob(s string) bool {
+	_, err := bridge.Match(s, "")
+	return err == nil && s != ""
+}
+
+// verdict returns what the policy says about calls of a tool.
 func (p Policy) verdict(tool *toolformat.Tool) Verdict {
 	for _, r := range p {
 		if r.matches(tool) {
@@ -81,7 +85,7 @@ func (r *Rule) matches(tool *toolformat.Tool) bool {
 	return ok
 }
 
-// annotation is what a tool says of itself, raw JSON; "" when it says nothing.
+// annotation returns an annotation of a tool, raw JSON; "" if the tool lacks it.
 func annotation(tool *toolformat.Tool, hint string) string {
 	if tool.Extra == nil || tool.Format != "" && tool.Format != toolformat.FormatMCP {
 		return ""
@@ -89,74 +93,75 @@ func annotation(tool *toolformat.Tool, hint string) string {
 	return string(wire.Lookup(tool.Extra, "annotations", hint))
 }
 
-// changes reports whether a tool says that it does more than read.
-func changes(tool *toolformat.Tool) bool {
+// modifies reports whether a tool's annotations say that it does more than read.
+func modifies(tool *toolformat.Tool) bool {
 	readOnly := annotation(tool, "readOnlyHint")
 	return readOnly == "false" || readOnly != "true" && annotation(tool, "destructiveHint") == "true"
 }
 
-// decide says what becomes of a call that could run.
-func (r *runner) decide(j *job) {
-	d := Decision{Verdict: r.task.Options.Policy.verdict(j.tool)}
-	switch {
-	case d.Verdict == VerdictAllow:
+// decide applies the policy to a call that could run.
+func (r *runner) decide(c *roundCall) {
+	var d Decision
+	switch verdict := r.task.Options.Policy.verdict(c.tool); {
+	case verdict == VerdictAllow:
 		return
-	case d.Verdict == VerdictDeny:
-		d.Reason = "its policy does not allow this tool"
-	case r.ctx.Err() != nil: // nobody waits for an answer
+	case verdict == VerdictDeny:
+		d = Decision{Verdict: VerdictDeny, Reason: "the policy does not allow tool " + c.call.Name}
+	case r.ctx.Err() != nil:
 		return
 	case r.task.Approve == nil:
-		d = Decision{Verdict: VerdictDeny, Reason: "this tool needs approval, and nobody is there to give it"}
+		d = Decision{Verdict: VerdictDeny, Reason: fmt.Sprintf("tool %s needs approval, and nobody can be asked", c.call.Name)}
 	default:
-		if d = r.approve(j); r.ctx.Err() != nil {
-			return // whatever it was, nobody waited for it
+		if d = r.approve(c); r.ctx.Err() != nil {
+			return // the run ended while the user was asked
 		}
 	}
-	r.apply(j, d)
+	r.apply(c, d)
 }
 
-// approve asks.
-func (r *runner) approve(j *job) (d Decision) {
+// approve asks Task.Approve.
+func (r *runner) approve(c *roundCall) (d Decision) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("Approve has panicked", "tool", j.call.Name, "panic", p, "stack", string(debug.Stack()))
-			d = Decision{Verdict: VerdictDeny, Reason: "it could not be approved: internal error"}
+			r.log.Error("Approve panicked", "tool", c.call.Name, "panic", p, "stack", string(debug.Stack()))
+			d = Decision{Verdict: VerdictDeny, Reason: "asking for approval failed: internal error"}
 		}
 	}()
-	r.time.Hold()
-	defer r.time.Release()
-	return r.task.Approve(r.ctx, &Call{ID: j.call.ID, Name: j.call.Name, Arguments: j.arguments}, j.tool)
+	r.timer.Hold()
+	defer r.timer.Release()
+	return r.task.Approve(r.ctx, &Call{ID: c.call.ID, Name: c.call.Name, Arguments: c.arguments}, c.tool)
 }
 
-// apply does what was decided, and says so.
-func (r *runner) apply(j *job, d Decision) {
-	told := j.call
+// apply carries out a decision and emits it.
+func (r *runner) apply(c *roundCall, d Decision) {
+	shown := c.call
 	switch d.Verdict {
 	case VerdictAllow:
 	case VerdictEdit:
-		told = &Call{ID: j.call.ID, Name: j.call.Name, Arguments: d.Arguments}
+		shown = &Call{ID: c.call.ID, Name: c.call.Name, Arguments: d.Arguments}
 		// In MCP's format the arguments have the tool's own names.
-		arguments, err := r.set.Arguments(toolformat.FormatMCP, told)
+		arguments, err := r.set.Arguments(toolformat.FormatMCP, shown)
 		if err != nil {
-			j.result = failed("not run: the user has changed the arguments, and they are not valid: " + err.Error())
+			c.result = failed("not run: the user edited the arguments, and the edit is invalid: " + err.Error())
 			break
 		}
-		j.arguments = arguments
-		j.say("[run with arguments that the user has changed: " + string(arguments) + "]")
+		c.arguments = arguments
+		c.addNote("[run with arguments that the user edited: " + string(arguments) + "]")
 	case VerdictDefer:
-		j.waits = true
+		c.waits = true
 	case VerdictAnswer:
-		j.result = r.check(d.Result)
-	default: // fails closed
+		c.result = r.usable(d.Result)
+	default: // an unknown verdict denies
 		d.Verdict = VerdictDeny
-		j.result = failed(denial(d.Reason))
+		c.result = failed(denial(d.Reason))
 	}
-	r.emit(Event{Type: EventApproval, Call: told, Decision: string(d.Verdict)})
+	r.emit(Event{Type: EventApproval, Call: shown, Decision: d.Verdict})
 }
 
+// denial returns what the model reads of a denied call.
 func denial(reason string) string {
 	if reason == "" {
-		return "denied by the user: do not try it again, go on without it or ask"
+		return "denied by the user: do not retry it; continue without it or ask"
 	}
 	return "denied: " + reason
 }

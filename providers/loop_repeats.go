@@ -7,60 +7,60 @@ import (
 	"fmt"
 )
 
-// repeats counts calls that bring nothing new: of the same tool, with the same arguments
-// and the same result. Anything new begins all counts again.
+// repeats counts calls of the same tool with the same arguments and the same result. Any new
+// call or result resets all counts.
 type repeats struct {
-	seen map[string]tally
-	news int // how often something was new
+	seen  map[string]tally
+	epoch int // the number of new calls and results so far
 }
 
-// A tally is how often something was seen since something else was new.
-type tally struct{ since, times int }
+// A tally is how often something was seen in an epoch.
+type tally struct{ epoch, times int }
 
-// count counts the calls of a round, those that are alike once, since the model has seen
-// no result in between. It tells the model of those that have had their result in so many
-// rounds; true: one had it once more after that.
-func (r *repeats) count(jobs []*job, most int) (stuck bool) {
-	counted := make(map[string]bool, len(jobs))
-	for _, j := range jobs {
-		if j.refused || j.old || j.result == nil {
+// count counts the calls of a round, equal ones once: the model saw no result in between. It
+// adds a note for the model to a call that had the same result in limit rounds, and reports
+// whether one had it again after that.
+func (r *repeats) count(calls []*roundCall, limit int) (repeating bool) {
+	counted := make(map[string]bool, len(calls))
+	for _, c := range calls {
+		if c.overLimit || c.earlier || c.result == nil {
 			continue
 		}
-		key := identity(j)
+		key := identity(c)
 		if counted[key] {
 			continue
 		}
 		counted[key] = true
 		t, known := r.seen[key]
 		if !known {
-			r.news++
+			r.epoch++
 		}
-		if t.since != r.news {
-			t = tally{since: r.news}
+		if t.epoch != r.epoch {
+			t = tally{epoch: r.epoch}
 		}
 		t.times++
 		r.seen[key] = t
 		switch {
-		case t.times > most:
-			stuck = true
-		case t.times == most:
-			j.say(fmt.Sprintf("[this call has had this same result %d times: making it again brings nothing; do something else or answer]", most))
+		case t.times > limit:
+			repeating = true
+		case t.times == limit:
+			c.addNote(fmt.Sprintf("[this call had this same result %d times: repeating it is useless; do something else or answer]", limit))
 		}
 	}
-	return stuck
+	return repeating
 }
 
-// identity is a call with its result, whatever order its arguments stand in.
-func identity(j *job) string {
+// identity returns a key for a call and its result, independent of the order of arguments.
+func identity(c *roundCall) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", j.call.Name)
-	h.Write(canonical(j.call.Arguments))
+	fmt.Fprintf(h, "%q\n", c.call.Name)
+	h.Write(canonical(c.call.Arguments))
 	h.Write([]byte{'\n'})
-	h.Write(j.result.JSON)
+	h.Write(c.result.JSON)
 	return string(h.Sum(nil))
 }
 
-// canonical is JSON with the keys of its objects in order; numbers stay as written.
+// canonical returns JSON with the keys of its objects in order; numbers stay as written.
 func canonical(raw json.RawMessage) []byte {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

@@ -9,22 +9,19 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// failed is a result that says what went wrong.
+// failed returns a failed result with a text.
 func failed(text string) *toolformat.Result { return toolformat.TextResult(text, true) }
 
-// words are an error for the model. The cause of one of our own is for the log alone.
-func (r *runner) words(j *job, e *toolformat.Error) string {
-	switch e.Code {
-	case toolformat.NotFound:
-		if e.Raw == nil {
-			return r.unknown(j.call.Name)
-		}
-	case toolformat.Internal:
-		if e.Raw == nil {
-			r.log.Error("a call has failed", "tool", j.call.Name, "error", e.Message, "cause", e.Cause)
-			return "internal error"
-		}
-	case toolformat.Invalid, toolformat.Unsupported, toolformat.Denied, toolformat.Unavailable, toolformat.Timeout, toolformat.Canceled:
+// errorText returns what the model reads of an error. The cause of an internal error is
+// logged instead.
+func (r *runner) errorText(c *roundCall, e *toolformat.Error) string {
+	switch {
+	case e.Raw != nil:
+	case e.Code == toolformat.NotFound:
+		return r.unknownTool(c.call.Name)
+	case e.Code == toolformat.Internal:
+		r.log.Error("a call failed", "tool", c.call.Name, "error", e.Message, "cause", e.Cause)
+		return "internal error"
 	}
 	if e.Message != "" {
 		return e.Message
@@ -35,26 +32,26 @@ func (r *runner) words(j *job, e *toolformat.Error) string {
 	return e.Code.String()
 }
 
-// check is a result that can be sent and saved, and is not too long.
-func (r *runner) check(result *toolformat.Result) *toolformat.Result {
+// usable returns a result that can be sent and saved, within Limits.Output.
+func (r *runner) usable(result *toolformat.Result) *toolformat.Result {
 	switch {
 	case result == nil || len(result.JSON) == 0:
 		return &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}
 	case wire.Valid(result.JSON) != nil:
-		return failed("the tool's result cannot be read: it is not JSON")
+		return failed("the tool's result is not valid JSON")
 	}
 	return result.Truncate(r.limits.Output)
 }
 
-// withNote is a result with a text behind its content. Structured content gives way to it,
-// since an API that takes that reads no text beside it; what had no text becomes one.
+// withNote returns a result with a text after its content. Structured content is removed,
+// since an API that takes it reads no text beside it; without a text it becomes one.
 func withNote(r *toolformat.Result, note string) *toolformat.Result {
 	if note == "" {
 		return r
 	}
 	var blocks []json.RawMessage
 	if content := wire.Lookup(r.JSON, "content"); content != nil && json.Unmarshal(content, &blocks) != nil || !bytes.HasPrefix(r.JSON, []byte("{")) {
-		return r // its source has not kept to MCP
+		return r // not a result of MCP
 	}
 	isText := func(block json.RawMessage) bool { return string(wire.Lookup(block, "type")) == `"text"` }
 	if structured := r.Structured(); structured != nil && !slices.ContainsFunc(blocks, isText) {
@@ -74,13 +71,13 @@ func noteBlock(text string) json.RawMessage {
 	return append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}')
 }
 
-// clip cuts a text that is longer than most characters.
-func clip(s string, most int) string {
+// clip cuts a text after so many characters.
+func clip(s string, chars int) string {
 	for i := range s {
-		if most == 0 {
+		if chars == 0 {
 			return s[:i] + "…"
 		}
-		most--
+		chars--
 	}
 	return s
 }

@@ -5,40 +5,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A job is one call of a round. While it runs it belongs to the goroutine that runs it.
-type job struct {
+// A roundCall is one call of a round. While it runs it belongs to the goroutine that runs it.
+type roundCall struct {
 	call      *Call            // as the model wrote it
-	tool      *toolformat.Tool // nil: it names none
-	arguments json.RawMessage  // the tool's own
-	note      string           // for the model, behind the result; "" for none
+	tool      *toolformat.Tool // nil if the call names none
+	arguments json.RawMessage  // with the tool's own names
+	note      string           // for the model, after the result
 	result    *toolformat.Result
-	begun     time.Time
+	started   time.Time
 	took      time.Duration
-	waits     bool // it has no result in this run
-	refused   bool // by a limit
-	old       bool // its result is of the run before
+	waits     bool // it gets no result in this run
+	overLimit bool // it was not run because of a limit
+	earlier   bool // it has the result of an earlier run
 }
 
-// say adds to what the model is told behind the result.
-func (j *job) say(note string) {
-	if j.note != "" {
-		j.note += "\n"
+// addNote appends a line to the note for the model.
+func (c *roundCall) addNote(note string) {
+	if c.note != "" {
+		c.note += "\n"
 	}
-	j.note += note
+	c.note += note
 }
 
-// round runs the calls of a turn, as far as they may run, and gives the model their
-// results.
-func (r *runner) round(calls []*Call) (Stop, error) {
-	jobs := make([]*job, len(calls))
-	for i, call := range calls {
-		jobs[i] = &job{call: call}
+// round runs the calls of a turn, as far as policy and limits allow, and gives the model
+// their results.
+func (r *runner) round(written []*Call) (Stop, error) {
+	calls := make([]*roundCall, len(written))
+	for i, call := range written {
+		calls[i] = &roundCall{call: call}
 		r.emit(Event{Type: EventToolCall, Call: call})
 	}
 	limit, why := r.overLimit()
@@ -46,23 +47,23 @@ func (r *runner) round(calls []*Call) (Stop, error) {
 		r.run.Rounds++
 	}
 	left := r.limits.Calls - r.run.Calls
-	for i, j := range jobs {
-		if limit == "" && i >= left { // a run that is resumed may have made more
+	for i, c := range calls {
+		if limit == "" && i >= left { // left is negative in a resumed run with a lower limit
 			limit, why = StopMaxCalls, fmt.Sprintf("the limit of %d calls is reached", r.limits.Calls)
 		}
 		if limit != "" {
-			j.refused, j.result = true, failed("not run: "+why+"; answer with what you have")
+			c.overLimit, c.result = true, failed("not run: "+why+"; answer with what you have")
 			continue
 		}
 		r.run.Calls++
-		if r.prepare(j); j.result == nil && !j.waits {
-			r.decide(j)
+		if r.prepare(c); c.result == nil && !c.waits {
+			r.decide(c)
 		}
 	}
-	return r.conclude(jobs, limit, why)
+	return r.conclude(calls, limit, why)
 }
 
-// overLimit is the limit that keeps a round from being run; "" for none.
+// overLimit returns the limit that forbids another round; "" if none does.
 func (r *runner) overLimit() (limit Stop, why string) {
 	spent := r.run.Usage.Input + r.run.Usage.Output
 	switch {
@@ -76,113 +77,110 @@ func (r *runner) overLimit() (limit Stop, why string) {
 	return "", ""
 }
 
-// prepare finds the tool of a call and makes its arguments.
-func (r *runner) prepare(j *job) {
-	if r.task.Request.Tools.Find(j.call.Name) != nil { // the asker runs it
-		j.waits = true
+// prepare finds the tool of a call and converts its arguments.
+func (r *runner) prepare(c *roundCall) {
+	if r.task.Request.Tools.Find(c.call.Name) != nil { // the caller of Run runs it
+		c.waits = true
 		return
 	}
-	if j.tool = r.set.Find(j.call.Name); j.tool == nil {
-		j.result = failed(r.unknown(j.call.Name))
+	if c.tool = r.set.Find(c.call.Name); c.tool == nil {
+		c.result = failed(r.unknownTool(c.call.Name))
 		return
 	}
 	var err error
-	if j.arguments, err = r.set.Arguments(r.provider.Format(), j.call); err != nil {
+	if c.arguments, err = r.set.Arguments(r.provider.Format(), c.call); err != nil {
 		var e *toolformat.Error
 		if errors.As(err, &e) {
-			j.result = failed(r.words(j, e))
+			c.result = failed(r.errorText(c, e))
 		} else {
-			j.result = failed(err.Error())
+			c.result = failed(err.Error())
 		}
 	}
 }
 
-// conclude runs the jobs that may run and ends the round.
-func (r *runner) conclude(jobs []*job, limit Stop, why string) (Stop, error) {
-	r.execute(jobs)
-	stuck := r.ctx.Err() == nil && r.repeats.count(jobs, r.limits.Repeats)
-	waiting := r.answer(jobs)
+// conclude runs the calls that may run and ends the round.
+func (r *runner) conclude(calls []*roundCall, limit Stop, why string) (Stop, error) {
+	r.execute(calls)
+	repeating := r.ctx.Err() == nil && r.repeats.count(calls, r.limits.Repeats)
+	waiting := r.addResults(calls)
 	if r.ctx.Err() != nil {
 		return "", context.Cause(r.ctx)
 	}
 	switch {
-	case len(waiting) > 0:
-		return waiting[0].stop(r), nil
+	case waiting != nil && r.task.Request.Tools.Find(waiting.call.Name) != nil:
+		return StopCalls, nil
+	case waiting != nil:
+		return StopDeferred, nil
 	case r.final != "":
 		return r.final, nil
-	case limit == "" && stuck:
+	case limit == "" && repeating:
 		limit, why = StopRepeats, fmt.Sprintf("the same call had the same result %d times", r.limits.Repeats+1)
 	}
 	if limit != "" {
-		return r.hit(limit, why), nil
+		return r.limitReached(limit, why), nil
 	}
 	return "", nil
 }
 
-// stop is why a run ends in which the job waits.
-func (j *job) stop(r *runner) Stop {
-	if r.task.Request.Tools.Find(j.call.Name) != nil {
-		return StopCalls
-	}
-	return StopDeferred
-}
-
-// answer puts the results into the conversation, behind the calls: one message, in call
-// order. It returns the jobs that wait.
-func (r *runner) answer(jobs []*job) (waiting []*job) {
-	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(jobs))}
+// addResults appends the message with the results, in call order, to the conversation. It
+// returns the first call that waits.
+func (r *runner) addResults(calls []*roundCall) (waiting *roundCall) {
+	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(calls))}
 	r.run.Waiting = nil
-	for _, j := range jobs {
+	for _, c := range calls {
 		switch {
-		case j.result != nil:
-			m.Parts = append(m.Parts, resultPart(j.call, withNote(j.result, j.note)))
-		case j.waits:
-			waiting = append(waiting, j)
-			r.run.Waiting = append(r.run.Waiting, j.call.ID)
+		case c.result != nil:
+			m.Parts = append(m.Parts, resultPart(c.call, withNote(c.result, c.note)))
+		case c.waits:
+			if waiting == nil {
+				waiting = c
+			}
+			r.run.Waiting = append(r.run.Waiting, c.call.ID)
 		}
 	}
 	r.add(m)
 	return waiting
 }
 
-// resume takes what was decided about the calls that wait.
+// resume applies decisions to the calls that wait, and continues the run.
 func (r *runner) resume(decisions map[string]Decision) error {
 	if err := r.refresh(); err != nil {
 		return err
 	}
 	if len(r.run.WaitingCalls()) == 0 {
-		return r.loop()
+		return r.turns()
 	}
-	jobs := r.reopen()
-	for _, j := range jobs {
-		d, decided := decisions[j.call.ID]
+	calls := r.reopenRound()
+	for _, c := range calls {
+		d, decided := decisions[c.call.ID]
 		switch {
-		case j.old:
+		case c.earlier:
 			continue
 		case !decided:
-			j.waits = true
+			c.waits = true
 			continue
 		case d.Verdict == VerdictAnswer || d.Verdict == VerdictDeny || d.Verdict == VerdictDefer:
-			r.apply(j, d)
+			r.apply(c, d)
 			continue
 		}
-		if r.prepare(j); j.waits {
-			j.waits, j.result = false, failed("not run: whoever asked has not sent its result")
+		if r.prepare(c); c.waits {
+			c.waits, c.result = false, failed("not run: the client did not send a result")
 		}
-		if j.result == nil {
-			r.apply(j, d)
+		if c.result == nil {
+			r.apply(c, d)
 		}
 	}
-	stop, err := r.conclude(jobs, "", "")
+	stop, err := r.conclude(calls, "", "")
 	if err != nil || stop != "" {
 		r.run.Stop = stop
 		return err
 	}
-	return r.loop()
+	return r.turns()
 }
 
-// reopen takes the last round back out of the conversation.
-func (r *runner) reopen() []*job {
+// reopenRound removes the results of the last round from the conversation and returns its
+// calls with them.
+func (r *runner) reopenRound() []*roundCall {
 	last := len(r.run.Messages) - 1
 	have := map[string]*toolformat.Result{}
 	if r.run.Messages[last].Role == RoleTool {
@@ -191,33 +189,34 @@ func (r *runner) reopen() []*job {
 		}
 		last--
 	}
-	var jobs []*job
+	var calls []*roundCall
 	for _, call := range r.run.Messages[last].Calls() {
-		jobs = append(jobs, &job{call: call, result: have[call.ID], old: have[call.ID] != nil})
+		calls = append(calls, &roundCall{call: call, result: have[call.ID], earlier: have[call.ID] != nil})
 	}
 	r.run.Messages = r.run.Messages[:last+1]
 	r.run.Begin = last + 1
-	return jobs
+	return calls
 }
 
-// maxNamed bounds the tools that an unknown one is answered with.
+// maxNamed bounds the tools that the error for an unknown one lists.
 const maxNamed = 30
 
-// unknown says that there is no such tool, and which there are, as the model knows them.
-func (r *runner) unknown(name string) string {
+// unknownTool returns the error for a tool that does not exist, with the names of those that
+// do, in the provider's format.
+func (r *runner) unknownTool(name string) string {
 	text := "unknown tool: " + clip(name, 100)
 	encoded := r.set.Encoded(r.provider.Format())
 	names := make([]string, 0, len(encoded.Tools))
 	for i := range encoded.Tools {
-		if encoded.Tools[i].Tool.Name != name { // it may be gone since it was offered
+		if encoded.Tools[i].Tool.Name != name { // it can have vanished after it was offered
 			names = append(names, encoded.Tools[i].Name)
 		}
 	}
 	if len(names) == 0 {
-		return text + "; there are no others"
+		return text + "; no other tools are available"
 	}
-	if meant := near(name, names); meant != "" {
-		text += " (did you mean " + meant + "?)"
+	if nearest := nearestTool(name, names); nearest != "" {
+		text += " (did you mean " + nearest + "?)"
 	}
 	more := ""
 	if len(names) > maxNamed {
@@ -227,20 +226,17 @@ func (r *runner) unknown(name string) string {
 	return text + "; the tools are: " + strings.Join(names, ", ") + more
 }
 
-// near is the tool that was most likely meant: the one behind a prefix, or one that is
-// spelled much alike; "" for none.
-func near(name string, names []string) string {
-	found := ""
-	for _, n := range names {
-		if strings.HasSuffix(n, toolformat.PrefixSeparator+name) {
-			if found != "" {
-				return ""
-			}
-			found = n
-		}
+// nearestTool returns the only tool with this name after a prefix, else the one with the most
+// similar name; "" if there are several or none.
+func nearestTool(name string, names []string) string {
+	prefixed := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return !strings.HasSuffix(n, toolformat.PrefixSeparator+name)
+	})
+	switch len(prefixed) {
+	case 0:
+		return toolformat.Closest(name, names)
+	case 1:
+		return prefixed[0]
 	}
-	if found != "" {
-		return found
-	}
-	return toolformat.Closest(name, names)
+	return ""
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Why a run ends, beside the reasons of its last turn: StopEnd when the model has said
-// all, StopCalls when calls of the asker's own tools wait for it, and those of a turn
-// that ran nothing.
+// The reasons why a run ends, beside those of its last turn: StopEnd when the model has
+// answered, StopCalls when calls of Request.Tools wait for the caller of Run, and those of a
+// turn whose calls do not run.
 const (
 	StopRounds   Stop = "max_rounds"   // Limits.Rounds
 	StopMaxCalls Stop = "max_calls"    // Limits.Calls
@@ -19,23 +19,23 @@ const (
 	StopTokens   Stop = "token_budget" // Limits.Tokens
 	StopRepeats  Stop = "repeating"    // Limits.Repeats
 	StopDeferred Stop = "deferred"     // calls wait for a decision
-	StopCanceled Stop = "cancelled"    // its context ended
-	StopFailed   Stop = "failed"       // its provider or its source failed
+	StopCanceled Stop = "cancelled"    // the context ended
+	StopFailed   Stop = "failed"       // the provider or the source failed
 )
 
-// A Run is what came of a task. Its JSON is versioned and holds all of it, so that a run
-// that waits can be saved and resumed elsewhere. It is not changed any more.
+// A Run is the outcome of a task. Its JSON is versioned and complete, so that a run that
+// waits can be saved and resumed elsewhere. It is immutable.
 type Run struct {
-	// Messages are the whole conversation, valid for the next request whatever has
-	// happened: each call has its one result, in call order, but for those that wait.
+	// Messages are the whole conversation, always valid for another request: each call
+	// that does not wait has one result, in call order.
 	Messages []Message `json:"messages"`
-	Begin    int       `json:"begin"` // Messages[Begin:] came of the run
+	Begin    int       `json:"begin"` // the run added Messages[Begin:]
 
-	// Request is the request of the user that the run is for, also where it was resumed: the
+	// Request identifies the user's request that the run answers, also after Resume: the
 	// hidden value requestid of its calls (bridge.InTurn).
 	Request string `json:"request,omitempty"`
 
-	Text string `json:"text,omitempty"` // what the model said last
+	Text string `json:"text,omitempty"` // the model's answer
 	Stop Stop   `json:"stop,omitempty"`
 
 	Turns  int   `json:"turns"`
@@ -43,30 +43,30 @@ type Run struct {
 	Calls  int   `json:"calls"`
 	Usage  Usage `json:"usage"` // of all turns
 
-	// Waiting are the ids of the calls that have no result yet: they were deferred, or
-	// are the asker's own to run. Resume takes what has been decided.
+	// Waiting are the ids of the calls without a result: they were deferred, or are calls
+	// of Request.Tools. Resume takes the decisions about them.
 	Waiting []string `json:"waiting,omitempty"`
 
-	// Dropped is how many of the oldest rounds of calls no longer fit into the model's
-	// window. They stay in Messages.
+	// Dropped is the number of rounds, the oldest ones, whose calls do not fit into the
+	// model's context window. Messages still has them.
 	Dropped int `json:"dropped,omitempty"`
 
-	noTools bool // the model has said that it takes no tools
+	noTools bool // the model does not support tools
 }
 
-// closed are the messages with the calls that wait cancelled.
+// closed returns the messages, with the calls that wait canceled.
 func (r *Run) closed() []Message {
 	m := Message{Role: RoleTool}
 	for _, c := range r.WaitingCalls() {
-		m.Parts = append(m.Parts, resultPart(c, failed("cancelled: nobody decided about it, and it was not run")))
+		m.Parts = append(m.Parts, resultPart(c, failed("cancelled: it was not run, since no decision was made")))
 	}
 	return repair(append(slices.Clip(r.Messages), m), nil)
 }
 
-// New are the messages that came of the run.
+// New returns the messages that the run added.
 func (r *Run) New() []Message { return r.Messages[r.Begin:] }
 
-// WaitingCalls are the calls that wait, in call order.
+// WaitingCalls returns the calls that wait, in call order.
 func (r *Run) WaitingCalls() []*Call {
 	last := len(r.Messages) - 1
 	answered := map[string]bool{}
@@ -88,8 +88,8 @@ func (r *Run) WaitingCalls() []*Call {
 	return waiting
 }
 
-// formatVersion is the version of the JSON of runs and transcripts, the one that
-// fluent-llm's conversations have.
+// formatVersion is the version of the JSON of runs and transcripts. It is that of
+// fluent-llm's conversations.
 const formatVersion = "1.0"
 
 // plainRun is a Run without its methods.
@@ -100,7 +100,7 @@ type versionedRun struct {
 	*plainRun
 }
 
-// plain is the run as it is written.
+// plain returns the run for encoding/json.
 func (r *Run) plain() *plainRun {
 	p := plainRun(*r)
 	if p.Messages == nil {
@@ -114,8 +114,8 @@ func (r *Run) MarshalJSON() ([]byte, error) {
 	return marshal(versionedRun{formatVersion, r.plain()})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, of a version that is known. What a program
-// that was killed left undone is repaired: a call without a result is cancelled.
+// UnmarshalJSON reads the JSON of MarshalJSON, of a known version. Calls without a result,
+// as a program leaves them that was killed, are canceled.
 func (r *Run) UnmarshalJSON(data []byte) error {
 	if err := checkVersion("run", data); err != nil {
 		return err
@@ -124,15 +124,15 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &versionedRun{plainRun: (*plainRun)(&read)}); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	if err := read.settle(); err != nil {
+	if err := read.normalize(); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	*r = read
 	return nil
 }
 
-// settle makes a run that was read one that can be gone on with.
-func (r *Run) settle() error {
+// normalize validates and repairs a run that was read, so that it can be continued.
+func (r *Run) normalize() error {
 	if err := validate(r.Messages); err != nil {
 		return err
 	}
@@ -148,20 +148,19 @@ func (r *Run) settle() error {
 	return nil
 }
 
-// checkVersion refuses JSON that another version of this program has written. what names
-// the whole in errors.
+// checkVersion returns an error for JSON of another version. Its text begins with what.
 func checkVersion(what string, data []byte) error {
 	raw := wire.Lookup(data, "version")
 	if version, _ := wire.Text(raw); version != formatVersion {
 		if raw == nil {
 			return fmt.Errorf("%s: \"version\" is missing: expected %q", what, formatVersion)
 		}
-		return fmt.Errorf("%s: version %.40s is unknown: this program reads %q", what, raw, formatVersion)
+		return fmt.Errorf("%s: unknown version %.40s: this program reads %q", what, raw, formatVersion)
 	}
 	return nil
 }
 
-// marshal is json.Marshal that leaves <, > and & in raw items as they came.
+// marshal is json.Marshal without escapes for <, > and &, so that raw items stay unchanged.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

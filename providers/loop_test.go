@@ -152,7 +152,7 @@ func TestNoTools(t *testing.T) {
 	same(t, "messages", show(r.Messages), `
 		user: go
 		assistant: [1 add {}]
-		tool: [1 Error: unknown tool: add; there are no others]
+		tool: [1 Error: unknown tool: add; no other tools are available]
 		assistant: sorry`)
 }
 
@@ -196,13 +196,13 @@ func TestStops(t *testing.T) {
 			assistant: b`},
 		{name: "malformed", steps: []step{turn(providers.StopMalformed, call("1", "add", `"add(1,"`)), says("ok")}, stop: providers.StopEnd, messages: `
 			user: go
-			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.
-			It was add: add(1,
+			user: The tool call could not be parsed, so nothing was run. Call again with the name of an available tool and JSON arguments that match its schema.
+			The call was add: add(1,
 			assistant: ok`},
 		{name: "malformed too often", limits: providers.Limits{Malformed: -1, Rounds: 1}, steps: []step{turn(providers.StopMalformed), turn(providers.StopMalformed), turn(providers.StopRefused)}, stop: providers.StopRefused, messages: `
 			user: go
-			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.
-			user: The tool call could not be read, so that nothing was run. Make it again: the name of a tool that there is, and arguments in JSON that its schema accepts.`},
+			user: The tool call could not be parsed, so nothing was run. Call again with the name of an available tool and JSON arguments that match its schema.
+			user: The tool call could not be parsed, so nothing was run. Call again with the name of an available tool and JSON arguments that match its schema.`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := play(c.steps...)
@@ -301,7 +301,7 @@ func TestRepeats(t *testing.T) {
 		function(t, "poll", "", func(context.Context) (string, error) { poll++; return fmt.Sprint(poll / 3), nil }),
 	}
 	same1, same2 := calls(call("x", "add", `{"a":1,"b":2}`)), calls(call("x", "add", `{"b": 2, "a": 1}`))
-	told := "tool: [x 3\n[this call has had this same result 3 times: making it again brings nothing; do something else or answer]]"
+	told := "tool: [x 3\n[this call had this same result 3 times: repeating it is useless; do something else or answer]]"
 	p := play(same1, same2, same1, same2)
 	r, events, err := run(t, session(t, tools...), ask(p, "go"))
 	if err != nil || r.Stop != providers.StopRepeats || strings.Count(show(r.Messages), told) != 1 || !strings.Contains(events, "note the same call had the same result 4 times: the run ends here") {

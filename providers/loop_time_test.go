@@ -208,7 +208,7 @@ func TestCancel(t *testing.T) {
 		same(t, "messages", show(r.Messages), `
 			user: go
 			assistant: [1 slow {}] [2 quick {}] [3 slow {}] [4 slow {}]
-			tool: [1 Error: cancelled: nobody waited for the result, and what has been done of it is not known] [2 slept] [3 Error: cancelled: nobody waited for the result, and what has been done of it is not known] [4 Error: cancelled: it was not run]`)
+			tool: [1 Error: cancelled: the result did not arrive, and the call may have had effects] [2 slept] [3 Error: cancelled: the result did not arrive, and the call may have had effects] [4 Error: cancelled: it was not run]`)
 		if !strings.HasSuffix(l.String(), "usage 10+5\nerror Ctrl-C\n") {
 			t.Errorf("events:\n%s", &l)
 		}
@@ -249,10 +249,10 @@ func TestTimeLimit(t *testing.T) {
 		task := ask(play(calls(call("1", "slow", "{}")), calls(call("2", "slow", "{}"))), "go")
 		task.Options.Limits.Time = 30 * time.Second
 		r, events, err := run(t, s, task)
-		if err != nil || r.Stop != providers.StopTime || !strings.Contains(events, "note the run has taken its time, 30s: it ends here") {
+		if err != nil || r.Stop != providers.StopTime || !strings.Contains(events, "note the run reached its time limit of 30s") {
 			t.Errorf("%v, %s\n%s", err, r.Stop, events)
 		}
-		same(t, "results", show(r.Messages[4:]), "tool: [2 Error: cancelled: the time of the run is over]")
+		same(t, "results", show(r.Messages[4:]), "tool: [2 Error: cancelled: the run reached its time limit]")
 
 		task = ask(play(stream("Once", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), "tell")
 		task.Options.Limits.Time = 30 * time.Second

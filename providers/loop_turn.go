@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// turn gets the model's next turn. What can be put right is, and the model asked again:
-// a model without tools, a tool that the provider refuses, a conversation that is too
-// long, a stream that broke before anything came of it.
+// turn gets the model's next turn. It recovers and asks again if the model does not support
+// tools, the provider refuses a tool, the conversation is too long, or the stream broke off
+// before any output.
 func (r *runner) turn() (*Turn, error) {
 	if err := r.refresh(); err != nil {
 		return nil, err
@@ -21,23 +21,23 @@ func (r *runner) turn() (*Turn, error) {
 	r.emit(Event{Type: EventTurnStart})
 	for {
 		r.fit()
-		begun := false // output has come
-		turn, err := r.provider.Turn(r.ctx, r.request(), r.relay(&begun))
+		begun := false // the turn has output
+		turn, err := r.provider.Turn(r.ctx, r.request(), r.filter(&begun))
 		switch {
 		case err == nil && turn == nil:
-			return nil, fmt.Errorf("provider %s: there is neither a turn nor an error", r.provider.Name())
+			return nil, fmt.Errorf("provider %s returned neither a turn nor an error", r.provider.Name())
 		case err == nil:
 			r.restarts = 0
-			r.weigh(turn)
+			r.measure(turn)
 			return turn, nil
 		case r.ctx.Err() != nil:
 			return turn, err
 		case errors.Is(err, ErrNoTools):
 			err = r.withoutTools(err)
 		case begun:
-		case r.quarantine(err), r.tooLong(err):
+		case r.excludeRefused(err), r.dropTooLong(err):
 			err = nil
-		case broken(turn, err):
+		case brokeOff(turn, err):
 			err = r.restart(err)
 		}
 		if err != nil {
@@ -46,8 +46,8 @@ func (r *runner) turn() (*Turn, error) {
 	}
 }
 
-// relay lets through what a provider may tell.
-func (r *runner) relay(begun *bool) func(Event) {
+// filter returns an emit function for the events that a provider may emit.
+func (r *runner) filter(begun *bool) func(Event) {
 	return func(e Event) {
 		switch e.Type {
 		case EventTextDelta, EventThinkingDelta, EventArgumentsDelta:
@@ -59,27 +59,27 @@ func (r *runner) relay(begun *bool) func(Event) {
 	}
 }
 
-// refresh looks whether the tools are others now, which costs nothing when they are not.
+// refresh offers the tools of the current list. It costs nothing if the list is unchanged.
 func (r *runner) refresh() error {
-	now, err := r.Loop.shelf(r.ctx)
+	now, err := r.list(r.ctx)
 	switch {
-	case err != nil && r.shelf == nil:
+	case err != nil && r.listed == nil:
 		return err
-	case err != nil || now == r.shelf:
-		return nil // what is known is still the best
+	case err != nil || now == r.listed:
+		return nil // the last known list is better than none
 	}
-	r.shelf = now
-	r.offer()
+	r.listed = now
+	r.offerTools()
 	if r.task.NoTools && !r.stoodIn && r.set != nil {
 		return r.withoutTools(fmt.Errorf("%s: %w", modelName(r.provider, r.task.Request.Model), ErrNoTools))
 	}
 	return nil
 }
 
-// offer makes the set of tools of what there is and what the model takes, and says what
-// its provider cannot be given.
-func (r *runner) offer() {
-	r.set = merge(r.task.Request.Tools, r.shelf.set(refuser(r.provider, r.task.Request.Model)))
+// offerTools makes the set of tools that the model is offered, and notes what its provider
+// cannot express.
+func (r *runner) offerTools() {
+	r.set = merge(r.task.Request.Tools, r.listed.accepted(modelKey(r.provider, r.task.Request.Model)))
 	if r.toolless || r.set.Len() == 0 {
 		r.set = nil
 		return
@@ -89,14 +89,14 @@ func (r *runner) offer() {
 		if len(fault.Notes) > 0 {
 			why = fault.Notes[0].Text
 		}
-		r.note("tool %s is left out, %s cannot take it: %s", fault.Tool, r.provider.Name(), why)
+		r.note("tool %s is left out, %s does not support it: %s", fault.Tool, r.provider.Name(), why)
 	}
 }
 
-// request is what the model is sent.
+// request returns the request for the next turn.
 func (r *runner) request() *Request {
 	req := r.task.Request
-	req.Messages = elide(r.run.Messages, r.run.Dropped)
+	req.Messages = dropRounds(r.run.Messages, r.run.Dropped)
 	req.Tools = r.set
 	switch {
 	case r.final != "" || req.Choice == ChoiceNone:
@@ -107,8 +107,8 @@ func (r *runner) request() *Request {
 	return &req
 }
 
-// withoutTools goes on with a model that takes no tools, if that is allowed; else the
-// error says what can be done.
+// withoutTools continues with a model that does not support tools, as the options allow; else
+// it returns err with advice.
 func (r *runner) withoutTools(err error) error {
 	if r.set == nil {
 		return err
@@ -120,14 +120,14 @@ func (r *runner) withoutTools(err error) error {
 	case opts.StandIn != nil && !r.stoodIn:
 		r.stoodIn = true
 		r.provider = opts.StandIn(r.provider)
-		r.note("%s takes no tools of its own: it is told of them in words", name)
+		r.note("%s has no native tool calling: its prompt describes the tools", name)
 	case opts.Toolless:
 		r.toolless = true
-		r.note("%s takes no tools: it goes on without them", name)
+		r.note("%s does not support tools: it continues without them", name)
 	default:
 		return fmt.Errorf("%w: choose another model, or allow prompted tools or none", err)
 	}
-	r.offer()
+	r.offerTools()
 	return nil
 }
 
@@ -138,9 +138,8 @@ func modelName(p Provider, model string) string {
 	return p.Name() + " " + model
 }
 
-// broken reports whether a stream ended where it should not have: no answer that the
-// provider's client would have tried again itself.
-func broken(turn *Turn, err error) bool {
+// brokeOff reports whether a stream broke off; its provider's client does not retry that.
+func brokeOff(turn *Turn, err error) bool {
 	var refused *APIError
 	if errors.As(err, &refused) {
 		return refused.Status == http.StatusOK && refused.Again
@@ -160,19 +159,24 @@ func (r *runner) restart(err error) error {
 	}
 	r.restarts++
 	r.emit(Event{Type: EventRetry, After: wait, Text: err.Error()})
-	timer := time.NewTimer(wait)
+	return sleep(r.ctx, wait)
+}
+
+// sleep waits. The error is the cause of ctx if that ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-// quarantine leaves out the tool that a provider refuses a whole request for; false when
-// the error is about something else. The asker's own tools are its own matter.
-func (r *runner) quarantine(err error) bool {
+// excludeRefused leaves out the tool for which a provider refused the whole request. It
+// reports false if the error has another reason, or the tool is one of Request.Tools.
+func (r *runner) excludeRefused(err error) bool {
 	var e *APIError
 	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity ||
 		r.set == nil || r.refused >= r.limits.Refused {
@@ -183,8 +187,8 @@ func (r *runner) quarantine(err error) bool {
 		return false
 	}
 	r.refused++
-	r.shelf.refuse(refuser(r.provider, r.task.Request.Model), tool)
+	r.listed.exclude(modelKey(r.provider, r.task.Request.Model), tool)
 	r.note("tool %s is left out, %s refuses it: %s", tool, r.provider.Name(), clip(strings.TrimSpace(e.Message), 300))
-	r.offer()
+	r.offerTools()
 	return true
 }

@@ -1,46 +1,46 @@
 package providers
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
 )
 
-// rounds are the places of the messages with calls that could be left out: all that have
-// their results, but for the last, which the model is about to read.
+// rounds returns the indexes of the messages with calls that can be dropped: those with
+// results, except for the last, which the model is about to read.
 func rounds(messages []Message) []int {
-	var places []int
+	var indexes []int
 	for i := 0; i+1 < len(messages)-1; i++ {
 		if messages[i].Role == RoleAssistant && messages[i+1].Role == RoleTool {
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return places
+	return indexes
 }
 
-// elide leaves out the oldest rounds: their calls and results, and what was said with the
-// calls where the assistant goes on behind them, for two messages of its in a row are
-// refused by many. All else stays, the messages of the user first of all.
-func elide(messages []Message, dropped int) []Message {
-	if dropped <= 0 {
+// dropRounds drops the calls and results of the oldest rounds. The text of the message with
+// the calls stays, unless another message of the assistant follows: many APIs refuse two in
+// a row. All other messages stay.
+func dropRounds(messages []Message, count int) []Message {
+	if count <= 0 {
 		return messages
 	}
-	places := rounds(messages)
-	left := make([]Message, 0, len(messages))
-	at := 0
-	for _, place := range places[:min(dropped, len(places))] {
-		left = append(left, messages[at:place]...)
-		if said := spoken(&messages[place]); !said.empty() && messages[place+2].Role != RoleAssistant {
-			left = append(left, said)
+	indexes := rounds(messages)
+	kept := make([]Message, 0, len(messages))
+	next := 0
+	for _, i := range indexes[:min(count, len(indexes))] {
+		kept = append(kept, messages[next:i]...)
+		if text := textOnly(&messages[i]); !text.empty() && messages[i+2].Role != RoleAssistant {
+			kept = append(kept, text)
 		}
-		at = place + 2
+		next = i + 2
 	}
-	return append(left, messages[at:]...)
+	return append(kept, messages[next:]...)
 }
 
-// shrink leaves out the older half of the rounds that are left; false when there are
-// none.
-func (r *runner) shrink(why string) bool {
+// dropHalf drops the older half of the remaining rounds. It reports false if there are none.
+func (r *runner) dropHalf(why string) bool {
 	left := len(rounds(r.run.Messages)) - r.run.Dropped
 	if left <= 0 {
 		return false
@@ -51,20 +51,21 @@ func (r *runner) shrink(why string) bool {
 	return true
 }
 
-// tooLong leaves out rounds when a provider says that the conversation is too long.
-func (r *runner) tooLong(err error) bool {
+// dropTooLong drops rounds if the error is that the conversation is too long.
+func (r *runner) dropTooLong(err error) bool {
 	var e *APIError
-	return errors.As(err, &e) && e.overflow() && r.shrink("the conversation is too long for the model")
+	return errors.As(err, &e) && e.overflow() && r.dropHalf("the conversation is too long for the model")
 }
 
-// overflows are how providers say that a conversation does not fit: OpenAI and those that
-// follow it, Anthropic, Gemini, Ollama, llama.cpp, vLLM, Mistral.
+// overflows are parts of the errors for a conversation that is too long: of OpenAI and its
+// imitators, Anthropic, Gemini, Ollama, llama.cpp, vLLM, Mistral.
 var overflows = []string{
 	"context_length_exceeded", "context length", "context window", "maximum context", "prompt is too long",
 	"input is too long", "input length", "input token count", "exceeds the maximum number of tokens", "exceed_context_size",
 	"exceeds the available context", "too many tokens", "request_too_large", "string_above_max_length",
 }
 
+// overflow reports whether the error is that the conversation is too long.
 func (e *APIError) overflow() bool {
 	switch e.Status {
 	case http.StatusOK, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -80,33 +81,31 @@ func (e *APIError) overflow() bool {
 	return false
 }
 
-// fit leaves out rounds until the request is within Limits.Window.
+// fit drops rounds until the request is within Limits.Window.
 func (r *runner) fit() {
 	if r.limits.Window <= 0 {
 		return
 	}
-	density := r.density
-	if density == 0 {
-		density = 4 // of English text
-	}
-	over := r.size() - int(float64(r.limits.Window)*density)
-	places := rounds(r.run.Messages)
-	for over > 0 && r.run.Dropped < len(places) {
-		calls, results := &r.run.Messages[places[r.run.Dropped]], &r.run.Messages[places[r.run.Dropped]+1]
+	bytesPerToken := cmp.Or(r.bytesPerToken, 4) // 4 is that of English text
+	over := r.size() - int(float64(r.limits.Window)*bytesPerToken)
+	indexes := rounds(r.run.Messages)
+	for over > 0 && r.run.Dropped < len(indexes) {
+		i := indexes[r.run.Dropped]
+		calls, results := &r.run.Messages[i], &r.run.Messages[i+1]
 		over -= calls.size(r.provider.Name()) + results.size("") - len(calls.Text())
 		r.run.Dropped++
 		r.note("the conversation is longer than %d tokens: the oldest calls and their results are left out", r.limits.Window)
 	}
 }
 
-// weigh learns from a turn how many bytes make a token.
-func (r *runner) weigh(turn *Turn) {
+// measure estimates from a turn how many bytes make a token.
+func (r *runner) measure(turn *Turn) {
 	if r.limits.Window > 0 && turn.Usage.Input > 0 {
-		r.density = float64(r.size()) / float64(turn.Usage.Input)
+		r.bytesPerToken = float64(r.size()) / float64(turn.Usage.Input)
 	}
 }
 
-// size is about how many bytes of words the next request has.
+// size estimates the size of the next request in bytes of text.
 func (r *runner) size() int {
 	n := len(r.task.Request.System)
 	if r.set != nil {
@@ -114,14 +113,14 @@ func (r *runner) size() int {
 			n += len(t.JSON)
 		}
 	}
-	messages := elide(r.run.Messages, r.run.Dropped)
+	messages := dropRounds(r.run.Messages, r.run.Dropped)
 	for i := range messages {
 		n += messages[i].size(r.provider.Name())
 	}
 	return n
 }
 
-// imageSize is what an image counts for: its tokens do not follow from its bytes.
+// imageSize is the size of an image or file: its tokens do not depend on its bytes.
 const imageSize = 6000
 
 func (m *Message) size(provider string) int {

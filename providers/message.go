@@ -7,22 +7,21 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Role says whose a message is.
+// A Role is the author of a message.
 type Role string
 
-// The roles. What the system says stands in Request.System.
+// The roles. The system prompt is Request.System.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
-	RoleTool      Role = "tool" // results: one Message holds those of all calls of the turn before it, in call order
+	RoleTool      Role = "tool" // one Message holds the results of all calls of the turn before it, in call order
 )
 
-// A Message is one step of a conversation. Messages are never changed once they are part
-// of one.
+// A Message is one step of a conversation, of which it is never changed again.
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	Raw   *Raw   `json:"raw,omitempty"` // of an assistant's message: what its provider sent; nil for one that was written by hand
+	Raw   *Raw   `json:"raw,omitempty"` // an assistant's message as its provider sent it, if it did
 }
 
 // A PartType is the kind of a part of a message. The set is closed.
@@ -32,13 +31,13 @@ type PartType string
 const (
 	PartText     PartType = "text"
 	PartThinking PartType = "thinking"    // for people to read; only Raw can be sent back
-	PartCall     PartType = "tool_call"   // a call that is the bridge's to run
-	PartResult   PartType = "tool_result" // what came of one
-	PartImage    PartType = "image"       // of a user
-	PartFile     PartType = "file"        // of a user: audio, PDF
+	PartCall     PartType = "tool_call"   // a call for the bridge to run
+	PartResult   PartType = "tool_result" // the result of a call
+	PartImage    PartType = "image"       // a user's image
+	PartFile     PartType = "file"        // a user's file, such as audio or PDF
 )
 
-// A Part is one piece of a message. Which fields count depends on its Type.
+// A Part is one piece of a message. Which fields are used depends on Type.
 type Part struct {
 	Type     PartType `json:"type"`
 	Text     string   `json:"text,omitempty"`
@@ -51,26 +50,26 @@ type Part struct {
 
 // A Call is a model's call of a tool.
 type Call struct {
-	ID        string          `json:"id"`        // unique in its conversation: the provider's, or made where that gives none or one twice
-	Name      string          `json:"name"`      // the tool's own when the model named one that it was offered, else as it wrote
-	Arguments json.RawMessage `json:"arguments"` // as the model wrote them, in the names of the provider's schema; what is no JSON stands here as a JSON string
+	ID        string          `json:"id"`        // unique in its conversation; see CallIDs
+	Name      string          `json:"name"`      // the tool's own name if the model named an offered tool, else the model's word
+	Arguments json.RawMessage `json:"arguments"` // as the model wrote them, with the names of the provider's schema; invalid JSON is quoted as a JSON string
 }
 
-// A Result is what a call came to.
+// A Result is the result of a call.
 type Result struct {
-	ID      string             `json:"id"`   // of the call
-	Name    string             `json:"name"` // of the call
-	Content *toolformat.Result `json:"-"`    // in JSON "content": the MCP result
+	ID      string             `json:"id"`   // the call's ID
+	Name    string             `json:"name"` // the call's Name
+	Content *toolformat.Result `json:"-"`    // the MCP result, "content" in JSON
 }
 
-// resultJSON is how a Result is written.
+// resultJSON is the JSON of a Result.
 type resultJSON struct {
 	ID      string          `json:"id"`
 	Name    string          `json:"name"`
 	Content json.RawMessage `json:"content"`
 }
 
-// MarshalJSON writes the MCP result as it is.
+// MarshalJSON writes the MCP result unchanged.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	v := resultJSON{ID: r.ID, Name: r.Name}
 	if r.Content != nil {
@@ -89,16 +88,16 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Raw is an assistant's message as its provider sent it, to be sent back to the same
-// provider verbatim: only so do signatures, encrypted reasoning and the items of a
-// provider's own tools survive.
+// Raw is an assistant's message as its provider sent it. It goes back to the same provider
+// verbatim, so that signatures, encrypted reasoning and the items of the provider's own tools
+// survive.
 type Raw struct {
 	Provider string          `json:"provider"` // Provider.Name
-	Model    string          `json:"model"`    // that was asked
-	Items    json.RawMessage `json:"items"`    // a content array, a message, output items, a content object: the provider's own
+	Model    string          `json:"model"`    // the Model of the Request
+	Items    json.RawMessage `json:"items"`    // in the provider's form: a message, a content, an array of output items
 }
 
-// Of returns the raw items when they are a provider's own, else nil.
+// Of returns the raw items if they came from a provider of this name, else nil.
 func (r *Raw) Of(provider string) json.RawMessage {
 	if r == nil || r.Provider != provider {
 		return nil
@@ -106,12 +105,12 @@ func (r *Raw) Of(provider string) json.RawMessage {
 	return r.Items
 }
 
-// UserText is a message of the user.
+// UserText returns a message of the user.
 func UserText(text string) Message {
 	return Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
 }
 
-// Text is the text of a message, its parts joined.
+// Text returns the text of a message, its parts joined.
 func (m *Message) Text() string {
 	var b strings.Builder
 	for i := range m.Parts {
@@ -122,7 +121,7 @@ func (m *Message) Text() string {
 	return b.String()
 }
 
-// Calls are the calls of a message, in their order.
+// Calls returns the calls of a message, in order.
 func (m *Message) Calls() []*Call {
 	var calls []*Call
 	for i := range m.Parts {

@@ -83,7 +83,7 @@ func TestResultText(t *testing.T) {
 		{"structured alone", `{"content":[],"structuredContent":{"c": 1.0}}`, `{"c": 1.0}`},
 		{"an image", `{"content":[{"type":"image","mimeType":"image/png","data":"eA=="},{"type":"text","text":"a"}]}`, "a"},
 		{"audio", `{"content":[{"type":"audio","mimeType":"audio/mpeg","data":"eA=="}]}`, "[audio: audio/mpeg]"},
-		{"resources", `{"content":[{"type":"resource","resource":{"uri":"u","text":"t"}},{"type":"resource","resource":{"uri":"u","mimeType":"application/pdf","blob":"eA=="}}]}`, "t\n[resource u: application/pdf, which is no text]"},
+		{"resources", `{"content":[{"type":"resource","resource":{"uri":"u","text":"t"}},{"type":"resource","resource":{"uri":"u","mimeType":"application/pdf","blob":"eA=="}}]}`, "t\n[resource u: application/pdf, not text]"},
 		{"a link", `{"content":[{"type":"resource_link","name":"n","uri":"u"}]}`, "[resource n: u]"},
 		{"a failure", `{"content":[{"type":"text","text":"disk full"}],"isError":true}`, "Error: disk full"},
 		{"a failure that says so", `{"content":[{"type":"text","text":"Error: disk full"}],"isError":true}`, "Error: disk full"},

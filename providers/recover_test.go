@@ -119,12 +119,12 @@ func TestFaults(t *testing.T) {
 		reply bridge.Reply
 		want  string
 	}{
-		{bridge.Result([]byte(`{"content":`), nil), "Error: the tool's result cannot be read: it is not JSON"},
+		{bridge.Result([]byte(`{"content":`), nil), "Error: the tool's result is not valid JSON"},
 		{bridge.Result(nil, nil), ""},
 		{bridge.Result([]byte(`{"content":"text"}`), nil), `{"content":"text"}`},
 		{bridge.Failed(&toolformat.Error{Code: toolformat.Timeout}), "Error: timeout"},
 		{bridge.Failed(toolformat.Errorf(toolformat.Canceled, "the session has ended")), "Error: the session has ended"},
-		{bridge.Failed(toolformat.Errorf(toolformat.NotFound, "gone")), "Error: unknown tool: odd; there are no others"},
+		{bridge.Failed(toolformat.Errorf(toolformat.NotFound, "gone")), "Error: unknown tool: odd; no other tools are available"},
 	} {
 		source.reply = c.reply
 		s, err := providers.NewToolbox(source).Open(t.Context(), nil)
@@ -136,7 +136,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if offered(p.request(0), p.Format()) != "odd" || strings.Count(events, "note tool bad is left out, script cannot take it: ") != 1 {
+		if offered(p.request(0), p.Format()) != "odd" || strings.Count(events, "note tool bad is left out, script does not support it: ") != 1 {
 			t.Errorf("offered %s\n%s", offered(p.request(0), p.Format()), events)
 		}
 		same(t, "results", show(r.Messages[2:3]), "tool: [1 Error: unknown tool: bad; the tools are: odd] [2 "+c.want+"]")
@@ -151,7 +151,7 @@ func TestListFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	source.err = toolformat.Errorf(toolformat.Unavailable, "its server is away")
-	if _, events, err := run(t, s, ask(play(), "go")); err == nil || events != "error the list of tools: its server is away\n" {
+	if _, events, err := run(t, s, ask(play(), "go")); err == nil || events != "error listing tools: its server is away\n" {
 		t.Errorf("%v\n%s", err, events)
 	}
 	source.err = nil
@@ -177,14 +177,14 @@ func TestModelWithoutTools(t *testing.T) {
 		fails   string
 		note    string
 	}{
-		{name: "an error", steps: []step{fails(refuses)}, fails: "tiny: this model takes no tools: choose another model, or allow prompted tools or none"},
-		{name: "known, an error", known: true, fails: "script: this model takes no tools: choose another model, or allow prompted tools or none"},
+		{name: "an error", steps: []step{fails(refuses)}, fails: "tiny: the model does not support tools: choose another model, or allow prompted tools or none"},
+		{name: "known, an error", known: true, fails: "script: the model does not support tools: choose another model, or allow prompted tools or none"},
 		{name: "a stand-in", options: providers.Options{StandIn: func(providers.Provider) providers.Provider { return standIn }}, steps: []step{fails(refuses)}, text: "2",
-			note: "script takes no tools of its own: it is told of them in words"},
-		{name: "without", options: providers.Options{Toolless: true}, steps: []step{fails(refuses), says("hm")}, text: "hm", note: "script takes no tools: it goes on without them"},
-		{name: "known, without", known: true, options: providers.Options{Toolless: true}, steps: []step{says("hm")}, text: "hm", note: "script takes no tools: it goes on without them"},
+			note: "script has no native tool calling: its prompt describes the tools"},
+		{name: "without", options: providers.Options{Toolless: true}, steps: []step{fails(refuses), says("hm")}, text: "hm", note: "script does not support tools: it continues without them"},
+		{name: "known, without", known: true, options: providers.Options{Toolless: true}, steps: []step{says("hm")}, text: "hm", note: "script does not support tools: it continues without them"},
 		{name: "a stand-in that cannot either", options: providers.Options{Toolless: true, StandIn: func(providers.Provider) providers.Provider { return play(fails(refuses), says("hm")) }},
-			steps: []step{fails(refuses)}, text: "hm", note: "script takes no tools: it goes on without them"},
+			steps: []step{fails(refuses)}, text: "hm", note: "script does not support tools: it continues without them"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := play(c.steps...)
@@ -342,10 +342,10 @@ func TestListChanges(t *testing.T) {
 // A task that cannot be done says what it lacks.
 func TestBadTasks(t *testing.T) {
 	s := session(t)
-	if r, events, err := run(t, s, providers.Task{}); err == nil || r == nil || !strings.HasPrefix(events, "error the task has no Provider") {
+	if r, events, err := run(t, s, providers.Task{}); err == nil || r == nil || !strings.HasPrefix(events, "error the task has no provider") {
 		t.Errorf("%v\n%s", err, events)
 	}
-	if _, events, err := run(t, s, providers.Task{Provider: play()}); err == nil || !strings.HasPrefix(events, "error there is no message") {
+	if _, events, err := run(t, s, providers.Task{Provider: play()}); err == nil || !strings.HasPrefix(events, "error no messages:") {
 		t.Errorf("%v\n%s", err, events)
 	}
 	task := ask(play(), "go")

@@ -7,11 +7,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// repair makes of messages a history that every provider takes: behind a message with
-// calls stands one message with one result a call, in call order, and nowhere else are
-// results. A call without a result is cancelled, but for those that wait in the last
-// round; a result without a call and a message without content are left out.
-// The messages themselves are not changed.
+// repair returns messages as a history that every provider takes: a message with calls is
+// followed by one message with one result for each call, in call order, and results appear
+// nowhere else. A call without a result is cancelled, unless it waits in the last round.
+// Results without a call and empty messages are removed. The argument is not changed.
 func repair(messages []Message, waiting []string) []Message {
 	good := make([]Message, 0, len(messages)+1)
 	for i := 0; i < len(messages); {
@@ -31,7 +30,7 @@ func repair(messages []Message, waiting []string) []Message {
 		}
 		open := waiting
 		if i < len(messages) {
-			open = nil // it was gone on without them
+			open = nil // the conversation continued without them
 		}
 		if answers := pair(calls, results, open); len(answers.Parts) > 0 {
 			good = append(good, answers)
@@ -40,7 +39,8 @@ func repair(messages []Message, waiting []string) []Message {
 	return good
 }
 
-// pair gives each call its result, by the call's name: not every API says it.
+// pair returns the message with the results of calls, with the names of the calls: not every
+// API has names in results.
 func pair(calls []*Call, results []*Result, waiting []string) Message {
 	m := Message{Role: RoleTool, Parts: make([]Part, 0, len(calls))}
 	byID := make(map[string][]*Result, len(results))
@@ -52,18 +52,18 @@ func pair(calls []*Call, results []*Result, waiting []string) Message {
 			m.Parts = append(m.Parts, resultPart(c, same[0].Content))
 			byID[c.ID] = same[1:]
 		} else if !slices.Contains(waiting, c.ID) {
-			m.Parts = append(m.Parts, resultPart(c, failed(wordCanceled)))
+			m.Parts = append(m.Parts, resultPart(c, failed(canceledText)))
 		}
 	}
 	return m
 }
 
-// resultPart is a call's result in a message.
+// resultPart returns the part with the result of a call.
 func resultPart(c *Call, r *toolformat.Result) Part {
 	return Part{Type: PartResult, Result: &Result{ID: c.ID, Name: c.Name, Content: r}}
 }
 
-// results are the results of a message, in their order.
+// results returns the results in a message, in order.
 func (m *Message) results() []*Result {
 	var all []*Result
 	for i := range m.Parts {
@@ -74,29 +74,29 @@ func (m *Message) results() []*Result {
 	return all
 }
 
-// empty reports whether nothing of a message could be sent.
+// empty reports whether a message has nothing to send.
 func (m *Message) empty() bool {
 	return len(m.Parts) == 0 && (m.Raw == nil || len(m.Raw.Items) == 0)
 }
 
-// spoken is what is left of a turn that must not go on: its text. Its calls are never
-// answered, and raw items that are not whole would be refused.
-func spoken(m *Message) Message {
-	said := Message{Role: RoleAssistant}
+// textOnly returns what is kept of a turn whose calls do not run: its text. Calls would want
+// results, and incomplete raw items would be refused.
+func textOnly(m *Message) Message {
+	text := Message{Role: RoleAssistant}
 	for _, p := range m.Parts {
 		if p.Type == PartText && p.Text != "" {
-			said.Parts = append(said.Parts, Part{Type: PartText, Text: p.Text})
+			text.Parts = append(text.Parts, Part{Type: PartText, Text: p.Text})
 		}
 	}
-	return said
+	return text
 }
 
-// validate says what in messages that were read is none of ours.
+// validate checks messages that were read from JSON.
 func validate(messages []Message) error {
 	for i := range messages {
 		m := &messages[i]
 		if m.Role != RoleUser && m.Role != RoleAssistant && m.Role != RoleTool {
-			return fmt.Errorf("messages/%d: role %.40q is unknown: expected user, assistant or tool", i, m.Role)
+			return fmt.Errorf("messages/%d: unknown role %.40q: expected user, assistant or tool", i, m.Role)
 		}
 		for j := range m.Parts {
 			if err := m.Parts[j].validate(m.Role); err != nil {
@@ -111,7 +111,7 @@ func (p *Part) validate(role Role) error {
 	switch p.Type {
 	case PartText, PartThinking, PartImage, PartFile:
 		if p.Call != nil || p.Result != nil {
-			return fmt.Errorf("a part of type %s has a call or a result", p.Type)
+			return fmt.Errorf("a part of type %s must not have a call or a result", p.Type)
 		}
 	case PartCall:
 		if p.Call == nil || p.Result != nil || role != RoleAssistant {
@@ -122,7 +122,7 @@ func (p *Part) validate(role Role) error {
 			return fmt.Errorf("expected a result, in a message of the role tool")
 		}
 	default:
-		return fmt.Errorf("type %.40q is unknown: expected text, thinking, tool_call, tool_result, image or file", p.Type)
+		return fmt.Errorf("unknown type %.40q: expected text, thinking, tool_call, tool_result, image or file", p.Type)
 	}
 	return nil
 }

@@ -14,18 +14,17 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// The bounds of a response. The longest of today are 128,000 tokens in events of up to 400
-// bytes each, which is not half of defaultMaxBody.
+// The bounds of a response. The longest today have 128,000 tokens in events of up to 400
+// bytes each, which is less than half of defaultMaxBody.
 const (
 	defaultMaxEvent = 64 << 20
 	defaultMaxBody  = 128 << 20
 )
 
-// A Response is a provider's answer with a status of 2xx, whose body is read as a stream
-// or whole. It must be closed.
+// A Response is a provider's answer with a 2xx status. It must be closed.
 type Response struct {
 	Header  http.Header
-	Done    bool // whether Events has ended at "[DONE]"
+	Done    bool // Events ended at "[DONE]"
 	body    io.ReadCloser
 	client  *Client
 	request *http.Request
@@ -33,17 +32,17 @@ type Response struct {
 	timer   *time.Timer
 }
 
-// errSilent is why a response is given up.
-var errSilent = errors.New("no byte came for too long")
+// errSilent is the cause when Patience has passed.
+var errSilent = errors.New("the provider was silent for too long")
 
-// boundedBody is a body that is given up after a silence, and when it is too long.
+// A boundedBody fails after a silence, and when it is too long.
 type boundedBody struct {
 	io.ReadCloser
 	ctx      context.Context
 	timer    *time.Timer
 	patience time.Duration
 	most     int64
-	seen     int64 // bytes that have come
+	seen     int64 // bytes read so far
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -63,8 +62,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Streamed reports whether the body is a stream: of everything but application/json.
-// Servers that only speak like a vendor's may answer with the whole.
+// Streamed reports whether the body is a stream: whether its type is not application/json.
+// Servers that imitate a vendor's may answer with a whole body.
 func (r *Response) Streamed() bool {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return !strings.EqualFold(strings.TrimSpace(kind), "application/json")
@@ -74,9 +73,9 @@ func (r *Response) Streamed() bool {
 // than Events and Lines, and with io.ReadAll for a body that is not streamed.
 func (r *Response) Read(p []byte) (int, error) { return r.body.Read(p) }
 
-// Events reads a body of server-sent events, each through read with its type and its
-// data, which is read's only until it returns. It ends at the end of the body, at
-// "[DONE]", or with the error of read.
+// Events reads server-sent events and calls read with the type and the data of each; data is
+// only valid until read returns. It ends at the end of the body, at "[DONE]", or with the
+// error of read.
 func (r *Response) Events(read func(kind string, data []byte) error) error {
 	events := wire.NewEventReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
 	for {
@@ -100,8 +99,7 @@ func (r *Response) Events(read func(kind string, data []byte) error) error {
 	}
 }
 
-// Lines reads a body of JSON lines, each through read, whose data is read's only until it
-// returns.
+// Lines reads lines of JSON and calls read with each; data is only valid until read returns.
 func (r *Response) Lines(read func(data []byte) error) error {
 	lines := wire.NewLineReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
 	for {
@@ -119,7 +117,7 @@ func (r *Response) Lines(read func(data []byte) error) error {
 	}
 }
 
-// atEnd is the error of a stream; nil at its end.
+// atEnd returns the error of a stream; nil at its end.
 func atEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -127,12 +125,13 @@ func atEnd(err error) error {
 	return err
 }
 
-// Close ends the response, read to its end or not.
+// Close ends the response, which need not be read to its end.
 func (r *Response) Close() error {
 	r.end()
 	return r.body.Close()
 }
 
+// end releases all but the body.
 func (r *Response) end() {
 	r.timer.Stop()
 	r.cancel(nil)

@@ -7,10 +7,42 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Text is the blocks of a result as one text, for an API that takes no more, each on lines
-// of its own. Images are left to Images, and what else is no text is named. With marked
-// set a result that failed begins with "Error: ", for APIs that have no other place to say
-// so.
+// Blocks returns what a model reads of a result, in order, for an API that takes more than
+// text: a block with Data is an image, audio or a file of its MimeType, every other block is
+// text. Structured content is used if there is no other text, and a result that does not
+// follow MCP is returned as text. A failed result always has a text.
+func (r *Result) Blocks() []toolformat.Content {
+	if r.Content == nil {
+		return nil
+	}
+	blocks, err := r.Content.Content()
+	if err != nil {
+		return []toolformat.Content{textBlock(string(r.Content.JSON))}
+	}
+	hasText := false
+	for i := range blocks {
+		if blocks[i].Data == "" {
+			blocks[i] = textBlock(blockText(&blocks[i]))
+			hasText = hasText || strings.TrimSpace(blocks[i].Text) != ""
+		}
+	}
+	switch structured := r.Content.Structured(); {
+	case hasText:
+	case structured != nil:
+		blocks = append(blocks, textBlock(string(structured)))
+	case r.Content.IsError(): // Anthropic refuses an error without text
+		blocks = append(blocks, textBlock("the tool failed without an error message"))
+	}
+	return blocks
+}
+
+func textBlock(text string) toolformat.Content {
+	return toolformat.Content{Type: toolformat.TextContent, Text: text}
+}
+
+// Text returns the blocks of a result as one text, each on its own lines, for an API that
+// takes only text. Images are left to Images, other blocks that are not text are named. With
+// marked a failed result begins with "Error: ", for APIs without a flag for it.
 func (r *Result) Text(marked bool) string {
 	var lines []string
 	for _, c := range r.Blocks() {
@@ -25,7 +57,7 @@ func (r *Result) Text(marked bool) string {
 	return text
 }
 
-// Images are the images of a result, in order, their data in base64.
+// Images returns the images of a result, in order, with their data in base64.
 func (r *Result) Images() []toolformat.Content {
 	var images []toolformat.Content
 	for _, c := range r.Blocks() {
@@ -36,7 +68,7 @@ func (r *Result) Images() []toolformat.Content {
 	return images
 }
 
-// blockText is one block in words; "" for an image.
+// blockText returns a block as text; "" for an image.
 func blockText(c *toolformat.Content) string {
 	switch c.Type {
 	case toolformat.TextContent:
@@ -49,7 +81,7 @@ func blockText(c *toolformat.Content) string {
 		if c.Data == "" {
 			return c.Text
 		}
-		return fmt.Sprintf("[resource %s: %s, which is no text]", c.URI, c.MimeType)
+		return fmt.Sprintf("[resource %s: %s, not text]", c.URI, c.MimeType)
 	case toolformat.AudioContent:
 		return fmt.Sprintf("[audio: %s]", c.MimeType)
 	}

@@ -136,7 +136,7 @@ func (l *listener) hear(e providers.Event) {
 	case providers.EventToolCall:
 		line += " " + e.Call.Name + " " + string(e.Call.Arguments)
 	case providers.EventApproval:
-		line += " " + e.Decision
+		line += " " + string(e.Decision)
 	case providers.EventToolProgress:
 		line += fmt.Sprintf(" %g/%g %s", e.Progress, e.Total, e.Text)
 	case providers.EventToolResult:

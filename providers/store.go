@@ -11,24 +11,24 @@ import (
 
 // A Store keeps conversations. It may be used from many goroutines at once.
 type Store interface {
-	// Save keeps a conversation, in the place of what was kept under its ID.
+	// Save stores a conversation and replaces the one with its ID.
 	Save(ctx context.Context, t *Transcript) error
 
-	// Load is the conversation of an ID; the error wraps ErrNoConversation when there is
-	// none.
+	// Load returns the conversation with an ID. The error wraps ErrNoConversation if the
+	// store does not have it.
 	Load(ctx context.Context, id string) (*Transcript, error)
 
-	// List are the conversations that are kept, those first that went on last; most
-	// bounds them, 0 or less is 100.
+	// List returns the conversations, those updated last first, up to most; 0 or less
+	// means 100.
 	List(ctx context.Context, most int) ([]Heading, error)
 }
 
-// ErrNoConversation says that nothing is kept under an ID.
+// ErrNoConversation is the error for an ID that a Store does not have.
 var ErrNoConversation = errors.New("no such conversation")
 
-// A Memory is a Store that ends with the program. The zero value works.
+// A Memory is a Store in memory. The zero value works.
 type Memory struct {
-	Most int // conversations, of which the one goes that rested longest; 0 or less: 1,000. Set before first use
+	Most int // bounds the conversations: that updated longest ago is evicted; 0 or less means 1,000. Set before first use
 
 	mu   sync.Mutex // guards what follows
 	kept map[string]*Transcript

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,20 +12,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Toolbox is a source of tools, for models. A list of tools is written for a provider
-// once, whoever's run needs it. It may be used from many goroutines.
+// A Toolbox is a source of tools for models. What a provider is sent of a list of tools is
+// made once, for the runs of all callers. It may be used from many goroutines.
 type Toolbox struct {
 	source bridge.Source
 
-	mu      sync.Mutex // guards what follows
-	shelves []*shelf   // of the lists that were used last, the latest at the end
+	mu    sync.Mutex  // guards cache
+	cache []*toolList // the lists used last, the latest at the end
 }
 
-// NewToolbox makes a toolbox of a source, a Bridge or any other; nil has no tools.
+// NewToolbox makes a toolbox of a source, such as a Bridge; nil means no tools.
 func NewToolbox(source bridge.Source) *Toolbox { return &Toolbox{source: source} }
 
-// Open opens the source for a caller: whose calls they are, what hidden values they get,
-// how a source can ask it something. nil is nobody in particular, who cannot be asked.
+// Open opens the source for a caller, who owns the calls, has the hidden values and answers
+// the source's questions. nil means an anonymous caller, who cannot be asked.
 func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Loop, error) {
 	own := bridge.Caller{}
 	if caller != nil {
@@ -35,104 +34,104 @@ func (b *Toolbox) Open(ctx context.Context, caller *bridge.Caller) (*Loop, error
 	if own.ID == "" {
 		own.ID = "model " + rand.Text()
 	}
-	s := &Loop{toolbox: b, caller: &own}
+	l := &Loop{toolbox: b, caller: &own}
 	if b.source == nil {
-		return s, nil
+		return l, nil
 	}
 	source, err := b.source.Open(ctx, &own)
 	if err != nil {
 		return nil, err
 	}
-	s.source = source
-	return s, nil
+	l.source = source
+	return l, nil
 }
 
-// A Loop is a toolbox that is open for one caller: the loop runs here. It may be used
-// from many goroutines, each with a run of its own.
+// A Loop is a toolbox opened for one caller: it runs a model and the tools that the model
+// calls. It may be used from many goroutines, each with a run of its own.
 type Loop struct {
 	toolbox *Toolbox
 	caller  *bridge.Caller
-	source  bridge.Session // nil: there are no tools
+	source  bridge.Session // nil means no tools
 }
 
-// Close ends the session; calls under way are cancelled.
-func (s *Loop) Close() error {
-	if s.source == nil {
+// Close closes the source; its calls are canceled.
+func (l *Loop) Close() error {
+	if l.source == nil {
 		return nil
 	}
-	return s.source.Close()
+	return l.source.Close()
 }
 
-// shelf is what the caller can see now.
-func (s *Loop) shelf(ctx context.Context) (*shelf, error) {
+// list returns the tools that the caller sees now.
+func (l *Loop) list(ctx context.Context) (*toolList, error) {
 	var list *bridge.List
-	if s.source != nil {
+	if l.source != nil {
 		var err error
-		if list, err = s.source.List(ctx, bridge.Tools); err != nil {
-			return nil, fmt.Errorf("the list of tools: %w", err)
+		if list, err = l.source.List(ctx, bridge.Tools); err != nil {
+			return nil, fmt.Errorf("listing tools: %w", err)
 		}
 	}
-	return s.toolbox.shelf(list), nil
+	return l.toolbox.cached(list), nil
 }
 
-// maxShelves bounds the lists that a toolbox remembers: callers may see different ones.
-const maxShelves = 8
+// maxCached bounds the lists that a toolbox keeps: callers can see different ones.
+const maxCached = 8
 
-// shelf is a list's; the same list has the same one.
-func (b *Toolbox) shelf(list *bridge.List) *shelf {
+// cached returns the toolList of a list.
+func (b *Toolbox) cached(list *bridge.List) *toolList {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, s := range b.shelves {
-		if s.list == list {
-			b.shelves = append(slices.Delete(b.shelves, i, i+1), s)
-			return s
+	for i, l := range b.cache {
+		if l.list == list {
+			b.cache = append(slices.Delete(b.cache, i, i+1), l)
+			return l
 		}
 	}
-	s := &shelf{list: list, accepted: map[string]*ToolSet{}}
+	l := &toolList{list: list, without: map[string]*ToolSet{}}
 	if list != nil {
 		tools := make([]toolformat.Tool, len(list.Items))
 		for i := range list.Items {
 			tools[i] = list.Items[i].Tool()
 		}
-		s.all = NewToolSet(tools)
+		l.all = NewToolSet(tools)
 	}
-	if len(b.shelves) == maxShelves {
-		b.shelves = slices.Delete(b.shelves, 0, 1)
+	if len(b.cache) == maxCached {
+		b.cache = slices.Delete(b.cache, 0, 1)
 	}
-	b.shelves = append(b.shelves, s)
-	return s
+	b.cache = append(b.cache, l)
+	return l
 }
 
-// A shelf is a list of tools, and what is left of it for models that refuse some.
-type shelf struct {
+// A toolList is a list of tools, and what is left of it for models whose provider refuses
+// some.
+type toolList struct {
 	list *bridge.List
-	all  *ToolSet // nil: there is none
+	all  *ToolSet // nil for a nil list
 
-	mu       sync.Mutex          // guards what follows
-	accepted map[string]*ToolSet // by provider and model
+	mu      sync.Mutex          // guards without
+	without map[string]*ToolSet // the tools that are not refused, by modelKey
 }
 
-// refuser is a model, to remember what it refuses.
-func refuser(p Provider, model string) string { return p.Name() + "\x00" + model }
+// modelKey identifies a model of a provider.
+func modelKey(p Provider, model string) string { return p.Name() + "\x00" + model }
 
-// set is what a model is offered.
-func (s *shelf) set(refuser string) *ToolSet {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cmp.Or(s.accepted[refuser], s.all)
+// accepted returns the tools to offer to a model.
+func (l *toolList) accepted(model string) *ToolSet {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.without[model], l.all)
 }
 
-// refuse takes a tool away from a model for as long as the list lasts.
-func (s *shelf) refuse(refuser, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	set := cmp.Or(s.accepted[refuser], s.all)
-	left := slices.DeleteFunc(slices.Clone(set.Tools()), func(t toolformat.Tool) bool { return t.Name == name })
-	s.accepted[refuser] = NewToolSet(left)
+// exclude removes a tool from those that a model is offered.
+func (l *toolList) exclude(model, tool string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	set := cmp.Or(l.without[model], l.all)
+	left := slices.DeleteFunc(slices.Clone(set.Tools()), func(t toolformat.Tool) bool { return t.Name == tool })
+	l.without[model] = NewToolSet(left)
 }
 
-// merge is a set of the asker's own tools and those of a source, of which the own ones
-// win where names clash.
+// merge returns the tools of both sets. Where names clash, those of own win.
 func merge(own, others *ToolSet) *ToolSet {
 	if own.Len() == 0 {
 		return others
@@ -145,6 +144,3 @@ func merge(own, others *ToolSet) *ToolSet {
 	}
 	return NewToolSet(tools)
 }
-
-// errNoProvider is a task without what it takes.
-var errNoProvider = errors.New("the task has no Provider: there is no model to ask")

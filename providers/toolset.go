@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A ToolSet is the tools that a model is offered, written for each provider when it first
-// needs them. It is immutable and may be used from many goroutines.
+// A ToolSet is the tools that a model is offered. Each format of them is made once, when it
+// is first needed. It is immutable and may be used from many goroutines.
 type ToolSet struct {
 	tools   []toolformat.Tool
 	byName  map[string]int
@@ -19,10 +19,10 @@ type ToolSet struct {
 // encodedSet is a tool set in one format.
 type encodedSet struct {
 	set  *toolformat.Set
-	wire map[string]string // a tool's own name to the format's
+	wire map[string]string // the format's name of a tool, by its own name
 }
 
-// NewToolSet makes a set of tools. Of two of one name the first counts.
+// NewToolSet makes a set of tools. Of two tools with one name the first counts.
 func NewToolSet(tools []toolformat.Tool) *ToolSet {
 	s := &ToolSet{tools: tools, byName: make(map[string]int, len(tools)), encoded: map[toolformat.Format]*encodedSet{}}
 	for i := range tools {
@@ -33,7 +33,7 @@ func NewToolSet(tools []toolformat.Tool) *ToolSet {
 	return s
 }
 
-// Len is how many there are; a nil set has none.
+// Len returns the number of tools; a nil set has none.
 func (s *ToolSet) Len() int {
 	if s == nil {
 		return 0
@@ -41,7 +41,7 @@ func (s *ToolSet) Len() int {
 	return len(s.tools)
 }
 
-// Tools are the tools in their order, not to be changed.
+// Tools returns the tools in order. They must not be changed.
 func (s *ToolSet) Tools() []toolformat.Tool {
 	if s == nil {
 		return nil
@@ -49,7 +49,7 @@ func (s *ToolSet) Tools() []toolformat.Tool {
 	return s.tools
 }
 
-// Find is the tool of a name, its own; nil when there is none.
+// Find returns the tool with this name of its own, or nil.
 func (s *ToolSet) Find(name string) *toolformat.Tool {
 	if s == nil {
 		return nil
@@ -60,8 +60,7 @@ func (s *ToolSet) Find(name string) *toolformat.Tool {
 	return nil
 }
 
-// Encoded is the set in a format: for the request, and for the way back. A nil set is an
-// empty one.
+// Encoded returns the set in a format. A nil set is empty.
 func (s *ToolSet) Encoded(f toolformat.Format) *toolformat.Set { return s.in(f).set }
 
 func (s *ToolSet) in(f toolformat.Format) *encodedSet {
@@ -74,7 +73,7 @@ func (s *ToolSet) in(f toolformat.Format) *encodedSet {
 		return e
 	}
 	set, err := toolformat.Encode(s.tools, f, toolformat.Options{})
-	if err != nil { // the format is one of a provider of ours
+	if err != nil { // a Provider has a format that toolformat lacks
 		panic("providers: " + err.Error())
 	}
 	e := &encodedSet{set: set, wire: make(map[string]string, len(set.Tools))}
@@ -85,8 +84,8 @@ func (s *ToolSet) in(f toolformat.Format) *encodedSet {
 	return e
 }
 
-// OwnName is a tool's own name for the one that a model wrote in a format; the model's
-// word when it names no tool that it was offered.
+// OwnName returns a tool's own name for the name that a model wrote, in a format; the model's
+// word if that was not offered.
 func (s *ToolSet) OwnName(f toolformat.Format, wire string) string {
 	if c, ok := s.in(f).set.Find(wire); ok {
 		return c.Tool.Name
@@ -94,8 +93,8 @@ func (s *ToolSet) OwnName(f toolformat.Format, wire string) string {
 	return wire
 }
 
-// WireName is how a format spells a tool's own name. The name of a tool that is not in the
-// set any more, which a history can hold, is made one that the format takes.
+// WireName returns a format's spelling of a tool's own name. The name of a tool that is no
+// longer in the set, which a history can have, is made valid for the format.
 func (s *ToolSet) WireName(f toolformat.Format, own string) string {
 	if wire, ok := s.in(f).wire[own]; ok {
 		return wire
@@ -107,9 +106,8 @@ func (s *ToolSet) WireName(f toolformat.Format, own string) string {
 	return set.Tools[0].Name
 }
 
-// Arguments are those that a tool takes, made of the ones that a model wrote in a format
-// and held against the tool's schema. What the model can put right is a
-// *toolformat.CheckError. The call must name a tool of the set.
+// Arguments converts the arguments that a model wrote, in a format, to those of the tool, and
+// validates them. The error is a *toolformat.CheckError if the model can correct it.
 func (s *ToolSet) Arguments(f toolformat.Format, call *Call) (json.RawMessage, error) {
 	e := s.in(f)
 	c, ok := e.set.Find(e.wire[call.Name])

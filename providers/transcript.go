@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A Heading is what is known of a conversation without reading it.
+// A Heading describes a conversation in a list.
 type Heading struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title,omitempty"`
-	Provider string    `json:"provider,omitempty"` // Candidate.Name of the one that it was last held with
+	Provider string    `json:"provider,omitempty"` // the name of the candidate used last
 	Model    string    `json:"model,omitempty"`
 	System   string    `json:"system,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
 }
 
-// A Transcript is a conversation as data. Its JSON is versioned: the members of Heading
-// and of Run beside "version".
+// A Transcript is a conversation as data. Its JSON has a "version" and the members of Heading
+// and Run.
 type Transcript struct {
 	Heading
 	Run
 }
 
-// transcriptJSON is how a Transcript is written.
+// transcriptJSON is the JSON of a Transcript.
 type transcriptJSON struct {
 	Version string `json:"version"`
 	*Heading
@@ -36,8 +36,8 @@ func (t *Transcript) MarshalJSON() ([]byte, error) {
 	return marshal(transcriptJSON{formatVersion, &t.Heading, t.plain()})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, of a version that is known, and repairs it
-// as Run's does.
+// UnmarshalJSON reads the JSON of MarshalJSON, of a known version, and repairs it as
+// [Run.UnmarshalJSON] does.
 func (t *Transcript) UnmarshalJSON(data []byte) error {
 	if err := checkVersion("conversation", data); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (t *Transcript) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &transcriptJSON{Heading: &read.Heading, plainRun: (*plainRun)(&read.Run)}); err != nil {
 		return fmt.Errorf("conversation: %w", err)
 	}
-	if err := read.settle(); err != nil {
+	if err := read.normalize(); err != nil {
 		return fmt.Errorf("conversation: %w", err)
 	}
 	*t = read

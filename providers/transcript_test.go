@@ -87,7 +87,7 @@ func TestLoad(t *testing.T) {
 		}
 		return `{"role":"tool","parts":[` + strings.Join(parts, ",") + `]}`
 	}
-	const gone = "Error: cancelled: nobody waited for the result, and what has been done of it is not known"
+	const gone = "Error: cancelled: the result did not arrive, and the call may have had effects"
 	for _, c := range []struct{ name, json, want string }{
 		{"whole", head + ask + "," + calls + "," + result("a", "b") + `]}`, "user: go\nassistant: [a f {}] [b g {}]\ntool: [a of a] [b of b]\n"},
 		{"no results", head + ask + "," + calls + `]}`, "user: go\nassistant: [a f {}] [b g {}]\ntool: [a " + gone + "] [b " + gone + "]\n"},
@@ -99,15 +99,15 @@ func TestLoad(t *testing.T) {
 		{"waiting, after another round", head + calls + "," + result("a", "b") + "," + calls + "," + result("a") + `],"waiting":["b"]}`, "assistant: [a f {}] [b g {}]\ntool: [a of a] [b of b]\nassistant: [a f {}] [b g {}]\ntool: [a of a]\n"},
 		{"waiting, but answered", head + ask + "," + calls + "," + result("a", "b") + `],"waiting":["b"]}`, "user: go\nassistant: [a f {}] [b g {}]\ntool: [a of a] [b of b]\n"},
 		{"waiting, but gone on", head + calls + "," + ask + `],"waiting":["b"]}`, "assistant: [a f {}] [b g {}]\ntool: [a " + gone + "] [b " + gone + "]\nuser: go\n"},
-		{"another version", `{"version":"2.0","messages":[]}`, `error: conversation: version "2.0" is unknown: this program reads "1.0"`},
+		{"another version", `{"version":"2.0","messages":[]}`, `error: conversation: unknown version "2.0": this program reads "1.0"`},
 		{"no version", `{"messages":[]}`, `error: conversation: "version" is missing: expected "1.0"`},
-		{"a number", `{"version":1}`, `error: conversation: version 1 is unknown: this program reads "1.0"`},
+		{"a number", `{"version":1}`, `error: conversation: unknown version 1: this program reads "1.0"`},
 		{"no object", `[]`, `error: conversation: "version" is missing: expected "1.0"`},
-		{"a role", head + `{"role":"system","parts":[]}]}`, `error: conversation: messages/0: role "system" is unknown: expected user, assistant or tool`},
-		{"a part", head + ask + `,{"role":"user","parts":[{"type":"video"}]}]}`, `error: conversation: messages/1/parts/0: type "video" is unknown: expected text, thinking, tool_call, tool_result, image or file`},
+		{"a role", head + `{"role":"system","parts":[]}]}`, `error: conversation: messages/0: unknown role "system": expected user, assistant or tool`},
+		{"a part", head + ask + `,{"role":"user","parts":[{"type":"video"}]}]}`, `error: conversation: messages/1/parts/0: unknown type "video": expected text, thinking, tool_call, tool_result, image or file`},
 		{"a call of nothing", head + `{"role":"assistant","parts":[{"type":"tool_call"}]}]}`, `error: conversation: messages/0/parts/0: expected a call, in a message of the assistant`},
 		{"a result of nothing", head + `{"role":"tool","parts":[{"type":"tool_result"}]}]}`, `error: conversation: messages/0/parts/0: expected a result, in a message of the role tool`},
-		{"a text with a call", head + `{"role":"assistant","parts":[{"type":"text","call":{"id":"a"}}]}]}`, `error: conversation: messages/0/parts/0: a part of type text has a call or a result`},
+		{"a text with a call", head + `{"role":"assistant","parts":[{"type":"text","call":{"id":"a"}}]}]}`, `error: conversation: messages/0/parts/0: a part of type text must not have a call or a result`},
 	} {
 		var loaded providers.Transcript
 		got := ""
@@ -124,7 +124,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	var run providers.Run
-	if err := json.Unmarshal([]byte(`{"version":"3"}`), &run); fmt.Sprint(err) != `run: version "3" is unknown: this program reads "1.0"` {
+	if err := json.Unmarshal([]byte(`{"version":"3"}`), &run); fmt.Sprint(err) != `run: unknown version "3": this program reads "1.0"` {
 		t.Error(err)
 	}
 }

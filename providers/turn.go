@@ -2,28 +2,28 @@ package providers
 
 import "context"
 
-// An Exchange is one turn on its way: a request as an API has it, and what reads the
-// response.
+// An Exchange is one turn in the form of an API: its request, and the reader of the response.
 type Exchange struct {
 	Path    string   // of the API, such as /v1/messages
-	Body    []byte   // JSON, with the members that the caller adds (Client.MergeBody)
-	Notes   []string // what the caller should know of the body, such as a file that the API does not take
+	Body    []byte   // JSON, after Client.MergeBody
+	Notes   []string // for the caller, such as about a file that the API does not take
 	Decoder Decoder
 }
 
 // A Decoder makes a turn of one response.
 type Decoder interface {
-	// Read reads a response to the end of its turn, and tells emit of text, thinking and
-	// arguments as they come. Its error says that the turn is not whole: one of its own is
-	// an *APIError (Unreadable, or what the provider says in a stream), and of a response
-	// that ended before its turn did io.ErrUnexpectedEOF.
+	// Read reads a response to the end of its turn and emits text, thinking and arguments
+	// as they arrive. An error means that the turn is incomplete: an *APIError (Unreadable,
+	// or the provider's error within a stream), or io.ErrUnexpectedEOF if the response ended
+	// before its turn.
 	Read(resp *Response, emit func(Event)) error
 
-	// Turn is the turn of what has come, called once, after Read.
+	// Turn returns the turn as far as it was read. It is called once, after Read.
 	Turn() *Turn
 }
 
-// Turn has one turn. It is all that a Provider does behind its encoder.
+// Turn sends the request of an exchange and decodes the response. It is the whole of a
+// Provider's Turn after its encoder.
 func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn, error) {
 	emit = emitter(emit)
 	for _, note := range x.Notes {
@@ -37,7 +37,7 @@ func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn,
 	err = x.Decoder.Read(resp, emit)
 	turn := x.Decoder.Turn()
 	if err != nil {
-		turn.Stop, turn.Message.Raw = StopCut, nil // half a message is not to be sent back
+		turn.Stop, turn.Message.Raw = StopCut, nil // half a message must not be sent back
 		return turn, resp.brokeOff(ctx, err)
 	}
 	return turn, nil

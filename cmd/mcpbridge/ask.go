@@ -241,7 +241,7 @@ func (p *askPrinter) event(e providers.Event) {
 	case providers.EventNote:
 		p.say("%s", e.Text)
 	case providers.EventApproval:
-		if e.Decision != string(providers.VerdictAllow) {
+		if e.Decision != providers.VerdictAllow {
 			p.say("%s: %s", e.Call.Name, e.Decision)
 		}
 	case providers.EventTurnStart, providers.EventThinkingDelta, providers.EventArgumentsDelta, providers.EventToolStart, providers.EventToolProgress,

@@ -130,11 +130,11 @@ func (s *callScreen) remark(p *terminal.Printer, text string) {
 // decided shows what becomes of a call that does not run as it was made.
 func (s *callScreen) decided(p *terminal.Printer, e *providers.Event) {
 	switch e.Decision {
-	case string(providers.VerdictDeny):
+	case providers.VerdictDeny:
 		s.fates[e.Call.ID] = "denied"
-	case string(providers.VerdictEdit):
+	case providers.VerdictEdit:
 		s.edited[e.Call.ID] = titleOf(e.Call)
-	case string(providers.VerdictDefer):
+	case providers.VerdictDefer:
 		p.Line(secCalls, s.title(e.Call).Line(s.Paint, "…", "waits: /decide", s.Columns()))
 	}
 }

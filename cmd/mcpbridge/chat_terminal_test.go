@@ -310,7 +310,7 @@ func TestChatApproval(t *testing.T) {
 	k.sees(`{"n":3}`)
 	k.types("\x7f4}" + enter)
 	k.sees("✓")
-	k.asked(`fake echo {\"n\":34}`, "the user has changed").calls("other", `{"n":5}`)
+	k.asked(`fake echo {\"n\":34}`, "the user edited").calls("other", `{"n":5}`)
 	k.sees("[d]efer: ")
 	k.types("a" + enter)
 	k.sees("✓")

@@ -234,7 +234,7 @@ func TestBrokenBody(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Load(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), `messages/1: role "x" is unknown`) {
+	if _, err := s.Load(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), `messages/1: unknown role "x"`) {
 		t.Errorf("%v", err)
 	}
 }

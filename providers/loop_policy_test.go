@@ -103,13 +103,13 @@ func TestApproval(t *testing.T) {
 	same(t, "results", strings.ReplaceAll(show(r.Messages[2:3]), "] [", "]\n["), `
 		tool: [allow 3]
 		[deny Error: denied: too dear]
-		[deny2 Error: denied by the user: do not try it again, go on without it or ask]
+		[deny2 Error: denied by the user: do not retry it; continue without it or ask]
 		[edit 30
-		[run with arguments that the user has changed: {"a":10,"b":20}]]
-		[wrong Error: not run: the user has changed the arguments, and they are not valid: invalid arguments for tool add: missing required property "b"]
+		[run with arguments that the user edited: {"a":10,"b":20}]]
+		[wrong Error: not run: the user edited the arguments, and the edit is invalid: invalid arguments for tool add: missing required property "b"]
 		[answer from elsewhere]
-		[nothing Error: denied by the user: do not try it again, go on without it or ask]
-		[panic Error: denied: it could not be approved: internal error]
+		[nothing Error: denied by the user: do not retry it; continue without it or ask]
+		[panic Error: denied: asking for approval failed: internal error]
 		[invalid Error: invalid arguments for tool add:
 		- missing required property "a"
 		- missing required property "b"]`)
@@ -123,7 +123,7 @@ func TestApproval(t *testing.T) {
 	if r, _, err = run(t, session(t, adder(t)), task); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "nobody to ask", show(r.Messages[2:3]), "tool: [1 Error: denied: this tool needs approval, and nobody is there to give it]")
+	same(t, "nobody to ask", show(r.Messages[2:3]), "tool: [1 Error: denied: tool add needs approval, and nobody can be asked]")
 }
 
 // The words of an edit stand beside structured content that had no text.
@@ -141,7 +141,7 @@ func TestEditOfStructuredResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"content":[{"type":"text","text":"{\"n\":12345678901234567890}"},{"type":"text","text":"[run with arguments that the user has changed: {}]"}]}`
+	want := `{"content":[{"type":"text","text":"{\"n\":12345678901234567890}"},{"type":"text","text":"[run with arguments that the user edited: {}]"}]}`
 	if got := string(r.Messages[2].Parts[0].Result.Content.JSON); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -261,7 +261,7 @@ func TestGoOnInsteadOfDeciding(t *testing.T) {
 	same(t, "messages", show(next.Messages()), `
 		user: go
 		assistant: [1 add {"a":1,"b":2}]
-		tool: [1 Error: cancelled: nobody decided about it, and it was not run]
+		tool: [1 Error: cancelled: it was not run, since no decision was made]
 		user: never mind
 		assistant: fine`)
 	if _, _, err := next.Resume(t.Context(), nil); err == nil {

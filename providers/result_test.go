@@ -15,7 +15,7 @@ func TestBlocks(t *testing.T) {
 		{"structured alone", `{"structuredContent":{"b":1}}`, `{"b":1}`},
 		{"resources", `{"content":[{"type":"resource","resource":{"uri":"u","text":"t"}},{"type":"resource","resource":{"uri":"u","mimeType":"application/pdf","blob":"eA=="}}]}`, "t|application/pdf eA=="},
 		{"a new type", `{"content":[{"type":"smell","of":"rain"}]}`, `{"type":"smell","of":"rain"}`},
-		{"a failure without a word", `{"content":[],"isError":true}`, "the tool failed and did not say why"},
+		{"a failure without a word", `{"content":[],"isError":true}`, "the tool failed without an error message"},
 		{"malformed", `{"content":[7]}`, `{"content":[7]}`},
 		{"nothing", `{}`, ""},
 	} {

@@ -1,0 +1,49 @@
+// Package providers lets a language model use a bridge's tools: what a provider of models is,
+// conversations, and the loop that runs the tools that a model calls. Each vendor's API is a
+// folder below.
+//
+// # Adding a provider
+//
+//  1. If no other API takes tools in the same form, add the format to package toolformat: a
+//     file, and its entry in formats.
+//  2. Copy the folder of ollama, the shortest. encode.go turns a Request into a body: a
+//     message whose Raw is the provider's own goes back unchanged, any other is written from
+//     its Parts; tools are Tools.Encoded(format).JSON(), unchanged, with names from
+//     Tools.WireName.
+//  3. decode.go has the Decoder, which reads the Response with Events, Lines or, for another
+//     framing, Read. Calls get their ids from NewCallIDs and their names from Tools.OwnName.
+//     Raw is the message as the API sends it when it is not streamed. One switch maps the
+//     API's stop reasons.
+//  4. client.go has New, which fills in Client.For, and Turn, which is Client.Turn. Refuse
+//     reads what the API's errors say beyond ReadError; Auth signs requests, if a header
+//     with a key is not enough; ResultPlace lets package replay check recordings.
+//  5. Test it with providertest.Run, with golden requests (providertest.Section) and with the
+//     conversations of testdata/loop.
+//  6. Add a line to providerKinds in cmd/mcpbridge/stack.
+//
+// # Files
+//
+//   - provider.go is the contract: Provider, Request, Turn, Stop. message.go, result.go and
+//     toolset.go are the data in it, call.go the ids and arguments of calls.
+//   - client.go, turn.go, response.go and error.go are the HTTP client of the providers.
+//   - loop.go begins and ends a run of the loop. loop_turn.go gets a turn from the model,
+//     loop_round.go runs the calls in it, loop_call.go one call. loop_policy.go decides which
+//     calls run, loop_result.go writes results for the model, loop_repeats.go, loop_refused.go
+//     and loop_window.go are limits, loop_events.go puts events in order. loop_task.go is
+//     what a run is given, loop_run.go what it returns, toolbox.go the tools it has.
+//   - conversation.go is the API for programs, over the loop; conversation_tools.go and
+//     function.go are its tools, candidate.go chooses its model. transcript.go and store.go
+//     save it. repair.go keeps its messages valid.
+//   - event.go and event_json.go tell a program what happens.
+//
+// # Concurrency
+//
+// A Provider, Toolbox, Loop, Conversation, ToolSet or Store may be used by many goroutines.
+// Loop.Run has no goroutine of its own: Provider.Turn, Task.Approve and Task.Emit are called
+// from the goroutine of Run. Each call of a tool has one goroutine, and a round has up to
+// Limits.Parallel that wait for them. Run returns when all have ended; a call whose source
+// ignores cancellation is abandoned after five seconds, which is logged.
+//
+// Locks nest only like this: that of a conversation's tools before that of the list of open
+// ones, that of a call in progress before that of the queue of events.
+package providers
