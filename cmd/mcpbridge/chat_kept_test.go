@@ -92,7 +92,7 @@ func TestAskCannotKeep(t *testing.T) {
 	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusInternalServerError, "text/plain", "full"))
 	model := chatDouble(t, chatSays("Hello."))
 	code, out, errs := runWith("ask", "Hi", "--config", chatConfig(t, api.URL, model.URL))
-	if code != exitDone || out != "Hello.\n" || !strings.Contains(errs, "mcpbridge: warning: 2 of the conversation's messages could not be kept: InternalSaveChatMessage: HTTP 500") {
+	if code != exitDone || out != "Hello.\n" || !strings.Contains(errs, "mcpbridge: warning: 2 of the conversation's messages could not be saved: InternalSaveChatMessage: HTTP 500") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -172,7 +172,7 @@ func TestOtherModel(t *testing.T) {
 			t.Errorf("%s: got %s/%s, %v", c.name, got.Name, got.Model, err)
 		}
 	}
-	if _, err := otherModel(cfg, m, now, "anthropic"); err == nil || !strings.Contains(err.Error(), "no model is named for provider anthropic") {
+	if _, err := otherModel(cfg, m, now, "anthropic"); err == nil || !strings.Contains(err.Error(), "provider anthropic has no model") {
 		t.Errorf("got %v", err)
 	}
 	// What the command line says of a provider stays so.

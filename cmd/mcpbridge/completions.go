@@ -13,7 +13,7 @@ import (
 func (p *program) chatCompletions() (http.Handler, error) {
 	all := p.Models()
 	for name, err := range all.Faults() {
-		p.log.Warn("a provider cannot be asked", "provider", name, "reason", err)
+		p.log.Warn("a provider is not available", "provider", name, "reason", err)
 	}
 	loop := stack.LoopOptions(p.cfg.Loop)
 	loop.Log = p.log

@@ -133,7 +133,7 @@ func TestCompletionsDoor(t *testing.T) {
 			"Access-Control-Allow-Origin=https://app.example", "Access-Control-Allow-Methods=GET, POST, DELETE"}},
 		{"another page asks first", "OPTIONS", "/v1/chat/completions", "", []string{"Origin=https://evil.example", "Access-Control-Request-Method=POST"}, 403, "", []string{"Access-Control-Allow-Origin="}},
 		{"a stream", "POST", "/v1/chat/completions", completion("double", `,"stream":true`), []string{bearer}, 200, "data: [DONE]", []string{"Content-Type=text/event-stream"}},
-		{"another model", "POST", "/v1/chat/completions", completion("doubl", ""), []string{bearer}, 404, "is unknown", nil},
+		{"another model", "POST", "/v1/chat/completions", completion("doubl", ""), []string{bearer}, 404, "unknown model", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model.Requests()
@@ -202,14 +202,14 @@ func TestCompletionsCaller(t *testing.T) {
 		t.Errorf("the caller's own tool: %s", body)
 	}
 	resp, body := s.send("POST", "/v1/chat/completions", completion("broken/m", ""))
-	if resp.StatusCode != 404 || !strings.Contains(body, "provider broken cannot be asked: providers.broken: environment variable NO_SUCH_VARIABLE_IS_SET is not set") {
+	if resp.StatusCode != 404 || !strings.Contains(body, "provider broken is not available: providers.broken: environment variable NO_SUCH_VARIABLE_IS_SET is not set") {
 		t.Errorf("a provider without its key: %s %s", resp.Status, body)
 	}
 	if _, body = s.send("GET", "/v1/models", ""); !strings.Contains(body, "double/m") || strings.Contains(body, "broken") {
 		t.Errorf("the models are %s", body)
 	}
 	s.end()
-	if log := s.log.text.String(); !strings.Contains(log, "a provider cannot be asked") || !strings.Contains(log, "provider=broken") {
+	if log := s.log.text.String(); !strings.Contains(log, "a provider is not available") || !strings.Contains(log, "provider=broken") {
 		t.Errorf("the log does not say which provider is of no use:\n%s", log)
 	}
 }

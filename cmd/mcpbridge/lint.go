@@ -11,21 +11,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// lintTargets are the providers that lint knows, each with the format of its tools.
-var lintTargets = []struct {
-	provider string
-	format   toolformat.Format
-}{
-	{"anthropic", toolformat.FormatAnthropic},
-	{"openai", toolformat.FormatOpenAI},
-	{"openai-responses", toolformat.FormatOpenAIResponses},
-	{"ollama", toolformat.FormatOllama},
-	{"gemini", toolformat.FormatGemini},
-	{"prompted", toolformat.FormatInternal}, // the definitions stand in the prompt
-}
 
 func runLint(ctx context.Context, args []string, std streams) error {
 	f := newFlags("lint", "lint [flags] [FILE | URL | -- COMMAND [ARG…]]",
@@ -34,8 +22,9 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	asJSON := f.Bool("json", false, "print one JSON object")
 	var file string
 	var to []string
+	var formats []toolformat.Format
 	f.check = func(words []string) (err error) {
-		if to, err = lintProviders(*providers); err != nil || len(words) == 0 {
+		if to, formats, err = lintTargets(*providers); err != nil || len(words) == 0 {
 			return err
 		}
 		if len(words) > 1 {
@@ -62,7 +51,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	report, err := toolformat.Lint(tools, lintFormats(to))
+	report, err := toolformat.Lint(tools, formats)
 	if err != nil {
 		return err
 	}
@@ -82,36 +71,25 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	return leftOut
 }
 
-// lintProviders are the providers to check for, in the order of lintTargets.
-func lintProviders(given []string) ([]string, error) {
-	var all, to []string
-	for _, t := range lintTargets {
-		all = append(all, t.provider)
-		if len(given) == 0 || slices.Contains(given, t.provider) {
-			to = append(to, t.provider)
+// lintTargets returns the types of providers to check for, with their formats.
+func lintTargets(given []string) (names []string, formats []toolformat.Format, err error) {
+	var all []string
+	for _, name := range stack.ProviderTypes() {
+		format := stack.ToolFormat(name)
+		if format == "" {
+			continue
+		}
+		all = append(all, name)
+		if len(given) == 0 || slices.Contains(given, name) {
+			names, formats = append(names, name), append(formats, format)
 		}
 	}
 	for _, word := range given {
-		if slices.Contains(all, word) {
-			continue
-		}
-		if near := toolformat.Closest(word, all); near != "" {
-			return nil, usagef("lint: --for %s: unknown provider (did you mean %s?)", word, near)
-		}
-		return nil, usagef("lint: --for %s: unknown provider (known: %s)", word, strings.Join(all, ", "))
-	}
-	return to, nil
-}
-
-// lintFormats are the formats of providers.
-func lintFormats(providers []string) []toolformat.Format {
-	var formats []toolformat.Format
-	for _, t := range lintTargets {
-		if slices.Contains(providers, t.provider) {
-			formats = append(formats, t.format)
+		if !slices.Contains(all, word) {
+			return nil, nil, usagef("lint: --for %s: unknown provider%s", hint.Shorten(word), hint.DidYouMean(word, all))
 		}
 	}
-	return formats
+	return names, formats, nil
 }
 
 // lintFile reads definitions; leftOut is not nil when some cannot be used.

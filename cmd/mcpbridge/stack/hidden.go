@@ -10,9 +10,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// context are the arguments of a tool that no model sees: those of its own list, and
-// those that the config has a value for. It warns of one that is no property.
-func (n *natives) context(t toolformat.Tool) (names []string, notes []toolformat.Note) {
+// hidden returns the arguments of a tool that no model sees: those of its own list, and those that
+// the config has a value for. Notes warn of names that are not properties.
+func (n *nativeLoader) hidden(t toolformat.Tool) (names []string, notes []toolformat.Note) {
 	var properties []string
 	for name := range wire.Members(wire.Lookup(t.InputSchema, "properties")) {
 		properties = append(properties, name)
@@ -23,7 +23,7 @@ func (n *natives) context(t toolformat.Tool) (names []string, notes []toolformat
 	for raw := range wire.Elements(wire.Lookup(t.Extra, "context")) {
 		name, _ := wire.Text(raw)
 		if !isProperty(name) {
-			notes = append(notes, toolformat.Note{Path: "/context", Rule: "context", Text: fmt.Sprintf("%s is no property of the tool", hint.Quote(name))})
+			notes = append(notes, toolformat.Note{Path: "/context", Rule: "context", Text: fmt.Sprintf("%s is not a property of the tool", hint.Quote(name))})
 		}
 		names = append(names, name)
 	}

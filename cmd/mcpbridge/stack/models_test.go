@@ -2,6 +2,7 @@ package stack
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// noKeys takes the keys of the machine away from a test.
+// noKeys removes the machine's keys from the environment of a test.
 func noKeys(t *testing.T) {
 	for _, k := range providerKinds() {
-		for _, name := range k.keys {
+		for _, name := range slices.Concat(k.env...) {
 			t.Setenv(name, "")
 		}
 	}
@@ -52,20 +53,20 @@ func TestChooseModel(t *testing.T) {
 		{"an unknown model beside the loop's", two + `,"loop":{"provider":"b","model":"huge"}}`, Choice{Model: "new"}, "b new", ""},
 		{"the loop's model for its provider", `{"providers":{"local":{"type":"ollama"}},"loop":{"provider":"local","model":"x"}}`, Choice{Provider: "local"}, "local x", ""},
 		{"a model of several", `{"providers":{"b":{"type":"ollama","model":"m"},"c":{"type":"ollama","model":"m"}},"loop":{"provider":"c"}}`, Choice{Model: "m"}, "c m", ""},
-		{"a type that is not configured", two + "}", Choice{Provider: "gemini", Model: "m"}, "", "provider gemini: it has no key: set GEMINI_API_KEY or GOOGLE_API_KEY, or apiKey in the config"},
+		{"a type that is not configured", two + "}", Choice{Provider: "gemini", Model: "m"}, "", "provider gemini: no API key: set GEMINI_API_KEY or GOOGLE_API_KEY, or apiKey in the config"},
 		{"an endpoint without a key", "{}", Choice{Provider: "openai", Model: "m", BaseURL: "http://127.0.0.1:1"}, "openai m", ""},
-		{"an endpoint of nobody", two + "}", Choice{Model: "huge", BaseURL: "http://127.0.0.1:1"}, "", "--base-url: say which API it speaks, with --provider (known: anthropic, openai, "},
+		{"an endpoint of nobody", two + "}", Choice{Model: "huge", BaseURL: "http://127.0.0.1:1"}, "", "--base-url needs --provider, which names its API (known: anthropic, openai, "},
 		{"an endpoint of a known model", two + "}", Choice{Model: "small", BaseURL: "http://127.0.0.1:1"}, "local small", ""},
 		{"no endpoint", two + "}", Choice{Provider: "local", BaseURL: "127.0.0.1:11434"}, "", "--base-url: expected a URL that begins with http:// or https://"},
-		{"misspelt", two + "}", Choice{Provider: "olama"}, "", `provider "olama" is unknown (did you mean ollama?)`},
-		{"unknown", two + "}", Choice{Provider: "zzz"}, "", `provider "zzz" is unknown (known: a, anthropic, b, gemini, local, ollama, `},
-		{"no model", `{"providers":{"local":{"type":"ollama"}}}`, Choice{}, "", `no model is named for provider local: say --model NAME, or "model" in the config's providers.local or loop`},
-		{"nothing at all", "{}", Choice{}, "", "there is no model to ask: set a key such as ANTHROPIC_API_KEY"},
-		{"a variable is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"}}}`, Choice{}, "", "provider a: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})\nthere is no model to ask"},
+		{"misspelt", two + "}", Choice{Provider: "olama"}, "", `unknown provider "olama" (did you mean ollama?)`},
+		{"unknown", two + "}", Choice{Provider: "zzz"}, "", `unknown provider "zzz" (known: a, anthropic, b, gemini, local, ollama, `},
+		{"no model", `{"providers":{"local":{"type":"ollama"}}}`, Choice{}, "", `provider local has no model: pass --model NAME, or set "model" in the config's providers.local or loop`},
+		{"nothing at all", "{}", Choice{}, "", "no model configured: set an API key such as ANTHROPIC_API_KEY"},
+		{"a variable is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"}}}`, Choice{}, "", "provider a: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})\nno model configured"},
 		{"a variable of another is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"},"b":{"type":"ollama","model":"m"}}}`, Choice{}, "b m", ""},
 		{"one that a variable is missing of", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"},"b":{"type":"ollama","model":"m"}}}`, Choice{Provider: "a"}, "", "provider a: providers.a: environment variable NONE is not set"},
-		{"a script of another provider", "{}", Choice{Provider: "ollama", Scripts: []string{"x"}}, "", "--script plays recorded exchanges: it goes with --provider replay"},
-		{"replay without a script", "{}", Choice{Provider: "replay"}, "", "provider replay: say which recorded exchanges, with --script FILE"},
+		{"a script of another provider", "{}", Choice{Provider: "ollama", Scripts: []string{"x"}}, "", "--script plays recorded exchanges and needs --provider replay"},
+		{"replay without a script", "{}", Choice{Provider: "replay"}, "", "provider replay needs recorded exchanges: pass --script FILE"},
 		{"replay of nothing", "{}", Choice{Scripts: []string{"none.jsonl"}}, "", "provider replay: replay: open none.jsonl"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,10 +141,10 @@ func TestModelIDs(t *testing.T) {
 	}
 	for id, want := range map[string]string{
 		"local/small": "local small", "local": "local small", "small": "local small", "local/other": "local other", "router/meta/llama": "router meta/llama",
-		"router":  `model "router" is unknown (known: local/small)`,
-		"lcal":    `model "lcal" is unknown`,
-		"a/x":     "provider a cannot be asked: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})",
-		"nothing": `model "nothing" is unknown (known: local/small)`,
+		"router":  `unknown model "router" (known: local/small)`,
+		"lcal":    `unknown model "lcal"`,
+		"a/x":     "provider a is not available: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})",
+		"nothing": `unknown model "nothing" (known: local/small)`,
 	} {
 		c, err := m.ByID(id)
 		got := c.Name + " " + c.Model
@@ -162,7 +163,8 @@ func TestOllamaHost(t *testing.T) {
 		"": "", "127.0.0.1:11434": "http://127.0.0.1:11434", "0.0.0.0:11434": "http://127.0.0.1:11434", "https://ollama.example": "https://ollama.example",
 		"gpu": "http://gpu:11434", ":8000": "http://127.0.0.1:8000", "::1": "http://[::1]:11434", "[::]:1": "http://127.0.0.1:1", "http://0.0.0.0:80": "http://127.0.0.1:80",
 	} {
-		if got := ollamaHost(host); got != want {
+		t.Setenv("OLLAMA_HOST", host)
+		if got := ollamaHost(); got != want {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}
 	}

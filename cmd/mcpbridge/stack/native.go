@@ -21,7 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// nativeKinds are the kinds of native tools, a line each.
+// nativeKinds returns the kinds of native tools. A new kind is a line here.
 func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 	return []bridge.NativeKind{
 		rest.Kind,
@@ -31,22 +31,23 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 	}
 }
 
-// natives makes the native tools of a config. What cannot be one is left out and said.
-type natives struct {
+// A nativeLoader makes the native tools of a config. It leaves out definitions that are invalid, and
+// reports them.
+type nativeLoader struct {
 	cfg      *config.Config
 	log      *slog.Logger
 	kinds    []bridge.NativeKind
 	apis     []config.API
-	backends map[string]bridge.Backend // by kind and API
+	backends map[string]bridge.Backend // by kind and name of the API
 	tools    []bridge.Tool
 	chat     chatFunctions
-	leftOut  []string // a line each
+	leftOut  []string // one line each
 	warnings []string
 }
 
-func loadNatives(cfg *config.Config, log *slog.Logger, supervisor *process.Supervisor) *natives {
-	n := &natives{cfg: cfg, log: log, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
-	imported := n.importAll() // first, since definitions may stand on the same APIs
+func loadNatives(cfg *config.Config, log *slog.Logger, supervisor *process.Supervisor) *nativeLoader {
+	n := &nativeLoader{cfg: cfg, log: log, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
+	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
 			n.read(fmt.Sprintf("%s:%d", cfg.Path, d.Line), d.Inline, false)
@@ -60,14 +61,14 @@ func loadNatives(cfg *config.Config, log *slog.Logger, supervisor *process.Super
 	return n
 }
 
-func (n *natives) fault(format string, args ...any) {
+func (n *nativeLoader) fault(format string, args ...any) {
 	n.leftOut = append(n.leftOut, fmt.Sprintf(format, args...))
 }
 
-// add makes the tool of a definition.
-func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
+// add adds the tool of a definition.
+func (n *nativeLoader) add(t toolformat.Tool) ([]toolformat.Note, error) {
 	word := kindWord(t)
-	if err := n.faulty(t, word); err != nil {
+	if err := n.validate(t, word); err != nil {
 		return nil, err
 	}
 	if word == kindClient {
@@ -80,8 +81,8 @@ func (n *natives) add(t toolformat.Tool) ([]toolformat.Note, error) {
 	return n.make(t, kind, api, spec)
 }
 
-// make makes a tool of a kind, on an API if it has one.
-func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *config.API, spec json.RawMessage) ([]toolformat.Note, error) {
+// make adds a tool of a kind, on an API unless that is nil.
+func (n *nativeLoader) make(t toolformat.Tool, kind *bridge.NativeKind, api *config.API, spec json.RawMessage) ([]toolformat.Note, error) {
 	backend, err := n.backend(kind, api)
 	if err != nil {
 		return nil, err
@@ -93,19 +94,19 @@ func (n *natives) make(t toolformat.Tool, kind *bridge.NativeKind, api *config.A
 	return n.keep(tool, notes)
 }
 
-// keep takes a tool that is made, unless it cannot be one of the others.
-func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.Note, error) {
+// keep adds a tool, unless it is invalid beside the others.
+func (n *nativeLoader) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.Note, error) {
 	var err error
 	if tool.Tool, err = objectSchema(tool.Tool); err != nil {
 		return nil, err
 	}
-	names, more := n.context(tool.Tool)
+	names, more := n.hidden(tool.Tool)
 	tool.Hidden, tool.Extra = names, listed(tool.Tool)
-	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that others are not lost with it
+	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that the others do not fail with it
 		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
 	}
 	if place := n.chat.place(tool.Name); place != nil {
-		return nil, n.chat.take(place, tool) // its schema need not say what it is called with
+		return nil, n.chat.set(place, tool) // its schema need not describe the arguments
 	}
 	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == tool.Name }) {
 		return nil, errTwice
@@ -114,8 +115,8 @@ func (n *natives) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolformat.
 	return slices.Concat(notes, more, unchecked(tool.Tool), unknownRequired(tool.InputSchema)), nil
 }
 
-// listed is what clients see of a definition in MCP's own spelling, which is passed on as it
-// came: all but what it says for the bridge.
+// listed returns the members of a definition that clients see. Those of MCP's format are passed on
+// verbatim, without the keys for the bridge.
 func listed(t toolformat.Tool) json.RawMessage {
 	if t.Format != toolformat.FormatMCP {
 		return t.Extra
@@ -129,34 +130,32 @@ func listed(t toolformat.Tool) json.RawMessage {
 	return public
 }
 
-// errTwice is why of two tools of one name the second is left out.
-var errTwice = errors.New("there is another tool of this name before it")
+var errTwice = errors.New("an earlier tool has the same name")
 
-// kindClient is the kind of what the caller carries out: bridge.Tool.Client.
+// kindClient is the kind of tools that the caller runs (bridge.Tool.Client).
 const kindClient = "client"
 
-// kindWord says what carries a definition out: the name of a kind; "api" in an Acorn entry
-// of that type; "" when nothing says it.
+// kindWord returns the kind of a definition: the name of a kind, "api" for an Acorn entry of that
+// type, or "".
 func kindWord(t toolformat.Tool) string {
 	word, _ := wire.Text(wire.Lookup(t.Extra, "kind"))
 	if word == "" && t.Format == toolformat.FormatAcorn {
 		word, _ = wire.Text(wire.Lookup(t.Extra, "type"))
 	}
 	if word == "" && wire.Lookup(t.Extra, "parameters") != nil {
-		return kindClient // a bare function, as Acorn's configuration lists those of the browser
+		return kindClient // a bare function, as in Acorn's list of browser functions
 	}
 	return word
 }
 
-// owner is the kind of a definition whose word is known, the API that it is made on, and
-// what it says for that kind. An Acorn entry says it in api, one of ours in api, the name of
-// an API, and in a member that is called like the kind.
-func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *config.API, spec json.RawMessage, err error) {
+// owner returns the kind of a definition, its API, and its spec for that kind. In an Acorn entry,
+// "api" has the API and the spec; in ours, "api" names the API and the key of the kind has the spec.
+func (n *nativeLoader) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *config.API, spec json.RawMessage, err error) {
 	entry := wire.Lookup(t.Extra, "api")
 	name, named := wire.Text(entry)
 	switch word {
 	case "":
-		return nil, nil, nil, fmt.Errorf(`nothing says what carries it out: expected a "kind" (known: %s)`, n.kindNames())
+		return nil, nil, nil, fmt.Errorf(`no kind: expected a "kind" (known: %s)`, n.kindNames())
 	case "api":
 		if name, named = wire.Text(wire.Lookup(entry, "name")); !named {
 			name = "default"
@@ -172,17 +171,17 @@ func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind
 			return nil, nil, nil, err
 		}
 		if n.kind(api.Type) == nil {
-			return nil, nil, nil, fmt.Errorf("its API %s is of an unknown type, %s (known: %s)", hint.Quote(name), hint.Quote(api.Type), n.typeNames())
+			return nil, nil, nil, fmt.Errorf("its API %s has the unknown type %s (known: %s)", hint.Quote(name), hint.Quote(api.Type), n.typeNames())
 		}
 		if kind = n.kind(word); kind != nil && kind != n.kind(api.Type) {
-			return nil, nil, nil, fmt.Errorf("its API %s is of type %s, and the tool of kind %s", hint.Quote(name), api.Type, word)
+			return nil, nil, nil, fmt.Errorf("its API %s has type %s, but the tool has kind %s", hint.Quote(name), api.Type, word)
 		}
 		word = api.Type
 	}
 	if kind = n.kind(word); kind == nil {
 		return nil, nil, nil, fmt.Errorf("unknown kind %s (known: %s)", hint.Quote(word), n.kindNames())
 	}
-	if api == nil { // it may be the one that is not named
+	if api == nil { // it may be the default one
 		api, _ = n.api("default")
 		if api != nil && n.kind(api.Type) != kind {
 			api = nil
@@ -191,13 +190,13 @@ func (n *natives) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind
 	return kind, api, spec, nil
 }
 
-func (n *natives) api(name string) (*config.API, error) {
+func (n *nativeLoader) api(name string) (*config.API, error) {
 	var names []string
 	for i := range n.apis {
 		api := &n.apis[i]
 		if api.Name == strings.ToLower(strings.TrimSpace(name)) {
 			if api.Type == "openapi" {
-				return nil, fmt.Errorf("its API %s is left out", hint.Quote(name))
+				return nil, fmt.Errorf("its API %s was left out", hint.Quote(name))
 			}
 			return api, nil
 		}
@@ -205,12 +204,12 @@ func (n *natives) api(name string) (*config.API, error) {
 	}
 	known := strings.Join(names, ", ")
 	if names == nil {
-		known = "there are none"
+		known = "there are no APIs"
 	}
 	return nil, fmt.Errorf(`its API %s is not in "apis" of the config (%s)`, hint.Quote(name), known)
 }
 
-func (n *natives) kind(word string) *bridge.NativeKind {
+func (n *nativeLoader) kind(word string) *bridge.NativeKind {
 	for i, k := range n.kinds {
 		if k.Name == word || slices.Contains(k.Aliases, word) {
 			return &n.kinds[i]
@@ -219,11 +218,11 @@ func (n *natives) kind(word string) *bridge.NativeKind {
 	return nil
 }
 
-// kindNames are the kinds of definitions, typeNames the types of APIs.
-func (n *natives) kindNames() string { return n.namesWith(kindClient) }
-func (n *natives) typeNames() string { return n.namesWith("openapi") }
+// kindNames lists the kinds of definitions, and typeNames the types of APIs.
+func (n *nativeLoader) kindNames() string { return n.namesWith(kindClient) }
+func (n *nativeLoader) typeNames() string { return n.namesWith("openapi") }
 
-func (n *natives) namesWith(another string) string {
+func (n *nativeLoader) namesWith(another string) string {
 	names := []string{another}
 	for _, k := range n.kinds {
 		names = append(names, k.Name)
@@ -232,8 +231,8 @@ func (n *natives) namesWith(another string) string {
 	return strings.Join(names, ", ")
 }
 
-// backend is the backend of an API, made when its first tool needs it.
-func (n *natives) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
+// backend returns the backend of an API, which it opens for the first tool.
+func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
 	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log}
 	if api != nil {
 		cfg.Name, cfg.Config = api.Name, api.Config
@@ -253,7 +252,7 @@ func (n *natives) backend(kind *bridge.NativeKind, api *config.API) (bridge.Back
 	return b, nil
 }
 
-func (n *natives) close() {
+func (n *nativeLoader) close() {
 	for _, b := range n.backends {
 		b.Close()
 	}

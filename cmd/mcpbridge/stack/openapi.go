@@ -11,16 +11,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// imported is what an OpenAPI document brings.
+// imported is the definitions of an OpenAPI document.
 type imported struct {
 	api         *config.API
 	where       string // the document, as messages name it
 	definitions []openapi.Definition
 }
 
-// importAll reads the documents of the APIs of type openapi, which become APIs of rest.
-// One that cannot be read stays what it is, and is of no use.
-func (n *natives) importAll() []imported {
+// importAll reads the documents of the APIs of type openapi, which become APIs of type rest. An API
+// whose document cannot be read keeps its type, so that no tool can use it.
+func (n *nativeLoader) importAll() []imported {
 	var all []imported
 	for i := range n.apis {
 		api := &n.apis[i]
@@ -37,9 +37,8 @@ func (n *natives) importAll() []imported {
 	return all
 }
 
-// importDocument makes definitions of an API's document, and says what is to be said of
-// them.
-func (n *natives) importDocument(api *config.API) (i imported, err error) {
+// importDocument returns the definitions of an API's document, and adds warnings about them.
+func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	from := api.Import
 	document, opt := from.Inline, openapi.Options{Tags: from.Tags, Include: from.Include, Exclude: from.Exclude, Deprecated: from.Deprecated}
 	i = imported{api: api, where: fmt.Sprintf("%s:%d", n.cfg.Path, api.Line)}
@@ -63,14 +62,14 @@ func (n *natives) importDocument(api *config.API) (i imported, err error) {
 	}
 	for _, note := range got.Notes {
 		text := i.where + ": " + ofOperation(note)
-		if note.Rule == openapi.RuleRenamed { // as good as in the document
+		if note.Rule == openapi.RuleRenamed { // nothing is lost
 			n.log.Info(text)
 		} else {
 			n.warnings = append(n.warnings, text)
 		}
 	}
 	if len(got.Definitions)+len(got.LeftOut) == 0 {
-		n.warnings = append(n.warnings, i.where+": no operation of the document is a tool: tags, include and exclude leave none")
+		n.warnings = append(n.warnings, i.where+": no operation of the document is a tool: tags, include and exclude filter out all")
 	}
 	api.Type = rest.Kind.Name
 	api.Config = wire.SetMember(api.Config, "type", wire.AppendString(nil, api.Type))
@@ -79,7 +78,7 @@ func (n *natives) importDocument(api *config.API) (i imported, err error) {
 	return i, nil
 }
 
-// ofOperation is a note that begins with the operation that it is about.
+// ofOperation returns the text of a note, which begins with its operation.
 func ofOperation(note toolformat.Note) string {
 	if note.Tool != "" {
 		note.Tool = "operation " + note.Tool
@@ -87,10 +86,10 @@ func ofOperation(note toolformat.Note) string {
 	return note.String()
 }
 
-// addImported makes the tools of a document.
-func (n *natives) addImported(i imported) {
+// addImported adds the tools of a document.
+func (n *nativeLoader) addImported(i imported) {
 	kind := n.kind(i.api.Type)
-	if _, err := n.backend(kind, i.api); err != nil { // once, not of each operation
+	if _, err := n.backend(kind, i.api); err != nil { // report it once, not for each operation
 		n.fault("%v", err)
 		return
 	}

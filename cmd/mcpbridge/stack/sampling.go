@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// sampling answers a server that asks for a model in the place of clients that cannot; nil
-// when the config does not let it.
+// sampling returns the function that answers sampling requests of a server in place of clients
+// that cannot, or nil if the config does not allow it.
 func (s *Stack) sampling(server string) func(context.Context, []byte) ([]byte, *toolformat.Error) {
 	if !slices.Contains(s.cfg.Loop.Sampling, server) {
 		return nil
@@ -22,11 +22,11 @@ func (s *Stack) sampling(server string) func(context.Context, []byte) ([]byte, *
 	}).CreateMessage
 }
 
-// UseModel makes servers that ask for a model get this one.
+// UseModel sets the model of sampling requests. By default it follows their hints, and then the
+// config's loop.
 func (s *Stack) UseModel(c providers.Candidate) { s.chosen.Store(&c) }
 
-// sampled is the model that a server gets: that of UseModel, else the
-// first that fits its hints, else the loop's.
+// sampled returns the model of a sampling request.
 func (s *Stack) sampled(hints []string) (c providers.Candidate, settings providers.Settings, err error) {
 	all := s.models()
 	if chosen := s.chosen.Load(); chosen != nil {
@@ -39,8 +39,8 @@ func (s *Stack) sampled(hints []string) (c providers.Candidate, settings provide
 	return c, all.Settings(c.Name), err
 }
 
-// fitting is the first model whose id has one of some hints in it, the best hint first; -1
-// when there is none.
+// fitting returns the index of the first model whose ID contains a hint, trying the best hint first,
+// or -1.
 func (m *Models) fitting(hints []string) int {
 	for _, hint := range hints {
 		at := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool {

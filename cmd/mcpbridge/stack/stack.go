@@ -23,34 +23,33 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// A Stack is everything that a config names, in one [bridge.Source].
+// A Stack is the sources of a config in one [bridge.Source].
 type Stack struct {
 	cfg        *config.Config
 	log        *slog.Logger
 	bridge     *bridge.Bridge
 	clients    []*mcpclient.Client
-	guards     []guard // of those servers whose config wants one
-	natives    *natives
-	native     *bridge.Native // nil: the config has no native tools
-	keeper     *keeper        // of conversations; nil: the config has no functions for that
+	guards     []namedGuard
+	natives    *nativeLoader
+	native     *bridge.Native // nil without native tools
+	recorder   *recorder      // nil without functions that save conversations
 	supervisor *process.Supervisor
-	models     func() *Models                      // made when first needed
+	models     func() *Models                      // creates them once
 	chosen     atomic.Pointer[providers.Candidate] // UseModel
 }
 
-// guard is what stands before the tools of a server.
-type guard struct {
+type namedGuard struct {
 	*bridge.Guard
 	server string
 }
 
-// Options are what a program decides, and not the config.
+// Options are the decisions that are not the config's.
 type Options struct {
 	Log       *slog.Logger // nil discards
-	Version   string       // that servers are told
-	Strict    bool         // a native tool that cannot be used is an error of New
-	OneCaller bool         // every server is the one caller's own
-	WaitAll   bool         // a first list waits for every server, and not only a moment
+	Version   string       // the program's version, which servers are told
+	Strict    bool         // New fails if a native tool is unusable, instead of skipping it
+	OneCaller bool         // there is one caller, so that no server is shared
+	WaitAll   bool         // the first list waits until every server is connected or has failed
 }
 
 const (
@@ -58,8 +57,7 @@ const (
 	connectTimeout  = 30 * time.Second
 )
 
-// New makes the sources of a config and the bridge over them. Nothing is started before the
-// first session is opened.
+// New returns the sources of a config. No server is started before the first session is opened.
 func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -70,7 +68,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		s.log.Warn(warning)
 	}
 	if err := s.openNatives(opts.Strict); err != nil {
-		s.keeper.close()
+		s.recorder.close()
 		s.natives.close()
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		client := mcpclient.New(s.clientConfig(server, opts.OneCaller, info, children))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
-			Name: server.Name, Source: s.wrapped(client, &server), Required: server.Required,
+			Name: server.Name, Source: s.wrapServer(client, &server), Required: server.Required,
 			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
 			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
 		})
@@ -104,32 +102,32 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	return s, nil
 }
 
-// Open opens a session of all sources for a caller.
+// Open opens a session of all sources.
 func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
 	return s.bridge.Open(ctx, caller)
 }
 
-// wrapped is a server's client in the wrappers that its config wants. The list is the only place
-// that says their order, the innermost first.
-func (s *Stack) wrapped(source bridge.Source, server *config.Server) bridge.Source {
+// wrapServer wraps a server's client, the innermost wrapper first. This is the one list of wrappers:
+// what applies to all sources wraps s.bridge in New, and goes further out.
+func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
 	for _, wrap := range []func(bridge.Source, *config.Server) bridge.Source{
-		s.guarded,
+		s.guard,
 	} {
 		source = wrap(source, server)
 	}
 	return source
 }
 
-// openNatives makes the native tools, when the config has any.
+// openNatives opens the native tools of the config.
 func (s *Stack) openNatives(strict bool) (err error) {
 	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
 	store, err := s.natives.chat.store(s.cfg, s.log)
 	if err != nil {
 		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
 	}
-	s.keeper = newKeeper(store)
+	s.recorder = newRecorder(store)
 	if strict && len(s.natives.leftOut) > 0 {
-		return errors.New(strings.Join(s.natives.leftOut, "\n") + "\nnothing is started: --strict wants every native tool to be usable")
+		return errors.New(strings.Join(s.natives.leftOut, "\n") + "\nnothing is started, as --strict requires every native tool to be usable")
 	}
 	if !s.cfg.HasNatives() {
 		return nil
@@ -145,15 +143,15 @@ func (s *Stack) openNatives(strict bool) (err error) {
 	return err
 }
 
-// guarded is a source behind a guard when the config wants one.
-func (s *Stack) guarded(source bridge.Source, server *config.Server) bridge.Source {
+// guard hides and checks arguments if the server's config says so.
+func (s *Stack) guard(source bridge.Source, server *config.Server) bridge.Source {
 	if len(server.Context) == 0 && !server.Validate {
 		return source
 	}
 	g := bridge.NewGuard(source, bridge.GuardOptions{
 		Hidden: server.Context, SharedValue: s.cfg.HiddenValue, Validate: server.Validate, Log: s.log.With("server", server.Name),
 	})
-	s.guards = append(s.guards, guard{g, server.Name})
+	s.guards = append(s.guards, namedGuard{g, server.Name})
 	return g
 }
 
@@ -177,12 +175,12 @@ func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, 
 	case oneCaller:
 		c.Sharing = mcpclient.Session
 	case s.cfg.Path == "" && server.Command != "":
-		c.Sharing = mcpclient.Leased // no config could say otherwise
+		c.Sharing = mcpclient.Leased // as no config can set it
 	}
 	return c
 }
 
-// listFile is where the tool list of a lazy server is kept; "" for others.
+// listFile returns the file that stores the tool list of a lazy server, or "".
 func listFile(server config.Server) string {
 	dir, err := os.UserCacheDir()
 	if !server.Lazy || err != nil {
@@ -192,10 +190,10 @@ func listFile(server config.Server) string {
 	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
-// Close ends every server and waits until its processes have gone. What is still to be kept
-// of conversations comes first: it may go to one of them. The error says what was lost of it.
+// Close ends every server and waits for its processes. Before that it waits until the messages of
+// [Stack.SaveChat] are saved; the error counts those that are lost.
 func (s *Stack) Close() error {
-	lost := s.keeper.close()
+	lost := s.recorder.close()
 	var closing sync.WaitGroup
 	for _, c := range s.clients {
 		closing.Go(func() { c.Close() })

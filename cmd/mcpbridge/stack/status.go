@@ -12,14 +12,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// A ServerState is a server of the config, as it is now.
+// A ServerState is the current state of a server.
 type ServerState struct {
 	mcpclient.Status
 	Name     string
 	Required bool
 }
 
-// Servers are the servers of the config, in the order of the file.
+// Servers returns the states of the config's servers, in file order.
 func (s *Stack) Servers() []ServerState {
 	all := make([]ServerState, len(s.clients))
 	for i, c := range s.clients {
@@ -28,12 +28,12 @@ func (s *Stack) Servers() []ServerState {
 	return all
 }
 
-// Up reports whether nothing is missing because of the server. A lazy one that nobody has needed is up.
+// Up reports whether the server is connected, or lazy and not needed so far.
 func (st ServerState) Up() bool {
 	return st.State == mcpclient.Ready || st.State == mcpclient.Idle
 }
 
-// String says how the server is, in one line.
+// String describes the state in one line.
 func (st ServerState) String() string {
 	text := st.Name + ": " + string(st.State)
 	if st.Server != "" {
@@ -49,7 +49,7 @@ func (st ServerState) String() string {
 	return text
 }
 
-// AwaitRequired waits for the servers without which the bridge is not to start.
+// AwaitRequired waits for the servers that the config requires.
 func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	if !slices.ContainsFunc(s.cfg.Servers, func(server config.Server) bool { return server.Required }) {
 		return nil
@@ -60,11 +60,11 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	return nil
 }
 
-// Warnings say what is odd about the native tools, a line each.
+// Warnings returns warnings about native tools, one line each.
 func (s *Stack) Warnings() []string { return s.natives.warnings }
 
-// Problems are the native tools that were left out, and what of the current lists is not shown as its
-// source has it.
+// Problems returns the native tools that were left out, and the tools of the current lists that were
+// left out or changed.
 func (s *Stack) Problems() []bridge.Problem {
 	var all []bridge.Problem
 	for _, text := range s.natives.leftOut {

@@ -76,7 +76,7 @@ func TestKeepsResumed(t *testing.T) {
 		{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: "so"}}},
 	}
 	var got []string
-	for _, k := range keepings(&bridge.Caller{}, messages, &providers.Run{Request: "r", Turns: 4}, time.Now()) {
+	for _, k := range recordsOf(&bridge.Caller{}, messages, &providers.Run{Request: "r", Turns: 4}, time.Now()) {
 		got = append(got, fmt.Sprint(k.request, k.turn, k.message.Content))
 	}
 	if want := []string{"r2of 2", "r3so"}; !reflect.DeepEqual(got, want) {
@@ -102,7 +102,7 @@ func TestKeptConversation(t *testing.T) {
 		{Role: providers.RoleAssistant, Parts: []providers.Part{text}},
 	}
 	var kept []acorn.Message
-	for _, k := range keepings(&bridge.Caller{}, messages, &providers.Run{Turns: 3}, time.Now()) {
+	for _, k := range recordsOf(&bridge.Caller{}, messages, &providers.Run{Turns: 3}, time.Now()) {
 		kept = append(kept, k.message)
 	}
 	got := conversationOf(kept)
@@ -138,17 +138,17 @@ func TestKeeperEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := newKeeper(store)
-		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("a"), providers.UserText("b")}, &providers.Run{})
+		k := newRecorder(store)
+		k.save(&bridge.Caller{}, []providers.Message{providers.UserText("a"), providers.UserText("b")}, &providers.Run{})
 		begun := time.Now()
 		err = k.close()
-		if took := time.Since(begun); took != keepingTime || err == nil || !strings.Contains(err.Error(), "2 of the conversation's messages could not be kept: it took longer than 10s") {
+		if took := time.Since(begun); took != closeTime || err == nil || !strings.Contains(err.Error(), "2 of the conversation's messages could not be saved: it took longer than 10s") {
 			t.Errorf("after %s: %v", took, err)
 		}
-		k.keep(&bridge.Caller{}, []providers.Message{providers.UserText("c")}, &providers.Run{})
+		k.save(&bridge.Caller{}, []providers.Message{providers.UserText("c")}, &providers.Run{})
 	})
-	var none *keeper
-	none.keep(nil, []providers.Message{providers.UserText("a")}, nil)
+	var none *recorder
+	none.save(nil, []providers.Message{providers.UserText("a")}, nil)
 	if got, err := none.load(t.Context(), nil); got != nil || err != nil || none.close() != nil {
 		t.Errorf("without a store: %v, %v", got, err)
 	}

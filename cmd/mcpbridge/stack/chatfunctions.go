@@ -12,11 +12,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
-// chatFunctions are the two functions of definition files that keep conversations. Nobody
-// lists them or calls them by name.
+// chatFunctions are the two functions of definition files that save and load conversations. They
+// are neither listed nor called by name.
 type chatFunctions struct{ save, load *bridge.Tool }
 
-// place is where the function of a name belongs; nil for any other tool.
+// place returns the field of the function of a name, or nil for any other tool.
 func (c *chatFunctions) place(name string) **bridge.Tool {
 	switch {
 	case strings.EqualFold(name, acorn.SaveFunction):
@@ -27,10 +27,10 @@ func (c *chatFunctions) place(name string) **bridge.Tool {
 	return nil
 }
 
-func (c *chatFunctions) take(place **bridge.Tool, tool bridge.Tool) error {
+func (c *chatFunctions) set(place **bridge.Tool, tool bridge.Tool) error {
 	switch {
 	case tool.Client:
-		return errors.New("the bridge calls it itself, which a client function is not for: expected another kind")
+		return errors.New("the bridge calls it, and cannot call a client function: expected another kind")
 	case *place != nil:
 		return errTwice
 	}
@@ -38,8 +38,8 @@ func (c *chatFunctions) take(place **bridge.Tool, tool bridge.Tool) error {
 	return nil
 }
 
-// store is what the functions keep conversations in; nil when there are none. All values
-// of the config's context go with each message.
+// store returns the store that the functions implement, or nil without functions. Each message gets
+// all values of the config's context.
 func (c *chatFunctions) store(cfg *config.Config, log *slog.Logger) (*acorn.Store, error) {
 	if c.save == nil && c.load == nil {
 		return nil, nil

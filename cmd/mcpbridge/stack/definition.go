@@ -13,15 +13,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// faulty says what is wrong with a definition, whatever carries it out.
-func (n *natives) faulty(t toolformat.Tool, word string) error {
+// validate returns the fault of a definition that does not depend on its kind.
+func (n *nativeLoader) validate(t toolformat.Tool, word string) error {
 	known := []string{"kind", "api", "context", "annotations"}
 	if n.kind(word) != nil {
 		known = append(known, word)
 	}
 	var inner json.RawMessage
 	switch t.Format {
-	case toolformat.FormatInternal, toolformat.FormatAnthropic: // without an output_schema it may be either
+	case toolformat.FormatInternal, toolformat.FormatAnthropic: // without an output_schema the two look alike
 		known = append(known, "description", "input_schema", "output_schema")
 	case toolformat.FormatMCP:
 		known = append(known, "title", "description", "inputSchema", "outputSchema")
@@ -29,32 +29,31 @@ func (n *natives) faulty(t toolformat.Tool, word string) error {
 		inner = wire.Lookup(t.Extra, "function")
 	}
 	return cmp.Or(
-		misspelt(t.Extra, "", known...),
-		misspelt(inner, "function: ", "description", "parameters"),
+		misspelled(t.Extra, "", known...),
+		misspelled(inner, "function: ", "description", "parameters"),
 		n.ofAnotherKind(t, word),
 		checkContextNames(wire.Lookup(t.Extra, "context")),
 		checkAnnotations(wire.Lookup(t.Extra, "annotations")),
 	)
 }
 
-// ofAnotherKind says which key of a definition has no effect, as the tool is of a kind of
-// its own.
-func (n *natives) ofAnotherKind(t toolformat.Tool, word string) error {
+// ofAnotherKind reports a key of a definition that belongs to another kind.
+func (n *nativeLoader) ofAnotherKind(t toolformat.Tool, word string) error {
 	own := n.kind(word)
 	if own == nil || t.Format == toolformat.FormatAcorn {
 		return nil
 	}
 	for _, k := range n.kinds {
 		if k.Name != own.Name && wire.Lookup(t.Extra, k.Name) != nil {
-			return fmt.Errorf("key %q has no effect, as the kind is %q: leave out the one or change the other", k.Name, word)
+			return fmt.Errorf("key %q has no effect, as the kind is %q: remove the key or change the kind", k.Name, word)
 		}
 	}
 	return nil
 }
 
-// misspelt says which key of an object is a known one that the object lacks. Others that
-// nobody here reads may be those of its format.
-func misspelt(object json.RawMessage, where string, known ...string) error {
+// misspelled reports a key of an object that resembles a known key that the object lacks. Other
+// unknown keys may belong to its format.
+func misspelled(object json.RawMessage, where string, known ...string) error {
 	keys := map[string]bool{}
 	for key := range wire.Members(object) {
 		keys[key] = true
@@ -88,8 +87,8 @@ func checkContextNames(raw json.RawMessage) error {
 	return nil
 }
 
-// checkAnnotations holds annotations to what MCP says of them (2025-06-18, schema.ts,
-// ToolAnnotations): clients refuse a whole list for one of another type.
+// checkAnnotations checks the types of annotations (MCP 2025-06-18, schema.ts, ToolAnnotations):
+// clients refuse a whole list for one of another type.
 func checkAnnotations(raw json.RawMessage) error {
 	hints := []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 	for key, value := range wire.Members(raw) {
@@ -101,11 +100,11 @@ func checkAnnotations(raw json.RawMessage) error {
 			return fmt.Errorf("annotations: title: expected a string, got %.40s", value)
 		}
 	}
-	return misspelt(raw, "annotations: ", append(hints, "title")...)
+	return misspelled(raw, "annotations: ", append(hints, "title")...)
 }
 
-// objectSchema is a definition whose arguments are said to be an object, which MCP wants
-// in words (2025-06-18, schema.ts, Tool): clients refuse a whole list for one that is not.
+// objectSchema returns a definition whose input schema has "type": "object" (MCP 2025-06-18,
+// schema.ts, Tool): clients refuse a whole list for one without.
 func objectSchema(t toolformat.Tool) (toolformat.Tool, error) {
 	if t.InputSchema == nil || string(t.InputSchema) == "true" {
 		t.InputSchema = json.RawMessage("{}")
@@ -117,15 +116,15 @@ func objectSchema(t toolformat.Tool) (toolformat.Tool, error) {
 	case kind == nil:
 		t.InputSchema = wire.SetMember(t.InputSchema, "type", []byte(`"object"`))
 	case text != "object":
-		return t, fmt.Errorf(`input schema: expected "type": "object", as arguments are one, got %.40s`, kind)
+		return t, fmt.Errorf(`input schema: expected "type": "object", got %.40s`, kind)
 	}
-	if t.Format == toolformat.FormatMCP { // which is listed as it came
+	if t.Format == toolformat.FormatMCP { // which is listed verbatim
 		t.Extra = wire.SetMember(t.Extra, "inputSchema", t.InputSchema)
 	}
 	return t, nil
 }
 
-// unchecked warns of what in the schemas of a tool is no JSON Schema, or cannot be checked.
+// unchecked warns of parts of a tool's schemas that are not JSON Schema or cannot be checked.
 func unchecked(t toolformat.Tool) (notes []toolformat.Note) {
 	for _, it := range []struct {
 		path   string
@@ -134,7 +133,7 @@ func unchecked(t toolformat.Tool) (notes []toolformat.Note) {
 		if it.schema == nil {
 			continue
 		}
-		_, found, _ := toolformat.NewChecker(it.schema) // an error keeps the tool from being one
+		_, found, _ := toolformat.NewChecker(it.schema) // bridge.NewNative reports the error
 		for _, note := range found {
 			note.Path = it.path + note.Path
 			notes = append(notes, note)
@@ -143,16 +142,16 @@ func unchecked(t toolformat.Tool) (notes []toolformat.Note) {
 	return notes
 }
 
-// unknownRequired warns of what a schema requires without saying what it is.
+// unknownRequired warns of required properties that a schema does not define.
 func unknownRequired(schema json.RawMessage) (notes []toolformat.Note) {
 	for _, key := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} {
 		if wire.Lookup(schema, key) != nil {
-			return nil // it may stand there
+			return nil // it may be defined there
 		}
 	}
 	for raw := range wire.Elements(wire.Lookup(schema, "required")) {
 		if name, ok := wire.Text(raw); ok && wire.Lookup(schema, "properties", name) == nil {
-			notes = append(notes, toolformat.Note{Path: "/input_schema/required", Rule: "required", Text: hint.Quote(name) + " is no property of the tool"})
+			notes = append(notes, toolformat.Note{Path: "/input_schema/required", Rule: "required", Text: hint.Quote(name) + " is not a property of the tool"})
 		}
 	}
 	return notes

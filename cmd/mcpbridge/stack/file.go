@@ -17,15 +17,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// readFiles takes the definitions of the files that a pattern names.
-func (n *natives) readFiles(d config.Definitions) {
+// readFiles reads the definitions of the files that match a pattern.
+func (n *nativeLoader) readFiles(d config.Definitions) {
 	pattern := d.Files
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(n.cfg.Dir, pattern)
 	}
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		n.fault("%s:%d: no file is called %s", n.cfg.Path, d.Line, d.Files)
+		n.fault("%s:%d: no file matches %s", n.cfg.Path, d.Line, d.Files)
 	}
 	for _, file := range files {
 		data, err := readFile(file)
@@ -41,8 +41,8 @@ func (n *natives) readFiles(d config.Definitions) {
 // maxFile bounds a file of definitions or an OpenAPI document.
 const maxFile = 64 << 20 // bytes
 
-// readFile reads a file whole, which a pipe or a device need not let it. Its error does
-// not name it.
+// readFile reads a whole file, and no pipe or device, which may block. The error does not name the
+// file.
 func readFile(path string) (data []byte, err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -63,19 +63,18 @@ func readFile(path string) (data []byte, err error) {
 	return data, err
 }
 
-// short is the path of a file as messages name it: relative to the config when it is
-// below.
-func (n *natives) short(path string) string {
+// short returns the path of a file for messages: relative to the config if it is below.
+func (n *nativeLoader) short(path string) string {
 	if short, err := filepath.Rel(n.cfg.Dir, path); err == nil && filepath.IsLocal(short) {
 		return short
 	}
 	return path
 }
 
-// read takes the definitions of a file, or the one that stands in the config. Either may
-// have comments and trailing commas.
-func (n *natives) read(where string, data []byte, isFile bool) {
-	if standard, err := hujson.Standardize(data); err == nil { // with every byte in its place
+// read reads the definitions of a file, or an inline definition of the config. Either may have
+// comments and trailing commas.
+func (n *nativeLoader) read(where string, data []byte, isFile bool) {
+	if standard, err := hujson.Standardize(data); err == nil { // keeps every byte in its place
 		data = standard
 	}
 	reading, err := toolformat.Read(data, "")
@@ -117,8 +116,8 @@ func (n *natives) read(where string, data []byte, isFile bool) {
 	}
 }
 
-// lineOf is the line that the definition of an index begins in; 0 when the file is no
-// plain list of them.
+// lineOf returns the first line of the definition of an index, or 0 if the file is not a plain list
+// of definitions.
 func lineOf(data []byte, index int) int {
 	list := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	from := len(data) - len(list)

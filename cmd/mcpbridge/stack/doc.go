@@ -1,0 +1,15 @@
+// Package stack turns a config into running sources.
+//
+// [New] returns a [Stack]: the servers, the native tools and the models of a [config.Config]. It is
+// one [bridge.Source], which can be opened, or given to mcpserver.New or providers.NewToolbox. The
+// command mcpbridge uses nothing else.
+//
+// Files: stack.go (New, the wrappers of a server, Close), status.go (servers and problems), native.go
+// (native tools; a new kind is a line in nativeKinds), file.go, definition.go, hidden.go and openapi.go
+// (definitions), provider.go (a new provider is a row of providerKinds), models.go (the choice of a
+// model), sampling.go, chatfunctions.go and recorder.go (conversations that native tools save).
+//
+// All methods of a Stack and of its [Models] may be called from many goroutines, but Close once and
+// last. A Stack owns its clients, its processes and the goroutine of its recorder, which ends in
+// Close. The recorder's lock is the only one.
+package stack

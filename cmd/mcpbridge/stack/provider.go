@@ -1,0 +1,192 @@
+package stack
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/anthropic"
+	"github.com/mcpbridge/mcpbridge/providers/gemini"
+	"github.com/mcpbridge/mcpbridge/providers/ollama"
+	"github.com/mcpbridge/mcpbridge/providers/openai"
+	"github.com/mcpbridge/mcpbridge/providers/prompted"
+	"github.com/mcpbridge/mcpbridge/providers/replay"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A providerKind is a type of provider. A new provider is a row of providerKinds.
+type providerKind struct {
+	name     string            // the word for "type" and --provider
+	format   toolformat.Format // of its tool definitions
+	env      [][]string        // environment variables that authenticate; the first complete set is used; nil means none are needed
+	headers  []string          // configured headers that authenticate instead
+	prompted bool              // tools are described in the prompt
+	base     func() string     // the default base URL, if the environment decides
+	make     func(c providers.Client, p *config.Provider, key string) providers.Provider
+}
+
+func providerKinds() []providerKind {
+	chat := func(c providers.Client, p *config.Provider, key string) providers.Provider {
+		return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: key, NoStreamOptions: p.NoStreamOptions})
+	}
+	bearer := []string{"Authorization", "Api-Key"}
+	return []providerKind{
+		{name: "anthropic", format: toolformat.FormatAnthropic, env: [][]string{{"ANTHROPIC_API_KEY"}}, headers: []string{"X-Api-Key"},
+			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
+				return anthropic.New(anthropic.Options{Client: c, APIKey: key})
+			}},
+		{name: "openai", format: toolformat.FormatOpenAI, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer, make: chat},
+		{name: "openai-responses", format: toolformat.FormatOpenAIResponses, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer,
+			make: func(c providers.Client, p *config.Provider, key string) providers.Provider {
+				return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: key})
+			}},
+		{name: "ollama", format: toolformat.FormatOllama, base: ollamaHost,
+			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
+				return ollama.New(ollama.Options{Client: c, APIKey: key})
+			}},
+		{name: "gemini", format: toolformat.FormatGemini, env: [][]string{{"GEMINI_API_KEY"}, {"GOOGLE_API_KEY"}}, headers: []string{"X-Goog-Api-Key"},
+			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
+				return gemini.New(gemini.Options{Client: c, APIKey: key})
+			}},
+		{name: "prompted", format: toolformat.FormatInternal, env: [][]string{{"OPENAI_API_KEY"}}, prompted: true, make: chat},
+	}
+}
+
+// ProviderTypes returns the words for "type" and --provider.
+func ProviderTypes() []string {
+	var names []string
+	for _, k := range providerKinds() {
+		names = append(names, k.name)
+	}
+	return append(names, config.TypeReplay)
+}
+
+// ToolFormat returns the format in which a type of provider gets its tools; "" means that it has
+// none of its own.
+func ToolFormat(provider string) toolformat.Format {
+	if kind := findKind(func(k *providerKind) bool { return k.name == provider }); kind != nil {
+		return kind.format
+	}
+	return ""
+}
+
+// findKind returns the first kind that matches, or nil.
+func findKind(match func(*providerKind) bool) *providerKind {
+	kinds := providerKinds()
+	for i := range kinds {
+		if match(&kinds[i]) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+// newModel returns the model of an entry.
+func newModel(p config.Provider) (providers.Candidate, error) {
+	c := providers.Candidate{Name: p.Name, Model: p.Model, NoTools: p.Tools == "none"}
+	if p.Fault != nil {
+		return c, p.Fault
+	}
+	client := providers.Client{BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body}
+	for name, value := range p.Headers {
+		client.Header.Set(name, value)
+	}
+	var err error
+	if p.Type == config.TypeReplay {
+		c.Model = cmp.Or(c.Model, "recorded")
+		c.Provider, err = replayed(&p, client)
+	} else {
+		c.Provider, err = connected(&p, client)
+	}
+	if err == nil && p.Tools == "prompted" {
+		c.Provider = standIn(c.Provider)
+	}
+	return c, err
+}
+
+// replayed returns the provider that answers from the scripts of an entry.
+func replayed(p *config.Provider, client providers.Client) (providers.Provider, error) {
+	script, err := replay.Open(p.Scripts...)
+	if err != nil {
+		return nil, err
+	}
+	kind := findKind(func(k *providerKind) bool { return k.format == script.Format() })
+	if kind == nil {
+		return nil, fmt.Errorf("no provider has the format %s of the script", script.Format())
+	}
+	return script.Provider(func(h *http.Client) providers.Provider {
+		client.HTTP = h
+		return kind.make(client, p, "none")
+	})
+}
+
+// connected returns the provider of an entry's API.
+func connected(p *config.Provider, client providers.Client) (providers.Provider, error) {
+	kind := findKind(func(k *providerKind) bool { return k.name == p.Type })
+	if kind == nil {
+		return nil, fmt.Errorf("unknown type %s%s", hint.Quote(p.Type), hint.DidYouMean(p.Type, ProviderTypes()))
+	}
+	key := p.APIKey
+	if p.BaseURL == "" || p.Name == p.Type && !kind.prompted { // never send the vendor's key to another API
+		key = cmp.Or(key, kind.keyFromEnv())
+	}
+	if client.BaseURL == "" && kind.base != nil {
+		client.BaseURL = kind.base()
+	}
+	if key == "" && kind.env != nil && p.BaseURL == "" && !authenticates(client.Header) {
+		var names []string
+		for _, set := range kind.env {
+			names = append(names, strings.Join(set, " and "))
+		}
+		return nil, fmt.Errorf("no API key: set %s, or apiKey in the config", strings.Join(names, " or "))
+	}
+	if kind.prompted {
+		p.Tools = "prompted"
+	}
+	return kind.make(client, p, key), nil
+}
+
+// keyFromEnv returns the first variable of the first set of which all are set.
+func (k *providerKind) keyFromEnv() string {
+	for _, set := range k.env {
+		if !slices.ContainsFunc(set, func(name string) bool { return os.Getenv(name) == "" }) {
+			return os.Getenv(set[0])
+		}
+	}
+	return ""
+}
+
+// authenticates reports whether a header authenticates at some type of provider.
+func authenticates(h http.Header) bool {
+	return slices.ContainsFunc(providerKinds(), func(k providerKind) bool {
+		return slices.ContainsFunc(k.headers, func(name string) bool { return h.Get(name) != "" })
+	})
+}
+
+// standIn gives tools to a provider whose models have none.
+func standIn(p providers.Provider) providers.Provider { return prompted.New(p, prompted.Options{}) }
+
+// ollamaHost returns OLLAMA_HOST as a base URL. The variable also configures the server, where
+// 0.0.0.0 is an address to listen on.
+func ollamaHost() string {
+	host := os.Getenv("OLLAMA_HOST")
+	if host == "" || strings.Contains(host, "://") {
+		return strings.Replace(host, "//0.0.0.0", "//127.0.0.1", 1)
+	}
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), "11434"
+	}
+	if ip, err := netip.ParseAddr(name); name == "" || err == nil && ip.IsUnspecified() {
+		name = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(name, port)
+}

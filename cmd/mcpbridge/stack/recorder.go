@@ -1,0 +1,264 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/acorn"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	maxRecords = 10_000           // messages that wait to be saved
+	closeTime  = 10 * time.Second // how long close waits for them
+)
+
+// SaveChat saves the messages that a run has added to a conversation if the native tools include
+// the function for that. It does not wait; Close does.
+func (s *Stack) SaveChat(caller *bridge.Caller, messages []providers.Message, run *providers.Run) {
+	s.recorder.save(caller, messages, run)
+}
+
+// LoadChat returns the saved conversation of a caller, or nil. It has no ID.
+func (s *Stack) LoadChat(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
+	return s.recorder.load(ctx, caller)
+}
+
+// A recorder saves the messages of conversations in a store, in order, while the conversations
+// continue. A nil recorder saves nothing.
+type recorder struct {
+	store *acorn.Store
+	ctx   context.Context // of calls of the store
+	stop  context.CancelFunc
+	done  chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex // guards the fields below
+	wake    *sync.Cond
+	waiting []record
+	closed  bool
+	lost    int   // messages that were not saved
+	err     error // why the first of them was not
+}
+
+// record is a message to save, of a turn of a request (bridge.InTurn).
+type record struct {
+	caller  *bridge.Caller
+	request string
+	turn    int
+	message acorn.Message
+}
+
+// newRecorder returns a recorder that closes its store. Without a store it returns nil.
+func newRecorder(store *acorn.Store) *recorder {
+	if store == nil {
+		return nil
+	}
+	r := &recorder{store: store, done: make(chan struct{})}
+	r.wake = sync.NewCond(&r.mu)
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	go r.run()
+	return r
+}
+
+func (r *recorder) save(caller *bridge.Caller, messages []providers.Message, run *providers.Run) {
+	if r == nil {
+		return
+	}
+	records := recordsOf(caller, messages, run, time.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := 0
+	if !r.closed {
+		room = min(len(records), maxRecords-len(r.waiting))
+	}
+	r.waiting = append(r.waiting, records[:room]...)
+	if room < len(records) {
+		r.lostLocked(len(records)-room, errors.New("too many messages are waiting to be saved"))
+	}
+	r.wake.Signal()
+}
+
+func (r *recorder) load(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
+	if r == nil {
+		return nil, nil
+	}
+	kept, err := r.store.Load(ctx, caller, 0)
+	messages := conversationOf(kept)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	return &providers.Transcript{
+		Heading: providers.Heading{Updated: kept[len(kept)-1].Timestamp},
+		Run:     providers.Run{Messages: messages, Begin: len(messages)},
+	}, nil
+}
+
+// run saves messages until the recorder is closed and none is left.
+func (r *recorder) run() {
+	defer close(r.done)
+	for {
+		r.mu.Lock()
+		for len(r.waiting) == 0 && !r.closed {
+			r.wake.Wait()
+		}
+		if len(r.waiting) == 0 {
+			r.mu.Unlock()
+			return
+		}
+		next := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.mu.Unlock()
+		ctx := bridge.InTurn(r.ctx, next.request, next.turn)
+		if err := r.store.Save(ctx, next.caller, next.message); err != nil {
+			r.mu.Lock()
+			r.lostLocked(1, err)
+			r.mu.Unlock()
+		}
+	}
+}
+
+// lostLocked counts messages that are not saved. The caller holds r.mu.
+func (r *recorder) lostLocked(n int, why error) {
+	r.lost += n
+	if r.err == nil {
+		r.err = why
+	}
+}
+
+// close waits up to closeTime until all messages are saved. The error counts those that are lost.
+func (r *recorder) close() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	r.closed = true
+	r.wake.Signal()
+	r.mu.Unlock()
+	patience := time.NewTimer(closeTime)
+	defer patience.Stop()
+	select {
+	case <-r.done:
+	case <-patience.C:
+		r.mu.Lock()
+		r.lostLocked(len(r.waiting), fmt.Errorf("it took longer than %s", closeTime))
+		r.waiting = nil
+		r.mu.Unlock()
+	}
+	r.stop()
+	err := r.store.Close()
+	<-r.done
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost > 0 {
+		err = errors.Join(fmt.Errorf("%d of the conversation's messages could not be saved: %w", r.lost, r.err), err)
+	}
+	return err
+}
+
+// recordsOf returns the messages of a run as a store has them, one for each call and each result.
+// A message belongs to the turn that made its calls.
+func recordsOf(caller *bridge.Caller, messages []providers.Message, run *providers.Run, now time.Time) []record {
+	var all []record
+	turns := run.Turns // before the message
+	for i := range messages {
+		if messages[i].Role == providers.RoleAssistant {
+			turns--
+		}
+	}
+	for i := range messages {
+		m := &messages[i]
+		turn := turns - 1
+		if m.Role == providers.RoleAssistant {
+			turn = turns
+			turns++
+		}
+		for _, message := range storeMessages(m) {
+			message.Timestamp = now.Add(time.Duration(len(all)) * time.Millisecond) // an API may sort by it
+			all = append(all, record{caller, run.Request, max(0, turn), message})
+		}
+	}
+	return all
+}
+
+// storeMessages returns a message as a store has it. Its text mentions the parts that a store
+// cannot hold.
+func storeMessages(m *providers.Message) []acorn.Message {
+	var all []acorn.Message
+	said := acorn.Message{Role: string(m.Role)}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Type {
+		case providers.PartText:
+			said.Content += p.Text
+		case providers.PartImage, providers.PartFile:
+			said.Content = strings.TrimLeft(said.Content+"\n["+strings.TrimSpace(p.MimeType+" "+p.Name)+"]", "\n")
+		case providers.PartCall:
+			all = append(all, acorn.Message{Role: string(m.Role), Call: &toolformat.Call{Name: p.Call.Name, Arguments: p.Call.Arguments}})
+		case providers.PartResult:
+			all = append(all, acorn.Message{Role: roleFunction, Name: p.Result.Name, Content: p.Result.Text(true)})
+		case providers.PartThinking:
+		}
+	}
+	switch {
+	case said.Content == "":
+	case len(all) > 0 && all[0].Call != nil:
+		all[0].Content = said.Content
+	default:
+		all = append([]acorn.Message{said}, all...)
+	}
+	return all
+}
+
+// roleFunction is the role of results, in the terms of OpenAI that Acorn uses.
+const roleFunction = "function"
+
+// conversationOf returns the messages of a store. Its calls have no IDs: a result belongs to the
+// first call of its name without one. Messages before the user's first are the rest of an answer,
+// which providers refuse.
+func conversationOf(kept []acorn.Message) []providers.Message {
+	var all []providers.Message
+	var open []*providers.Call // without a result
+	add := func(role providers.Role, p providers.Part, joins bool) {
+		if n := len(all); joins && n > 0 && all[n-1].Role == role {
+			all[n-1].Parts = append(all[n-1].Parts, p)
+			return
+		}
+		all = append(all, providers.Message{Role: role, Parts: []providers.Part{p}})
+	}
+	for i, m := range kept {
+		switch m.Role {
+		case roleFunction, "tool":
+			at := slices.IndexFunc(open, func(c *providers.Call) bool { return c.Name == m.Name })
+			if at < 0 {
+				continue // its call is older than the messages
+			}
+			result := &providers.Result{ID: open[at].ID, Name: m.Name, Content: toolformat.TextResult(m.Content, false)}
+			open = slices.Delete(open, at, at+1)
+			add(providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result}, true)
+		case "assistant", "model":
+			if m.Content != "" {
+				add(providers.RoleAssistant, providers.Part{Type: providers.PartText, Text: m.Content}, false)
+			}
+			if m.Call != nil {
+				call := &providers.Call{ID: "kept_" + strconv.Itoa(i), Name: m.Call.Name, Arguments: m.Call.Arguments}
+				open = append(open, call)
+				add(providers.RoleAssistant, providers.Part{Type: providers.PartCall, Call: call}, true)
+			}
+		case "user":
+			open = nil
+			add(providers.RoleUser, providers.Part{Type: providers.PartText, Text: m.Content}, false)
+		}
+	}
+	begin := slices.IndexFunc(all, func(m providers.Message) bool { return m.Role == providers.RoleUser })
+	if begin < 0 {
+		return nil
+	}
+	return all[begin:]
+}
