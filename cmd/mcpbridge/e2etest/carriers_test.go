@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
@@ -23,6 +24,7 @@ import (
 const childMode = "MCPBRIDGE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	peer.Main()
 	switch mode := os.Getenv(childMode); mode {
 	case "":
 		flag.Parse()
@@ -38,8 +40,6 @@ func TestMain(m *testing.M) {
 		if err := mcpgo.ServeStdio(newMCPGoServer()); err != nil {
 			os.Exit(1)
 		}
-	case "relay":
-		relay(os.Getenv(relaySocket))
 	default:
 		fmt.Fprintf(os.Stderr, "no such child: %s\n", mode)
 		os.Exit(2)

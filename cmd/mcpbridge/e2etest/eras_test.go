@@ -8,12 +8,13 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // eraCase is one way from a client through the bridge to a server.
 type eraCase struct {
-	*peer
+	*caller
 	era string // of the server
 	up  string // its carrier
 }
@@ -22,13 +23,13 @@ type eraCase struct {
 // sees its own.
 func TestEras(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	for _, down := range peerCarriers {
+	for _, down := range callerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
-			for _, up := range scriptCarriers {
+			for _, up := range upCarriers {
 				for _, era := range eras {
 					sideBySide(t, fmt.Sprintf("%s-%s/%s-%s", down.name, clientEra, up.name, era), func(t *testing.T) {
-						source := bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, newScript(era)))})
-						runEra(t, &eraCase{newPeer(t, newFront(t, source), down.dial, clientEra == "modern", asksAll), era, up.name})
+						source := bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, newScript(era).Server))})
+						runEra(t, &eraCase{newCaller(t, newFront(t, source), down.dial, clientEra == "modern", asksAll), era, up.name})
 					})
 				}
 			}
@@ -65,7 +66,7 @@ func runEra(t *testing.T, e *eraCase) {
 }
 
 // same fails the test unless two texts are the same.
-func (c *peer) same(what, got, want string) {
+func (c *caller) same(what, got, want string) {
 	c.Helper()
 	if got != want {
 		c.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
@@ -105,7 +106,7 @@ func (e *eraCase) converse(tool string, answer func(round int, asked []question)
 	}
 	id := e.request("tools/call", members, "")
 	for round := 0; ; {
-		m := e.next("a question or the response", func(m *said) bool {
+		m := e.next("a question or the response", func(m *received) bool {
 			return m.Kind() == wire.Request || m.Kind() == wire.Response && string(m.ID) == id
 		})
 		if m.Kind() == wire.Response {
@@ -116,7 +117,7 @@ func (e *eraCase) converse(tool string, answer func(round int, asked []question)
 		}
 		all := []question{{string(m.ID), m.Method, string(m.Params.Raw)}}
 		for range len(questions[tool]) - 1 { // they come side by side
-			m := e.next("another question", func(m *said) bool { return m.Kind() == wire.Request })
+			m := e.next("another question", func(m *received) bool { return m.Kind() == wire.Request })
 			all = append(all, question{string(m.ID), m.Method, string(m.Params.Raw)})
 		}
 		slices.SortFunc(all, byParams)
@@ -137,7 +138,7 @@ func (e *eraCase) rounds(members string, answer func(int, []question) []string) 
 	e.Helper()
 	more := ""
 	for round := 0; ; round++ {
-		result := e.result(e.request("tools/call", join(members, more), ""))
+		result := e.result(e.request("tools/call", peer.Members(members, more), ""))
 		if t, _ := wire.Text(wire.Lookup([]byte(result), "resultType")); t != "input_required" {
 			return result
 		}
@@ -222,7 +223,7 @@ func (e *eraCase) progress() {
 	const n = 20
 	id := e.request("tools/call", `"name":"progress","arguments":{"n":20,"tag":"x"}`, `"vendor/x":1.0,"progressToken":"a \u00e9 token"`)
 	for i := range n {
-		m := e.next("progress", func(m *said) bool { return m.Method == wire.NotificationProgress || string(m.ID) == id })
+		m := e.next("progress", func(m *received) bool { return m.Method == wire.NotificationProgress || string(m.ID) == id })
 		e.same("progress", string(m.Params.Raw), fmt.Sprintf(`{"progressToken":"a \u00e9 token","progress":%d,"message":"x"}`, i))
 		if m.stream != "" && m.stream != id {
 			e.Errorf("it came on the stream of %s, want %s", m.stream, id)
@@ -241,7 +242,7 @@ func (e *eraCase) log() {
 	}
 	id := e.request("tools/call", `"name":"log","arguments":{}`, meta)
 	for _, level := range []string{"warning", "error"} {
-		m := e.next("a log message", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+		m := e.next("a log message", func(m *received) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
 		e.same("log", string(m.Params.Raw), `{"level":"`+level+`","data":{"n":1.0}}`)
 	}
 	e.result(id)
@@ -249,7 +250,7 @@ func (e *eraCase) log() {
 		return
 	}
 	id = e.request("tools/call", `"name":"log","arguments":{}`, "") // without a level there is no log
-	m := e.next("the response", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+	m := e.next("the response", func(m *received) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
 	if m.Kind() != wire.Response {
 		e.Errorf("nobody asked for %s", m.Raw)
 	}
@@ -258,7 +259,7 @@ func (e *eraCase) log() {
 // listen opens a subscriptions/listen, which is acknowledged before all else.
 func (e *eraCase) listen(filter string) (id string) {
 	id = e.request("subscriptions/listen", `"notifications":`+filter, "")
-	m := e.next("the acknowledgement", func(m *said) bool {
+	m := e.next("the acknowledgement", func(m *received) bool {
 		return m.Kind() != wire.Request && (m.stream == id || m.stream == "" && (tagOf(m) == id || string(m.ID) == id))
 	})
 	if m.Method != wire.NotificationSubscribed || tagOf(&m) != id {
@@ -268,7 +269,7 @@ func (e *eraCase) listen(filter string) (id string) {
 	return id
 }
 
-func tagOf(m *said) string { return string(m.Params.Get(wire.MetaSubscriptionID)) }
+func tagOf(m *received) string { return string(m.Params.Get(wire.MetaSubscriptionID)) }
 
 func (e *eraCase) subscribe() {
 	id := ""

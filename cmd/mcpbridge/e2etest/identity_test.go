@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -15,7 +16,7 @@ import (
 type two struct {
 	*testing.T
 	script   *script
-	ann, bob *peer
+	ann, bob *caller
 	up       string // the server's carrier
 }
 
@@ -27,16 +28,16 @@ func twoPrincipals(t *testing.T, capabilities string, run func(*two)) {
 // twoCallers is twoPrincipals for the two that are named.
 func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
 	sourcetest.NoLeaks(t)
-	for _, up := range scriptCarriers {
+	for _, up := range upCarriers {
 		for _, era := range []string{"legacy", "modern"} {
 			for i, a := range principalCarriers {
 				for _, b := range principalCarriers[i:] {
 					sideBySide(t, fmt.Sprintf("%s-%s/%s-%s", up.name, era, a.name, b.name), func(t *testing.T) {
 						s := newScript(era)
-						cfg := up.config(t, s)
+						cfg := up.config(t, s.Server)
 						cfg.Sharing = mcpclient.Shared
 						f := newGuarded(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
-						run(&two{t, s, newPeer(t, f, a.dial(ann), a.modern, capabilities), newPeer(t, f, b.dial(bob), b.modern, capabilities), up.name})
+						run(&two{t, s, newCaller(t, f, a.dial(ann), a.modern, capabilities), newCaller(t, f, b.dial(bob), b.modern, capabilities), up.name})
 					})
 				}
 			}
@@ -45,7 +46,7 @@ func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
 }
 
 // heard is what a client has been told beside responses, after all that was under way.
-func (c *peer) heard() string {
+func (c *caller) heard() string {
 	c.Helper()
 	c.result(c.request("tools/list", "", "")) // it comes last, on a connection
 	all := ""
@@ -61,7 +62,7 @@ func (c *peer) heard() string {
 // nothing fails the test if anybody has been told more of something.
 func (t *two) nothing(of string) {
 	t.Helper()
-	for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+	for name, c := range map[string]*caller{"ann": t.ann, "bob": t.bob} {
 		if got := c.heard(); strings.Contains(got, of) {
 			t.Errorf("%s was told of %s: %s", name, of, got)
 		}
@@ -72,14 +73,14 @@ func (t *two) nothing(of string) {
 func TestProgressOfTwo(t *testing.T) {
 	const n = 100
 	twoPrincipals(t, `{}`, func(t *two) {
-		peers := map[string]*peer{"ann": t.ann, "bob": t.bob}
+		peers := map[string]*caller{"ann": t.ann, "bob": t.bob}
 		for tag, c := range peers {
 			c.last = 100 // their ids are alike too
 			c.request("tools/call", fmt.Sprintf(`"name":"progress","arguments":{"n":%d,"tag":%q}`, n, tag), `"progressToken":"same"`)
 		}
 		for tag, c := range peers {
 			for i := range n {
-				m := c.next("progress", func(m *said) bool { return m.Method == wire.NotificationProgress || string(m.ID) == "101" })
+				m := c.next("progress", func(m *received) bool { return m.Method == wire.NotificationProgress || string(m.ID) == "101" })
 				c.same("progress", string(m.Params.Raw), fmt.Sprintf(`{"progressToken":"same","progress":%d,"message":%q}`, i, tag))
 			}
 			c.result("101")
@@ -91,8 +92,8 @@ func TestProgressOfTwo(t *testing.T) {
 // What a server logs along a call is its caller's where that is known, and else nobody's.
 func TestLogsOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
-		meta := map[*peer]string{}
-		for _, c := range []*peer{t.ann, t.bob} {
+		meta := map[*caller]string{}
+		for _, c := range []*caller{t.ann, t.bob} {
 			c.result(c.request("tools/list", "", ""))
 			if c.modern {
 				meta[c] = `"io.modelcontextprotocol/logLevel":"debug"`
@@ -100,11 +101,11 @@ func TestLogsOfTwo(t *testing.T) {
 				c.result(c.request("logging/setLevel", `"level":"debug"`, ""))
 			}
 		}
-		logs := func(c *peer) (n int) {
+		logs := func(c *caller) (n int) {
 			c.Helper()
 			id := c.request("tools/call", `"name":"log","arguments":{}`, meta[c])
 			for {
-				m := c.next("the response", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+				m := c.next("the response", func(m *received) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
 				if m.Kind() == wire.Response {
 					return n
 				}
@@ -118,11 +119,9 @@ func TestLogsOfTwo(t *testing.T) {
 		if n := logs(t.bob); n != alone {
 			t.Errorf("bob alone was told of %d messages, want %d", n, alone)
 		}
-		t.script.mu.Lock()
-		begun := t.script.count(wire.MethodToolsCall)
-		t.script.mu.Unlock()
+		begun := len(t.script.Seen(wire.MethodToolsCall))
 		waiting := t.ann.request("tools/call", `"name":"silent","arguments":{}`, meta[t.ann])
-		t.ann.wait(t.script, "ann's call", func() bool { return t.script.count(wire.MethodToolsCall) > begun })
+		t.script.MustUntil(t, "ann's call", func() bool { return t.script.Count(wire.MethodToolsCall) > begun })
 		want := 4
 		if t.up != "http" && t.ann.modern == t.bob.modern { // there nobody can tell; each era has its own connection
 			want = 0
@@ -142,7 +141,7 @@ func TestLateLogsOfTwo(t *testing.T) {
 		if t.up == "http" || !t.script.legacy || t.ann.modern || t.bob.modern {
 			return // elsewhere a log comes on the stream of its call
 		}
-		for _, c := range []*peer{t.ann, t.bob} {
+		for _, c := range []*caller{t.ann, t.bob} {
 			c.result(c.request("logging/setLevel", `"level":"debug"`, ""))
 		}
 		t.ann.tool("log", `{}`)
@@ -160,9 +159,9 @@ func TestLogLevelsOfTwo(t *testing.T) {
 		if t.ann.modern != t.bob.modern {
 			return // they have a connection each, of which a script knows one level
 		}
-		levels := map[*peer]string{t.ann: "error", t.bob: "info"}
+		levels := map[*caller]string{t.ann: "error", t.bob: "info"}
 		want := map[string]string{"error": "error", "info": "info warning error"}
-		for _, c := range []*peer{t.bob, t.ann, t.bob} {
+		for _, c := range []*caller{t.bob, t.ann, t.bob} {
 			c.result(c.request("tools/list", "", "")) // the link is up
 			meta := `"io.modelcontextprotocol/logLevel":"` + levels[c] + `"`
 			if !c.modern {
@@ -172,7 +171,7 @@ func TestLogLevelsOfTwo(t *testing.T) {
 			id := c.request("tools/call", `"name":"log","arguments":{}`, meta)
 			var got []string
 			for {
-				m := c.next("the response", func(m *said) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
+				m := c.next("the response", func(m *received) bool { return m.Method == wire.NotificationMessage || string(m.ID) == id })
 				if m.Kind() == wire.Response {
 					break
 				}
@@ -181,16 +180,16 @@ func TestLogLevelsOfTwo(t *testing.T) {
 			}
 			c.same("the log from "+levels[c], strings.Join(got, " "), want[levels[c]])
 		}
-		t.script.mu.Lock()
-		defer t.script.mu.Unlock()
-		if level := t.script.level; level != "" && level != "info" {
-			t.Errorf("the server was told %s", level)
-		}
+		t.script.Read(func() {
+			if level := t.script.level; level != "" && level != "info" {
+				t.Errorf("the server was told %s", level)
+			}
+		})
 	})
 }
 
 // watch has a client told of a resource; the tag is that of what it will be told.
-func (c *peer) watch(uri string) (tag string) {
+func (c *caller) watch(uri string) (tag string) {
 	c.Helper()
 	if !c.modern {
 		c.result(c.request("resources/subscribe", `"uri":"`+uri+`"`, ""))
@@ -204,16 +203,16 @@ func (c *peer) watch(uri string) (tag string) {
 // Who watches a resource is told of it, and nobody else.
 func TestUpdatesOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
-		for _, c := range []*peer{t.ann, t.bob} {
+		for _, c := range []*caller{t.ann, t.bob} {
 			c.result(c.request("tools/list", "", ""))
 		}
-		tags := map[*peer]string{t.ann: t.ann.watch("file:///a"), t.bob: t.bob.watch("file:///b")}
+		tags := map[*caller]string{t.ann: t.ann.watch("file:///a"), t.bob: t.bob.watch("file:///b")}
 		for range 3 {
 			t.bob.tool("touch", `{"uri":"file:///a"}`)
 			t.ann.tool("touch", `{"uri":"file:///b"}`)
 		}
 		for range 3 {
-			for c, uri := range map[*peer]string{t.ann: "file:///a", t.bob: "file:///b"} {
+			for c, uri := range map[*caller]string{t.ann: "file:///a", t.bob: "file:///b"} {
 				m := c.note(wire.NotificationResourceUpdated)
 				c.same("the uri", string(m.Params.Get(wire.URI)), `"`+uri+`"`)
 				c.same("the tag", tagOf(&m), tags[c])
@@ -228,7 +227,7 @@ func TestUpdatesOfTwo(t *testing.T) {
 func TestQuestionsOfTwo(t *testing.T) {
 	twoPrincipals(t, asksAll, func(t *two) {
 		for round := range 2 {
-			for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+			for name, c := range map[string]*caller{"ann": t.ann, "bob": t.bob} {
 				if !c.modern || !t.script.modern {
 					m := c.response(c.request("tools/call", `"name":"ask_elicit","arguments":{}`, ""))
 					if text := string(m.Raw); !strings.Contains(text, `"code":-32601`) && !strings.Contains(text, `"code":-32021`) {
@@ -241,7 +240,7 @@ func TestQuestionsOfTwo(t *testing.T) {
 				c.same("the answer", string(wire.Lookup([]byte(got), "answers", "color")), answer)
 			}
 		}
-		for name, c := range map[string]*peer{"ann": t.ann, "bob": t.bob} {
+		for name, c := range map[string]*caller{"ann": t.ann, "bob": t.bob} {
 			if got := c.heard(); got != "" {
 				t.Errorf("%s was told %s", name, got)
 			}
@@ -253,28 +252,28 @@ func TestQuestionsOfTwo(t *testing.T) {
 // the result.
 func TestAnswersOfTwo(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	for _, up := range scriptCarriers {
+	for _, up := range upCarriers {
 		for _, sharing := range []mcpclient.Sharing{mcpclient.Session, mcpclient.Leased} {
 			sideBySide(t, fmt.Sprintf("%s-%s", up.name, sharing), func(t *testing.T) {
-				cfg := up.config(t, newScript("legacy"))
+				cfg := up.config(t, newScript("legacy").Server)
 				cfg.Sharing = sharing
 				f := newGuarded(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
-				ann, bob := newPeer(t, f, byHTTP("ann"), true, asksAll), newPeer(t, f, byHTTP("bob"), true, asksAll)
-				states := map[*peer]string{}
-				call := func(c *peer, more string) said {
-					return c.response(c.request("tools/call", join(`"name":"ask_elicit","arguments":{}`, more), ""))
+				ann, bob := newCaller(t, f, byHTTP("ann"), true, asksAll), newCaller(t, f, byHTTP("bob"), true, asksAll)
+				states := map[*caller]string{}
+				call := func(c *caller, more string) received {
+					return c.response(c.request("tools/call", peer.Members(`"name":"ask_elicit","arguments":{}`, more), ""))
 				}
-				for _, c := range []*peer{ann, bob} {
+				for _, c := range []*caller{ann, bob} {
 					m := call(c, "")
 					states[c] = string(wire.Lookup(m.Result, "requestState"))
 				}
-				retry := func(c *peer, state, who string) said {
+				retry := func(c *caller, state, who string) received {
 					return call(c, `"requestState":`+state+`,"inputResponses":{"input1":{"action":"accept","content":{"who":"`+who+`"}}}`)
 				}
 				if m := retry(bob, states[ann], "bob"); string(wire.Lookup(m.Error, "code")) != "-32602" || strings.Contains(string(m.Raw), "who") {
 					t.Errorf("bob with ann's state: %s", m.Raw)
 				}
-				for c, who := range map[*peer]string{ann: "ann", bob: "bob"} {
+				for c, who := range map[*caller]string{ann: "ann", bob: "bob"} {
 					if m := retry(c, states[c], who); string(wire.Lookup(m.Result, "answers", "color", "content", "who")) != `"`+who+`"` {
 						t.Errorf("%s: %s", who, m.Raw)
 					}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -39,14 +40,32 @@ var prefixes = []struct {
 	}},
 }
 
+// taskCarriers are the ways to a server whose callers share a connection by default.
+var taskCarriers = upCarriers[:2]
+
+// newToolServer is a server of an era, or of both, with these tools.
+func newToolServer(era, tools string) *peer.Server {
+	s := peer.NewServer(strings.TrimPrefix(era, "dual"))
+	s.Tools = tools
+	return s
+}
+
+func upHTTP(t testing.TB, s *peer.Server) mcpclient.Config {
+	return mcpclient.Config{URL: s.Serve(t, nil) + "/mcp", Transport: mcpclient.HTTP}
+}
+
 // postCall posts a tools/call of the modern era with these headers beside those that it
 // needs anyway.
-func postCall(t *testing.T, w *web, url, tool, arguments string, headers http.Header) (status int, m wire.Message) {
+func postCall(t *testing.T, url, tool, arguments string, headers http.Header) (status int, m wire.Message) {
 	t.Helper()
 	all := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {tool}}
 	maps.Copy(all, headers)
-	params := join(`"name":`+quoted(tool)+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`, arguments)
-	resp := w.do("POST", url+"/mcp", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`), all)
+	params := peer.Members(`"name":`+quoted(tool)+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`, arguments)
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := peer.Do(t.Context(), web, http.MethodPost, url+"/mcp", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`), all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -120,13 +139,11 @@ func TestParamHeadersChecked(t *testing.T) {
 
 func checkParamHeaders(t *testing.T, arguments string, headers http.Header, ok bool) {
 	for _, p := range prefixes {
-		up := newStub("legacy", mirrored)
-		f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, up.overHTTP(t)))...))
-		w := newWeb(t)
-		status, m := postCall(t, w, f.web.URL, p.prefix+"mirrored", arguments, headers)
-		w.close()
+		up := newToolServer("legacy", mirrored)
+		f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, upHTTP(t, up)))...))
+		status, m := postCall(t, f.web.URL, p.prefix+"mirrored", arguments, headers)
 		code := string(wire.Lookup(m.Error, "code"))
-		switch calls := up.all(wire.MethodToolsCall); {
+		switch calls := up.Seen(wire.MethodToolsCall); {
 		case ok && (status != http.StatusOK || m.Result == nil || len(calls) != 1):
 			t.Errorf("%s: %d %s", p.prefix, status, m.Raw)
 		case !ok && (status != http.StatusBadRequest || code != "-32020" && code != "-32600" || len(calls) > 0):
@@ -137,22 +154,22 @@ func checkParamHeaders(t *testing.T, arguments string, headers http.Header, ok b
 
 // Only HTTP of the modern era has these headers.
 func TestParamHeadersElsewhere(t *testing.T) {
-	up := newStub("legacy", mirrored)
-	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, up.overHTTP(t))}))
-	for _, down := range peerCarriers {
+	up := newToolServer("legacy", mirrored)
+	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, upHTTP(t, up))}))
+	for _, down := range callerCarriers {
 		for _, modern := range []bool{false, true} {
 			if modern && down.name == "http" {
 				continue
 			}
-			p := newPeer(t, f, down.dial, modern, `{}`)
+			p := newCaller(t, f, down.dial, modern, `{}`)
 			if got := p.tool("mirrored", `{"text":"x"}`); !strings.Contains(got, `"content":[]`) {
 				t.Errorf("%s, modern=%v: %s", down.name, modern, got)
 			}
-			p.end()
+			p.Close()
 		}
 	}
-	for _, c := range up.all(wire.MethodToolsCall) {
-		for name := range c.header {
+	for _, c := range up.Seen(wire.MethodToolsCall) {
+		for name := range c.Header {
 			if strings.HasPrefix(name, "Mcp-Param-") {
 				t.Errorf("a server of the legacy era was sent %s", name)
 			}
@@ -162,10 +179,8 @@ func TestParamHeadersElsewhere(t *testing.T) {
 
 // The standard headers may not be ambiguous either.
 func TestStandardHeadersOnce(t *testing.T) {
-	up := newStub("legacy", `{"name":"größe","inputSchema":{"type":"object"}}`)
-	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, up.overHTTP(t))}))
-	w := newWeb(t)
-	defer w.close()
+	up := newToolServer("legacy", `{"name":"größe","inputSchema":{"type":"object"}}`)
+	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, upHTTP(t, up))}))
 	for _, c := range []struct {
 		name, values string // of Mcp-Name
 		headers      http.Header
@@ -177,7 +192,7 @@ func TestStandardHeadersOnce(t *testing.T) {
 		{"two methods", "", http.Header{"Mcp-Name": {"=?base64?Z3LDtsOfZQ==?="}, "Mcp-Method": {"tools/call", "tools/list"}}, false},
 		{"two revisions", "", http.Header{"Mcp-Name": {"=?base64?Z3LDtsOfZQ==?="}, "Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"}}, false},
 	} {
-		status, m := postCall(t, w, f.web.URL, "größe", `"arguments":{}`, c.headers)
+		status, m := postCall(t, f.web.URL, "größe", `"arguments":{}`, c.headers)
 		if ok := status == http.StatusOK; ok != c.ok || !ok && (status != http.StatusBadRequest || string(wire.Lookup(m.Error, "code")) != "-32020") {
 			t.Errorf("%s: %d %s", c.name, status, m.Raw)
 		}
@@ -214,18 +229,18 @@ func TestParamHeadersMade(t *testing.T) {
 			for _, era := range []string{"modern", "dual"} {
 				for _, modern := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%s%s/modern=%v", c.arguments, p.prefix, era, modern), func(t *testing.T) {
-						up := newStub(era, mirrored)
-						cfg := up.overHTTP(t)
+						up := newToolServer(era, mirrored)
+						cfg := upHTTP(t, up)
 						if era == "dual" && !modern {
 							cfg.Era = mcpclient.Modern // a server of both eras is spoken to in its caller's
 						}
 						f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
-						peer := newPeer(t, f, overWS, modern, `{}`)
+						peer := newCaller(t, f, overWS, modern, `{}`)
 						peer.result(peer.request("tools/list", "", ""))
 						peer.tool(p.prefix+"mirrored", c.arguments)
-						call := up.all(wire.MethodToolsCall)[0]
-						peer.same("headers", paramHeaders(call.header), c.want)
-						peer.same("name", call.header.Get("Mcp-Name"), "mirrored")
+						call := up.Seen(wire.MethodToolsCall)[0]
+						peer.same("headers", paramHeaders(call.Header), c.want)
+						peer.same("name", call.Header.Get("Mcp-Name"), "mirrored")
 						peer.same("arguments", string(call.Params.Get(wire.Arguments)), c.arguments)
 					})
 				}
@@ -237,17 +252,15 @@ func TestParamHeadersMade(t *testing.T) {
 // What a client of the modern era says in such headers is made anew: by another name of
 // the tool, and nothing else of it passes.
 func TestParamHeadersMadeAnew(t *testing.T) {
-	up := newStub("modern", mirrored)
-	f := newFront(t, bridge.New(bridge.Options{}, prefixes[1].members(dial(t, up.overHTTP(t)))...))
-	w := newWeb(t)
-	defer w.close()
-	status, m := postCall(t, w, f.web.URL, "up__mirrored", `"arguments":{"text":"a"}`, http.Header{"Mcp-Param-Text": {"=?base64?YQ==?="}, "Mcp-Param-Secret": {"s"}})
+	up := newToolServer("modern", mirrored)
+	f := newFront(t, bridge.New(bridge.Options{}, prefixes[1].members(dial(t, upHTTP(t, up)))...))
+	status, m := postCall(t, f.web.URL, "up__mirrored", `"arguments":{"text":"a"}`, http.Header{"Mcp-Param-Text": {"=?base64?YQ==?="}, "Mcp-Param-Secret": {"s"}})
 	if status != http.StatusOK {
 		t.Fatalf("%d %s", status, m.Raw)
 	}
-	call := up.all(wire.MethodToolsCall)[0]
-	if got := paramHeaders(call.header); got != "Text=a" || call.header.Get("Mcp-Name") != "mirrored" {
-		t.Errorf("%s, of %s", got, call.header.Get("Mcp-Name"))
+	call := up.Seen(wire.MethodToolsCall)[0]
+	if got := paramHeaders(call.Header); got != "Text=a" || call.Header.Get("Mcp-Name") != "mirrored" {
+		t.Errorf("%s, of %s", got, call.Header.Get("Mcp-Name"))
 	}
 }
 
@@ -278,14 +291,14 @@ func TestParamHeadersInvalid(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		tools += `,{"name":"` + name + `","inputSchema":` + schemas[name] + `}`
 	}
-	for _, up := range stubCarriers {
+	for _, up := range taskCarriers {
 		for _, era := range []string{"legacy", "modern"} {
 			t.Run(up.name+"-"+era, func(t *testing.T) {
 				var log lockedBuffer
-				s := newStub(era, tools)
-				cfg := up.config(s, t)
+				s := newToolServer(era, tools)
+				cfg := up.config(t, s)
 				cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-				p := newPeer(t, newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, cfg)})), overWS, true, `{}`)
+				p := newCaller(t, newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, cfg)})), overWS, true, `{}`)
 				list := p.result(p.request("tools/list", "", ""))
 				out := up.name == "http" && era == "modern"
 				for name := range schemas {

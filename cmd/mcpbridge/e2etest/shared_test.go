@@ -1,7 +1,6 @@
 package e2etest
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -14,11 +13,11 @@ import (
 // sharedLinks are the ways to a script over one connection for all callers.
 func sharedLinks(t *testing.T, run func(t *testing.T, s *script, source bridge.Source)) {
 	sourcetest.NoLeaks(t)
-	for _, up := range scriptCarriers {
+	for _, up := range upCarriers {
 		for _, era := range []string{"legacy", "modern"} {
 			sideBySide(t, up.name+"-"+era, func(t *testing.T) {
 				s := newScript(era)
-				cfg := up.config(t, s)
+				cfg := up.config(t, s.Server)
 				cfg.Sharing = mcpclient.Shared
 				run(t, s, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
 			})
@@ -26,19 +25,9 @@ func sharedLinks(t *testing.T, run func(t *testing.T, s *script, source bridge.S
 	}
 }
 
-// wait waits until the script is as ok wants it; ok is called with its lock held.
-func (c *peer) wait(s *script, what string, ok func() bool) {
-	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
-	defer cancel()
-	if !s.until(ctx, ok) {
-		c.Fatalf("%s does not happen", what)
-	}
-}
-
-// watchers is how many watch a resource; s.mu is held.
+// watchers returns how many watch a resource; the state is locked.
 func (s *script) watchers(uri string) int {
-	n := len((&scriptCall{script: s}).listeners("resourceSubscriptions", `"`+uri+`"`))
+	n := len(s.listeners("resourceSubscriptions", `"`+uri+`"`))
 	if s.watched[uri] {
 		n++
 	}
@@ -50,20 +39,18 @@ func (s *script) watchers(uri string) int {
 func TestSubscriptionsShared(t *testing.T) {
 	sharedLinks(t, func(t *testing.T, s *script, source bridge.Source) {
 		f := newFront(t, source)
-		one, two := newPeer(t, f, overWS, false, `{}`), newPeer(t, f, overHTTP, false, `{}`)
-		for _, p := range []*peer{one, two} {
+		one, two := newCaller(t, f, overWS, false, `{}`), newCaller(t, f, overHTTP, false, `{}`)
+		for _, p := range []*caller{one, two} {
 			p.result(p.request("resources/subscribe", `"uri":"file:///a"`, ""))
 		}
 		two.result(two.request("resources/subscribe", `"uri":"file:///b"`, ""))
-		one.wait(s, "the subscription", func() bool { return s.watchers("file:///a") == 1 && s.watchers("file:///b") == 1 })
+		s.MustUntil(one, "the subscription", func() bool { return s.watchers("file:///a") == 1 && s.watchers("file:///b") == 1 })
 		if s.legacy {
-			s.mu.Lock()
-			if n := s.count(wire.MethodSubscribe); n != 2 {
+			if n := len(s.Seen(wire.MethodSubscribe)); n != 2 {
 				t.Errorf("the server was asked for two resources %d times", n)
 			}
-			s.mu.Unlock()
 		}
-		touched := func(p *peer, uri string) {
+		touched := func(p *caller, uri string) {
 			t.Helper()
 			m := p.note(wire.NotificationResourceUpdated)
 			p.same("updated", string(m.Params.Get(wire.URI)), `"`+uri+`"`)
@@ -77,7 +64,7 @@ func TestSubscriptionsShared(t *testing.T) {
 		touched(two, "file:///a")
 
 		s.kill()
-		one.wait(s, "the subscription at the new connection", func() bool { return s.watchers("file:///a") == 1 && s.watchers("file:///b") == 1 })
+		s.MustUntil(one, "the subscription at the new connection", func() bool { return s.watchers("file:///a") == 1 && s.watchers("file:///b") == 1 })
 		two.tool("touch", `{"uri":"file:///b"}`)
 		touched(two, "file:///b")
 		two.tool("touch", `{"uri":"file:///a"}`)
@@ -88,14 +75,14 @@ func TestSubscriptionsShared(t *testing.T) {
 		one.tool("touch", `{"uri":"file:///a"}`)
 		touched(two, "file:///a")
 		two.result(two.request("resources/unsubscribe", `"uri":"file:///a"`, ""))
-		one.wait(s, "the end of the subscription", func() bool { return s.watchers("file:///a") == 0 && s.watchers("file:///b") == 1 })
-		two.end() // its HTTP session lives on
-		two = newPeer(t, f, overWS, false, `{}`)
+		s.MustUntil(one, "the end of the subscription", func() bool { return s.watchers("file:///a") == 0 && s.watchers("file:///b") == 1 })
+		two.Close() // its HTTP session lives on
+		two = newCaller(t, f, overWS, false, `{}`)
 		two.result(two.request("resources/subscribe", `"uri":"file:///a"`, ""))
-		two.end()
-		one.wait(s, "the end of what a caller left behind", func() bool { return s.watchers("file:///a") == 0 })
-		for len(one.in) > 0 {
-			if m := <-one.in; m.Method == wire.NotificationResourceUpdated {
+		two.Close()
+		s.MustUntil(one, "the end of what a caller left behind", func() bool { return s.watchers("file:///a") == 0 })
+		for len(one.In) > 0 {
+			if m := <-one.In; strings.Contains(string(m.Raw), wire.NotificationResourceUpdated) {
 				t.Errorf("nobody asked for %s", m.Raw)
 			}
 		}
@@ -108,24 +95,24 @@ func TestLogLevelsShared(t *testing.T) {
 	sharedLinks(t, func(t *testing.T, s *script, source bridge.Source) {
 		f := newFront(t, source)
 		levels := map[string]string{"error": "error", "info": "info warning error", "warning": "warning error"}
-		peers := map[string]*peer{}
+		peers := map[string]*caller{}
 		for _, level := range []string{"error", "info", "warning"} {
-			peers[level] = newPeer(t, f, overWS, false, `{}`)
+			peers[level] = newCaller(t, f, overWS, false, `{}`)
 			peers[level].tool("await", `{"method":"none","n":0}`) // the link is up
 			peers[level].result(peers[level].request("logging/setLevel", `"level":"`+level+`"`, ""))
 		}
 		if s.legacy {
-			s.mu.Lock()
-			if s.level != "info" {
-				t.Errorf("the server's level is %q", s.level)
-			}
-			s.mu.Unlock()
+			s.Read(func() {
+				if s.level != "info" {
+					t.Errorf("the server's level is %q", s.level)
+				}
+			})
 		}
 		for level, p := range peers {
 			id := p.request("tools/call", `"name":"log","arguments":{}`, "")
 			var got []string
 			for {
-				m := p.next("a log message", func(*said) bool { return true })
+				m := p.next("a log message", func(*received) bool { return true })
 				if m.Kind() == wire.Response {
 					p.same("the call", string(m.ID), id)
 					break
@@ -142,11 +129,11 @@ func TestLogLevelsShared(t *testing.T) {
 func TestTasks(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	a, b := newScript("legacy"), newScript("legacy")
-	cfgA, cfgB := relayed(t, a), mcpclient.Config{URL: serveScript(t, b), Sharing: mcpclient.Shared}
-	cfgA.Sharing = mcpclient.Shared
+	cfgA, cfgB := upCarriers[0].config(t, a.Server), upCarriers[1].config(t, b.Server)
+	cfgA.Sharing, cfgB.Sharing = mcpclient.Shared, mcpclient.Shared
 	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: dial(t, cfgA)}, bridge.Member{Name: "b", Source: dial(t, cfgB)}))
-	one, two := newPeer(t, f, overWS, false, `{}`), newPeer(t, f, overHTTP, false, `{}`)
-	for _, p := range []*peer{one, two} {
+	one, two := newCaller(t, f, overWS, false, `{}`), newCaller(t, f, overHTTP, false, `{}`)
+	for _, p := range []*caller{one, two} {
 		p.result(p.request("tools/list", "", ""))
 	}
 	for _, member := range []struct {
@@ -160,17 +147,13 @@ func TestTasks(t *testing.T) {
 			if !strings.Contains(got, `"`+id+`"`) {
 				t.Errorf("%s: %s", method, got)
 			}
-			member.own.mu.Lock()
-			if n := member.own.count(method); n == 0 {
+			if len(member.own.Seen(method)) == 0 {
 				t.Errorf("%s did not reach %s", method, member.name)
 			}
-			member.own.mu.Unlock()
 		}
-		member.other.mu.Lock()
-		if member.name == "a" && member.other.count("tasks/get")+member.other.count("tasks/result") > 0 {
+		if member.name == "a" && len(member.other.Seen("tasks/get"))+len(member.other.Seen("tasks/result")) > 0 {
 			t.Errorf("it reached the other server")
 		}
-		member.other.mu.Unlock()
 		two.tool(member.name+"__finish", `{"task":"`+id+`"}`)
 		m := one.note(wire.NotificationTaskStatus)
 		if got, _ := m.Params.Text(wire.TaskID); got != id {
@@ -194,23 +177,23 @@ func TestTasks(t *testing.T) {
 // ends with its client's connection, and its server learns of it.
 func TestQuestionsOfNobody(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	for _, up := range scriptCarriers {
+	for _, up := range upCarriers {
 		for _, era := range []string{"legacy", "modern"} {
 			sideBySide(t, up.name+"-"+era, func(t *testing.T) {
 				s := newScript("legacy")
-				f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, s))}))
-				p := newPeer(t, f, overWS, era == "modern", `{}`)
+				f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, up.config(t, s.Server))}))
+				p := newCaller(t, f, overWS, era == "modern", `{}`)
 				got := p.tool("ask_elicit", `{}`)
 				if code := string(wire.Lookup([]byte(got), "answers", "color", "code")); code != "-32601" {
 					t.Errorf("the server got %s", got)
 				}
-				other := newPeer(t, f, overWS, true, asksAll)
+				other := newCaller(t, f, overWS, true, asksAll)
 				id := other.request("tools/call", `"name":"ask_elicit","arguments":{}`, "")
 				if got := other.result(id); !strings.Contains(got, "input_required") {
 					t.Fatal(got)
 				}
-				other.end()
-				p.wait(s, "the end of the call", func() bool { return len(s.calls) == 0 })
+				other.Close()
+				s.MustUntil(p, "the end of the call", func() bool { return s.UnderWay() == 0 })
 			})
 		}
 	}

@@ -15,19 +15,19 @@ import (
 // All progress of many calls side by side arrives, however fast it comes: in order,
 // before the response, on the right call and, over HTTP, on the stream of that call.
 func TestProgressStorm(t *testing.T) {
-	for _, down := range peerCarriers {
+	for _, down := range callerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
-			for _, up := range scriptCarriers {
+			for _, up := range upCarriers {
 				for _, era := range []string{"legacy", "modern"} {
 					t.Run(fmt.Sprintf("%s-%s/%s-%s", down.name, clientEra, up.name, era), func(t *testing.T) {
 						if up.name != down.name {
 							sourcetest.Long(t)
 						}
 						sourcetest.NoLeaks(t)
-						cfg := up.config(t, newScript(era))
+						cfg := up.config(t, newScript(era).Server)
 						cfg.Sharing = mcpclient.Shared
 						f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, cfg)}))
-						newPeer(t, f, down.dial, clientEra == "modern", `{}`).storm(100, 100)
+						newCaller(t, f, down.dial, clientEra == "modern", `{}`).storm(100, 100)
 					})
 				}
 			}
@@ -36,7 +36,7 @@ func TestProgressStorm(t *testing.T) {
 }
 
 // storm makes calls side by side, each of which makes so much progress.
-func (c *peer) storm(calls, notes int) {
+func (c *caller) storm(calls, notes int) {
 	got := map[string]int{} // by the id of the call, which is in its token
 	for range calls {
 		next := fmt.Sprint(c.last + 1)
@@ -49,7 +49,7 @@ func (c *peer) storm(calls, notes int) {
 		}
 	}()
 	for ended < calls {
-		m := c.next("what belongs to a call", func(*said) bool { return true })
+		m := c.next("what belongs to a call", func(*received) bool { return true })
 		if m.Kind() == wire.Response {
 			id := string(m.ID)
 			if m.Error != nil || got[id] != notes {

@@ -1,15 +1,14 @@
 package e2etest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -17,136 +16,118 @@ import (
 // tasking is what a client of the modern era says that takes tasks for results.
 const tasking = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 
-// taskServer is a stub with tasks: those of 2025-11-25 in the legacy era, those of the
+// taskServer is a server with tasks: those of 2025-11-25 in the legacy era, those of the
 // extension in the modern one.
 type taskServer struct {
-	*stub
-	mu     sync.Mutex // guards what follows
+	*peer.Server
+
+	// guarded by the server's State
 	status map[string]string
 	order  []string
 	inputs map[string]string // inputResponses by task
-	turn   chan struct{}
 }
 
 const taskTools = `{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},{"name":"finish","inputSchema":{"type":"object"}},{"name":"hold","inputSchema":{"type":"object"}}`
 
 func newTaskServer(era string) *taskServer {
-	s := &taskServer{stub: newStub(era, taskTools), status: map[string]string{}, inputs: map[string]string{}, turn: make(chan struct{})}
-	s.capabilities = `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
-	if era == "modern" {
-		s.capabilities = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+	s := &taskServer{Server: peer.NewServer(era), status: map[string]string{}, inputs: map[string]string{}}
+	s.Tools = taskTools
+	s.Capabilities = `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
+	if era == peer.Modern {
+		s.Capabilities = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
 	}
-	s.answer = s.do
+	s.Take = s.do
 	return s
 }
 
-// task is a task as it is on the wire of its era.
-func (c *stubCall) task(id, status string) string {
+// wireTask is a task as it is on the wire of its era.
+func wireTask(id, status string, modern bool) string {
 	ttl := "ttl"
-	if c.modern {
+	if modern {
 		ttl = "ttlMs"
 	}
 	return `"taskId":"` + id + `","status":"` + status + `","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","` + ttl + `":60000,"x-n":12345678901234567890`
 }
 
-func (s *taskServer) do(c *stubCall) {
+func (s *taskServer) do(c *peer.Call) {
 	id, _ := c.Params.Text(wire.TaskID)
-	s.mu.Lock()
-	status, known := s.status[id]
-	s.mu.Unlock()
+	var status string
+	var known bool
+	s.Read(func() { status, known = s.status[id] })
 	switch {
+	case c.Kind() != wire.Request:
 	case c.Method == wire.MethodToolsCall:
 		s.call(c)
-	case c.Method == wire.MethodTasksList && !c.modern:
-		s.mu.Lock()
+	case c.Method == wire.MethodTasksList && !c.Modern:
 		var all []string
-		for _, id := range s.order {
-			all = append(all, `{`+c.task(id, s.status[id])+`}`)
-		}
-		s.mu.Unlock()
-		c.result(`"tasks":[` + strings.Join(all, ",") + `]`)
-	case c.modern && wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), "extensions", "io.modelcontextprotocol/tasks") == nil:
-		c.fail(wire.MissingCapability, "the client does not take tasks")
+		s.Read(func() {
+			for _, id := range s.order {
+				all = append(all, `{`+wireTask(id, s.status[id], c.Modern)+`}`)
+			}
+		})
+		c.Reply(`"tasks":[` + strings.Join(all, ",") + `]`)
+	case c.Modern && wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), "extensions", "io.modelcontextprotocol/tasks") == nil:
+		c.Fail(wire.MissingCapability, "the client does not take tasks", "")
 	case !known:
-		c.fail(wire.InvalidParams, "no such task: "+id)
+		c.Fail(wire.InvalidParams, "no such task: "+id, "")
 	case c.Method == wire.MethodTasksGet:
 		more := ""
 		if status == "input_required" {
 			more = `,"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"<é\u00e9>","requestedSchema":{"type":"object","properties":{}}}}}`
 		}
-		c.result(c.task(id, status) + more)
-	case c.Method == wire.MethodTasksResult && !c.modern:
-		if s.until(c.ctx, func() bool { return s.status[id] != "working" }) {
-			c.result(`"content":[],"of":"` + id + `","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + id + `"}}`)
+		c.Reply(wireTask(id, status, c.Modern) + more)
+	case c.Method == wire.MethodTasksResult && !c.Modern:
+		if s.Until(c.Ctx, func() bool { return s.status[id] != "working" }) {
+			c.Reply(`"content":[],"of":"` + id + `","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + id + `"}}`)
 		}
-	case c.Method == wire.MethodTasksUpdate && c.modern:
+	case c.Method == wire.MethodTasksUpdate && c.Modern:
 		s.set(id, "completed", string(c.Params.Get(wire.InputResponses)))
-		c.result("")
+		c.Reply("")
 	case c.Method == wire.MethodTasksCancel && status != "working" && status != "input_required":
-		c.fail(wire.InvalidParams, "cannot cancel: "+status)
+		c.Fail(wire.InvalidParams, "cannot cancel: "+status, "")
 	case c.Method == wire.MethodTasksCancel:
 		s.set(id, "cancelled", "")
-		if c.modern {
-			c.result("")
+		if c.Modern {
+			c.Reply("")
 			return
 		}
-		c.result(c.task(id, "cancelled"))
+		c.Reply(wireTask(id, "cancelled", c.Modern))
 	default:
-		c.fail(wire.MethodNotFound, "method not found")
+		c.Fail(wire.MethodNotFound, "method not found", "")
 	}
 }
 
-func (s *taskServer) call(c *stubCall) {
-	tool, _ := c.Params.Text(wire.Name)
-	arg, _ := wire.Text(wire.Lookup(c.Params.Get(wire.Arguments), "id"))
+func (s *taskServer) call(c *peer.Call) {
+	tool, arg := c.Name(), c.Argument("id")
 	switch {
 	case tool == "hold":
-		<-c.ctx.Done()
+		<-c.Ctx.Done()
 	case tool == "finish":
 		s.set(arg, "completed", "")
-		c.say(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{` + c.task(arg, "completed") + `}}`)
-		c.result(`"content":[]`)
-	case c.modern && wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), "extensions") != nil:
+		c.Say(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{` + wireTask(arg, "completed", c.Modern) + `}}`)
+		c.Reply(`"content":[]`)
+	case c.Modern && wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), "extensions") != nil:
 		s.set(arg, "input_required", "")
-		c.result(`"resultType":"task",` + c.task(arg, "input_required"))
-	case c.Params.Get(wire.Task) != nil && !c.modern:
+		c.Reply(`"resultType":"task",` + wireTask(arg, "input_required", c.Modern))
+	case c.Params.Get(wire.Task) != nil && !c.Modern:
 		s.set(arg, "working", "")
-		c.result(`"task":{` + c.task(arg, "working") + `}`)
+		c.Reply(`"task":{` + wireTask(arg, "working", c.Modern) + `}`)
 	default:
-		c.result(`"content":[]`)
+		c.Reply(`"content":[]`)
 	}
 }
 
 func (s *taskServer) set(id, status, inputs string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.status[id]; !known {
-		s.order = append(s.order, id)
-	}
-	s.status[id], s.inputs[id] = status, inputs
-	close(s.turn)
-	s.turn = make(chan struct{})
-}
-
-// until waits until ok, which is called with s.mu held, or ctx ends.
-func (s *taskServer) until(ctx context.Context, ok func() bool) bool {
-	for {
-		s.mu.Lock()
-		done, turn := ok(), s.turn
-		s.mu.Unlock()
-		if done {
-			return true
+	s.Update(func() {
+		if _, known := s.status[id]; !known {
+			s.order = append(s.order, id)
 		}
-		select {
-		case <-turn:
-		case <-ctx.Done():
-			return false
-		}
-	}
+		s.status[id], s.inputs[id] = status, inputs
+	})
 }
 
 // begin creates a task of the era of 2025-11-25.
-func (c *peer) begin(tool, id string) {
+func (c *caller) begin(tool, id string) {
 	c.Helper()
 	got := c.result(c.request("tools/call", `"name":"`+tool+`","arguments":{"id":"`+id+`"},"task":{"ttl":60000}`, ""))
 	if string(wire.Lookup([]byte(got), "task", "taskId")) != `"`+id+`"` {
@@ -155,7 +136,7 @@ func (c *peer) begin(tool, id string) {
 }
 
 // unknown fails the test unless a request about a task is refused as one about none.
-func (c *peer) unknown(method, id string) {
+func (c *caller) unknown(method, id string) {
 	c.Helper()
 	members := `"taskId":"` + id + `"`
 	if method == wire.MethodTasksUpdate {
@@ -167,7 +148,7 @@ func (c *peer) unknown(method, id string) {
 }
 
 // listed are the tasks of tasks/list.
-func (c *peer) listed() string {
+func (c *caller) listed() string {
 	c.Helper()
 	var all []string
 	for raw := range wire.Elements(wire.Lookup([]byte(c.result(c.request("tasks/list", "", ""))), "tasks")) {
@@ -181,15 +162,15 @@ func (c *peer) listed() string {
 func TestTasksOf2025(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
-		for _, up := range stubCarriers {
+		for _, up := range taskCarriers {
 			for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
-				for _, down := range peerCarriers {
+				for _, down := range callerCarriers {
 					sideBySide(t, fmt.Sprintf("%s%s-%s/%s", p.prefix, up.name, sharing, down.name), func(t *testing.T) {
 						s := newTaskServer("legacy")
-						cfg := up.config(s.stub, t)
+						cfg := up.config(t, s.Server)
 						cfg.Sharing = sharing
 						f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
-						useTasks(newPeer(t, f, down.dial, false, `{}`), s, p.prefix)
+						useTasks(newCaller(t, f, down.dial, false, `{}`), s, p.prefix)
 					})
 				}
 			}
@@ -197,21 +178,21 @@ func TestTasksOf2025(t *testing.T) {
 	}
 }
 
-func useTasks(c *peer, s *taskServer, prefix string) {
+func useTasks(c *caller, s *taskServer, prefix string) {
 	if got := c.result(c.request("tools/list", "", "")); !strings.Contains(got, `{"name":"`+prefix+`work","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`) {
 		c.Errorf("tools/list: %s", got)
 	}
 	c.begin(prefix+"work", "a")
 	c.begin(prefix+"work", "b")
-	if got := string(s.all(wire.MethodToolsCall)[0].Params.Get(wire.Task)); got != `{"ttl":60000}` {
+	if got := string(s.Seen(wire.MethodToolsCall)[0].Params.Get(wire.Task)); got != `{"ttl":60000}` {
 		c.Errorf("the server was sent the task %s", got)
 	}
-	wired := (&stubCall{}).task
+	wired := func(id, status string) string { return wireTask(id, status, false) }
 	c.same("tasks/get", c.result(c.request("tasks/get", `"taskId":"a"`, "")), `{`+wired("a", "working")+`}`)
 	c.same("tasks/list", c.listed(), "a b")
 
 	waiting := c.request("tasks/result", `"taskId":"a"`, "") // it waits until the task has ended
-	s.await(c, wire.MethodTasksResult, 1)
+	s.Await(c, wire.MethodTasksResult, 1)
 	c.tool(prefix+"finish", `{"id":"a"}`)
 	status := c.note(wire.NotificationTaskStatus)
 	c.same("the notification", string(status.Params.Raw), `{`+wired("a", "completed")+`}`)
@@ -234,17 +215,17 @@ func useTasks(c *peer, s *taskServer, prefix string) {
 func TestTasksExtension(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
-		for _, up := range stubCarriers {
+		for _, up := range taskCarriers {
 			for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
-				for _, down := range peerCarriers {
+				for _, down := range callerCarriers {
 					for _, capabilities := range []string{tasking, `{"elicitation":{},` + tasking[1:]} {
 						sideBySide(t, fmt.Sprintf("%s%s-%s/%s/%s", p.prefix, up.name, sharing, down.name, capabilities[:5]), func(t *testing.T) {
 							s := newTaskServer("modern")
-							cfg := up.config(s.stub, t)
+							cfg := up.config(t, s.Server)
 							cfg.Sharing = sharing
 							f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
-							useExtension(newPeer(t, f, down.dial, true, capabilities), s, p.prefix)
-							other := newPeer(t, f, down.dial, true, `{}`)
+							useExtension(newCaller(t, f, down.dial, true, capabilities), s, p.prefix)
+							other := newCaller(t, f, down.dial, true, `{}`)
 							if got := other.tool(p.prefix+"work", `{"id":"none"}`); !strings.Contains(got, `"resultType":"complete"`) {
 								t.Errorf("a client that takes no tasks: %s", got)
 							}
@@ -256,26 +237,24 @@ func TestTasksExtension(t *testing.T) {
 	}
 }
 
-func useExtension(c *peer, s *taskServer, prefix string) {
+func useExtension(c *caller, s *taskServer, prefix string) {
 	if got := c.result(c.request("server/discover", "", "")); string(wire.Lookup([]byte(got), "capabilities", "extensions", "io.modelcontextprotocol/tasks")) != "{}" {
 		c.Errorf("server/discover: %s", got)
 	}
-	wired := (&stubCall{modern: true}).task
+	wired := func(id, status string) string { return wireTask(id, status, true) }
 	c.same("tools/call", c.tool(prefix+"work", `{"id":"a"}`), `{"resultType":"task",`+wired("a", "input_required")+`}`)
 	c.tool(prefix+"work", `{"id":"b"}`)
 	c.same("tasks/get", c.result(c.request("tasks/get", `"taskId":"a"`, "")), `{"resultType":"complete",`+wired("a", "input_required")+
 		`,"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"<é\u00e9>","requestedSchema":{"type":"object","properties":{}}}}}}`)
 	responses := `{"who":{"action":"accept","content":{"n":1.0,"s":"\u00e9"}}}`
 	c.same("tasks/update", c.result(c.request("tasks/update", `"taskId":"a","inputResponses":`+responses, "")), `{"resultType":"complete"}`)
-	s.mu.Lock()
-	c.same("what the server was told", s.inputs["a"], responses)
-	s.mu.Unlock()
+	s.Read(func() { c.same("what the server was told", s.inputs["a"], responses) })
 	c.same("tasks/get", c.result(c.request("tasks/get", `"taskId":"a"`, "")), `{"resultType":"complete",`+wired("a", "completed")+`}`)
 	c.same("tasks/cancel", c.result(c.request("tasks/cancel", `"taskId":"b"`, "")), `{"resultType":"complete"}`)
 	for _, method := range []string{wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel} {
-		for _, sent := range s.all(method) {
-			if id, _ := sent.Params.Text(wire.TaskID); sent.header != nil && sent.header.Get("Mcp-Name") != id {
-				c.Errorf("Mcp-Name of %s %s is %q", method, id, sent.header.Get("Mcp-Name"))
+		for _, sent := range s.Seen(method) {
+			if id, _ := sent.Params.Text(wire.TaskID); sent.Header != nil && sent.Header.Get("Mcp-Name") != id {
+				c.Errorf("Mcp-Name of %s %s is %q", method, id, sent.Header.Get("Mcp-Name"))
 			}
 		}
 		c.unknown(method, "nope")
@@ -291,7 +270,7 @@ func useExtension(c *peer, s *taskServer, prefix string) {
 // told of it.
 func TestTasksOfOthers(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	for _, up := range stubCarriers {
+	for _, up := range taskCarriers {
 		for _, p := range prefixes {
 			for _, down := range principalCarriers {
 				sideBySide(t, fmt.Sprintf("%s/%s%s", down.name, p.prefix, up.name), func(t *testing.T) {
@@ -300,10 +279,10 @@ func TestTasksOfOthers(t *testing.T) {
 						era, more = "modern", ""
 					}
 					s := newTaskServer(era)
-					cfg := up.config(s.stub, t)
+					cfg := up.config(t, s.Server)
 					cfg.Sharing = mcpclient.Shared
 					f := newGuarded(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
-					ann, bob := newPeer(t, f, down.dial("ann"), down.modern, tasking), newPeer(t, f, down.dial("bob"), down.modern, tasking)
+					ann, bob := newCaller(t, f, down.dial("ann"), down.modern, tasking), newCaller(t, f, down.dial("bob"), down.modern, tasking)
 					ann.result(ann.request("tools/call", `"name":"`+p.prefix+`work","arguments":{"id":"anns"}`+more, ""))
 					bob.result(bob.request("tools/call", `"name":"`+p.prefix+`work","arguments":{"id":"bobs"}`+more, ""))
 					methods := []string{wire.MethodTasksGet, wire.MethodTasksCancel, wire.MethodTasksUpdate}
@@ -315,7 +294,7 @@ func TestTasksOfOthers(t *testing.T) {
 					for _, method := range methods {
 						ann.unknown(method, "bobs")
 						bob.unknown(method, "anns")
-						for _, c := range s.all(method) {
+						for _, c := range s.Seen(method) {
 							t.Errorf("the server was asked for %s", c.Raw)
 						}
 					}
@@ -328,7 +307,7 @@ func TestTasksOfOthers(t *testing.T) {
 						t.Errorf("ann's task: %s", got)
 					}
 					bob.result(bob.request("tools/list", "", ""))
-					if slices.ContainsFunc(bob.held, func(m said) bool { return strings.Contains(string(m.Raw), "anns") }) {
+					if slices.ContainsFunc(bob.held, func(m received) bool { return strings.Contains(string(m.Raw), "anns") }) {
 						t.Errorf("bob was told of ann's task")
 					}
 				})
@@ -341,31 +320,31 @@ func TestTasksOfOthers(t *testing.T) {
 // several sessions of a source of the legacy era: its tasks are found all the same.
 func TestTasksFoundInAnyView(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	for _, up := range stubCarriers {
+	for _, up := range taskCarriers {
 		for _, p := range prefixes {
 			sideBySide(t, p.prefix+up.name, func(t *testing.T) {
 				s := newTaskServer("legacy")
-				cfg := up.config(s.stub, t)
+				cfg := up.config(t, s.Server)
 				cfg.Sharing = mcpclient.Session
 				f := newGuarded(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
-				ann := newPeer(t, f, byHTTP("ann"), true, asksAll)
+				ann := newCaller(t, f, byHTTP("ann"), true, asksAll)
 				var held []string
 				for i := range 3 {
 					held = append(held, ann.request("tools/call", `"name":"`+p.prefix+`hold","arguments":{}`, ""))
-					s.await(t, wire.MethodToolsCall, 2*i+1)
+					s.Await(t, wire.MethodToolsCall, 2*i+1)
 					ann.begin(p.prefix+"work", fmt.Sprint("task", i))
 				}
 				for _, id := range held {
 					ann.cancel(id)
 				}
-				s.await(t, wire.NotificationCancelled, len(held))
+				s.Await(t, wire.NotificationCancelled, len(held))
 				for i := range 3 {
 					id := fmt.Sprint("task", i)
 					if got := ann.result(ann.request("tasks/get", `"taskId":"`+id+`"`, "")); !strings.Contains(got, `"`+id+`"`) {
 						t.Errorf("tasks/get of %s: %s", id, got)
 					}
 				}
-				for _, other := range []*peer{newPeer(t, f, byHTTP("ann"), true, `{"roots":{}}`), newPeer(t, f, byHTTP("ann"), true, `{}`)} {
+				for _, other := range []*caller{newCaller(t, f, byHTTP("ann"), true, `{"roots":{}}`), newCaller(t, f, byHTTP("ann"), true, `{}`)} {
 					if got := other.result(other.request("tasks/cancel", `"taskId":"task2"`, "")); !strings.Contains(got, `"cancelled"`) {
 						t.Errorf("tasks/cancel by another client of the principal: %s", got)
 					}

@@ -1,0 +1,357 @@
+package peer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// patience bounds what a test waits for; it is reached only when something is wrong.
+const patience = 20 * time.Second
+
+// The eras that a Server may speak. One that speaks both has "".
+const (
+	Legacy = "legacy"
+	Modern = "modern"
+)
+
+// A Server is an MCP server whose answers a test writes. It answers the handshake and lists
+// its tools; everything else it leaves to Take. Any number of connections may be served at
+// once, over any carrier: see Serve, Child and ServeLines.
+type Server struct {
+	Capabilities string      // raw members beside tools
+	Tools        string      // raw definitions with commas between; guarded by State
+	Take         func(*Call) // takes requests and notifications; nil answers each request with no content
+	State
+
+	era      string // "" means both
+	seen     []*Call
+	last     int                           // number of the last connection or question
+	asked    map[string]chan string        // open questions by raw id
+	calls    map[string]context.CancelFunc // requests under way, by connection and raw id
+	sessions map[string]chan string        // what waits for the streams of streamable HTTP
+	conns    map[*conn]struct{}
+	webs     []func() // end the connections of HTTP
+}
+
+// NewServer returns a server of an era, or of both for "".
+func NewServer(era string) *Server {
+	return &Server{
+		era: era, asked: map[string]chan string{}, calls: map[string]context.CancelFunc{},
+		sessions: map[string]chan string{}, conns: map[*conn]struct{}{},
+	}
+}
+
+// conn is a connection to a server, or a session of streamable HTTP.
+type conn struct {
+	name string
+	say  func(string) // sends a message that belongs to no request
+	end  func()
+}
+
+// A Call is a message that a Server was sent.
+type Call struct {
+	wire.Message
+	Modern bool
+	Header http.Header     // of HTTP
+	Ctx    context.Context // ends when the call is canceled or its connection has ended
+	Say    func(string)    // sends messages, a line each, on the stream of the call
+	Drop   func()          // ends the connection, or the response of streamable HTTP
+
+	server   *Server
+	answered bool
+}
+
+// Reply answers a request with a result. members are those of the result.
+func (c *Call) Reply(members string) {
+	if c.Modern && !strings.Contains(members, `"resultType"`) {
+		members = strings.TrimSuffix(`"resultType":"complete",`+members, ",")
+	}
+	c.answer(`"result":{` + members + `}`)
+}
+
+// Fail answers a request with an error. more are members of the error, after a comma.
+func (c *Call) Fail(code int, message, more string) {
+	text, _ := json.Marshal(message)
+	c.answer(fmt.Sprintf(`"error":{"code":%d,"message":%s%s}`, code, text, more))
+}
+
+func (c *Call) answer(member string) {
+	c.answered = true
+	c.Say(`{"jsonrpc":"2.0","id":` + string(c.ID) + `,` + member + `}`)
+}
+
+// A Question is a request that a server sends to its client.
+type Question struct{ Method, Params string }
+
+// Ask sends questions together and returns the raw results or errors, or nil when the call
+// has ended.
+func (c *Call) Ask(questions ...Question) []string {
+	var messages []string
+	waiting := make([]chan string, len(questions))
+	c.server.Update(func() {
+		for i, q := range questions {
+			id := fmt.Sprintf(`"q%d"`, c.server.next())
+			waiting[i] = make(chan string, 1)
+			c.server.asked[id] = waiting[i]
+			messages = append(messages, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+q.Method+`","params":`+q.Params+`}`)
+		}
+	})
+	c.Say(strings.Join(messages, "\n"))
+	answers := make([]string, len(questions))
+	for i := range waiting {
+		select {
+		case answers[i] = <-waiting[i]:
+		case <-c.Ctx.Done():
+			return nil
+		}
+	}
+	return answers
+}
+
+// Name returns the tool that is called.
+func (c *Call) Name() string { return c.text(wire.Name) }
+
+// URI returns the resource that a request is about.
+func (c *Call) URI() string { return c.text(wire.URI) }
+
+func (c *Call) text(key wire.Key) string {
+	text, _ := c.Params.Text(key)
+	return text
+}
+
+// Argument returns an argument of a tool that is text, and "" when it is not.
+func (c *Call) Argument(name string) string {
+	text, _ := wire.Text(wire.Lookup(c.Params.Get(wire.Arguments), name))
+	return text
+}
+
+// next numbers a connection or a question; the state is locked.
+func (s *Server) next() int {
+	s.last++
+	return s.last
+}
+
+// Seen returns what has been sent to the server with a method, so far.
+func (s *Server) Seen(method string) (some []*Call) {
+	s.Read(func() {
+		for _, c := range s.seen {
+			if c.Method == method {
+				some = append(some, c)
+			}
+		}
+	})
+	return some
+}
+
+// Count returns how often a method has been sent; Read, Update and Until may call it.
+func (s *Server) Count(method string) (n int) {
+	for _, c := range s.seen {
+		if c.Method == method {
+			n++
+		}
+	}
+	return n
+}
+
+// UnderWay returns how many requests have not been answered; Read, Update and Until may call it.
+func (s *Server) UnderWay() int { return len(s.calls) }
+
+// Await returns Seen(method) when there are n calls.
+func (s *Server) Await(t testing.TB, method string, n int) []*Call {
+	t.Helper()
+	s.MustUntil(t, fmt.Sprintf("%d × %s", n, method), func() bool { return s.Count(method) >= n })
+	return s.Seen(method)
+}
+
+// MustUntil is Until for at most 20 seconds, after which it fails the test.
+func (s *State) MustUntil(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if !s.Until(ctx, ok) {
+		t.Fatalf("%s does not happen", what)
+	}
+}
+
+// Announce sends a message to all clients of the legacy era that have connected.
+func (s *Server) Announce(msg string) {
+	s.Read(func() {
+		for c := range s.conns {
+			c.say(msg)
+		}
+	})
+}
+
+// Kill ends every connection and session.
+func (s *Server) Kill() {
+	var ends []func()
+	s.Update(func() {
+		for c := range s.conns {
+			ends = append(ends, c.end)
+		}
+		ends = append(ends, s.webs...)
+		clear(s.conns)
+		clear(s.sessions)
+	})
+	for _, end := range ends {
+		end()
+	}
+}
+
+// open registers a connection.
+func (s *Server) open(say func(string), end func()) *conn {
+	c := &conn{say: say, end: end}
+	s.Update(func() {
+		c.name = fmt.Sprint("connection-", s.next())
+		s.conns[c] = struct{}{}
+	})
+	return c
+}
+
+func (s *Server) close(c *conn) { s.Update(func() { delete(s.conns, c) }) }
+
+// take has a message answered when it returns, unless it never is.
+func (s *Server) take(ctx context.Context, from string, c *Call) {
+	switch c.Kind() {
+	case wire.Response:
+		s.answered(c)
+		return
+	case wire.Request:
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		c.Ctx = ctx
+		s.Update(func() { s.calls[from+string(c.ID)] = cancel })
+		defer s.Update(func() { delete(s.calls, from+string(c.ID)) })
+	default:
+		c.Ctx = ctx
+		if c.Method == wire.NotificationCancelled {
+			s.Read(func() {
+				if cancel := s.calls[from+string(c.Params.Get(wire.RequestID))]; cancel != nil {
+					cancel()
+				}
+			})
+		}
+	}
+	s.Update(func() { s.seen = append(s.seen, c) })
+	s.dispatch(c)
+}
+
+// answered hands the answer to a question on.
+func (s *Server) answered(c *Call) {
+	var waiting chan string
+	s.Read(func() {
+		waiting = s.asked[string(c.ID)]
+		delete(s.asked, string(c.ID))
+	})
+	if waiting == nil {
+		panic("an answer without a question: " + string(c.Raw))
+	}
+	waiting <- string(cmp.Or(string(c.Error), string(c.Result)))
+}
+
+const serverInfo = `"serverInfo":{"name":"peer","version":"1"}`
+
+func (s *Server) dispatch(c *Call) {
+	capabilities := `"capabilities":{` + Members(`"tools":{"listChanged":true}`, s.Capabilities) + `}`
+	fresh := ""
+	if c.Modern {
+		fresh = `"ttlMs":0,"cacheScope":"private",`
+	}
+	switch {
+	case c.Kind() == wire.Notification:
+		if s.Take != nil {
+			s.Take(c)
+		}
+	case c.Modern && s.era == Legacy && c.Method == wire.MethodDiscover:
+		c.Fail(wire.MethodNotFound, "method not found", "")
+	case c.Modern && s.era == Legacy:
+		c.Fail(wire.InvalidRequest, "what does this _meta mean: "+string(c.Params.Raw), "")
+	case !c.Modern && s.era == Modern:
+		c.Fail(wire.UnsupportedVersion, "unsupported protocol version", `,"data":{"supported":["2026-07-28"],"requested":"2025-11-25"}`)
+	case c.Method == wire.MethodInitialize:
+		c.Reply(`"protocolVersion":"2025-11-25",` + capabilities + `,` + serverInfo)
+	case c.Method == wire.MethodDiscover:
+		c.Reply(fresh + `"supportedVersions":["2026-07-28"],` + capabilities + `,"_meta":{"io.modelcontextprotocol/` + serverInfo[1:] + `}`)
+	case c.Method == wire.MethodToolsList:
+		var tools string
+		s.Read(func() { tools = s.Tools })
+		c.Reply(fresh + `"tools":[` + tools + `]`)
+	case s.Take == nil:
+		c.Reply(`"content":[]`)
+	default:
+		s.Take(c)
+	}
+}
+
+// Members joins raw members of an object.
+func Members(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}
+
+// newCall splits a message that a client sent; the bridge sends none that is not valid.
+func (s *Server) newCall(raw []byte, say func(string), drop func()) *Call {
+	m, err := wire.Split(bytes.Clone(raw))
+	if err != nil {
+		panic(fmt.Sprintf("the client sent %s: %v", raw, err))
+	}
+	return &Call{Message: m, Modern: m.Params.Get(wire.MetaProtocolVersion) != nil, Say: say, Drop: drop, server: s}
+}
+
+// State guards what tests change and wait for. The zero value is ready to use.
+type State struct {
+	mu   sync.Mutex
+	turn chan struct{} // closed by the next Update; nil when nothing waits
+}
+
+// Update changes the state.
+func (s *State) Update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	if s.turn != nil {
+		close(s.turn)
+		s.turn = nil
+	}
+}
+
+// Read looks at the state.
+func (s *State) Read(look func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	look()
+}
+
+// Until waits until ok, which it calls with the state locked. It reports whether ok was true
+// before ctx ended.
+func (s *State) Until(ctx context.Context, ok func() bool) bool {
+	for {
+		s.mu.Lock()
+		done := ok()
+		if s.turn == nil {
+			s.turn = make(chan struct{})
+		}
+		turn := s.turn
+		s.mu.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
