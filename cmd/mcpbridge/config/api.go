@@ -65,7 +65,7 @@ func readAPI(d *decoder, n node) (API, bool) {
 		}
 	}
 	if api.Type = strings.ToLower(api.Type); api.Type == "" {
-		d.errorf(n, `expected an object with a "type": rest, graphql, sql or openapi`)
+		d.errorf(n, `expected an object with a "type", such as "rest"`)
 		return api, false
 	}
 	if api.Type == "openapi" {
