@@ -14,12 +14,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -27,7 +27,7 @@ import (
 // Options say which operations are imported, and as what. The zero value imports all
 // that are not deprecated.
 //
-// Patterns are those of path.Match. An operation is left out unless it has one of Tags
+// Patterns are those of bridge.Match. An operation is left out unless it has one of Tags
 // and one of Include as its name, where they are given, and none of Exclude.
 type Options struct {
 	URL        string   // of the API; "": the document's first server
@@ -103,7 +103,7 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 
 func (opt Options) check() error {
 	for _, pattern := range slices.Concat(opt.Tags, opt.Include, opt.Exclude) {
-		if _, err := path.Match(pattern, ""); err != nil {
+		if _, err := bridge.Match(pattern, ""); err != nil {
 			return fmt.Errorf("the pattern %q: %w", pattern, err)
 		}
 	}
@@ -233,7 +233,7 @@ func (m *importer) leaveOut(name string, src *source, why string) {
 
 func matches(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, _ := path.Match(pattern, s) // they have been checked
+		ok, _ := bridge.Match(pattern, s) // they have been checked
 		return ok
 	})
 }

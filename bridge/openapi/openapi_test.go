@@ -142,7 +142,7 @@ func loadable(t *testing.T, api *openapi.API) []bridge.Tool {
 }
 
 func TestFilters(t *testing.T) {
-	doc := document("3.0.0", `{"/a":{"get":{"operationId":"getA","tags":["pets"],`+ok+`},"post":{"operationId":"postA","tags":["pets","admin"],`+ok+`}},"/b":{"get":{"operationId":"getB","deprecated":true,`+ok+`}}}`, "")
+	doc := document("3.0.0", `{"/a":{"get":{"operationId":"getA","tags":["pets"],`+ok+`},"post":{"operationId":"postA","tags":["pets","admin","own/team"],`+ok+`}},"/b":{"get":{"operationId":"getB","deprecated":true,`+ok+`}}}`, "")
 	for _, c := range []struct {
 		opt  openapi.Options
 		want string
@@ -150,6 +150,8 @@ func TestFilters(t *testing.T) {
 		{openapi.Options{}, "getA postA"},
 		{openapi.Options{Deprecated: true}, "getA postA getB"},
 		{openapi.Options{Tags: []string{"adm*"}}, "postA"},
+		{openapi.Options{Tags: []string{"o*m"}}, "postA"}, // a slash is an ordinary character
+		{openapi.Options{Tags: []string{"own/*"}}, "postA"},
 		{openapi.Options{Include: []string{"get*"}}, "getA"},
 		{openapi.Options{Exclude: []string{"getA"}}, "postA"},
 		{openapi.Options{Tags: []string{"pets"}, Include: []string{"*A"}, Exclude: []string{"post?"}}, "getA"},
