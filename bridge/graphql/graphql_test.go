@@ -72,7 +72,7 @@ func TestRequest(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	for config, want := range map[string]string{
-		``:                                 "there is no such API in the config",
+		``:                                 "the config has no such API",
 		`{"url":"ftp://x"}`:                "expected http:// or https://",
 		`{"type":"rest","url":"http://x"}`: `type is "rest", not graphql`,
 		`{"url":"http://x","retries":1}`:   "retries", // a mutation may have been carried out
@@ -183,7 +183,7 @@ func TestMaxBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantTexts(t, r, true, "the answer is longer than 10 bytes, which is the most that is read: ask for less")
+	wantTexts(t, r, true, "the answer is longer than the limit of 10 bytes: ask for less")
 	tool = newTool(t, openAPI(t, d.URL, `{"url":"URL","maxBytes":11}`), Spec{Query: "{a}"})
 	if r, err = tool.Call(t.Context(), nil); err != nil || r.IsError() {
 		t.Errorf("%s %v", r.JSON, err)

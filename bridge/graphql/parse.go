@@ -12,10 +12,10 @@ import (
 // The bounds of a document.
 const (
 	maxDocument = 1 << 20 // bytes
-	maxNesting  = 200     // of selections, values and types
+	maxNesting  = 200     // levels of selections, values and types
 )
 
-// A document is what a request executes: operations, and the fragments that they use.
+// A document holds operations and the fragments that they use.
 type document struct {
 	src        string
 	operations []*definition
@@ -26,13 +26,13 @@ type document struct {
 type definition struct {
 	kind      string // query, mutation, subscription, fragment
 	name      string // "" for an anonymous operation
-	at        int
+	at        int    // byte offset in the document
 	variables []variable
-	uses      []token // variables, by their names without the $
-	spreads   []token // fragments, by their names
+	uses      []token // names of variables, without the $
+	spreads   []token // names of fragments
 }
 
-// A variable is one that an operation declares.
+// A variable is declared by an operation.
 type variable struct {
 	name       string
 	typ        typeRef
@@ -42,14 +42,14 @@ type variable struct {
 // required reports whether a request must have the variable.
 func (v *variable) required() bool { return v.typ.nonNull && !v.hasDefault }
 
-// A typeRef is the type of a variable: a named one, or a list.
+// A typeRef is the type of a variable: a named type or a list.
 type typeRef struct {
 	name    string
-	item    *typeRef // of a list; else nil
+	item    *typeRef // the items of a list; nil for a named type
 	nonNull bool
 }
 
-// String is the type as GraphQL writes it.
+// String returns the type in GraphQL's notation.
 func (t *typeRef) String() string {
 	s := t.name
 	if t.item != nil {
@@ -61,8 +61,8 @@ func (t *typeRef) String() string {
 	return s
 }
 
-// parse reads a document by the grammar of executable documents (GraphQL, September
-// 2025, 2.2). The error says at which line and column it is none.
+// parse parses an executable document (GraphQL, September 2025, section 2.2). The error names the
+// line and column of a fault.
 func parse(src string) (*document, error) {
 	switch {
 	case strings.TrimSpace(src) == "":
@@ -82,20 +82,19 @@ func parse(src string) (*document, error) {
 	return p.doc, nil
 }
 
-// place is where a byte of a text is, for a reader.
+// place returns the line and column of a byte offset.
 func place(src string, at int) string {
 	before := strings.ReplaceAll(strings.ReplaceAll(src[:at], "\r\n", "\n"), "\r", "\n")
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
 }
 
-// A parser reads a document by recursive descent. After a fault all that comes is the
-// end, and the first fault stays.
+// A parser parses a document by recursive descent. After the first fault it sees only the end.
 type parser struct {
 	scanner
 	doc   *document
-	def   *definition // that is being read
-	tok   token       // the one that comes
+	def   *definition // being parsed
+	tok   token       // the next one
 	depth int
 	fault *syntaxError
 }
@@ -122,7 +121,7 @@ func (p *parser) unexpected(wanted string) {
 	p.fail(p.tok.at, "expected %s, got %s", wanted, p.tok)
 }
 
-// accept skips a token of that kind; false when another one comes.
+// accept consumes the next token if it has that kind, and reports whether it did.
 func (p *parser) accept(kind byte) bool {
 	if p.tok.kind != kind || p.fault != nil {
 		return false
@@ -131,7 +130,7 @@ func (p *parser) accept(kind byte) bool {
 	return true
 }
 
-// expect takes a token of that kind.
+// expect consumes a token of that kind; any other one is a fault.
 func (p *parser) expect(kind byte) token {
 	tok := p.tok
 	if !p.accept(kind) {
@@ -144,7 +143,7 @@ func (p *parser) expect(kind byte) token {
 	return tok
 }
 
-// group reads what stands between two brackets, least times or more.
+// group parses the items between two brackets with read, at least as many as least.
 func (p *parser) group(open, end byte, least int, read func()) {
 	p.expect(open)
 	if p.depth++; p.depth > maxNesting {
@@ -187,7 +186,7 @@ func (p *parser) operation() {
 	p.selections()
 	for _, other := range p.doc.operations {
 		if other.name == p.def.name && other.name != "" {
-			p.fail(p.def.at, "there is another operation %s", native.Short(other.name))
+			p.fail(p.def.at, "duplicate operation %s", native.Shorten(other.name))
 		}
 	}
 	p.doc.operations = append(p.doc.operations, p.def)
@@ -205,7 +204,7 @@ func (p *parser) variable() {
 	p.directives(true)
 	for _, other := range p.def.variables {
 		if other.name == v.name {
-			p.fail(tok.at, "the variable $%s is declared twice", native.Short(v.name))
+			p.fail(tok.at, "the variable $%s is declared twice", native.Shorten(v.name))
 		}
 	}
 	p.def.variables = append(p.def.variables, v)
@@ -231,13 +230,13 @@ func (p *parser) typeRef() (t typeRef) {
 func (p *parser) fragment() {
 	tok := p.expect(tokenName)
 	if p.def.name = tok.text; tok.text == "on" {
-		p.fail(tok.at, "a fragment cannot have the name on")
+		p.fail(tok.at, "a fragment must not be named on")
 	}
 	p.typeCondition()
 	p.directives(false)
 	p.selections()
 	if p.doc.fragments[p.def.name] != nil {
-		p.fail(p.def.at, "there is another fragment %s", native.Short(p.def.name))
+		p.fail(p.def.at, "duplicate fragment %s", native.Shorten(p.def.name))
 	}
 	p.doc.fragments[p.def.name] = p.def
 }
@@ -252,7 +251,7 @@ func (p *parser) typeCondition() {
 
 func (p *parser) selections() { p.group('{', '}', 1, p.selection) }
 
-// selection reads a field, a spread of a fragment or an inline fragment.
+// selection parses a field, a fragment spread or an inline fragment.
 func (p *parser) selection() {
 	if p.accept('.') {
 		if p.tok.kind == tokenName && p.tok.text != "on" {
@@ -291,14 +290,14 @@ func (p *parser) directives(constant bool) {
 	}
 }
 
-// pair reads an argument, or a field of an input object.
+// pair parses an argument or a field of an input object.
 func (p *parser) pair(constant bool) {
 	p.expect(tokenName)
 	p.expect(':')
 	p.value(constant)
 }
 
-// value reads a value; a constant one has no variables in it.
+// value parses a value; a constant must not contain variables.
 func (p *parser) value(constant bool) {
 	switch p.tok.kind {
 	case tokenName, tokenNumber, tokenString:
@@ -309,7 +308,7 @@ func (p *parser) value(constant bool) {
 		p.group('{', '}', 0, func() { p.pair(constant) })
 	case '$':
 		if constant {
-			p.fail(p.tok.at, "a default value or a directive of a variable cannot have variables in it")
+			p.fail(p.tok.at, "a default value or a directive of a variable must not contain variables")
 		}
 		p.advance()
 		p.def.uses = append(p.def.uses, p.expect(tokenName))

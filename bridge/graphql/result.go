@@ -2,28 +2,26 @@ package graphql
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// What a result says of an answer that is a failure.
+// The bounds of a failed result.
 const (
-	maxErrors  = 10  // of the errors, the others are counted
+	maxErrors  = 10  // errors shown; further ones are counted
 	maxMessage = 500 // bytes of an error's message, and of its path
 )
 
-// result is what an answer becomes (GraphQL, September 2025, 7.1). An error is one of
-// the connection.
+// result converts an answer (GraphQL, September 2025, section 7.1). An error is one of the
+// connection.
 func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
-	if !httpapi.IsSuccess(res) {
-		return t.backend.Failure(res), nil
+	if r := t.backend.Rejected(res); r != nil {
+		return r, nil
 	}
 	b, cut, err := t.backend.Read(res)
 	defer b.Free()
@@ -31,15 +29,15 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 		return nil, err
 	}
 	if cut {
-		return toolformat.TextResult(fmt.Sprintf("the answer is longer than %d bytes, which is the most that is read: ask for less", t.backend.MaxBytes), true), nil
+		return toolformat.TextResult(fmt.Sprintf("the answer is longer than the limit of %d bytes: ask for less", t.backend.MaxBytes), true), nil
 	}
 	body := bytes.TrimPrefix(b.B, []byte("\ufeff"))
 	checked := body
 	if hasBreak(body) {
-		checked = bytes.Clone(body) // Valid takes the line breaks out, and data stays as it came
+		checked = bytes.Clone(body) // Valid overwrites line breaks, and data must stay as it is
 	}
 	if wire.Valid(checked) != nil {
-		return toolformat.TextResult(httpapi.Status(res)+": the answer is not JSON"+t.backend.Excerpt(res, body), true), nil
+		return t.backend.Unusable(res, "the answer is not JSON", body), nil
 	}
 	var data, faults []byte
 	for key, value := range wire.Members(body) {
@@ -54,7 +52,7 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	case faults != nil && !isNull(faults) && !isEmpty(faults):
 		return t.failed(data, faults), nil
 	case data == nil:
-		return toolformat.TextResult(httpapi.Status(res)+": the answer has neither data nor errors: it is not GraphQL"+t.backend.Excerpt(res, body), true), nil
+		return t.backend.Unusable(res, "the answer has neither data nor errors: it is not GraphQL", body), nil
 	}
 	if data, err = t.pick(data); err != nil {
 		return toolformat.TextResult(err.Error(), true), nil
@@ -62,8 +60,8 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	return t.success(data), nil
 }
 
-// pick is the part of data that the tool selects. What lies behind a null is null, as a
-// field is that could not be had (GraphQL, September 2025, 6.4.4).
+// pick returns the part of data that the tool selects. Anything below a null is null, as is a field
+// that failed (GraphQL, September 2025, section 6.4.4).
 func (t *tool) pick(data []byte) ([]byte, error) {
 	part, err := t.sel.Select("the data", data)
 	if isNull(part) {
@@ -72,9 +70,8 @@ func (t *tool) pick(data []byte) ([]byte, error) {
 	return part, err
 }
 
-// success is the result of data: verbatim, and as structured content when it is an
-// object, or anything where the tool has an output schema. A string that was selected is
-// its text.
+// success returns the result of data: verbatim, and as structured content when it is an object or
+// the tool has an output schema. A selected string is returned as its text.
 func (t *tool) success(data []byte) *toolformat.Result {
 	if text, ok := wire.Text(data); ok && !t.hasOutput {
 		return toolformat.TextResult(text, false)
@@ -82,7 +79,7 @@ func (t *tool) success(data []byte) *toolformat.Result {
 	return native.Result(data, data[0] == '{' || t.hasOutput, !hasBreak(data))
 }
 
-// failed is the result of an answer with errors, and of the data that came all the same.
+// failed returns the result of an answer with errors, and with the data that came beside them.
 func (t *tool) failed(data, faults []byte) *toolformat.Result {
 	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.backend.Hide(messages(faults)))
 	if data != nil && !isNull(data) {
@@ -94,10 +91,10 @@ func (t *tool) failed(data, faults []byte) *toolformat.Result {
 	return &toolformat.Result{JSON: append(b, `}],"isError":true}`...)}
 }
 
-// messages are those of the errors, a line each.
+// messages returns the messages of the errors, one per line.
 func messages(faults []byte) string {
 	if faults[0] != '[' {
-		return "GraphQL error: " + native.Clip(string(faults), maxMessage)
+		return "GraphQL error: " + native.Cut(string(faults), maxMessage)
 	}
 	var lines []string
 	n := 0
@@ -112,28 +109,24 @@ func messages(faults []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// message is that of an error, with the place in the data that it is about.
+// message returns the message of an error and the path of the field that it is about.
 func message(fault []byte) string {
 	text, ok := wire.Text(wire.Lookup(fault, "message"))
 	if !ok {
-		return native.Clip(string(fault), maxMessage)
+		return native.Cut(string(fault), maxMessage)
 	}
-	text = native.Clip(text, maxMessage)
+	text = native.Cut(text, maxMessage)
 	var path strings.Builder
 	for step := range wire.Elements(wire.Lookup(fault, "path")) {
-		name, isName := wire.Text(step)
-		if !isName {
-			name = string(step)
-		}
-		path.WriteString("/" + name)
+		path.WriteString("/" + native.Text(step))
 	}
 	if path.Len() > 0 {
-		text += " (at " + native.Clip(path.String(), maxMessage) + ")"
+		text += " (at " + native.Cut(path.String(), maxMessage) + ")"
 	}
 	return text
 }
 
-func isEmpty(array json.RawMessage) bool {
+func isEmpty(array []byte) bool {
 	for range wire.Elements(array) {
 		return false
 	}

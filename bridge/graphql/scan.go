@@ -8,12 +8,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
-// A token is one of the language's (GraphQL, September 2025, 2.1.6). Its kind is the byte
-// of a punctuator, '.' for the three dots, or one of those below.
+// A token is a lexical token (GraphQL, September 2025, section 2.1.6). Its kind is the byte of a
+// punctuator, '.' for three dots, or one of the constants below.
 type token struct {
 	kind byte
-	text string // as it is written
-	at   int    // the byte where it begins
+	text string // as written
+	at   int    // byte offset of its beginning
 }
 
 const (
@@ -23,12 +23,12 @@ const (
 	tokenString = '"'
 )
 
-// String is the token for an error.
+// String returns the token for an error.
 func (t token) String() string {
 	if t.kind == tokenEnd {
 		return "the end"
 	}
-	return native.Short(t.text)
+	return native.Shorten(t.text)
 }
 
 // A scanner splits a document into tokens.
@@ -37,7 +37,7 @@ type scanner struct {
 	at  int
 }
 
-// A syntaxError says where a document is none.
+// A syntaxError is a fault at a byte offset of a document.
 type syntaxError struct {
 	at   int
 	text string
@@ -47,7 +47,7 @@ func faultAt(at int, format string, args ...any) *syntaxError {
 	return &syntaxError{at, fmt.Sprintf(format, args...)}
 }
 
-// next is the next token; from the end on it is the end.
+// next returns the next token, which at the end of the document is tokenEnd.
 func (s *scanner) next() (token, *syntaxError) {
 	s.skipIgnored()
 	begin := s.at
@@ -74,7 +74,7 @@ func (s *scanner) next() (token, *syntaxError) {
 		s.at++
 	default:
 		r, _ := utf8.DecodeRuneInString(s.src[begin:])
-		fault = faultAt(begin, "the character %q cannot stand here", r)
+		fault = faultAt(begin, "unexpected character %q", r)
 	}
 	if fault != nil {
 		return token{at: begin}, fault
@@ -118,7 +118,7 @@ func (s *scanner) number() *syntaxError {
 		ok = s.digits() > 0 && ok
 	}
 	if c := s.peek(); !ok || c == '.' || isNamePart(c) {
-		return faultAt(begin, "%s is no number", native.Short(s.src[begin:min(s.at+1, len(s.src))]))
+		return faultAt(begin, "%s is not a number", native.Shorten(s.src[begin:min(s.at+1, len(s.src))]))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *scanner) digits() int {
 	return n
 }
 
-// peek is the byte that comes; 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at < len(s.src) {
 		return s.src[s.at]
@@ -149,19 +149,19 @@ func (s *scanner) text() *syntaxError {
 			s.at++
 			return nil
 		case '\n', '\r':
-			return faultAt(begin, `a string does not end on its line; one of several lines is """…"""`)
+			return faultAt(begin, `unterminated string; a string of several lines is written """…"""`)
 		case '\\':
 			n := escape(s.src[s.at+1:])
 			if n == 0 {
-				return faultAt(s.at, "there is no such escape in a string")
+				return faultAt(s.at, "unknown escape in a string")
 			}
 			s.at += n
 		}
 	}
-	return faultAt(begin, "a string does not end")
+	return faultAt(begin, "unterminated string")
 }
 
-// block scans a block string, in which only the escaped end is an escape.
+// block scans a block string, whose only escape is that of its delimiter.
 func (s *scanner) block() *syntaxError {
 	const quotes = `"""`
 	begin := s.at
@@ -174,10 +174,11 @@ func (s *scanner) block() *syntaxError {
 			s.at += len(quotes) // and the backslash
 		}
 	}
-	return faultAt(begin, "a block string does not end")
+	return faultAt(begin, "unterminated block string")
 }
 
-// escape is how long what stands behind a backslash is; 0 when it is no escape.
+// escape returns the length of the escape that s, the text after a backslash, begins with; 0 means
+// that it is not an escape.
 func escape(s string) int {
 	switch {
 	case s == "":
@@ -197,10 +198,10 @@ func escape(s string) int {
 	return 0
 }
 
-// span is how many bytes s begins with that are such.
-func span(s string, such func(byte) bool) int {
+// span returns the length of the prefix of s whose bytes all fulfil is.
+func span(s string, is func(byte) bool) int {
 	for i := range len(s) {
-		if !such(s[i]) {
+		if !is(s[i]) {
 			return i
 		}
 	}

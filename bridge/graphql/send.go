@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// call carries out a call. It implements bridge.Tool.Call. It sends one request, and
-// none again: a mutation may have been carried out by one that was not answered.
+// call implements bridge.Tool.Call. It never sends a request again: a mutation without an answer
+// may have been carried out.
 func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 	body := make([]byte, len(t.head), len(t.head)+2*len(arguments)+len("{}}"))
 	copy(body, t.head)
@@ -18,29 +18,26 @@ func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat
 	if err != nil {
 		return nil, err
 	}
-	b := t.backend
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL.String(), bytes.NewReader(append(body, '}')))
-	if err != nil {
-		return nil, t.away(ctx, err)
+	res, err := t.post(ctx, append(body, '}'))
+	if err == nil {
+		defer res.Body.Close()
+		var r *toolformat.Result
+		if r, err = t.result(res); err == nil {
+			return r, nil
+		}
 	}
-	req.Header = b.Header // a transport changes none
-	res, err := b.HTTP.Do(req)
-	if err != nil {
-		return nil, t.away(ctx, err)
+	effect := ""
+	if t.op.kind == "mutation" {
+		effect = "mutation"
 	}
-	defer res.Body.Close()
-	r, err := t.result(res)
-	if err != nil {
-		return nil, t.away(ctx, err)
-	}
-	return r, nil
+	return nil, t.backend.Away(ctx, t.name, effect, err)
 }
 
-// away is the error of an API that did not answer.
-func (t *tool) away(ctx context.Context, err error) error {
-	next := "try again later"
-	if t.op.kind == "mutation" {
-		next = "the mutation may have been carried out all the same: look before you try again"
+func (t *tool) post(ctx context.Context, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.backend.URL.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	return t.backend.Away(ctx, t.name, next, err)
+	req.Header = t.backend.Header // shared by all calls; a transport does not change it
+	return t.backend.HTTP.Do(req)
 }

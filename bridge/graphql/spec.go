@@ -11,35 +11,34 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A Spec is what a definition says of its request.
+// A Spec describes the request of a tool.
 type Spec struct {
 	// Query is a GraphQL document with a query or a mutation, at most 1 MiB. It is sent
-	// as it stands, whatever the arguments are: they are its variables. Of the arguments
-	// those are sent that the operation declares, each as the declared type wants it:
-	// 12.0 and "12" are 12 for an Int, 12 is "12" for a String or an ID, one value is a
-	// list of it. A variable without an argument is left out.
+	// unchanged; the arguments are its variables. An argument that the operation does not declare
+	// is not sent, the others are converted to the declared types: 12.0 and "12" to 12 for an
+	// Int, 12 to "12" for a String or an ID, one value to a list of it. A variable without an
+	// argument is omitted.
 	Query string `json:"query"`
 
-	// OperationName says which operation of the document is meant. It is needed when
-	// there are several.
+	// OperationName names the operation to run; required if the document has several.
 	OperationName string `json:"operationName,omitempty"`
 
-	// Select is a JSON Pointer (RFC 6901) into the data of the answer: only that part is
-	// the result, such as /user/orders. What lies behind a null is null.
+	// Select is a JSON Pointer (RFC 6901) to the part of the answer's data that is the result,
+	// such as /user/orders. Anything below a null is null.
 	Select string `json:"select,omitempty"`
 
-	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default the API's
+	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call; default the API's
 }
 
-// A tool is a Spec that can be called.
+// A tool is a compiled Spec.
 type tool struct {
 	backend   *backend
 	name      string
-	hasOutput bool // it has an output schema
+	hasOutput bool // the definition has an output schema
 
 	op     *definition
-	unused map[string]bool // variables that are declared, and have no place in the operation
-	head   []byte          // of the request's body, up to the variables
+	unused map[string]bool // declared variables that the operation does not use
+	head   []byte          // the request's body up to the variables
 	sel    native.Pointer
 }
 
@@ -69,7 +68,7 @@ func (s *Spec) compile() (*tool, error) {
 	return t, nil
 }
 
-// choose is the operation of that name; of any when there is one only.
+// choose returns the named operation, or the only one if name is "".
 func (d *document) choose(name string) (*definition, error) {
 	var names []string
 	var found *definition
@@ -83,22 +82,22 @@ func (d *document) choose(name string) (*definition, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, errors.New("query: there is no operation in it: expected a query or a mutation beside the fragments")
+		return nil, errors.New("query: the document has no operation: expected a query or a mutation beside the fragments")
 	case found == nil && names[0] == "":
-		return nil, fmt.Errorf("operationName: %q: the operation has no name", native.Short(name))
+		return nil, fmt.Errorf("operationName: %q: the operation has no name", native.Shorten(name))
 	case found == nil:
-		return nil, fmt.Errorf("operationName: %q is no operation of the query; it has %s", native.Short(name), native.Short(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName: the query has no operation %q; it has %s", native.Shorten(name), native.Shorten(strings.Join(names, ", ")))
 	case name == "" && len(names) > 1:
-		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", native.Short(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("operationName is empty and the query has several operations: expected one of %s", native.Shorten(strings.Join(names, ", ")))
 	case found.kind == "subscription":
-		return nil, fmt.Errorf("query: %s: a subscription has no single answer: expected a query or a mutation", place(d.src, found.at))
+		return nil, fmt.Errorf("query: %s: a subscription does not have a single answer: expected a query or a mutation", place(d.src, found.at))
 	}
 	return found, nil
 }
 
-// resolve follows an operation into its fragments, and takes the variables off declared
-// that have a place there. A server refuses what the error names (GraphQL, September
-// 2025, 5.5.2.1 and 5.8.3).
+// resolve follows an operation into its fragments and removes the variables that they use from
+// unused, which has all declared ones. A server refuses the same errors (GraphQL, September 2025,
+// sections 5.5.2.1 and 5.8.3).
 func (d *document) resolve(op *definition, unused map[string]bool) error {
 	declared := maps.Clone(unused)
 	seen := map[string]bool{}
@@ -107,14 +106,14 @@ func (d *document) resolve(op *definition, unused map[string]bool) error {
 		todo = todo[1:]
 		for _, use := range def.uses {
 			if !declared[use.text] {
-				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), native.Short(use.text), native.Suggest("$%s", use.text, declared))
+				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), native.Shorten(use.text), native.Suggest("$%s", use.text, declared))
 			}
 			delete(unused, use.text)
 		}
 		for _, spread := range def.spreads {
 			fragment := d.fragments[spread.text]
 			if fragment == nil {
-				return fmt.Errorf("query: %s: there is no fragment %s%s", place(d.src, spread.at), native.Short(spread.text), native.Suggest("%s", spread.text, d.fragments))
+				return fmt.Errorf("query: %s: unknown fragment %s%s", place(d.src, spread.at), native.Shorten(spread.text), native.Suggest("%s", spread.text, d.fragments))
 			}
 			if !seen[spread.text] {
 				seen[spread.text] = true

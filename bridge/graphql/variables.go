@@ -2,32 +2,29 @@ package graphql
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
+	"maps"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// maxDigits bounds an integer that is written with an exponent.
+// maxDigits bounds the digits of an integer that is written with an exponent.
 const maxDigits = 40
 
-// appendVariables appends the object of the variables that the operation declares. No
-// error shows a value: it may be one that the model must not see.
+// appendVariables appends the object of the declared variables. No error shows a value, which the
+// model may not be allowed to see.
 func (t *tool) appendVariables(dst []byte, arguments json.RawMessage) ([]byte, error) {
-	values := map[string]json.RawMessage{}
-	for name, value := range wire.Members(arguments) {
-		values[name] = value // of duplicates the last, as decoders do
-	}
+	values := maps.Collect(wire.Members(arguments)) // the last of duplicates counts, as in decoders
 	begin := len(dst)
 	for _, v := range t.op.variables {
 		value, ok := values[v.name]
-		if ok && v.typ.nonNull && isNull(value) { // no value of its own: as if it were not there
+		if ok && v.typ.nonNull && isNull(value) { // null is as good as no value
 			ok = false
 		}
 		if !ok && v.required() {
-			return nil, fmt.Errorf("missing argument: %s, which is the query's $%s: %s", v.name, v.name, &v.typ)
+			return nil, fmt.Errorf("missing argument: %s, the query's variable $%s: %s", v.name, v.name, &v.typ)
 		}
 		if !ok {
 			continue
@@ -45,9 +42,9 @@ func (t *tool) appendVariables(dst []byte, arguments json.RawMessage) ([]byte, e
 	return append(dst, '}'), nil
 }
 
-// appendValue appends a value as the type wants it (GraphQL, September 2025, 3.5 and
-// 3.11). What is no list or built-in scalar stays as it came.
-func (t *typeRef) appendValue(dst []byte, value json.RawMessage) ([]byte, error) {
+// appendValue appends a value converted to the type (GraphQL, September 2025, sections 3.5 and
+// 3.11). Values of types other than lists and built-in scalars stay as they are.
+func (t *typeRef) appendValue(dst, value []byte) ([]byte, error) {
 	if isNull(value) {
 		if t.nonNull {
 			return nil, fmt.Errorf("expected %s, got null", t)
@@ -61,7 +58,7 @@ func (t *typeRef) appendValue(dst []byte, value json.RawMessage) ([]byte, error)
 		}
 		return append(dst, scalar...), nil
 	}
-	if value[0] != '[' { // one value is a list of it
+	if value[0] != '[' { // a single value becomes a list
 		dst, err := t.item.appendValue(append(dst, '['), value)
 		return append(dst, ']'), err
 	}
@@ -79,8 +76,8 @@ func (t *typeRef) appendValue(dst []byte, value json.RawMessage) ([]byte, error)
 	return append(dst, ']'), nil
 }
 
-// scalar is a value as one of a named type; false when it cannot be one.
-func (t *typeRef) scalar(value json.RawMessage) (json.RawMessage, bool) {
+// scalar converts a value to a named type. ok is false if it cannot be one.
+func (t *typeRef) scalar(value []byte) (scalar []byte, ok bool) {
 	text, isText := wire.Text(value)
 	if !isText {
 		text = string(value)
@@ -88,67 +85,46 @@ func (t *typeRef) scalar(value json.RawMessage) (json.RawMessage, bool) {
 	switch t.name {
 	case "Int":
 		whole, ok := integer(text)
-		return json.RawMessage(whole), ok && (!isText || whole == text)
+		return []byte(whole), ok && (!isText || whole == text)
 	case "Float":
-		return json.RawMessage(text), isNumber(text)
+		return []byte(text), native.IsNumber(text)
 	case "Boolean":
-		return json.RawMessage(text), text == "true" || text == "false"
+		return []byte(text), text == "true" || text == "false"
 	case "ID":
 		if whole, ok := integer(text); ok && !isText {
 			text = whole
 		}
-		return wire.AppendString(nil, text), isText || isNumber(text)
+		return wire.AppendString(nil, text), isText || native.IsNumber(text)
 	case "String":
-		return wire.AppendString(nil, text), isText || isNumber(text) || text == "true" || text == "false"
+		return wire.AppendString(nil, text), isText || native.IsNumber(text) || text == "true" || text == "false"
 	}
 	return value, true
 }
 
-func isNull(value json.RawMessage) bool { return string(value) == "null" }
+func isNull(value []byte) bool { return string(value) == "null" }
 
-// isNumber reports whether a text is a JSON number.
-func isNumber(s string) bool {
-	return s != "" && (s[0] == '-' || isDigit(s[0])) && isDigit(s[len(s)-1]) && wire.Valid([]byte(s)) == nil
-}
-
-// integer is a JSON number without a fraction and an exponent, with each of its digits;
-// false when it is no integer.
-func integer(s string) (string, bool) {
-	if !isNumber(s) {
+// integer returns a JSON number without fraction and exponent, with all its digits. ok is false if
+// it is not an integer.
+func integer(number string) (whole string, ok bool) {
+	if !native.IsNumber(number) {
 		return "", false
 	}
-	if !strings.ContainsAny(s, ".eE") {
-		return s, true
+	if !strings.ContainsAny(number, ".eE") {
+		return number, true
 	}
-	digits, isNegative := strings.CutPrefix(s, "-")
-	exponent := 0
-	if i := strings.IndexAny(digits, "eE"); i >= 0 {
-		n, err := strconv.Atoi(digits[i+1:])
-		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return "", false
-		}
-		exponent, digits = min(max(n, -len(s)), maxDigits+len(s)), digits[:i]
-	}
-	whole, fraction, _ := strings.Cut(digits, ".")
-	digits = strings.TrimLeft(whole+fraction, "0")
-	exponent -= len(fraction)
-	if digits == "" {
-		return "0", true
-	}
-	trimmed := strings.TrimRight(digits, "0")
-	exponent += len(digits) - len(trimmed)
-	if exponent < 0 || len(trimmed)+exponent > max(maxDigits, len(whole)) {
+	digits, exponent := native.Decimal(number)
+	written := strings.IndexAny(strings.TrimPrefix(number, "-"), ".eE") // digits before the point
+	if exponent < 0 || len(digits)+exponent > max(maxDigits, written) {
 		return "", false
 	}
-	digits = trimmed + strings.Repeat("0", exponent)
-	if isNegative {
+	if digits += strings.Repeat("0", exponent); number[0] == '-' && digits != "0" {
 		digits = "-" + digits
 	}
 	return digits, true
 }
 
-// kindOf names the kind of a value, which is not shown.
-func kindOf(value json.RawMessage) string {
+// kindOf names the JSON type of a value without showing it.
+func kindOf(value []byte) string {
 	switch value[0] {
 	case '{':
 		return "an object"

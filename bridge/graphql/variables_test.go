@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
@@ -33,10 +34,10 @@ func TestVariables(t *testing.T) {
 		{"Int", `{}`, `argument v: expected Int, got an object`},
 		{"Int", `[1]`, `argument v: expected Int, got an array`},
 		{"Int", `null`, `{"v":null}`},
-		{"Int!", `null`, `missing argument: v, which is the query's $v: Int!`},
+		{"Int!", `null`, `missing argument: v, the query's variable $v: Int!`},
 		{"Int! = 5", `null`, `{}`},
 		{"Int = 5", `null`, `{"v":null}`},
-		{"Int!", ``, `missing argument: v, which is the query's $v: Int!`},
+		{"Int!", ``, `missing argument: v, the query's variable $v: Int!`},
 		{"Int! = 5", ``, `{}`},
 		{"Int", ``, `{}`},
 		{"Float", `1`, `{"v":1}`},
@@ -198,7 +199,7 @@ func FuzzInteger(f *testing.F) {
 			return
 		}
 		got, ok := integer(s)
-		if !isNumber(s) {
+		if !native.IsNumber(s) {
 			if ok {
 				t.Errorf("%q became %s", s, got)
 			}

@@ -5,75 +5,68 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// arguments are those of one call: raw values, which are written as they came.
+// arguments are the arguments of a call, whose values are written as they came.
 type arguments struct {
-	names  []string // in order
-	values map[string]json.RawMessage
+	names  []string // in the order of the call
+	values map[string][]byte
 }
 
 func readArguments(raw json.RawMessage) arguments {
-	a := arguments{values: map[string]json.RawMessage{}}
+	a := arguments{values: map[string][]byte{}}
 	for name, value := range wire.Members(raw) {
 		if _, again := a.values[name]; !again {
 			a.names = append(a.names, name)
 		}
-		a.values[name] = value // of duplicates the last, as decoders do
+		a.values[name] = value // the last of duplicates counts, as in decoders
 	}
 	return a
 }
 
-// get is an argument outside of a body, where null is none.
-func (a arguments) get(name string) (json.RawMessage, bool) {
+// get returns an argument outside of the body, where null means absent.
+func (a arguments) get(name string) ([]byte, bool) {
 	v, ok := a.values[name]
 	return v, ok && string(v) != "null"
 }
 
-// plain is a value as text: a string's own, else its JSON.
-func plain(v json.RawMessage) string {
-	if s, ok := wire.Text(v); ok {
-		return s
-	}
-	return string(v)
-}
+func isArray(v []byte) bool  { return len(v) > 0 && v[0] == '[' }
+func isObject(v []byte) bool { return len(v) > 0 && v[0] == '{' }
 
-func isArray(v json.RawMessage) bool  { return len(v) > 0 && v[0] == '[' }
-func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }
-
-// appendPlain appends a value with the items of an array side by side; write appends the
-// text of each.
-func appendPlain(dst []byte, v json.RawMessage, sep string, write func([]byte, string) []byte) []byte {
+// appendPlain appends a value as text, or the items of an array with sep between them; write
+// appends the text of each.
+func appendPlain(dst, v []byte, sep string, write func([]byte, string) []byte) []byte {
 	if !isArray(v) {
-		return write(dst, plain(v))
+		return write(dst, native.Text(v))
 	}
 	first := true
 	for item := range wire.Elements(v) {
 		if !first {
 			dst = append(dst, sep...)
 		}
-		dst, first = write(dst, plain(item)), false
+		dst, first = write(dst, native.Text(item)), false
 	}
 	return dst
 }
 
 func appendText(dst []byte, s string) []byte { return append(dst, s...) }
 
-// checkSegment refuses what would not stay one segment of a path behind a server that
-// decodes it before it looks for dot segments (RFC 3986, 5.2.4), or that is none at all.
+// checkSegment refuses a segment that is empty, or that is not one segment for a server that
+// decodes a path before it removes dot segments (RFC 3986, section 5.2.4).
 func checkSegment(segment string, names []string) error {
 	who := "argument " + strings.Join(names, ", ")
 	if segment == "" {
-		return fmt.Errorf("%s: empty, and it is a part of the path", who)
+		return fmt.Errorf("%s: must not be empty, as it is a part of the path", who)
 	}
 	if strings.ContainsFunc(segment, isControl) {
-		return fmt.Errorf("%s: a control character cannot be in a path", who)
+		return fmt.Errorf("%s: a path cannot contain a control character", who)
 	}
 	for step := range strings.FieldsFuncSeq(segment, func(r rune) bool { return r == '/' || r == '\\' }) {
-		step, _, _ = strings.Cut(step, ";") // servlet containers cut that off
+		step, _, _ = strings.Cut(step, ";") // servlet containers drop the rest
 		if step == "." || step == ".." {
-			return fmt.Errorf("%s: %q would lead to another place in the path", who, step)
+			return fmt.Errorf("%s: %q would lead to another path", who, step)
 		}
 	}
 	return nil

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -165,11 +163,7 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(text+"{x}", "a", text)
 	}
 	f.Add("/path/{param1}?param3={param3}&staticFilter", "a", "b")
-	api := API{Config: httpapi.Config{URL: "https://api.example.com/v1?k=v", Headers: httpapi.Headers{"Authorization": "s"}}}
-	b, err := api.backend(bridge.BackendConfig{Name: "fuzz"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := openAPI(f, "https://api.example.com/v1?k=v", `{"url":"URL","headers":{"Authorization":"s"}}`).(*backend)
 	f.Fuzz(func(t *testing.T, path, x, y string) {
 		s := Spec{Method: "PUT", Path: path, Headers: map[string]string{"X-Arg": "a{x}"}}
 		tool, err := s.compile()

@@ -10,11 +10,11 @@ import (
 
 // The rules of a tool's notes.
 const (
-	rulePlaceholder = "placeholder" // it is no property, or one that a call need not have
-	ruleUnused      = "unused"      // no request ever holds the property
+	rulePlaceholder = "placeholder" // a placeholder is not a property, or an optional one in the path
+	ruleUnused      = "unused"      // no request ever contains the property
 )
 
-// notes say what is legal in a definition, and most likely not meant.
+// notes lists what is legal in a definition and probably a mistake.
 func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
 	n := native.NewNotes(definition)
 	inPath := map[string]bool{}
@@ -26,32 +26,32 @@ func (t *tool) notes(definition toolformat.Tool) []toolformat.Note {
 	for _, name := range slices.Sorted(maps.Keys(t.used)) {
 		switch _, known := n.Properties[name]; {
 		case !known:
-			n.Say("/rest", rulePlaceholder, "the placeholder {%s} is no property%s%s", name, native.Suggest("{%s}", name, n.Properties), fate(inPath[name]))
-		case inPath[name] && n.MayLack(name):
-			n.SayOf(name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
+			effect := "it is omitted from every request"
+			if inPath[name] {
+				effect = "every call fails without it"
+			}
+			n.Add("/rest", rulePlaceholder, "the placeholder {%s} is not a property%s; %s", name, native.Suggest("{%s}", name, n.Properties), effect)
+		case inPath[name] && n.IsOptional(name):
+			n.AddProperty(name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
 		}
 	}
 	if t.body != bodyNone && t.payload == "" {
 		return n.All
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
+	for _, name := range n.Names() {
 		if !t.used[name] {
-			n.SayOf(name, ruleUnused, "%s has no place in the request and is ignored: %s", name, t.whyUnused())
+			n.AddProperty(name, ruleUnused, "%s is ignored, as the request has no place for it: %s", name, t.whyUnused())
 		}
 	}
 	return n.All
 }
 
-func fate(inPath bool) string {
-	if inPath {
-		return "; a call fails without it"
-	}
-	return "; it is left out of each request"
-}
-
 func (t *tool) whyUnused() string {
-	if t.payload != "" {
+	switch {
+	case t.payload != "":
 		return "the body is {" + t.payload + "}"
+	case t.method == "GET" || t.method == "HEAD":
+		return "a " + t.method + " has no body"
 	}
-	return "a " + t.method + " has no body" + map[bool]string{true: ", as its spec says"}[t.method != "GET" && t.method != "HEAD"]
+	return "its body is none"
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// request makes the request of a call. An error is for the model: it says what is wrong
-// with which argument.
+// request builds the request of a call. An error is for the model: it names the argument and what
+// is wrong with it.
 func (t *tool) request(ctx context.Context, args arguments) (*http.Request, error) {
 	path, err := t.expandPath(args)
 	if err != nil {
@@ -25,7 +25,7 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 		u.RawPath = u.EscapedPath()
 	}
 	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
-		return nil, fmt.Errorf("the path cannot be made: %w", err)
+		return nil, fmt.Errorf("cannot build the path: %w", err)
 	}
 	u.RawQuery = t.expandQuery(args)
 	body, contentType := t.expandBody(args)
@@ -39,13 +39,14 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 	}
 	req, err := http.NewRequestWithContext(ctx, t.method, "/", reader)
 	if err != nil {
-		return nil, fmt.Errorf("the request cannot be made: %w", err)
+		return nil, fmt.Errorf("cannot build the request: %w", err)
 	}
 	req.URL, req.Host, req.Header = &u, u.Host, header
 	return req, nil
 }
 
-// expandPath is the base's path and the tool's, escaped; "" when the tool has none.
+// expandPath returns the path of the API followed by the tool's, escaped, or "" if the tool has no
+// path.
 func (t *tool) expandPath(args arguments) (string, error) {
 	if t.path == nil {
 		return "", nil
@@ -68,7 +69,7 @@ func (t *tool) expandPath(args arguments) (string, error) {
 		if names := segment.names(); names != nil {
 			text, err := url.PathUnescape(string(dst[begin:]))
 			if err != nil {
-				return "", fmt.Errorf("the path %s cannot be made: %w", t.pattern, err)
+				return "", fmt.Errorf("cannot build the path %s: %w", t.pattern, err)
 			}
 			if err := checkSegment(text, names); err != nil {
 				return "", err
@@ -78,7 +79,8 @@ func (t *tool) expandPath(args arguments) (string, error) {
 	return string(dst), nil
 }
 
-// expandQuery is the base's query and the tool's, without the pairs of absent arguments.
+// expandQuery returns the query of the API followed by the tool's, without the pairs of absent
+// arguments.
 func (t *tool) expandQuery(args arguments) string {
 	if t.query == nil {
 		return t.backend.URL.RawQuery
@@ -90,7 +92,8 @@ func (t *tool) expandQuery(args arguments) string {
 	return string(dst)
 }
 
-// appendPair appends what a pair becomes: nothing, one pair, or one for each item.
+// appendPair appends a pair of the query: once, not at all if an argument is absent, or once for
+// each item of an array.
 func (t *tool) appendPair(dst []byte, pair template, args arguments) []byte {
 	names := pair.names()
 	if len(pair) == 0 {
@@ -111,7 +114,7 @@ func (t *tool) appendPair(dst []byte, pair template, args arguments) []byte {
 			return dst
 		case isArray(v) && (sep == "" || sep == "[]"):
 			for item := range wire.Elements(v) {
-				dst = pair.append(and(dst), func(dst []byte, _ string) []byte { return appendEscaped(dst, plain(item)) })
+				dst = pair.append(and(dst), func(dst []byte, _ string) []byte { return appendEscaped(dst, native.Text(item)) })
 			}
 			return dst
 		}
@@ -128,7 +131,7 @@ func (t *tool) appendPair(dst []byte, pair template, args arguments) []byte {
 	})
 }
 
-// and separates a pair from what stands before it.
+// and appends the separator of the next pair.
 func and(dst []byte) []byte {
 	if len(dst) > 0 && dst[len(dst)-1] != '&' {
 		dst = append(dst, '&')
@@ -136,7 +139,7 @@ func and(dst []byte) []byte {
 	return dst
 }
 
-// append appends a template with its placeholders as write says.
+// append appends the template; write appends the value of a placeholder.
 func (t template) append(dst []byte, write func(dst []byte, name string) []byte) []byte {
 	for _, p := range t {
 		if p.name == "" {
@@ -148,8 +151,8 @@ func (t template) append(dst []byte, write func(dst []byte, name string) []byte)
 	return dst
 }
 
-// expandHeaders are the headers of the API, which calls share, or a copy of them with the
-// tool's and the type of the body, which is "" when there is none.
+// expandHeaders returns the headers of the API, which calls share, or a copy with those of the tool
+// and the media type of the body. contentType is "" without a body.
 func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, error) {
 	if len(t.headers) == 0 && contentType == "" {
 		return t.backend.Header, nil
@@ -164,10 +167,10 @@ next:
 			}
 			text := string(appendPlain(nil, v, ",", appendText))
 			if !httpapi.IsHeaderValue(text) {
-				return nil, fmt.Errorf("argument %s: a line break or another control character cannot be in the header %s", name, h.name)
+				return nil, fmt.Errorf("argument %s: the header %s cannot contain a line break or another control character", name, h.name)
 			}
-			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text, " \t\",;\\") { // RFC 6265, 4.1.1
-				return nil, fmt.Errorf("argument %s: white space, quotes, commas, semicolons and backslashes cannot be in a cookie", name)
+			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text, " \t\",;\\") { // RFC 6265, section 4.1.1
+				return nil, fmt.Errorf("argument %s: a cookie cannot contain white space, quotes, commas, semicolons or backslashes", name)
 			}
 		}
 		all.Set(h.name, string(h.value.append(nil, func(dst []byte, name string) []byte {
@@ -180,7 +183,7 @@ next:
 	return all, nil
 }
 
-// expandBody is the body and its type, which is "" when there is none.
+// expandBody returns the body and its media type, which is "" without a body.
 func (t *tool) expandBody(args arguments) (body, contentType string) {
 	const jsonType = "application/json"
 	if t.payload != "" {
@@ -208,8 +211,8 @@ func (t *tool) expandBody(args arguments) (body, contentType string) {
 	return object(names, args.values), jsonType
 }
 
-// object is the JSON object of some arguments, each as it came.
-func object(names []string, values map[string]json.RawMessage) string {
+// object returns the named arguments as a JSON object, each value as it came.
+func object(names []string, values map[string][]byte) string {
 	dst := []byte{'{'}
 	for i, name := range names {
 		if i > 0 {
@@ -220,7 +223,7 @@ func object(names []string, values map[string]json.RawMessage) string {
 	return string(append(dst, '}'))
 }
 
-// form is some arguments as pairs; an array is a pair for each item.
+// form returns the named arguments as pairs; an array is a pair for each item.
 func form(names []string, args arguments) string {
 	var dst []byte
 	pair := func(name, value string) {
@@ -232,10 +235,10 @@ func form(names []string, args arguments) string {
 		case !ok:
 		case isArray(v):
 			for item := range wire.Elements(v) {
-				pair(name, plain(item))
+				pair(name, native.Text(item))
 			}
 		default:
-			pair(name, plain(v))
+			pair(name, native.Text(v))
 		}
 	}
 	return string(dst)

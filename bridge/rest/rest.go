@@ -1,13 +1,3 @@
-// Package rest is the kind of native tool that is one request to an HTTP API.
-//
-// A definition says a method and a path template, as Acorn's tools files do
-// (DataSQRL/Acorn, TOOLS_CONFIG.md):
-//
-//	{"method": "GET", "path": "/users/{id}/orders?limit={limit}&sort=desc"}
-//
-// What an argument can change is its own place alone: it is percent-encoded in a path or
-// a query, checked in a header, and stays JSON in a body. Where the API is, and what it
-// is told about who asks, stands in the config.
 package rest
 
 import (
@@ -23,17 +13,17 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Kind is the kind rest. Its API is an API, its spec a Spec.
+// Kind is the kind rest. An API of the config is an [API], the spec of a definition a [Spec].
 var Kind = bridge.NativeKind{Name: kindName, Open: open}
 
 const kindName = "rest"
 
-// An API is what a config says of a REST API. The path of its url stands before every
-// tool's, the query before every tool's query.
+// An API describes a REST API in the config. The path and the query of its url precede those of
+// every tool.
 type API struct {
 	httpapi.Config
 
-	Retries *int `json:"retries,omitempty"` // of an idempotent request, after the first one; default 2, at most 10
+	Retries *int `json:"retries,omitempty"` // of an idempotent request, after the first attempt; default 2, at most 10
 }
 
 const (
@@ -41,7 +31,7 @@ const (
 	maxRetries     = 10
 )
 
-// backend is an API that is called.
+// backend is an open API.
 type backend struct {
 	*httpapi.Client
 	path    string // of the URL, escaped, without a slash at its end
@@ -49,26 +39,18 @@ type backend struct {
 	specs   bridge.SpecDecoder[Spec]
 }
 
-// open makes a backend; nothing is connected.
+// open returns a backend without connecting.
 func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	api, err := httpapi.Decode[API](kindName, cfg)
 	if err != nil {
 		return nil, err
 	}
-	b, err := api.backend(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Subject(kindName), err)
-	}
-	return b, nil
-}
-
-func (api *API) backend(cfg bridge.BackendConfig) (*backend, error) {
 	retries := defaultRetries
 	if api.Retries != nil {
 		retries = *api.Retries
 	}
 	if retries < 0 || retries > maxRetries {
-		return nil, fmt.Errorf("retries: expected 0 to %d, got %d", maxRetries, retries)
+		return nil, fmt.Errorf("%s: retries: expected 0 to %d, got %d", cfg.Subject(kindName), maxRetries, retries)
 	}
 	client, err := api.Client(httpapi.Options{
 		Kind:     kindName,
@@ -81,8 +63,8 @@ func (api *API) backend(cfg bridge.BackendConfig) (*backend, error) {
 	return &backend{Client: client, path: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries}, nil
 }
 
-// Tool implements bridge.Backend. The notes name placeholders that are no properties,
-// and properties that no request ever holds.
+// Tool implements bridge.Backend. The notes name placeholders that are not properties, and
+// properties that no request ever contains.
 func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
 	s, err := b.specs.Decode(kindName, spec)
 	if err != nil {
@@ -95,7 +77,7 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
 	return bridge.Tool{
 		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, Call: t.call,
-		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, 9.2.1
-		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // 9.2.2
+		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, section 9.2.1
+		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // section 9.2.2
 	}, t.notes(definition), nil
 }

@@ -102,7 +102,7 @@ func TestHeaders(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	for config, want := range map[string]string{
-		``:                                     "there is no such API in the config",
+		``:                                     "the config has no such API",
 		`{"url":"ftp://h"}`:                    "expected http:// or https://",
 		`{"url":"https://h","type":"graphql"}`: `type is "graphql", not rest`,
 		`{"url":"https://h","retries":11}`:     "retries: expected 0 to 10",
@@ -131,7 +131,7 @@ func TestSpecErrors(t *testing.T) {
 		`{"method":"GET","path":"/a/{b"}`:                       "unbalanced braces: no } after",
 		`{"method":"GET","path":"/a/b}"}`:                       "unbalanced braces: } without {",
 		`{"method":"GET","path":"/a/{{b}}"}`:                    "unbalanced braces",
-		`{"method":"GET","path":"/a/{}"}`:                       "{} names no argument",
+		`{"method":"GET","path":"/a/{}"}`:                       "{} does not name an argument",
 		`{"method":"GET","path":"/a%zz"}`:                       "%25",
 		`{"method":"GET","path":"/a?b#c"}`:                      "fragment",
 		`{"method":"GET","path":"https://evil.example/{a}"}`:    "whole URL",
@@ -139,7 +139,7 @@ func TestSpecErrors(t *testing.T) {
 		`{"method":"GET","path":"/a","headers":{"Host":"{h}"}}`: "belongs to the connection",
 		`{"method":"GET","path":"/a","headers":{"X":"{h"}}`:     "unbalanced",
 		`{"method":"GET","path":"/a","headers":{"X":"a\nb"}}`:   "line break",
-		`{"method":"GET","path":"/a","body":"json"}`:            "a GET has none",
+		`{"method":"GET","path":"/a","body":"json"}`:            "a GET has no body",
 		`{"method":"POST","path":"/a","body":"xml"}`:            "expected \"json\"",
 		`{"method":"POST","path":"/a","body":"{a}{b}"}`:         "one placeholder",
 		`{"method":"GET","path":"/a?b={b}","join":{"c":","}}`:   "{c} is not in the query",
@@ -162,16 +162,16 @@ func TestNotes(t *testing.T) {
 		want         []string
 	}{
 		{`{"type":"object","properties":{"slid_id":{"type":"string"}},"required":["slid_id"]}`, `{"method":"GET","path":"/advice/{slip_id}"}`, []string{
-			"tool: /rest: the placeholder {slip_id} is no property (did you mean {slid_id}?); a call fails without it",
-			"tool: /input_schema/properties/slid_id: slid_id has no place in the request and is ignored: a GET has no body",
+			"tool: /rest: the placeholder {slip_id} is not a property (did you mean {slid_id}?); every call fails without it",
+			"tool: /input_schema/properties/slid_id: slid_id is ignored, as the request has no place for it: a GET has no body",
 		}},
 		{`{"properties":{"a":{},"b":{"default":1},"c":{}}}`, `{"method":"POST","path":"/{a}/{b}?d={dddd}","body":"none"}`, []string{
 			"tool: /input_schema/properties/a: a is in the path and not required: a call without it fails",
-			"tool: /rest: the placeholder {dddd} is no property; it is left out of each request",
-			"tool: /input_schema/properties/c: c has no place in the request and is ignored: a POST has no body, as its spec says",
+			"tool: /rest: the placeholder {dddd} is not a property; it is omitted from every request",
+			"tool: /input_schema/properties/c: c is ignored, as the request has no place for it: its body is none",
 		}},
 		{`{"properties":{"a":{},"b":{}}}`, `{"method":"POST","path":"/","body":"{a}"}`, []string{
-			"tool: /input_schema/properties/b: b has no place in the request and is ignored: the body is {a}",
+			"tool: /input_schema/properties/b: b is ignored, as the request has no place for it: the body is {a}",
 		}},
 		{`{"properties":{"a":{},"b":{}},"required":["a"]}`, `{"method":"POST","path":"/{a}"}`, nil},
 	} {

@@ -15,12 +15,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// result is what an answer becomes. An error is one of the connection.
+// result converts an answer. An error is one of the connection.
 func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
-	switch {
-	case !httpapi.IsSuccess(res):
-		return t.backend.Failure(res), nil
-	case t.method == http.MethodHead:
+	if r := t.backend.Rejected(res); r != nil {
+		return r, nil
+	}
+	if t.method == http.MethodHead {
 		return toolformat.TextResult(head(res), false), nil
 	}
 	b, cut, err := t.backend.Read(res)
@@ -36,14 +36,14 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	case readable:
 		return t.text(text, cut), nil
 	case cut:
-		return toolformat.TextResult(fmt.Sprintf("the answer (%s) is longer than %d bytes, which is the most that is read", mediaType, t.backend.MaxBytes), true), nil
+		return toolformat.TextResult(fmt.Sprintf("the answer (%s) is longer than the limit of %d bytes", mediaType, t.backend.MaxBytes), true), nil
 	case t.sel != nil:
 		return toolformat.TextResult(fmt.Sprintf("the answer is %s, not JSON: nothing can be selected from it", mediaType), true), nil
 	}
 	return t.binary(mediaType, b.B), nil
 }
 
-// head is what is worth reading of the answer to a HEAD.
+// head returns the useful headers of the answer to a HEAD.
 func head(res *http.Response) string {
 	text := httpapi.Status(res)
 	for _, name := range []string{"Content-Type", "Content-Length", "Last-Modified", "ETag"} {
@@ -54,9 +54,8 @@ func head(res *http.Response) string {
 	return text
 }
 
-// text is the result of an answer that can be read: verbatim, and as structured content
-// when it is a JSON object, whatever its type says, or any JSON where the tool has an
-// output schema.
+// text returns the result of an answer that is text: verbatim, and as structured content when it
+// is a JSON object, whatever its media type, or any JSON if the tool has an output schema.
 func (t *tool) text(body []byte, cut bool) *toolformat.Result {
 	switch {
 	case t.sel != nil:
@@ -75,11 +74,10 @@ func (t *tool) text(body []byte, cut bool) *toolformat.Result {
 	return native.Result(body, structured, t.sel != nil)
 }
 
-// pick is the part of an answer that the tool selects. It overwrites the line breaks in
-// the answer.
+// pick returns the part of an answer that the tool selects. It overwrites line breaks in body.
 func (t *tool) pick(body []byte, cut bool) ([]byte, error) {
 	if cut {
-		return nil, errors.New("the answer is longer than what is read of one: nothing can be selected from it")
+		return nil, fmt.Errorf("the answer is longer than the limit of %d bytes: nothing can be selected from it", t.backend.MaxBytes)
 	}
 	if wire.Valid(body) != nil {
 		return nil, errors.New("the answer is not JSON: nothing can be selected from it")
@@ -87,8 +85,8 @@ func (t *tool) pick(body []byte, cut bool) ([]byte, error) {
 	return t.sel.Select("the answer", bytes.TrimSpace(body))
 }
 
-// binary is the result of an answer that is bytes: an image, audio, or a resource that
-// has no address of its own.
+// binary returns the result of an answer that is not text: an image, audio, or an embedded resource
+// without an address of its own.
 func (t *tool) binary(mediaType string, body []byte) *toolformat.Result {
 	if mediaType == "" {
 		mediaType = "application/octet-stream"
@@ -104,7 +102,7 @@ func (t *tool) binary(mediaType string, body []byte) *toolformat.Result {
 		end, data = `"}}]}`, `","blob":"`
 	}
 	dst = wire.AppendString(dst, mediaType)
-	dst = append(dst[:len(dst)-1], data...) // which brings the quote
+	dst = append(dst[:len(dst)-1], data...) // data begins with the quote
 	dst = base64.StdEncoding.AppendEncode(dst, body)
 	return &toolformat.Result{JSON: append(dst, end...)}
 }

@@ -86,8 +86,8 @@ func TestCut(t *testing.T) {
 		{"text/plain", "0123456789", "", "0123456789", false},
 		{"text/plain", "012345678é", "", "012345678\n... [output truncated: the answer is longer than 10 bytes]", false},
 		{"application/json", `{"a":"bcdefg"}`, "", `{"a":"bcde` + "\n... [output truncated: the answer is longer than 10 bytes]", false},
-		{"image/png", "0123456789a", "", "the answer (image/png) is longer than 10 bytes, which is the most that is read", true},
-		{"application/json", `{"a":"bcdefg"}`, `,"select":"/a"`, "the answer is longer than what is read of one: nothing can be selected from it", true},
+		{"image/png", "0123456789a", "", "the answer (image/png) is longer than the limit of 10 bytes", true},
+		{"application/json", `{"a":"bcdefg"}`, `,"select":"/a"`, "the answer is longer than the limit of 10 bytes: nothing can be selected from it", true},
 	} {
 		d := sourcetest.NewDouble(t, sourcetest.Answer(200, c.contentType, c.body))
 		b := openAPI(t, d.URL, `{"url":"URL","maxBytes":10}`)

@@ -12,46 +12,40 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// How a request is repeated.
+// How a request is sent again.
 const (
 	firstWait  = 100 * time.Millisecond // doubled each time
-	maxWait    = 10 * time.Second       // who is told to wait longer gets the answer that says so
-	maxDrained = 4 << 10                // of an answer that is not wanted, to keep its connection
+	maxWait    = 10 * time.Second       // an API that asks for more is not called again
+	maxDrained = 4 << 10                // bytes read of an unwanted answer, to keep its connection
 )
 
-// call carries out a call. It implements bridge.Tool.Call.
+// call implements bridge.Tool.Call.
 func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Result, error) {
 	req, err := t.request(ctx, readArguments(raw))
 	if err != nil {
 		return nil, err
 	}
 	res, err := t.send(req)
-	if err != nil {
-		return nil, t.away(ctx, err)
+	if err == nil {
+		defer res.Body.Close()
+		var r *toolformat.Result
+		if r, err = t.result(res); err == nil {
+			return r, nil
+		}
 	}
-	defer res.Body.Close()
-	r, err := t.result(res)
-	if err != nil {
-		return nil, t.away(ctx, err)
-	}
-	return r, nil
-}
-
-// away is the error of an API that did not answer.
-func (t *tool) away(ctx context.Context, err error) error {
-	next := "try again later"
+	effect := ""
 	if !isIdempotent(t.method) {
-		next = "the request may have been carried out all the same: look before you try again"
+		effect = "request"
 	}
-	return t.backend.Away(ctx, t.name, next, err)
+	return nil, t.backend.Away(ctx, t.name, effect, err)
 }
 
-// isIdempotent: a second request does nothing more than the first (RFC 9110, 9.2.2).
+// isIdempotent reports whether a second request changes nothing more (RFC 9110, section 9.2.2).
 func isIdempotent(method string) bool {
 	return method != http.MethodPost && method != http.MethodPatch
 }
 
-// send sends a request, again where that does no harm and may help.
+// send sends a request, and sends it again where that does no harm and may help.
 func (t *tool) send(req *http.Request) (*http.Response, error) {
 	tries := 1
 	if isIdempotent(req.Method) {
@@ -67,8 +61,10 @@ func (t *tool) send(req *http.Request) (*http.Response, error) {
 			_, _ = io.CopyN(io.Discard, res.Body, maxDrained)
 			res.Body.Close()
 		}
-		if err := sleep(req.Context(), pause); err != nil {
-			return nil, err
+		select {
+		case <-time.After(pause):
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
 		}
 		if req.GetBody != nil {
 			if req.Body, err = req.GetBody(); err != nil {
@@ -78,9 +74,8 @@ func (t *tool) send(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// retry reports whether a request may succeed when it is sent once more, and after what
-// time. Without a word of the server that is left to chance, so that many callers do not
-// come at once.
+// retry reports whether another attempt may succeed, and after which pause: the server's own, or
+// else a random one, so that many callers do not come at once.
 func retry(res *http.Response, err error, wait time.Duration) (time.Duration, bool) {
 	wait = min(wait, maxWait)
 	if err != nil {
@@ -96,10 +91,10 @@ func retry(res *http.Response, err error, wait time.Duration) (time.Duration, bo
 	return 0, false
 }
 
-// jitter is a time between half of d and d.
+// jitter returns a random duration between d/2 and d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
 
-// retryAfter reads Retry-After (RFC 9110, 10.2.3): seconds or a date.
+// retryAfter parses a Retry-After header: seconds or a date (RFC 9110, section 10.2.3).
 func retryAfter(value string) (time.Duration, bool) {
 	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, 1<<30)) * time.Second, true
@@ -108,15 +103,4 @@ func retryAfter(value string) (time.Duration, bool) {
 		return max(0, time.Until(at)), true
 	}
 	return 0, false
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -155,7 +155,7 @@ func TestLost(t *testing.T) {
 	b.HTTP.Transport = trip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 	for method, want := range map[string]string{
 		"GET": "try again later", "PUT": "try again later", "DELETE": "try again later",
-		"POST": "may have been carried out all the same", "PATCH": "may have been carried out all the same",
+		"POST": "the request may have been carried out", "PATCH": "the request may have been carried out",
 	} {
 		_, err := sourcetest.Tool(t, b, `{"method":"`+method+`","path":"/"}`).Call(t.Context(), json.RawMessage(`{}`))
 		if err == nil || !strings.Contains(err.Error(), want) {

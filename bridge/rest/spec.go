@@ -13,38 +13,37 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
-// A Spec is what a definition says of its request. In each template {name} stands for
-// the argument of that name; null counts as absent but in a body.
+// A Spec describes the request of a tool. In each template, {name} stands for the argument of that
+// name. A null argument counts as absent except in a body.
 type Spec struct {
 	// Method is GET, HEAD, POST, PUT, PATCH or DELETE, in any letter case.
 	Method string `json:"method"`
 
-	// Path is behind the API's url. Before the first ? an argument is percent-encoded
-	// within its segment, and must be there; it may have slashes in it, which are
-	// encoded, but is refused when it is empty or a dot segment. Behind the ? a pair
-	// with a placeholder is left out when its argument is absent, and repeated for each
-	// item of an array; an object is JSON. All the rest stays, in that order.
+	// Path is appended to the API's url. Before the first ?, an argument is required and
+	// percent-encoded within its segment: slashes in it are encoded, an empty one or a dot
+	// segment is refused. After the ?, a pair with a placeholder is omitted if its argument is
+	// absent, and repeated for each item of an array; an object is sent as JSON. Literal text
+	// stays in its place.
 	Path string `json:"path"`
 
-	// Headers are templates; one is left out when an argument of it is absent. An
-	// argument that could not stand in a header is refused.
+	// Headers are templates by name. A header is omitted if an argument in it is absent. An
+	// argument that is not valid in a header is refused.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Body is what the request's body is: "json", an object of the arguments that have
-	// no other place; "form", the same as a form (application/x-www-form-urlencoded);
-	// "{name}", one argument as JSON; "none". Default: none for GET and HEAD, else json
-	// when there are such arguments.
+	// Body is the kind of body: "json", an object of the arguments that have no other place;
+	// "form", the same as a form (application/x-www-form-urlencoded); "{name}", one argument as
+	// JSON; "none". The default is none for GET and HEAD, else json if there are such arguments.
 	Body string `json:"body,omitempty"`
 
-	// Join says for arguments in the query how their parts stand together: "," or
-	// another text between the items of an array, "[]" for the members of an object as
-	// pairs of their own: filter[color]=red.
+	// Join maps arguments in the query to how their parts are joined: by "," or another text
+	// between the items of an array, or with "[]" as a pair for each member of an object, as in
+	// filter[color]=red.
 	Join map[string]string `json:"join,omitempty"`
 
-	// Select is a JSON Pointer (RFC 6901): only that part of the answer is the result.
+	// Select is a JSON Pointer (RFC 6901) to the part of the answer that is the result.
 	Select string `json:"select,omitempty"`
 
-	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call, its retries included; default the API's
+	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call with its retries; default the API's
 }
 
 // The values of Spec.Body besides a placeholder.
@@ -55,11 +54,11 @@ const (
 	bodyNone = "none"
 )
 
-// A tool is a Spec that can be called.
+// A tool is a compiled Spec.
 type tool struct {
 	backend   *backend
 	name      string
-	hasOutput bool // it has an output schema
+	hasOutput bool // the definition has an output schema
 
 	method  string
 	pattern string // the path as written, for errors
@@ -67,10 +66,10 @@ type tool struct {
 	query   []template
 	headers []header
 	join    map[string]string
-	body    string
-	payload string // the argument that is the body
+	body    string // Spec.Body
+	payload string // name of the argument that is the body
 	sel     native.Pointer
-	used    map[string]bool // arguments that have a place outside of the body
+	used    map[string]bool // names of arguments with a place outside of a json or form body
 }
 
 type header struct {
@@ -85,7 +84,7 @@ func (s *Spec) compile() (*tool, error) {
 	case "":
 		return nil, errors.New("method is empty: expected GET, HEAD, POST, PUT, PATCH or DELETE")
 	default:
-		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", native.Short(s.Method))
+		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", native.Shorten(s.Method))
 	}
 	for _, compile := range []func(*Spec) error{t.compilePath, t.compileHeaders, t.compileJoin, t.compileBody} {
 		if err := compile(s); err != nil {
@@ -101,10 +100,10 @@ func (t *tool) compilePath(s *Spec) error {
 	t.pattern, _, _ = strings.Cut(s.Path, "?")
 	switch {
 	case s.Path == "":
-		return errors.New("path is empty: expected what is behind the API's url, such as /users/{id}")
+		return errors.New("path is empty: expected a path below the API's url, such as /users/{id}")
 	case strings.Contains(s.Path, "://"):
 		if scheme, _, _ := strings.Cut(s.Path, "://"); !strings.ContainsAny(scheme, "/?{") {
-			return errors.New("path is a whole URL: where the API is stands in the config; expected what is behind it, such as /users/{id}")
+			return errors.New("path is a whole URL: expected a path below the API's url, which is in the config, such as /users/{id}")
 		}
 	}
 	whole, err := parseTemplate(s.Path)
@@ -112,11 +111,11 @@ func (t *tool) compilePath(s *Spec) error {
 		return fmt.Errorf("path: %w", err)
 	}
 	if _, _, found := whole.cut("#"); found {
-		return errors.New("path: a fragment (#…) is never sent; a number sign itself is %23")
+		return errors.New("path: a fragment (#…) is never sent; a number sign is written %23")
 	}
 	path, query, _ := whole.cut("?")
 	if len(path) > 0 && !strings.HasPrefix(path[0].text, "/") {
-		path = slices.Insert(path, 0, part{text: "/"}) // else it could be part of the host
+		path = slices.Insert(path, 0, part{text: "/"}) // else it could extend the host
 	}
 	if err := errors.Join(path.escapeLiterals(pathLiterals+"/"), query.escapeLiterals(queryLiterals)); err != nil {
 		return fmt.Errorf("path: %w", err)
@@ -154,7 +153,7 @@ func (t *tool) compileHeaders(s *Spec) error {
 	return nil
 }
 
-// compileJoin checks that what is joined stands in the query, and can be.
+// compileJoin checks that the joined arguments are in the query and can be joined.
 func (t *tool) compileJoin(s *Spec) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Join)) {
 		i := slices.IndexFunc(t.query, func(pair template) bool { return slices.Contains(pair.names(), name) })
@@ -162,7 +161,7 @@ func (t *tool) compileJoin(s *Spec) error {
 		case i < 0:
 			return fmt.Errorf("join: {%s} is not in the query", name)
 		case s.Join[name] == "":
-			return fmt.Errorf(`join: what stands between the items of %s is empty: expected "," or the like, or "[]"`, name)
+			return fmt.Errorf(`join: the separator of %s is empty: expected "," or the like, or "[]"`, name)
 		case s.Join[name] == "[]" && !isPair(t.query[i]):
 			return fmt.Errorf(`join: "[]" is for a pair such as %s={%s}`, name, name)
 		}
@@ -170,7 +169,7 @@ func (t *tool) compileJoin(s *Spec) error {
 	return nil
 }
 
-// isPair reports whether a template is key={name}, with nothing else.
+// isPair reports whether a template is key={name} and nothing else.
 func isPair(t template) bool {
 	return len(t) == 2 && t[1].name != "" && strings.HasSuffix(t[0].text, "=")
 }
@@ -186,13 +185,13 @@ func (t *tool) compileBody(s *Spec) error {
 	default:
 		whole, err := parseTemplate(s.Body)
 		if err != nil || len(whole) != 1 || whole[0].name == "" {
-			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, native.Short(s.Body))
+			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, native.Shorten(s.Body))
 		}
 		t.payload = whole[0].name
 		t.use(whole)
 	}
 	if s.Body != bodyNone && (t.method == http.MethodGet || t.method == http.MethodHead) {
-		return fmt.Errorf("body: a %s has none (RFC 9110, 9.3.1)", t.method)
+		return fmt.Errorf("body: a %s has no body (RFC 9110, section 9.3.1)", t.method)
 	}
 	return nil
 }

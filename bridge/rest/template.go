@@ -8,14 +8,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
-// A template is a text with placeholders: "pre{name}".
+// A template is a text with placeholders, such as "pre{name}".
 type template []part
 
-// A part is a literal text, or a placeholder when it has a name.
+// A part is a placeholder if it has a name, else literal text.
 type part struct{ text, name string }
 
-// parseTemplate reads a template. The braces of a placeholder are the only ones that may
-// stand in it.
+// parseTemplate parses a template. It refuses braces that do not enclose a name.
 func parseTemplate(s string) (template, error) {
 	var t template
 	for s != "" {
@@ -24,7 +23,7 @@ func parseTemplate(s string) (template, error) {
 			return append(t, part{text: s}), nil
 		}
 		if s[i] == '}' {
-			return nil, fmt.Errorf("unbalanced braces: } without { before %q", native.Short(s[i+1:]))
+			return nil, fmt.Errorf("unbalanced braces: } without { before %q", native.Shorten(s[i+1:]))
 		}
 		if i > 0 {
 			t = append(t, part{text: s[:i]})
@@ -32,9 +31,9 @@ func parseTemplate(s string) (template, error) {
 		end := strings.IndexAny(s[i+1:], "{}")
 		switch {
 		case end < 0 || s[i+1+end] == '{':
-			return nil, fmt.Errorf("unbalanced braces: no } after %q", native.Short(s[i:]))
+			return nil, fmt.Errorf("unbalanced braces: no } after %q", native.Shorten(s[i:]))
 		case end == 0:
-			return nil, errors.New("{} names no argument")
+			return nil, errors.New("{} does not name an argument")
 		}
 		t = append(t, part{name: s[i+1 : i+1+end]})
 		s = s[i+2+end:]
@@ -42,18 +41,18 @@ func parseTemplate(s string) (template, error) {
 	return t, nil
 }
 
-// names are those of the placeholders, in order.
+// names returns the names of the placeholders, in order.
 func (t template) names() []string {
-	var all []string
+	var names []string
 	for _, p := range t {
 		if p.name != "" {
-			all = append(all, p.name)
+			names = append(names, p.name)
 		}
 	}
-	return all
+	return names
 }
 
-// cut splits a template at the first separator in its literals.
+// cut splits a template at the first separator in its literal text.
 func (t template) cut(sep string) (before, after template, found bool) {
 	for i, p := range t {
 		left, right, ok := strings.Cut(p.text, sep)
@@ -72,20 +71,20 @@ func (t template) cut(sep string) (before, after template, found bool) {
 	return t, nil, false
 }
 
-// split splits a template at each separator in its literals.
+// split splits a template at every separator in its literal text.
 func (t template) split(sep string) []template {
-	var all []template
+	var parts []template
 	for {
 		before, after, found := t.cut(sep)
-		if all = append(all, before); !found {
-			return all
+		if parts = append(parts, before); !found {
+			return parts
 		}
 		t = after
 	}
 }
 
-// escapeLiterals makes the literals such that they may stand in a URL. What is escaped
-// stays so; allowed are the characters that need not be.
+// escapeLiterals escapes the literal text for a URL, except unreserved characters, those in allowed
+// and what is escaped already.
 func (t template) escapeLiterals(allowed string) error {
 	for i, p := range t {
 		var b []byte
@@ -94,7 +93,7 @@ func (t template) escapeLiterals(allowed string) error {
 			switch {
 			case c == '%':
 				if j+2 >= len(p.text) || !isHex(p.text[j+1]) || !isHex(p.text[j+2]) {
-					return fmt.Errorf("%q: %% is followed by no two hexadecimal digits; a percent sign itself is %%25", native.Short(p.text[j:]))
+					return fmt.Errorf("%q: %% must be followed by two hexadecimal digits; a percent sign is written %%25", native.Shorten(p.text[j:]))
 				}
 				b = append(b, c)
 			case isUnreserved(c) || strings.IndexByte(allowed, c) >= 0:
@@ -108,13 +107,13 @@ func (t template) escapeLiterals(allowed string) error {
 	return nil
 }
 
-// What may stand in a URL as it is, besides unreserved characters (RFC 3986, 3.3 and 3.4).
+// The characters that need no escape besides unreserved ones (RFC 3986, sections 3.3 and 3.4).
 const (
 	pathLiterals  = "!$&'()*+,;=:@"
 	queryLiterals = pathLiterals + "/?"
 )
 
-// isUnreserved: these never need to be escaped (RFC 3986, 2.3).
+// isUnreserved reports whether c never needs an escape (RFC 3986, section 2.3).
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
@@ -123,8 +122,8 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// appendEscaped appends a text in which all that is not unreserved is escaped, so that
-// it means itself wherever it stands.
+// appendEscaped appends s with everything escaped that is not unreserved, so that it means itself
+// anywhere in a URL.
 func appendEscaped(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if isUnreserved(s[i]) {

@@ -12,48 +12,48 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxExcerpt bounds what a result says of the body of an answer that is a failure.
-const maxExcerpt = 2000 // bytes
+// maxExcerpt bounds the part of a body that a failed result repeats, in bytes.
+const maxExcerpt = 2000
 
-// IsSuccess reports whether an answer's status is one of 2xx.
-func IsSuccess(res *http.Response) bool { return res.StatusCode >= 200 && res.StatusCode <= 299 }
-
-// Status is an answer's status in the standard's words: the server's own may be anything.
+// Status returns the status of an answer with the standard's text for it; the server's own may be
+// anything.
 func Status(res *http.Response) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 }
 
-// Failure is the result of an answer that is no success: its status, and how its body
-// begins, which is read here.
-func (c *Client) Failure(res *http.Response) *toolformat.Result {
-	text := Status(res)
-	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
-		text += fmt.Sprintf(": redirected to %s://%s, which is not followed: only to the same scheme, host and port, with the same method, and not more than %d times", to.Scheme, to.Host, maxRedirects)
+// Rejected returns the failed result of an answer whose status is not 2xx, and nil for a success.
+// It reads the beginning of the body.
+func (c *Client) Rejected(res *http.Response) *toolformat.Result {
+	if res.StatusCode >= 200 && res.StatusCode <= 299 {
+		return nil
 	}
-	b, _, _ := read(res, maxExcerpt+1) // what has come of it
+	why := ""
+	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
+		why = fmt.Sprintf("redirected to %s://%s, which is not followed: only to the same scheme, host and port, with the same method, and not more than %d times", to.Scheme, to.Host, maxRedirects)
+	}
+	b, _, _ := read(res, maxExcerpt+1) // as much as arrived
 	defer b.Free()
-	return toolformat.TextResult(text+c.Excerpt(res, b.B), true)
+	return c.Unusable(res, why, b.B)
 }
 
-// Hide is a text of the API without the credentials of the config, which it may repeat.
+// Unusable returns the failed result of an answer: its status, why it is a failure, and the
+// beginning of its body if that is text, without credentials of the config.
+func (c *Client) Unusable(res *http.Response, why string, body []byte) *toolformat.Result {
+	text := Status(res)
+	if why != "" {
+		text += ": " + why
+	}
+	if excerpt, _, ok := Text(res, body); ok && len(excerpt) > 0 {
+		text += "\n" + c.Hide(native.Cut(string(excerpt[:min(len(excerpt), maxExcerpt+1)]), maxExcerpt))
+	}
+	return toolformat.TextResult(text, true)
+}
+
+// Hide removes the credentials of the config from a text of the API, which may repeat them.
 func (c *Client) Hide(text string) string { return c.secrets.Hide(text) }
 
-// Excerpt is how the body of an answer begins, on a line of its own, without credentials
-// of the config; "" when nobody can read it.
-func (c *Client) Excerpt(res *http.Response, body []byte) string {
-	end := ""
-	if len(body) > maxExcerpt {
-		body, end = []byte(native.Whole(string(body[:maxExcerpt]))), "…"
-	}
-	text, _, ok := Text(res, body)
-	if !ok || len(text) == 0 {
-		return ""
-	}
-	return "\n" + c.Hide(string(text)) + end
-}
-
-// Text is the body of an answer as UTF-8, without a byte order mark, and its type. ok is
-// false when nobody can read it. The text may be a part of body.
+// Text returns the body of an answer as UTF-8 without a byte order mark, and its media type. ok
+// reports whether the body is text. The text may share memory with body.
 func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bool) {
 	mediaType, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if coding(res) != "" || !isText(mediaType, body) {
@@ -62,8 +62,8 @@ func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bo
 	return decode(body, params["charset"]), mediaType, true
 }
 
-// isText reports whether an answer can be read. One without a type, or with the type of
-// any bytes, can when it is UTF-8.
+// isText reports whether a body is text: by its media type or, if that says nothing, because it is
+// readable UTF-8.
 func isText(mediaType string, body []byte) bool {
 	kind, sub, _ := strings.Cut(mediaType, "/")
 	switch {
@@ -81,14 +81,15 @@ func isText(mediaType string, body []byte) bool {
 	return false
 }
 
-// isReadable: UTF-8 without the controls that no text has. The last rune may be cut.
+// isReadable reports whether body is UTF-8 without the control characters that text does not have.
+// Its last rune may be incomplete.
 func isReadable(body []byte) bool {
 	return !bytes.ContainsFunc(body, func(r rune) bool { return isControl(r) && !strings.ContainsRune("\t\r\n\f\x1b", r) }) &&
 		utf8.ValidString(native.Whole(string(body)))
 }
 
-// decode is a body as UTF-8, without a byte order mark. Other character sets than those
-// of ISO-8859-1 are left to the replacement character.
+// decode returns a body as UTF-8 without a byte order mark. Of other character sets only
+// ISO-8859-1 is converted.
 func decode(body []byte, charset string) []byte {
 	switch strings.ToLower(charset) {
 	case "iso-8859-1", "latin1", "us-ascii":

@@ -21,21 +21,21 @@ import (
 // What gives no answer is an error for the caller, which shows no URL, says what came of
 // it, and whether another time may be better.
 func TestAway(t *testing.T) {
-	const later, operator = "; try again", "; to wait does not help: whoever runs the bridge has to look"
+	const later, operator = "; try again later", "; waiting does not help: the operator of the bridge has to look into it"
 	c := Client{Name: "shop"}
 	for _, it := range []struct {
 		cause error
 		want  string
 	}{
 		{syscall.ECONNREFUSED, "did not answer" + later},
-		{fmt.Errorf("body: %w", io.ErrUnexpectedEOF), "did not answer to the end" + later},
-		{fmt.Errorf("body: %w", gzip.ErrHeader), "gave an answer that cannot be read: it is no gzip, as it says" + later},
-		{&codingError{"br"}, `gave an answer that cannot be read: its content coding is "br", which was not asked for` + later},
-		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "has a TLS certificate that is not trusted here" + operator},
-		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, "has a host name that is not known" + operator},
+		{fmt.Errorf("body: %w", io.ErrUnexpectedEOF), "broke off its answer" + later},
+		{fmt.Errorf("body: %w", gzip.ErrHeader), "sent an unreadable answer: it is not the gzip that its header announces" + later},
+		{&codingError{"br"}, `sent an unreadable answer: its content coding is "br", which was not asked for` + later},
+		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "has a TLS certificate that this machine does not trust" + operator},
+		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, "has an unknown host name" + operator},
 		{&net.DNSError{Err: "server misbehaving", Name: "h", IsTemporary: true}, "did not answer" + later},
 	} {
-		err := c.Away(t.Context(), "get", "try again", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
+		err := c.Away(t.Context(), "get", "", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
 		var e *toolformat.Error
 		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" `+it.want || e.Cause != it.cause {
 			t.Errorf("%v: %v", it.cause, err)
@@ -58,8 +58,8 @@ func TestCoding(t *testing.T) {
 			t.Errorf("%q: %q, %v", coding, b.B, err)
 		}
 		b.Free()
-		if got := c.Excerpt(res, []byte("body")); (got != "") != readable {
-			t.Errorf("%q: excerpt %q", coding, got)
+		if r := c.Unusable(res, "", []byte("body")); strings.Contains(string(r.JSON), "body") != readable {
+			t.Errorf("%q: %s", coding, r.JSON)
 		}
 	}
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A Client sends the requests of one API, over connections of its own. It may be used
-// from many goroutines; what its fields refer to must not change.
+// A Client sends the requests for one API over connections of its own. It may be used from many
+// goroutines; the values that its fields refer to must not change.
 type Client struct {
 	Name     string        // of the API, for errors
-	URL      *url.URL      // where the API is
-	Header   http.Header   // of each request; one with others needs a clone
-	Timeout  time.Duration // of a call; 0: the default of a tool
-	MaxBytes int           // of an answer that is read, decompressed
-	HTTP     *http.Client  // follows redirects to the same origin alone, and few
+	URL      *url.URL      // of the API
+	Header   http.Header   // of every request; clone it to add more
+	Timeout  time.Duration // bounds a call; 0 means the default of a tool
+	MaxBytes int           // bounds the part of a body that Read reads, decompressed
+	HTTP     *http.Client  // follows a few redirects, to the same origin only
 
-	secrets bridge.Secrets // of the config, which an API may repeat
+	secrets bridge.Secrets // credentials of the config, which an API may repeat
 }
 
-// maxRedirects is how many redirects a request follows.
+// maxRedirects bounds the redirects that a request follows.
 const maxRedirects = 5
 
 func newHTTP(connections int, seeOther bool) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(req *http.Request, via []*http.Request) error { return checkRedirect(req, via, seeOther) },
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // which leaves loopback alone
+			Proxy:                  http.ProxyFromEnvironment, // never for loopback
 			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    10 * time.Second,
@@ -45,9 +45,9 @@ func newHTTP(connections int, seeOther bool) *http.Client {
 	}
 }
 
-// checkRedirect follows a redirect only to the same origin, so that nobody else gets to
-// see auth, headers and arguments, and only as the same method, so that no DELETE ends
-// as a GET; 303 means one. What is not followed is the answer.
+// checkRedirect follows a redirect only to the same origin, so that no other server sees auth,
+// headers and arguments, and only with the same method, so that a DELETE does not end as a GET;
+// 303 asks for a GET. A redirect that is not followed is the answer.
 func checkRedirect(req *http.Request, via []*http.Request, seeOther bool) error {
 	changed := req.Method != via[len(via)-1].Method
 	if len(via) > maxRedirects || originOf(req.URL) != originOf(via[0].URL) || req.URL.User != nil ||
@@ -57,7 +57,7 @@ func checkRedirect(req *http.Request, via []*http.Request, seeOther bool) error 
 	return nil
 }
 
-// originOf is what a redirect must not leave (RFC 6454, 4).
+// originOf returns the origin of a URL, which a redirect must not leave (RFC 6454, section 4).
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -66,8 +66,8 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// Read reads the body of an answer to its end, or to MaxBytes. The Buffer is the
-// caller's, whatever the error, which is for Away.
+// Read reads the body of an answer, at most MaxBytes of it; cut reports whether there is more. The
+// caller frees the Buffer, also on an error, which is one for Away.
 func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) {
 	if coding := coding(res); coding != "" {
 		return wire.NewBuffer(0), false, &codingError{coding}
@@ -84,7 +84,7 @@ func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
 	return b, false, err
 }
 
-// Close ends the connections that no call uses.
+// Close closes the connections that no call uses.
 func (c *Client) Close() error {
 	c.HTTP.CloseIdleConnections()
 	return nil

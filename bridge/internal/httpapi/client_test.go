@@ -77,7 +77,7 @@ func TestFailureHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := c.Failure(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
+		r := c.Rejected(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
 		got := sourcetest.Texts(t, r)[0]
 		_, said, _ := strings.Cut(got, "\n")
 		for _, secret := range []string{"t0k3n", "YW5", "ss w0rd", "ss+w0rd", "s3cr3t", "k3yk3y", "passw0rd", "qu3rykey"} {
@@ -107,7 +107,7 @@ func TestFailure(t *testing.T) {
 		{400, "", "\x00\xff", "HTTP 400 Bad Request"},
 		{599, "text/plain", "", "HTTP 599"},
 	} {
-		r := new(Client).Failure(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
+		r := new(Client).Rejected(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
 		if got := sourcetest.Texts(t, r); !r.IsError() || len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s, want %s", r.JSON, c.want)
 		}

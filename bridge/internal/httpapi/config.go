@@ -1,6 +1,3 @@
-// Package httpapi is what the kinds of native tool share that speak to an API over HTTP:
-// where the API is and who asks, the client that goes nowhere else, and what is said of
-// an answer that is none.
 package httpapi
 
 import (
@@ -18,21 +15,21 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// A Config is what a config says of an API, whatever is spoken with it. The API of a kind
-// embeds one.
+// A Config describes an API in the config, whatever protocol it speaks. The API of a kind embeds
+// one.
 type Config struct {
 	Type string `json:"type,omitempty"` // the kind, in any letter case
 	URL  string `json:"url"`            // http or https
 
-	// Auth is who asks: the value of the Authorization header as it stands, or one of
-	// {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} and
+	// Auth is the credential of every request: the value of the Authorization header, verbatim,
+	// or one of {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} and
 	// {"header": {"name": …, "value": …}}.
 	Auth Auth `json:"auth,omitzero"`
 
-	Headers        Headers         `json:"headers,omitempty"`        // sent with each request; a tool's own come before them
-	Timeout        bridge.Duration `json:"timeout,omitempty"`        // of a call, its retries included; default 30 s
-	MaxBytes       bridge.Size     `json:"maxBytes,omitempty"`       // of an answer, decompressed; default 8 MiB
-	MaxConnections int             `json:"maxConnections,omitempty"` // at once, further calls wait; default 64
+	Headers        Headers         `json:"headers,omitempty"`        // of every request; a tool's own override them
+	Timeout        bridge.Duration `json:"timeout,omitempty"`        // bounds a call with its retries; default 30 s
+	MaxBytes       bridge.Size     `json:"maxBytes,omitempty"`       // bounds an answer, decompressed; default 8 MiB
+	MaxConnections int             `json:"maxConnections,omitempty"` // at a time, further calls wait; default 64
 }
 
 // The defaults of a Config.
@@ -41,24 +38,32 @@ const (
 	defaultConnections = 64
 )
 
-// Decode reads the API of a kind, a struct that embeds a Config, with DecodeSpec.
+// Decode decodes the API of a kind, a struct that embeds a Config, with bridge.DecodeSpec.
 func Decode[T any](kind string, cfg bridge.BackendConfig) (api T, err error) {
 	if cfg.Config == nil {
-		return api, fmt.Errorf(`%s: there is no such API in the config; one is {"type": %q, "url": "https://…"}`, cfg.Subject(kind), kind)
+		return api, fmt.Errorf(`%s: the config has no such API: expected {"type": %q, "url": "https://…"}`, cfg.Subject(kind), kind)
 	}
 	return bridge.DecodeSpec[T](cfg.Subject(kind), cfg.Config)
 }
 
-// Options are what a kind says of its requests.
+// Options are how a kind speaks to its APIs.
 type Options struct {
-	Kind     string      // its name
-	Header   http.Header // of each request, where the config says nothing else
-	SeeOther bool        // a redirect with 303 is followed, as a GET (RFC 9110, 15.4.4)
+	Kind     string      // name of the kind
+	Header   http.Header // of every request; the headers of the config override it
+	SeeOther bool        // follow a redirect with status 303, as a GET (RFC 9110, section 15.4.4)
 }
 
-// Client makes the client of the API; nothing is connected. cfg.Log is told when auth
-// would pass without encryption. No error shows a value of the config that may be secret.
+// Client returns the client of the API, without connecting. It warns cfg.Log when credentials
+// would be sent unencrypted. No error shows a value of the config that may be secret.
 func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
+	client, err := c.client(o, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Subject(o.Kind), err)
+	}
+	return client, nil
+}
+
+func (c *Config) client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	at, err := parseURL(c.URL)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	case c.Type != "" && !strings.EqualFold(c.Type, o.Kind):
 		return nil, fmt.Errorf("type is %q, not %s", c.Type, o.Kind)
 	case c.MaxConnections < 0:
-		return nil, fmt.Errorf("maxConnections: expected a positive number, got %d", c.MaxConnections)
+		return nil, fmt.Errorf("maxConnections: expected a number above 0, got %d", c.MaxConnections)
 	}
 	header, err := c.header(o.Header)
 	if err != nil {
@@ -84,10 +89,10 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	return client, nil
 }
 
-// header is what each request has.
-func (c *Config) header(kinds http.Header) (http.Header, error) {
+// header returns the headers of every request. defaults are those of the kind.
+func (c *Config) header(defaults http.Header) (http.Header, error) {
 	h := http.Header{"User-Agent": {"mcpbridge"}}
-	maps.Copy(h, kinds)
+	maps.Copy(h, defaults)
 	for name, value := range c.Headers {
 		if err := CheckHeader(name, value); err != nil {
 			return nil, fmt.Errorf("headers: %w", err)
@@ -100,22 +105,22 @@ func (c *Config) header(kinds http.Header) (http.Header, error) {
 	return h, nil
 }
 
-// parseURL reads an API's url. It may hold secrets, so that no error shows it.
+// parseURL parses the URL of an API. No error shows it, as it may hold secrets.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
-		return nil, errors.New("url is empty: expected where the API is, such as https://api.example.com/v1")
+		return nil, errors.New("url is empty: expected the URL of the API, such as https://api.example.com/v1")
 	case err != nil:
 		return nil, errors.New("url: not a URL: expected http:// or https:// and a host (it is not shown, as it may hold a secret)")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("url: expected http:// or https:// at its beginning")
+		return nil, errors.New("url: expected http:// or https:// at the beginning")
 	case u.Hostname() == "":
-		return nil, errors.New("url: there is no host in it")
+		return nil, errors.New("url: expected a host in it")
 	case u.Port() != "" && !isPort(u.Port()):
 		return nil, errors.New("url: expected a port from 1 to 65535")
 	case strings.Contains(s, "#"):
-		return nil, errors.New("url: a fragment (#…) is never sent; leave it out")
+		return nil, errors.New("url: a fragment (#…) is never sent: remove it")
 	}
 	return u, nil
 }

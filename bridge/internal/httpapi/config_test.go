@@ -32,7 +32,7 @@ func TestConfigErrors(t *testing.T) {
 		`{"url":"ftp://s3cr3t@h"}`:                               "expected http:// or https://",
 		`{"url":"http://u:s3cr3t@h:x"}`:                          "not a URL",
 		`{"url":"http://s3cr3t:%zz@h"}`:                          "not a URL",
-		`{"url":"https://?s3cr3t"}`:                              "no host",
+		`{"url":"https://?s3cr3t"}`:                              "expected a host",
 		`{"url":"127.0.0.1:80"}`:                                 "url: not a URL: expected http:// or https://",
 		`{"url":"https://u:s3cr3t@h:65536"}`:                     "a port from 1 to 65535",
 		`{"url":"https://h:0"}`:                                  "a port from 1 to 65535",
@@ -47,12 +47,12 @@ func TestConfigErrors(t *testing.T) {
 		`{"url":"https://h","auth":"s3cr3t\n"}`:                  "auth: the value of Authorization has a line break",
 		`{"url":"https://h","auth":{"bearer":"s3cr3t\r\nX: y"}}`: "line break",
 		`{"url":"https://h","auth":{"bearer":"a","basic":{}}}`:   "auth: expected",
-		`{"url":"https://h","auth":{"basic":{"username":"a:b","password":"s3cr3t"}}}`: "auth: a username of basic cannot have a colon",
+		`{"url":"https://h","auth":{"basic":{"username":"a:b","password":"s3cr3t"}}}`: "auth: a username of basic must not have a colon",
 		`{"url":"https://h","auth":{"header":{"name":"Host","value":"s3cr3t"}}}`:      "auth: the header Host cannot be set",
 		`{"url":"https://h","headers":{"Host":"s3cr3t"}}`:                             "belongs to the connection",
 		`{"url":"https://h","headers":{"X-Key":["s3cr3t"]}}`:                          "headers: expected an object of strings",
 		`{"url":"https://h","headers":{"X-Key":"s3cr3t\n"}}`:                          "headers: the value of X-Key has a line break",
-		`{"url":"https://h","headers":{"X Key":"s3cr3t"}}`:                            "no name of a header",
+		`{"url":"https://h","headers":{"X Key":"s3cr3t"}}`:                            "is not a header name",
 		`{"ulr":"https://h"}`: "url",
 	} {
 		_, err := client(config, nil)
@@ -60,7 +60,7 @@ func TestConfigErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", config, err, want)
 		}
 	}
-	if _, err := Decode[Config]("http", bridge.BackendConfig{Name: "shop"}); err == nil || !strings.HasPrefix(err.Error(), "http: api shop: there is no such API") {
+	if _, err := Decode[Config]("http", bridge.BackendConfig{Name: "shop"}); err == nil || !strings.HasPrefix(err.Error(), "http: api shop: the config has no such API") {
 		t.Errorf("without an API: %v", err)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Auth is a header that says who asks. It is secret: no error and no formatting shows it.
+// Auth is the header that holds the credential of an API. No error and no formatting shows it.
 type Auth struct{ name, value string }
 
 // String hides the secret.
 func (Auth) String() string { return "(secret)" }
 
-// UnmarshalJSON reads the forms that Config.Auth names. No error shows a value.
+// UnmarshalJSON decodes the forms that Config.Auth lists. No error shows a value.
 func (a *Auth) UnmarshalJSON(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("{")) {
 		return a.decode(raw)
@@ -46,7 +46,7 @@ func (a *Auth) decode(raw []byte) error {
 		return a.set("Authorization", "Bearer "+*form.Bearer)
 	case form.Basic != nil && form.Bearer == nil && form.Header == nil:
 		if strings.Contains(form.Basic.Username, ":") {
-			return errors.New("a username of basic cannot have a colon in it (RFC 7617, 2)")
+			return errors.New("a username of basic must not have a colon in it (RFC 7617, section 2)")
 		}
 		return a.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(form.Basic.Username+":"+form.Basic.Password)))
 	case form.Header != nil && form.Bearer == nil && form.Basic == nil:
@@ -65,10 +65,10 @@ func (a *Auth) set(name, value string) error {
 	return nil
 }
 
-// Headers are names and values of headers. The values may be secret.
+// Headers maps header names to values, which may be secret.
 type Headers map[string]string
 
-// UnmarshalJSON reads an object of strings. No error shows a value.
+// UnmarshalJSON decodes an object of strings. No error shows a value.
 func (h *Headers) UnmarshalJSON(raw []byte) error {
 	var plain map[string]string
 	if json.Unmarshal(raw, &plain) != nil {
@@ -78,12 +78,11 @@ func (h *Headers) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// CheckHeader refuses a name that is none, and those that are the connection's own:
-// whoever sets them moves the request or its end elsewhere. It refuses a value that could
-// not stand in a header. No error shows the value.
+// CheckHeader refuses a malformed name or value, and the headers of the connection, which could
+// redirect a request or move its end. No error shows the value.
 func CheckHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isToken(r) }) {
-		return fmt.Errorf("%q is no name of a header", name)
+		return fmt.Errorf("%q is not a header name", name)
 	}
 	switch textproto.CanonicalMIMEHeaderKey(name) {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection":
@@ -95,13 +94,13 @@ func CheckHeader(name, value string) error {
 	return nil
 }
 
-// IsHeaderValue reports whether a text can be the value of a header: no line breaks and
-// no other controls but the tab (RFC 9110, 5.5).
+// IsHeaderValue reports whether s can be the value of a header: it has no control character except
+// the tab (RFC 9110, section 5.5).
 func IsHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\t' })
 }
 
-// isToken is tchar of RFC 9110, 5.6.2.
+// isToken reports whether r is a tchar (RFC 9110, section 5.6.2).
 func isToken(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }

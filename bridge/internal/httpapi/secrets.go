@@ -9,26 +9,25 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// minSecret is how long a secret is at least, in bytes: a shorter one would be found in
-// what has nothing to do with it.
+// minSecret is the least length of a secret, in bytes: shorter texts occur by chance.
 const minSecret = 6
 
-// secrets are the credentials in a config.
+// secrets returns the credentials in a config.
 func (c *Config) secrets(at *url.URL) (all bridge.Secrets) {
 	add := func(text string) {
 		if len(text) >= minSecret {
 			all.Add(text)
 		}
 	}
-	values := []string{c.Auth.value}
+	headers := []string{c.Auth.value}
 	for name, value := range c.Headers {
 		if isCredential(name) {
-			values = append(values, value)
+			headers = append(headers, value)
 		}
 	}
-	for _, value := range values {
+	for _, value := range headers {
 		add(value)
-		if _, credentials, ok := strings.Cut(value, " "); ok { // behind the scheme
+		if _, credentials, ok := strings.Cut(value, " "); ok { // after the scheme
 			add(credentials)
 			_, password, _ := strings.Cut(decodeBasic(credentials), ":")
 			add(password)
@@ -44,7 +43,7 @@ func (c *Config) secrets(at *url.URL) (all bridge.Secrets) {
 	return all
 }
 
-// decodeBasic is the user and the password of basic authentication; "" when it is another.
+// decodeBasic returns the user and the password of basic credentials, or "" for any other scheme.
 func decodeBasic(credentials string) string {
 	pair, err := base64.StdEncoding.DecodeString(credentials)
 	if err != nil {
@@ -53,7 +52,7 @@ func decodeBasic(credentials string) string {
 	return string(pair)
 }
 
-// isCredential reports whether a header or a part of a query has a secret, by its name.
+// isCredential reports whether a header or query parameter holds a secret, judged by its name.
 func isCredential(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"auth", "cookie", "key", "secret", "token"}, func(word string) bool { return strings.Contains(name, word) })

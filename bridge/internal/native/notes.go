@@ -5,56 +5,94 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Notes say what is legal in a definition, and most likely not meant.
+// Notes collects the notes about a definition: what is legal and probably a mistake.
 type Notes struct {
-	All        []toolformat.Note
-	Properties map[string]json.RawMessage // the schemas of the arguments
+	All []toolformat.Note
+
+	// Properties are the schemas of the arguments by name, including those of subschemas and
+	// references that apply to the same object.
+	Properties map[string]json.RawMessage
 
 	tool     string
+	root     json.RawMessage
+	paths    map[string]string // of Properties, as JSON Pointers into the definition
 	required map[string]bool
+	followed map[string]bool // references
 }
 
-// NewNotes reads a definition, of which nothing is said so far.
+// NewNotes reads a definition, about which there are no notes yet.
 func NewNotes(definition toolformat.Tool) *Notes {
-	n := &Notes{tool: definition.Name, Properties: map[string]json.RawMessage{}, required: map[string]bool{}}
-	for name, schema := range wire.Members(wire.Lookup(definition.InputSchema, "properties")) {
-		n.Properties[name] = schema
+	n := &Notes{
+		tool: definition.Name, root: definition.InputSchema, Properties: map[string]json.RawMessage{},
+		paths: map[string]string{}, required: map[string]bool{}, followed: map[string]bool{},
 	}
-	for raw := range wire.Elements(wire.Lookup(definition.InputSchema, "required")) {
-		name, _ := wire.Text(raw)
-		n.required[name] = true
-	}
+	n.gather(n.root, "/input_schema", true)
 	return n
 }
 
-// MayLack reports whether calls may come without a property: it is not required, and has
-// no default.
-func (n *Notes) MayLack(property string) bool {
+// gather adds the properties of the schema at path. always reports whether the schema applies to
+// every call.
+func (n *Notes) gather(schema []byte, path string, always bool) {
+	for name, property := range wire.Members(wire.Lookup(schema, "properties")) {
+		if n.paths[name] == "" {
+			n.Properties[name], n.paths[name] = property, path+"/properties/"+EscapeToken(name)
+		}
+	}
+	for raw := range wire.Elements(wire.Lookup(schema, "required")) {
+		if name, ok := wire.Text(raw); ok && always {
+			n.required[name] = true
+		}
+	}
+	for key, value := range wire.Members(schema) {
+		switch key {
+		case "allOf", "anyOf", "oneOf":
+			i := 0
+			for part := range wire.Elements(value) {
+				n.gather(part, fmt.Sprintf("%s/%s/%d", path, key, i), always && key == "allOf")
+				i++
+			}
+		case "if", "then", "else":
+			n.gather(value, path+"/"+key, false)
+		case "$ref":
+			ref, _ := wire.Text(value)
+			if p, ok := ParseReference(ref); ok && !n.followed[ref] {
+				n.followed[ref] = true
+				part, _ := p.Select("", n.root)
+				n.gather(part, "/input_schema"+ref[1:], always)
+			}
+		}
+	}
+}
+
+// IsOptional reports whether a call may lack a property: it is not required and has no default.
+func (n *Notes) IsOptional(property string) bool {
 	return !n.required[property] && wire.Lookup(n.Properties[property], "default") == nil
 }
 
-// Say adds a note about the place that path is, a JSON Pointer into the definition.
-func (n *Notes) Say(path, rule, format string, args ...any) {
+// Names returns the names of the properties, sorted.
+func (n *Notes) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) }
+
+// Add adds a note about the place that path, a JSON Pointer into the definition, leads to.
+func (n *Notes) Add(path, rule, format string, args ...any) {
 	n.All = append(n.All, toolformat.Note{Tool: n.tool, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// SayOf adds a note about a property.
-func (n *Notes) SayOf(property, rule, format string, args ...any) {
-	n.Say("/input_schema/properties/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(property), rule, format, args...)
+// AddProperty adds a note about a property.
+func (n *Notes) AddProperty(property, rule, format string, args ...any) {
+	n.Add(n.paths[property], rule, format, args...)
 }
 
-// Suggest asks whether the known name of nearly the same spelling is meant, whatever the
-// letter case, as in " (did you mean {id}?)" for the format "{%s}"; "" when there is none.
+// Suggest asks whether the known name of almost the same spelling was meant, as in
+// " (did you mean {id}?)" for the format "{%s}". It returns "" if no known name is near.
 func Suggest[V any](format, name string, known map[string]V) string {
 	near := toolformat.Nearest(name, slices.Sorted(maps.Keys(known)))
 	if len(near) == 0 {
 		return ""
 	}
-	return " (did you mean " + fmt.Sprintf(format, Short(near[0])) + "?)"
+	return " (did you mean " + fmt.Sprintf(format, Shorten(near[0])) + "?)"
 }

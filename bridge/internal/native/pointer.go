@@ -2,57 +2,74 @@ package native
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A Pointer is a JSON Pointer (RFC 6901), which selects a part of an answer. That of the
-// whole is nil.
+// A Pointer is a JSON Pointer (RFC 6901) as its tokens. It selects a part of a JSON value; nil
+// selects the whole.
 type Pointer []string
 
-// ParsePointer reads a Pointer.
+var (
+	escapeToken   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapeToken = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// EscapeToken escapes a key for a place in a JSON Pointer.
+func EscapeToken(key string) string { return escapeToken.Replace(key) }
+
+// ParsePointer parses the key select of a definition, which its errors name.
 func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
 		return nil, nil
 	}
 	if s[0] != '/' {
-		return nil, fmt.Errorf("select: %q is no JSON Pointer: expected a slash before each key, such as /data/items/0", Short(s))
+		return nil, fmt.Errorf("select: %q is not a JSON Pointer: expected a slash before each key, such as /data/items/0", Shorten(s))
+	}
+	if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(s), "~") {
+		return nil, fmt.Errorf("select: %q is not a JSON Pointer: in a key, ~ is written ~0 and / is written ~1", Shorten(s))
 	}
 	tokens := strings.Split(s[1:], "/")
 	for i, token := range tokens {
-		for rest := token; ; {
-			_, after, found := strings.Cut(rest, "~")
-			if !found {
-				break
-			}
-			if after == "" || after[0] != '0' && after[0] != '1' {
-				return nil, fmt.Errorf("select: %q is no JSON Pointer: a ~ in a key is ~0, a slash ~1", Short(s))
-			}
-			rest = after
-		}
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		tokens[i] = unescapeToken.Replace(token)
 	}
 	return tokens, nil
 }
 
-// Select follows p into a value, which must be valid JSON without white space around it
-// and is called what in the error. When p leads to nothing, part is the last that there
-// is on the way.
+// ParseReference parses a reference into the document that it stands in, such as #/$defs/a%20b
+// (RFC 6901, section 6). ok is false for any other reference.
+func ParseReference(ref string) (p Pointer, ok bool) {
+	rest, ok := strings.CutPrefix(ref, "#")
+	if !ok || rest != "" && rest[0] != '/' {
+		return nil, false
+	}
+	for token := range strings.SplitSeq(rest, "/") {
+		if plain, err := url.PathUnescape(token); err == nil {
+			token = plain
+		}
+		p = append(p, unescapeToken.Replace(token))
+	}
+	return p[1:], true
+}
+
+// Select follows the pointer into value, which must be valid JSON without white space around it
+// and which the error calls what. On an error, part is the last value on the way.
 func (p Pointer) Select(what string, value []byte) (part []byte, err error) {
 	for i, token := range p {
-		next := step(value, token)
+		next := child(value, token)
 		if next == nil {
-			return value, fmt.Errorf("%s has no %q at %q, which is to be selected", what, Short(token), Short("/"+strings.Join(p[:i], "/")))
+			return value, fmt.Errorf("%s has no %q at %q, which is to be selected", what, Shorten(token), Shorten("/"+strings.Join(p[:i], "/")))
 		}
 		value = next
 	}
 	return value, nil
 }
 
-// step is the member or item that a token means; nil when there is none.
-func step(value []byte, token string) []byte {
+// child returns the member or item that a token names, or nil.
+func child(value []byte, token string) []byte {
 	if len(value) == 0 || value[0] != '[' {
 		return wire.Lookup(value, token)
 	}

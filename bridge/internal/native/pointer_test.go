@@ -22,9 +22,9 @@ func TestPointer(t *testing.T) {
 		{"/a/b/2/x", `null`, `the answer has no "x" at "/a/b/2"`},
 		{"/x/y", text, `the answer has no "x" at "/"`},
 		{"/a/b/0/x", `1`, `the answer has no "x" at "/a/b/0"`},
-		{"a", "", "is no JSON Pointer"},
-		{"/a~", "", "is no JSON Pointer"},
-		{"/a~2", "", "is no JSON Pointer"},
+		{"a", "", "is not a JSON Pointer"},
+		{"/a~", "", "is not a JSON Pointer"},
+		{"/a~2", "", "is not a JSON Pointer"},
 	} {
 		p, err := ParsePointer(c.pointer)
 		part := []byte(nil)

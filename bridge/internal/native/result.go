@@ -7,12 +7,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Result is the result that a text is: itself, byte for byte, and as structured content,
-// if that is wanted and the text is JSON. checked says that wire.Valid has been there,
-// which leaves no line breaks, as a message has none.
+// Result returns text as a result, byte for byte; if structured, also as structured content when
+// the text is JSON. checked means that wire.Valid has accepted the text, which then has no line
+// breaks, as a message must not have any.
 func Result(text []byte, structured, checked bool) *toolformat.Result {
 	size := len(text) + 64
-	for _, escaped := range []string{`"`, `\`, "\n"} { // of what JSON has most; to count costs less than to grow
+	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
 		size += bytes.Count(text, []byte(escaped))
 	}
 	if structured {
