@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,25 +15,27 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 const (
-	// termGrace is how long a command has to end by itself when its time is over.
+	// termGrace is the time between TERM and KILL for a command whose call is over.
 	termGrace = 500 * time.Millisecond
-	// outputWait bounds the wait for the end of what a command wrote when it and its
-	// group have ended: only a process that left the group holds it up.
+	// outputWait bounds the wait for the end of standard output after a command and its group
+	// have ended: only a process that left the group can hold it open.
 	outputWait = time.Second
 )
 
-// A command is a Spec with a command that can be called.
+// A command is the compiled command of a Spec.
 type command struct {
-	program   process.Command // but for Args
+	program   process.Command // without Args
 	args      []template
-	dashes    int // the first element "--" in args; len(args) when there is none
-	stdin     bool
-	hasOutput bool // it has an output schema
+	dashes    int  // index of the first "--" in args, else len(args)
+	stdin     bool // whether it gets the arguments on standard input
+	hasOutput bool // the definition has an output schema
 	maxBytes  int
 }
 
@@ -61,7 +64,7 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 	return s.tool(definition, c.call), c.notes(definition), nil
 }
 
-// below is a path that is relative to dir unless it is absolute.
+// below returns path, relative to dir unless it is absolute.
 func below(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -69,21 +72,21 @@ func below(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// compile reads the elements, and refuses those in which an argument could become more
-// than an argument.
+// compile parses the elements, and refuses those in which an argument could become more than an
+// argument.
 func (c *command) compile(s *Spec) error {
 	if len(s.Command) == 0 || s.Command[0] == "" {
-		return errors.New(`it is empty: expected the program and its arguments, such as ["git", "log", "--", "{path}"]`)
+		return errors.New(`empty: expected the program and its arguments, such as ["git", "log", "--", "{path}"]`)
 	}
 	if !parseTemplate(s.Command[0]).isFixed() {
-		return fmt.Errorf("an argument cannot say which program is run: expected its name, got %q", s.Command[0])
+		return fmt.Errorf("an argument cannot choose which program runs: expected a fixed name, got %q", native.Shorten(s.Command[0]))
 	}
 	for i, element := range s.Command {
 		switch t := parseTemplate(element); {
 		case strings.Contains(element, "\x00"):
-			return fmt.Errorf("element %d has a NUL in it, which no command can take", i)
+			return fmt.Errorf("element %d contains a NUL, which no command can take", i)
 		case !t.isFixed() && isCode(s.Command, i):
-			return fmt.Errorf(`element %d, %q: %s would run an argument as code; hand it over as an element of its own behind the code, which reads it as "$1", sys.argv[1] or the like, or read standard input`, i, element, s.Command[0])
+			return fmt.Errorf(`element %d, %q: %s would run an argument as code; pass it as an element of its own after the code, which reads it as "$1", sys.argv[1] or the like, or read it from standard input`, i, element, s.Command[0])
 		case i > 0:
 			c.args = append(c.args, t)
 		}
@@ -94,7 +97,7 @@ func (c *command) compile(s *Spec) error {
 	return nil
 }
 
-// call runs the command once.
+// call implements bridge.Tool.Call. It runs the command once.
 func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 	args, err := c.expand(arguments)
 	if err != nil {
@@ -108,11 +111,11 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 	}
 	defer child.Stop()
 
-	fed, read := make(chan struct{}), make(chan struct{})
+	written, read := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(fed)
+		defer close(written)
 		if c.stdin {
-			// A command need not read it, so that an error means nothing.
+			// An error means nothing: a command need not read it.
 			_, _ = child.Stdin.Write(append(slices.Clip(arguments), '\n'))
 		}
 		child.Stdin.Close()
@@ -123,8 +126,8 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 		out.readFrom(child.Stdout)
 	}()
 	defer func() {
-		child.Stop() // frees both
-		<-fed
+		child.Stop() // unblocks both
+		<-written
 		<-read
 	}()
 	select {
@@ -132,11 +135,9 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 		return nil, ctx.Err()
 	case <-child.Done():
 	}
-	patience := time.NewTimer(outputWait)
-	defer patience.Stop()
 	select {
 	case <-read:
-	case <-patience.C:
+	case <-time.After(outputWait):
 		child.Stop()
 		<-read
 	}
@@ -146,9 +147,9 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 	return out.result(c.hasOutput), nil
 }
 
-// expand is the argument vector of a call.
+// expand returns the argument vector of a call.
 func (c *command) expand(arguments json.RawMessage) ([]string, error) {
-	values := argumentsOf(arguments)
+	values := maps.Collect(wire.Members(arguments)) // the last of duplicates counts, as in decoders
 	args := make([]string, 0, len(c.args))
 	for i, t := range c.args {
 		switch element, ok, err := t.expand(values, i > c.dashes); {
@@ -161,12 +162,12 @@ func (c *command) expand(arguments json.RawMessage) ([]string, error) {
 	return args, nil
 }
 
-// exitText says how a command ended, in the words of process: "exit status 3: " and the
+// exitText describes how a command ended, in the words of package process: "exit status 3: " and the
 // last lines of its standard error.
 func exitText(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		return "the command ended and nobody knows how: " + err.Error()
+		return "the command ended for an unknown reason: " + err.Error()
 	}
 	return "the command failed: " + err.Error()
 }

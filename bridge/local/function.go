@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// currentTime is the function CurrentTime, with Acorn's description. Whatever arguments
-// there are, such as context that goes to every tool, it ignores.
+// currentTime returns the function CurrentTime, with Acorn's description. It ignores arguments, such
+// as context that every tool gets.
 func currentTime() bridge.Tool {
 	return bridge.Tool{
 		Tool: toolformat.Tool{

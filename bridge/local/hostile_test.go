@@ -3,13 +3,16 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // hostile are arguments that a shell, a splitter or a program would take for more than
@@ -39,26 +42,51 @@ func TestHostileArguments(t *testing.T) {
 		t.Fatalf("%d arguments", n)
 	}
 	b := open(t, Options{})
-	tool := sourcetest.Tool(t, b, spec("told", "", "first", "{x}", "--name={x}", "a{x}b{x}", "--", "{x}", "last"))
-	behind := sourcetest.Tool(t, b, spec("told", "", "first", "--name={x}", "--", "{x}", "last"))
-	check := func(tool bridge.Tool, x string, want ...string) {
-		t.Helper()
-		var got told
-		if r := sourcetest.Do(t, tool, object(x)); json.Unmarshal(r.Structured(), &got) != nil || !slices.Equal(got.Argv, want) || got.Stdin != object(x)+"\n" {
-			t.Errorf("%.60q: got %.300s", x, r.JSON)
-		}
-	}
+	var harmless []string
 	for _, x := range hostile() {
-		if isOption(runtime.GOOS, x) { // /etc/passwd on Windows
-			continue
+		if !isOption(runtime.GOOS, x) { // /etc/passwd on Windows
+			harmless = append(harmless, x)
 		}
-		check(tool, x, "first", x, "--name="+x, "a"+x+"b"+x, "--", x, "last")
 	}
+	for texts := range slices.Chunk(harmless, 10) { // of one command, as each takes its time to start
+		checkArguments(t, b, texts, []string{"{x}", "--name={x}", "a{x}b{x}"}, []string{"{x}"})
+	}
+	for texts := range slices.Chunk(dashed(), 10) {
+		checkArguments(t, b, texts, []string{"--name={x}"}, []string{"{x}"})
+	}
+	tool := sourcetest.Tool(t, b, spec("told", "", "{x}"))
 	for _, x := range dashed() {
 		if r, err := tool.Call(t.Context(), json.RawMessage(object(x))); err == nil || !strings.Contains(err.Error(), "option") {
 			t.Errorf("%q: %v, %v", x, r, err)
 		}
-		check(behind, x, "first", "--name="+x, "--", x, "last")
+	}
+}
+
+// checkArguments runs a command that has elements for each of some texts, before and after "--".
+func checkArguments(t *testing.T, b bridge.Backend, texts, before, after []string) {
+	t.Helper()
+	command, want, arguments := []string{"first"}, []string{"first"}, map[string]string{}
+	add := func(elements []string) {
+		for i, x := range texts {
+			name := "{x" + strconv.Itoa(i) + "}"
+			for _, element := range elements {
+				command = append(command, strings.ReplaceAll(element, "{x}", name))
+				want = append(want, strings.ReplaceAll(element, "{x}", x))
+			}
+			arguments[strings.Trim(name, "{}")] = x
+		}
+	}
+	add(before)
+	command, want = append(command, "--"), append(want, "--")
+	add(after)
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got told
+	r := sourcetest.Do(t, sourcetest.Tool(t, b, spec("told", `"maxBytes":10000000`, append(command, "last")...)), string(raw))
+	if json.Unmarshal(r.Structured(), &got) != nil || !slices.Equal(got.Argv, append(want, "last")) || got.Stdin != string(raw)+"\n" {
+		t.Errorf("%.60q: got %.300s", texts, r.JSON)
 	}
 }
 
@@ -115,7 +143,7 @@ func TestExpand(t *testing.T) {
 		{"-n{x}", `{"x":null}`, "(left out)"},
 		{"{x}", `{"x":"a","x":"b"}`, "b"},
 	} {
-		got, ok, err := parseTemplate(c.element).expand(argumentsOf(json.RawMessage(c.arguments)), false)
+		got, ok, err := parseTemplate(c.element).expand(maps.Collect(wire.Members([]byte(c.arguments))), false)
 		if !ok {
 			got = "(left out)"
 		}

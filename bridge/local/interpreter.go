@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// isCode reports whether an element of a command is, or may be, the text of a program
-// that its interpreter runs. It knows those that are in common use, also behind env.
-// What it does not know the one who writes the definition has to.
+// isCode reports whether an element of a command is, or may be, program text for an interpreter. It
+// knows the interpreters in common use, also after a wrapper such as env; for others the author of
+// the definition is responsible.
 func isCode(command []string, at int) bool {
 	for i := range at {
 		if i > 0 && !isWrapper(command[0]) {
@@ -21,10 +21,7 @@ func isCode(command []string, at int) bool {
 			return true
 		}
 		for j := i + 1; j <= at; j++ {
-			switch isFlag := carriesCode(command[j], flags, shell); {
-			case isFlag && j == at: // -c{x}
-				return true
-			case isFlag && j+1 == at: // -c {x}
+			if j+1 >= at && carriesCode(command[j], flags, shell) { // -c{x} or -c {x}
 				return true
 			}
 		}
@@ -32,13 +29,13 @@ func isCode(command []string, at int) bool {
 	return false
 }
 
-// nameOf is a program's name less its folder and version: python of /usr/bin/python3.12.
+// nameOf returns a program's name without folder and version: python for /usr/bin/python3.12.
 func nameOf(program string) string {
 	name := strings.ToLower(filepath.Base(strings.ReplaceAll(program, `\`, "/")))
 	return strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
 }
 
-// isWrapper reports whether a program runs the one that stands behind it.
+// isWrapper reports whether a program runs another one that its arguments name.
 func isWrapper(program string) bool {
 	switch nameOf(program) {
 	case "busybox", "env", "sudo", "doas", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "xargs", "unshare", "bwrap", "firejail", "prlimit", "docker", "podman":
@@ -47,8 +44,8 @@ func isWrapper(program string) bool {
 	return false
 }
 
-// interpreterFlags are the letters of the options that make a program run text; "*" when
-// it reads all elements behind it as text. shell: letters may stand together, as in -ec.
+// interpreterFlags returns the letters of the options that make a program run text, or "*" if it
+// runs all following elements as text. shell means that letters may be combined, as in -ec.
 func interpreterFlags(program string) (flags string, shell bool) {
 	switch nameOf(program) {
 	case "cmd", "powershell", "pwsh", "eval", "ssh":
@@ -67,8 +64,8 @@ func interpreterFlags(program string) (flags string, shell bool) {
 	return "", false
 }
 
-// carriesCode reports whether an option is one of flags, alone, among others or with the
-// text at its end, or a long form.
+// carriesCode reports whether an option is one of flags, alone, combined with others or followed by
+// the text, or a long form of one.
 func carriesCode(option, flags string, together bool) bool {
 	switch {
 	case strings.HasPrefix(option, "--"):

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os/exec"
@@ -10,11 +11,12 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestLaw: a Native of commands keeps the contract of a Source. The arguments of a call
-// go through a command and come back as its result, and so does the Fake's result.
+// TestLaw: a Native of commands keeps the contract of a Source. The arguments of a call and the
+// Fake's result go through a command together and come back unchanged.
 func TestLaw(t *testing.T) {
 	command := `{"command":["cat"],"maxBytes":100000000,"maxRunning":8}`
 	if _, err := exec.LookPath("cat"); err != nil {
@@ -24,19 +26,19 @@ func TestLaw(t *testing.T) {
 		cat := sourcetest.Tool(t, open(t, Options{}), command)
 		return sourcetest.Native(t, func(_ toolformat.Tool, handOn sourcetest.Call) sourcetest.Call {
 			return func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-				there, err := cat.Call(ctx, arguments)
+				r, err := handOn(ctx, arguments)
 				if err != nil {
 					return nil, err
 				}
-				r, err := handOn(ctx, there.Structured())
+				both := wire.SetMember(wire.SetMember([]byte("{}"), "arguments", arguments), "result", r.JSON)
+				back, err := cat.Call(ctx, both)
 				if err != nil {
 					return nil, err
 				}
-				back, err := cat.Call(ctx, r.JSON)
-				if err != nil {
-					return nil, err
+				if got := wire.Lookup(back.Structured(), "arguments"); !bytes.Equal(got, arguments) {
+					t.Errorf("the command was sent %.300s and returned %.300s", arguments, got)
 				}
-				return &toolformat.Result{JSON: back.Structured()}, nil
+				return &toolformat.Result{JSON: wire.Lookup(back.Structured(), "result")}, nil
 			}
 		})
 	})

@@ -9,13 +9,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
 
-// Limits bound what each process of a command may take: process.Limits in a spec. What is
-// left out is not bounded.
+// Limits are the process.Limits of a spec, which apply to each process of a command. 0 means no
+// limit.
 type Limits struct {
-	Memory   bridge.Size     `json:"memory,omitempty"`   // bytes of address space; Go, Java and Node reserve far more than they use
-	CPU      bridge.Duration `json:"cpu,omitempty"`      // processor time, rounded up to seconds
-	Files    int             `json:"files,omitempty"`    // open at once
-	FileSize bridge.Size     `json:"fileSize,omitempty"` // bytes of a file that it writes
+	Memory   bridge.Size     `json:"memory,omitempty"`   // address space in bytes; Go, Java and Node reserve far more than they use
+	CPU      bridge.Duration `json:"cpu,omitempty"`      // CPU time, rounded up to seconds
+	Files    int             `json:"files,omitempty"`    // open files at a time
+	FileSize bridge.Size     `json:"fileSize,omitempty"` // size of a file that it writes, in bytes
 }
 
 func (l *Limits) check() error {
@@ -23,7 +23,7 @@ func (l *Limits) check() error {
 		return nil
 	}
 	if !process.CanLimit {
-		return errors.New("this system has none: leave them out, or run on Linux")
+		return errors.New("not supported on this system: remove them, or run on Linux")
 	}
 	if l.Files < 0 {
 		return fmt.Errorf("files: expected a number above 0, got %d", l.Files)
@@ -31,7 +31,7 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// ofProcess are the limits as they are set.
+// ofProcess returns the limits as package process has them.
 func (l *Limits) ofProcess() process.Limits {
 	if l == nil {
 		return process.Limits{}

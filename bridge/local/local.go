@@ -1,16 +1,3 @@
-// Package local is the kind of native tool that runs on this machine: a Go function
-// that the program has registered, a command, or a WebAssembly module in a sandbox.
-//
-// A definition says which of the three:
-//
-//	{"function": "CurrentTime"}
-//	{"command": ["git", "log", "--max-count={count}", "--", "{path}"], "dir": "site"}
-//	{"wasm": "plugins/slug.wasm"}
-//
-// A command is an argument vector, never a shell, so that an argument of a call changes
-// nothing but the element that it stands in. It runs as this program's user and may do
-// what that user may; a WebAssembly module has its standard streams, a clock and random
-// numbers, and nothing else.
 package local
 
 import (
@@ -29,25 +16,25 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 const kindName = "local"
 
-// Kind is the kind local, without functions of the program and without a supervisor: see Options. It needs no API in
-// the config; its spec is a Spec.
+// Kind is the kind local without Options. It needs no API in the config; the spec of a definition is
+// a [Spec].
 var Kind = Options{}.Kind()
 
 // Options are what a program adds to the kind.
 type Options struct {
-	// Supervisor ends the groups of commands when the program is killed; nil means that nothing
-	// does. Its owner closes it after the backends.
+	// Supervisor ends the process groups of commands when the program is killed; nil means that
+	// they go on. Its owner closes it after the backends.
 	Supervisor *process.Supervisor
 
-	// Functions are the Go functions that definitions may name, such as those of bridge.Func, by
-	// name. CurrentTime is always among them unless it is replaced here. The map must not change
-	// any more.
+	// Functions are the Go functions that definitions may use, by name; see bridge.Func. They
+	// come in addition to CurrentTime, which they may replace. The map must not change any more.
 	Functions map[string]bridge.Tool
 }
 
@@ -65,7 +52,7 @@ func (o Options) Kind() bridge.NativeKind {
 	}}
 }
 
-// An API is what a config may say of the kind, which has no settings.
+// An API is the entry of the kind in the config, which has no settings.
 type API struct {
 	Type string `json:"type,omitempty" enum:"local"`
 }
@@ -84,10 +71,9 @@ type backend struct {
 	modules []*module
 }
 
-// Tool implements bridge.Backend. A spec that is nil names the function that is called
-// as the tool is, as Acorn's type local does. A module is compiled here, which takes a
-// moment: about a second for one of 3 MB. The notes name placeholders that are no
-// properties.
+// Tool implements bridge.Backend. A nil spec stands for the function with the name of the tool, as
+// Acorn's type local does. A module is compiled here, which takes about a second for one of 3 MB.
+// The notes name placeholders that are not properties.
 func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
 	if len(spec) == 0 || string(spec) == "null" {
 		spec = json.RawMessage("{}")
@@ -97,7 +83,7 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		err = s.check()
 	}
 	if err != nil {
-		return bridge.Tool{}, nil, about(err)
+		return bridge.Tool{}, nil, named(err)
 	}
 	var t bridge.Tool
 	var notes []toolformat.Note
@@ -110,27 +96,27 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		t, err = b.function(definition, &s)
 	}
 	if err != nil {
-		return bridge.Tool{}, nil, about(err)
+		return bridge.Tool{}, nil, named(err)
 	}
 	return t, notes, nil
 }
 
-// about says which kind an error is about, once.
-func about(err error) error {
+// named puts the name of the kind before an error that does not begin with it.
+func named(err error) error {
 	if strings.HasPrefix(err.Error(), kindName) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", kindName, err)
 }
 
-// function is the tool of a registered Go function. What the definition leaves open is
-// as the function has it.
+// function returns the tool of a registered Go function, which also provides what the definition
+// leaves open.
 func (b *backend) function(definition toolformat.Tool, s *Spec) (bridge.Tool, error) {
 	name := cmp.Or(s.Function, definition.Name)
 	f, found := b.functions[name]
 	if !found || f.Call == nil {
-		return bridge.Tool{}, fmt.Errorf("there is no Go function %q; those that there are: %s (a program has a command, a WebAssembly module has wasm)",
-			name, strings.Join(slices.Sorted(maps.Keys(b.functions)), ", "))
+		return bridge.Tool{}, fmt.Errorf("unknown Go function %q (known: %s); a program needs a command, a WebAssembly module needs wasm",
+			native.Shorten(name), strings.Join(slices.Sorted(maps.Keys(b.functions)), ", "))
 	}
 	definition.Description = cmp.Or(definition.Description, f.Description)
 	if definition.InputSchema == nil {

@@ -145,7 +145,7 @@ func TestFunction(t *testing.T) {
 	if got := text(t, sourcetest.Do(t, tool, `{"A":1,"B":2}`)); got != "3" {
 		t.Errorf("got %s", got)
 	}
-	if _, _, err = b.Tool(toolformat.Tool{Name: "mul"}, nil); err == nil || !strings.Contains(err.Error(), `no Go function "mul"; those that there are: CurrentTime, add, reads`) {
+	if _, _, err = b.Tool(toolformat.Tool{Name: "mul"}, nil); err == nil || !strings.Contains(err.Error(), `unknown Go function "mul" (known: CurrentTime, add, reads)`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -13,19 +13,19 @@ import (
 
 const (
 	maxModule  = 64 << 20 // bytes of a module's file
-	maxTables  = 8        // of a module
-	maxEntries = 1 << 18  // of a table, 2 MiB
+	maxTables  = 8        // tables of a module
+	maxEntries = 1 << 18  // entries of a table, 2 MiB
 )
 
-// readModule reads a module's file, whose tables it limits.
+// readModule reads a module's file and limits its tables.
 func readModule(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	var where *fs.PathError
+	var failed *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s does not exist", path)
-	case errors.As(err, &where):
-		return nil, fmt.Errorf("%s: %w", path, where.Err)
+	case errors.As(err, &failed):
+		return nil, fmt.Errorf("%s: %w", path, failed.Err)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
@@ -49,20 +49,20 @@ func readModule(path string) ([]byte, error) {
 	return b, nil
 }
 
-// capTables gives every table of a module a maximum: wazero limits a module's memory,
-// but not what table.grow adds to a table. Growing further fails, as the standard
-// allows. (WebAssembly Core 2.0, 5.5.7 Table Section.)
+// capTables gives every table of a module a maximum: wazero limits a module's memory, but not what
+// table.grow adds to a table. Growing further fails, as the standard allows (WebAssembly Core 2.0,
+// section 5.5.7).
 func capTables(module []byte) ([]byte, error) {
 	const header, tableSection = "\x00asm\x01\x00\x00\x00", 4
 	if !bytes.HasPrefix(module, []byte(header)) {
-		return nil, errors.New("it is no WebAssembly module: expected a .wasm file, version 1")
+		return nil, errors.New("not a WebAssembly module: expected a .wasm file, version 1")
 	}
 	out := append(make([]byte, 0, len(module)+64), header...)
 	for rest := module[len(header):]; len(rest) > 0; {
 		id := rest[0]
 		size, n := binary.Uvarint(rest[1:])
 		if n <= 0 || size > uint64(len(rest)-1-n) {
-			return nil, errors.New("it is cut off or damaged")
+			return nil, errors.New("the module is truncated or corrupt")
 		}
 		section := rest[1+n:][:size]
 		rest = rest[1+n+int(size):]
@@ -91,12 +91,12 @@ func capTableSection(section []byte) ([]byte, error) {
 	}
 	count := number()
 	if count > maxTables {
-		return nil, fmt.Errorf("it has %d tables: expected at most %d", count, maxTables)
+		return nil, fmt.Errorf("expected at most %d tables, got %d", maxTables, count)
 	}
 	out := binary.AppendUvarint(nil, count)
 	for range count {
-		if len(section) < 2 || section[1] > 1 { // a type, and whether there is a maximum
-			return nil, errors.New("it has a table of a kind that is not supported")
+		if len(section) < 2 || section[1] > 1 { // element type, flag for a maximum
+			return nil, errors.New("a table of an unsupported type")
 		}
 		kind, hasMax := section[0], section[1] == 1
 		section = section[2:]
@@ -105,13 +105,13 @@ func capTableSection(section []byte) ([]byte, error) {
 			most = min(most, number())
 		}
 		if least > maxEntries {
-			return nil, fmt.Errorf("it has a table of %d entries: expected at most %d", least, maxEntries)
+			return nil, fmt.Errorf("expected at most %d entries in a table, got %d", maxEntries, least)
 		}
 		out = append(out, kind, 1)
 		out = binary.AppendUvarint(binary.AppendUvarint(out, least), most)
 	}
 	if broken || len(section) > 0 {
-		return nil, errors.New("its tables are damaged")
+		return nil, errors.New("the table section is corrupt")
 	}
 	return out, nil
 }

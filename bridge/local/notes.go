@@ -4,30 +4,23 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The rules of a tool's notes.
 const (
-	rulePlaceholder = "placeholder" // it is no property, or one that a call need not have
-	ruleOption      = "option"      // an argument says which option it is
+	rulePlaceholder = "placeholder" // a placeholder is not a property, or only an optional one
+	ruleOption      = "option"      // an argument chooses the option
 	ruleUnused      = "unused"      // the command never gets the property
-	ruleProgram     = "program"     // there is none of that name yet
+	ruleProgram     = "program"     // the program does not exist yet
 )
 
-// notes say what is legal in a definition, and most likely not meant.
-func (c *command) notes(definition toolformat.Tool) (notes []toolformat.Note) {
-	say := func(path, rule, format string, args ...any) {
-		notes = append(notes, toolformat.Note{Tool: definition.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
-	}
+// notes lists what is legal in a definition and probably a mistake.
+func (c *command) notes(definition toolformat.Tool) []toolformat.Note {
+	n := native.NewNotes(definition)
 	if _, err := c.program.Lookup(); err != nil {
-		say("/local/command/0", ruleProgram, "%v: calls fail until it is there", err)
-	}
-	required := map[string]bool{}
-	for raw := range wire.Elements(wire.Lookup(definition.InputSchema, "required")) {
-		name, _ := wire.Text(raw)
-		required[name] = true
+		n.Add("/local/command/0", ruleProgram, "%v: calls fail until it exists", err)
 	}
 	used := map[string]bool{}
 	for i, t := range c.args {
@@ -36,27 +29,27 @@ func (c *command) notes(definition toolformat.Tool) (notes []toolformat.Note) {
 			if p.name == "" {
 				continue
 			}
-			schema := wire.Lookup(definition.InputSchema, "properties", p.name)
+			_, known := n.Properties[p.name]
 			switch {
 			case used[p.name]:
-			case schema == nil:
-				say(at, rulePlaceholder, "the placeholder {%s} is no property; text in such braces is {{%s}}", p.name, p.name)
-			case t[0].name != "" && !required[p.name] && wire.Lookup(schema, "default") == nil:
-				say(at, rulePlaceholder, "%s is not required: a call without it fails, as the element begins with a placeholder", p.name)
+			case !known:
+				n.Add(at, rulePlaceholder, "the placeholder {%s} is not a property; literal text in such braces is {{%s}}", p.name, p.name)
+			case t[0].name != "" && n.IsOptional(p.name):
+				n.Add(at, rulePlaceholder, "%s is not required: a call without it fails, as the element begins with a placeholder", p.name)
 			}
 			used[p.name] = true
 			if k == 1 && i < c.dashes && strings.Trim(t[0].text, "-") == "" && t[0].text != "" {
-				say(at, ruleOption, "the argument %s says which option of the program it is", p.name)
+				n.Add(at, ruleOption, "the argument %s chooses the option of the program", p.name)
 			}
 		}
 	}
 	if c.stdin {
-		return notes
+		return n.All
 	}
-	for name := range wire.Members(wire.Lookup(definition.InputSchema, "properties")) {
+	for _, name := range n.Names() {
 		if !used[name] {
-			say("/input_schema/properties/"+name, ruleUnused, "%s is not in the command, which has no standard input either", name)
+			n.AddProperty(name, ruleUnused, "%s is not in the command, which gets no arguments on standard input either", name)
 		}
 	}
-	return notes
+	return n.All
 }

@@ -6,23 +6,22 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxFailure bounds what the result of a failure says of standard output.
-const maxFailure = 2000 // bytes
+// maxFailure bounds the part of standard output that a failed result repeats, in bytes.
+const maxFailure = 2000
 
-// An output takes what a program writes: up to its limit it keeps the beginning, and
-// what is more it takes and drops, so that the program ends as it would have.
+// An output collects what a program writes: it keeps the beginning, up to its limit, and drops the
+// rest, so that the program ends as it would have without a limit.
 type output struct {
-	limit int
+	limit int // in bytes
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	kept []byte
-	over bool
+	over bool // something was dropped
 }
 
 // Write never fails.
@@ -35,53 +34,31 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// readFrom reads r to its end, which its closing is too.
+// readFrom reads r until its end or until it is closed.
 func (o *output) readFrom(r io.Reader) {
 	_, _ = io.Copy(struct{ io.Writer }{o}, r)
 }
 
-// result is what the output of a program that succeeded becomes: its text, less the line
-// end at the end, and if that is a JSON object the same as structured content; where the
-// tool has an output schema, if it is any JSON.
+// result returns the result of a program that succeeded: its output without the line break at the
+// end, and the same as structured content if that is a JSON object, or any JSON if the tool has an
+// output schema.
 func (o *output) result(hasOutput bool) *toolformat.Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := bytes.TrimSuffix(bytes.TrimSuffix(o.kept, []byte("\n")), []byte("\r"))
 	if o.over {
-		return toolformat.TextResult(fmt.Sprintf("%s\n... [output truncated after %d bytes]", wholeRunes(o.kept), o.limit), false)
+		return toolformat.TextResult(fmt.Sprintf("%s\n... [output truncated after %d bytes]", native.Whole(string(o.kept)), o.limit), false)
 	}
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), out)
-	b = append(b, `}]`...)
-	value := bytes.TrimSpace(bytes.Clone(out))
-	if (hasOutput || bytes.HasPrefix(value, []byte("{"))) && wire.Valid(value) == nil { // it has no line breaks now
-		b = append(append(b, `,"structuredContent":`...), value...)
-	}
-	return &toolformat.Result{JSON: append(b, '}')}
+	text := bytes.TrimSuffix(bytes.TrimSuffix(o.kept, []byte("\n")), []byte("\r"))
+	return native.Result(text, hasOutput || bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), false)
 }
 
-// failure is the result of a program that failed: how, and how its output begins.
+// failure returns the result of a program that failed: how it ended and the beginning of its
+// output.
 func (o *output) failure(how string) *toolformat.Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := o.kept
-	if len(out) > maxFailure {
-		out = append(bytes.Clone(wholeRunes(out[:maxFailure])), "…"...)
-	}
-	if text := strings.TrimSpace(string(out)); text != "" {
+	if text := strings.TrimSpace(native.Cut(string(o.kept), maxFailure)); text != "" {
 		how += "\nstandard output: " + text
 	}
 	return toolformat.TextResult(how, true)
-}
-
-// wholeRunes is text less the beginning of a rune that was cut at its end.
-func wholeRunes(b []byte) []byte {
-	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return b[:i]
-			}
-			break
-		}
-	}
-	return b
 }

@@ -10,56 +10,56 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Spec is what a definition says of its function, command or module: exactly one of
-// the three, or nothing, which is the function that is called as the tool is.
+// A Spec describes the function, command or module of a tool: exactly one of the three, or none of
+// them for the Go function with the name of the tool.
 type Spec struct {
 	// Function is the name of a Go function that the program has registered.
 	Function string `json:"function,omitempty"`
 
-	// Command is a program and its arguments, run without a shell. The program is
-	// looked up in PATH; one with a separator in it is relative to the folder of the
-	// config. In the elements behind it {name} stands for the text of that argument: a
-	// string as it is, anything else as JSON. {{name}} is {name} itself; other braces
-	// stay. An element is never split and never joined:
+	// Command is a program and its arguments, run without a shell. The program is looked up in
+	// PATH; one with a path separator is relative to the folder of the config. In the following
+	// elements, {name} stands for the text of that argument: a string as it is, anything else as
+	// JSON. {{name}} stands for {name}; other braces stay. An element is never split or joined:
 	//
-	//   - One that begins with a placeholder is positional: the argument must be there,
-	//     and must not make it begin with a dash (on Windows nor with a slash), which
-	//     would be an option. Behind an element "--" it may. For a value of an option
-	//     write "--name={name}".
-	//   - Any other one is left out when an argument of it is absent or null.
+	//   - An element that begins with a placeholder is positional: the argument is required and
+	//     must not make the element begin with a dash (on Windows, also a slash), which would
+	//     be an option, except after an element "--". For the value of an option, write
+	//     "--name={name}".
+	//   - Any other element is omitted if an argument in it is absent or null.
 	//
-	// An argument with a NUL in it, or one that makes an element longer than 128 KiB,
-	// is refused. Program text for an interpreter (sh -c, python -c, perl -e) must not
-	// have placeholders, as an argument would be code there.
+	// An argument that contains a NUL, or makes an element longer than 128 KiB, is refused. The
+	// program text of an interpreter (sh -c, python -c, perl -e) must not have placeholders,
+	// since an argument would be code there.
 	//
 	// Other users of the machine may see the elements: secrets belong on standard input.
 	Command []string `json:"command,omitempty"`
 
-	// Wasm is the file of a WebAssembly module for WASI preview 1 that is a command,
-	// one that exports _start. It is relative to the folder of the config. The
-	// arguments are on its standard input.
+	// Wasm is the file of a WebAssembly module, relative to the folder of the config. It must be
+	// a command for WASI preview 1, which exports _start. It gets the arguments as JSON on
+	// standard input.
 	Wasm string `json:"wasm,omitempty"`
 
-	// Of a command.
-	Stdin *bool             `json:"stdin,omitempty"` // the arguments, all of them, as JSON on standard input; default true, else it is empty
-	Dir   string            `json:"dir,omitempty"`   // working directory, relative to the folder of the config, which is the default
-	Env   map[string]string `json:"env,omitempty"`   // beside what process.Environ lets through: PATH, HOME, locale and the like, never a key
+	// For a command.
+	Stdin *bool             `json:"stdin,omitempty"` // all arguments as JSON on standard input, which is empty otherwise; default true
+	Dir   string            `json:"dir,omitempty"`   // working directory, relative to the folder of the config, its default
+	Env   map[string]string `json:"env,omitempty"`   // in addition to the variables that process.Environ passes on: PATH, HOME, locale and the like, never a key
 
-	// Limits bound what each process of a command may take; on Linux alone.
+	// Limits bound the resources of each process of a command; Linux only.
 	Limits *Limits `json:"limits,omitempty"`
 
-	// Of a command and a module.
-	MaxBytes   bridge.Size `json:"maxBytes,omitempty"`   // of standard output; what is more is dropped, and the result says so; default 1 MiB
-	MaxRunning int         `json:"maxRunning,omitempty"` // at once, further calls wait (bridge.Tool.Concurrency); default 4
+	// For a command and a module.
+	MaxBytes   bridge.Size `json:"maxBytes,omitempty"`   // bounds standard output; the rest is dropped, and the result says so; default 1 MiB
+	MaxRunning int         `json:"maxRunning,omitempty"` // concurrent calls, further ones wait (bridge.Tool.Concurrency); default 4
 
-	// MaxMemory is how many bytes of linear memory a run of a module may have, rounded
-	// up to pages of 64 KiB; default 64 MiB.
+	// MaxMemory bounds the linear memory of a run of a module, rounded up to pages of 64 KiB;
+	// default 64 MiB.
 	MaxMemory bridge.Size `json:"maxMemory,omitempty"`
 
-	Timeout bridge.Duration `json:"timeout,omitempty"` // of a call; default 5 s
+	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call; default 5 s
 }
 
 // The defaults and bounds of a Spec.
@@ -68,23 +68,23 @@ const (
 	defaultMaxBytes  = 1 << 20
 	defaultRunning   = 4
 	defaultMaxMemory = 64 << 20
-	mostMemory       = 1<<31 - 1 // 2 GiB, half of what WebAssembly can address
-	mostBytes        = 1 << 30
-	mostRunning      = 1000
+	highestMemory    = 1<<31 - 1 // 2 GiB, half of what WebAssembly can address
+	highestBytes     = 1 << 30
+	highestRunning   = 1000
 )
 
-// check says what does not go together, and fills in the defaults.
+// check refuses keys that are mutually exclusive or out of range, and fills in the defaults.
 func (s *Spec) check() error {
 	forms := 0
-	for _, there := range []bool{s.Function != "", s.Command != nil, s.Wasm != ""} {
-		if there {
+	for _, given := range []bool{s.Function != "", s.Command != nil, s.Wasm != ""} {
+		if given {
 			forms++
 		}
 	}
 	isCommand, isFunction := s.Command != nil, s.Command == nil && s.Wasm == ""
 	switch {
 	case forms > 1:
-		return errors.New("expected one of function, command and wasm, got more than one")
+		return errors.New("function, command and wasm are mutually exclusive: expected one of them, got more than one")
 	case !isCommand && (s.Stdin != nil || s.Dir != "" || s.Env != nil || s.Limits != nil):
 		return errors.New("stdin, dir, env and limits are for a command")
 	case isFunction && (s.MaxBytes != 0 || s.MaxRunning != 0):
@@ -97,7 +97,7 @@ func (s *Spec) check() error {
 	}
 	for name, value := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return fmt.Errorf("env: %.40q cannot be a variable: a name is not empty and without =, and neither has a NUL", name)
+			return fmt.Errorf("env: %q is not a valid variable: its name must not be empty or contain =, and neither name nor value may contain a NUL", native.Shorten(name))
 		}
 	}
 	s.MaxBytes = cmp.Or(s.MaxBytes, defaultMaxBytes)
@@ -107,9 +107,9 @@ func (s *Spec) check() error {
 		key            string
 		value, highest int
 	}{
-		{"maxBytes", int(s.MaxBytes), mostBytes},
-		{"maxRunning", s.MaxRunning, mostRunning},
-		{"maxMemory", int(s.MaxMemory), mostMemory},
+		{"maxBytes", int(s.MaxBytes), highestBytes},
+		{"maxRunning", s.MaxRunning, highestRunning},
+		{"maxMemory", int(s.MaxMemory), highestMemory},
 	} {
 		if limit.value < 0 || limit.value > limit.highest {
 			return fmt.Errorf("%s: expected 1 to %d, got %d", limit.key, limit.highest, limit.value)
@@ -118,7 +118,7 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// tool is the tool of a command or a module, which call runs.
+// tool returns the tool of a command or a module that call runs.
 func (s *Spec) tool(definition toolformat.Tool, call func(context.Context, json.RawMessage) (*toolformat.Result, error)) bridge.Tool {
 	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Concurrency: s.MaxRunning, Call: call}
 }

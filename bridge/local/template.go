@@ -1,26 +1,25 @@
 package local
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
-// maxElement is how long an element of a command may be: Linux takes no longer one
-// (MAX_ARG_STRLEN, 32 pages with the NUL at the end).
-const maxElement = 128<<10 - 1 // bytes
+// maxElement bounds an element of a command, in bytes: MAX_ARG_STRLEN of Linux, 32 pages with the
+// NUL at the end.
+const maxElement = 128<<10 - 1
 
 // A template is an element of a command.
 type template []part
 
-// A part is text as it stands or, with a name, the place of an argument.
+// A part is a placeholder if it has a name, else literal text.
 type part struct{ text, name string }
 
-// parseTemplate never fails: a brace that begins no placeholder is text, as in awk's
-// '{print $1}'.
+// parseTemplate parses an element. It never fails: a brace that does not begin a placeholder is
+// text, as in awk's '{print $1}'.
 func parseTemplate(s string) (t template) {
 	var text strings.Builder
 	for len(s) > 0 {
@@ -47,7 +46,7 @@ func parseTemplate(s string) (t template) {
 	return t
 }
 
-// placeholder is the name in the placeholder that s begins with; "" when it does not.
+// placeholder returns the name in the placeholder at the beginning of s, or "".
 func placeholder(s string) string {
 	if s == "" || s[0] != '{' {
 		return ""
@@ -65,12 +64,12 @@ func placeholder(s string) string {
 	return ""
 }
 
-// isFixed reports whether no argument changes the element.
+// isFixed reports whether the element has no placeholder.
 func (t template) isFixed() bool { return len(t) == 1 && t[0].name == "" }
 
-// expand is the element with the arguments in their places. ok is false for one that is
-// left out. An error is for the model.
-func (t template) expand(arguments map[string]json.RawMessage, behindDashes bool) (element string, ok bool, err error) {
+// expand returns the element with arguments in the place of placeholders. ok is false if the element
+// is omitted. An error is for the model.
+func (t template) expand(arguments map[string][]byte, afterDashes bool) (element string, ok bool, err error) {
 	var b strings.Builder
 	positional := t[0].name != ""
 	for _, p := range t {
@@ -86,44 +85,23 @@ func (t template) expand(arguments map[string]json.RawMessage, behindDashes bool
 		default:
 			return "", false, nil
 		}
-		text, err := textOf(raw)
+		text := native.Text(raw)
 		switch {
-		case err != nil:
-			return "", false, fmt.Errorf("argument %s: %w", p.name, err)
 		case strings.Contains(text, "\x00"):
-			return "", false, fmt.Errorf("argument %s: it has a NUL in it, which no command can take", p.name)
+			return "", false, fmt.Errorf("argument %s: an element of a command cannot contain a NUL", p.name)
 		case b.Len()+len(text) > maxElement:
-			return "", false, fmt.Errorf("argument %s: an element of a command is at most %d bytes long, with this it would be %d", p.name, maxElement, b.Len()+len(text))
+			return "", false, fmt.Errorf("argument %s: expected at most %d bytes in an element of the command, got %d", p.name, maxElement, b.Len()+len(text))
 		}
 		b.WriteString(text)
 	}
 	element = b.String()
-	if positional && !behindDashes && isOption(runtime.GOOS, element) {
+	if positional && !afterDashes && isOption(runtime.GOOS, element) {
 		return "", false, fmt.Errorf("argument %s: it begins with %q and would be read as an option: expected another value", t[0].name, element[:1])
 	}
 	return element, true, nil
 }
 
-// isOption reports whether a program may take an element for an option.
+// isOption reports whether a program may read an element as an option.
 func isOption(goos, element string) bool {
 	return strings.HasPrefix(element, "-") || goos == "windows" && strings.HasPrefix(element, "/")
-}
-
-// textOf is an argument as text: a string's own, else its JSON.
-func textOf(raw json.RawMessage) (string, error) {
-	if raw[0] != '"' {
-		return string(raw), nil
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err
-}
-
-// argumentsOf are the arguments by name; of two with one name the last one counts.
-func argumentsOf(raw json.RawMessage) map[string]json.RawMessage {
-	arguments := map[string]json.RawMessage{}
-	for name, value := range wire.Members(raw) {
-		arguments[name] = value
-	}
-	return arguments
 }

@@ -17,27 +17,27 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 const (
-	pageSize = 64 << 10       // of WebAssembly's memory
-	maxSaid  = maxFailure / 2 // bytes of a said's beginning and end
-	// closeWait bounds the freeing of a module.
-	closeWait = 5 * time.Second
+	pageSize  = 64 << 10        // bytes of a page of WebAssembly memory
+	maxEnd    = maxFailure / 2  // bytes of either end of standard error
+	closeWait = 5 * time.Second // bounds the freeing of a module
 )
 
-// A module is a compiled WebAssembly module. Each call runs it anew, from its first
-// state: nothing of a call is there for the next one.
+// A module is a compiled WebAssembly module. Each call instantiates it anew, so that nothing of a
+// call is left for the next one.
 //
-// A run has the arguments on standard input, standard output and error, its own name as
-// its only argument, a clock, and random numbers. It has no files, no network and no
-// environment. Its linear memory is limited by the Spec, its tables by capTables, its
-// time by the call's context. Its stack may grow to 400 MB, which is wazero's limit.
+// A run has the arguments on standard input, standard output and error, its own name as its only
+// argument, a clock, and random numbers. It has no files, network or environment. The Spec limits
+// its linear memory, capTables its tables, the context of the call its time. Its stack may grow to
+// 400 MB, wazero's limit.
 type module struct {
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
-	hasOutput bool // the tool has an output schema
+	hasOutput bool // the definition has an output schema
 	maxBytes  int
 }
 
@@ -57,10 +57,10 @@ func (b *backend) wasm(definition toolformat.Tool, s *Spec) (bridge.Tool, error)
 	return s.tool(definition, m.call), nil
 }
 
-// compile makes a module ready to run in a runtime of its own, which has its limits. What
-// it compiles is in the cache then.
+// compile compiles a module in a runtime of its own, which has its limits. The code goes to the
+// cache.
 func compile(binary []byte, s *Spec, cache wazero.CompilationCache) (*module, error) {
-	ctx := context.Background() // compiling cannot be cancelled
+	ctx := context.Background() // compiling cannot be canceled
 	config := wazero.NewRuntimeConfig().
 		WithCloseOnContextDone(true).
 		WithCompilationCache(cache).
@@ -79,19 +79,19 @@ func compile(binary []byte, s *Spec, cache wazero.CompilationCache) (*module, er
 	return m, nil
 }
 
-// checkShape says what keeps a module from being a WASI command.
+// checkShape refuses a module that is not a WASI command.
 func (m *module) checkShape() error {
 	if m.compiled.ExportedFunctions()["_start"] == nil {
-		return errors.New("it exports no _start: expected a command for WASI preview 1, such as GOOS=wasip1 GOARCH=wasm go build makes")
+		return errors.New("no export _start: expected a command for WASI preview 1, such as GOOS=wasip1 GOARCH=wasm go build makes")
 	}
 	for _, f := range m.compiled.ImportedFunctions() {
 		if from, name, _ := f.Import(); from != wasi_snapshot_preview1.ModuleName {
-			return fmt.Errorf("it imports %s.%s: there is nothing but WASI preview 1 (%s)", from, name, wasi_snapshot_preview1.ModuleName)
+			return fmt.Errorf("unknown import %s.%s: only WASI preview 1 is available (%s)", from, name, wasi_snapshot_preview1.ModuleName)
 		}
 	}
 	for _, memory := range m.compiled.ImportedMemories() {
 		from, name, _ := memory.Import()
-		return fmt.Errorf("it imports the memory %s.%s: expected one of its own", from, name)
+		return fmt.Errorf("it imports the memory %s.%s: expected a memory of its own", from, name)
 	}
 	return nil
 }
@@ -102,18 +102,23 @@ func (m *module) close() error {
 	return m.runtime.Close(ctx)
 }
 
-// call runs the module once.
+// call implements bridge.Tool.Call. It runs the module once.
 func (m *module) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-	out, stderr := &output{limit: m.maxBytes}, &said{}
+	out, stderr := &output{limit: m.maxBytes}, &ends{}
 	config := wazero.NewModuleConfig().
-		WithName(""). // so that runs can be side by side
+		WithName(""). // so that runs can be concurrent
 		WithArgs("tool").
 		WithStdin(bytes.NewReader(arguments)).
 		WithStdout(out).
 		WithStderr(stderr).
 		WithSysWalltime().
 		WithSysNanotime().
-		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) }).
+		WithNanosleep(func(ns int64) {
+			select {
+			case <-time.After(time.Duration(ns)):
+			case <-ctx.Done():
+			}
+		}).
 		WithRandSource(rand.Reader)
 	instance, err := m.runtime.InstantiateModule(ctx, m.compiled, config) // runs _start
 	if instance != nil {
@@ -128,59 +133,46 @@ func (m *module) call(ctx context.Context, arguments json.RawMessage) (*toolform
 	return out.result(m.hasOutput), nil
 }
 
-// sleep is over early when the call is.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// trapText says how a module failed, without the stack.
+// trapText describes how a module failed, without the stack trace.
 func trapText(err error) string {
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {
 		return fmt.Sprintf("the module failed: exit status %d", exit.ExitCode())
 	}
 	text, _, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
-	if len(text) > maxFailure {
-		text = text[:maxFailure]
-	}
-	return "the module failed: " + text
+	return "the module failed: " + native.Cut(text, maxFailure)
 }
 
-// A said keeps the beginning and the end of what a module writes to standard error: the
-// reason stands at the one or the other.
-type said struct {
-	mu         sync.Mutex // guards what follows
-	begin, end []byte
-	left       bool // something between them is left out
+// ends keeps the beginning and the end of what a module writes to standard error: either may have
+// the reason of a failure.
+type ends struct {
+	mu          sync.Mutex // guards the fields below
+	first, last []byte
+	gap         bool // something between them was dropped
 }
 
 // Write never fails.
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	size, n := len(b), min(len(b), maxSaid-len(s.begin))
-	s.begin = append(s.begin, b[:n]...)
+func (e *ends) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	size, n := len(b), min(len(b), maxEnd-len(e.first))
+	e.first = append(e.first, b[:n]...)
 	b = b[n:]
-	if over := len(s.end) + len(b) - maxSaid; over > 0 {
-		s.left = true
-		s.end = append(s.end[:0], s.end[min(over, len(s.end)):]...)
+	if over := len(e.last) + len(b) - maxEnd; over > 0 {
+		e.gap = true
+		e.last = append(e.last[:0], e.last[min(over, len(e.last)):]...)
 	}
-	s.end = append(s.end, b[max(0, len(b)-maxSaid):]...)
+	e.last = append(e.last, b[max(0, len(b)-maxEnd):]...)
 	return size, nil
 }
 
-// text is ": " and what was written, "" for nothing.
-func (s *said) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := string(s.begin) + string(s.end)
-	if s.left {
-		text = string(s.begin) + "\n…\n" + string(s.end)
+// text returns ": " and the kept text, or "" if there is none.
+func (e *ends) text() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	text := string(e.first) + string(e.last)
+	if e.gap {
+		text = string(e.first) + "\n…\n" + string(e.last)
 	}
 	if text = strings.TrimSpace(strings.ToValidUTF8(text, "")); text != "" {
 		return ": " + text

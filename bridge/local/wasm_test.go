@@ -25,7 +25,7 @@ import (
 func guest(t *testing.T, more string) bridge.Tool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.Command("go", "build", "-o", path, "main.go")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "main.go")
 	cmd.Dir = filepath.Join("testdata", "guest")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -44,7 +44,7 @@ func TestModule(t *testing.T) {
 		}
 	})
 	t.Run("escape", func(t *testing.T) {
-		const want = `{"args":["tool"],"environ":[],"got":[]}`
+		const want = `arguments [tool] environment [] got []`
 		if got := text(t, sourcetest.Do(t, tool, `{"mode":"escape"}`)); got != want {
 			t.Errorf("got %s", got)
 		}
@@ -73,7 +73,7 @@ func TestModule(t *testing.T) {
 		{`{"mode":"exit","n":4026531839}`, "exit status"},
 		{`{"mode":"panic"}`, "on purpose"},
 		{`{"mode":"recurse"}`, "exit status 2"}, // Go's stack is in the limited memory
-		{`[]`, "cannot unmarshal array"},
+		{`[]`, "guest: expected an object with a mode"},
 	} {
 		t.Run(c.arguments, func(t *testing.T) {
 			r := sourcetest.Do(t, tool, c.arguments)
@@ -116,9 +116,9 @@ func endless(t *testing.T, tool bridge.Tool, arguments string) {
 	}
 }
 
-func TestSaid(t *testing.T) {
+func TestEnds(t *testing.T) {
 	for _, step := range []int{1, 7, 999, 1000, 1001, 3000} {
-		s, all := &said{}, strings.Repeat("a", 1000)+strings.Repeat("b", 1500)+strings.Repeat("c", 1000)
+		s, all := &ends{}, strings.Repeat("a", 1000)+strings.Repeat("b", 1500)+strings.Repeat("c", 1000)
 		for rest := all; rest != ""; rest = rest[min(step, len(rest)):] {
 			s.Write([]byte(rest[:min(step, len(rest))]))
 		}
@@ -215,9 +215,9 @@ func TestModuleErrors(t *testing.T) {
 		module     []byte
 		more, want string
 	}{
-		"empty":          {nil, "", "no WebAssembly module"},
-		"text":           {[]byte("(module)"), "", "no WebAssembly module"},
-		"cut":            {whole[:len(whole)-3], "", "cut off"},
+		"empty":          {nil, "", "not a WebAssembly module"},
+		"text":           {[]byte("(module)"), "", "not a WebAssembly module"},
+		"cut":            {whole[:len(whole)-3], "", "truncated"},
 		"no _start":      {assemble(), "", "_start"},
 		"foreign import": {assemble([]byte{1, 1, 0x60, 0, 0}, append([]byte{2, 1, 3}, "env\x04exec\x00\x00"...), append([]byte{7, 1, 6}, "_start\x00\x00"...)), "", "env.exec"},
 		"memory import":  {program(nil)[:8], "", "_start"},
