@@ -6,20 +6,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// jsonText is an argument that SQL has no type for: an array or an object, as JSON.
+// jsonText is an array or an object as JSON, since SQL has no type for it.
 type jsonText string
 
-// maxList bounds the values of a list, maxValues those of a call: SQLite takes no more
+// maxList bounds the values of a list. maxValues bounds those of a call: it is SQLite's limit
 // (SQLITE_MAX_VARIABLE_NUMBER).
 const (
 	maxList   = 10_000
 	maxValues = 32_766
 )
 
-// bind makes the text and the values of a call. A parameter without an argument is NULL.
+// bind returns the text and the values of a call. A parameter without an argument is NULL.
 func (s *statement) bind(arguments json.RawMessage) (text string, values []any, err error) {
 	raw := make([][]byte, len(s.names))
 	for key, value := range wire.Members(arguments) {
@@ -30,21 +31,21 @@ func (s *statement) bind(arguments json.RawMessage) (text string, values []any, 
 		}
 	}
 	sizes := make([]int, len(s.parts))
-	bound := make([]bool, len(s.names)) // to a number that several places share
+	bound := make([]bool, len(s.names)) // has a number that several places share
 	values = make([]any, 0, len(s.parts))
 	expanded := false
-	for i, it := range s.parts {
+	for i, p := range s.parts {
 		before := len(values)
-		switch shares := s.dialect == postgresDialect && !it.list && !it.alone; {
-		case it.param < 0, shares && bound[it.param]:
-		case it.list && len(raw[it.param]) > 0 && raw[it.param][0] == '[':
-			if values, err = s.appendList(values, it, raw[it.param]); err != nil {
+		switch shares := s.dialect == postgresDialect && !p.list && !p.alone; {
+		case p.param < 0, shares && bound[p.param]:
+		case p.list && len(raw[p.param]) > 0 && raw[p.param][0] == '[':
+			if values, err = s.appendList(values, p, raw[p.param]); err != nil {
 				return "", nil, err
 			}
 			expanded = true
 		default:
-			values = append(values, s.value(raw[it.param]))
-			bound[it.param] = bound[it.param] || shares
+			values = append(values, s.value(raw[p.param]))
+			bound[p.param] = bound[p.param] || shares
 		}
 		sizes[i] = len(values) - before
 	}
@@ -52,18 +53,18 @@ func (s *statement) bind(arguments json.RawMessage) (text string, values []any, 
 	case !expanded:
 		return s.plain, values, nil
 	case len(values) > maxValues:
-		return "", nil, fmt.Errorf("expected at most %d values in all lists, got %d with those that fill them up", maxValues, len(values))
+		return "", nil, fmt.Errorf("expected at most %d values in all lists, got %d after padding", maxValues, len(values))
 	}
 	return s.render(func(part int) int { return sizes[part] }), values, nil
 }
 
-// appendList appends the values of an array. The last is repeated until they are a power
-// of two, so that the database sees few different texts, and can keep their plans.
-func (s *statement) appendList(values []any, it part, raw []byte) ([]any, error) {
+// appendList appends the values of an array. The last one is repeated up to a power of two, so that
+// the database sees few different texts and can cache their plans.
+func (s *statement) appendList(values []any, p part, raw []byte) ([]any, error) {
 	begin := len(values)
 	for value := range wire.Elements(raw) {
 		if len(values)-begin == maxList {
-			return nil, fmt.Errorf("%s: expected a list of at most %d values", s.names[it.param], maxList)
+			return nil, fmt.Errorf("%s: expected a list of at most %d values", s.names[p.param], maxList)
 		}
 		values = append(values, s.value(value))
 	}
@@ -73,8 +74,8 @@ func (s *statement) appendList(values []any, it part, raw []byte) ([]any, error)
 	return values, nil
 }
 
-// value is an argument as the driver takes it: nil, bool, string, int64, float64 or
-// jsonText. What is not exact in these is text, which the database converts itself.
+// value returns an argument as the driver takes it: nil, bool, string, int64, float64 or jsonText. A
+// value that these cannot hold exactly is text, which the database converts.
 func (s *statement) value(raw []byte) any {
 	if len(raw) == 0 {
 		return nil
@@ -94,15 +95,14 @@ func (s *statement) value(raw []byte) any {
 }
 
 const (
-	floatDigits = 15      // a decimal number of no more digits is the same when it has been a float64
-	maxDigits   = 40      // a whole number of no more digits is written without exponent
-	maxExponent = 1 << 20 // where exponents are cut off, so that they can be counted with
+	floatDigits = 15 // digits of a decimal number that survive a float64
+	maxDigits   = 40 // digits of a whole number that is written without exponent
 )
 
-// number is a JSON number as the driver takes it. PostgreSQL gets text, which it reads
-// as the type that the parameter has.
+// number returns a JSON number as the driver takes it. PostgreSQL gets text, which it reads as the
+// type of the parameter.
 func (s *statement) number(raw string) any {
-	digits, exponent := decimal(raw)
+	digits, exponent := native.Decimal(raw)
 	if exponent >= 0 && len(digits)+exponent <= maxDigits {
 		whole := digits + strings.Repeat("0", exponent)
 		if raw[0] == '-' && whole != "0" {
@@ -117,19 +117,4 @@ func (s *statement) number(raw string) any {
 		return f
 	}
 	return raw
-}
-
-// decimal is the absolute value of a JSON number: digits × 10^exponent, without zeros at
-// either end.
-func decimal(raw string) (digits string, exponent int) {
-	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(raw, "-")), "e")
-	exponent, _ = strconv.Atoi(power) // none is 0; one that is too big is the biggest
-	exponent = max(-maxExponent, min(exponent, maxExponent))
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits = strings.TrimLeft(whole+fraction, "0")
-	trimmed := strings.TrimRight(digits, "0")
-	if trimmed == "" {
-		return "0", 0
-	}
-	return trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
 }

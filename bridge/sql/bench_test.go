@@ -50,7 +50,7 @@ func (s *shop) bare(b *testing.B) func(n int64) []byte {
 	case *postgresEngine:
 		query = `SELECT id, name, price, customerid FROM item WHERE id < $1 ORDER BY id`
 		c = e.pool.connector.(marking).Connector
-	case *mysqlEngine:
+	case *pools:
 		c = e.readers.connector.(connector).Connector
 	}
 	db := sql.OpenDB(c)

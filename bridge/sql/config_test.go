@@ -29,19 +29,19 @@ func TestOpenErrors(t *testing.T) {
 		{`{"url":7}`, `url`},
 		{`{"url":"shop.db"}`, `sql: api shop: url: expected sqlite:…, postgres://… or mysql://…`},
 		{`{"url":"password=` + secretInURL + ` host=a:5432"}`, `sql: api shop: url: expected sqlite:…, postgres://… or mysql://…`},
-		{`{"url":"oracle://a"}`, `sql: api shop: url: there is no driver for oracle: expected sqlite:…, postgres://… or mysql://…`},
-		{`{"url":"jdbc:h2:mem:test"}`, `sql: api shop: url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…`},
-		{`{"url":"sqlite:a.db?mode=rw"}`, `sql: api shop: url: SQLite has no parameters here: expected sqlite:file`},
+		{`{"url":"oracle://a"}`, `sql: api shop: url: no driver for oracle: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"jdbc:h2:mem:test"}`, `sql: api shop: url: H2 runs only in Java: expected sqlite:…, postgres://… or mysql://…`},
+		{`{"url":"sqlite:a.db?mode=rw"}`, `sql: api shop: url: parameters are not supported for SQLite: expected sqlite:file`},
 		{`{"url":"sqlite:a.db","maxOpen":-1}`, `sql: api shop: maxOpen: expected a number above 0, got -1`},
 		{`{"url":"sqlite:a.db","idleTimeout":"soon"}`, `sql: api shop: idleTimeout: expected a duration such as "30s" or a number of seconds, got "soon"`},
-		{`{"url":"postgres://u:` + secret + `@h/d"}`, `sql: api shop: url: expected postgres://user:password@host:port/database; in a password, @ : / ? # and % are written %40 %3A %2F %3F %23 %25, or it stands in "password"`},
+		{`{"url":"postgres://u:` + secret + `@h/d"}`, `sql: api shop: url: expected postgres://user:password@host:port/database; in a password, @ : / ? # and % are written %40 %3A %2F %3F %23 %25; the key password needs no escapes`},
 		{`{"url":"postgres://u:` + secretInURL + `@h/d?sslmode=odd"}`, `sslmode`},
 		{`{"url":"postgres://u@h/d?password=` + secretInURL + `&connect_timeout=x"}`, `connect_timeout`},
-		{`{"url":"jdbc:postgresql://h/d?user=u&password=` + secretInURL + `&foo=1"}`, `sql: api shop: url: the parameter foo of JDBC is not understood; write the URL without jdbc: to use the driver's own parameters`},
-		{`{"url":"mysql://u:` + secretInURL + `@h/d?time_zone=1"}`, `sql: api shop: url: time_zone: it is always UTC here`},
+		{`{"url":"jdbc:postgresql://h/d?user=u&password=` + secretInURL + `&foo=1"}`, `sql: api shop: url: unknown JDBC parameter foo; to use the parameters of the driver, write the URL without jdbc:`},
+		{`{"url":"mysql://u:` + secretInURL + `@h/d?time_zone=1"}`, `sql: api shop: url: time_zone: always UTC`},
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?tls=odd"}`, `sql: api shop: url: invalid value / unknown config name: odd`},
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?parseTime=` + secretInURL + `"}`, `xxxxx`},
-		{`{"url":"jdbc:mysql://u:` + secretInURL + `@h/d?allowMultiQueries=true"}`, `the parameter allowMultiQueries of JDBC is not understood`},
+		{`{"url":"jdbc:mysql://u:` + secretInURL + `@h/d?allowMultiQueries=true"}`, `unknown JDBC parameter allowMultiQueries`},
 	} {
 		_, err := Kind.Open(bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(c.config, secret, `p:w@rd/?#%x '\"`)), Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -216,12 +216,12 @@ func TestTool(t *testing.T) {
 	schema := `{"type":"object","properties":{"customerid":{"type":"integer"},"ids":{"type":"array"},"a~b/c":{}},"allOf":[{"properties":{"more":{}}},{"$ref":"#/$defs/x"}],"$defs":{"x":{"$ref":"#/$defs/x","properties":{"far":{}}}}}`
 	for _, c := range []struct{ spec, err, notes string }{
 		{`{"query":"SELECT :customerid, :ids, :{a~b/c}, :more, :far"}`, ``, ``},
-		{`{"query":"SELECT :customerid, :{a~b/c}, :more"}`, ``, `t: /input_schema/properties/ids: the query has no :ids, so that this argument has no effect; t: the query has no :far, so that this argument has no effect`},
-		{`{"query":"SELECT :customerid, :more, :far WHERE 1 NOT IN (:ids)"}`, ``, `t: /input_schema/properties/ids: an empty list makes NOT IN (:ids) match nothing; "minItems": 1 refuses it; ` +
-			`t: /input_schema/properties/a~0b~1c: the query has no :a~b/c, so that this argument has no effect`},
-		{`{"query":"SELECT :CustomerID"}`, `sql: query: :CustomerID is no property of the parameters (did you mean :customerid?)`, ``},
-		{`{"query":"SELECT :nothing"}`, `sql: query: :nothing is no property of the parameters`, ``},
-		{`{"query":""}`, `sql: query: cannot be empty`, ``},
+		{`{"query":"SELECT :customerid, :{a~b/c}, :more"}`, ``, `t: /input_schema/$defs/x/properties/far: the query has no :far, so that this argument has no effect; t: /input_schema/properties/ids: the query has no :ids, so that this argument has no effect`},
+		{`{"query":"SELECT :customerid, :more, :far WHERE 1 NOT IN (:ids)"}`, ``, `t: /input_schema/properties/a~0b~1c: the query has no :a~b/c, so that this argument has no effect; ` +
+			`t: /input_schema/properties/ids: an empty list makes NOT IN (:ids) match nothing; "minItems": 1 refuses it`},
+		{`{"query":"SELECT :CustomerID"}`, `sql: query: :CustomerID is not a property of the input schema (did you mean :customerid?)`, ``},
+		{`{"query":"SELECT :nothing"}`, `sql: query: :nothing is not a property of the input schema`, ``},
+		{`{"query":""}`, `sql: query: must not be empty`, ``},
 		{`{}`, `query`, ``},
 		{`{"query":"SELECT 1","qurey":""}`, `qurey`, ``},
 		{`{"query":"SELECT 1","maxRows":-1}`, `sql: maxRows: expected a number above 0, got -1`, ``},

@@ -1,21 +1,23 @@
 package sql
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
-// connect makes the engine that the API's URL says, which connects later. Errors never
-// have the URL in them: there may be a password in it.
+// connect sets the engine for the URL of the API, without connecting. Errors never show the URL,
+// which may have a password in it.
 func (b *backend) connect(dir string) error {
 	pool, err := b.api.pool()
 	if err != nil {
 		return err
 	}
-	jdbc := hasPrefixFold(b.api.URL, "jdbc:")
-	raw := b.api.URL
+	raw, jdbc := b.api.URL, hasPrefixFold(b.api.URL, "jdbc:")
 	if jdbc {
 		raw = raw[len("jdbc:"):]
 	}
@@ -35,9 +37,9 @@ func (b *backend) connect(dir string) error {
 		b.dialect = mysqlDialect
 		b.engine, err = b.newMySQL(rest, jdbc, pool)
 	case "h2":
-		return errors.New("url: H2 runs in Java only: expected sqlite:…, postgres://… or mysql://…")
+		return errors.New("url: H2 runs only in Java: expected sqlite:…, postgres://… or mysql://…")
 	default:
-		return fmt.Errorf("url: there is no driver for %.20s: expected sqlite:…, postgres://… or mysql://…", scheme)
+		return fmt.Errorf("url: no driver for %s: expected sqlite:…, postgres://… or mysql://…", native.Shorten(scheme))
 	}
 	if err != nil {
 		return b.secrets.HideError(err)
@@ -45,8 +47,8 @@ func (b *backend) connect(dir string) error {
 	return nil
 }
 
-// isScheme reports whether text can be the scheme of a URL (RFC 3986, 3.1). In what is
-// none there may be a password.
+// isScheme reports whether text can be the scheme of a URL (RFC 3986, section 3.1). Text that cannot
+// may hold a password.
 func isScheme(text string) bool {
 	return text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
@@ -55,29 +57,23 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// address reads the URL of a server, with the user of the API in the place of its own,
-// and keeps its password secret.
-func (b *backend) address(scheme, rest string) (*url.URL, error) {
+// address parses the URL of a server, whose user and password the API's own override, and adds the
+// password to the secrets. names, if not nil, are the parameters of JDBC: see rename.
+func (b *backend) address(scheme, rest string, names map[string]string) (*url.URL, error) {
 	if !strings.HasPrefix(rest, "//") { // jdbc:postgresql:shop
 		rest = "///" + strings.TrimLeft(rest, "/")
 	}
 	u, err := url.Parse(scheme + ":" + rest)
-	if err != nil { // which has the URL in it
-		return nil, fmt.Errorf(`url: expected %s://user:password@host:port/database; in a password, @ : / ? # and %% are written %%40 %%3A %%2F %%3F %%23 %%25, or it stands in "password"`, scheme)
+	if err != nil { // it shows the URL
+		return nil, fmt.Errorf(`url: expected %s://user:password@host:port/database; in a password, @ : / ? # and %% are written %%40 %%3A %%2F %%3F %%23 %%25; the key password needs no escapes`, scheme)
 	}
 	user, password := u.User.Username(), ""
 	parameters := u.Query()
 	if p, ok := u.User.Password(); ok {
 		password = p
 	}
-	for _, it := range []struct {
-		into *string
-		from string
-	}{{&user, parameters.Get("user")}, {&password, parameters.Get("password")}, {&user, b.api.Username}, {&password, b.api.Password}} {
-		if it.from != "" {
-			*it.into = it.from
-		}
-	}
+	user = cmp.Or(b.api.Username, parameters.Get("user"), user)
+	password = cmp.Or(b.api.Password, parameters.Get("password"), password)
 	parameters.Del("user")
 	parameters.Del("password")
 	b.secrets.Add(password)
@@ -88,18 +84,21 @@ func (b *backend) address(scheme, rest string) (*url.URL, error) {
 	case user != "":
 		u.User = url.User(user)
 	}
-	return u, nil
+	if names == nil {
+		return u, nil
+	}
+	return u, rename(u, names)
 }
 
-// rename replaces the names of JDBC's parameters. names maps those that are understood to
-// those of our drivers, "" for one that has no effect here.
+// rename renames JDBC's parameters. names maps those that are understood to parameters of our
+// drivers, or to "" if they have no effect here.
 func rename(u *url.URL, names map[string]string) error {
 	from, to := u.Query(), url.Values{}
 	for key, values := range from {
 		name, known := names[key]
 		switch {
 		case !known:
-			return fmt.Errorf("url: the parameter %.20s of JDBC is not understood; write the URL without jdbc: to use the driver's own parameters", key)
+			return fmt.Errorf("url: unknown JDBC parameter %s; to use the parameters of the driver, write the URL without jdbc:", native.Shorten(key))
 		case name != "":
 			to[name] = values
 		}

@@ -1,20 +1,18 @@
 package sql
 
-// A dialect is the SQL of one database system: how its text is read, and how parameters
-// stand in it.
+// A dialect is the SQL of a database system: its lexical rules and its placeholders.
 type dialect uint8
 
 const (
 	sqliteDialect dialect = iota
 	postgresDialect
-	mysqlDialect // MariaDB too
+	mysqlDialect // also MariaDB
 )
 
 func (d dialect) String() string { return [...]string{"SQLite", "PostgreSQL", "MySQL"}[d] }
 
-// reads are the statements that a tool may run which is not allowed to write. That they
-// do not write is for the database to enforce; this is so that an operator hears of a
-// mistake before the first call.
+// reads returns the statements that a tool may run that must not write. The database enforces that
+// they do not write; this check shows a mistake before the first call.
 func (d dialect) reads() []string {
 	switch d {
 	case postgresDialect:
@@ -25,7 +23,6 @@ func (d dialect) reads() []string {
 	return []string{"SELECT", "VALUES", "EXPLAIN"}
 }
 
-// writes are the other statements that a tool may run. What begins a transaction, changes
-// a setting or leads out of the database is not among them: the connection is another
-// tool's next.
+// writes are the other statements that a tool may run. Statements that begin a transaction, change a
+// setting or leave the database are not among them, since another tool uses the connection next.
 var writes = []string{"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "CALL", "CREATE", "ALTER", "DROP", "TRUNCATE", "REFRESH"}

@@ -14,27 +14,26 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A connectError says why there is no connection.
+// A connectError is the failure of a connection attempt.
 type connectError struct{ err error }
 
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
-// failure is an error of an engine as the caller may see it: what the database says about
-// the statement is for the model, and everything else for the log.
+// failure returns the error of an engine as the caller may see it: the model gets the database's
+// message about the statement, everything else goes to the log.
 func (t *tool) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if text := saidByDatabase(err); text != "" {
+	if text := statementFault(err); text != "" {
 		return fmt.Errorf("the query failed: %s", t.secrets.Hide(text))
 	}
 	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.HideError(err))
 }
 
-// saidByDatabase is what the database says is wrong with a statement; "" when the error
-// is something else.
-func saidByDatabase(err error) string {
+// statementFault returns the database's message about a faulty statement, or "" for any other error.
+func statementFault(err error) string {
 	var (
 		away *connectError
 		lite *sqlite.Error
@@ -52,7 +51,7 @@ func saidByDatabase(err error) string {
 		return lite.Error()
 	case errors.As(err, &pg):
 		if strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "53") {
-			return "" // the connection, the operator, resources
+			return "" // connection, operator intervention, resources
 		}
 		return fmt.Sprintf("%s (SQLSTATE %s)", pg.Message, pg.Code)
 	case errors.As(err, &my):

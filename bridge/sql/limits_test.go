@@ -32,12 +32,12 @@ func TestLimits(t *testing.T) {
 			cut             string
 		}{
 			{`"maxRows":3`, `{"n":3,"width":1}`, 3, ``},
-			{`"maxRows":3`, `{"n":4,"width":1}`, 3, `truncated: these are the first 3 rows, and there are more. Ask for less, or for the next ones, if the tool can.`},
-			{`"maxRows":3`, `{"n":5000000,"width":10}`, 3, `truncated: these are the first 3 rows, and`},
-			{`"maxBytes":200`, `{"n":3,"width":80}`, 2, `truncated: these are the first 2 rows, as many as fit into 200 bytes, and there are more.`},
-			{`"maxBytes":200`, `{"n":1,"width":300}`, 0, `truncated: these are the first 0 rows, as many as fit into 200 bytes`},
+			{`"maxRows":3`, `{"n":4,"width":1}`, 3, `truncated: only the first 3 rows are shown, and there are more. Narrow the query or ask for the next rows, if the tool can.`},
+			{`"maxRows":3`, `{"n":5000000,"width":10}`, 3, `truncated: only the first 3 rows are shown, and`},
+			{`"maxBytes":200`, `{"n":3,"width":80}`, 2, `truncated: only the first 2 rows are shown, as many as fit into 200 bytes, and there are more.`},
+			{`"maxBytes":200`, `{"n":1,"width":300}`, 0, `truncated: only the first 0 rows are shown, as many as fit into 200 bytes`},
 			{`"write":true`, `{"n":1000,"width":1}`, 1000, ``},
-			{`"write":false`, `{"n":1001,"width":1}`, 1000, `truncated: these are the first 1000 rows`},
+			{`"write":false`, `{"n":1001,"width":1}`, 1000, `truncated: only the first 1000 rows are shown`},
 			{`"maxRows":2000`, `{"n":2000,"width":1000}`, 1031, `as many as fit into 1048576 bytes`},
 		} {
 			r, err := s.tool(s.series(), c.more).Call(t.Context(), json.RawMessage(c.arguments))

@@ -13,27 +13,25 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// A mysqlEngine runs statements on a MySQL or MariaDB server. Those that read have
-// connections of their own, whose transactions are read-only, as each statement is one.
-type mysqlEngine struct{ readers, writers pool }
-
-// jdbcMySQL are the parameters of MySQL's and MariaDB's JDBC drivers.
+// jdbcMySQL maps the parameters of MySQL's and MariaDB's JDBC drivers: see rename.
 var jdbcMySQL = map[string]string{
 	"useSSL": "useSSL", "useSsl": "useSSL", "sslMode": "sslMode",
 	"allowPublicKeyRetrieval": "", "autoReconnect": "", "characterEncoding": "", "connectionTimeZone": "",
 	"serverTimezone": "", "useUnicode": "", "zeroDateTimeBehavior": "",
 }
 
-// newMySQL makes an engine. rest is the URL behind mysql:.
-func (b *backend) newMySQL(rest string, jdbc bool, config poolConfig) (*mysqlEngine, error) {
-	u, err := b.address("mysql", rest)
+// newMySQL returns an engine for a MySQL or MariaDB server. rest is the URL after mysql:. The
+// transactions of its readers are read-only, and each statement is a transaction.
+func (b *backend) newMySQL(rest string, jdbc bool, config poolConfig) (*pools, error) {
+	var names map[string]string
+	if jdbc {
+		names = jdbcMySQL
+	}
+	u, err := b.address("mysql", rest, names)
 	if err != nil {
 		return nil, err
 	}
 	if jdbc {
-		if err := rename(u, jdbcMySQL); err != nil {
-			return nil, err
-		}
 		encryption(u)
 	}
 	c, err := mysqlConfig(u)
@@ -44,14 +42,13 @@ func (b *backend) newMySQL(rest string, jdbc bool, config poolConfig) (*mysqlEng
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	e := &mysqlEngine{
+	return &pools{
 		readers: pool{config: config, connector: connector{inner, setupMySQL(inner, "SET SESSION TRANSACTION READ ONLY")}, formatOf: mysqlFormat, drains: true},
 		writers: pool{config: config, connector: connector{inner, setupMySQL(inner, "")}, formatOf: mysqlFormat, drains: true},
-	}
-	return e, nil
+	}, nil
 }
 
-// encryption makes what JDBC says about TLS a parameter of the driver.
+// encryption converts JDBC's parameters about TLS to the driver's.
 func encryption(u *url.URL) {
 	p := u.Query()
 	switch use, mode := p.Get("useSSL"), strings.ToUpper(p.Get("sslMode")); {
@@ -67,20 +64,20 @@ func encryption(u *url.URL) {
 	u.RawQuery = p.Encode()
 }
 
-// mysqlConfig is the driver's configuration of a URL. Several statements, parameters as
-// text and files of this machine are off, whatever the URL says.
+// mysqlConfig returns the driver's configuration for a URL. Multiple statements, interpolated
+// parameters and local files are off, whatever the URL says.
 func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 	parameters := u.Query()
 	socket := parameters.Get("socket")
 	parameters.Del("socket")
 	if parameters.Has("time_zone") {
-		return nil, errors.New("url: time_zone: it is always UTC here, so that times are RFC 3339: convert them in the query, with CONVERT_TZ")
+		return nil, errors.New("url: time_zone: always UTC, so that times are RFC 3339: convert them in the query with CONVERT_TZ")
 	}
 	c, err := mysql.ParseDSN("/?" + parameters.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	c.TLS = nil // it is made of TLSConfig anew, for the address that follows
+	c.TLS = nil // made anew from TLSConfig for the address below
 	c.Net, c.Addr = "tcp", u.Host
 	if socket != "" {
 		c.Net, c.Addr = "unix", socket
@@ -99,11 +96,11 @@ func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 	return c, nil
 }
 
-// killTimeout bounds how long it takes to end a statement on the server.
+// killTimeout bounds the attempt to end a statement on the server.
 const killTimeout = 5 * time.Second
 
-// setupMySQL prepares connections with a statement, and stops what runs on them with a
-// KILL on another one.
+// setupMySQL returns a setup that runs statement on a new connection, unless it is "", and whose
+// stopper sends a KILL over another connection.
 func setupMySQL(other driver.Connector, statement string) func(context.Context, driver.Conn) (stopper, error) {
 	return func(ctx context.Context, c driver.Conn) (stopper, error) {
 		if statement != "" {
@@ -115,12 +112,12 @@ func setupMySQL(other driver.Connector, statement string) func(context.Context, 
 		if err != nil {
 			return nil, err
 		}
-		return func(<-chan struct{}) { // the driver has closed the connection, of which the server knows nothing yet
+		return func(<-chan struct{}) { // the driver has closed the connection, but the server does not know yet
 			ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 			defer cancel()
 			c, err := other.Connect(ctx)
 			if err != nil {
-				return // then the server will notice when it writes
+				return // the server will notice when it writes
 			}
 			defer c.Close()
 			_, _ = c.(driver.ExecerContext).ExecContext(ctx, fmt.Sprintf("KILL %d", id), nil)
@@ -128,7 +125,7 @@ func setupMySQL(other driver.Connector, statement string) func(context.Context, 
 	}
 }
 
-// connectionID is how the server calls a connection.
+// connectionID returns the server's id of a connection.
 func connectionID(ctx context.Context, c driver.Conn) (id uint64, err error) {
 	r, err := c.(driver.QueryerContext).QueryContext(ctx, "SELECT CONNECTION_ID()", nil)
 	if err != nil {
@@ -148,20 +145,10 @@ func connectionID(ctx context.Context, c driver.Conn) (id uint64, err error) {
 		_, err = fmt.Sscan(string(v), &id)
 		return id, err
 	}
-	return 0, errors.New("the server does not say the id of the connection")
+	return 0, errors.New("the server did not return the id of the connection")
 }
 
-func (e *mysqlEngine) run(ctx context.Context, q query, out *output) error {
-	if q.write {
-		return e.writers.run(ctx, q, out)
-	}
-	return e.readers.run(ctx, q, out)
-}
-
-func (e *mysqlEngine) close() error { return errors.Join(e.readers.close(), e.writers.close()) }
-
-// mysqlFormat is how the values of a column become JSON, by its type as the driver calls
-// it.
+// mysqlFormat returns the format of a column by the driver's name for its type.
 func mysqlFormat(name string) format {
 	switch name {
 	case "DECIMAL", "UNSIGNED BIGINT", "YEAR":

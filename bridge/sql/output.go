@@ -8,26 +8,25 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// An output is what a statement answers, as JSON, within the limits of its tool. An
-// engine calls columns, then row until that says no or there are no more; or affect.
+// An output collects the rows or effects of a statement as JSON, within the limits of its tool. An
+// engine calls columns and then row for each row until cut is set, or sets affected and lastID.
 type output struct {
 	limits limits
 
 	keys [][]byte // `"name":` of each column
 	json []byte   // the rows: an array without its closing bracket
-	rows int      // in json
-	cut  string   // what ended the rows too early; "" if nothing did
+	rows int      // number of rows in json
+	cut  string   // why rows are missing; "" if none are
 
-	affected int64 // rows that have been written; -1: it is not known
-	lastID   int64 // of the last that has been inserted; 0: it is not known
+	affected int64 // rows written; -1 if unknown
+	lastID   int64 // id of the last row inserted; 0 if unknown
 }
 
 func newOutput(l limits) *output { return &output{limits: l, affected: -1} }
 
-// columns takes the names of the columns. Those that were there already become name_2,
-// name_3.
+// columns sets the names of the columns. A repeated name becomes name_2, name_3 and so on.
 func (o *output) columns(names []string) {
-	taken := make(map[string]bool, len(names)) // false: it is a name, but no key yet
+	taken := make(map[string]bool, len(names)) // false for a name that is not a key yet
 	for _, name := range names {
 		taken[name] = false
 	}
@@ -46,15 +45,11 @@ func (o *output) columns(names []string) {
 	o.json = append(o.json, '[')
 }
 
-// row adds a row, whose values value appends. It reports whether there may be more:
-// when it says no, this one has not been added.
-func (o *output) row(value func(dst []byte, column int) []byte) bool {
-	if o.cut != "" {
-		return false
-	}
+// row adds a row, whose values value appends, unless that would exceed the limits: then it sets cut.
+func (o *output) row(value func(dst []byte, column int) []byte) {
 	if o.rows == o.limits.rows {
-		o.cut = fmt.Sprintf("truncated: these are the first %d rows, and there are more. Ask for less, or for the next ones, if the tool can.", o.rows)
-		return false
+		o.cut = fmt.Sprintf("truncated: only the first %d rows are shown, and there are more. Narrow the query or ask for the next rows, if the tool can.", o.rows)
+		return
 	}
 	begin := len(o.json)
 	if o.rows > 0 {
@@ -70,14 +65,13 @@ func (o *output) row(value func(dst []byte, column int) []byte) bool {
 	o.json = append(o.json, '}')
 	if len(o.json) > o.limits.bytes {
 		o.json = o.json[:begin]
-		o.cut = fmt.Sprintf("truncated: these are the first %d rows, as many as fit into %d bytes, and there are more. Ask for less, or for the next ones, if the tool can.", o.rows, o.limits.bytes)
-		return false
+		o.cut = fmt.Sprintf("truncated: only the first %d rows are shown, as many as fit into %d bytes, and there are more. Narrow the query or ask for the next rows, if the tool can.", o.rows, o.limits.bytes)
+		return
 	}
 	o.rows++
-	return true
 }
 
-// result is the result of the call.
+// result returns the result of the call.
 func (o *output) result() *toolformat.Result {
 	var text []byte
 	if o.keys == nil {
@@ -86,7 +80,7 @@ func (o *output) result() *toolformat.Result {
 		o.json = append(o.json, ']')
 		text = o.json
 	}
-	b := make([]byte, 0, 2*len(text)+len(text)/2+256) // there are few escapes but quotes
+	b := make([]byte, 0, 2*len(text)+len(text)/2+256) // most escapes are those of quotes
 	b = wire.AppendString(append(b, `{"content":[{"type":"text","text":`...), text)
 	if o.cut != "" {
 		b = wire.AppendString(append(b, `},{"type":"text","text":`...), o.cut)
@@ -95,7 +89,7 @@ func (o *output) result() *toolformat.Result {
 	return &toolformat.Result{JSON: append(b, '}')}
 }
 
-// structured appends the structured content; the rows must be a whole array.
+// structured appends the structured content; json must be a whole array by then.
 func (o *output) structured(dst []byte) []byte {
 	dst = append(dst, '{')
 	if o.keys != nil {

@@ -7,18 +7,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A canceler has the server end the statement of a connection whose context has ended.
-// It implements pgx's ctxwatch.Handler. The driver's own asks once, and what the server
-// is asked before the statement reaches it has no effect.
+// A canceler asks the server to end the statement of a connection whose context has ended. It
+// implements pgx's ctxwatch.Handler. The driver's own asks once, which has no effect if the request
+// overtakes the statement.
 type canceler struct {
 	conn *pgconn.PgConn
 	stop context.CancelFunc
-	done chan struct{} // closed when nothing is asked any more
+	done chan struct{} // closed after the last request
 }
 
 const (
 	cancelEvery   = 50 * time.Millisecond
-	cancelTimeout = 5 * time.Second // then the connection is given up
+	cancelTimeout = 5 * time.Second // after which the connection is closed
 )
 
 // HandleCancel implements ctxwatch.Handler.
@@ -40,7 +40,7 @@ func (c *canceler) HandleCancel(context.Context) {
 	}()
 }
 
-// HandleUnwatchAfterCancel implements ctxwatch.Handler. The statement has ended.
+// HandleUnwatchAfterCancel implements ctxwatch.Handler. By then the statement has ended.
 func (c *canceler) HandleUnwatchAfterCancel() {
 	c.stop()
 	<-c.done

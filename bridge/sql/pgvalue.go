@@ -10,16 +10,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A pgFormat is how the text of a PostgreSQL value becomes JSON.
+// A pgFormat says how the text of a PostgreSQL value becomes JSON.
 type pgFormat struct {
-	format format // of the value, or of what is in the array
+	format format // of the value, or of the items of an array
 	array  bool
 	bytea  bool
 	comma  byte // between the items of an array
 }
 
-// postgresFormat is the format of a type of PostgreSQL's own, by its object id
-// (pg_type.dat). Those that a database defines are text.
+// postgresFormat returns the format of a built-in type by its object id (pg_type.dat). Types that a
+// database defines are text.
 func postgresFormat(oid uint32) pgFormat {
 	if item := elementOf(oid); item != 0 {
 		f := postgresFormat(item)
@@ -44,7 +44,7 @@ func postgresFormat(oid uint32) pgFormat {
 	return pgFormat{format: asText}
 }
 
-// elementOf is the type of the items of an array type; 0 when it is none that is known.
+// elementOf returns a type that stands for the items of an array type, or 0 for any other type.
 func elementOf(array uint32) uint32 {
 	switch array {
 	case pgtype.BoolArrayOID:
@@ -88,11 +88,10 @@ func (f pgFormat) one(dst []byte, text string) []byte {
 	return appendText(dst, f.format, text)
 }
 
-// items appends the JSON of an array as PostgreSQL writes it:
-// https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO. ok is false for one that
-// is written otherwise.
+// items appends an array in PostgreSQL's notation as JSON; ok is false if text is not one. See
+// https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO.
 func (f pgFormat) items(dst []byte, text string) (_ []byte, ok bool) {
-	if i := strings.Index(text, "={"); i > 0 && text[0] == '[' { // the bounds: [0:1]={…}
+	if i := strings.Index(text, "={"); i > 0 && text[0] == '[' { // bounds: [0:1]={…}
 		text = text[i+1:]
 	}
 	depth := 0
@@ -120,7 +119,7 @@ func (f pgFormat) items(dst []byte, text string) (_ []byte, ok bool) {
 	return dst, depth == 0 && text != ""
 }
 
-// item is the item of an array that begins at i, and where it ends.
+// item returns the item of an array that begins at i, and its end.
 func (f pgFormat) item(text string, i int) (item string, isNull bool, end int) {
 	if text[i] != '"' {
 		n := strings.IndexAny(text[i:], "}"+string(rune(f.comma)))
@@ -139,29 +138,29 @@ func (f pgFormat) item(text string, i int) (item string, isNull bool, end int) {
 	return b.String(), false, i + 1
 }
 
-// parameters are values as text for the server, which reads them as the types that the
-// parameters have. types are their object ids; nil when they are not known.
+// parameters returns values as text, which the server reads as the types of the parameters. types
+// are their object ids, or nil if they are unknown.
 func parameters(values []any, types []uint32) [][]byte {
-	all := make([][]byte, len(values))
+	texts := make([][]byte, len(values))
 	for i, value := range values {
 		switch v := value.(type) {
 		case bool:
-			all[i] = strconv.AppendBool(nil, v)
+			texts[i] = strconv.AppendBool(nil, v)
 		case int64:
-			all[i] = strconv.AppendInt(nil, v, 10)
+			texts[i] = strconv.AppendInt(nil, v, 10)
 		case string:
-			all[i] = []byte(v)
+			texts[i] = []byte(v)
 		case jsonText:
-			all[i] = []byte(v)
+			texts[i] = []byte(v)
 			if i < len(types) && v[0] == '[' && elementOf(types[i]) != 0 {
-				all[i] = appendArray(nil, []byte(v))
+				texts[i] = appendArray(nil, []byte(v))
 			}
 		}
 	}
-	return all
+	return texts
 }
 
-// appendArray appends a JSON array as PostgreSQL reads one.
+// appendArray appends a JSON array in PostgreSQL's notation.
 func appendArray(dst, raw []byte) []byte {
 	dst = append(dst, '{')
 	first := true

@@ -8,27 +8,39 @@ import (
 	"sync"
 )
 
-// A pool is the connections to a database that are for one purpose. It opens them when
-// they are needed, and keeps the statements that it has prepared.
+// pools are the connections of an engine: those of readers cannot write.
+type pools struct{ readers, writers pool }
+
+func (p *pools) run(ctx context.Context, q query, out *output) error {
+	if q.write {
+		return p.writers.run(ctx, q, out)
+	}
+	return p.readers.run(ctx, q, out)
+}
+
+func (p *pools) close() error { return errors.Join(p.readers.close(), p.writers.close()) }
+
+// A pool holds connections to a database, which it opens on demand, and the statements prepared on
+// them.
 type pool struct {
 	config    poolConfig
 	connector driver.Connector
-	formatOf  func(typeName string) format // how a column becomes JSON, by its type
-	drains    bool                         // the driver reads rows to the end that nobody wants
+	formatOf  func(typeName string) format // of a column, by its type
+	drains    bool                         // closing rows makes the driver read them to the end
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	db     *sql.DB
 	stmts  map[string]*sql.Stmt
 	closed bool
 }
 
-// maxStmts bounds the statements that a pool keeps prepared, which each of its
-// connections may hold. Tools come with one each, and lists with a few more.
+// maxStmts bounds the statements that a pool keeps prepared, on each of its connections. A tool has
+// one, and a few more if it has lists.
 const maxStmts = 200
 
 var errClosed = errors.New("the database has been closed")
 
-// open is the pool's database.
+// open returns the pool's database, opened on the first call.
 func (p *pool) open() (*sql.DB, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,15 +58,15 @@ func (p *pool) open() (*sql.DB, error) {
 	return p.db, nil
 }
 
-// prepare is a prepared statement, and what to call when it is not needed any more.
-func (p *pool) prepare(ctx context.Context, text string) (*sql.Stmt, func() error, error) {
+// prepare returns a prepared statement and its release function.
+func (p *pool) prepare(ctx context.Context, text string) (stmt *sql.Stmt, release func() error, err error) {
 	keep := func() error { return nil }
 	db, err := p.open()
 	if err != nil {
 		return nil, nil, err
 	}
 	p.mu.Lock()
-	stmt := p.stmts[text]
+	stmt = p.stmts[text]
 	p.mu.Unlock()
 	if stmt != nil {
 		return stmt, keep, nil
@@ -71,7 +83,7 @@ func (p *pool) prepare(ctx context.Context, text string) (*sql.Stmt, func() erro
 	return stmt, keep, nil
 }
 
-// close ends the connections, when no statement runs any more.
+// close closes the connections. It comes after the last run.
 func (p *pool) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,18 +98,17 @@ func (p *pool) close() error {
 	return errors.Join(append(errs, p.db.Close())...)
 }
 
-// spare is how many rows are read and dropped when a result has all that it may have,
-// before the connection is given up instead: a driver reads to the end, however far that
-// is.
-const spare = 1000
+// maxSkipped bounds the rows that are read and dropped after a full result. Beyond it the statement
+// is canceled, as a driver would read to the end, however far that is.
+const maxSkipped = 1000
 
-// run runs a statement on one of the pool's connections.
+// run runs a statement on a connection of the pool.
 func (p *pool) run(ctx context.Context, q query, out *output) (err error) {
-	stmt, done, err := p.prepare(ctx, q.text)
+	stmt, release, err := p.prepare(ctx, q.text)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	for i, value := range q.values {
 		if text, ok := value.(jsonText); ok {
 			q.values[i] = string(text)
@@ -119,10 +130,10 @@ func (p *pool) run(ctx context.Context, q query, out *output) (err error) {
 	return err
 }
 
-// read runs a statement that answers with rows.
+// read runs a statement that returns rows.
 func (p *pool) read(ctx context.Context, stmt *sql.Stmt, q query, out *output) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a statement that has more rows than anybody reads
+	defer cancel() // ends a statement with more rows than are read
 	rows, err := stmt.QueryContext(ctx, q.values...)
 	if err != nil {
 		return err
@@ -139,24 +150,24 @@ func (p *pool) read(ctx context.Context, stmt *sql.Stmt, q query, out *output) e
 	}
 	out.columns(names)
 	value := func(dst []byte, i int) []byte { return appendValue(dst, formats[i], values[i]) }
-	all := 0
-	for ; rows.Next(); all++ {
+	count := 0
+	for ; rows.Next(); count++ {
 		switch {
 		case out.cut == "":
 			if err := rows.Scan(into...); err != nil {
 				return err
 			}
 			out.row(value)
-		case q.write: // all that it does comes before it ends
+		case q.write: // it has to run to its end
 		case !p.drains:
 			return nil
-		case all > out.rows+spare:
+		case count > out.rows+maxSkipped:
 			cancel()
 			return nil
 		}
 	}
 	if q.write && q.returning {
-		out.affected = int64(all)
+		out.affected = int64(count)
 	}
 	return rows.Err()
 }

@@ -17,41 +17,41 @@ import (
 
 // A postgresEngine runs statements on a PostgreSQL server.
 //
-// The pool is that of database/sql. On a connection of it the protocol is spoken below
-// that, for two things that database/sql has no words for: the transaction around a
-// statement that reads comes in the same round trip, and values pass as the text that
-// the server writes, with nothing lost.
+// The pool is database/sql's, but a statement goes through the connection's own interface, for two
+// features that database/sql lacks: the transaction around a statement that reads comes in the same
+// round trip, and values pass as the server's text, without loss.
 type postgresEngine struct {
 	pool     pool
-	prepares bool // statements are prepared; off for a proxy that cannot have that
+	prepares bool // prepare statements; off for proxies that do not support it
 }
 
-// jdbcPostgres are the parameters of PostgreSQL's JDBC driver.
+// jdbcPostgres maps the parameters of PostgreSQL's JDBC driver: see rename.
 var jdbcPostgres = map[string]string{
 	"ssl": "sslmode", "sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert", "sslkey": "sslkey",
 	"currentSchema": "search_path", "ApplicationName": "application_name", "connectTimeout": "connect_timeout",
 	"loginTimeout": "", "tcpKeepAlive": "", "reWriteBatchedInserts": "", "stringtype": "",
 }
 
-// newPostgres makes an engine. rest is the URL behind postgres:.
+// newPostgres returns an engine. rest is the URL after postgres:.
 func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postgresEngine, error) {
-	u, err := b.address("postgres", rest)
+	var names map[string]string
+	if jdbc {
+		names = jdbcPostgres
+	}
+	u, err := b.address("postgres", rest, names)
 	if err != nil {
 		return nil, err
 	}
 	if jdbc {
-		if err := rename(u, jdbcPostgres); err != nil {
-			return nil, err
-		}
 		verify(u)
 	}
 	c, err := pgx.ParseConfig(u.String())
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	b.secrets.Add(c.Password) // of the environment, of a file
+	b.secrets.Add(c.Password) // from the environment or a file
 	c.RuntimeParams["datestyle"] = "ISO"
-	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner reads them
+	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner expects
 	c.MaxProtocolMessageBodyLen = maxValue
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceler{conn: conn} }
 	e := &postgresEngine{prepares: c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement}
@@ -59,7 +59,7 @@ func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postg
 	return e, nil
 }
 
-// verify makes JDBC's ssl=true what it means there.
+// verify gives ssl=true its meaning in JDBC.
 func verify(u *url.URL) {
 	p := u.Query()
 	switch p.Get("sslmode") {
@@ -73,7 +73,7 @@ func verify(u *url.URL) {
 	u.RawQuery = p.Encode()
 }
 
-// A marking connector marks its errors.
+// A marking connector wraps its errors in a connectError.
 type marking struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -92,51 +92,50 @@ func (e *postgresEngine) run(ctx context.Context, q query, out *output) error {
 	if err != nil {
 		return err
 	}
-	for try := 0; ; try++ {
+	for retry := false; ; retry = true {
 		c, err := db.Conn(ctx)
 		if err != nil {
 			return err
 		}
 		err = c.Raw(func(c any) error {
 			s := session{c.(*stdlib.Conn).Conn().PgConn(), e.prepares}
-			return s.keep(ctx, s.run(ctx, q, out))
+			return s.restore(ctx, s.run(ctx, q, out))
 		})
-		c.Close() // gives it back to the pool
-		if again := pgconn.SafeToRetry(err) || isStale(err); !again || try == 1 || ctx.Err() != nil {
+		c.Close() // returns it to the pool
+		if again := pgconn.SafeToRetry(err) || isStale(err); !again || retry || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// isStale reports whether a statement failed before it ran because the tables have
-// changed since it was prepared, or because it is not prepared any more.
+// isStale reports whether a statement failed before it ran because its tables have changed since it
+// was prepared, or because it is no longer prepared.
 func isStale(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "26000" || pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery")
 }
 
-// A session is one connection while one statement uses it.
+// A session is a connection while a statement uses it.
 type session struct {
 	conn     *pgconn.PgConn
 	prepares bool
 }
 
-// rollbackTimeout bounds how long it takes to end a transaction that has failed, and to
-// close a connection.
+// rollbackTimeout bounds the rollback of a failed transaction and the closing of a connection.
 const rollbackTimeout = 5 * time.Second
 
-// keep leaves the connection as it was before the statement, or else closes it. It gives
-// back the statement's error.
-func (s session) keep(ctx context.Context, err error) error {
+// restore returns the connection to its state before the statement, or else closes it. It returns the
+// statement's error.
+func (s session) restore(ctx context.Context, err error) error {
 	switch {
 	case s.conn.IsClosed():
-	case ctx.Err() != nil, err == errUnread, isStale(err): // a late request to cancel may follow; others may be stale as well
+	case ctx.Err() != nil, err == errUnread, isStale(err): // a late cancel request may follow, and other statements may be stale
 		s.close()
 	case s.conn.TxStatus() != 'I':
 		s.rollback()
 	}
 	if s.conn.IsClosed() {
-		<-s.conn.CleanupDone() // it gives up after 15 s
+		<-s.conn.CleanupDone() // at most 15 s
 	}
 	if err == errUnread {
 		return nil
@@ -144,7 +143,7 @@ func (s session) keep(ctx context.Context, err error) error {
 	return err
 }
 
-// rollback ends a transaction that has failed, or else closes the connection.
+// rollback ends a failed transaction, or else closes the connection.
 func (s session) rollback() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 	defer cancel()
@@ -159,11 +158,11 @@ func (s session) close() {
 	s.conn.Close(ctx)
 }
 
-// errUnread says that there are more rows than a result may have.
-var errUnread = errors.New("more rows than are read")
+// errUnread means that rows were left unread, as the result was full.
+var errUnread = errors.New("unread rows")
 
-// The transaction around a statement that reads. It is rolled back, so that settings
-// that functions have changed go with it.
+// The transaction around a statement that reads. It is rolled back, which also resets settings that
+// functions have changed.
 const (
 	begin    = "begin read only"
 	rollback = "rollback"
@@ -172,24 +171,24 @@ const (
 func (s session) run(ctx context.Context, q query, out *output) error {
 	var batch pgconn.Batch
 	if !q.write {
-		if err := s.add(ctx, &batch, begin, nil); err != nil {
+		if err := s.queue(ctx, &batch, begin, nil); err != nil {
 			return err
 		}
 	}
-	if err := s.add(ctx, &batch, q.text, q.values); err != nil {
+	if err := s.queue(ctx, &batch, q.text, q.values); err != nil {
 		return err
 	}
 	if !q.write {
-		if err := s.add(ctx, &batch, rollback, nil); err != nil {
+		if err := s.queue(ctx, &batch, rollback, nil); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := s.conn.ExecBatch(ctx, &batch)
-	if q.write || results.NextResult() { // that of begin
+	if q.write || results.NextResult() { // the result of begin
 		if results.NextResult() && !readRows(results.ResultReader(), q, out) {
-			cancel() // the server need not go on
+			cancel() // the server can stop
 			_ = results.Close()
 			return errUnread
 		}
@@ -197,8 +196,8 @@ func (s session) run(ctx context.Context, q query, out *output) error {
 	return results.Close()
 }
 
-// add adds a statement to a batch.
-func (s session) add(ctx context.Context, batch *pgconn.Batch, text string, values []any) error {
+// queue adds a statement to a batch.
+func (s session) queue(ctx context.Context, batch *pgconn.Batch, text string, values []any) error {
 	if !s.prepares {
 		batch.ExecParams(text, parameters(values, nil), nil, nil, nil)
 		return nil
@@ -211,7 +210,7 @@ func (s session) add(ctx context.Context, batch *pgconn.Batch, text string, valu
 	return nil
 }
 
-// readRows reads the rows of a statement. It reports whether it has come to their end.
+// readRows reads the rows of a statement and reports whether it reached the end.
 func readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	fields := r.FieldDescriptions()
 	names, formats := make([]string, len(fields)), make([]pgFormat, len(fields))
@@ -223,10 +222,10 @@ func readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	}
 	var row [][]byte
 	value := func(dst []byte, i int) []byte { return formats[i].append(dst, row[i]) }
-	for all := 0; r.NextRow(); all++ {
+	for count := 0; r.NextRow(); count++ {
 		if row = r.Values(); out.cut == "" {
 			out.row(value)
-		} else if !q.write && all > out.rows+spare {
+		} else if !q.write && count > out.rows+maxSkipped {
 			return false
 		}
 	}
@@ -236,26 +235,27 @@ func readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	return true
 }
 
-// statements are those that a connection has prepared, by their text.
+// statements are the prepared statements of a connection.
 type statements struct {
-	made   int
+	count  int // prepared so far, for their names
 	byText map[string]*pgconn.StatementDescription
 }
 
-// customKey is where a connection keeps its statements.
+// customKey is the key of a connection's statements in its custom data.
 const customKey = "github.com/mcpbridge/mcpbridge/bridge/sql"
 
+// prepared returns the statement with that text, prepared on the first call.
 func (s session) prepared(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
-	all, _ := s.conn.CustomData()[customKey].(*statements)
-	if all == nil {
-		all = &statements{byText: map[string]*pgconn.StatementDescription{}}
-		s.conn.CustomData()[customKey] = all
+	known, _ := s.conn.CustomData()[customKey].(*statements)
+	if known == nil {
+		known = &statements{byText: map[string]*pgconn.StatementDescription{}}
+		s.conn.CustomData()[customKey] = known
 	}
-	if st := all.byText[text]; st != nil {
+	if st := known.byText[text]; st != nil {
 		return st, nil
 	}
-	for text, old := range all.byText {
-		if len(all.byText) < maxStmts {
+	for text, old := range known.byText {
+		if len(known.byText) < maxStmts {
 			break
 		}
 		if text == begin || text == rollback {
@@ -264,13 +264,13 @@ func (s session) prepared(ctx context.Context, text string) (*pgconn.StatementDe
 		if err := s.conn.Deallocate(ctx, old.Name); err != nil {
 			return nil, err
 		}
-		delete(all.byText, text)
+		delete(known.byText, text)
 	}
-	all.made++
-	st, err := s.conn.Prepare(ctx, "mcpbridge_"+strconv.Itoa(all.made), text, nil)
+	known.count++
+	st, err := s.conn.Prepare(ctx, "mcpbridge_"+strconv.Itoa(known.count), text, nil)
 	if err != nil {
 		return nil, err
 	}
-	all.byText[text] = st
+	known.byText[text] = st
 	return st, nil
 }

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A tokenKind is what a piece of SQL text is, as far as parameters need to know.
+// A tokenKind classifies a token, as far as parameters require.
 type tokenKind uint8
 
 const (
 	blank  tokenKind = iota // white space or a comment
 	word                    // a keyword or a name
 	number                  // 12, 1.5e3, 0xff
-	quoted                  // a string or a name in quotes
+	quoted                  // a quoted string or name
 	param                   // :name or :{name}
 	symbol                  // anything else
 )
@@ -22,7 +22,7 @@ const (
 type token struct {
 	kind       tokenKind
 	start, end int
-	name       string // of a param
+	name       string // name of a param
 }
 
 // A scanner splits SQL text into tokens by the lexical rules of a dialect:
@@ -35,11 +35,10 @@ type scanner struct {
 	dialect dialect
 	text    string
 	at      int
-	param   int // where the last parameter ends; 0: there was none
+	param   int // end of the last parameter; 0 before the first
 }
 
-// next is the token at s.at; its kind is blank and it is empty at the end. The error
-// says what cannot be understood.
+// next returns the token at s.at. At the end of the text it is blank and empty.
 func (s *scanner) next() (token, error) {
 	t := token{kind: symbol, start: s.at, end: s.at + 1}
 	if s.at == len(s.text) {
@@ -73,13 +72,13 @@ func (s *scanner) next() (token, error) {
 	case c == ':':
 		err = s.colon(&t)
 	case s.isForeignParam(c):
-		err = s.fail(s.at, "parameters are written :name here, which needs no order, not %s", s.text[s.at:s.name(s.at+1)])
+		err = s.fail(s.at, "parameters are written :name, not %s", s.text[s.at:s.name(s.at+1)])
 	}
 	s.at = t.end
 	return t, err
 }
 
-// isForeignParam reports whether a parameter of the driver's own begins with c.
+// isForeignParam reports whether c begins a parameter in the driver's own notation.
 func (s *scanner) isForeignParam(c byte) bool {
 	switch s.dialect {
 	case sqliteDialect:
@@ -90,7 +89,7 @@ func (s *scanner) isForeignParam(c byte) bool {
 	return c == '$'
 }
 
-// peek is the byte n behind the current one; 0 behind the end, where the text has none.
+// peek returns the byte at offset n from the current one, or 0 after the end; the text has no 0.
 func (s *scanner) peek(n int) byte {
 	if s.at+n < len(s.text) {
 		return s.text[s.at+n]
@@ -98,7 +97,7 @@ func (s *scanner) peek(n int) byte {
 	return 0
 }
 
-// fail says what is wrong at a place.
+// fail returns an error with the line of a byte offset.
 func (s *scanner) fail(at int, format string, args ...any) error {
 	line := 1 + strings.Count(s.text[:at], "\n")
 	return fmt.Errorf("query: line %d: %s", line, fmt.Sprintf(format, args...))
@@ -107,7 +106,7 @@ func (s *scanner) fail(at int, format string, args ...any) error {
 // isComment reports whether a comment begins here.
 func (s *scanner) isComment() bool {
 	switch s.text[s.at] {
-	case '-': // MySQL: a--1 is a minus minus one
+	case '-': // in MySQL, a--1 is a minus -1
 		return s.peek(1) == '-' && (s.dialect != mysqlDialect || s.peek(2) <= ' ')
 	case '#':
 		return s.dialect == mysqlDialect
@@ -117,7 +116,7 @@ func (s *scanner) isComment() bool {
 	return false
 }
 
-// comment is where the comment that begins here ends.
+// comment returns the end of the comment that begins here.
 func (s *scanner) comment() (int, error) {
 	if s.text[s.at] != '/' {
 		if n := strings.IndexByte(s.text[s.at:], '\n'); n >= 0 {
@@ -127,13 +126,13 @@ func (s *scanner) comment() (int, error) {
 	}
 	rest := s.text[s.at:]
 	if s.dialect == mysqlDialect && (strings.HasPrefix(rest, "/*!") || strings.HasPrefix(rest, "/*M!")) {
-		return s.at + 2, s.fail(s.at, "%s begins a comment that is executed: write its SQL without the comment", rest[:3])
+		return s.at + 2, s.fail(s.at, "%s begins a comment that MySQL executes: write its SQL without the comment", rest[:3])
 	}
 	depth := 0
 	for i := s.at; i+1 < len(s.text); i++ {
 		switch s.text[i : i+2] {
 		case "/*":
-			if depth == 0 || s.dialect == postgresDialect { // only there they nest
+			if depth == 0 || s.dialect == postgresDialect { // only PostgreSQL nests them
 				depth++
 				i++
 			}
@@ -144,11 +143,11 @@ func (s *scanner) comment() (int, error) {
 			}
 		}
 	}
-	return len(s.text), s.fail(s.at, "a comment without end: expected */")
+	return len(s.text), s.fail(s.at, "unterminated comment: expected */")
 }
 
-// quote is where the quoted text at i ends. A doubled quote does not end it, nor does one
-// behind a backslash if that escapes.
+// quote returns the end of the quoted text at i. A doubled quote does not end it, nor does one after
+// a backslash if backslash is an escape.
 func (s *scanner) quote(i int, backslash bool) (int, error) {
 	end := s.text[i]
 	if end == '[' {
@@ -165,11 +164,11 @@ func (s *scanner) quote(i int, backslash bool) (int, error) {
 			return j + 1, nil
 		}
 	}
-	return len(s.text), s.fail(i, "a quoted text without end: expected %c", end)
+	return len(s.text), s.fail(i, "unterminated quoted text: expected %c", end)
 }
 
-// escapeString is where PostgreSQL's E'…', whose quote is at i, ends. It goes on behind
-// white space with a line break in it when another quote follows.
+// escapeString returns the end of PostgreSQL's E'…', whose quote is at i. The string continues after
+// white space with a line break if another quote follows.
 func (s *scanner) escapeString(i int) (int, error) {
 	end, err := s.quote(i, true)
 	for err == nil {
@@ -195,8 +194,7 @@ func (s *scanner) escapeString(i int) (int, error) {
 	return end, err
 }
 
-// dollarQuote is where PostgreSQL's $tag$…$tag$ ends, or where the dollar ends that does
-// not begin one.
+// dollarQuote returns the end of PostgreSQL's $tag$…$tag$, or of the dollar if it does not begin one.
 func (s *scanner) dollarQuote() (int, error) {
 	i := s.at + 1
 	for i < len(s.text) && s.text[i] != '$' && isName(s.text[i]) {
@@ -208,12 +206,12 @@ func (s *scanner) dollarQuote() (int, error) {
 	tag := s.text[s.at : i+1]
 	n := strings.Index(s.text[i+1:], tag)
 	if n < 0 {
-		return len(s.text), s.fail(s.at, "a quoted text without end: expected %s", tag)
+		return len(s.text), s.fail(s.at, "unterminated quoted text: expected %s", tag)
 	}
 	return i + 1 + n + len(tag), nil
 }
 
-// colon reads what begins with a colon: a parameter, a cast, an assignment.
+// colon scans a token that begins with a colon: a parameter, a cast or an assignment.
 func (s *scanner) colon(t *token) error {
 	c := s.peek(1)
 	switch {
@@ -223,29 +221,29 @@ func (s *scanner) colon(t *token) error {
 	case c == '{':
 		n := strings.IndexByte(s.text[s.at:], '}')
 		if n < 0 {
-			return s.fail(s.at, "a parameter without end: expected }")
+			return s.fail(s.at, "unterminated parameter: expected }")
 		}
 		t.name, t.end = strings.TrimSpace(s.text[s.at+2:s.at+n]), s.at+n+1
 		if t.name == "" {
-			return s.fail(s.at, "a parameter without a name: expected :{name}")
+			return s.fail(s.at, "parameter without a name: expected :{name}")
 		}
 	case isNameStart(c):
 		t.end = s.name(s.at + 1)
 		t.name = s.text[s.at+1 : t.end]
 	case isDigit(c) && s.dialect == sqliteDialect:
-		return s.fail(s.at, "parameters are written :name here, and a name does not begin with a digit")
+		return s.fail(s.at, "parameters are written :name, and a name does not begin with a digit")
 	default:
 		return nil
 	}
 	t.kind = param
 	before := s.at > 0 && (isName(s.text[s.at-1]) || s.at == s.param)
 	if s.param = t.end; before || t.end < len(s.text) && isName(s.text[t.end]) {
-		return s.fail(s.at, "%s stands directly at another word: put a space around it, or one behind the colon if it is no parameter", s.text[s.at:t.end])
+		return s.fail(s.at, "%s touches another word: add a space around it, or after the colon if this is not a parameter", s.text[s.at:t.end])
 	}
 	return nil
 }
 
-// name is where the name ends that goes on at i.
+// name returns the end of the name that i is in.
 func (s *scanner) name(i int) int {
 	for i < len(s.text) && isName(s.text[i]) {
 		i++
@@ -253,7 +251,7 @@ func (s *scanner) name(i int) int {
 	return i
 }
 
-// number is where the number ends that begins here.
+// number returns the end of the number that begins here.
 func (s *scanner) number() int {
 	i := s.at
 	for i < len(s.text) && (isName(s.text[i]) || s.text[i] == '.') {

@@ -1,20 +1,3 @@
-// Package sql is the kind of native tool that runs one SQL statement: on SQLite, which
-// is built in, on PostgreSQL, or on MySQL and MariaDB.
-//
-// An API of the config is a database, and a tool on it a statement with named parameters,
-// each of which is an argument of the tool:
-//
-//	{"type": "sql", "url": "sqlite:shop.db"}
-//	{"query": "SELECT name, price FROM product WHERE category = :category AND id IN (:ids)"}
-//
-// Arguments are bound. They never become part of the SQL text, but for the number of
-// values in an IN list. A tool reads only, unless its API and the tool itself say
-// "write": true, and it is the database that holds it to that: by a connection that
-// cannot write to the file (SQLite), a read-only transaction that is rolled back
-// (PostgreSQL), or a session whose transactions are read-only (MySQL).
-//
-// The result is an array of objects, a row each, with its keys in the order of the
-// columns and numbers with all their digits; see Spec.
 package sql
 
 import (
@@ -29,12 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Kind is the kind sql. It needs an API, which is a database: see API and Spec.
+// Kind is the kind sql. An API of the config, a database, is an [API], the spec of a definition a
+// [Spec].
 var Kind = bridge.NativeKind{Name: "sql", Aliases: []string{"jdbc"}, Open: open}
 
-// A backend is a database, and implements bridge.Backend.
+// backend is a database. It implements bridge.Backend.
 type backend struct {
-	name    string // of the API
+	name    string // name of the API
 	api     API
 	dialect dialect
 	engine  engine
@@ -43,25 +27,26 @@ type backend struct {
 	specs   bridge.SpecDecoder[Spec]
 }
 
-// An engine runs statements on one database system. It may be used from many goroutines,
-// and connects when it is first used.
+// An engine runs statements on a database. It may be used from many goroutines, and connects when
+// it is first used.
 type engine interface {
-	// run runs a statement and puts what it answers into out. An error may be the
-	// driver's own.
+	// run runs a statement and writes its rows or effects to out. An error may be the driver's
+	// own.
 	run(ctx context.Context, q query, out *output) error
 
-	// close ends its connections, when no statement runs any more.
+	// close closes the connections. It comes after the last run.
 	close() error
 }
 
 // A query is a statement with the values of one call.
 type query struct {
 	*statement
-	text   string
-	values []any // nil, bool, string, int64, float64, jsonText
-	write  bool  // it may write
+	text   string // as the driver gets it
+	values []any  // nil, bool, string, int64, float64 or jsonText
+	write  bool   // the statement may write
 }
 
+// open returns a backend without connecting.
 func open(c bridge.BackendConfig) (bridge.Backend, error) {
 	api, err := bridge.DecodeSpec[API](c.Subject("sql"), c.Config)
 	if err != nil {
@@ -77,7 +62,7 @@ func open(c bridge.BackendConfig) (bridge.Backend, error) {
 	return b, nil
 }
 
-// Tool implements bridge.Backend.
+// Tool implements bridge.Backend. The notes name properties that are not parameters.
 func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.Tool, []toolformat.Note, error) {
 	spec, err := b.specs.Decode("sql", raw)
 	if err != nil {
@@ -105,7 +90,7 @@ func (b *backend) Close() error {
 	return nil
 }
 
-// A tool is one statement on a database.
+// A tool is a statement on a database.
 type tool struct {
 	*backend
 	statement *statement
@@ -113,6 +98,7 @@ type tool struct {
 	write     bool
 }
 
+// call implements bridge.Tool.Call.
 func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 	text, values, err := t.statement.bind(arguments)
 	if err != nil {

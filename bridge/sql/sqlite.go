@@ -20,26 +20,25 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A sqliteEngine runs statements on a file, or on a database in memory. Those that read
-// have connections of their own, which cannot write.
+// A sqliteEngine runs statements on a file or on a database in memory.
 type sqliteEngine struct {
-	readers, writers pool
-	file             string // "" for a database in memory
+	pools
+	file string // "" for a database in memory
 
 	memory bool
-	mu     sync.Mutex // guards what follows
-	anchor *sql.Conn  // keeps a database in memory while nothing else does
+	mu     sync.Mutex // guards anchor
+	anchor *sql.Conn  // keeps a database in memory while there is no other connection
 }
 
-// newSQLite makes an engine. rest is the URL behind sqlite:.
+// newSQLite returns an engine. rest is the URL after sqlite:.
 func newSQLite(rest, dir string, config poolConfig) (*sqliteEngine, error) {
 	e := &sqliteEngine{memory: rest == "" || rest == ":memory:"}
 	name := &url.URL{Scheme: "file", Path: strings.TrimPrefix(rest, "//")}
 	switch {
 	case e.memory:
-		name.Path = "/" + rand.Text() // shared by the connections of this process that know it
+		name.Path = "/" + rand.Text() // a name that the connections of this engine share
 	case strings.ContainsAny(rest, "?\x00"):
-		return nil, errors.New("url: SQLite has no parameters here: expected sqlite:file")
+		return nil, errors.New("url: parameters are not supported for SQLite: expected sqlite:file")
 	default:
 		if !filepath.IsAbs(name.Path) {
 			name.Path = filepath.Join(dir, name.Path)
@@ -53,12 +52,9 @@ func newSQLite(rest, dir string, config poolConfig) (*sqliteEngine, error) {
 			name.Path = "/" + name.Path // C:/…
 		}
 	}
-	for _, it := range []struct {
-		pool  *pool
-		write bool
-	}{{&e.readers, false}, {&e.writers, true}} {
+	for _, p := range []*pool{&e.readers, &e.writers} {
 		parameters := url.Values{"_busy_timeout": {"5000"}, "_defensive": {"1"}, "_error_rc": {"1"}, "mode": {"rw"}, "_foreign_keys": {"1"}}
-		if !it.write {
+		if p == &e.readers {
 			parameters.Set("mode", "ro")
 			parameters.Set("_query_only", "1")
 		}
@@ -70,7 +66,7 @@ func newSQLite(rest, dir string, config poolConfig) (*sqliteEngine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("url: %w", err)
 		}
-		*it.pool = pool{config: config, connector: connector{inner, setupSQLite}, formatOf: sqliteFormat}
+		*p = pool{config: config, connector: connector{inner, setupSQLite}, formatOf: sqliteFormat}
 	}
 	e.writers.config.open = 1 // SQLite has one writer at a time
 	return e, nil
@@ -80,17 +76,13 @@ func (e *sqliteEngine) run(ctx context.Context, q query, out *output) error {
 	if err := e.hold(ctx); err != nil {
 		return err
 	}
-	pool := &e.readers
-	if q.write {
-		pool = &e.writers
-	}
-	if err := pool.run(ctx, q, out); err != nil {
+	if err := e.pools.run(ctx, q, out); err != nil {
 		return fmt.Errorf("%s: %w", cmp.Or(e.file, ":memory:"), err)
 	}
 	return nil
 }
 
-// hold keeps a database in memory.
+// hold keeps a database in memory alive until close.
 func (e *sqliteEngine) hold(ctx context.Context) error {
 	if !e.memory {
 		return nil
@@ -104,7 +96,7 @@ func (e *sqliteEngine) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(2) // with the anchor
+	db.SetMaxOpenConns(2) // one is the anchor
 	e.anchor, err = db.Conn(ctx)
 	return err
 }
@@ -116,22 +108,22 @@ func (e *sqliteEngine) close() error {
 	if e.anchor != nil {
 		err = e.anchor.Close()
 	}
-	return errors.Join(err, e.readers.close(), e.writers.close())
+	return errors.Join(err, e.pools.close())
 }
 
 // maxValue bounds a string or a blob that SQLite makes, in bytes.
 const maxValue = 64 << 20
 
-// setupSQLite prepares a connection: it reaches no other file than its own, and can be
-// interrupted.
+// setupSQLite keeps a connection from attaching other files, and returns a stopper that interrupts
+// it.
 func setupSQLite(_ context.Context, c driver.Conn) (stopper, error) {
-	// The driver does not show the handle, which sqlite3_interrupt needs.
+	// sqlite3_interrupt needs the handle, which the driver does not export.
 	handle := reflect.Indirect(reflect.ValueOf(c)).FieldByName("db")
 	if !handle.IsValid() || !handle.CanUint() || handle.Uint() == 0 {
-		return nil, errors.New("sqlite: the driver's connection has no handle: a query could not be stopped")
+		return nil, errors.New("sqlite: the driver's connection has no handle: queries could not be stopped")
 	}
 	db := uintptr(handle.Uint())
-	tls := libc.NewTLS() // that of the connection may be in use
+	tls := libc.NewTLS() // the connection's own may be in use
 	defer tls.Close()
 	sqlite3.Xsqlite3_limit(tls, db, sqlite3.SQLITE_LIMIT_ATTACHED, 0)
 	sqlite3.Xsqlite3_limit(tls, db, sqlite3.SQLITE_LIMIT_LENGTH, maxValue)
@@ -151,12 +143,12 @@ func setupSQLite(_ context.Context, c driver.Conn) (stopper, error) {
 	}, nil
 }
 
-// interruptEvery is how often a statement is interrupted until it ends: SQLite forgets
-// an interrupt that comes before the first step.
+// interruptEvery is the interval of interrupts until a statement ends: SQLite forgets an interrupt
+// that comes before the first step.
 const interruptEvery = 10 * time.Millisecond
 
-// sqliteFormat is how the values of a column become JSON, by the type that the table
-// declares. SQLite itself has no booleans, dates or JSON.
+// sqliteFormat returns the format of a column by its declared type. SQLite itself does not have
+// booleans, dates or JSON.
 func sqliteFormat(declared string) format {
 	switch declared {
 	case "BOOLEAN", "BOOL":

@@ -12,58 +12,57 @@ import (
 // A statement is one SQL statement with named parameters. It is immutable.
 type statement struct {
 	dialect   dialect
-	verb      string   // what it does, in capitals: SELECT, INSERT; for WITH what follows the common tables
-	returning bool     // it has a RETURNING
-	files     bool     // it has an INTO OUTFILE or DUMPFILE
-	names     []string // of the parameters, each once, in order
+	verb      string   // its keyword in capitals, such as SELECT; after WITH, the one behind the common tables
+	returning bool     // it has a RETURNING clause
+	files     bool     // it has INTO OUTFILE or DUMPFILE
+	names     []string // names of the parameters, each once, in order
 	parts     []part
-	plain     string // its text when no argument is a list
+	plain     string // its rendered text if no argument is a list
 }
 
-// A part is SQL text and the parameter behind it.
+// A part is SQL text and the parameter after it.
 type part struct {
 	text   string
-	param  int  // index of a name; -1: none, the statement ends
-	list   bool // the parameter stands in IN (…), where a list is many
-	negate bool // in NOT IN (…)
-	alone  bool // in :name IS NULL, which says nothing of its type
+	param  int  // index in statement.names; -1 at the end of the statement
+	list   bool // the parameter is in IN (…), where a list stands for its values
+	negate bool // … in NOT IN (…)
+	alone  bool // the parameter is in :name IS NULL, which does not imply a type
 }
 
-// maxQuery bounds the text of a query.
+// maxQuery bounds the text of a query, in bytes.
 const maxQuery = 1 << 20
 
-// parse reads a query. The error says where it is no single statement, or cannot be
-// understood.
+// parse parses a query, which must be a single statement. The error names the line of a fault.
 func parse(d dialect, query string) (*statement, error) {
 	switch {
 	case len(query) > maxQuery:
 		return nil, fmt.Errorf("query: longer than %d bytes", maxQuery)
 	case !utf8.ValidString(query), strings.ContainsRune(query, 0):
-		return nil, errors.New("query: has bytes that are no text")
+		return nil, errors.New("query: not valid UTF-8 text")
 	}
 	p := parser{scanner: scanner{dialect: d, text: query}, st: &statement{dialect: d}}
 	if err := p.run(); err != nil {
 		return nil, err
 	}
 	if p.st.verb == "" {
-		return nil, errors.New("query: cannot be empty")
+		return nil, errors.New("query: must not be empty")
 	}
 	p.st.plain = p.st.render(func(int) int { return 1 })
 	return p.st, nil
 }
 
-// A parser finds in SQL text what a statement needs to know.
+// A parser builds a statement.
 type parser struct {
 	scanner
 	st     *statement
-	done   int       // the text before it is in a part
-	groups []group   // the parentheses that are open
+	done   int       // end of the text that is in parts
+	groups []group   // open parentheses
 	last   [3]string // the last tokens, words in capitals, the newest first
-	common bool      // common tables come first: WITH
-	ended  bool      // a semicolon has been
+	common bool      // between WITH and the statement's own keyword
+	ended  bool      // after a semicolon
 }
 
-// A group is an open parenthesis.
+// A group is an open parenthesis, after IN (list) or NOT IN (negate as well).
 type group struct{ list, negate bool }
 
 func (p *parser) run() error {
@@ -84,52 +83,52 @@ func (p *parser) run() error {
 			}
 			continue
 		case p.ended:
-			return p.fail(t.start, "a second statement: a tool runs one; remove it, or make it another tool")
+			return p.fail(t.start, "a second statement: a tool runs only one; remove it, or make it another tool")
 		}
-		if err := p.take(t); err != nil {
+		if err := p.addToken(t); err != nil {
 			return err
 		}
 	}
 }
 
-// aParam stands for any parameter among the last tokens; no other token is like it.
-const aParam = ":name"
+// anyParam stands for a parameter among the last tokens; no other token equals it.
+const anyParam = ":name"
 
-// take takes a token that is neither blank nor a semicolon.
-func (p *parser) take(t token) error {
+// addToken adds a token that is neither blank nor a semicolon.
+func (p *parser) addToken(t token) error {
 	text := p.text[t.start:t.end]
 	switch t.kind {
 	case param:
 		if p.last[0] == "IN" {
 			return p.fail(t.start, "IN %s needs parentheses: IN (%s)", text, text)
 		}
-		p.param(t)
-		text = aParam
+		p.addParam(t)
+		text = anyParam
 	case word:
 		text = strings.ToUpper(text)
-		p.word(text)
+		p.addWord(text)
 	case symbol:
-		p.symbol(text)
+		p.addSymbol(text)
 	}
 	p.last = [3]string{text, p.last[0], p.last[1]}
 	return nil
 }
 
-func (p *parser) param(t token) {
+func (p *parser) addParam(t token) {
 	i := slices.Index(p.st.names, t.name)
 	if i < 0 {
 		i = len(p.st.names)
 		p.st.names = append(p.st.names, t.name)
 	}
-	it := part{text: p.text[p.done:t.start], param: i}
+	next := part{text: p.text[p.done:t.start], param: i}
 	if n := len(p.groups); n > 0 && (p.last[0] == "(" || p.last[0] == ",") {
-		it.list, it.negate = p.groups[n-1].list, p.groups[n-1].negate
+		next.list, next.negate = p.groups[n-1].list, p.groups[n-1].negate
 	}
-	p.st.parts = append(p.st.parts, it)
+	p.st.parts = append(p.st.parts, next)
 	p.done = t.end
 }
 
-func (p *parser) symbol(text string) {
+func (p *parser) addSymbol(text string) {
 	switch n := len(p.groups); text {
 	case "(":
 		p.groups = append(p.groups, group{list: p.last[0] == "IN", negate: p.last[0] == "IN" && p.last[1] == "NOT"})
@@ -138,7 +137,7 @@ func (p *parser) symbol(text string) {
 	}
 }
 
-func (p *parser) word(text string) {
+func (p *parser) addWord(text string) {
 	switch n := len(p.groups); text {
 	case "SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
 		if p.st.verb == "" || p.common && n == 0 {
@@ -157,7 +156,7 @@ func (p *parser) word(text string) {
 	case "RETURNING":
 		p.st.returning = p.st.returning || n == 0
 	case "NULL":
-		if p.last == [3]string{"NOT", "IS", aParam} || [2]string(p.last[:2]) == [2]string{"IS", aParam} {
+		if p.last == [3]string{"NOT", "IS", anyParam} || [2]string(p.last[:2]) == [2]string{"IS", anyParam} {
 			p.st.parts[len(p.st.parts)-1].alone = true
 		}
 	case "OUTFILE", "DUMPFILE":
@@ -169,23 +168,23 @@ func (p *parser) word(text string) {
 	}
 }
 
-// givesRows reports whether the statement is one that answers with rows.
+// givesRows reports whether the statement returns rows.
 func (s *statement) givesRows() bool {
 	return s.returning || s.verb == "CALL" || !slices.Contains(writes, s.verb)
 }
 
-// inserts reports whether the statement may make a row that has an id of its own.
+// inserts reports whether the statement may insert a row with a generated id.
 func (s *statement) inserts() bool { return s.verb == "INSERT" || s.verb == "REPLACE" }
 
-// render is the text for the driver. size says how many values there are for a part, by
-// its index: 1 unless it is a list; no values are NULL.
+// render returns the text for the driver. size returns the number of values of the part with an
+// index: 1 unless it is a list. 0 values are NULL.
 //
-// PostgreSQL's parameters have numbers, and one that stands in several places is the
-// same, so that it has one type. Where nothing says the type it has one of its own. The
-// others' have an order only.
+// PostgreSQL's placeholders have numbers, and all places of a parameter share one, so that it has
+// one type. Where nothing implies a type, a placeholder of its own gets one. The placeholders of the
+// others only have an order.
 func (s *statement) render(size func(part int) int) string {
 	var b strings.Builder
-	numbers := make([]int, len(s.names)) // of what is no list
+	numbers := make([]int, len(s.names)) // of parameters outside of lists
 	n := 0
 	next := func() {
 		n++
@@ -195,18 +194,18 @@ func (s *statement) render(size func(part int) int) string {
 		}
 		b.WriteString("$" + strconv.Itoa(n))
 	}
-	for i, it := range s.parts {
-		b.WriteString(it.text)
+	for i, p := range s.parts {
+		b.WriteString(p.text)
 		switch {
-		case it.param < 0:
-		case it.alone && s.dialect == postgresDialect:
+		case p.param < 0:
+		case p.alone && s.dialect == postgresDialect:
 			next()
 			b.WriteString("::text")
-		case !it.list && s.dialect == postgresDialect && numbers[it.param] > 0:
-			b.WriteString("$" + strconv.Itoa(numbers[it.param]))
-		case !it.list:
+		case !p.list && s.dialect == postgresDialect && numbers[p.param] > 0:
+			b.WriteString("$" + strconv.Itoa(numbers[p.param]))
+		case !p.list:
 			next()
-			numbers[it.param] = n
+			numbers[p.param] = n
 		default:
 			values := size(i)
 			if values == 0 {

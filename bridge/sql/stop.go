@@ -5,18 +5,18 @@ import (
 	"database/sql/driver"
 )
 
-// A connector opens connections whose statements end when their context does. With
-// database/sql alone they do not: SQLite's driver stops heeding the context at the first
-// row, and MySQL's leaves the statement running on the server.
+// A connector opens connections whose statements end with their context. With database/sql alone
+// they do not: SQLite's driver ignores the context after the first row, and MySQL's leaves the
+// statement running on the server.
 type connector struct {
 	driver.Connector
 
-	// setup prepares a new connection, and gives what stops it.
+	// setup prepares a new connection and returns its stopper.
 	setup func(context.Context, driver.Conn) (stopper, error)
 }
 
-// A stopper ends the statement that runs on a connection. It runs beside that, and may go
-// on until over is closed, which is when the statement has ended; else it is bounded.
+// A stopper ends the statement that runs on a connection. It is called concurrently with that, and
+// must return soon after over is closed, which says that the statement has ended.
 type stopper func(over <-chan struct{})
 
 // Connect implements driver.Connector.
@@ -33,8 +33,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{inner, stop}, nil
 }
 
-// A conn is a connection of a connector. It has what this package needs of database/sql:
-// prepared statements, without transactions.
+// A conn is a connection of a connector. It implements what this package uses of database/sql:
+// prepared statements without transactions.
 type conn struct {
 	driver.Conn
 	stop stopper
@@ -65,7 +65,7 @@ type stmt struct {
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	w := watchOver(ctx, s.stop)
+	w := newWatch(ctx, s.stop)
 	inner, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
 		w.end()
@@ -76,11 +76,11 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	defer watchOver(ctx, s.stop).end()
+	defer newWatch(ctx, s.stop).end()
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-// rows are those of a stmt.
+// rows are the rows of a stmt.
 type rows struct {
 	driver.Rows
 	watch watch
@@ -97,29 +97,29 @@ func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
 	return r.Rows.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)
 }
 
-// A watch stops a statement when its context ends first.
+// A watch stops a statement when its context ends.
 type watch struct {
 	ctx        context.Context
 	stop       stopper
-	forgo      func() bool
-	over, done chan struct{} // closed when the statement has ended, and when its stopper has
+	cancel     func() bool   // reports whether it kept the stopper from being called
+	over, done chan struct{} // closed when the statement and its stopper have ended
 }
 
-func watchOver(ctx context.Context, stop stopper) watch {
+func newWatch(ctx context.Context, stop stopper) watch {
 	w := watch{ctx: ctx, stop: stop, over: make(chan struct{}), done: make(chan struct{})}
-	w.forgo = context.AfterFunc(ctx, func() {
+	w.cancel = context.AfterFunc(ctx, func() {
 		defer close(w.done)
 		stop(w.over)
 	})
 	return w
 }
 
-// end ends the watch, and waits for the stopper if that runs.
+// end ends the watch and waits for the stopper if that runs.
 func (w watch) end() {
 	switch close(w.over); {
-	case !w.forgo():
+	case !w.cancel():
 		<-w.done
-	case w.ctx.Err() != nil: // the driver has noticed before the stopper was called
+	case w.ctx.Err() != nil: // the driver noticed before the stopper was called
 		w.stop(w.over)
 	}
 }

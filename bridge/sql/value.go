@@ -8,25 +8,26 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A format is how the values of a column become JSON.
+// A format says how the values of a column become JSON.
 type format uint8
 
 const (
-	asIs    format = iota // by the type that the driver gives: text, a number, bytes
-	asText                // text, also when the driver gives bytes
-	numeric               // the text of a number
+	asIs    format = iota // by the driver's type: text, a number, bytes
+	asText                // text, also if the driver returns bytes
+	numeric               // a number as text
 	boolean               // 0 and 1, or t and f
 	date                  // a date, which in SQLite may have a time
 	instant               // a date with a time
-	object                // the text of JSON
-	bits                  // a number in big-endian bytes
+	object                // JSON as text
+	bits                  // a number as big-endian bytes
 	binary                // bytes
 )
 
-// appendValue appends a value as the driver gives it.
+// appendValue appends a value of the driver.
 func appendValue(dst []byte, f format, value any) []byte {
 	switch v := value.(type) {
 	case int64:
@@ -52,14 +53,14 @@ func appendValue(dst []byte, f format, value any) []byte {
 		}
 		return appendText(dst, f, string(v))
 	}
-	return append(dst, "null"...) // nil: a driver gives no other type (driver.Value)
+	return append(dst, "null"...) // nil, the only other type of a driver.Value
 }
 
-// appendText appends a value that the database gives as text, or as bytes.
+// appendText appends a value that the database returns as text or bytes.
 func appendText(dst []byte, f format, text string) []byte {
 	switch f {
 	case numeric:
-		if isNumber(text) {
+		if native.IsNumber(text) {
 			return append(dst, text...)
 		}
 	case boolean:
@@ -95,61 +96,33 @@ func appendBytes(dst []byte, value string) []byte {
 	return append(dst, '"')
 }
 
-// document is JSON that may become part of a message. That which is nested too deep for
-// one may not.
-func document(text string) ([]byte, bool) {
-	const around = 16 // objects and arrays, at most, in which a value stands in a message
-	raw := []byte(strings.Repeat("[", around) + strings.TrimSpace(text) + strings.Repeat("]", around))
+// document returns text as JSON for a message. ok is false if it is not JSON or too deep for one.
+func document(text string) (raw []byte, ok bool) {
+	const around = 16 // bounds the nesting of a value within a message
+	raw = []byte(strings.Repeat("[", around) + strings.TrimSpace(text) + strings.Repeat("]", around))
 	if len(raw) == 2*around || wire.Valid(raw) != nil {
 		return nil, false
 	}
 	return raw[around : len(raw)-around], true
 }
 
-// appendFloat appends a floating-point number as encoding/json does, or the name of one
-// that JSON does not have.
+// appendFloat appends a floating-point number as encoding/json does, or the name of a value that JSON
+// does not have.
 func appendFloat(dst []byte, f float64, size int) []byte {
-	switch much := math.Abs(f); {
+	switch abs := math.Abs(f); {
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):
 		return append(dst, `"Infinity"`...)
 	case math.IsInf(f, -1):
 		return append(dst, `"-Infinity"`...)
-	case much != 0 && (much < 1e-6 || much >= 1e21):
+	case abs != 0 && (abs < 1e-6 || abs >= 1e21):
 		return strconv.AppendFloat(dst, f, 'e', -1, size)
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, size)
 }
 
-// isNumber reports whether text is a JSON number (RFC 8259, 6).
-func isNumber(text string) bool {
-	digits := func() bool {
-		rest := strings.TrimLeft(text, "0123456789")
-		some := len(rest) < len(text)
-		text = rest
-		return some
-	}
-	text = strings.TrimPrefix(text, "-")
-	if len(text) > 1 && text[0] == '0' && isDigit(text[1]) || !digits() {
-		return false
-	}
-	if fraction, ok := strings.CutPrefix(text, "."); ok {
-		if text = fraction; !digits() {
-			return false
-		}
-	}
-	if text != "" && text[0]|0x20 == 'e' {
-		if text = text[1:]; text != "" && (text[0] == '+' || text[0] == '-') {
-			text = text[1:]
-		}
-		return digits() && text == ""
-	}
-	return text == ""
-}
-
-// appendTime appends a time: as a date when it is one, which a date column of SQLite
-// need not hold.
+// appendTime appends a time, or a date if the column is one: in SQLite such a column may hold a time.
 func appendTime(dst []byte, f format, t time.Time) []byte {
 	layout := time.RFC3339Nano
 	if h, m, s := t.Clock(); f == date && h+m+s+t.Nanosecond() == 0 {
@@ -158,8 +131,8 @@ func appendTime(dst []byte, f format, t time.Time) []byte {
 	return append(t.AppendFormat(append(dst, '"'), layout), '"')
 }
 
-// appendInstant appends a date with a time as RFC 3339 (5.6) has it, or as it is when
-// that has none: infinity, 0000-00-00, 44 BC. What has no zone is in UTC.
+// appendInstant appends a date with a time in the form of RFC 3339, section 5.6, or as it is if it
+// has no such form: infinity, 0000-00-00, 44 BC. Without a zone, it is in UTC.
 func appendInstant(dst []byte, text string) []byte {
 	const shape = "dddd-dd-dd dd:dd:dd"
 	if len(text) < len(shape) || !fits(text[:len(shape)], shape) || text[5:7] == "00" || text[8:10] == "00" {
@@ -175,7 +148,7 @@ func appendInstant(dst []byte, text string) []byte {
 		zone = "Z"
 	case fits(zone[1:], "dd"):
 		zone += ":00"
-	case !fits(zone[1:], "dd:dd"): // to the second, before there were zones
+	case !fits(zone[1:], "dd:dd"): // local mean time, with seconds in the offset
 		t, err := time.Parse("2006-01-02 15:04:05-07:00:00", text)
 		if err != nil {
 			return wire.AppendString(dst, text)
@@ -186,7 +159,7 @@ func appendInstant(dst []byte, text string) []byte {
 	return append(append(append(dst, text[11:end]...), zone...), '"')
 }
 
-// fits reports whether text is of a shape, in which d is a digit.
+// fits reports whether text has a shape, in which d stands for a digit.
 func fits(text, shape string) bool {
 	if len(text) != len(shape) {
 		return false
