@@ -3,7 +3,6 @@ package bridge
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,33 +14,32 @@ import (
 
 // A Member is one source of a Bridge and how its tools are shown.
 type Member struct {
-	Name   string // unique; its prefix derives from it
+	Name   string // unique
 	Source Source
 
-	Prefix   *string           // nil: by the rule (none for a lone member, else Name's); "" none
-	Include  []string          // globs of tool names (path.Match, in which a slash is no separator); empty: all
-	Exclude  []string          // globs of tool names; wins over Include
-	Rename   map[string]string // tool name to the name shown, before the prefix
+	Prefix   *string           // of names; nil means toolformat.Prefix(Name) unless it is the only member
+	Include  []string          // patterns (Match) of tool names; empty means all
+	Exclude  []string          // patterns of tool names; overrides Include
+	Rename   map[string]string // tool name to the name shown, without the prefix
 	Describe map[string]string // tool name to its description
 
-	Required    bool // a session cannot begin without it
-	Concurrency int  // calls under way at once; further ones wait. 0: no limit
+	Required    bool // a session needs this member
+	Concurrency int  // calls running at once; more calls wait. 0 means no limit
 }
 
 // Options are the settings of a Bridge. The zero value works.
 type Options struct {
-	Conflict   Conflict      // what happens to two items of one name
-	MaxName    int           // longest name of a tool or prompt, in bytes; 0: 64
-	Settle     time.Duration // how long a first list waits for several members; 0: 2 s
-	Alone      time.Duration // how long a first list waits for a lone member; 0: 30 s
-	Queue      int           // how many calls may wait for a member's Concurrency; 0: 1,000
-	QueueTime  time.Duration // how long a call waits for its member's Concurrency; 0: 30 s
-	ServerInfo []byte        // raw JSON of MCP's Implementation: what the bridge calls itself
-	Log        *slog.Logger  // nil: nothing is logged
+	Conflict   Conflict      // the policy for two items with one name
+	MaxName    int           // bounds names of tools and prompts, in bytes; 0 means 64
+	Settle     time.Duration // bounds the wait of the first lists for several members; 0 means 2 s
+	Alone      time.Duration // bounds the wait of the first list for an only member; 0 means 30 s
+	Queue      int           // bounds the calls that wait for a member's Concurrency; 0 means 1,000
+	QueueTime  time.Duration // bounds the wait of a call for its member's Concurrency; 0 means 30 s
+	ServerInfo []byte        // MCP's Implementation, raw JSON: the name of the bridge
+	Log        *slog.Logger  // nil discards
 }
 
-// A Bridge is the source that many sources become. It is immutable and may be used
-// from many goroutines.
+// A Bridge is a source made of many. It is immutable and may be used from many goroutines.
 type Bridge struct {
 	opts    Options
 	members []*member
@@ -53,8 +51,8 @@ type member struct {
 	limiter *Limiter // of Concurrency
 }
 
-// New makes a Bridge of its members, in the order in which their items are listed and
-// in which the first wins. The members' sources stay their owner's to close.
+// New returns a Bridge of members, which list their items in this order; the first wins a conflict.
+// The members' sources stay their owner's to close.
 func New(opts Options, members ...Member) *Bridge {
 	opts.MaxName = cmp.Or(opts.MaxName, 64)
 	opts.Settle = cmp.Or(opts.Settle, 2*time.Second)
@@ -65,7 +63,7 @@ func New(opts Options, members ...Member) *Bridge {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
 	if opts.Log == nil {
-		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{opts: opts}
 	for _, m := range members {
@@ -95,11 +93,11 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// Problems are the reasons why items of the current lists are not shown as their source
-// has them, and which of them were left out.
+// Problems says which tools of the current list are left out or not shown as their source has them,
+// and why.
 func (b *Bridge) Problems() []Problem {
 	if v := b.catalog.last[Tools].Load(); v != nil {
-		return v.notes
+		return v.problems
 	}
 	return nil
 }
@@ -108,11 +106,11 @@ func (b *Bridge) Problems() []Problem {
 type session struct {
 	bridge  *Bridge
 	caller  *Caller
-	tasking bool      // any of its calls may create a task
-	subs    []Session // one a member
-	settled time.Time // until when a list waits for several members
+	tasking bool      // any call of the caller may create a task
+	subs    []Session // one for each member
+	settled time.Time // when lists stop waiting for several members
 	views   [ListKinds]atomic.Pointer[view]
-	owners  owners // of tasks
+	tasks   taskOwners
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -127,9 +125,9 @@ func (s *session) List(ctx context.Context, kind ListKind) (*List, error) {
 	return v.list, nil
 }
 
-// view merges what the members have now. It fails only for a lone member.
+// view merges the members' current lists. It fails only for an only member.
 func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
-	wait, cancel := context.WithDeadline(ctx, s.until())
+	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
 	defer cancel()
 	parts := make([]part, len(s.subs))
 	for i, sub := range s.subs {
@@ -150,20 +148,20 @@ func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
 	return v, nil
 }
 
-// until is how long a list waits for members that connect: a lone one is all there is,
-// several are waited for once.
-func (s *session) until() time.Time {
+// waitEnd returns until when a list waits for members that connect: for an only member each time,
+// for several once.
+func (s *session) waitEnd() time.Time {
 	if len(s.subs) == 1 {
 		return time.Now().Add(s.bridge.opts.Alone)
 	}
 	return s.settled
 }
 
-// changeDelay gathers the list changes of several members into one.
+// changeDelay is how long list changes of several members are gathered into one notification.
 const changeDelay = 20 * time.Millisecond
 
-// fromBelow takes what members tell the caller: list changes are gathered, the rest
-// passes.
+// fromBelow receives the notifications of members for the caller. It gathers list changes and
+// passes the others on.
 func (s *session) fromBelow(method string, params []byte) {
 	kind := ListKinds
 	for k := range ListKinds {

@@ -12,14 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Conflict says what happens when two items would be shown under one name. It never
-// keeps a bridge from starting.
+// A Conflict is the policy for two items with one name. It never keeps a bridge from starting.
 type Conflict uint8
 
 const (
-	ConflictPrefix Conflict = iota // the later one in config order gets its member's prefix
-	ConflictFirst                  // the first one in config order is shown, the other left out
-	ConflictError                  // both are left out
+	ConflictPrefix Conflict = iota // prefix the later item in config order
+	ConflictFirst                  // show the first item in config order
+	ConflictError                  // leave out both
 )
 
 // A Problem says why an item is not shown as its source has it.
@@ -28,39 +27,38 @@ type Problem struct {
 	LeftOut bool // the item is not shown at all
 }
 
-// catalog merges the members' lists. The last view of each kind is kept, so that all
-// callers who see the same share one list and its encoded pages. A view that is one
-// caller's is that caller's to keep.
+// catalog merges the members' lists. It keeps the last view of each kind, so that callers with
+// equal views share a list and its encoded pages. A private view is kept by its session.
 type catalog struct {
 	members  []*member
 	conflict Conflict
 	maxName  int
 	log      *slog.Logger
 
-	last [ListKinds]atomic.Pointer[view]
-	mu   sync.Mutex // one merge at a time; guards said
-	said map[string]bool
+	last   [ListKinds]atomic.Pointer[view]
+	mu     sync.Mutex // held during a merge; guards logged
+	logged map[string]bool
 }
 
-// part is what one member contributes.
+// part is the contribution of a member to a view.
 type part struct {
-	list *List // nil: nothing is known
-	away bool  // its items keep their names but are not listed
+	list *List // nil when no list is known
+	away bool  // the items keep their names but are not listed
 }
 
-// view is a merged list and the way back from its names.
+// view is a merged list and the routes of its names.
 type view struct {
 	list      *List
 	routes    map[string]route
-	templates []template // of the kind Templates: in config order
-	notes     []Problem
+	templates []template // of the kind Templates, in config order
+	problems  []Problem
 	parts     []part
 }
 
 // route leads from a name in the merged list to its source.
 type route struct {
 	member int
-	key    string // what the member calls it
+	key    string // the member's own name of the item
 }
 
 func (v *view) madeOf(parts []part) bool {
@@ -81,63 +79,62 @@ func (c *catalog) merge(kind ListKind, parts []part) *view {
 	if v := c.last[kind].Load(); v != nil && v.madeOf(parts) {
 		return v
 	}
-	m := merge{catalog: c, kind: kind, at: map[string]int{}}
+	m := merge{catalog: c, kind: kind, index: map[string]int{}}
 	for i, p := range parts {
 		if p.list != nil {
-			m.add(i, p)
+			m.addPart(i, p)
 		}
 	}
 	v := m.view(parts)
-	c.say(v.notes)
+	c.logOnce(v.problems)
 	if !v.list.private {
 		c.last[kind].Store(v)
 	}
 	return v
 }
 
-// maxSaid bounds the notes that a catalog remembers to have logged. Beyond it nothing new
-// is logged: a source that is faulty anew with each of its lists has been heard.
-const maxSaid = 1000
+// maxLogged bounds the problems that a catalog logs: a source may report new ones with each list.
+const maxLogged = 1000
 
-// say logs each note once in the life of the catalog.
-func (c *catalog) say(notes []Problem) {
-	if c.said == nil {
-		c.said = map[string]bool{}
+// logOnce logs each problem once in the life of the catalog.
+func (c *catalog) logOnce(problems []Problem) {
+	if c.logged == nil {
+		c.logged = map[string]bool{}
 	}
-	for _, n := range notes {
-		if !c.said[n.Text] && len(c.said) < maxSaid {
-			c.said[n.Text] = true
-			c.log.Warn(n.Text)
+	for _, p := range problems {
+		if !c.logged[p.Text] && len(c.logged) < maxLogged {
+			c.logged[p.Text] = true
+			c.log.Warn(p.Text)
 		}
 	}
 }
 
-// merge is one merge under way.
+// merge is a merge in progress.
 type merge struct {
 	*catalog
-	kind    ListKind
-	entries []entry
-	at      map[string]int // index of the entry that holds a name
-	notes   []Problem
-	private bool // a part is
+	kind     ListKind
+	entries  []entry
+	index    map[string]int // of the entry with a name
+	problems []Problem
+	private  bool // a part is private
 }
 
 type entry struct {
 	item     Item
 	route    route
 	away     bool
-	unlisted bool // for this caller
+	unlisted bool // not shown to this caller
 	dropped  bool
 }
 
-func (m *merge) note(leftOut bool, format string, args ...any) {
-	m.notes = append(m.notes, Problem{Text: fmt.Sprintf(format, args...), LeftOut: leftOut})
+func (m *merge) addProblem(leftOut bool, format string, args ...any) {
+	m.problems = append(m.problems, Problem{Text: fmt.Sprintf(format, args...), LeftOut: leftOut})
 }
 
-func (m *merge) add(index int, p part) {
+func (m *merge) addPart(index int, p part) {
 	member := m.members[index]
 	place := func(it Item, unlisted bool) {
-		e := entry{item: it, route: route{member: index, key: it.Key}, away: p.away, unlisted: unlisted}
+		e := entry{item: it, route: route{index, it.Key}, away: p.away, unlisted: unlisted}
 		if m.kind != Tools || member.shows(it.Key) {
 			m.place(member, e, m.name(member, it.Key))
 		}
@@ -151,7 +148,7 @@ func (m *merge) add(index int, p part) {
 	m.private = m.private || p.list.private
 }
 
-// name is what an item is shown as: under its member's prefix, when it has a name.
+// name returns the name that an item is shown with.
 func (m *merge) name(member *member, key string) string {
 	if !kinds[m.kind].named {
 		return key
@@ -159,7 +156,7 @@ func (m *merge) name(member *member, key string) string {
 	return m.fit(member, member.prefix(len(m.members))+m.rename(member, key))
 }
 
-// rename is the name that the configuration gives a tool.
+// rename returns the configured name of a tool, without its prefix.
 func (m *merge) rename(member *member, key string) string {
 	if to, ok := member.Rename[key]; ok && m.kind == Tools {
 		return to
@@ -167,50 +164,50 @@ func (m *merge) rename(member *member, key string) string {
 	return key
 }
 
-// fit shortens a name to the limit. A lone member without renames keeps its names,
-// however long: nothing stands between it and its client.
+// fit shortens a name to the limit. An only member keeps its names, however long: no other member
+// limits them.
 func (m *merge) fit(member *member, name string) string {
 	if len(m.members) == 1 && member.Prefix == nil {
 		return name
 	}
 	short := toolformat.Shorten(name, m.maxName)
 	if short != name {
-		m.note(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", m.kind.noun(), member.Name, name, m.maxName, short)
+		m.addProblem(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.maxName, short)
 	}
 	return short
 }
 
-// place puts an entry under a name, or does what the conflict policy says.
+// place adds an entry with a name, or applies the conflict policy.
 func (m *merge) place(member *member, e entry, name string) {
-	i, taken := m.at[name]
+	i, taken := m.index[name]
 	if !taken {
-		m.put(member, e, name)
+		m.addEntry(member, e, name)
 		return
 	}
 	other := m.members[m.entries[i].route.member]
-	noun := m.kind.noun()
+	noun := kinds[m.kind].noun
 	switch {
 	case other == member:
-		m.note(true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
+		m.addProblem(true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
 	case !kinds[m.kind].named:
-		m.note(false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
+		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
 	case m.conflict == ConflictPrefix:
 		full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
-		if _, taken := m.at[full]; taken {
-			m.note(true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
+		if _, taken := m.index[full]; taken {
+			m.addProblem(true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
 			return
 		}
-		m.note(false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
-		m.put(member, e, full)
+		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
+		m.addEntry(member, e, full)
 	case m.conflict == ConflictFirst:
-		m.note(true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
+		m.addProblem(true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
 	case m.conflict == ConflictError:
-		m.note(true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
+		m.addProblem(true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
 		m.entries[i].dropped = true
 	}
 }
 
-func (m *merge) put(member *member, e entry, name string) {
+func (m *merge) addEntry(member *member, e entry, name string) {
 	e.item.Key = name
 	if name != e.route.key {
 		e.item.Raw = wire.SetMember(e.item.Raw, kinds[m.kind].key, wire.AppendString(nil, name))
@@ -218,7 +215,7 @@ func (m *merge) put(member *member, e entry, name string) {
 	if text, ok := member.Describe[e.route.key]; ok && m.kind == Tools {
 		e.item.Raw = wire.SetMember(e.item.Raw, "description", wire.AppendString(nil, text))
 	}
-	m.at[name] = len(m.entries)
+	m.index[name] = len(m.entries)
 	m.entries = append(m.entries, e)
 }
 
@@ -243,22 +240,22 @@ func (m *merge) view(parts []part) *view {
 	if m.kind == Templates {
 		v.templates = m.templates()
 	}
-	v.notes = m.notes
+	v.problems = m.problems
 	return v
 }
 
-// template leads from the URIs of a resource template to their source.
+// template is a resource template with the route of its URIs.
 type template struct {
 	*uritemplate.Template
 	route route
 }
 
-// maxTemplate bounds a template that resources are found by, in bytes. It also bounds its
-// variables: of a thousand and more no regular expression can be made.
+// maxTemplate bounds a template that URIs are matched with, in bytes, and so its variables: a
+// thousand and more cannot become a regular expression.
 const maxTemplate = 1 << 10
 
-// templates reads the templates. One that is no URI template is noted: nothing can be
-// routed by it.
+// templates parses the templates. One that is not a URI template becomes a problem, since it cannot
+// route.
 func (m *merge) templates() []template {
 	var all []template
 	for _, e := range m.entries {
@@ -267,7 +264,7 @@ func (m *merge) templates() []template {
 			err = fmt.Errorf("it is longer than %d bytes", maxTemplate)
 		}
 		if err != nil {
-			m.note(false, "resource template %.80s of %s leads to no resource: %v", e.item.Key, m.members[e.route.member].Name, err)
+			m.addProblem(false, "resource template %.80s of %s leads to no resource: %v", e.item.Key, m.members[e.route.member].Name, err)
 			continue
 		}
 		all = append(all, template{t, e.route})
@@ -275,7 +272,7 @@ func (m *merge) templates() []template {
 	return all
 }
 
-// match finds the source of a URI.
+// match returns the route of a URI that a template matches.
 func (v *view) match(uri string) (route, bool) {
 	for _, t := range v.templates {
 		if t.Regexp().MatchString(uri) {
@@ -285,12 +282,12 @@ func (v *view) match(uri string) (route, bool) {
 	return route{}, false
 }
 
-// shows reports whether the member's filter lets a tool through.
+// shows reports whether Include and Exclude admit a tool.
 func (m *member) shows(name string) bool {
 	return (len(m.Include) == 0 || matchAny(m.Include, name)) && !matchAny(m.Exclude, name)
 }
 
-// prefix is the member's prefix among so many members.
+// prefix returns the member's prefix in a Bridge of some members.
 func (m *member) prefix(members int) string {
 	switch {
 	case m.Prefix != nil:

@@ -9,16 +9,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Route says which member a method's request goes to: the one that owns the item of
-// Kind that the parameter Key names.
+// A Route says which member a request goes to: the owner of the item of Kind that the parameter Key
+// names.
 type Route struct {
 	Kind ListKind
 	Key  wire.Key
 }
 
-// Routes is the table of the methods that name their owner. A front fills
-// Request.Target with it.
-func Routes(method string) (Route, bool) {
+// Routes returns the route of a method that names its owner. A front sets Request.Target by it.
+func Routes(method string) (r Route, ok bool) {
 	switch method {
 	case wire.MethodToolsCall:
 		return Route{Tools, wire.Name}, true
@@ -30,8 +29,7 @@ func Routes(method string) (Route, bool) {
 	return Route{}, false
 }
 
-// Relayed reports whether a Bridge carries out a method that names no owner in a
-// parameter of its own.
+// Relayed reports whether a Bridge carries out a method that names no owner in a parameter.
 func Relayed(method string) bool {
 	switch method {
 	case wire.MethodComplete, wire.MethodSetLevel, wire.NotificationRootsChanged,
@@ -44,7 +42,7 @@ func Relayed(method string) bool {
 // Do routes a request to the member that owns its target, or to all of them.
 func (s *session) Do(ctx context.Context, req *Request) Reply {
 	if r, ok := Routes(req.Method); ok {
-		return s.one(ctx, r, req)
+		return s.toOwner(ctx, r, req)
 	}
 	switch req.Method {
 	case wire.MethodDiscover:
@@ -52,7 +50,7 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 	case wire.MethodComplete:
 		return s.complete(ctx, req)
 	case wire.MethodSetLevel, wire.NotificationRootsChanged:
-		return s.all(ctx, req)
+		return s.broadcast(ctx, req)
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate:
 		return s.task(ctx, req)
 	case wire.MethodTasksList:
@@ -61,9 +59,9 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 }
 
-// one sends the request to the owner of its target.
-func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
-	r, err := s.find(ctx, by.Kind, req.Target)
+// toOwner sends the request to the owner of its target.
+func (s *session) toOwner(ctx context.Context, by Route, req *Request) Reply {
+	r, err := s.route(ctx, by.Kind, req.Target)
 	if err != nil {
 		return Failed(err)
 	}
@@ -75,12 +73,12 @@ func (s *session) one(ctx context.Context, by Route, req *Request) Reply {
 	}
 	reply := s.send(ctx, r.member, req)
 	if len(s.subs) > 1 && reply.Err == nil && (s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil) {
-		s.owners.remember(reply.Result, r.member)
+		s.tasks.remember(reply.Result, r.member)
 	}
 	return reply
 }
 
-// send hands a request to a member, when it has room for one more.
+// send sends a request to a member, when its Concurrency allows one more.
 func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 	m := s.bridge.members[index]
 	if err := m.limiter.Enter(ctx, s.bridge.opts.QueueTime); err != nil {
@@ -93,8 +91,7 @@ func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 	return s.subs[index].Do(ctx, req)
 }
 
-// complete sends a completion to the owner of the prompt or the resource template that
-// its ref names.
+// complete sends a completion to the owner of the prompt or resource template that its ref names.
 func (s *session) complete(ctx context.Context, req *Request) Reply {
 	var ref []byte
 	if req.Params != nil {
@@ -110,7 +107,7 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 	if !ok {
 		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.ref.%s is missing or not a string", req.Method, member))
 	}
-	r, err := s.find(ctx, kind, target)
+	r, err := s.route(ctx, kind, target)
 	if err != nil {
 		return Failed(err)
 	}
@@ -122,20 +119,19 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 	return s.send(ctx, r.member, &below)
 }
 
-// find looks a target up in the view that the caller has; only a miss looks whether
-// there is a newer one.
-func (s *session) find(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
+// route looks a target up in the view that the caller has; a miss looks for a newer view.
+func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
 	if v := s.views[kind].Load(); v != nil {
 		if r, ok := v.routes[target]; ok {
 			return r, nil
 		}
 	}
 	if len(s.subs) == 1 && !kinds[kind].named {
-		return route{key: target}, nil // its server knows more URIs than it lists
+		return route{key: target}, nil // a server knows more URIs than it lists
 	}
 	v, err := s.view(ctx, kind)
 	if err == nil {
-		v, err = s.await(ctx, kind, target, v)
+		v, err = s.awaitMember(ctx, kind, target, v)
 	}
 	if err != nil {
 		return route{}, toolformat.AsError(err)
@@ -152,17 +148,17 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (route
 			return r, nil
 		}
 	}
-	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kind.noun(), target)
+	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[kind].noun, target)
 	if near := nearest(target, v.list); near != "" {
 		e.Message += " (did you mean " + near + "?)"
 	}
 	return route{}, e
 }
 
-// await waits for the member whose prefix a name has that the view lacks, as a lone one is
-// waited for, when nothing is known of that member yet. It returns the view then; the error
-// says why the member does not come.
-func (s *session) await(ctx context.Context, kind ListKind, name string, v *view) (*view, error) {
+// awaitMember handles a miss: if the name has the prefix of a member whose list has never been
+// read, it waits for that member, up to Options.Alone, and merges again. The error says why the
+// member is away.
+func (s *session) awaitMember(ctx context.Context, kind ListKind, name string, v *view) (*view, error) {
 	if _, ok := v.routes[name]; ok || !kinds[kind].named {
 		return v, nil
 	}
@@ -182,26 +178,27 @@ func (s *session) await(ctx context.Context, kind ListKind, name string, v *view
 	return v, nil
 }
 
-// nearest is the listed key that most likely was meant: the same in other letter case,
-// or the same behind a prefix; "" when there is none or more than one.
+// nearest returns the listed key that was most likely meant: the only one with target behind a
+// prefix, else the closest one; "" when none is close.
 func nearest(target string, l *List) string {
-	found := ""
-	for _, it := range l.Items {
-		if strings.EqualFold(it.Key, target) || strings.HasSuffix(it.Key, toolformat.PrefixSeparator+target) {
-			if found != "" {
-				return ""
-			}
-			found = it.Key
+	keys, prefixed := make([]string, len(l.Items)), []string(nil)
+	for i, it := range l.Items {
+		keys[i] = it.Key
+		if strings.HasSuffix(it.Key, toolformat.PrefixSeparator+target) {
+			prefixed = append(prefixed, it.Key)
 		}
 	}
-	return found
+	if len(prefixed) == 1 {
+		return prefixed[0]
+	}
+	return toolformat.Closest(target, keys)
 }
 
-// all sends the request to every member side by side. It succeeds when one of them
-// does, or when none has the method, which the bridge itself offers for those that do;
-// else the first error in config order is the reply.
-func (s *session) all(ctx context.Context, req *Request) Reply {
-	replies := s.each(ctx, req)
+// broadcast sends the request to every member in parallel. It succeeds when a member does, or when
+// none has the method, which the bridge offers for members that have it; else the first error in
+// config order is the reply.
+func (s *session) broadcast(ctx context.Context, req *Request) Reply {
+	replies := s.doAll(ctx, req)
 	best, wanted := 0, false
 	for i := range replies {
 		if replies[i].Err == nil && replies[best].Err != nil {
@@ -220,8 +217,8 @@ func (s *session) all(ctx context.Context, req *Request) Reply {
 	return replies[best]
 }
 
-// each sends the request to every member side by side, in config order.
-func (s *session) each(ctx context.Context, req *Request) []Reply {
+// doAll sends the request to every member in parallel. The replies are in config order.
+func (s *session) doAll(ctx context.Context, req *Request) []Reply {
 	replies := make([]Reply, len(s.subs))
 	done := make(chan struct{}, len(s.subs))
 	for i, sub := range s.subs {
@@ -236,28 +233,27 @@ func (s *session) each(ctx context.Context, req *Request) []Reply {
 	return replies
 }
 
-// Capabilities is what a Bridge of MCP servers can do, whether or not they are up:
-// MCP's ServerCapabilities. What only some servers can is added when they say so.
+// Capabilities are MCP's ServerCapabilities of a Bridge of MCP servers, whether or not they are up.
+// Those that only some servers have are added when the servers declare them.
 const Capabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 
-// instructionsBytes bounds the gathered instructions of several members: they end up
-// in a model's context.
-const instructionsBytes = 16 << 10
+// maxInstructions bounds the instructions of several members, in bytes, which go into a model's
+// context.
+const maxInstructions = 16 << 10
 
 func (b *Bridge) required() bool {
 	return slices.ContainsFunc(b.members, func(m *member) bool { return m.Required })
 }
 
-// discover says who the caller talks to, as MCP's server/discover does: serverInfo,
-// instructions and capabilities. A lone member speaks for itself; several speak under
-// their names.
+// discover answers MCP's server/discover: serverInfo, instructions and capabilities. The first two
+// are an only member's own; the instructions of several stand under their names.
 func (s *session) discover(ctx context.Context, req *Request) Reply {
-	wait, cancel := context.WithDeadline(ctx, s.until())
+	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
 	if s.bridge.required() {
-		wait = ctx // each ends its wait with its own connect timeout
+		wait = ctx // each member bounds the wait by its connect timeout
 	}
 	defer cancel()
-	replies := s.each(wait, req)
+	replies := s.doAll(wait, req)
 	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(Capabilities)
 	for i := range replies {
 		if err := replies[i].Err; err != nil {
@@ -277,7 +273,7 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 			if own := wire.Lookup(replies[i].Result, "serverInfo"); own != nil {
 				info = own
 			}
-		} else if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= instructionsBytes {
+		} else if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= maxInstructions {
 			instructions += "## " + s.bridge.members[i].Name + "\n\n" + text + "\n\n"
 		}
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// funcTimeout is how long a call of a Go function may take.
+// funcTimeout is the default timeout of a Go function.
 const funcTimeout = 5 * time.Second
 
-// Func makes a tool of a Go function. The fields of In, a struct, are its arguments, and
-// their tags describe them: see toolformat.SchemaFor.
+// Func makes a tool of a Go function. The fields of In, a struct, are its arguments, and their tags
+// describe them: see toolformat.SchemaFor.
 //
-// What it returns is the tool's result: a string is its text; a *toolformat.Result is
-// the result as it stands, nil an empty one; anything else is structured content, whose
-// schema is the tool's output schema, and the same as text. For errors and panics see
-// Tool.Call. The timeout is 5 s; it may be changed in the Tool, as may the rest.
+// The value returned becomes the tool's result: a string its text; a *toolformat.Result the result
+// itself, nil an empty one; any other value structured content, with its type's schema as output
+// schema, and the same as text. For errors and panics see Tool.Call. The timeout is 5 s. All fields
+// of the Tool may be changed.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	definition := toolformat.Tool{Name: name, Description: description}
 	var err error
@@ -38,8 +38,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	return FuncOf(definition, fn), nil
 }
 
-// FuncOf is Func for a definition that is already written, as mcpbridge gen writes it.
-// Its schemas must be those of the types.
+// FuncOf is Func with an existing definition, such as mcpbridge gen writes, whose schemas must be
+// those of the types.
 func FuncOf[In, Out any](definition toolformat.Tool, fn func(context.Context, In) (Out, error)) Tool {
 	return Tool{Tool: definition, Timeout: funcTimeout, Call: func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
 		var in In
@@ -54,8 +54,7 @@ func FuncOf[In, Out any](definition toolformat.Tool, fn func(context.Context, In
 	}}
 }
 
-// outputSchema is the schema of a function's result; nil when the result is text, or
-// anything.
+// outputSchema returns the schema of a function's result; nil for text and for any value.
 func outputSchema(out reflect.Type) (json.RawMessage, error) {
 	if out == reflect.TypeFor[*toolformat.Result]() || out.Kind() == reflect.String {
 		return nil, nil
@@ -67,7 +66,7 @@ func outputSchema(out reflect.Type) (json.RawMessage, error) {
 	return schema, nil
 }
 
-// decode reads arguments. An error is for the model.
+// decode decodes arguments. Its errors are for the model.
 func decode(arguments json.RawMessage, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.DisallowUnknownFields()
@@ -78,8 +77,8 @@ func decode(arguments json.RawMessage, into any) error {
 	return err
 }
 
-// resultOf is the result that a function's value makes. The value is addressable, as
-// encoding/json wants it for methods of pointers.
+// resultOf returns the result for a function's value, which must be addressable for encoding/json
+// to call methods of its pointer.
 func resultOf(out reflect.Value) (*toolformat.Result, error) {
 	switch v := out.Interface().(type) {
 	case nil:
@@ -101,8 +100,8 @@ func resultOf(out reflect.Value) (*toolformat.Result, error) {
 	return &toolformat.Result{JSON: append(b, '}')}, nil
 }
 
-// encode writes a result. What is nil at its root is empty: there must be structured
-// content when there is an output schema.
+// encode encodes a result. A nil root becomes an empty one, since an output schema requires
+// structured content.
 func encode(out reflect.Value) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -3,7 +3,6 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -14,38 +13,37 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// GuardOptions say what a Guard does. The zero value does nothing.
+// GuardOptions are the settings of a Guard. The zero value does nothing.
 type GuardOptions struct {
-	// Hidden names the arguments that no caller sees or sets, in any letter case: they are
-	// taken out of the tools' schemas and out of the arguments that callers send, and filled
-	// in, where a tool has such a property, from Caller.Hidden, typed by the schema. A call
-	// without one of them is a failed result, and its source hears nothing of it.
+	// Hidden names the arguments that callers neither see nor set, in any letter case. They are
+	// removed from the tools' schemas and from the arguments sent, and set, where a tool has such a
+	// property, from Caller.HiddenValue, typed by the schema. A call for which a value is missing
+	// is a failed result and does not reach the source.
 	Hidden []string
 
-	// SharedValue is what Caller.Context does not know: values that are the same for all
-	// callers. nil: there are none.
+	// SharedValue looks up values that Caller.HiddenValue does not know, the same for all callers;
+	// may be nil.
 	SharedValue func(name string) (value []byte, ok bool)
 
-	// Validate has arguments checked against their tool's schema before the call. What
-	// toolformat's Checker.Arguments puts right is sent as it is right then.
+	// Validate checks arguments against their tool's schema before the call, and sends them as
+	// toolformat's Checker.Arguments has corrected them.
 	Validate bool
 
-	Log *slog.Logger // nil: nothing is logged
+	Log *slog.Logger // nil discards
 }
 
-// A Guard is a source in front of whose tools something is done for each call: arguments
-// that nobody but the caller's context may say are filled in, or the others are checked.
-// Everything else passes it untouched. It may be used from many goroutines.
+// A Guard wraps a source: for each call it fills in hidden arguments, validates the others, or
+// both. It may be used from many goroutines.
 type Guard struct {
-	Source // guarded
+	Source // that of Wrap
 	opts   GuardOptions
-	last   atomic.Pointer[guarded]
+	last   atomic.Pointer[guardedList]
 }
 
-// NewGuard makes a guard of a source, which stays its owner's to close.
+// NewGuard returns a guard of a source, which stays its owner's to close.
 func NewGuard(source Source, opts GuardOptions) *Guard {
 	if opts.Log == nil {
-		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Guard{opts: opts}
 	g.Source = Wrap(source, func(below Session, caller *Caller) (Session, error) {
@@ -54,58 +52,58 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 	return g
 }
 
-// Problems are the tools of the last list that are left out, since their schema cannot be
-// read, and the names in Context that none of its tools has.
+// Problems names the tools of the last list that are left out, since their schema cannot be read,
+// and the hidden arguments that no tool has.
 func (g *Guard) Problems() []Problem {
 	if v := g.last.Load(); v != nil {
-		return v.notes
+		return v.problems
 	}
 	return nil
 }
 
-// guarded is what becomes of a list of tools.
-type guarded struct {
+// guardedList is a rewritten tool list.
+type guardedList struct {
 	from, list *List
 	tools      map[string]*guardedTool
-	notes      []Problem
+	problems   []Problem
 }
 
 type guardedTool struct {
-	check  *toolformat.Checker // of what callers see; nil: nobody asks
-	names  []string            // of what they do not see
-	hidden *toolformat.Binder  // of that alone; nil: there is nothing
+	check  *toolformat.Checker // of the visible arguments; nil without Validate
+	names  []string            // of the hidden arguments
+	hidden *toolformat.Binder  // of the hidden arguments alone; nil without any
 }
 
-// guarded is what a list becomes: the same as the last one did that said the same.
-func (g *Guard) guarded(from *List) *guarded {
+// guarded rewrites a tool list; equal lists share a result.
+func (g *Guard) guarded(from *List) *guardedList {
 	last := g.last.Load()
 	if last != nil && !from.private && last.from.Equal(from) {
 		same := *last
 		same.from = from
 		return &same
 	}
-	v := &guarded{from: from, tools: make(map[string]*guardedTool, len(from.Items))}
+	v := &guardedList{from: from, tools: make(map[string]*guardedTool, len(from.Items))}
 	v.list = from.rewrite(func(it Item) (Item, bool) { return g.guardItem(v, it) })
 	for _, name := range g.opts.Hidden {
 		has := func(t *guardedTool) bool { return slices.Contains(t.names, name) }
 		if len(v.tools) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(v.tools)), has) {
-			v.notes = append(v.notes, Problem{Text: fmt.Sprintf("context: no tool has a property %s", name)})
+			v.problems = append(v.problems, Problem{Text: fmt.Sprintf("context: no tool has a property %s", name)})
 		}
 	}
 	g.last.Store(v)
-	if last == nil || !slices.Equal(last.notes, v.notes) {
-		for _, n := range v.notes {
-			g.opts.Log.Warn(n.Text)
+	if last == nil || !slices.Equal(last.problems, v.problems) {
+		for _, p := range v.problems {
+			g.opts.Log.Warn(p.Text)
 		}
 	}
 	return v
 }
 
 // guardItem rewrites a tool and adds it to v. It leaves out a tool that cannot be guarded.
-func (g *Guard) guardItem(v *guarded, it Item) (Item, bool) {
+func (g *Guard) guardItem(v *guardedList, it Item) (Item, bool) {
 	own, tool, err := g.tool(it)
 	if err != nil {
-		v.notes = append(v.notes, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
+		v.problems = append(v.problems, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
 		return it, false
 	}
 	if v.tools[it.Key] == nil { // the first of two tools with one name counts
@@ -114,13 +112,13 @@ func (g *Guard) guardItem(v *guarded, it Item) (Item, bool) {
 	return own, true
 }
 
-// tool makes of a tool one without what is hidden. The error says why that cannot be.
+// tool returns a tool without its hidden arguments. The error says why they cannot be removed.
 func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 	schema := it.Tool().InputSchema
 	if schema == nil {
 		schema = json.RawMessage(anyArguments)
 	}
-	t := &guardedTool{names: g.fields(schema)}
+	t := &guardedTool{names: g.hiddenIn(schema)}
 	var err error
 	if t.names != nil {
 		if t.hidden, _, err = toolformat.NewBinder(onlyProperties(schema, t.names), t.names); err != nil {
@@ -142,38 +140,38 @@ func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 	return it, t, err
 }
 
-// fields are those of the names that properties of a schema have.
-func (g *Guard) fields(schema json.RawMessage) []string {
+// hiddenIn returns those of Hidden that are properties of a schema.
+func (g *Guard) hiddenIn(schema json.RawMessage) []string {
 	var properties, names []string
 	for property := range wire.Members(wire.Lookup(schema, "properties")) {
 		properties = append(properties, property)
 	}
 	for _, name := range g.opts.Hidden {
-		if called(name, properties) {
+		if containsFold(properties, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// called reports whether a name is one of some, in any letter case.
-func called(name string, names []string) bool {
+// containsFold reports whether names contains a name, in any letter case.
+func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
-// onlyProperties is the schema of an object with those properties of another schema's
-// alone. The values of a context are typed by it, whatever else the schema asks for.
+// onlyProperties returns a schema with some properties of another schema alone. It types hidden
+// values, whatever else the schema requires.
 func onlyProperties(schema json.RawMessage, names []string) json.RawMessage {
 	b := []byte(`{"type":"object","properties":{`)
 	comma := ""
 	for property, raw := range wire.Members(wire.Lookup(schema, "properties")) {
-		if called(property, names) {
+		if containsFold(names, property) {
 			b = append(append(wire.AppendString(append(b, comma...), property), ':'), raw...)
 			comma = ","
 		}
 	}
 	b = append(b, '}')
-	for _, key := range []string{"$schema", "$id", "$defs", "definitions"} { // what they may refer to
+	for _, key := range []string{"$schema", "$id", "$defs", "definitions"} { // for references in them
 		if raw := wire.Lookup(schema, key); raw != nil {
 			b = append(append(wire.AppendString(append(b, ','), key), ':'), raw...)
 		}

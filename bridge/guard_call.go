@@ -16,7 +16,7 @@ type guardSession struct {
 	Session
 	guard  *Guard
 	caller *Caller
-	seen   atomic.Pointer[guarded] // that of the last list
+	seen   atomic.Pointer[guardedList] // of the last list
 }
 
 func (s *guardSession) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -24,10 +24,10 @@ func (s *guardSession) List(ctx context.Context, kind ListKind) (*List, error) {
 	if kind != Tools || l == nil {
 		return l, err
 	}
-	return s.guarded(l).list, err // with an error: known, and away
+	return s.guarded(l).list, err
 }
 
-func (s *guardSession) guarded(l *List) *guarded {
+func (s *guardSession) guarded(l *List) *guardedList {
 	v := s.seen.Load()
 	if v == nil || v.from != l {
 		v = s.guard.guarded(l)
@@ -63,8 +63,7 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if bytes.Equal(arguments, sent) {
 		return s.Session.Do(ctx, req)
 	}
-	// Params of its own, not an edit: what a source makes of its arguments, headers for
-	// one, is made of these.
+	// New params instead of an edit: a source derives headers and more from Params.
 	own, err := wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments}))
 	if err != nil {
 		return Failed(toolformat.AsError(err))
@@ -74,7 +73,7 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	return s.Session.Do(ctx, &below)
 }
 
-// params are those of a request with its edits made.
+// params returns the params of a request with its edits applied.
 func (r *Request) params() (*wire.Params, error) {
 	params := r.Params
 	if params == nil {
@@ -87,9 +86,9 @@ func (r *Request) params() (*wire.Params, error) {
 	return &edited, err
 }
 
-// arguments are those that the tool gets, or the result that says why it gets none.
+// arguments returns the arguments that the tool gets, or a failed result.
 func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
-	arguments, err := s.guard.set(tool, sent, nil)
+	arguments, err := s.guard.setHidden(tool, sent, nil)
 	if err == nil && t.check != nil {
 		arguments, err = t.check.Arguments(tool, arguments)
 	}
@@ -103,7 +102,7 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 		return s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
 	})
 	if err == nil {
-		arguments, err = s.guard.set(tool, arguments, hidden)
+		arguments, err = s.guard.setHidden(tool, arguments, hidden)
 	}
 	if err != nil {
 		return nil, toolformat.TextResult(err.Error(), true)
@@ -111,21 +110,20 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 	return arguments, nil
 }
 
-// set puts the members of an object of hidden values in the place of whatever a caller
-// sent for them; nil takes that out.
-func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMessage, error) {
+// setHidden removes all hidden arguments that a caller sent and adds the members of hidden.
+func (g *Guard) setHidden(tool string, arguments, hidden json.RawMessage) (json.RawMessage, error) {
 	if len(g.opts.Hidden) == 0 {
 		return arguments, nil
 	}
-	if arguments[0] != '{' { // an object in a string would be hidden from here, and maybe not from its server
+	if arguments[0] != '{' { // hidden arguments in a string could not be removed
 		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
 	sent := false
 	for name := range wire.Members(arguments) {
-		sent = sent || called(name, g.opts.Hidden)
+		sent = sent || containsFold(g.opts.Hidden, name)
 	}
 	if sent {
-		arguments = g.cut(arguments)
+		arguments = g.removeHidden(arguments)
 	}
 	for name, value := range wire.Members(hidden) {
 		arguments = wire.SetMember(arguments, name, value)
@@ -133,11 +131,11 @@ func (g *Guard) set(tool string, arguments, hidden json.RawMessage) (json.RawMes
 	return arguments, nil
 }
 
-// cut is an object without the members that only the context may say.
-func (g *Guard) cut(object json.RawMessage) json.RawMessage {
+// removeHidden returns an object without hidden arguments.
+func (g *Guard) removeHidden(object json.RawMessage) json.RawMessage {
 	b := append(make([]byte, 0, len(object)), '{')
 	for name, value := range wire.Members(object) {
-		if called(name, g.opts.Hidden) {
+		if containsFold(g.opts.Hidden, name) {
 			continue
 		}
 		if len(b) > 1 {

@@ -10,28 +10,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// turnKey is the key of a turn in the context of its calls.
+// turnKey is the context key of a turn.
 type turnKey struct{}
 
-// A turn is one of a model's, of those that a request of its user takes.
+// A turn is one of the turns that a model takes for a request of its user.
 type turn struct {
 	request string
-	number  int
+	number  int // from 0
 }
 
-// InTurn says of the calls under ctx that a model makes them in one of its turns, counted
-// from 0, and which request of its user that is for: the hidden values requestid and
-// invocationid of the tools that ask for them.
+// InTurn returns a context for the calls that a model makes in one of its turns, counted from 0,
+// for a request of its user. They are the hidden values requestid and invocationid.
 func InTurn(ctx context.Context, request string, number int) context.Context {
 	return context.WithValue(ctx, turnKey{}, turn{request, number})
 }
 
-// hidden is a hidden value for a call under ctx: the caller's, else one for all callers,
-// which shared knows. The two that Acorn always has are there even so (ToolsBackend,
-// requestid and invocationid): where no model makes it, a call is a request of its own.
+// hidden returns a hidden value for a call under ctx: the caller's, else the shared one. Acorn's
+// requestid and invocationid (ToolsBackend) always have a value: a call outside of a turn is a
+// request of its own.
 func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
-	if value, ok := c.value(shared, name); ok {
-		return value, true
+	for _, lookup := range []func(string) ([]byte, bool){c.HiddenValue, shared} {
+		if lookup != nil {
+			if value, ok := lookup(name); ok {
+				return value, true
+			}
+		}
 	}
 	of, ok := ctx.Value(turnKey{}).(turn)
 	if !ok {
@@ -46,20 +49,8 @@ func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool),
 	return nil, false
 }
 
-// value is a hidden value: the caller's, else one for all callers, which shared knows.
-func (c *Caller) value(shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
-	for _, source := range []func(string) ([]byte, bool){c.HiddenValue, shared} {
-		if source != nil {
-			if value, ok := source(name); ok {
-				return value, true
-			}
-		}
-	}
-	return nil, false
-}
-
-// HiddenValue returns the hidden value of that name, in any letter case, for a call that the
-// caller makes under ctx; ok is false when it is not known.
+// HiddenValue returns the hidden value with a name, in any letter case, for a call of the caller
+// under ctx; ok is false when it is not known.
 func (n *Native) HiddenValue(ctx context.Context, caller *Caller, name string) (value json.RawMessage, ok bool) {
 	return caller.hidden(ctx, n.opts.SharedValue, name)
 }

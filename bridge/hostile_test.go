@@ -62,11 +62,11 @@ func TestHostileTemplates(t *testing.T) {
 // A source whose list has a new fault each time is not remembered for ever.
 func TestNotesBound(t *testing.T) {
 	c := catalog{log: slog.New(slog.DiscardHandler)}
-	for i := range 3 * maxSaid {
-		c.say([]Problem{{Text: fmt.Sprint("note ", i)}})
+	for i := range 3 * maxLogged {
+		c.logOnce([]Problem{{Text: fmt.Sprint("note ", i)}})
 	}
-	if len(c.said) > maxSaid {
-		t.Errorf("%d notes are remembered", len(c.said))
+	if len(c.logged) > maxLogged {
+		t.Errorf("%d problems are remembered", len(c.logged))
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Limiter bounds how many calls run at once and how many wait for their turn, first come,
-// first served. A nil Limiter sets no limit. It may be used from many goroutines.
+// A Limiter bounds how many calls run at once and how many wait for their turn, first come, first
+// served. A nil Limiter sets no limit. It may be used from many goroutines.
 type Limiter struct {
 	subject string        // of errors, and its verb
 	running chan struct{} // holds one for each call that runs
@@ -18,15 +18,15 @@ type Limiter struct {
 // defaultQueue is how many calls may wait for a limit.
 const defaultQueue = 1000
 
-// NewLimiter makes a limiter that lets limit calls run, while at most queue calls wait. Its
-// errors begin with subject, such as "tool search is".
+// NewLimiter makes a limiter that lets limit calls run, while at most queue calls wait. Its errors
+// begin with subject, such as "tool search is".
 func NewLimiter(subject string, limit, queue int) *Limiter {
 	return &Limiter{subject: subject, running: make(chan struct{}, limit), waiting: make(chan struct{}, queue)}
 }
 
-// Enter waits for the turn of a call, for patience at most; the call must Leave when it has
-// ended. The error is Unavailable when the queue is full or patience has passed, and Canceled
-// when ctx has ended.
+// Enter waits for the turn of a call, for patience at most; the call must Leave when it has ended.
+// The error is Unavailable when the queue is full or patience has passed, and Canceled when ctx has
+// ended.
 func (l *Limiter) Enter(ctx context.Context, patience time.Duration) *toolformat.Error {
 	if l == nil {
 		return nil

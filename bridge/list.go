@@ -13,10 +13,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A ListKind is a kind of thing that MCP lists.
+// A ListKind is a kind of item that MCP lists.
 type ListKind uint8
 
-// The kinds, and how many there are.
+// The kinds, and their number.
 const (
 	Tools ListKind = iota
 	Prompts
@@ -25,13 +25,12 @@ const (
 	ListKinds
 )
 
-// kinds says how each kind is spelled: its list method and the notification of its
-// change, the member of the result, the member that is an item's key, the word for one
-// of it, and the capability of a server that has it. Keys of the named kinds may be
-// changed, URIs never.
 var kinds = [ListKinds]struct {
-	method, changed, member, key, noun, capability string
-	named                                          bool
+	method, changed, member string
+	key                     string // the member of an item that identifies it
+	noun                    string // in sentences
+	capability              string // of a server
+	named                   bool   // keys are names, which may be changed; URIs may not
 }{
 	Tools:     {wire.MethodToolsList, wire.NotificationToolsChanged, "tools", "name", "tool", "tools", true},
 	Prompts:   {wire.MethodPromptsList, wire.NotificationPromptsChanged, "prompts", "name", "prompt", "prompts", true},
@@ -39,22 +38,19 @@ var kinds = [ListKinds]struct {
 	Templates: {wire.MethodTemplatesList, wire.NotificationResourcesChanged, "resourceTemplates", "uriTemplate", "resource template", "resources", false},
 }
 
-// Method is the kind's list method.
+// Method returns the list method of the kind.
 func (k ListKind) Method() string { return kinds[k].method }
 
-// Changed is the notification that says that a list of this kind has changed.
+// Changed returns the notification for a changed list of the kind.
 func (k ListKind) Changed() string { return kinds[k].changed }
 
-// Member is the member of a list result that holds the items.
+// Member returns the member of a list result that holds the items.
 func (k ListKind) Member() string { return kinds[k].member }
 
-// Capability is the member of a server's capabilities that says that it has the kind.
+// Capability returns the server capability for the kind.
 func (k ListKind) Capability() string { return kinds[k].capability }
 
-// noun is the kind as it stands in a sentence.
-func (k ListKind) noun() string { return kinds[k].noun }
-
-// ListKindOf is the kind that a list method lists; ok is false for any other method.
+// ListKindOf returns the kind that a list method lists; ok is false for any other method.
 func ListKindOf(method string) (k ListKind, ok bool) {
 	for k := range kinds {
 		if kinds[k].method == method {
@@ -66,24 +62,16 @@ func ListKindOf(method string) (k ListKind, ok bool) {
 
 // An Item is one entry of a list.
 type Item struct {
-	Key string // what the list's reader calls it
-	Raw []byte // its definition, raw JSON, in which Key stands
+	Key string // the name or URI by which the list's reader knows the item
+	Raw []byte // the definition, raw JSON, with Key
 
-	// Repeatable says that running the tool twice does no more than running it once:
-	// it is annotated as read-only or idempotent.
-	Repeatable bool
-
-	// ParamHeaders says that arguments of the tool are repeated in HTTP headers
-	// (x-mcp-header, SEP-2243).
-	ParamHeaders bool
-
-	// Function is the function of the caller that carries the tool out; "" when the bridge
-	// does.
-	Function string
+	Repeatable   bool   // the tool is annotated as read-only or idempotent
+	ParamHeaders bool   // arguments are repeated in HTTP headers (x-mcp-header, SEP-2243)
+	Function     string // the caller's function that carries the tool out; "" when the bridge does
 }
 
-// NewItem reads an item of a list result. It fails when the definition is not an
-// object that has the kind's key.
+// NewItem parses an item of a list result. It fails when the definition is not an object with the
+// kind's key.
 func NewItem(kind ListKind, raw []byte) (Item, error) {
 	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
 	if !ok {
@@ -100,7 +88,7 @@ func (it Item) equal(other Item) bool {
 		it.ParamHeaders == other.ParamHeaders && string(it.Raw) == string(other.Raw)
 }
 
-// Tool reads the definition of a tool.
+// Tool parses the definition of a tool.
 func (it Item) Tool() toolformat.Tool {
 	description, _ := wire.Text(wire.Lookup(it.Raw, "description"))
 	return toolformat.Tool{
@@ -112,30 +100,29 @@ func (it Item) Tool() toolformat.Tool {
 	}
 }
 
-// pageBytes is how large a page of a list may become: many clients ignore cursors, so
-// a list is cut only when it must be.
-const pageBytes = 1 << 20
+// maxPage bounds a page of a list, in bytes. It is large, since many clients ignore cursors.
+const maxPage = 1 << 20
 
-// A List is an immutable list of one kind. Its pages are encoded once, when first
-// asked for.
+// A List is an immutable list of one kind. Its pages are encoded once, on first use.
 type List struct {
 	Kind  ListKind
 	Items []Item
 
 	unlisted []Item // not shown to this caller, while their names are taken
-	private  bool   // one caller's view
+	private  bool   // the view of a single caller
 
-	index  map[string]int
-	once   sync.Once
-	pages  [][]byte
-	digest string
+	index map[string]int // of an item by key
+
+	encoding sync.Once // guards pages and digest
+	pages    [][]byte
+	digest   string // in cursors
 
 	mu      sync.Mutex // guards derived, and is held while a list is derived
 	derived map[any]*List
 }
 
-// NewList makes a list of items, which it takes over. Of items with the same key the
-// first one is found by Find.
+// NewList returns a list of items, which it takes over. Find returns the first of items with the
+// same key.
 func NewList(kind ListKind, items []Item) *List {
 	l := &List{Kind: kind, Items: items, index: make(map[string]int, len(items))}
 	for i := len(items) - 1; i >= 0; i-- {
@@ -144,9 +131,9 @@ func NewList(kind ListKind, items []Item) *List {
 	return l
 }
 
-// Derive returns the list of what change makes of each item, without the items for which it
-// returns false. It calls change once in the life of l for each key: a key, comparable, stands
-// for one change.
+// Derive returns the list of what change makes of each item, without the items for which it returns
+// false. It calls change once in the life of l for each key: a key, comparable, stands for one
+// change.
 func (l *List) Derive(key any, change func(Item) (Item, bool)) *List {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +171,7 @@ func (l *List) rewrite(change func(Item) (Item, bool)) *List {
 }
 
 // Find returns the item with a key.
-func (l *List) Find(key string) (Item, bool) {
+func (l *List) Find(key string) (it Item, ok bool) {
 	i, ok := l.index[key]
 	if !ok {
 		return Item{}, false
@@ -192,7 +179,7 @@ func (l *List) Find(key string) (Item, bool) {
 	return l.Items[i], true
 }
 
-// Equal reports whether two lists say the same, byte for byte.
+// Equal reports whether the definitions of two lists are equal, byte for byte.
 func (l *List) Equal(other *List) bool {
 	if l == other {
 		return true
@@ -208,11 +195,10 @@ func (l *List) Equal(other *List) bool {
 	return true
 }
 
-// Page returns the result of the list method for a cursor ("" for the first page), raw
-// JSON that must not be changed. A cursor of another version of the list is an Invalid
-// error that says so.
+// Page returns the result of the list method for a cursor ("" for the first page), raw JSON that
+// must not be changed. A cursor of another version of the list is an Invalid error.
 func (l *List) Page(cursor string) ([]byte, *toolformat.Error) {
-	l.once.Do(l.encode)
+	l.encoding.Do(l.encode)
 	if cursor == "" {
 		return l.pages[0], nil
 	}
@@ -229,9 +215,9 @@ func (l *List) Page(cursor string) ([]byte, *toolformat.Error) {
 
 func (l *List) encode() {
 	var starts []int // of each page, in items
-	size := pageBytes + 1
+	size := maxPage + 1
 	for i, it := range l.Items {
-		if size += len(it.Raw) + 1; size > pageBytes {
+		if size += len(it.Raw) + 1; size > maxPage {
 			starts, size = append(starts, i), len(it.Raw)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,84 +16,73 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Tool is one tool of this program: how callers see it and what carries it out.
+// A Tool is a tool that this program carries out, or asks the caller to.
 type Tool struct {
 	toolformat.Tool
 
-	// Timeout is how long one call may take, anew with each progress that it reports.
-	// 0: 30 s.
+	// Timeout bounds a call; progress starts it anew. 0 means 30 s.
 	Timeout time.Duration
 
-	// Concurrency is how many calls of the tool may be under way at once; further ones
-	// wait, see NativeOptions.Queue. 0: the limit of all tools together is the only one.
+	// Concurrency bounds the calls of the tool that run at once; more calls wait, see
+	// NativeOptions.Queue. 0 means that only NativeOptions.Concurrency bounds them.
 	Concurrency int
 
-	// Cancelable says that Call returns as soon as its ctx ends, whatever it waits for: nobody
-	// has to wait beside it, and it is run where it is called from. Such a Call must not
-	// end its goroutine.
+	// Cancelable says that Call returns promptly when ctx ends, so it runs on the caller's
+	// goroutine, which it must not end.
 	Cancelable bool
 
-	// ReadOnly says that no call changes anything, Idempotent that a second call with the
-	// same arguments changes nothing more than the first. What is true is listed as the
-	// readOnlyHint or the idempotentHint of MCP's annotations (2025-03-26 and later,
-	// schema.ts, ToolAnnotations); false is not known. The annotations of the definition
-	// that the tool came in (Extra) count more, key by key; one that it calls destructive
-	// is not called read-only.
+	// ReadOnly says that calls change nothing, Idempotent that a repeated call changes nothing
+	// more. They set readOnlyHint and idempotentHint (2025-03-26, ToolAnnotations) where the
+	// annotations in Extra do not; a tool annotated as destructive gets no readOnlyHint.
 	ReadOnly, Idempotent bool
 
-	// Hidden names the arguments that no caller sees or sets, in any letter case: they
-	// are taken out of the schema that callers get and out of the arguments that they
-	// send, and filled in from Caller.Hidden. A call without one of them is a failed
-	// result, and Call is not reached.
+	// Hidden names the arguments that callers neither see nor set, in any letter case. They are
+	// removed from the schema shown and from the arguments sent, and set from Caller.HiddenValue. A
+	// call for which a value is missing is a failed result and does not reach Call.
 	Hidden []string
 
-	// Client says that the caller carries the tool out and the bridge never does: its
-	// calls go to the caller's Functions, and Call is nil. It is listed to callers that
-	// have a function of its name, and to an Operator; a call of any other caller is an
-	// Unavailable error. What Context names is taken out and not filled in: hidden values
-	// are not for clients.
+	// Client says that callers carry the tool out, by their Functions; Call is nil. The tool is
+	// listed to callers with a function of its name and to an Operator; a call by any other caller
+	// is an Unavailable error. Hidden arguments are removed and not set.
 	Client bool
 
-	// Call carries out one call. The arguments are valid by the tool's InputSchema, with
-	// its defaults filled in, and Call's own. It may run in many goroutines at once.
+	// Call carries out a call. The arguments are valid by InputSchema, with its defaults, and Call
+	// may keep them. It may run in many goroutines at once. When ctx, which Progress and RequestOf
+	// take, ends, the result is dropped and Call should return soon.
 	//
-	// When ctx ends, nobody waits for the result any more; Call should return soon.
-	// Progress and RequestOf take the same ctx.
-	//
-	// A result whose structured content does not fit the tool's OutputSchema becomes a
-	// failed one that says so. An error that is or wraps a *toolformat.Error is the call's
-	// error. Any other one is the tool's own failure: its text becomes a result for the
-	// model. A panic is an internal error, whose cause stands in the log alone.
+	// A result whose structured content does not fit OutputSchema becomes a failed result. An error
+	// that is or wraps a *toolformat.Error is the call's error. Any other error is the tool's
+	// failure: its text becomes a result for the model. A panic is an Internal error, whose cause
+	// goes to the log only.
 	Call func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error)
 }
 
 // NativeOptions are the settings of a Native. The zero value works.
 type NativeOptions struct {
-	ServerInfo []byte        // raw JSON of MCP's Implementation; nil: whoever stands before it says who it is
-	MaxTimeout time.Duration // how long a call may take that reports progress; 0: 30 min
-	Grace      time.Duration // how long Close waits for calls that do not heed their context; 0: 5 s
-	Log        *slog.Logger  // nil: nothing is logged
+	ServerInfo []byte        // MCP's Implementation, raw JSON; nil leaves it to the source in front
+	MaxTimeout time.Duration // bounds a call that reports progress; 0 means 30 min
+	Grace      time.Duration // bounds the wait of Close for running calls; 0 means 5 s
+	Log        *slog.Logger  // nil discards
 
-	// Concurrency is how many calls may be under way at once, of all tools together. One
-	// whose function has not returned counts, even when nobody waits for it any more. 0: 256.
+	// Concurrency bounds the calls of all tools that run at once, until their function returns,
+	// even if its result is no longer awaited. 0 means 256.
 	Concurrency int
 
-	// Queue is how many calls may wait, each at most for its tool's Timeout, for a limit on
-	// concurrency; a further one is an Unavailable error. It counts for each limit. 0: 1,000.
+	// Queue bounds the calls that wait for each limit on concurrency, each for at most its tool's
+	// Timeout; a further call is an Unavailable error. 0 means 1,000.
 	Queue int
 
-	// MaxResult is how many characters of text a result may have: see
-	// toolformat.Result.Truncate. In bytes, with images and all else that is no text, it may
-	// have eight times as many; a longer one becomes a failed result that says so, as does
-	// one that would have to be cut although its tool has an OutputSchema. 0: 8 Mi.
+	// MaxResult bounds the text of a result, in characters: see toolformat.Result.Truncate. The
+	// whole result, with images, may have eight times as many bytes. A longer result fails, and so
+	// does one that would be truncated although its tool has an OutputSchema. 0 means 8 Mi.
 	MaxResult int
 
-	// SharedValue is what Caller.SharedValue does not know: values that are the same for all
-	// callers. nil: there are none.
+	// SharedValue looks up values that Caller.HiddenValue does not know, the same for all callers;
+	// may be nil.
 	SharedValue func(name string) (value []byte, ok bool)
 }
 
-// withDefaults are the options with what their zero values mean.
+// withDefaults replaces zero fields.
 func (o NativeOptions) withDefaults() NativeOptions {
 	o.MaxTimeout = cmp.Or(o.MaxTimeout, 30*time.Minute)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
@@ -102,16 +90,15 @@ func (o NativeOptions) withDefaults() NativeOptions {
 	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	o.MaxResult = cmp.Or(o.MaxResult, 8<<20)
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
 
-// A Native is the source that tools of this program become. It may be used from many
-// goroutines.
+// A Native is a source of native tools. It may be used from many goroutines.
 type Native struct {
 	opts    NativeOptions
-	none    [ListKinds]*List // what a Native has of each kind but Tools
+	none    [ListKinds]*List // the empty lists of the other kinds
 	limiter *Limiter         // of all calls
 	workers *workers
 	tools   atomic.Pointer[toolset]
@@ -119,12 +106,11 @@ type Native struct {
 	mu       sync.Mutex // guards what follows
 	closed   bool
 	sessions map[*nativeSession]struct{}
-	running  map[*nativeCall]struct{} // that wait, or whose functions have not returned
-	drained  chan struct{}            // of Close: closed when none runs any more
+	running  map[*nativeCall]struct{} // waiting calls, and those whose function has not returned
+	drained  chan struct{}            // closed for Close when running is empty
 }
 
-// NewNative makes a source of tools, which are listed in that order. The error names the
-// tool that cannot be one.
+// NewNative returns a source of tools, listed in this order. The error names the tool at fault.
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
 	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue)
@@ -139,8 +125,8 @@ func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	return n, nil
 }
 
-// Replace puts other tools in the place of all that there are, and tells the callers
-// when they see a difference. Calls under way go on. On an error nothing has changed.
+// Replace replaces all tools, and notifies callers whose list changes. Calls in flight go on. After
+// an error nothing has changed.
 func (n *Native) Replace(tools ...Tool) error {
 	set, err := n.newToolset(tools)
 	if err != nil {
@@ -150,7 +136,7 @@ func (n *Native) Replace(tools ...Tool) error {
 	return nil
 }
 
-// swap is Replace for a set that is made.
+// swap is Replace for a prepared set.
 func (n *Native) swap(set *toolset) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,7 +149,7 @@ func (n *Native) swap(set *toolset) {
 	}
 }
 
-// Open begins a session. It fails after Close.
+// Open opens a session. It fails after Close.
 func (n *Native) Open(_ context.Context, caller *Caller) (Session, error) {
 	s := &nativeSession{native: n, caller: caller}
 	n.mu.Lock()
@@ -175,9 +161,8 @@ func (n *Native) Open(_ context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// Close ends every session and call, and waits until the functions have returned. The
-// error names those that have not within the grace: they go on, and nobody hears of
-// them.
+// Close ends all sessions and calls and waits until the functions have returned. The error names
+// the tools whose functions have not within the grace: they go on, and their results are dropped.
 func (n *Native) Close() error {
 	n.mu.Lock()
 	if !n.closed {
@@ -206,8 +191,8 @@ func (n *Native) Close() error {
 	}
 }
 
-// forget is for a call whose function has returned, or never ran.
-func (n *Native) forget(c *nativeCall) {
+// removeCall removes a call whose function has returned or never ran.
+func (n *Native) removeCall(c *nativeCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.running, c)
@@ -218,7 +203,7 @@ func (n *Native) forget(c *nativeCall) {
 	}
 }
 
-// names are those of the tools that run.
+// names returns the tools with running calls, for errors.
 func (n *Native) names() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -234,7 +219,7 @@ func (n *Native) names() string {
 type nativeSession struct {
 	native *Native
 	caller *Caller
-	calls  int                     // of it in native.running; native.mu guards it
+	calls  int                     // in native.running; guarded by native.mu
 	own    atomic.Pointer[ownList] // of a caller with Functions
 }
 
@@ -250,7 +235,7 @@ func (s *nativeSession) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.sessions, s)
-	if s.calls == 0 { // as most often; there may be many of others
+	if s.calls == 0 { // mostly so, while other sessions may have many
 		return nil
 	}
 	for c := range n.running {

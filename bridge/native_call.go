@@ -14,19 +14,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// nativeCall is one call of a Tool. Its function may go on when nobody waits for it any
-// more, so that what it reaches is a copy, and nothing of it gets to the caller then.
+// nativeCall is a call of a Tool. Its function may outlive the call: it works on a copy of the
+// request, and cannot reach the caller any more.
 type nativeCall struct {
 	session *nativeSession
 	tool    *nativeTool
 	request Request // a copy
 	back    Back
 	cancel  context.CancelCauseFunc
+	timer   Timer
 
-	timer Timer
-
-	mu   sync.Mutex // guards over, and the order of what goes to back
-	over bool       // nobody waits for it any more
+	mu   sync.Mutex // guards over, and orders notifications
+	over bool       // the call has ended
 }
 
 var (
@@ -34,12 +33,11 @@ var (
 	errGone     = errors.New("the function ended its goroutine")
 )
 
-// callKey is the key of a call in its context.
+// callKey is the context key of a call.
 type callKey struct{}
 
-// RequestOf is the request that the function of a Tool is called for, and its caller;
-// nil outside of one. The request's Back is there even if nobody listens, and takes
-// nothing any more when the call has ended.
+// RequestOf returns the request for which a Tool's Call runs, and its caller; nil outside of one.
+// The request's Back is never nil. It drops what comes after the end of the call.
 func RequestOf(ctx context.Context) (*Request, *Caller) {
 	c, ok := ctx.Value(callKey{}).(*nativeCall)
 	if !ok {
@@ -48,16 +46,15 @@ func RequestOf(ctx context.Context) (*Request, *Caller) {
 	return &c.request, c.session.caller
 }
 
-// Progress says how far the call is that ctx belongs to: progress of total, 0 when that
-// is not known. It gives the call its timeout anew and never blocks. Outside of a call
-// it does nothing.
+// Progress reports the progress of the call that ctx belongs to, out of total, 0 if unknown. It
+// starts the timeout of the call anew and never blocks. Outside of a call it does nothing.
 func Progress(ctx context.Context, progress, total float64, message string) {
 	c, ok := ctx.Value(callKey{}).(*nativeCall)
 	if !ok || math.IsNaN(progress+total) || math.IsInf(progress+total, 0) {
 		return
 	}
 	token := c.request.Params.Get(wire.MetaProgressToken)
-	if token == nil { // the caller does not want to know
+	if token == nil { // not requested
 		c.timer.Extend()
 		return
 	}
@@ -74,7 +71,7 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 
 // call carries out a tools/call.
 func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
-	tool, err := s.find(req.Target)
+	tool, err := s.findTool(req.Target)
 	if err != nil {
 		return Failed(err)
 	}
@@ -93,20 +90,20 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	}
 	ctx, c.cancel = context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
 	defer c.cancel(nil)
-	if err := c.begin(ctx); err != nil {
+	if err := c.start(ctx); err != nil {
 		return Failed(err)
 	}
-	defer c.end()
-	if o, ok := c.outcome(ctx, arguments); ok && (o.err == nil || ctx.Err() == nil) { // else it fails because it was ended
+	defer c.stop()
+	if o, ok := c.outcome(ctx, arguments); ok && (o.err == nil || ctx.Err() == nil) { // not an error of ending
 		return c.reply(o)
 	}
 	if errors.Is(context.Cause(ctx), errTimedOut) {
-		return Failed(c.tooLong())
+		return Failed(c.timeoutError())
 	}
 	return Failed(canceled(ctx.Err()))
 }
 
-// copyRequest makes the request the call's own, with its edits made.
+// copyRequest sets the call's own copy of the request, with its edits applied.
 func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	var params wire.Params
 	switch {
@@ -125,9 +122,9 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	return nil
 }
 
-// begin waits until the call may run, unless its session has ended. From then on its time
-// runs, at the end of which it is cancelled.
-func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
+// start waits until the call may run, unless its session has ended, and starts its timer, which
+// cancels it.
+func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
 	n := c.session.native
 	n.mu.Lock()
 	_, open := n.sessions[c.session]
@@ -140,14 +137,14 @@ func (c *nativeCall) begin(ctx context.Context) *toolformat.Error {
 		return canceled(context.Canceled)
 	}
 	if err := c.enter(ctx); err != nil {
-		n.forget(c)
+		n.removeCall(c)
 		return err
 	}
 	c.timer.Start(c.tool.Timeout, n.opts.MaxTimeout, func() { c.cancel(errTimedOut) })
 	return nil
 }
 
-// enter waits until there is room for the call.
+// enter waits for the limits of the tool and of all tools.
 func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	if err := c.tool.limiter.Enter(ctx, c.tool.Timeout); err != nil {
 		return err
@@ -159,28 +156,28 @@ func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	return err
 }
 
-// leave makes room for other calls.
+// leave releases both limits.
 func (c *nativeCall) leave() {
 	c.session.native.limiter.Leave()
 	c.tool.limiter.Leave()
 }
 
-// end lets nothing of the call get to the caller any more.
-func (c *nativeCall) end() {
+// stop cuts the call off from its caller.
+func (c *nativeCall) stop() {
 	c.timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
 }
 
-// outcome runs the function and waits for what comes of it; false: ctx has ended before.
-func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (outcome, bool) {
+// outcome runs the function and waits for its outcome; ok is false when ctx has ended first.
+func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (o outcome, ok bool) {
 	if c.tool.Cancelable {
 		return c.run(ctx, arguments), true
 	}
 	done := make(chan outcome, 1)
 	c.session.native.workers.run(func() {
-		o := outcome{err: errGone} // runtime.Goexit passes over what follows
+		o := outcome{err: errGone} // for runtime.Goexit
 		defer func() { done <- o }()
 		o = c.run(ctx, arguments)
 	})
@@ -195,8 +192,8 @@ func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (ou
 	}
 }
 
-// run runs the function. One outcome comes, whatever the function does, but that it ends
-// its goroutine.
+// run runs the function. It always returns an outcome, also after a panic; only runtime.Goexit
+// escapes it.
 func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outcome) {
 	n := c.session.native
 	defer func() {
@@ -205,7 +202,7 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 			o = outcome{err: internal(fmt.Errorf("panic: %v", p))}
 		}
 		c.leave()
-		n.forget(c)
+		n.removeCall(c)
 	}()
 	if c.tool.Client {
 		o.result, o.err = c.session.callFunction(ctx, c.tool.Name, arguments)
@@ -215,18 +212,18 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 	return o
 }
 
-// internal is an error that keeps what happened for the log.
+// internal returns an Internal error with a cause for the log.
 func internal(cause error) *toolformat.Error {
 	return toolformat.Errorf(toolformat.Internal, "internal error").Because(cause)
 }
 
-// outcome is what a function returned.
+// outcome is the result of a function.
 type outcome struct {
 	result *toolformat.Result
 	err    error
 }
 
-func (c *nativeCall) tooLong() *toolformat.Error {
+func (c *nativeCall) timeoutError() *toolformat.Error {
 	if c.timer.AtMaximum() {
 		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.session.native.opts.MaxTimeout)
 	}
@@ -245,7 +242,7 @@ func (c *nativeCall) Notify(method string, params []byte) {
 	}
 }
 
-// Ask implements Back. The time that the caller takes does not count as the tool's.
+// Ask implements Back. The time that the caller takes does not count.
 func (c *nativeCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	if c.back == nil {
 		return nil, toolformat.Errorf(toolformat.Unsupported, "the caller cannot be asked: %s", method)

@@ -12,14 +12,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// ownList is what a caller with Functions sees of a Native.
+// ownList is the list of a caller with Functions.
 type ownList struct {
 	set   *toolset
-	names []string // of its functions
+	names []string // of the functions
 	list  *List
 }
 
-// listed is the list of tools that the caller sees.
+// listed returns the tools that the caller sees.
 func (s *nativeSession) listed() *List {
 	set := s.native.tools.Load()
 	switch {
@@ -47,8 +47,8 @@ func (c *Caller) has(name string) bool {
 	return c.Functions != nil && slices.ContainsFunc(c.Functions.Tools(), func(t toolformat.Tool) bool { return t.Name == name })
 }
 
-// find is the tool that a call names, if the caller can call it.
-func (s *nativeSession) find(name string) (*nativeTool, *toolformat.Error) {
+// findTool returns the tool that a call names, if the caller can call it.
+func (s *nativeSession) findTool(name string) (*nativeTool, *toolformat.Error) {
 	t := s.native.tools.Load().byName[name]
 	switch {
 	case t == nil:
@@ -59,7 +59,7 @@ func (s *nativeSession) find(name string) (*nativeTool, *toolformat.Error) {
 	return t, nil
 }
 
-// callFunction has the caller carry out a call. What it says is not trusted to be a result.
+// callFunction has the caller carry out a call, and checks that it answers with a result.
 func (s *nativeSession) callFunction(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error) {
 	r, err := s.caller.Functions.Call(ctx, name, arguments)
 	if err != nil || r == nil || len(r.JSON) == 0 {
@@ -74,7 +74,7 @@ func (s *nativeSession) callFunction(ctx context.Context, name string, arguments
 		_, err = own.Content()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the client answered the call of its function %s with what is no result: %w", name, err)
+		return nil, fmt.Errorf("the client answered the call of its function %s with an invalid result: %w", name, err)
 	}
 	return own, nil
 }

@@ -174,7 +174,7 @@ func TestClientAnswers(t *testing.T) {
 			case c.code != 0 || c.want == "internal error":
 				wantError(t, r, c.code, c.want)
 			case c.want == "no result":
-				if want := `{"content":[{"type":"text","text":"the client answered the call of its function chart with what is no result: `; r.Err != nil || !strings.HasPrefix(string(r.Result), want) {
+				if want := `{"content":[{"type":"text","text":"the client answered the call of its function chart with an invalid result: `; r.Err != nil || !strings.HasPrefix(string(r.Result), want) {
 					t.Errorf("%s, %v", r.Result, r.Err)
 				}
 			default:

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// reply is what the caller gets for an outcome.
+// reply returns the caller's reply for an outcome.
 func (c *nativeCall) reply(o outcome) Reply {
 	var e *toolformat.Error
 	switch {
@@ -19,15 +19,15 @@ func (c *nativeCall) reply(o outcome) Reply {
 	case o.result == nil || len(o.result.JSON) == 0:
 		o.result = &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}
 	}
-	return Result(c.within(o.result).JSON, nil)
+	return Result(c.checkResult(o.result).JSON, nil)
 }
 
-// within is a result that fits the tool's output schema and the caller.
-func (c *nativeCall) within(r *toolformat.Result) *toolformat.Result {
+// checkResult returns a result that fits the tool's output schema and the limit on results.
+func (c *nativeCall) checkResult(r *toolformat.Result) *toolformat.Result {
 	name, output, most := c.tool.Name, c.tool.output, c.session.native.opts.MaxResult
 	if output != nil {
 		if err := output.CheckResult(r); err != nil {
-			return c.misfit(err)
+			return c.invalidResult(err)
 		}
 	}
 	cut := r.Truncate(most)
@@ -40,9 +40,9 @@ func (c *nativeCall) within(r *toolformat.Result) *toolformat.Result {
 	return cut
 }
 
-// misfit is the result that says that one does not fit its tool's output schema. The log
-// gets no part of it.
-func (c *nativeCall) misfit(err error) *toolformat.Result {
+// invalidResult returns the result that reports one that does not fit its tool's output schema. The
+// log gets no value of it.
+func (c *nativeCall) invalidResult(err error) *toolformat.Result {
 	subject := "the result of tool " + c.tool.Name + " does not fit its output schema"
 	var check *toolformat.CheckError
 	if !errors.As(err, &check) || len(check.Faults) == 0 {

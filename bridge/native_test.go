@@ -293,7 +293,7 @@ func TestNativeReplace(t *testing.T) {
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", InputSchema: json.RawMessage(`{`)}}, "bridge: tool x: input schema: unexpected end of input"},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", OutputSchema: json.RawMessage(`7`)}}, "bridge: tool x: output schema: "},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", Extra: json.RawMessage(`{`)}}, "bridge: tool x: its definition is not JSON: "},
-		{bridge.Tool{Call: call, Client: true, Tool: toolformat.Tool{Name: "x"}}, "bridge: tool x: Client is set, and so is Call"},
+		{bridge.Tool{Call: call, Client: true, Tool: toolformat.Tool{Name: "x"}}, "bridge: tool x: Client and Call are mutually exclusive"},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", InputSchema: json.RawMessage(`7`)}}, "bridge: tool x: input schema: "},
 		{bridge.Tool{Call: call, Tool: toolformat.Tool{Name: "x", Extra: json.RawMessage(`{"name":"y"}`)}}, `bridge: tool x: its definition has another name: {"name":"y"}`},
 	} {

@@ -15,11 +15,11 @@ import (
 type toolset struct {
 	tools  []*nativeTool // in order
 	byName map[string]*nativeTool
-	plain  *List // what a caller without functions sees
-	all    *List // what an operator sees
+	plain  *List // for callers without functions
+	all    *List // for an Operator
 }
 
-// A nativeTool is a Tool that is ready to be called.
+// A nativeTool is a Tool that is ready for calls.
 type nativeTool struct {
 	Tool
 	item    Item
@@ -39,23 +39,24 @@ func (n *Native) newToolset(tools []Tool) (*toolset, error) {
 		if set.byName[t.Name] != nil {
 			return nil, fmt.Errorf("bridge: tool %s: there is another tool of this name", t.Name)
 		}
-		set.add(own)
+		set.addTool(own)
 	}
-	return set.done(), nil
+	return set.finish(), nil
 }
 
-func (set *toolset) add(t *nativeTool) {
+func (set *toolset) addTool(t *nativeTool) {
 	set.byName[t.Name] = t
 	set.tools = append(set.tools, t)
 }
 
-func (set *toolset) done() *toolset {
+// finish makes the lists of a set with all its tools.
+func (set *toolset) finish() *toolset {
 	set.plain = set.list(func(string) bool { return false })
 	set.all = set.list(func(string) bool { return true })
 	return set
 }
 
-// list is what a caller sees who has some functions. What it does not see keeps its name.
+// list returns the tools for a caller with some functions. The names of others stay taken.
 func (set *toolset) list(has func(name string) bool) *List {
 	items := make([]Item, 0, len(set.tools))
 	var unlisted []Item
@@ -71,15 +72,15 @@ func (set *toolset) list(has func(name string) bool) *List {
 	return l
 }
 
-// prepare makes a tool ready to be called, or says why it cannot be one.
+// prepare makes a tool ready for calls. The error says what is wrong with it.
 func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	switch {
 	case t.Name == "":
 		return nil, fmt.Errorf("bridge: a tool has no name (its description is %.60q)", t.Description)
 	case t.Client && t.Call != nil:
-		return nil, t.fault("Client is set, and so is Call: the caller carries it out, or this program does")
+		return nil, t.fault("Client and Call are mutually exclusive: either the caller carries it out, or this program does")
 	case !t.Client && t.Call == nil:
-		return nil, t.fault("Call is nil: there is nothing to carry it out")
+		return nil, t.fault("Call is nil: set it, or Client")
 	}
 	annotations, err := t.annotations()
 	if err != nil {
@@ -91,7 +92,7 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 		return nil, t.fault("input schema: %w", err)
 	}
 	if len(t.Hidden) > 0 {
-		own.InputSchema, own.Extra = own.bind.Visible(), nil // what it came in shows what is hidden
+		own.InputSchema, own.Extra = own.bind.Visible(), nil // Extra has the hidden arguments
 	}
 	if own.item, err = own.newItem(annotations); err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (t *Tool) fault(format string, args ...any) error {
 	return fmt.Errorf("bridge: tool %s: %w", t.Name, fmt.Errorf(format, args...))
 }
 
-// anyArguments is the schema of a tool that has none.
+// anyArguments is the schema of a tool without one.
 const anyArguments = `{"type":"object"}`
 
 func (t *Tool) inputSchema() json.RawMessage {
@@ -128,7 +129,7 @@ func (t *Tool) inputSchema() json.RawMessage {
 	return t.InputSchema
 }
 
-// takesAll reports whether a schema is that of any object, with nothing said about it.
+// takesAll reports whether a schema is {"type": "object"}, which admits any object.
 func takesAll(schema json.RawMessage) bool {
 	n := 0
 	for range wire.Members(schema) {
@@ -138,8 +139,8 @@ func takesAll(schema json.RawMessage) bool {
 	return n == 1 && kind == "object"
 }
 
-// annotations are those of the tool's definition, with what is known beside them; nil for
-// none.
+// annotations returns the annotations of the tool's definition, with the hints that are known; nil
+// without any.
 func (t *Tool) annotations() (json.RawMessage, error) {
 	said := wire.Lookup(t.Extra, "annotations")
 	if string(said) == "null" {
@@ -166,8 +167,8 @@ func (t *Tool) annotations() (json.RawMessage, error) {
 	return all, nil
 }
 
-// newItem is the tool's definition as MCP has it, with these annotations: as it came, or
-// made of what is known.
+// newItem returns the tool's definition in MCP's format, with these annotations: Extra where that
+// is one, else made of the fields.
 func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 	raw := []byte(t.Extra)
 	made := raw == nil || t.Format != "" && t.Format != toolformat.FormatMCP
@@ -184,7 +185,7 @@ func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 			raw = append(append(raw, `,"annotations":`...), annotations...)
 		}
 		raw = append(raw, '}')
-		var lean bytes.Buffer // a schema of a file is indented
+		var lean bytes.Buffer // a file's schema is indented
 		if err := json.Compact(&lean, raw); err == nil {
 			raw = lean.Bytes()
 		}
@@ -205,8 +206,8 @@ func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 	return it, nil
 }
 
-// arguments are those of a call, or the result that says what is wrong with them. A client
-// function gets no hidden values.
+// arguments returns the arguments of a call, or the result that says what is wrong with them. A
+// client function gets no hidden values.
 func (t *nativeTool) arguments(raw json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, *toolformat.Result) {
 	if t.free && len(raw) > 0 && raw[0] == '{' {
 		return raw, nil

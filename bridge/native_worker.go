@@ -2,22 +2,22 @@ package bridge
 
 import "time"
 
-// workers are goroutines that run functions, one at a time each. An idle one is kept for
-// the next function, since a goroutine begins with a small stack that is copied each time it
-// grows: in a new one that takes SQLite, whose calls go deep, as long as a small query.
+// workers are goroutines that run functions. An idle one is kept for the next function, since a new
+// goroutine has a small stack, which is copied as it grows: for the deep calls of SQLite that takes
+// as long as a small query.
 type workers struct {
-	next  chan func()   // an idle worker takes from it
-	ended chan struct{} // closed: nobody idles any more
+	next  chan func()   // to an idle worker
+	ended chan struct{} // closed when idle workers shall end
 }
 
-// idleTime is how long a worker waits for the next function.
+// idleTime bounds the wait of a worker for the next function.
 const idleTime = 10 * time.Second
 
 func newWorkers() *workers {
 	return &workers{next: make(chan func()), ended: make(chan struct{})}
 }
 
-// run runs f beside its caller. f may end its goroutine.
+// run runs f in a goroutine, which f may end.
 func (w *workers) run(f func()) {
 	select {
 	case w.next <- f:

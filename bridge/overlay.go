@@ -13,17 +13,17 @@ import (
 
 // OverlayOptions are the settings of NewOverlay. The zero value works.
 type OverlayOptions struct {
-	Native       NativeOptions // what holds for the functions of each caller
-	MaxFunctions int           // of one caller; further ones are not shown. 0: 256
+	Native       NativeOptions // for the functions of each caller
+	MaxFunctions int           // bounds the functions shown of one caller; 0 means 256
 }
 
-// NewOverlay wraps a source so that each caller sees its own Functions beside the source's
-// tools. Callers without functions share the view of the source below. It belongs directly
-// around the Bridge, once.
+// NewOverlay wraps a source so that each caller sees its own Functions beside the source's tools.
+// Callers without functions share the view of the source below. It belongs directly around the
+// Bridge, once.
 //
-// A function that the source below defines (Tool.Client) is the source's. Of another one
-// whose name is taken there, the tool below is shown and the log says so: a caller cannot
-// replace a tool by a function.
+// A function that the source below defines (Tool.Client) is the source's. Of another one whose name
+// is taken there, the tool below is shown and the log says so: a caller cannot replace a tool by a
+// function.
 func NewOverlay(source Source, opts OverlayOptions) Source {
 	opts.Native = opts.Native.withDefaults()
 	opts.MaxFunctions = cmp.Or(opts.MaxFunctions, 256)
@@ -54,7 +54,7 @@ type overlaySession struct {
 	view overlayView
 }
 
-// overlayView is what the caller sees, made of a list and its functions.
+// overlayView is a caller's view, made of a list and its functions.
 type overlayView struct {
 	below     *List
 	functions []toolformat.Tool
@@ -66,11 +66,11 @@ func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error)
 	if kind != Tools || l == nil {
 		return l, err
 	}
-	return s.over(l), err
+	return s.overlaid(l), err
 }
 
-// over is a list with the caller's functions at its end.
-func (s *overlaySession) over(below *List) *List {
+// overlaid returns a list with the caller's functions at its end.
+func (s *overlaySession) overlaid(below *List) *List {
 	functions := s.caller.Functions.Tools()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *overlaySession) over(below *List) *List {
 	return list
 }
 
-// toolset are those of the functions that the list below leaves room for.
+// toolset returns the functions whose names the list below does not have.
 func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *toolset {
 	taken, defined := map[string]bool{}, map[string]bool{}
 	for _, items := range [][]Item{below.Items, below.unlisted} {
@@ -94,30 +94,30 @@ func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *tool
 		}
 	}
 	set := &toolset{byName: map[string]*nativeTool{}}
-	say := func(f toolformat.Tool, reason any) {
+	skip := func(f toolformat.Tool, reason any) {
 		s.opts.Native.Log.Warn("a client function is not shown", "caller", s.caller.ID, "function", f.Name, "reason", reason)
 	}
 	for _, f := range functions {
 		if len(set.tools) == s.opts.MaxFunctions {
-			say(f, "the client has too many, and neither are those behind this one")
+			skip(f, "the client has too many: this function and those after it are left out")
 			break
 		}
 		switch {
 		case f.Name != "" && defined[f.Name]:
 		case taken[f.Name]:
-			say(f, "there is a tool of this name, which is the one that is shown")
+			skip(f, "a tool has this name and is shown instead")
 		case set.byName[f.Name] != nil:
-			say(f, "the client has another one of this name")
+			skip(f, "the client has another function of this name")
 		default:
 			tool, err := s.native.prepare(Tool{Tool: f, Client: true})
 			if err != nil {
-				say(f, err)
+				skip(f, err)
 				continue
 			}
-			set.add(tool)
+			set.addTool(tool)
 		}
 	}
-	return set.done()
+	return set.finish()
 }
 
 func sameTool(a, b toolformat.Tool) bool {
@@ -133,15 +133,14 @@ func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
 	if fault != nil {
 		return Failed(fault)
 	}
-	s.over(l)
+	s.overlaid(l)
 	if s.native.tools.Load().byName[req.Target] != nil {
 		return s.own.Do(ctx, req)
 	}
 	return s.Session.Do(ctx, req)
 }
 
-// Close ends the session below, and waits until the caller's functions have returned, as
-// Native.Close does.
+// Close closes the session below and waits for the caller's functions, as Native.Close does.
 func (s *overlaySession) Close() error {
 	return errors.Join(s.Session.Close(), s.native.Close())
 }

@@ -50,11 +50,11 @@ func TestOverlay(t *testing.T) {
 		t.Error("the same view is another list")
 	}
 	for _, want := range []string{
-		`caller=page function=n__ping reason="there is a tool of this name, which is the one that is shown"`,
-		`function=scroll reason="the client has another one of this name"`,
+		`caller=page function=n__ping reason="a tool has this name and is shown instead"`,
+		`function=scroll reason="the client has another function of this name"`,
 		`function="" reason="bridge: a tool has no name`,
 		`function=broken reason="bridge: tool broken: input schema: `,
-		`function=fourth reason="the client has too many, and neither are those behind this one"`,
+		`function=fourth reason="the client has too many: this function and those after it are left out"`,
 	} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("the log does not say once %s:\n%s", want, log.String())

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Secrets are texts of a config that nothing a backend says of a failure may show, such as
-// a password that a server repeats. The zero value has none. It is added to before it is
-// shared.
+// Secrets are texts of a config that a backend's errors must not show, such as a password that a
+// server repeats. The zero value is empty. Add must not be called once it is shared.
 type Secrets struct{ texts []string }
 
-// Add keeps a secret, as it is and as it stands in a URL. The empty one is none.
+// Add adds a secret, as it is and as it stands in a URL, unless it is "".
 func (s *Secrets) Add(secret string) {
 	if secret == "" {
 		return
@@ -19,7 +18,7 @@ func (s *Secrets) Add(secret string) {
 	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
 }
 
-// Hide is a text with xxxxx in the place of each secret.
+// Hide returns a text with xxxxx in place of each secret.
 func (s *Secrets) Hide(text string) string {
 	for _, secret := range s.texts {
 		text = strings.ReplaceAll(text, secret, "xxxxx")
@@ -27,5 +26,5 @@ func (s *Secrets) Hide(text string) string {
 	return text
 }
 
-// HideError is an error whose text has no secrets. What it wraps is gone.
+// HideError returns an error with the text of err without secrets. It does not wrap err.
 func (s *Secrets) HideError(err error) error { return errors.New(s.Hide(err.Error())) }

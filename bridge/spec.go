@@ -14,16 +14,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// DecodeSpec decodes what a config or a definition says into T, a struct, strictly: the
-// error names an unknown key, with the one that may have been meant, or the path of a
-// value of the wrong type, and says what was expected. what names the whole in errors.
-// Of a type that decodes itself an error need not name the key.
+// DecodeSpec decodes an object of a config or definition into T, a struct. Its errors, which begin
+// with what, name an unknown key and the key that may have been meant, or the path of a value of
+// the wrong type and what was expected.
 func DecodeSpec[T any](what string, raw json.RawMessage) (T, error) {
 	return new(SpecDecoder[T]).Decode(what, raw)
 }
 
-// A SpecDecoder is DecodeSpec for many of one type, such as those of all tools of a
-// backend. The zero value is ready; it may be used from many goroutines.
+// A SpecDecoder is DecodeSpec for many objects of one type, such as those of all tools of a
+// backend. The zero value is ready. It may be used from many goroutines.
 type SpecDecoder[T any] struct {
 	once  sync.Once
 	check *toolformat.Checker
@@ -54,7 +53,7 @@ func (d *SpecDecoder[T]) Decode(what string, raw json.RawMessage) (spec T, err e
 	return spec, nil
 }
 
-// named is the error of decoding raw into T, with the key whose value it is about.
+// named returns the error of decoding raw into T, with the key of the value at fault.
 func named[T any](raw json.RawMessage, err error) error {
 	for key, value := range wire.Members(raw) {
 		var alone T
@@ -68,12 +67,12 @@ func named[T any](raw json.RawMessage, err error) error {
 // A Size is a positive number of bytes in a spec or an API: "64MiB", "10MB" or a number.
 type Size int
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON implements json.Unmarshaler.
 func (s *Size) UnmarshalJSON(raw []byte) error {
 	var n float64
 	text, ok := wire.Text(raw)
 	if ok {
-		n, ok = ParseSize(text)
+		n, ok = parseSize(text)
 	} else {
 		ok = json.Unmarshal(raw, &n) == nil
 	}
@@ -90,20 +89,20 @@ var sizeUnits = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
 }
 
-// ParseSize reads a number of bytes with a unit, in any letter case, such as "64MiB",
-// "10 MB" or "512"; false when it is none. It may be less than one, or no whole number.
-func ParseSize(text string) (n float64, ok bool) {
+// parseSize parses a number of bytes with a unit, in any letter case, such as "64MiB", "10 MB" or
+// "512". It may be less than one, or not a whole number.
+func parseSize(text string) (n float64, ok bool) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	return n * unit, known && err == nil
 }
 
-// A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number
-// of seconds.
+// A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number of
+// seconds.
 type Duration time.Duration
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON implements json.Unmarshaler.
 func (d *Duration) UnmarshalJSON(raw []byte) error {
 	var seconds float64
 	var text string

@@ -8,16 +8,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// owners remembers which member runs a task: its id says nothing of it.
-type owners struct {
-	mu     sync.Mutex // guards what follows
-	member map[string]int
-	order  []string
+// taskOwners remembers which member runs a task, which its id does not tell.
+type taskOwners struct {
+	mu     sync.Mutex     // guards what follows
+	member map[string]int // by task id
+	order  []string       // of ids, oldest first
 }
 
-// remember stores which member runs the task that a result announces, if it does; the oldest
-// of too many tasks are forgotten.
-func (o *owners) remember(result []byte, member int) {
+// remember stores the member that runs the task that a result announces, if it does. It forgets the
+// oldest of too many tasks.
+func (o *taskOwners) remember(result []byte, member int) {
 	id, ok := wire.CreatedTask(result)
 	if !ok {
 		return
@@ -37,7 +37,7 @@ func (o *owners) remember(result []byte, member int) {
 	}
 }
 
-func (o *owners) find(id string) (member int, ok bool) {
+func (o *taskOwners) owner(id string) (member int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	member, ok = o.member[id]
@@ -56,26 +56,26 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req)
 	}
-	member, ok := s.owners.find(id)
+	member, ok := s.tasks.owner(id)
 	if !ok {
 		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
 	}
 	return s.send(ctx, member, req)
 }
 
-// listTasks gathers the tasks of all members on one page.
+// listTasks returns the tasks of all members in one page.
 func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req)
 	}
 	all := []byte(`{"tasks":[`)
-	for i, reply := range s.each(ctx, req) {
+	for i, reply := range s.doAll(ctx, req) {
 		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
 			if all[len(all)-1] != '[' {
 				all = append(all, ',')
 			}
 			all = append(all, raw...)
-			s.owners.remember(append(append([]byte(`{"task":`), raw...), '}'), i)
+			s.tasks.remember(append(append([]byte(`{"task":`), raw...), '}'), i)
 		}
 		reply.Free()
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // A Timer bounds how long an operation may take. Its timeout starts anew with each progress
-// (Extend), up to a maximum. Time in which a person is asked (Hold) counts towards neither.
-// Start makes the zero value ready. It may be used from many goroutines.
+// (Extend), up to a maximum. Time in which a person is asked (Hold) counts towards neither. Start
+// makes the zero value ready. It may be used from many goroutines.
 type Timer struct {
 	timeout time.Duration
 
@@ -21,10 +21,9 @@ type Timer struct {
 	stopped  bool
 }
 
-// Start starts the timer, once. When the timeout or the maximum has passed it calls expire
-// in a goroutine of its own, and again if it was extended after that. Without expire it calls
-// nothing, and Expired is to be polled: for an owner of many operations that needs no
-// precision.
+// Start starts the timer, once. When the timeout or the maximum has passed it calls expire in a
+// goroutine of its own, and again if it was extended after that. Without expire it calls nothing,
+// and Expired is to be polled: for an owner of many operations that needs no precision.
 func (t *Timer) Start(timeout, maximum time.Duration, expire func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

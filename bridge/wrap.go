@@ -6,10 +6,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Wrap makes a source in front of another one, which changes what its callers see or may do.
-// For each session below, session returns one that embeds it and overrides List or Do, or the
-// session below itself where nothing changes for that caller. On an error the session below
-// is closed. The source below stays its owner's to close.
+// Wrap makes a source in front of another one, which changes what its callers see or may do. For
+// each session below, session returns one that embeds it and overrides List or Do, or the session
+// below itself where nothing changes for that caller. On an error the session below is closed. The
+// source below stays its owner's to close.
 //
 // List may return a list together with an error: what is known of a source that is away. An
 // override changes that list too and passes the error on.
@@ -35,8 +35,7 @@ func (w *wrapper) Open(ctx context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// listTools returns the tools that a caller sees of a session, also while their source is
-// away.
+// listTools returns the tools that a caller sees of a session, also while their source is away.
 func listTools(ctx context.Context, s Session) (*List, *toolformat.Error) {
 	l, err := s.List(ctx, Tools)
 	switch {

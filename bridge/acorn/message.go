@@ -59,8 +59,8 @@ func callJSON(name, colon string, call *toolformat.Call, arguments string) []byt
 	return append(append(b, call.Arguments...), '}')
 }
 
-// messageList finds the array of messages in an answer; ok is false when there is none.
-// One that is null is empty.
+// messageList finds the array of messages in an answer; ok is false when there is none. One that is
+// null is empty.
 func messageList(answer []byte) (list []byte, ok bool) {
 	switch {
 	case len(answer) == 0:
@@ -83,8 +83,8 @@ func messageList(answer []byte) (list []byte, ok bool) {
 	return list, found == 1
 }
 
-// readMessage reads a message. Keys count in any letter case and with or without
-// underscores, as databases name columns.
+// readMessage reads a message. Keys count in any letter case and with or without underscores, as
+// databases name columns.
 func readMessage(raw []byte) (m Message, err error) {
 	if raw[0] != '{' {
 		return m, fmt.Errorf("expected an object, got %.40s", raw)

@@ -17,9 +17,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The names of the functions that keep a conversation, in any letter case (Acorn,
-// TOOLS_CONFIG.md, "Special Functions"). They are for a Store: nobody lists them, or
-// calls them by name.
+// The names of the functions that keep a conversation, in any letter case (Acorn, TOOLS_CONFIG.md,
+// "Special Functions"). They are for a Store: nobody lists them, or calls them by name.
 const (
 	SaveFunction = "InternalSaveChatMessage"
 	LoadFunction = "InternalGetChatMessages"
@@ -40,22 +39,22 @@ type Message struct {
 type Options struct {
 	Native bridge.NativeOptions // what holds for the calls of both functions
 
-	// Values names the values that go with each message, as far as they are known, beside
-	// those that the function's own Values names. requestid and invocationid always do.
+	// Values names the values that go with each message, as far as they are known, beside those
+	// that the function's own Values names. requestid and invocationid always do.
 	Values []string
 }
 
-// A Store keeps conversations with two functions of a definition file, in the form
-// that Acorn gives them (ToolsBackend.saveChatMessage and getChatMessages). It may be used
-// from many goroutines; whoever wants an order of messages saves one after the other.
+// A Store keeps conversations with two functions of a definition file, in the form that Acorn gives
+// them (ToolsBackend.saveChatMessage and getChatMessages). It may be used from many goroutines;
+// whoever wants an order of messages saves one after the other.
 type Store struct {
 	native     *bridge.Native
 	save, load *bridge.Tool // nil: there is none
 	names      []string     // of the values that the native does not fill in by itself
 }
 
-// NewStore makes a store of the tools that a Backend has made of the two definitions.
-// Without save nothing is kept, without load nothing is known.
+// NewStore makes a store of the tools that a Backend has made of the two definitions. Without save
+// nothing is kept, without load nothing is known.
 func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	s := &Store{save: save, load: load}
 	var tools []bridge.Tool
@@ -81,10 +80,10 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	return s, nil
 }
 
-// Save keeps a message of the caller's conversation. Its variables are role, content,
-// name, functionCall, uuid, timestamp and numTokens, null where there is nothing to say,
-// and the values of the context. functionCall is a string that holds {"name": …,
-// "arguments": {…}}; where a call has no content, that is {"function": …, "parameters": {…}}.
+// Save keeps a message of the caller's conversation. Its variables are role, content, name,
+// functionCall, uuid, timestamp and numTokens, null where there is nothing to say, and the values
+// of the context. functionCall is a string that holds {"name": …, "arguments": {…}}; where a call
+// has no content, that is {"function": …, "parameters": {…}}.
 func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) error {
 	if s.save == nil {
 		return nil
@@ -99,9 +98,9 @@ func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) erro
 	return err
 }
 
-// Load returns the last messages of the caller's conversation, the oldest first. limit is
-// how many at most; 0: 100. The function is given it as its variable limit, and answers
-// with the newest first: an array, or an object with one, called messages or the only one.
+// Load returns the last messages of the caller's conversation, the oldest first. limit is how many
+// at most; 0: 100. The function is given it as its variable limit, and answers with the newest
+// first: an array, or an object with one, called messages or the only one.
 func (s *Store) Load(ctx context.Context, caller *bridge.Caller, limit int) ([]Message, error) {
 	if s.load == nil {
 		return nil, nil

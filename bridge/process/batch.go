@@ -12,9 +12,9 @@ func isBatch(path string) bool {
 	return ext == ".cmd" || ext == ".bat"
 }
 
-// batchLine returns the command line with which cmd.exe runs a batch file with args unchanged.
-// The quoting of os/exec is for programs; cmd.exe reads it differently, and an argument with a
-// quote and an ampersand would be a command. The rules are those of Rust's standard library
+// batchLine returns the command line with which cmd.exe runs a batch file with args unchanged. The
+// quoting of os/exec is for programs; cmd.exe reads it differently, and an argument with a quote
+// and an ampersand would be a command. The rules are those of Rust's standard library
 // (CVE-2024-24576).
 func batchLine(path string, args []string) (string, error) {
 	if strings.Contains(path, `"`) || strings.HasSuffix(path, `\`) {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// prepare checks what it can before the start, because the errors of fork and exec name neither
-// the directory nor the reason.
+// prepare checks what it can before the start, because the errors of fork and exec name neither the
+// directory nor the reason.
 func (c Command) prepare() (*exec.Cmd, error) {
 	if c.Path == "" {
 		return nil, errors.New("no command given")

@@ -8,13 +8,12 @@ import (
 )
 
 // Environ returns an environment for a child, sorted: the variables of this program that an
-// allow-list names, overridden by extra. A key or token of this program reaches a child only
-// when extra names it.
+// allow-list names, overridden by extra. A key or token of this program reaches a child only when
+// extra names it.
 //
-// The list has the variables of MCP's own libraries (on Unix HOME, LOGNAME, PATH, SHELL, TERM
-// and USER), the locale, the time zone, the directories for temporary files and of XDG,
-// certificates, and proxies without a password. It excludes values that begin with "()",
-// functions of a shell.
+// The list has the variables of MCP's own libraries (on Unix HOME, LOGNAME, PATH, SHELL, TERM and
+// USER), the locale, the time zone, the directories for temporary files and of XDG, certificates,
+// and proxies without a password. It excludes values that begin with "()", functions of a shell.
 func Environ(extra map[string]string) []string {
 	return environ(runtime.GOOS, os.Environ(), extra)
 }

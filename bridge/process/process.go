@@ -13,11 +13,11 @@ import (
 const (
 	// defaultGrace replaces a zero field of Grace.
 	defaultGrace = 2 * time.Second
-	// killWait bounds the wait for a killed process, which only takes time when it is stuck in
-	// the kernel.
+	// killWait bounds the wait for a killed process, which only takes time when it is stuck in the
+	// kernel.
 	killWait = 5 * time.Second
-	// settleWait bounds the wait for what follows at once unless another party holds it up: end
-	// of file on a dead group's standard error, the return of a Command's Stderr function.
+	// settleWait bounds the wait for what follows at once unless another party holds it up: end of
+	// file on a dead group's standard error, the return of a Command's Stderr function.
 	settleWait = time.Second
 )
 
@@ -26,10 +26,10 @@ type Command struct {
 	// Name is the command's name for the user. It begins every error, when set.
 	Name string
 
-	// Path is the program, Args are its arguments; no shell reads them. A Path without a
-	// separator is looked up in the PATH of Env, whose relative entries are skipped; a relative
-	// one with a separator is relative to Dir. On Windows a batch file is run by cmd.exe with
-	// each argument quoted so that it arrives as it is.
+	// Path is the program, Args are its arguments; no shell reads them. A Path without a separator
+	// is looked up in the PATH of Env, whose relative entries are skipped; a relative one with a
+	// separator is relative to Dir. On Windows a batch file is run by cmd.exe with each argument
+	// quoted so that it arrives as it is.
 	Path string
 	Args []string
 
@@ -41,10 +41,9 @@ type Command struct {
 
 	// Stderr is given each line of standard error without its line end, in order, from one
 	// goroutine, as valid UTF-8 of at most 8 KiB. What exceeds a burst of 256 KiB plus 64 KiB a
-	// second, or what waits while the function is busy, is counted instead, and a line reports
-	// how much was left out. The child is never blocked by it. Nil drops the lines. All lines
-	// have been passed on when Done is closed, unless the function holds a line for more than a
-	// second.
+	// second, or what waits while the function is busy, is counted instead, and a line reports how
+	// much was left out. The child is never blocked by it. Nil drops the lines. All lines have been
+	// passed on when Done is closed, unless the function holds a line for more than a second.
 	Stderr func(line string)
 
 	// Supervisor, unless nil, ends the child's group when this program is killed.
@@ -57,9 +56,9 @@ type Command struct {
 	Limits Limits
 }
 
-// Grace is how long a child is given to end: after its standard input was closed, and then
-// after TERM (on Windows CTRL_BREAK) before it is killed. The rest of a group whose leader has
-// ended is given Term too. Zero means 2 s, a negative value no time.
+// Grace is how long a child is given to end: after its standard input was closed, and then after
+// TERM (on Windows CTRL_BREAK) before it is killed. The rest of a group whose leader has ended is
+// given Term too. Zero means 2 s, a negative value no time.
 type Grace struct {
 	Stdin, Term time.Duration
 }
@@ -81,9 +80,9 @@ type Process struct {
 	// Stdin is the child's standard input. Close ends it and unblocks a Write; after Done it is
 	// closed.
 	Stdin io.WriteCloser
-	// Stdout is the child's standard output. What the child wrote before it ended stays
-	// readable after Done, up to end of file; its descriptor is freed by Close or Stop, which
-	// also unblock a Read.
+	// Stdout is the child's standard output. What the child wrote before it ended stays readable
+	// after Done, up to end of file; its descriptor is freed by Close or Stop, which also unblock a
+	// Read.
 	Stdout io.ReadCloser
 
 	name     string
@@ -152,13 +151,13 @@ func start(c Command) (*Process, error) {
 // PID returns the child's process id, on Unix also the id of its group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the child has been reaped and the rest of its
-// group was killed.
+// Done returns a channel that is closed when the child has been reaped and the rest of its group
+// was killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Err says, after Done, why the child ended, with the last lines of its standard error: "exit
-// status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit
-// status 0, and before Done. The *exec.ExitError below it has the status.
+// status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit status
+// 0, and before Done. The *exec.ExitError below it has the status.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -168,10 +167,10 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop ends the child and its group: it closes standard input, waits, sends TERM, waits, kills.
-// It returns when the child has been reaped, with Stdout closed; only for a child that the
-// kernel cannot kill does it give up, some seconds later. It may be called often, and after the
-// child ended by itself.
+// Stop ends the child and its group: it closes standard input, waits, sends TERM, waits, kills. It
+// returns when the child has been reaped, with Stdout closed; only for a child that the kernel
+// cannot kill does it give up, some seconds later. It may be called often, and after the child
+// ended by itself.
 func (p *Process) Stop() {
 	p.stopOnce.Do(func() {
 		// Closing comes first: it also frees a writer that the child keeps waiting.
@@ -183,8 +182,8 @@ func (p *Process) Stop() {
 	p.ours.stdout.Close()
 }
 
-// run owns the child from its start to the closing of done. It alone signals the group, so that
-// no signal goes to an id that is no longer the child's.
+// run owns the child from its start to the closing of done. It alone signals the group, so that no
+// signal goes to an id that is no longer the child's.
 func (p *Process) run(s *Supervisor) {
 	exited := make(chan struct{})
 	go func() {
@@ -203,8 +202,8 @@ func (p *Process) run(s *Supervisor) {
 	close(p.done)
 }
 
-// awaitExit waits until the leader has exited, by itself or because of Stop, and reports
-// whether the group was asked to terminate.
+// awaitExit waits until the leader has exited, by itself or because of Stop, and reports whether
+// the group was asked to terminate.
 func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	select {
 	case <-exited:
@@ -260,8 +259,8 @@ type pipes struct {
 	stdin, stdout, stderr *os.File
 }
 
-// openPipes opens pairs of pipes. With those of os/exec, Wait would wait for any process that
-// holds one, and close Stdout under its reader.
+// openPipes opens pairs of pipes. With those of os/exec, Wait would wait for any process that holds
+// one, and close Stdout under its reader.
 func openPipes() (ours, theirs pipes, err error) {
 	var errs [3]error
 	theirs.stdin, ours.stdin, errs[0] = os.Pipe()

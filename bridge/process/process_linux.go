@@ -37,8 +37,8 @@ func (g *group) awaitLeader() {
 }
 
 // alive reports whether a process of the group still runs. It reads /proc, since kill(2) counts
-// zombies, and the leader is a zombie. Without /proc it returns false: the rest is killed
-// without a grace rather than after all of it.
+// zombies, and the leader is a zombie. Without /proc it returns false: the rest is killed without a
+// grace rather than after all of it.
 func (g *group) alive() bool {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -62,8 +62,8 @@ func (g *group) alive() bool {
 }
 
 // runsIn reports whether stat, the content of /proc/PID/stat, is that of a process in the group
-// that is not dead: "PID (name) state parent group …", where the name may hold anything. A
-// zombie with more than one thread is a live process whose first thread has ended.
+// that is not dead: "PID (name) state parent group …", where the name may hold anything. A zombie
+// with more than one thread is a live process whose first thread has ended.
 func runsIn(stat []byte, group int) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const state, pgrp, threads = 0, 2, 17

@@ -11,8 +11,8 @@ import (
 // widen does nothing: these systems grow their pipes by themselves or not at all.
 func widen(*os.File) {}
 
-// awaitLeader waits until the leader has exited and reaps it. As long as others are in the
-// group its id stays taken.
+// awaitLeader waits until the leader has exited and reaps it. As long as others are in the group
+// its id stays taken.
 func (g *group) awaitLeader() { _ = g.cmd.Wait() }
 
 // alive reports whether a process is in the group. On macOS the error for a group of zombies is

@@ -41,8 +41,8 @@ func (g *group) signal(sig unix.Signal) {
 	_ = unix.Kill(-g.id, sig)
 }
 
-// reap reaps the leader, if awaitLeader has not, and members of the group whose parents are
-// gone and that became ours, as this program is process 1 of a container or a subreaper.
+// reap reaps the leader, if awaitLeader has not, and members of the group whose parents are gone
+// and that became ours, as this program is process 1 of a container or a subreaper.
 func (g *group) reap() {
 	if g.cmd.ProcessState == nil {
 		_ = g.cmd.Wait() // how it ended is in ProcessState

@@ -88,16 +88,16 @@ func widen(*os.File) {}
 
 func (g *group) awaitLeader() { _ = g.cmd.Wait() } // how it ended is in ProcessState
 
-// terminate is the nearest equivalent of TERM. It reaches only processes that share our
-// console; others are killed after their grace.
+// terminate is the nearest equivalent of TERM. It reaches only processes that share our console;
+// others are killed after their grace.
 func (g *group) terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.cmd.Process.Pid))
 }
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 
-// alive returns false, so that what the leader left behind is killed at once: without a console
-// it cannot be asked to end.
+// alive returns false, so that what the leader left behind is killed at once: without a console it
+// cannot be asked to end.
 func (g *group) alive() bool { return false }
 
 func (g *group) reap() { windows.CloseHandle(g.job) }

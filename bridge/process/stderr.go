@@ -24,8 +24,8 @@ const (
 	tailLine  = 256 // bytes of each
 )
 
-// stderrLog reads a child's standard error as fast as it comes, passes on as much as is allowed
-// and keeps the last lines. Its reader never waits for the function pass.
+// stderrLog reads a child's standard error as fast as it comes, passes on as much as is allowed and
+// keeps the last lines. Its reader never waits for the function pass.
 type stderrLog struct {
 	pass   func(string)  // nil drops the lines
 	read   chan struct{} // closed when all has been read
@@ -73,9 +73,9 @@ func (l *stderrLog) start(r io.Reader) {
 	}()
 }
 
-// finish waits until all is read and passed on. The writers are dead by now, so only a process
-// that left the group can hold f open. finish does not wait for it, nor for a function that
-// holds a line.
+// finish waits until all is read and passed on. The writers are dead by now, so only a process that
+// left the group can hold f open. finish does not wait for it, nor for a function that holds a
+// line.
 func (l *stderrLog) finish(f *os.File) {
 	within(settleWait, l.read)
 	f.Close()
@@ -83,8 +83,8 @@ func (l *stderrLog) finish(f *os.File) {
 	within(settleWait, l.passed)
 }
 
-// tail returns the last lines, for an error, after finish. It leaves out indented lines, which
-// are mostly frames of a stack.
+// tail returns the last lines, for an error, after finish. It leaves out indented lines, which are
+// mostly frames of a stack.
 func (l *stderrLog) tail() string {
 	var lines []string
 	for _, line := range l.last {
@@ -154,8 +154,8 @@ func (l *stderrLog) endLine() {
 	l.queueLine(text, size, over)
 }
 
-// queueLine queues a line of which over bytes were cut off, or counts all its size bytes as
-// left out.
+// queueLine queues a line of which over bytes were cut off, or counts all its size bytes as left
+// out.
 func (l *stderrLog) queueLine(text string, size, over int) {
 	if l.pass == nil {
 		return

@@ -16,17 +16,17 @@ const (
 	supervisorMark = "MCPBRIDGE_SUPERVISOR"
 )
 
-// Supervisor ends the groups of a program's children when the program is killed and cannot do
-// so itself: a death signal would reach direct children only, and behind npx or sh -c the real
-// server would live on. It is the program itself, run again in a session of its own, at the
-// other end of a pipe that breaks when the program ends. One process serves all children; it
-// starts with the first child, and again when it was killed and another child starts.
+// Supervisor ends the groups of a program's children when the program is killed and cannot do so
+// itself: a death signal would reach direct children only, and behind npx or sh -c the real server
+// would live on. It is the program itself, run again in a session of its own, at the other end of a
+// pipe that breaks when the program ends. One process serves all children; it starts with the first
+// child, and again when it was killed and another child starts.
 //
-// A child is registered as soon as it runs. If the program is killed before that, all that ends
-// the child is the end of its standard input.
+// A child is registered as soon as it runs. If the program is killed before that, all that ends the
+// child is the end of its standard input.
 //
-// On Windows job objects do this work, and the supervisor has no process. The methods do
-// nothing on a nil Supervisor.
+// On Windows job objects do this work, and the supervisor has no process. The methods do nothing on
+// a nil Supervisor.
 type Supervisor struct {
 	mu     sync.Mutex // guards what follows
 	groups map[int]bool
@@ -42,9 +42,9 @@ type supervisorRun struct {
 	dead chan struct{} // closed when it was reaped
 }
 
-// Supervise does the work of a supervisor in a process that was started as one, and exits. In
-// any other process it returns at once. A program that uses [NewSupervisor] must call it first
-// in main, before it reads its flags; a test binary in TestMain.
+// Supervise does the work of a supervisor in a process that was started as one, and exits. In any
+// other process it returns at once. A program that uses [NewSupervisor] must call it first in main,
+// before it reads its flags; a test binary in TestMain.
 func Supervise() {
 	// Both, since a child could be given either by chance.
 	if os.Args[0] == supervisorName && os.Getenv(supervisorMark) == "1" {
@@ -58,8 +58,8 @@ func NewSupervisor() *Supervisor {
 	return &Supervisor{groups: make(map[int]bool)}
 }
 
-// Err returns why the supervisor could not be started. Children start regardless, since a
-// bridge without a supervisor is better than no bridge.
+// Err returns why the supervisor could not be started. Children start regardless, since a bridge
+// without a supervisor is better than no bridge.
 func (s *Supervisor) Err() error {
 	if s == nil {
 		return nil
@@ -69,8 +69,8 @@ func (s *Supervisor) Err() error {
 	return s.err
 }
 
-// Close ends the supervisor, which ends the children that are left, and reaps it. Later
-// children are not supervised. The error says that the supervisor had to be killed.
+// Close ends the supervisor, which ends the children that are left, and reaps it. Later children
+// are not supervised. The error says that the supervisor had to be killed.
 func (s *Supervisor) Close() error {
 	if s == nil {
 		return nil
@@ -87,8 +87,8 @@ func (s *Supervisor) Close() error {
 	return run.close()
 }
 
-// ready starts the supervisor, if necessary, before a child starts, so that the child is
-// registered without delay.
+// ready starts the supervisor, if necessary, before a child starts, so that the child is registered
+// without delay.
 func (s *Supervisor) ready() {
 	if s == nil {
 		return
@@ -127,8 +127,8 @@ func (s *Supervisor) remove(group int) {
 	}
 }
 
-// restart starts a supervisor, in place of one that does not work, and registers the groups.
-// s.mu is held.
+// restart starts a supervisor, in place of one that does not work, and registers the groups. s.mu
+// is held.
 func (s *Supervisor) restart() {
 	if s.run != nil {
 		// Before its pipe ends: a supervisor that was only stopped would end all groups.
@@ -144,8 +144,8 @@ func (s *Supervisor) restart() {
 	}
 }
 
-// startSupervisor starts the program again. It returns nil without an error on a system that
-// needs no supervisor.
+// startSupervisor starts the program again. It returns nil without an error on a system that needs
+// no supervisor.
 func startSupervisor() (*supervisorRun, error) {
 	if os.Getenv(supervisorMark) != "" {
 		// Started as a supervisor, the program went on to its main: so would the next one.
@@ -160,8 +160,8 @@ func startSupervisor() (*supervisorRun, error) {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	defer theirs.Close()
-	// Standard output and error stay nil, that is /dev/null: a reader of ours would wait for
-	// the supervisor too.
+	// Standard output and error stay nil, that is /dev/null: a reader of ours would wait for the
+	// supervisor too.
 	cmd.Stdin = theirs
 	if err := cmd.Start(); err != nil {
 		ours.Close()
@@ -175,8 +175,8 @@ func startSupervisor() (*supervisorRun, error) {
 	return run, nil
 }
 
-// send registers (+) or removes (-) a group, see supervise. A write this short arrives whole or
-// not at all.
+// send registers (+) or removes (-) a group, see supervise. A write this short arrives whole or not
+// at all.
 func (r *supervisorRun) send(sign byte, group int) error {
 	// A supervisor that was stopped must not stop us.
 	_ = r.pipe.SetWriteDeadline(time.Now().Add(time.Second))

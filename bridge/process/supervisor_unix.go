@@ -41,11 +41,11 @@ func supervisorCommand() (*exec.Cmd, error) {
 	}, nil
 }
 
-// supervise reads the groups, "+PGID" and "-PGID" a line each, and when r ends, as the program
-// has, ends those that are left.
+// supervise reads the groups, "+PGID" and "-PGID" a line each, and when r ends, as the program has,
+// ends those that are left.
 func supervise(r io.Reader) {
-	// TERM too: a service manager sends it to all of a service's processes, and the supervisor
-	// has to end last.
+	// TERM too: a service manager sends it to all of a service's processes, and the supervisor has
+	// to end last.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	if runtime.GOOS == "linux" {

@@ -69,9 +69,9 @@ func (b *Buffer) grow() {
 // maxClaim bounds the memory that a body gets because its header announces a length.
 const maxClaim = 1 << 20
 
-// ReadBody reads a body to its end. length is the length that its header announces, negative
-// for none. The error is a [*TooLongError] for a body over limit bytes, else the reader's. The
-// Buffer is the caller's, with what has been read, whatever the error.
+// ReadBody reads a body to its end. length is the length that its header announces, negative for
+// none. The error is a [*TooLongError] for a body over limit bytes, else the reader's. The Buffer
+// is the caller's, with what has been read, whatever the error.
 func ReadBody(r io.Reader, length int64, limit int) (*Buffer, error) {
 	if length > int64(limit) {
 		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length)}

@@ -10,10 +10,9 @@ type Edit struct {
 }
 
 // Append appends the edited params to dst: existing members are replaced or removed in place, new
-// members go to the end of their object, and everything else is copied byte for byte. Absent
-// params count as an empty object. An edit of [Meta] itself is made before those of its keys,
-// which create a _meta where it is absent or not an object. The last of several edits of a key
-// counts.
+// members go to the end of their object, and everything else is copied byte for byte. Absent params
+// count as an empty object. An edit of [Meta] itself is made before those of its keys, which create
+// a _meta where it is absent or not an object. The last of several edits of a key counts.
 //
 // Only the growth of dst allocates.
 func (p *Params) Append(dst []byte, edits ...Edit) []byte {

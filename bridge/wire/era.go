@@ -12,14 +12,14 @@ const ModernRevision = mcp.ProtocolVersion20260728
 // batchRevision is the only revision that has batches: several messages in one array.
 const batchRevision = mcp.ProtocolVersion20250326
 
-// Revisions lists the legacy revisions of MCP, those with an initialize, newest first. It
-// must not be changed.
+// Revisions lists the legacy revisions of MCP, those with an initialize, newest first. It must not
+// be changed.
 var Revisions = []string{
 	mcp.ProtocolVersion20251125, mcp.ProtocolVersion20250618, batchRevision, mcp.ProtocolVersion20241105,
 }
 
-// Negotiate returns the revision to answer an initialize with: the one asked for where it is
-// a known legacy one, else the newest of those.
+// Negotiate returns the revision to answer an initialize with: the one asked for where it is a
+// known legacy one, else the newest of those.
 func Negotiate(asked string) string {
 	if slices.Contains(Revisions, asked) {
 		return asked

@@ -17,9 +17,9 @@ func NewLineReader(r io.Reader, limit int) *LineReader {
 }
 
 // Read returns the next line that is not empty, without its LF or CRLF, in a Buffer that becomes
-// the caller's. The last line need not have an end. A [*TooLongError] is for a line over the
-// limit, which was skipped without keeping it in memory: the next Read goes on behind it. Any other
-// error is the stream's, [io.EOF] at its end, and final.
+// the caller's. The last line need not have an end. A [*TooLongError] is for a line over the limit,
+// which was skipped without keeping it in memory: the next Read goes on behind it. Any other error
+// is the stream's, [io.EOF] at its end, and final.
 func (l *LineReader) Read() (*Buffer, error) {
 	for {
 		line, err := l.w.line()

@@ -45,9 +45,9 @@ func NewLineWriter(w io.Writer, limit int) *LineWriter {
 }
 
 // Write queues b, which must not contain a line break, to be written with a line end. It takes b
-// over and frees it in any case. While the queue is full it waits until ctx ends; a message of
-// any size fits into an empty queue. sent, unless nil, becomes true just before the first byte of
-// b is written: while it is false no byte has left.
+// over and frees it in any case. While the queue is full it waits until ctx ends; a message of any
+// size fits into an empty queue. sent, unless nil, becomes true just before the first byte of b is
+// written: while it is false no byte has left.
 //
 // The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued
 // then. A nil error does not mean that b has been written.

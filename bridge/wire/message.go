@@ -97,8 +97,8 @@ func Split(raw []byte) (m Message, err error) {
 }
 
 // SplitBatch returns the elements of a JSON-RPC batch, each valid JSON and a slice of raw, for
-// [Split]. ok reports whether raw begins like an array; if not, nothing else is read. The error
-// is an [*Error], also for an empty batch and one of more than max elements.
+// [Split]. ok reports whether raw begins like an array; if not, nothing else is read. The error is
+// an [*Error], also for an empty batch and one of more than max elements.
 func SplitBatch(raw []byte, max int) (members [][]byte, ok bool, err error) {
 	start := space(raw, 0)
 	if at(raw, start) != '[' {

@@ -67,8 +67,8 @@ var names = [allKeys]string{
 // String returns the key as a message spells it.
 func (k Key) String() string { return names[k] }
 
-// Params is the params object of a message, with the places of the members that have a [Key].
-// The zero value stands for absent params. It may be read by many goroutines.
+// Params is the params object of a message, with the places of the members that have a [Key]. The
+// zero value stands for absent params. It may be read by many goroutines.
 type Params struct {
 	Raw []byte // the whole object, not to be changed; nil when absent
 

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendQuoted appends JSON on one line as a JSON string, for results that repeat JSON as text.
-// It validates raw and appends what AppendString would, in little more than the time of Valid.
-// When raw is not valid, or has white space other than blanks, ok is false and dst unchanged.
+// AppendQuoted appends JSON on one line as a JSON string, for results that repeat JSON as text. It
+// validates raw and appends what AppendString would, in little more than the time of Valid. When
+// raw is not valid, or has white space other than blanks, ok is false and dst unchanged.
 func AppendQuoted(dst, raw []byte) (_ []byte, ok bool) {
 	for _, c := range []byte("\n\r\t") {
 		if bytes.IndexByte(raw, c) >= 0 {

@@ -265,8 +265,8 @@ func plain(b []byte, i int) int {
 }
 
 // special sets the high bit of each byte of w that the scan of a string stops at: quotes,
-// backslashes, controls and bytes beyond ASCII. A borrow may set bits above, so only the lowest
-// one counts.
+// backslashes, controls and bytes beyond ASCII. A borrow may set bits above, so only the lowest one
+// counts.
 func special(w uint64) uint64 {
 	const each = 0x0101010101010101
 	// Flipping bit 1 moves the quote (0x22) next to the controls, and permutes those.

@@ -88,8 +88,8 @@ func (s *splitter) member(start int, l level, depth int) (int, string) {
 	return to, fault
 }
 
-// route looks up the key that is the string from start to end. It records a key that occurs
-// twice or in another letter case as wrong.
+// route looks up the key that is the string from start to end. It records a key that occurs twice
+// or in another letter case as wrong.
 func (s *splitter) route(start, end int, l level) (Key, bool) {
 	k, exact := match(s.b[start+1:end-1], l)
 	if k == l.end {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text decodes a raw JSON string that has been validated; ok is false when raw is anything
-// else.
+// Text decodes a raw JSON string that has been validated; ok is false when raw is anything else.
 func Text(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false

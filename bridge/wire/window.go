@@ -40,9 +40,9 @@ func newWindow(r io.Reader, limit int, cr bool) *window {
 	return &window{r: r, limit: limit, cr: cr, buf: NewBuffer(0)}
 }
 
-// line returns the next line without its end, valid until the next call. With the reader's error
-// it returns the rest of the stream. A line whose end was read may exceed the limit. One whose end
-// was not may exceed it by the CR of a line end; beyond that the error is errUnended.
+// line returns the next line without its end, valid until the next call. With the reader's error it
+// returns the rest of the stream. A line whose end was read may exceed the limit. One whose end was
+// not may exceed it by the CR of a line end; beyond that the error is errUnended.
 func (w *window) line() ([]byte, error) {
 	for {
 		if w.lf && w.from < len(w.buf.B) {
@@ -93,8 +93,8 @@ func (w *window) lineEnd(b []byte) int {
 	return -1
 }
 
-// stride bounds the search for an LF before that for a CR, and so the cost of a line that ends in
-// a CR alone.
+// stride bounds the search for an LF before that for a CR, and so the cost of a line that ends in a
+// CR alone.
 const stride = 4 << 10
 
 // read reads from the stream once, or sets w.err.
