@@ -35,7 +35,7 @@ type Received struct {
 }
 
 // inbox bounds what has been received and not read.
-const inbox = 100_000
+const inbox = 16 << 10
 
 // newClient receives what next returns until it fails, which end makes it do.
 func newClient(next func() ([]byte, error), send func(msg []byte) error, end func() error) *Client {

@@ -2,17 +2,15 @@ package soaktest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 )
 
 // childMode in the environment makes the test binary one of the children below.
@@ -43,46 +41,25 @@ func waitToBeKilled() {
 	}
 }
 
-type object = map[string]any
-
-// server is an MCP server whose tool pid tells its process id, and whose tool block
-// never answers. One that is deaf goes on after the end of its input, as servers do
-// that do not look; a stubborn one ignores TERM too.
+// server is an MCP server whose tool pid returns its process id, and whose tool block never
+// answers. In the mode deaf it goes on after the end of its input, as servers do that do not
+// look; in the mode stubborn it ignores TERM too.
 func server(mode string) {
 	if mode == "stubborn" {
 		signal.Ignore(syscall.SIGTERM)
 	}
-	messages, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ ProtocolVersion, Name string }
-		}
-		if err := messages.Decode(&m); err != nil {
-			break
-		}
-		var result object
-		switch m.Method {
-		case "initialize":
-			result = object{
-				"protocolVersion": m.Params.ProtocolVersion,
-				"capabilities":    object{"tools": object{}},
-				"serverInfo":      object{"name": "soak", "version": "1"},
-			}
-		case "tools/list":
-			schema := object{"type": "object"}
-			result = object{"tools": []object{
-				{"name": "pid", "inputSchema": schema, "annotations": object{"readOnlyHint": true}},
-				{"name": "block", "inputSchema": schema},
-			}}
-		case "tools/call":
-			result = object{"content": []object{{"type": "text", "text": strconv.Itoa(os.Getpid())}}}
-		}
-		if m.ID != nil && m.Params.Name != "block" {
-			answers.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	s := peer.NewServer(peer.Legacy)
+	s.Tools = `{"name":"pid","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"block","inputSchema":{"type":"object"}}`
+	s.Take = func(c *peer.Call) {
+		if c.Name() == "pid" {
+			c.Reply(fmt.Sprintf(`"content":[{"type":"text","text":"%d"}]`, os.Getpid()))
 		}
 	}
+	s.ServeLines(struct {
+		io.Reader
+		io.Writer
+		io.Closer
+	}{os.Stdin, os.Stdout, io.NopCloser(nil)})
 	if mode != "polite" {
 		waitToBeKilled()
 	}
@@ -101,20 +78,8 @@ func client() {
 		os.Exit(1)
 	}
 	if os.Args[1] != "http" { // over HTTP a lost connection does not end a call
-		p.begin(ctx, "tools/call", object{"name": "block"})
+		p.begin("tools/call", object{"name": "block"})
 	}
 	fmt.Println("ready")
 	waitToBeKilled()
-}
-
-// pid calls the tool of that name.
-func (p *peer) pid(ctx context.Context) (int, error) {
-	result, err := p.tool(ctx, "pid")
-	if err != nil {
-		return 0, err
-	}
-	if len(result.Content) != 1 {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return strconv.Atoi(strings.TrimSpace(result.Content[0].Text))
 }

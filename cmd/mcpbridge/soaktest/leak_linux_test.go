@@ -111,8 +111,8 @@ func stdioKilled(ctx context.Context, s *stage, n int) error {
 	if err != nil {
 		return err
 	}
-	p.carrier.(*stdioCarrier).cmd.Process.Kill()
-	p.end()
+	p.process.Kill()
+	p.End()
 	return nil
 }
 
@@ -121,7 +121,7 @@ func stdioEnds(ctx context.Context, s *stage, n int) error {
 	if err != nil {
 		return err
 	}
-	return p.end()
+	return p.End()
 }
 
 func serveKilled(ctx context.Context, s *stage, n int) error {
@@ -144,7 +144,7 @@ func (s *stage) endServe(ctx context.Context, n int, signal syscall.Signal) erro
 		return err
 	}
 	err = b.end(signal)
-	p.end()
+	p.End()
 	if signal == syscall.SIGKILL {
 		return nil
 	}
@@ -152,16 +152,16 @@ func (s *stage) endServe(ctx context.Context, n int, signal syscall.Signal) erro
 }
 
 // connected is a client that has called, every other one with a call under way.
-func connected(ctx context.Context, n int, kind string, target ...string) (*peer, error) {
+func connected(ctx context.Context, n int, kind string, target ...string) (*caller, error) {
 	p, err := dial(ctx, kind, target)
 	if err != nil {
 		return nil, err
 	}
 	if _, err = p.pid(ctx); err == nil && n%2 == 1 && kind != "http" {
-		err = p.begin(ctx, "tools/call", object{"name": "block"})
+		err = p.begin("tools/call", object{"name": "block"})
 	}
 	if err != nil {
-		p.end()
+		p.End()
 		return nil, err
 	}
 	return p, nil
@@ -250,10 +250,10 @@ func serverKilled(ctx context.Context, s *stage, n int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(killServer(ctx, p), p.end())
+	return errors.Join(killServer(ctx, p), p.End())
 }
 
-func killServer(ctx context.Context, p *peer) error {
+func killServer(ctx context.Context, p *caller) error {
 	first, err := p.pid(ctx)
 	if err != nil {
 		return err
@@ -293,10 +293,10 @@ func TestGoroutinesEnd(t *testing.T) {
 			return err
 		}
 		if n%2 == 0 {
-			return errors.Join(killServer(ctx, p), p.end())
+			return errors.Join(killServer(ctx, p), p.End())
 		}
 		_, err = p.pid(ctx)
-		return errors.Join(err, p.end())
+		return errors.Join(err, p.End())
 	}}.repeat(t, nil, func() { mustHaveGoroutines(t, idle) })
 
 	front.Close()
