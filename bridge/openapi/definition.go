@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// definition is one that is being made.
+// definition is a definition under construction.
 type definition struct {
 	*importer
 	*source
@@ -35,7 +35,7 @@ type property struct {
 	required bool
 }
 
-// spec is the part of the kind rest's spec that an import needs.
+// spec has the keys of rest's spec that an import sets.
 type spec struct {
 	Method  string            `json:"method"`
 	Path    string            `json:"path"`
@@ -44,24 +44,24 @@ type spec struct {
 	Join    map[string]string `json:"join,omitempty"`
 }
 
-// build makes the arguments and the request. The error says why there can be none.
+// build builds the arguments and the request. The error says why the operation cannot be a tool.
 func (d *definition) build() error {
 	switch {
 	case !strings.HasPrefix(d.route, "/"):
 		return errors.New("its path does not begin with a slash")
 	case strings.ContainsAny(d.route, "?#"):
-		return errors.New("its path has a ? or a # in it")
+		return errors.New("its path contains a ? or a #")
 	}
 	d.spec = spec{Method: d.method, Headers: map[string]string{}, Join: map[string]string{}}
 	params := d.parameters()
-	names := map[string]string{} // placeholder in the route: argument
+	names := map[string]string{} // arguments by placeholder in the route
 	var query []string
 	for _, p := range params {
-		if err := d.parameter(p, names, &query); err != nil {
+		if err := d.addParameter(p, names, &query); err != nil {
 			return err
 		}
 	}
-	route, err := d.rename(names)
+	route, err := d.renameRoute(names)
 	if err != nil {
 		return err
 	}
@@ -69,29 +69,29 @@ func (d *definition) build() error {
 	if len(query) > 0 {
 		d.spec.Path += "?" + strings.Join(query, "&")
 	}
-	return d.body()
+	return d.addBody()
 }
 
-// param is a parameter, as the library has it and as it stands.
+// param is a parameter, as the library has it and as written.
 type param struct {
 	*openapi3.Parameter
 	raw []byte
 }
 
-// parameters are those of the operation, and of its path where the operation does not
-// have the same (OpenAPI 3.1.1, 4.8.10).
+// parameters returns the parameters of the path, overridden and extended by those of the operation
+// (OpenAPI 3.1.1, section 4.8.10).
 func (d *definition) parameters() []param {
-	var all []param
+	var params []param
 	add := func(refs openapi3.Parameters, raw []byte) {
 		i := 0
 		for r := range wire.Elements(wire.Lookup(raw, "parameters")) {
 			if i < len(refs) && refs[i] != nil && refs[i].Value != nil {
 				p := param{refs[i].Value, d.schemas.resolve(r)}
-				at := slices.IndexFunc(all, func(o param) bool { return o.Name == p.Name && o.In == p.In })
+				at := slices.IndexFunc(params, func(o param) bool { return o.Name == p.Name && o.In == p.In })
 				if at < 0 {
-					all = append(all, p)
+					params = append(params, p)
 				} else {
-					all[at] = p
+					params[at] = p
 				}
 			}
 			i++
@@ -99,16 +99,16 @@ func (d *definition) parameters() []param {
 	}
 	add(d.item.Parameters, d.rawItem)
 	add(d.op.Parameters, d.raw)
-	return all
+	return params
 }
 
-// parameter gives one its argument and its place.
-func (d *definition) parameter(p param, names map[string]string, query *[]string) error {
+// addParameter adds the argument of a parameter and its place in the request.
+func (d *definition) addParameter(p param, names map[string]string, query *[]string) error {
 	if p.In == openapi3.ParameterInHeader && isIgnored(p.Name) {
 		return nil
 	}
 	if p.In == openapi3.ParameterInCookie {
-		d.note(d.importer, "the cookie %s is left out: a cookie is best set with the API's headers", p.Name)
+		d.noteLoss("the cookie %s is left out: set it with the API's headers", p.Name)
 		return nil
 	}
 	method, err := p.SerializationMethod()
@@ -118,12 +118,12 @@ func (d *definition) parameter(p param, names map[string]string, query *[]string
 	name := d.argument(p)
 	switch style := method.Style; {
 	case p.In == openapi3.ParameterInPath && style != openapi3.SerializationSimple:
-		return fmt.Errorf("the style %q of the parameter %s is not supported in a path", style, p.Name)
+		return fmt.Errorf("the style %q of the path parameter %s is not supported", style, p.Name)
 	case p.In == openapi3.ParameterInPath:
 		names[p.Name] = name
 	case p.In == openapi3.ParameterInHeader:
 		if httpapi.CheckHeader(p.Name, "") != nil {
-			d.note(d.importer, "the header %s is left out: it belongs to the connection", p.Name)
+			d.noteLoss("the header %s is left out: it belongs to the connection", p.Name)
 			return nil
 		}
 		d.spec.Headers[p.Name] = "{" + name + "}"
@@ -136,7 +136,7 @@ func (d *definition) parameter(p param, names map[string]string, query *[]string
 	case !method.Explode:
 		d.spec.Join[name] = ","
 	case p.Schema != nil && p.Schema.Value != nil && p.Schema.Value.Type.Is("object"):
-		d.importer.note(d.name, ruleChanged, "%s is an object in the query and sent as JSON; the document wants a pair for each of its members", p.Name)
+		d.note(d.name, ruleChanged, "the object %s in the query is sent as JSON; the document requires a pair for each of its members", p.Name)
 	}
 	if p.In == openapi3.ParameterInQuery {
 		*query = append(*query, escapeName(p.Name)+"={"+name+"}")
@@ -149,11 +149,13 @@ func (d *definition) parameter(p param, names map[string]string, query *[]string
 	return nil
 }
 
-func (d *definition) note(m *importer, format string, args ...any) {
-	m.note(d.name, ruleLeftOut, format, args...)
+// noteLoss notes that a part of the operation is left out.
+func (d *definition) noteLoss(format string, args ...any) {
+	d.note(d.name, ruleLeftOut, format, args...)
 }
 
-// argument is the name of a parameter's argument. Braces would end its placeholder.
+// argument returns a name for the argument of a parameter, without braces, which would end its
+// placeholder.
 func (d *definition) argument(p param) string {
 	name := strings.NewReplacer("{", "_", "}", "_").Replace(p.Name)
 	if d.has(name) {
@@ -163,7 +165,7 @@ func (d *definition) argument(p param) string {
 		name += "_"
 	}
 	if name != p.Name {
-		d.importer.note(d.name, RuleRenamed, "the parameter %s in %s is the argument %s", p.Name, p.In, name)
+		d.note(d.name, RuleRenamed, "the %s parameter %s is the argument %s", p.In, p.Name, name)
 	}
 	return name
 }
@@ -172,7 +174,8 @@ func (d *definition) has(name string) bool {
 	return slices.ContainsFunc(d.properties, func(p property) bool { return p.name == name })
 }
 
-// isIgnored: these are described elsewhere in a document (OpenAPI 3.1.1, 4.8.12.1).
+// isIgnored reports whether the standard ignores a header as a parameter (OpenAPI 3.1.1, section
+// 4.8.12.1).
 func isIgnored(header string) bool {
 	switch http.CanonicalHeaderKey(header) {
 	case "Accept", "Content-Type", "Authorization":
@@ -181,7 +184,7 @@ func isIgnored(header string) bool {
 	return false
 }
 
-// escapeName makes the name of a query parameter stand for itself in a template.
+// escapeName escapes the name of a query parameter for a template.
 func escapeName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -194,9 +197,9 @@ func escapeName(name string) string {
 	return b.String()
 }
 
-// rename puts the arguments' names into the route, and makes up the parameters that the
-// document forgot.
-func (d *definition) rename(names map[string]string) (string, error) {
+// renameRoute replaces the placeholders of the route by the names of arguments, and adds an argument
+// for a placeholder that the document does not declare.
+func (d *definition) renameRoute(names map[string]string) (string, error) {
 	var b strings.Builder
 	rest := d.route
 	for {
@@ -212,21 +215,21 @@ func (d *definition) rename(names map[string]string) (string, error) {
 			p := param{Parameter: &openapi3.Parameter{Name: name, In: openapi3.ParameterInPath}}
 			names[name] = d.argument(p)
 			d.properties = append(d.properties, property{names[name], []byte(`{"type":"string"}`), true})
-			d.importer.note(d.name, ruleInvalid, "{%s} is in the path and no parameter: it is taken as a string", name)
+			d.note(d.name, ruleInvalid, "{%s} in the path is not declared as a parameter: it is treated as a string", name)
 		}
 		b.WriteString("{" + names[name] + "}")
 		rest = tail
 	}
 }
 
-// body gives the members of the request's body, or the whole of it, their arguments.
-func (d *definition) body() error {
+// addBody adds the arguments of the request's body: one for each member, or one for the whole.
+func (d *definition) addBody() error {
 	if d.op.RequestBody == nil || d.op.RequestBody.Value == nil {
 		return nil
 	}
 	typed, raw := d.op.RequestBody.Value, d.schemas.resolve(wire.Lookup(d.raw, "requestBody"))
 	if d.method == http.MethodGet || d.method == http.MethodHead {
-		d.note(d.importer, "the body is left out: a %s has none", d.method)
+		d.noteLoss("the body is left out: a %s has no body", d.method)
 		return nil
 	}
 	mediaType, schema := pickMedia(wire.Lookup(raw, "content"))
@@ -236,7 +239,7 @@ func (d *definition) body() error {
 		if typed.Required {
 			return fmt.Errorf("its body is %s; only JSON and forms are supported", strings.Join(slices.Sorted(maps.Keys(typed.Content)), ", "))
 		}
-		d.note(d.importer, "the body is left out: only JSON and forms are supported")
+		d.noteLoss("the body is left out: only JSON and forms are supported")
 		d.spec.Body = "none"
 		return nil
 	}
@@ -258,7 +261,7 @@ func (d *definition) body() error {
 		return nil
 	}
 	if isForm {
-		return errors.New("its form is no plain object, or shares a name with a parameter")
+		return errors.New("its form is not a plain object, or shares a name with a parameter")
 	}
 	name := "body"
 	for d.has(name) {
@@ -269,7 +272,8 @@ func (d *definition) body() error {
 	return nil
 }
 
-// pickMedia is the media type that is sent: JSON before a form; "" for neither.
+// pickMedia returns the media type to send and its schema: JSON before a form; "" if there is
+// neither.
 func pickMedia(content []byte) (mediaType string, schema []byte) {
 	best := 0
 	for key, media := range wire.Members(content) {
@@ -292,7 +296,7 @@ func pickMedia(content []byte) (mediaType string, schema []byte) {
 	return mediaType, schema
 }
 
-// definition is what has been built.
+// definition returns what build has built.
 func (d *definition) definition() Definition {
 	schema := []byte(`{"type":"object","properties":{`)
 	var required []string
@@ -322,7 +326,7 @@ func (d *definition) definition() Definition {
 	}
 }
 
-// description is the summary and the description, without saying the same twice.
+// description returns the summary and the description, or one of them if it includes the other.
 func (d *definition) description() string {
 	summary, text := strings.TrimSpace(d.op.Summary), strings.TrimSpace(d.op.Description)
 	switch {

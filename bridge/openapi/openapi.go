@@ -1,10 +1,3 @@
-// Package openapi makes REST tools of an OpenAPI document, 3.0 or 3.1: each operation
-// becomes a definition with a spec of the kind rest.
-//
-// github.com/getkin/kin-openapi reads the document, follows its references and knows the
-// defaults of the standard: it is the most used library for it in Go, speaks 3.1, and
-// brings nothing with it but a YAML parser and JSON Schema. What it would lose, the
-// order of properties and the digits of numbers, is taken from the document itself.
 package openapi
 
 import (
@@ -20,59 +13,58 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Options say which operations are imported, and as what. The zero value imports all
-// that are not deprecated.
+// Options select the operations to import. The zero value selects all that are not deprecated.
 //
-// Patterns are those of bridge.Match. An operation is left out unless it has one of Tags
-// and one of Include as its name, where they are given, and none of Exclude.
+// Patterns are those of bridge.Match. An operation is imported if a tag matches Tags, its name
+// matches Include, and its name does not match Exclude; empty Tags or Include match everything.
 type Options struct {
-	URL        string   // of the API; "": the document's first server
+	URL        string   // of the API; "" means the document's first server
 	Tags       []string // patterns of tags
 	Include    []string // patterns of names
 	Exclude    []string // patterns of names
-	Deprecated bool     // deprecated operations as well
-	Secured    bool     // what the document wants for its security is set: no note says what that is
+	Deprecated bool     // import deprecated operations as well
+	Secured    bool     // the auth that the document requires is set: omit the notes about it
 }
 
-// An API is what a document becomes.
+// An API is an imported document.
 type API struct {
-	URL         string // what all paths are relative to
+	URL         string // base of all paths
 	Definitions []Definition
 	LeftOut     []toolformat.Note // operations that cannot be tools, and why
-	Notes       []toolformat.Note // what else is not as the document has it, and which auth to set
+	Notes       []toolformat.Note // other differences from the document, and the required auth
 }
 
-// A Definition is one operation.
+// A Definition is an imported operation.
 type Definition struct {
 	Tool toolformat.Tool
-	Spec json.RawMessage // of the kind rest
+	Spec json.RawMessage // spec of the kind rest
 }
 
-// RuleRenamed is the rule of notes that only say that something has another name than in
-// the document: nothing is lost.
+// RuleRenamed is the rule of notes about names that differ from the document's.
 const RuleRenamed = "renamed"
 
 // The other rules of notes.
 const (
 	ruleLeftOut = "left-out" // an operation or a part of one
 	ruleAuth    = "auth"
-	ruleInvalid = "invalid" // the document does not keep the standard
-	ruleChanged = "changed" // what is sent differs from what the document says
+	ruleInvalid = "invalid" // the document violates the standard
+	ruleChanged = "changed" // requests differ from the document
 )
 
-// maxDocument bounds a document, as JSON too.
-const maxDocument = 64 << 20 // bytes
+// maxDocument bounds a document, also as JSON, in bytes.
+const maxDocument = 64 << 20
 
-// Import reads a document, JSON or YAML. Nothing is ever loaded: a reference to another
-// file or host is an error. Definitions come in the order of the document.
+// Import imports a document in JSON or YAML. It never loads anything: a reference to another file or
+// host is an error. Definitions come in the order of the document.
 func Import(doc []byte, opt Options) (api *API, err error) {
-	defer func() { // the last belt around code that is not ours
+	defer func() { // for panics of the libraries
 		if r := recover(); r != nil {
-			api, err = nil, fmt.Errorf("openapi: the document cannot be read: %v", r)
+			api, err = nil, fmt.Errorf("openapi: cannot read the document: %v", r)
 		}
 	}()
 	if err := opt.check(); err != nil {
@@ -89,15 +81,15 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 	typed, err := openapi3.NewLoader().LoadFromData(raw)
 	if err != nil {
 		if strings.Contains(err.Error(), "disallowed external reference") {
-			return nil, fmt.Errorf("openapi: %w: nothing is loaded; bundle the document into one file first", err)
+			return nil, fmt.Errorf("openapi: %w: other files are never loaded; bundle the document into one file first", err)
 		}
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
 	m := &importer{opt: opt, typed: typed, schemas: newSchemas(raw, strings.HasPrefix(version, "3.0")), api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
-	if err := m.server(); err != nil {
+	if err := m.setURL(); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
-	m.operations(raw)
+	m.importAll(raw)
 	return m.api, nil
 }
 
@@ -112,30 +104,30 @@ func (opt Options) check() error {
 
 func versionError(raw []byte, version string) error {
 	if wire.Lookup(raw, "swagger") != nil {
-		return errors.New("openapi: a Swagger 2.0 document; convert it to OpenAPI 3 first")
+		return errors.New("openapi: this is a Swagger 2.0 document: convert it to OpenAPI 3 first")
 	}
 	if version == "" {
 		return errors.New(`openapi: not an OpenAPI document: it has no "openapi"`)
 	}
-	return fmt.Errorf("openapi: version %.20s is not supported: expected 3.0 or 3.1", version)
+	return fmt.Errorf("openapi: unsupported version %s: expected 3.0 or 3.1", native.Shorten(version))
 }
 
-// importer is an import under way.
+// importer is the state of an Import.
 type importer struct {
 	opt     Options
 	typed   *openapi3.T
 	schemas *schemas
 	api     *API
-	names   map[string]bool // of the definitions so far
-	auth    map[string]bool // the schemes that a note tells of
+	names   map[string]bool // names of the definitions so far
+	auth    map[string]bool // security schemes that have a note
 }
 
 func (m *importer) note(tool, rule, format string, args ...any) {
 	m.api.Notes = append(m.api.Notes, toolformat.Note{Tool: tool, Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// server finds where the API is.
-func (m *importer) server() error {
+// setURL determines the URL of the API.
+func (m *importer) setURL() error {
 	m.api.URL = m.opt.URL
 	if m.api.URL == "" && len(m.typed.Servers) > 0 {
 		server := m.typed.Servers[0]
@@ -147,13 +139,13 @@ func (m *importer) server() error {
 		}
 	}
 	if u, err := url.Parse(m.api.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("the document does not say where the API is, as an http or https URL: set its url")
+		return errors.New("the document does not name a server with an http or https URL: set its url")
 	}
 	return nil
 }
 
-// operations imports all, in order.
-func (m *importer) operations(raw []byte) {
+// importAll imports the operations in order.
+func (m *importer) importAll(raw []byte) {
 	for route, item := range wire.Members(wire.Lookup(raw, "paths")) {
 		typed := m.typed.Paths.Value(route)
 		if typed == nil {
@@ -166,13 +158,13 @@ func (m *importer) operations(raw []byte) {
 				continue
 			}
 			if op := typed.GetOperation(method); op != nil {
-				m.operation(&source{method, route, typed, op, item, operation})
+				m.importOperation(&source{method, route, typed, op, item, operation})
 			}
 		}
 	}
 }
 
-// isMethod reports whether a key of a path item is an operation (OpenAPI 3.1.1, 4.8.9).
+// isMethod reports whether a key of a path item is an operation (OpenAPI 3.1.1, section 4.8.9).
 func isMethod(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodHead, http.MethodPatch, http.MethodTrace:
@@ -181,16 +173,16 @@ func isMethod(method string) bool {
 	return false
 }
 
-// source is an operation in the document, as the library has it and as it stands.
+// source is an operation of the document, as the library has it and as written.
 type source struct {
 	method, route string
 	item          *openapi3.PathItem
 	op            *openapi3.Operation
-	rawItem, raw  []byte
+	rawItem, raw  []byte // the path item and the operation as written
 }
 
-// operation imports one, unless it is not asked for.
-func (m *importer) operation(src *source) {
+// importOperation imports an operation if the options select it.
+func (m *importer) importOperation(src *source) {
 	name := toolName(cmp.Or(src.op.OperationID, src.method+" "+src.route))
 	switch {
 	case len(m.opt.Tags) > 0 && !slices.ContainsFunc(src.op.Tags, func(tag string) bool { return matches(m.opt.Tags, tag) }),
@@ -198,20 +190,20 @@ func (m *importer) operation(src *source) {
 		matches(m.opt.Exclude, name):
 		return
 	case src.op.Deprecated && !m.opt.Deprecated:
-		m.note(name, ruleLeftOut, "%s %s is deprecated and left out (\"deprecated\": true takes it)", src.method, src.route)
+		m.note(name, ruleLeftOut, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
 		return
 	case src.method == http.MethodOptions || src.method == http.MethodTrace:
-		m.leaveOut(name, src, "the kind rest has no such method")
+		m.leaveOut(name, src, "the kind rest does not support the method")
 		return
 	case src.op.Servers != nil && len(*src.op.Servers) > 0 || len(src.item.Servers) > 0:
-		m.note(name, ruleChanged, "the document has a server of its own for %s %s; it is sent to the API's url like all others", src.method, src.route)
+		m.note(name, ruleChanged, "the document has a separate server for %s %s; requests go to the API's url like all others", src.method, src.route)
 	}
 	if own := src.op.OperationID; own != "" && own != name {
 		m.note(name, RuleRenamed, "the operation is %q in the document", own)
 	}
 	for n, first := 2, name; m.names[name]; n++ {
 		if name = fmt.Sprintf("%s_%d", first, n); !m.names[name] {
-			m.note(name, RuleRenamed, "there is another operation %s", first)
+			m.note(name, RuleRenamed, "another operation is named %s", first)
 		}
 	}
 	d := &definition{importer: m, source: src, name: name}
@@ -233,15 +225,15 @@ func (m *importer) leaveOut(name string, src *source, why string) {
 
 func matches(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, _ := bridge.Match(pattern, s) // they have been checked
+		ok, _ := bridge.Match(pattern, s) // Options.check has found the errors
 		return ok
 	})
 }
 
-// maxName is how long the name of a tool may be for every provider.
+// maxName bounds the name of a tool, in bytes: every provider accepts that many.
 const maxName = 64
 
-// toolName makes a name of an operationId, or of a method and a path.
+// toolName converts an operationId, or a method and a path, to the name of a tool.
 func toolName(s string) string {
 	var b strings.Builder
 	gap := false

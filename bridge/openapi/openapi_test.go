@@ -68,7 +68,7 @@ var definitions = []struct {
 		"p: PATCH /{id}\n" +
 			`{"type":"object","properties":{"id":{"type":"string"},"query_id":{"type":"string"},"body":{"type":"object","properties":{"id":{"type":"string"}}}},"required":["id","body"],"additionalProperties":false}` + "\n" +
 			`{"method":"PATCH","path":"/{id}?id={query_id}","body":"{body}"}` + "\n" +
-			`p: the parameter id in query is the argument query_id`,
+			`p: the query parameter id is the argument query_id`,
 	}, {
 		"form", "3.0.0", `{"/f":{"post":{"operationId":"f","requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}},"multipart/form-data":{}}},` + ok + `}}}`, "",
 		"f: POST /f\n" + `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}` + "\n" + `{"method":"POST","path":"/f","body":"form"}`,
@@ -84,17 +84,17 @@ var definitions = []struct {
 			"b: GET /b\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/b"}` + "\n" +
 			`a (security scheme key): set the API's auth to {"header": {"name": "X-Key", "value": KEY}}` + "\n" +
 			`a (security scheme token): set the API's auth to {"bearer": TOKEN}` + "\n" +
-			`b: the cookie sid is left out: a cookie is best set with the API's headers`,
+			`b: the cookie sid is left out: set it with the API's headers`,
 	}, {
 		"left out", "3.0.0", `{"/a":{"get":{"operationId":"old","deprecated":true,` + ok + `},"options":{` + ok + `},"post":{"operationId":"upload","requestBody":{"required":true,"content":{"multipart/form-data":{}}},` + ok + `}},"/b/{x}":{"get":{"parameters":[{"name":"x","in":"path","required":true,"style":"label","schema":{"type":"string"}}],` + ok + `},"delete":{"operationId":"same",` + ok + `}},"/c":{"get":{"operationId":"same",` + ok + `}}}`, "",
 		"same: DELETE /b/{x}\n" + `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}` + "\n" + `{"method":"DELETE","path":"/b/{x}"}` + "\n" +
 			"same_2: GET /c\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/c"}` + "\n" +
-			"options_a: OPTIONS /a is left out: the kind rest has no such method\n" +
+			"options_a: OPTIONS /a is left out: the kind rest does not support the method\n" +
 			"upload: POST /a is left out: its body is multipart/form-data; only JSON and forms are supported\n" +
-			`get_b_x: GET /b/{x} is left out: the style "label" of the parameter x is not supported in a path` + "\n" +
-			`old: GET /a is deprecated and left out ("deprecated": true takes it)` + "\n" +
-			"same: {x} is in the path and no parameter: it is taken as a string\n" +
-			"same_2: there is another operation same",
+			`get_b_x: GET /b/{x} is left out: the style "label" of the path parameter x is not supported` + "\n" +
+			`old: GET /a is left out, as it is deprecated ("deprecated": true includes it)` + "\n" +
+			"same: {x} in the path is not declared as a parameter: it is treated as a string\n" +
+			"same_2: another operation is named same",
 	},
 }
 
@@ -221,7 +221,7 @@ func TestErrors(t *testing.T) {
 		`{"a":`:                           "neither JSON nor YAML",
 		`{"swagger":"2.0"}`:               "Swagger 2.0",
 		`{"info":{}}`:                     `has no "openapi"`,
-		`{"openapi":"4.0.0"}`:             "version 4.0.0 is not supported",
+		`{"openapi":"4.0.0"}`:             "unsupported version 4.0.0",
 		`openapi: 3.0.0` + "\nx: &a [*a]": "nested deeper",
 		document("3.0.0", `{"/a":{"get":{"parameters":[{"$ref":"other.json#/x"}],`+ok+`}}}`, ""):                "bundle the document",
 		document("3.0.0", `{"/a":{"get":{"parameters":[{"$ref":"http://127.0.0.1:1/x.json"}],`+ok+`}}}`, ""):    "bundle the document",

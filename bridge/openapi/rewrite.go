@@ -5,12 +5,13 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// rewrite is a schema of the document as one of JSON Schema 2020-12 whose references are
-// to $defs. Keywords keep their order and bytes; those that only documents have are left
-// out. What is no schema becomes one that takes everything.
+// rewrite converts a schema of the document to JSON Schema 2020-12 with references to $defs. Keywords
+// keep their order and bytes, except those that only OpenAPI has, which are left out. A value that
+// is not a schema becomes one that accepts everything.
 func (s *schemas) rewrite(schema []byte) []byte { return s.appendSchema(nil, schema, 0) }
 
 func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
@@ -22,7 +23,7 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 	}
 	ref, isRef := wire.Text(wire.Lookup(schema, "$ref"))
 	if isRef && s.is30 {
-		return append(s.appendRef(append(dst, '{'), ref), '}') // what stands beside it does not count
+		return append(s.appendRef(append(dst, '{'), ref), '}') // siblings of $ref are ignored
 	}
 	begin := len(dst)
 	dst = append(dst, '{')
@@ -44,7 +45,7 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 	return dst
 }
 
-// hasMore reports whether a schema without a type says anything that null might not meet.
+// hasMore reports whether a schema without a type has a keyword that null might violate.
 func hasMore(schema []byte) bool {
 	for _, key := range []string{"allOf", "anyOf", "oneOf", "enum", "not"} {
 		if wire.Lookup(schema, key) != nil {
@@ -54,17 +55,17 @@ func hasMore(schema []byte) bool {
 	return false
 }
 
-// appendRef appends a reference as a member.
+// appendRef appends a reference as a member, or nothing if its target is not in the document; the
+// library has refused that already.
 func (s *schemas) appendRef(dst []byte, ref string) []byte {
 	if s.target(ref) == nil {
-		return dst // it takes everything; the library has refused what is not in the document
+		return dst
 	}
-	name := strings.NewReplacer("~", "~0", "/", "~1").Replace(s.name(ref))
-	name = strings.ReplaceAll(url.PathEscape(name), "%7E", "~")
+	name := strings.ReplaceAll(url.PathEscape(native.EscapeToken(s.name(ref))), "%7E", "~")
 	return wire.AppendString(append(dst, `"$ref":`...), "#/$defs/"+name)
 }
 
-// appendKeyword appends a member of a schema, or nothing when it is left out.
+// appendKeyword appends a member of a schema, or nothing if it is left out.
 func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, depth int) []byte {
 	if strings.HasPrefix(key, "x-") {
 		return dst
@@ -94,7 +95,8 @@ func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, de
 	return append(name(), value...)
 }
 
-// append30 appends a keyword that 3.0 has in a form of its own (OpenAPI 3.0.4, 4.7.24).
+// append30 appends a keyword of 3.0, some of which differ from JSON Schema (OpenAPI 3.0.4, section
+// 4.7.24).
 func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte {
 	isNullable := string(wire.Lookup(schema, "nullable")) == "true"
 	bound := map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}[key]

@@ -2,27 +2,26 @@ package openapi
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// maxDepth bounds how deep a schema may be, and how many references follow another.
+// maxDepth bounds the nesting of a schema and the length of a chain of references.
 const maxDepth = 100
 
-// schemas takes schemas out of a document, as JSON Schema 2020-12 with what they refer
-// to in $defs.
+// schemas converts schemas of a document to JSON Schema 2020-12, with the schemas that they refer to
+// in $defs.
 type schemas struct {
-	raw        []byte
-	is30       bool              // nullable and the like
+	raw        []byte            // the document
+	is30       bool              // OpenAPI 3.0: nullable and the like
 	components map[string][]byte // by kind/name
-	targets    map[string][]byte // by reference, as far as they have been looked for
-	names      map[string]string // of definitions, by reference
-	taken      map[string]string // references, by name
-	defs       map[string][]byte // rewritten, by reference
+	targets    map[string][]byte // values by reference, filled on demand
+	names      map[string]string // names in $defs by reference
+	taken      map[string]string // references by name in $defs
+	defs       map[string][]byte // rewritten schemas by reference
 }
 
 func newSchemas(raw []byte, is30 bool) *schemas {
@@ -35,61 +34,27 @@ func newSchemas(raw []byte, is30 bool) *schemas {
 	return s
 }
 
-// tokens are the keys of a reference into the document; nil for another.
-func tokens(ref string) []string {
-	rest, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	all := strings.Split(rest, "/")
-	for i, token := range all {
-		all[i] = unescape(token)
-	}
-	return all
-}
-
-// unescape is a key as it stands in a JSON Pointer that is a fragment (RFC 6901, 6).
-func unescape(token string) string {
-	if plain, err := url.PathUnescape(token); err == nil {
-		token = plain
-	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-}
-
-// target is what a reference leads to; nil when that is nothing of the document.
+// target returns the value that a reference leads to, or nil if it is not in the document.
 func (s *schemas) target(ref string) []byte {
 	if found, ok := s.targets[ref]; ok {
 		return found
 	}
-	keys, at := tokens(ref), s.raw
-	if len(keys) >= 3 && keys[0] == "components" {
-		at, keys = s.components[keys[1]+"/"+keys[2]], keys[3:]
-	} else if keys == nil {
-		at = nil
+	p, _ := native.ParseReference(ref)
+	from := s.raw
+	if len(p) >= 3 && p[0] == "components" {
+		from, p = s.components[p[1]+"/"+p[2]], p[3:]
+	} else if len(p) == 0 {
+		from = nil
 	}
-	for _, key := range keys {
-		if at = step(at, key); at == nil {
-			break
-		}
+	found, err := p.Select("", from)
+	if err != nil {
+		found = nil
 	}
-	s.targets[ref] = at
-	return at
+	s.targets[ref] = found
+	return found
 }
 
-func step(at []byte, key string) []byte {
-	if len(at) == 0 || at[0] != '[' {
-		return wire.Lookup(at, key)
-	}
-	i, err := strconv.Atoi(key)
-	for item := range wire.Elements(at) {
-		if i--; err == nil && i < 0 {
-			return item
-		}
-	}
-	return nil
-}
-
-// resolve follows references until there is something else.
+// resolve follows references to a value that is not a reference.
 func (s *schemas) resolve(raw []byte) []byte {
 	for range maxDepth {
 		ref, ok := wire.Text(wire.Lookup(raw, "$ref"))
@@ -101,16 +66,16 @@ func (s *schemas) resolve(raw []byte) []byte {
 	return nil
 }
 
-// name is that of a reference's definition.
+// name returns the name in $defs of a reference's target.
 func (s *schemas) name(ref string) string {
 	if name := s.names[ref]; name != "" {
 		return name
 	}
-	keys := tokens(ref)
-	if len(keys) > 2 && keys[0] == "components" && keys[1] == "schemas" {
-		keys = keys[2:]
+	p, _ := native.ParseReference(ref)
+	if len(p) > 2 && p[0] == "components" && p[1] == "schemas" {
+		p = p[2:]
 	}
-	name := cmp.Or(strings.Join(keys, "."), "root")
+	name := cmp.Or(strings.Join(p, "."), "root")
 	for s.taken[name] != "" {
 		name += "_"
 	}
@@ -118,38 +83,38 @@ func (s *schemas) name(ref string) string {
 	return name
 }
 
-// define gives a schema that has been rewritten the definitions that it refers to.
+// define adds to a rewritten schema the definitions that it refers to.
 func (s *schemas) define(schema []byte) []byte {
-	var order []string // references
+	var refs []string
 	find := func(raw []byte) {
 		walkRefs(raw, func(name string) {
-			if ref := s.taken[name]; ref != "" && !slices.Contains(order, ref) {
-				order = append(order, ref)
+			if ref := s.taken[name]; ref != "" && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
 			}
 		})
 	}
 	find(schema)
-	if len(order) == 0 {
+	if len(refs) == 0 {
 		return schema
 	}
 	defs := []byte(`{`)
-	for i := 0; i < len(order); i++ { // it grows
-		def, ok := s.defs[order[i]]
+	for i := 0; i < len(refs); i++ { // find adds to refs
+		def, ok := s.defs[refs[i]]
 		if !ok {
-			def = s.rewrite(s.target(order[i]))
-			s.defs[order[i]] = def
+			def = s.rewrite(s.target(refs[i]))
+			s.defs[refs[i]] = def
 		}
 		if i > 0 {
 			defs = append(defs, ',')
 		}
-		defs = append(append(wire.AppendString(defs, s.name(order[i])), ':'), def...)
+		defs = append(append(wire.AppendString(defs, s.name(refs[i])), ':'), def...)
 		find(def)
 	}
 	schema = append(schema[:len(schema)-1], `,"$defs":`...)
 	return append(append(schema, defs...), "}}"...)
 }
 
-// describe gives a schema the description of what it is the schema of.
+// describe sets the description of a schema unless it is "".
 func describe(schema []byte, description string) []byte {
 	if description == "" || len(schema) == 0 || schema[0] != '{' {
 		return schema
@@ -157,27 +122,29 @@ func describe(schema []byte, description string) []byte {
 	return wire.SetMember(schema, "description", wire.AppendString(nil, description))
 }
 
-// members are the properties of a body that is a plain object, or all of several; false
-// when it is something else, so that it can only be one argument.
-func (s *schemas) members(schema []byte) ([]property, bool) {
+// members returns the properties of a body that is a plain object or a combination of such. ok is
+// false for any other body, which can only be a single argument.
+func (s *schemas) members(schema []byte) (members []property, ok bool) {
 	m := merger{schemas: s}
-	if !m.add(schema, 0) || len(m.all) == 0 {
+	if !m.add(schema, 0) || len(m.properties) == 0 {
 		return nil, false
 	}
-	for i, p := range m.all {
-		m.all[i].required = slices.Contains(m.required, p.name)
-		m.all[i].schema = s.rewrite(p.schema)
+	for i, p := range m.properties {
+		m.properties[i].required = slices.Contains(m.required, p.name)
+		m.properties[i].schema = s.rewrite(p.schema)
 	}
-	return m.all, true
+	return m.properties, true
 }
 
+// A merger collects the properties of combined objects.
 type merger struct {
 	*schemas
-	all      []property
-	required []string
+	properties []property
+	required   []string
 }
 
-// add adds the properties of one object; false when it says more than properties can.
+// add adds the properties of an object. It returns false if the schema is more than a list of
+// properties.
 func (m *merger) add(schema []byte, depth int) bool {
 	schema = m.resolve(schema)
 	if depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
@@ -188,12 +155,12 @@ func (m *merger) add(schema []byte, depth int) bool {
 		case "properties":
 			for name, p := range wire.Members(value) {
 				if string(wire.Lookup(m.resolve(p), "readOnly")) == "true" {
-					continue // it is in answers alone
+					continue // only for answers
 				}
-				if slices.ContainsFunc(m.all, func(o property) bool { return o.name == name }) || strings.ContainsAny(name, "{}") {
+				if slices.ContainsFunc(m.properties, func(o property) bool { return o.name == name }) || strings.ContainsAny(name, "{}") {
 					return false
 				}
-				m.all = append(m.all, property{name: name, schema: p})
+				m.properties = append(m.properties, property{name: name, schema: p})
 			}
 		case "required":
 			for name := range wire.Elements(value) {
@@ -224,7 +191,7 @@ func (m *merger) add(schema []byte, depth int) bool {
 	return true
 }
 
-// walkRefs tells of each definition that a schema refers to.
+// walkRefs calls found with the name of each definition that a schema refers to.
 func walkRefs(raw []byte, found func(name string)) {
 	if len(raw) == 0 {
 		return
@@ -237,8 +204,8 @@ func walkRefs(raw []byte, found func(name string)) {
 	case '{':
 		for key, value := range wire.Members(raw) {
 			if ref, ok := wire.Text(value); ok && key == "$ref" {
-				if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
-					found(unescape(name))
+				if p, ok := native.ParseReference(ref); ok && len(p) == 2 && p[0] == "$defs" {
+					found(p[1])
 				}
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// security notes, once for each scheme, which auth the API needs in the config.
+// security notes which auth the API needs in the config, once for each security scheme.
 func (m *importer) security(tool string, op *openapi3.Operation) {
 	requirements := m.typed.Security
 	if op.Security != nil {
@@ -38,7 +38,7 @@ func (m *importer) schemes() openapi3.SecuritySchemes {
 	return m.typed.Components.SecuritySchemes
 }
 
-// advice says what to set for a scheme.
+// advice says what to configure for a scheme.
 func advice(s *openapi3.SecurityScheme) string {
 	const bearer = `set the API's auth to {"bearer": TOKEN}`
 	switch s.Type {
@@ -55,14 +55,14 @@ func advice(s *openapi3.SecurityScheme) string {
 		case "header":
 			return fmt.Sprintf(`set the API's auth to {"header": {"name": %q, "value": KEY}}`, s.Name)
 		case "query":
-			return fmt.Sprintf("put ?%s=KEY behind the API's url", escapeName(s.Name))
+			return fmt.Sprintf("append ?%s=KEY to the API's url", escapeName(s.Name))
 		case "cookie":
 			return fmt.Sprintf(`set the API's headers to {"Cookie": "%s=KEY"}`, s.Name)
 		}
 	case "oauth2", "openIdConnect":
-		return bearer + ", with an access token; none is fetched"
+		return bearer + " with an access token, which the bridge does not request itself"
 	case "mutualTLS":
-		return "it wants a client certificate, which the kind rest does not have"
+		return "it requires a client certificate, which the kind rest does not support"
 	}
-	return fmt.Sprintf("the type %q is not known", s.Type)
+	return fmt.Sprintf("unknown type %q", s.Type)
 }

@@ -10,14 +10,15 @@ import (
 
 	"github.com/oasdiff/yaml3"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// toJSON is a document as JSON, in its own order and with its own numbers.
+// toJSON returns a document as JSON, with the order and the numbers of the document.
 func toJSON(doc []byte) ([]byte, error) {
 	doc = bytes.TrimSpace(bytes.TrimPrefix(doc, []byte("\ufeff")))
 	if len(doc) > maxDocument {
-		return nil, fmt.Errorf("the document has %d bytes; %d is the most", len(doc), maxDocument)
+		return nil, fmt.Errorf("the document has %d bytes; the limit is %d", len(doc), maxDocument)
 	}
 	if bytes.HasPrefix(doc, []byte("{")) {
 		raw := bytes.Clone(doc) // Valid writes to it
@@ -37,7 +38,7 @@ func toJSON(doc []byte) ([]byte, error) {
 	return c.dst, err
 }
 
-// converter writes YAML as JSON. Aliases are written out, within the bound of a document.
+// A converter writes YAML as JSON. It expands aliases within the bounds of a document.
 type converter struct{ dst []byte }
 
 func (c *converter) node(n *yaml.Node, depth int) error {
@@ -45,7 +46,7 @@ func (c *converter) node(n *yaml.Node, depth int) error {
 		return fmt.Errorf("line %d: nested deeper than %d", n.Line, maxDepth)
 	}
 	if len(c.dst) > maxDocument {
-		return fmt.Errorf("line %d: with its aliases written out the document has more than %d bytes", n.Line, maxDocument)
+		return fmt.Errorf("line %d: with its aliases expanded, the document has more than %d bytes", n.Line, maxDocument)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -92,9 +93,8 @@ type yamlMember struct {
 	value *yaml.Node
 }
 
-// merged are the members of a mapping, with those that << brings and it does not have
-// itself.
-func merged(n *yaml.Node, depth int) (all []yamlMember, err error) {
+// merged returns the members of a mapping, including those that << merges into it.
+func merged(n *yaml.Node, depth int) (members []yamlMember, err error) {
 	if depth > 10 {
 		return nil, fmt.Errorf("line %d: merged deeper than 10", n.Line)
 	}
@@ -107,12 +107,12 @@ func merged(n *yaml.Node, depth int) (all []yamlMember, err error) {
 		}
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			return nil, fmt.Errorf("line %d: a key that is no text", key.Line)
+			return nil, fmt.Errorf("line %d: expected text as a key", key.Line)
 		case key.ShortTag() == "!!merge":
 			merges = append(merges, value)
 		default:
 			has[key.Value] = true
-			all = append(all, yamlMember{key.Value, value})
+			members = append(members, yamlMember{key.Value, value})
 		}
 	}
 	for i := 0; i < len(merges) && i < maxDepth; i++ {
@@ -125,7 +125,7 @@ func merged(n *yaml.Node, depth int) (all []yamlMember, err error) {
 			continue
 		}
 		if from.Kind != yaml.MappingNode {
-			return nil, fmt.Errorf("line %d: << brings what is no mapping", from.Line)
+			return nil, fmt.Errorf("line %d: << merges a value that is not a mapping", from.Line)
 		}
 		more, err := merged(from, depth+1)
 		if err != nil {
@@ -134,14 +134,14 @@ func merged(n *yaml.Node, depth int) (all []yamlMember, err error) {
 		for _, m := range more {
 			if !has[m.key] {
 				has[m.key] = true
-				all = append(all, m)
+				members = append(members, m)
 			}
 		}
 	}
-	return all, nil
+	return members, nil
 }
 
-// scalar writes one value: as a number with the digits that it has, where JSON can.
+// scalar writes a scalar; a number keeps its digits if that is valid JSON.
 func (c *converter) scalar(n *yaml.Node) error {
 	switch n.ShortTag() {
 	case "!!null":
@@ -165,7 +165,7 @@ func (c *converter) scalar(n *yaml.Node) error {
 		err := n.Decode(&f)
 		raw, jsonErr := json.Marshal(f)
 		if err != nil || jsonErr != nil {
-			return fmt.Errorf("line %d: %.40s is no number of JSON", n.Line, n.Value)
+			return fmt.Errorf("line %d: JSON cannot represent the number %s", n.Line, native.Shorten(n.Value))
 		}
 		c.dst = append(c.dst, raw...)
 	default:
