@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
@@ -51,7 +53,7 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_]{1,64}$`)
 // generator makes the tools of one package.
 type generator struct {
 	*goSource
-	pkg      *goPackage
+	pkg      *packages.Package
 	function string // that returns them
 	problems Problems
 }
@@ -63,7 +65,7 @@ func (g *generator) fail(pos token.Pos, format string, args ...any) {
 // tools are the functions that are marked, in the order of the source.
 func (g *generator) tools() []goTool {
 	var tools []goTool
-	for _, f := range g.pkg.files {
+	for _, f := range g.pkg.Syntax {
 		claimed := map[*ast.Comment]bool{}
 		for _, decl := range f.Decls {
 			fd, ok := decl.(*ast.FuncDecl)
@@ -107,7 +109,7 @@ func (g *generator) distinct(tools []goTool) {
 		}
 		first[t.name] = t
 	}
-	if own := g.pkg.types.Scope().Lookup(g.function); own != nil && len(tools) > 0 {
+	if own := g.pkg.Types.Scope().Lookup(g.function); own != nil && len(tools) > 0 {
 		g.fail(own.Pos(), "%s is declared already; name the function that returns the tools with --func", g.function)
 	}
 }
@@ -121,8 +123,10 @@ func (g *generator) refuse(fd *ast.FuncDecl, err error) {
 	}
 	g.fail(pos, "%s: %v", fd.Name.Name, err)
 	if errors.Is(err, errInvalid) {
-		for _, p := range g.pkg.problems {
-			g.fail(p.Pos, "%s", p.Msg)
+		for _, e := range g.pkg.TypeErrors {
+			if !e.Soft {
+				g.fail(e.Pos, "%s", e.Msg)
+			}
 		}
 	}
 }
@@ -143,7 +147,7 @@ func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*goTool, err
 		return nil, errors.New("a function with type parameters cannot be a tool: call it from one without")
 	}
 	var ok bool
-	if t.fn, ok = g.pkg.types.Scope().Lookup(fd.Name.Name).(*types.Func); !ok {
+	if t.fn, ok = g.pkg.Types.Scope().Lookup(fd.Name.Name).(*types.Func); !ok {
 		return nil, errors.New("it is declared twice")
 	}
 	sig := t.fn.Signature()

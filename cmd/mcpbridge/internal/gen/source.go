@@ -28,7 +28,7 @@ type goWriter struct {
 
 // source is the file that makes tools of functions.
 func (g *generator) source(tools []goTool) ([]byte, error) {
-	w := &goWriter{pkg: g.pkg.types, imports: map[string]string{}, given: map[string]string{}}
+	w := &goWriter{pkg: g.pkg.Types, imports: map[string]string{}, given: map[string]string{}}
 	tool := w.use(bridgePackage, "bridge") + ".Tool"
 	fmt.Fprintf(w, "// %s are the functions of this package that are marked as tools, in the order of\n// the source.\n", g.function)
 	fmt.Fprintf(w, "func %s() []%s {\n\treturn []%s{\n", g.function, tool, tool)
@@ -37,7 +37,7 @@ func (g *generator) source(tools []goTool) ([]byte, error) {
 	}
 	w.WriteString("\t}\n}\n")
 	var all bytes.Buffer
-	fmt.Fprintf(&all, "%s\n\npackage %s\n\n", header, g.pkg.types.Name())
+	fmt.Fprintf(&all, "%s\n\npackage %s\n\n", header, g.pkg.Types.Name())
 	w.header(&all)
 	all.Write(w.Bytes())
 	return format.Source(all.Bytes())
