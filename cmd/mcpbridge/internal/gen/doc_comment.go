@@ -9,17 +9,16 @@ import (
 )
 
 var (
-	// docItem is a line of a doc comment that may describe a parameter: "location: the
-	// city" or an item of a list, "  - location: the city".
+	// docItem matches a line of a doc comment that may describe a parameter: "location: the
+	// city", or an item of a list, "  - location: the city".
 	docItem = regexp.MustCompile("^(\\s*)(?:[-*+•]\\s+)?`?([^\\s:`]+)`?\\s*:(?:\\s+(.*))?$")
 
-	// docHead is a line that says no more than that parameters follow.
+	// docHead matches a line that only announces parameters.
 	docHead = regexp.MustCompile(`(?i)^(?:# )?(?:the )?(?:parameters|params|arguments|args|inputs?)(?: are)?:?$`)
 )
 
-// splitDoc takes a function's doc comment apart: the description of the tool, and those
-// of the parameters that are known. A description goes on in lines that are indented
-// more than its first.
+// splitDoc splits a function's doc comment into the description of the tool and those of its known
+// parameters. Lines that are indented more than the first continue a description.
 func splitDoc(doc, function string, known func(name string) bool) (description string, parameters map[string]string) {
 	parameters = map[string]string{}
 	var kept []string
@@ -47,7 +46,7 @@ func splitDoc(doc, function string, known func(name string) bool) (description s
 	return withoutName(strings.TrimSpace(string(text)), function), parameters
 }
 
-// withoutHeads drops the lines that announced the parameters, which are gone.
+// withoutHeads removes the lines that announce parameters.
 func withoutHeads(lines []string) []string {
 	var kept []string
 	for i, line := range lines {
@@ -59,8 +58,8 @@ func withoutHeads(lines []string) []string {
 	return kept
 }
 
-// withoutName drops the name of the function that Go's doc comments begin with: a model
-// knows the tool by another one. "GetWeather gets the weather." says "Gets the weather."
+// withoutName removes the function's name from the beginning of its doc comment, as a model knows
+// the tool by another name: "GetWeather gets the weather." becomes "Gets the weather."
 func withoutName(doc, function string) string {
 	rest, ok := strings.CutPrefix(doc, function+" ")
 	first, size := utf8.DecodeRuneInString(rest)
@@ -70,11 +69,10 @@ func withoutName(doc, function string) string {
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// unwrapped is a comment as one line.
+// unwrapped returns a comment on one line.
 func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// snakeCase is a Go name as tools are named: GetWeather is get_weather, HTTPGet is
-// http_get.
+// snakeCase returns a Go name in the style of tools: GetWeather is get_weather, HTTPGet is http_get.
 func snakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)

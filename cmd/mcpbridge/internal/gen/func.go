@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// goTool is a function that is a tool.
+// goTool is a function and its tool.
 type goTool struct {
 	fn                *types.Func
 	pos               token.Pos // of its name
@@ -26,13 +26,13 @@ type goTool struct {
 	input, output     json.RawMessage
 
 	takesContext, variadic, fails bool
-	in                            *types.Var   // its one struct; nil when it has plain parameters
+	in                            *types.Var   // its parameter, a struct; nil if it has plain parameters
 	params                        []*types.Var // its plain parameters
-	fields                        []string     // the fields of the struct that stands for them
-	out                           types.Type   // what it returns; nil: nothing
+	fields                        []string     // names of the generated struct's fields, one a parameter
+	out                           types.Type   // of its result; nil without one
 }
 
-// directive is a comment that is meant for gen: //mcpbridge:WORD REST.
+// directive is a comment //mcpbridge:WORD REST.
 type directive struct {
 	pos        token.Pos
 	word, rest string
@@ -47,14 +47,14 @@ func readDirective(c *ast.Comment) (d directive, ok bool) {
 	return d, ok
 }
 
-// toolName is what a tool may be called in the internal format.
+// toolName matches the names of tools in the internal format.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_]{1,64}$`)
 
-// generator makes the tools of one package.
+// generator generates the tools of one package.
 type generator struct {
 	*goSource
 	pkg      *packages.Package
-	function string // that returns them
+	function string // the name of the function that returns them
 	problems Problems
 }
 
@@ -62,7 +62,7 @@ func (g *generator) fail(pos token.Pos, format string, args ...any) {
 	g.problems = append(g.problems, problemAt{g.fset.Position(pos), fmt.Sprintf(format, args...)})
 }
 
-// tools are the functions that are marked, in the order of the source.
+// tools returns the tools of the marked functions, in the order of the source.
 func (g *generator) tools() []goTool {
 	var tools []goTool
 	for _, f := range g.pkg.Syntax {
@@ -90,7 +90,7 @@ func (g *generator) tools() []goTool {
 		for _, group := range f.Comments {
 			for _, c := range group.List {
 				if d, ok := readDirective(c); ok && !claimed[c] {
-					g.fail(d.pos, "%s%s marks the function whose comment it stands in; here is none", directivePrefix, d.word)
+					g.fail(d.pos, "%s%s must be in the doc comment of a function", directivePrefix, d.word)
 				}
 			}
 		}
@@ -99,23 +99,23 @@ func (g *generator) tools() []goTool {
 	return tools
 }
 
-// distinct finds names that are given twice.
+// distinct reports duplicate names.
 func (g *generator) distinct(tools []goTool) {
 	first := map[string]*goTool{}
 	for i := range tools {
 		t := &tools[i]
 		if other := first[t.name]; other != nil {
-			g.fail(t.pos, "%s: the tool %s is %s already; name this one with %stool name=…", t.fn.Name(), t.name, other.fn.Name(), directivePrefix)
+			g.fail(t.pos, "%s: the tool name %s is taken by %s; rename this one with %stool name=…", t.fn.Name(), t.name, other.fn.Name(), directivePrefix)
 		}
 		first[t.name] = t
 	}
 	if own := g.pkg.Types.Scope().Lookup(g.function); own != nil && len(tools) > 0 {
-		g.fail(own.Pos(), "%s is declared already; name the function that returns the tools with --func", g.function)
+		g.fail(own.Pos(), "%s is already declared; rename the function that returns the tools with --func", g.function)
 	}
 }
 
-// refuse says why a function is no tool. When a type is not known, what the type checker
-// said is why.
+// refuse reports why a function cannot be a tool. For an unknown type it adds the errors of the type
+// checker.
 func (g *generator) refuse(fd *ast.FuncDecl, err error) {
 	pos := fd.Name.Pos()
 	if p := (*typeProblem)(nil); errors.As(err, &p) {
@@ -131,7 +131,7 @@ func (g *generator) refuse(fd *ast.FuncDecl, err error) {
 	}
 }
 
-// tool makes a tool of a function.
+// tool returns the tool of a function.
 func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*goTool, error) {
 	t := &goTool{pos: fd.Name.Pos(), name: snakeCase(fd.Name.Name)}
 	tags, err := t.read(directives)
@@ -142,13 +142,13 @@ func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*goTool, err
 	case fd.Recv != nil:
 		return nil, errors.New("a method cannot be a tool: call it from a function")
 	case !fd.Name.IsExported():
-		return nil, errors.New("it is not exported")
+		return nil, errors.New("not exported")
 	case fd.Type.TypeParams != nil:
 		return nil, errors.New("a function with type parameters cannot be a tool: call it from one without")
 	}
 	var ok bool
 	if t.fn, ok = g.pkg.Types.Scope().Lookup(fd.Name.Name).(*types.Func); !ok {
-		return nil, errors.New("it is declared twice")
+		return nil, errors.New("declared twice")
 	}
 	sig := t.fn.Signature()
 	if err := t.takes(sig); err != nil {
@@ -158,12 +158,12 @@ func (g *generator) tool(fd *ast.FuncDecl, directives []directive) (*goTool, err
 		return nil, err
 	}
 	if t.description == "" {
-		return nil, errors.New("it has no comment: a model has to read what the tool does")
+		return nil, errors.New("no doc comment: a model needs a description of the tool")
 	}
 	return t, g.returns(t, sig)
 }
 
-// read reads the directives of a function. The tags are those of its parameters.
+// read reads the directives of a function, and returns those of its parameters.
 func (t *goTool) read(directives []directive) (tags map[string]directive, err error) {
 	tags, marked := map[string]directive{}, false
 	for _, d := range directives {
@@ -175,7 +175,7 @@ func (t *goTool) read(directives []directive) (tags map[string]directive, err er
 				if key != "name" {
 					return nil, problem(d.pos, "unknown setting %s (expected name=…)", hint.Quote(word))
 				} else if !toolName.MatchString(value) {
-					return nil, problem(d.pos, "%s is not the name of a tool: expected up to 64 letters, digits and _", hint.Quote(value))
+					return nil, problem(d.pos, "invalid tool name %s: expected up to 64 letters, digits and _", hint.Quote(value))
 				}
 				t.name = value
 			}
@@ -188,14 +188,14 @@ func (t *goTool) read(directives []directive) (tags map[string]directive, err er
 	}
 	switch {
 	case !marked:
-		return nil, problem(directives[0].pos, "%sparam describes a tool, which the function is not: mark it %stool", directivePrefix, directivePrefix)
+		return nil, problem(directives[0].pos, "%sparam needs a tool: add %stool", directivePrefix, directivePrefix)
 	case !toolName.MatchString(t.name):
-		return nil, fmt.Errorf("%s is not the name of a tool; give it one with %stool name=…", hint.Quote(t.name), directivePrefix)
+		return nil, fmt.Errorf("invalid tool name %s; choose one with %stool name=…", hint.Quote(t.name), directivePrefix)
 	}
 	return tags, nil
 }
 
-// takes finds out what a function takes.
+// takes sets the parameters of t.
 func (t *goTool) takes(sig *types.Signature) error {
 	t.variadic = sig.Variadic()
 	for i := range sig.Params().Len() {
@@ -215,7 +215,7 @@ func (t *goTool) takes(sig *types.Signature) error {
 	return nil
 }
 
-// isArguments reports whether a type is a struct whose fields are the arguments.
+// isArguments reports whether a type is a struct that has the arguments as fields.
 func isArguments(t types.Type) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -229,7 +229,7 @@ func isNamed(t types.Type, path, name string) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && named.Obj().Name() == name
 }
 
-// arguments makes the input schema, and the description of the tool.
+// arguments sets the input schema and the description of a tool.
 func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) error {
 	m := &mirror{fields: g.fields}
 	if t.in == nil {
@@ -240,13 +240,13 @@ func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) 
 		t.description, m.docs = splitDoc(doc, t.fn.Name(), func(name string) bool { return names[name] })
 		for _, d := range tags {
 			if !names[d.word] {
-				return problem(d.pos, "there is no parameter %s", hint.Quote(d.word))
+				return problem(d.pos, "unknown parameter %s", hint.Quote(d.word))
 			}
 		}
 		return t.plain(m, tags)
 	}
 	for _, d := range tags {
-		return problem(d.pos, "%sparam is for plain parameters; here the fields of the struct have tags", directivePrefix)
+		return problem(d.pos, "%sparam is for plain parameters; use tags on the fields of the struct", directivePrefix)
 	}
 	schema, err := g.structured(m, t.in)
 	if err != nil {
@@ -254,11 +254,11 @@ func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) 
 	}
 	properties := wire.Lookup(schema, "properties")
 	t.description, m.docs = splitDoc(doc, t.fn.Name(), func(name string) bool { return wire.Lookup(properties, name) != nil })
-	t.input, err = g.structured(m, t.in) // once more, with what the comment says
+	t.input, err = g.structured(m, t.in) // again, with the descriptions of the comment
 	return err
 }
 
-// structured is the schema of the struct that a parameter is.
+// structured returns the schema of the type of a variable.
 func (g *generator) structured(m *mirror, v *types.Var) (json.RawMessage, error) {
 	m.parts = 0
 	mirrored, err := m.of(v.Type())
@@ -272,12 +272,12 @@ func (g *generator) structured(m *mirror, v *types.Var) (json.RawMessage, error)
 	return schema, nil
 }
 
-// at gives a problem the place of a parameter, unless it has one.
+// at adds the place of a parameter to an error without one.
 func at(v *types.Var, err error) error {
 	if errors.As(err, new(*typeProblem)) {
 		return err
 	}
-	if text, ok := strings.CutSuffix(err.Error(), `; use json:"-" to leave it out`); ok { // it is no field
+	if text, ok := strings.CutSuffix(err.Error(), `; use json:"-" to leave it out`); ok { // the hint is for fields
 		err = errors.New(text)
 	}
 	if v.Name() == "" {
@@ -286,14 +286,13 @@ func at(v *types.Var, err error) error {
 	return &typeProblem{v.Pos(), fmt.Errorf("%s: %w", v.Name(), err)}
 }
 
-// plain makes the input schema of plain parameters: that of a struct with a field for
-// each.
+// plain sets the input schema of plain parameters, that of a struct with a field for each.
 func (t *goTool) plain(m *mirror, tags map[string]directive) error {
 	var fields []reflect.StructField
 	taken := map[string]bool{}
 	for i, v := range t.params {
 		if v.Name() == "" || v.Name() == "_" {
-			return problem(v.Pos(), "a parameter needs a name, which is what a model calls it")
+			return problem(v.Pos(), "a parameter needs a name, which the model uses")
 		}
 		mirrored, err := m.of(v.Type())
 		if err != nil {
@@ -317,7 +316,7 @@ func (t *goTool) plain(m *mirror, tags map[string]directive) error {
 	return err
 }
 
-// paramTag is the tag of the field that stands for a parameter.
+// paramTag returns the tag of a parameter's field.
 func paramTag(name string, optional bool, d directive, doc string) (reflect.StructTag, error) {
 	tag := jsonTag(name, optional)
 	rest := d.rest
@@ -343,7 +342,7 @@ func jsonTag(name string, optional bool) string {
 	return `json:"` + name + `"`
 }
 
-// returns finds out what a function returns, and makes the output schema.
+// returns sets the result and the output schema of t.
 func (g *generator) returns(t *goTool, sig *types.Signature) error {
 	n := sig.Results().Len()
 	if n > 0 && types.Identical(sig.Results().At(n-1).Type(), types.Universe.Lookup("error").Type()) {
@@ -351,7 +350,7 @@ func (g *generator) returns(t *goTool, sig *types.Signature) error {
 		n--
 	}
 	if n > 1 {
-		return problem(sig.Results().At(n-1).Pos(), "expected a result and an error, one of them or none; return a struct")
+		return problem(sig.Results().At(n-1).Pos(), "expected at most a result and an error; return a struct")
 	}
 	if n == 0 {
 		return nil

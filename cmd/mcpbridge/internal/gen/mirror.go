@@ -17,27 +17,26 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// mirror makes types of this program of types in source, so that toolformat says what
-// their schema is, by the same rules as in a program that runs. Structs keep their tags,
-// and comments on their fields become descriptions. Other names are lost, and a type
-// that reads or writes itself becomes one that does so with anything.
+// mirror turns types of the source into reflect types of the same shape, so that toolformat derives
+// their schemas by the rules of a running program. Structs keep their tags, and comments on fields
+// become descriptions. A type that encodes itself becomes one that encodes anything.
 type mirror struct {
 	fields map[token.Pos]*ast.Field
-	result bool              // types of results, not of arguments
-	docs   map[string]string // descriptions of the properties at the top
+	result bool              // types are of results, not of arguments
+	docs   map[string]string // descriptions of the top-level properties
 	above  []types.Type      // named types that are being mirrored
-	depth  int               // of structs, less those embedded
-	parts  int               // types that have been mirrored
+	depth  int               // of structs that are being mirrored, without embedded ones
+	parts  int               // types mirrored so far
 }
 
-// The bounds of what is mirrored: a few lines of Go can make a struct of billions of
-// fields, and reflect panics on an array that no memory holds.
+// A few lines of Go can declare a struct of billions of fields, and reflect panics on an array that
+// exceeds the memory.
 const (
 	maxMirrored      = 10_000
 	maxMirroredArray = 1 << 20
 )
 
-// typeProblem is what is wrong in source, and where.
+// typeProblem is an error at a place in the source.
 type typeProblem struct {
 	pos token.Pos
 	err error
@@ -50,10 +49,9 @@ func problem(pos token.Pos, format string, args ...any) error {
 	return &typeProblem{pos, fmt.Errorf(format, args...)}
 }
 
-// errInvalid is the problem of a type that the type checker does not know.
-var errInvalid = errors.New("its type cannot be resolved")
+var errInvalid = errors.New("unknown type")
 
-// textCoded is a type that reads and writes itself as text.
+// textCoded is a type that encodes itself as text.
 type textCoded struct{}
 
 // MarshalText implements encoding.TextMarshaler.
@@ -62,7 +60,7 @@ func (textCoded) MarshalText() ([]byte, error) { return nil, nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (*textCoded) UnmarshalText([]byte) error { return nil }
 
-// basicValues have the types that the basic ones are mirrored as.
+// basicValues has a value of each basic type.
 var basicValues = map[types.BasicKind]any{
 	types.Bool: false, types.String: "", types.Float32: float32(0), types.Float64: float64(0),
 	types.Int: int(0), types.Int8: int8(0), types.Int16: int16(0), types.Int32: int32(0), types.Int64: int64(0),
@@ -70,7 +68,7 @@ var basicValues = map[types.BasicKind]any{
 	types.Uintptr: uintptr(0), types.Complex64: complex64(0), types.Complex128: complex128(0),
 }
 
-// schema is the schema of a mirrored type.
+// schema returns the schema of a mirrored type.
 func (m *mirror) schema(t reflect.Type) (json.RawMessage, error) {
 	of := toolformat.ArgumentsSchema
 	if m.result {
@@ -83,8 +81,7 @@ func (m *mirror) schema(t reflect.Type) (json.RawMessage, error) {
 	return schema, nil
 }
 
-// of mirrors a type. What cannot be expressed stays what it is, so that its schema says
-// so.
+// of mirrors a type. A channel or a function stays one, so that schema refuses it.
 func (m *mirror) of(t types.Type) (reflect.Type, error) {
 	t = types.Unalias(t)
 	if m.parts++; m.parts > maxMirrored {
@@ -137,7 +134,7 @@ func (m *mirror) of(t types.Type) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s cannot be expressed in JSON Schema", shortType(t))
 }
 
-// around mirrors what is in a type, and the type with it.
+// around mirrors the element of a type, and the type around it.
 func (m *mirror) around(elem types.Type, make func(reflect.Type) reflect.Type) (reflect.Type, error) {
 	mirrored, err := m.of(elem)
 	if err != nil {
@@ -146,11 +143,10 @@ func (m *mirror) around(elem types.Type, make func(reflect.Type) reflect.Type) (
 	return make(mirrored), nil
 }
 
-// shortType is a type as its users spell it.
+// shortType returns a type as its users write it.
 func shortType(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
 
-// known is what a type is mirrored as whose JSON does not follow from what it is made
-// of; nil for others.
+// known returns the mirror of a type whose JSON does not follow from its structure, or nil.
 func (m *mirror) known(t types.Type) reflect.Type {
 	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
 		switch named.Obj().Pkg().Path() + "." + named.Obj().Name() {
@@ -178,7 +174,7 @@ func (m *mirror) known(t types.Type) reflect.Type {
 	return nil
 }
 
-// codes reports whether a type has that method of encoding/json or encoding.
+// codes reports whether a type has the given method of encoding/json or encoding.
 func (m *mirror) codes(t types.Type, method string) bool {
 	bytes := types.NewVar(token.NoPos, nil, "", types.NewSlice(types.Typ[types.Byte]))
 	fault := types.NewVar(token.NoPos, nil, "", types.Universe.Lookup("error").Type())
@@ -212,13 +208,12 @@ func (m *mirror) structOf(t types.Type, u *types.Struct) (reflect.Type, error) {
 		fields = append(fields, *f)
 	}
 	if len(fields) == 0 && u.NumFields() > 0 && !u.Field(0).Exported() {
-		return nil, fmt.Errorf("%s has no exported field, so that nothing of it would be in JSON", shortType(t))
+		return nil, fmt.Errorf("%s has no exported field, so its JSON would be empty", shortType(t))
 	}
 	return reflect.StructOf(fields), nil
 }
 
-// field mirrors a field, and finds what is wrong with it alone; nil when JSON passes it
-// over.
+// field mirrors a field, and checks it alone. It returns nil for a field that JSON ignores.
 func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructField, error) {
 	word, hasTag := tag.Lookup("json")
 	name, _, _ := strings.Cut(word, ",")
@@ -258,8 +253,8 @@ func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructFiel
 	return f, nil
 }
 
-// describe gives a field its description, unless its tag has one: what the function's
-// comment says, else what the comment on the field does.
+// describe adds a description to the tag of a field unless it has one: that of the function's
+// comment, else the comment on the field.
 func (m *mirror) describe(f *reflect.StructField, v *types.Var, name string) {
 	if name == "" {
 		name = v.Name()
@@ -278,7 +273,7 @@ func (m *mirror) describe(f *reflect.StructField, v *types.Var, name string) {
 	}
 }
 
-// exportedName is a name as one of a field that is exported.
+// exportedName returns a name as that of an exported field.
 func exportedName(name string) string {
 	runes := []rune(name)
 	if runes[0] = unicode.ToUpper(runes[0]); !unicode.IsUpper(runes[0]) {

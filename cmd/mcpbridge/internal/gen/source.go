@@ -18,15 +18,15 @@ const (
 	resultPackage = "github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// goWriter writes the file of one package.
+// goWriter writes the generated file of a package.
 type goWriter struct {
 	bytes.Buffer
 	pkg     *types.Package
-	imports map[string]string // the name of each by its path
-	given   map[string]string // the name that each gives itself
+	imports map[string]string // local names of imports by path
+	given   map[string]string // package names of imports by path
 }
 
-// source is the file that makes tools of functions.
+// source returns the generated file.
 func (g *generator) source(tools []goTool) ([]byte, error) {
 	w := &goWriter{pkg: g.pkg.Types, imports: map[string]string{}, given: map[string]string{}}
 	tool := w.use(bridgePackage, "bridge") + ".Tool"
@@ -62,7 +62,7 @@ func (w *goWriter) header(to *bytes.Buffer) {
 	to.WriteString(")\n\n")
 }
 
-// use is the name of an imported package, one that nothing else in the package has.
+// use imports a package and returns its local name, which is unique in the file.
 func (w *goWriter) use(path, name string) string {
 	if known, ok := w.imports[path]; ok {
 		return known
@@ -83,7 +83,7 @@ func (w *goWriter) use(path, name string) string {
 	return name
 }
 
-// spell is a type as it stands in the file.
+// spell returns a type as Go source.
 func (w *goWriter) spell(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == w.pkg {
@@ -102,14 +102,14 @@ func (w *goWriter) tool(t *goTool) {
 	}
 	w.WriteString("}, ")
 	if t.in != nil && t.takesContext && t.out != nil && t.fails {
-		w.WriteString(t.fn.Name()) // as it is
+		w.WriteString(t.fn.Name()) // it has the required form
 	} else {
 		w.adapter(t)
 	}
 	w.WriteString("),\n")
 }
 
-// adapter writes a function of the one form that makes a tool around one of another.
+// adapter writes a function that adapts t's to the form that bridge.FuncOf requires.
 func (w *goWriter) adapter(t *goTool) {
 	ctx, in, result := "_", "_", "*"+w.use(resultPackage, "toolformat")+".Result"
 	var args []string
@@ -146,7 +146,7 @@ func (w *goWriter) adapter(t *goTool) {
 	}
 }
 
-// fields is the struct that stands for plain parameters.
+// fields returns the struct of plain parameters.
 func (w *goWriter) fields(t *goTool) string {
 	var b strings.Builder
 	b.WriteString("struct {\n")
@@ -156,7 +156,7 @@ func (w *goWriter) fields(t *goTool) string {
 	return b.String() + "}"
 }
 
-// literal is a string in Go, as it stands where that is possible.
+// literal returns a Go string literal, a raw one if possible.
 func literal(s string) string {
 	if strings.ContainsAny(s, "\"\n") && strconv.CanBackquote(strings.ReplaceAll(s, "\n", "")) {
 		return "`" + s + "`"

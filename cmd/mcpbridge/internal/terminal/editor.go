@@ -16,14 +16,14 @@ var errInterrupted = errors.New("interrupted")
 type editor struct {
 	keys    *keyboard
 	lines   *readline.Instance
-	resized func() // tells lines to look for the terminal's size
+	resized func() // makes lines query the size of the terminal
 }
 
-// whereIsCursor is the question for it; the prompt always stands at the beginning of a
-// line, so that no terminal has to answer, or to be waited for.
-const whereIsCursor = "\x1b[6n"
+// queryCursor asks for the position of the cursor. The prompt is always at the beginning of a line, so
+// no terminal has to answer.
+const queryCursor = "\x1b[6n"
 
-// newEditor edits what comes from keys, and shows it on the terminal out.
+// newEditor returns an editor of the input of keys, which is shown on out.
 func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), complete []string) (*editor, error) {
 	e := &editor{keys: keys, resized: func() {}}
 	var words []*readline.PrefixCompleter
@@ -49,13 +49,13 @@ func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), c
 	return e, err
 }
 
-// showBreaks is how a line is shown.
+// showBreaks returns a line as it is shown.
 func showBreaks(line []rune, _ int) []rune {
 	return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
 }
 
-// typed is what the editor reads. Before each key, the editor looks for the size of the
-// terminal, which may have changed.
+// typed is the input of the editor. With each key the editor queries the size of the terminal, which
+// may have changed.
 type typed struct{ *editor }
 
 func (t typed) Read(p []byte) (int, error) {
@@ -64,8 +64,8 @@ func (t typed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read lets somebody edit a line that begins as prefill. It ends with errInterrupted after
-// Ctrl-C or when ctx ends, and with io.EOF after Ctrl-D in an empty line.
+// read lets the user edit a line, which begins as prefill. The error is errInterrupted after Ctrl-C or
+// the end of ctx, and io.EOF after Ctrl-D in an empty line.
 func (e *editor) read(ctx context.Context, prompt, prefill string) (string, error) {
 	e.keys.begin()
 	stop := context.AfterFunc(ctx, e.keys.interrupt)
@@ -79,13 +79,13 @@ func (e *editor) read(ctx context.Context, prompt, prefill string) (string, erro
 	return line, err
 }
 
-// remember puts a line into the history.
+// remember adds a line to the history.
 func (e *editor) remember(line string) {
-	// Without a file nothing can fail.
+	// It cannot fail without a file.
 	_ = e.lines.SaveToHistory(strings.ReplaceAll(line, "\n", string(lineBreak)))
 }
 
-// rawOutput writes to a terminal in raw mode, where a line feed does nothing but that.
+// rawOutput writes to a terminal in raw mode, where a line feed does not return the carriage.
 type rawOutput struct {
 	out  io.Writer
 	keys *keyboard
@@ -93,7 +93,7 @@ type rawOutput struct {
 
 func (r *rawOutput) Write(p []byte) (int, error) {
 	s := string(p)
-	if s == whereIsCursor {
+	if s == queryCursor {
 		r.keys.reply("\x1b[1;1R")
 		return len(p), nil
 	}

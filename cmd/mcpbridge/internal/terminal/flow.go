@@ -6,24 +6,24 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A flow breaks text that comes in pieces into the lines of a terminal, between words. It
-// leaves alone what would suffer: code between fences and rows of tables.
+// A flow breaks text that arrives in pieces into lines, between words. Code between fences and rows of
+// tables are not broken.
 type flow struct {
-	out   strings.Builder // what is ready to be written
+	out   strings.Builder // ready to be taken
 	width func() int
 
-	col    int // where the cursor is; past the width in a line that the terminal itself has wrapped
+	col    int // column of the cursor; beyond the width if the terminal has wrapped the line
 	blanks int // spaces before the next word
 	breaks int // line ends before it
 	word   strings.Builder
-	wide   bool // word is one character of two columns, at both sides of which a line may end
-	begun  bool // anything has been written
+	wide   bool // word is a character of two columns, before and after which a line may end
+	begun  bool // something has been written
 	first  bool // the next word is the first of its line
 	fenced bool // between the fences of code
 	whole  bool // the line is not to be broken
 }
 
-// Wrap are the lines of a whole text.
+// Wrap breaks a text into lines.
 func Wrap(text string, columns int) []string {
 	f := flow{width: func() int { return columns }}
 	f.begin()
@@ -32,10 +32,10 @@ func Wrap(text string, columns int) []string {
 	return strings.Split(strings.TrimSuffix(f.take(), "\n"), "\n")
 }
 
-// begin makes it ready for another text, at the beginning of a line.
+// begin starts another text, at the beginning of a line.
 func (f *flow) begin() { *f = flow{width: f.width, first: true} }
 
-// add takes a piece. Its last word waits for the next one.
+// add adds a piece. Its last word waits for the next piece.
 func (f *flow) add(s string) {
 	for _, r := range s {
 		switch r {
@@ -57,7 +57,7 @@ func (f *flow) add(s string) {
 
 func (f *flow) put(r rune) {
 	width := 1
-	if r >= 0x300 { // before, all are of one column
+	if r >= 0x300 { // lower ones have one column
 		width = uniseg.StringWidth(string(r))
 	}
 	if width == 2 || f.wide && width > 0 {
@@ -67,7 +67,7 @@ func (f *flow) put(r rune) {
 	f.word.WriteRune(r)
 }
 
-// flush writes the word.
+// flush writes the pending word.
 func (f *flow) flush() {
 	if f.word.Len() == 0 {
 		return
@@ -89,7 +89,7 @@ func (f *flow) flush() {
 	f.blanks, f.begun = 0, true
 }
 
-// line begins a line with its first word. Empty lines before the text are left out.
+// line starts a line with its first word. Empty lines before the text are omitted.
 func (f *flow) line(word string) {
 	if f.begun {
 		f.out.WriteString(strings.Repeat("\n", f.breaks))
@@ -102,8 +102,7 @@ func (f *flow) line(word string) {
 	}
 }
 
-// end writes what has waited and ends the line. Line ends at the end of the text are left
-// out.
+// end writes the pending word and ends the line. Line ends at the end of the text are omitted.
 func (f *flow) end() {
 	f.flush()
 	if f.begun {
@@ -111,7 +110,7 @@ func (f *flow) end() {
 	}
 }
 
-// take is what is ready to be written, once.
+// take returns the text that is ready, and forgets it.
 func (f *flow) take() string {
 	s := f.out.String()
 	f.out.Reset()

@@ -9,57 +9,56 @@ import (
 	"unicode/utf8"
 )
 
-// Keys that the line editor does not get as they are.
+// Keys that the line editor does not get unchanged.
 const (
 	keyInterrupt = 0x03 // Ctrl-C
-	keySuspend   = 0x1a // Ctrl-Z: a terminal in raw mode could not be left in order
+	keySuspend   = 0x1a // Ctrl-Z: suspending would leave the terminal in raw mode
 	keyEscape    = 0x1b
 	pasteBegin   = "\x1b[200~"
 	pasteEnd     = "\x1b[201~"
 )
 
-// lineBreak, a character for private use, stands for a line break in the line that is
-// edited, where it is shown as breakSign.
+// lineBreak, a private-use character, represents a line break in the edited line. It is shown as
+// breakSign.
 const (
 	lineBreak = '\ue000'
 	breakSign = '␤'
 )
 
 const (
-	maxAhead  = 1 << 20 // bytes typed while nobody reads
-	maxPaste  = 1 << 20 // bytes of one paste
-	maxPastes = 100     // of which the oldest is forgotten
-	maxInline = 200     // bytes of a paste that is shown where it was pasted
+	maxAhead  = 1 << 20 // bytes of unread input
+	maxPaste  = 1 << 20 // bytes of a paste
+	maxPastes = 100     // long pastes that are kept
+	maxInline = 200     // bytes of a paste that is shown in full
 )
 
-// keyboard is what is typed at a terminal in raw mode. It is read all the time, so that
-// Ctrl-C is heard while nobody reads a line; what else is typed then waits.
+// keyboard reads a terminal in raw mode. It reads all the time, so that Ctrl-C works while no line is
+// edited; other input waits.
 //
-// A paste is kept together: its line breaks end no line. A long one is shown by its size
-// alone.
+// A paste stays together: its line breaks do not end the line. Of a long paste only the size is shown.
 type keyboard struct {
 	bell func()
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	arrived sync.Cond
-	ahead   []byte        // for the editor
-	replies []byte        // the terminal's, before all that is typed
-	cancel  func()        // what Ctrl-C does; nil: the editor gets it
-	rest    []byte        // the beginning of a key that is not whole
-	paste   *bytes.Buffer // the one under way; nil: there is none
-	pastes  []paste       // long ones, the latest last
-	count   int           // of long ones
+	ahead   []byte        // input for the editor
+	replies []byte        // replies of the terminal, which precede the input
+	cancel  func()        // the effect of Ctrl-C; nil passes it to the editor
+	rest    []byte        // the beginning of an incomplete key
+	paste   *bytes.Buffer // the paste that is being read; nil without one
+	pastes  []paste       // long pastes, the latest last
+	count   int           // long pastes so far
 	closed  bool
 }
 
-// paste is a long one.
+// paste is a long paste.
 type paste struct {
-	label string // as it is shown
+	label string // shown in its place
 	text  string
 }
 
-// newKeyboard reads a terminal until its end. A read of it cannot be called off, so that
-// the last one ends with the program.
+// newKeyboard reads a terminal until its end. A read cannot be canceled, so the last one ends with
+// the program.
 func newKeyboard(in io.Reader, bell func()) *keyboard {
 	k := &keyboard{bell: bell}
 	k.arrived.L = &k.mu
@@ -77,7 +76,7 @@ func newKeyboard(in io.Reader, bell func()) *keyboard {
 	return k
 }
 
-// close is the end of all input.
+// close ends the input.
 func (k *keyboard) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,14 +84,14 @@ func (k *keyboard) close() {
 	k.arrived.Broadcast()
 }
 
-// onInterrupt says what Ctrl-C does from now on; nil: the editor gets it.
+// onInterrupt sets the effect of Ctrl-C; nil passes it to the editor.
 func (k *keyboard) onInterrupt(cancel func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cancel = cancel
 }
 
-// begin drops what was said to the line before.
+// begin drops replies to the previous line.
 func (k *keyboard) begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,7 +101,7 @@ func (k *keyboard) begin() {
 // interrupt ends the line that is being edited.
 func (k *keyboard) interrupt() { k.reply(string(rune(keyInterrupt))) }
 
-// reply is what the terminal would say.
+// reply adds a reply of the terminal.
 func (k *keyboard) reply(s string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,15 +109,15 @@ func (k *keyboard) reply(s string) {
 	k.arrived.Broadcast()
 }
 
-// forget drops what has been typed ahead: it was not meant for the question that comes.
+// forget drops unread input, as it was typed before the question that follows.
 func (k *keyboard) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ahead = nil
 }
 
-// Read is the editor's. It never returns more than one line, so that the editor holds
-// nothing of the next.
+// Read implements io.Reader for the editor. It returns at most one line, so that the editor does not
+// buffer the next.
 func (k *keyboard) Read(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,7 +141,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// take sorts what has been typed.
+// take adds input.
 func (k *keyboard) take(typed []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -165,7 +164,7 @@ func (k *keyboard) take(typed []byte) {
 	k.arrived.Broadcast()
 }
 
-// pasted takes the beginning of b that belongs to a paste.
+// pasted consumes the beginning of b that belongs to a paste, and returns its length.
 func (k *keyboard) pasted(b []byte) int {
 	if k.paste == nil {
 		if bytes.HasPrefix(b, []byte(pasteBegin)) {
@@ -192,10 +191,10 @@ func (k *keyboard) pasted(b []byte) int {
 	return n
 }
 
-// keep adds to the paste, as far as there is room.
+// keep adds to the paste, up to maxPaste.
 func (k *keyboard) keep(b []byte) { k.paste.Write(b[:min(len(b), maxPaste-k.paste.Len())]) }
 
-// insert puts a paste into the line.
+// insert inserts a paste into the line.
 func (k *keyboard) insert(text string) {
 	cut := len(text) >= maxPaste
 	text = strings.Trim(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
@@ -209,7 +208,7 @@ func (k *keyboard) insert(text string) {
 	k.push([]byte(strings.ReplaceAll(text, "\n", string(lineBreak))))
 }
 
-// pasteLabel is what a long paste is shown as.
+// pasteLabel returns the text that represents a long paste.
 func pasteLabel(n, breaks int, text string, cut bool) string {
 	size := fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
 	if breaks > 0 {
@@ -221,7 +220,7 @@ func pasteLabel(n, breaks int, text string, cut bool) string {
 	return fmt.Sprintf("[paste %d: %s]", n, size)
 }
 
-// expand is an edited line as it was meant.
+// expand replaces the labels of pastes in an edited line with their texts.
 func (k *keyboard) expand(line string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -232,7 +231,7 @@ func (k *keyboard) expand(line string) string {
 	return line
 }
 
-// key takes one key, or all bytes up to the next that needs a look.
+// key consumes a special key, or all bytes before the next one, and returns the length.
 func (k *keyboard) key(b []byte) int {
 	switch b[0] {
 	case keyInterrupt:
@@ -259,7 +258,7 @@ func (k *keyboard) key(b []byte) int {
 	return n
 }
 
-// escape takes a key that begins with Escape. By itself that does nothing.
+// escape consumes a key that begins with Escape, which alone has no effect.
 func (k *keyboard) escape(b []byte) int {
 	switch {
 	case len(b) == 1, len(b) < len(pasteBegin) && strings.HasPrefix(pasteBegin, string(b)):
@@ -274,7 +273,7 @@ func (k *keyboard) escape(b []byte) int {
 	return 2
 }
 
-// push gives bytes to the editor, as far as there is room.
+// push passes bytes to the editor, up to maxAhead.
 func (k *keyboard) push(b []byte) {
 	if len(k.ahead)+len(b) > maxAhead {
 		k.bell()

@@ -9,24 +9,24 @@ import (
 	"io"
 )
 
-// maxLine bounds a line that is typed or piped in.
+// maxLine bounds a line, in bytes.
 const maxLine = 1 << 20
 
-// Lines are read one at a time, and only when somebody wants one.
+// Lines reads lines on demand.
 type Lines struct {
 	in      *bufio.Scanner
-	pending chan error // of the read under way; nil: there is none
+	pending chan error // of the pending read; nil without one
 }
 
-// NewLines returns the lines of in.
+// NewLines returns a reader of the lines of in.
 func NewLines(in io.Reader) *Lines {
 	l := &Lines{in: bufio.NewScanner(in)}
 	l.in.Buffer(nil, maxLine)
 	return l
 }
 
-// Read waits for the next line, or for the end of ctx. A read of a terminal cannot be
-// called off: the next one takes its line, and the last ends with the program.
+// Read waits for the next line, or for the end of ctx. A read of a terminal cannot be canceled: the
+// next Read gets its line, and the last read ends with the program.
 func (l *Lines) Read(ctx context.Context) (string, error) {
 	if l.pending == nil {
 		l.pending = make(chan error, 1)

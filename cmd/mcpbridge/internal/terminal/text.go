@@ -12,10 +12,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Clean is a text of somebody else's that is fit to be shown: lines, tabs and what can be
-// seen. Line ends of any system become "\n". Other control characters, with which a text
-// could move the cursor or forge what stands on the screen, become U+FFFD, as do those
-// that turn the direction of writing around.
+// Clean returns a foreign text that is safe to show: line ends become "\n", and other control
+// characters, which could move the cursor or forge the screen, become U+FFFD. So do characters that
+// change the direction of writing.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\r' || isHarmful(r) }) && utf8.ValidString(s) {
 		return s
@@ -36,11 +35,10 @@ func isHarmful(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\r' && unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Inline is a text as one line, cleaned, its white space put together.
+// Inline returns a cleaned text on one line, with its white space collapsed.
 func Inline(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
 
-// VisibleJSON is JSON on one line, all of it: what could not be seen in it, or would do harm,
-// is escaped as JSON has it.
+// VisibleJSON returns JSON on one line, with harmful characters escaped.
 func VisibleJSON(raw json.RawMessage) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
@@ -57,7 +55,7 @@ func VisibleJSON(raw json.RawMessage) string {
 	return b.String()
 }
 
-// Fit is the beginning of a line that is so many columns wide.
+// Fit cuts a line to a width.
 func Fit(s string, columns int) string {
 	if uniseg.StringWidth(s) <= columns {
 		return s
@@ -68,7 +66,7 @@ func Fit(s string, columns int) string {
 	return Head(s, columns-1) + "…"
 }
 
-// Head is as much of a line as fits into so many columns.
+// Head returns the part of a line that fits into a width.
 func Head(s string, columns int) string {
 	end := 0
 	for rest, state := s, -1; rest != ""; {
@@ -83,7 +81,7 @@ func Head(s string, columns int) string {
 	return s[:end]
 }
 
-// Duration is how long something took, short.
+// Duration formats the time that something took.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -96,7 +94,7 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// elapsed is how long something has been under way, in steps that are easy on the eye.
+// elapsed formats the time of something that still runs.
 func elapsed(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -104,8 +102,8 @@ func elapsed(d time.Duration) string {
 	return Duration(d)
 }
 
-// Paint colours text for a terminal, or leaves it as it is. The colours are among the
-// eight that every theme, light or dark, has made legible, and no background is set.
+// Paint colors text; false leaves it as it is. The colors are among the eight that every theme, light
+// or dark, makes legible, and the background is never set.
 type Paint bool
 
 func (p Paint) in(code, s string) string {
