@@ -112,9 +112,9 @@ func TestContextOfConnections(t *testing.T) {
 	}
 	ticket := h.dial("/ws?ticket="+got.Ticket, http.Header{"X-Customer": {"4"}})
 	for _, c := range []struct {
-		name string
-		peer *peer
-		want string
+		name   string
+		caller *caller
+		want   string
 	}{
 		{"handshake", h.ws(http.Header{"X-Customer": {"2"}}), `{\"customerid\":2}`},
 		{"ticket", ticket, `{\"customerid\":3}`},
@@ -122,9 +122,9 @@ func TestContextOfConnections(t *testing.T) {
 		{"stdio", h.stdio(), missing},
 		{"sse", h.sse(), missing},
 	} {
-		c.peer.greeted(newest)
-		c.peer.send(call("1", "orders", `{"customerid":9}`))
-		if got := c.peer.next(); !strings.Contains(got, c.want) {
+		c.caller.greeted(newest)
+		c.caller.send(call("1", "orders", `{"customerid":9}`))
+		if got := c.caller.next(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}

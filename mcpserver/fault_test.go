@@ -23,7 +23,7 @@ const newest = "2025-11-25"
 
 // everywhere runs a test on every carrier, with a bystander whose session must not
 // notice.
-func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, carrier string, p *peer)) {
+func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, carrier string, p *caller)) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHost(t, opts)
@@ -39,7 +39,7 @@ func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, ca
 // What is no message, or asks for what is not there, gets the specified error, and the
 // session goes on.
 func TestBadMessages(t *testing.T) {
-	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *peer) {
+	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *caller) {
 		p.greeted(newest)
 		for _, c := range []struct {
 			name, msg string
@@ -79,7 +79,7 @@ func TestBadMessages(t *testing.T) {
 }
 
 func TestBeforeInitialize(t *testing.T) {
-	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *peer) {
+	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *caller) {
 		if carrier == "http" {
 			if status, _ := p.send(call("1", "echo", "{}")); status != 400 {
 				t.Errorf("HTTP %d, want 400", status)
@@ -112,7 +112,7 @@ func TestBeforeInitialize(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	everywhere(t, mcpserver.Options{MessageBytes: 10_000}, func(t *testing.T, carrier string, p *peer) {
+	everywhere(t, mcpserver.Options{MessageBytes: 10_000}, func(t *testing.T, carrier string, p *caller) {
 		p.greeted(newest).works()
 		status, body := p.send(call("1", "echo", `{"a":"`+strings.Repeat("x", 100_000)+`"}`))
 		switch carrier {
@@ -139,7 +139,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestDuplicateID(t *testing.T) {
-	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *peer) {
+	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *caller) {
 		p.greeted(newest)
 		if carrier == "http" {
 			go p.send(call("9", "wait", "{}"))
@@ -178,7 +178,7 @@ func TestCancelAtOnce(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
-	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *peer) {
+	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *caller) {
 		p.greeted("2025-03-26")
 		ping := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
 		p.send("\n " + `[` + ping("1") + `, {"jsonrpc":"2.0","method":"notifications/x"}, 7, ` + ping("2") + `]`)

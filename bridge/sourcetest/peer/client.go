@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -26,7 +27,7 @@ type Client struct {
 	End   func() error                                // is Close, but ends the session of streamable HTTP first
 }
 
-// Received is a message of a server, or the reason why there is none.
+// Received is a message of a server, or the reason why no more come.
 type Received struct {
 	Stream string // the raw id of the request in whose HTTP response it came; "" on a connection
 	Status int    // of HTTP
@@ -45,6 +46,7 @@ func newClient(next func() ([]byte, error), send func(msg []byte) error, end fun
 		for {
 			raw, err := next()
 			if err != nil {
+				in <- Received{Err: err}
 				return
 			}
 			in <- Received{Raw: bytes.Clone(raw)}
@@ -99,7 +101,7 @@ func DialSSE(ctx context.Context, base string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := eventData(resp.Body)
+	next := EventData(resp.Body)
 	path, err := next()
 	if err != nil {
 		resp.Body.Close()
@@ -107,20 +109,15 @@ func DialSSE(ctx context.Context, base string) (*Client, error) {
 	}
 	to := base + string(path)
 	return newClient(next, func(msg []byte) error {
-		resp, err := Do(ctx, web, http.MethodPost, to, msg, nil)
-		if err == nil {
-			io.Copy(io.Discard, resp.Body)
-			err = resp.Body.Close()
-		}
-		return err
+		return accepted(Do(ctx, web, http.MethodPost, to, msg, nil))
 	}, func() error {
 		defer web.CloseIdleConnections()
 		return resp.Body.Close()
 	}), nil
 }
 
-// eventData returns a function that reads the next event that has data.
-func eventData(body io.Reader) func() ([]byte, error) {
+// EventData returns a function that reads the next event that has data.
+func EventData(body io.Reader) func() ([]byte, error) {
 	events := wire.NewEventReader(body, 64<<20)
 	return func() ([]byte, error) {
 		for {
@@ -145,6 +142,27 @@ func Do(ctx context.Context, web *http.Client, method, url string, msg []byte, h
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	maps.Copy(req.Header, headers)
 	return web.Do(req)
+}
+
+// A StatusError is a response to a message that asks for none, when it is not a success.
+type StatusError struct {
+	Status int
+	Body   string
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Body) }
+
+// accepted reads the response to a message that asks for none.
+func accepted(resp *http.Response, err error) error {
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= 300 {
+		err = &StatusError{resp.StatusCode, string(body)}
+	}
+	return err
 }
 
 // streamable is a client of streamable HTTP.
@@ -218,11 +236,7 @@ func (s *streamable) with(headers http.Header) http.Header {
 
 // notify makes a request that is not answered with messages.
 func (s *streamable) notify(method string, msg []byte, headers http.Header) error {
-	resp, err := Do(s.ctx, &s.Client, method, s.url, msg, s.with(headers))
-	if err == nil {
-		err = resp.Body.Close()
-	}
-	return err
+	return accepted(Do(s.ctx, &s.Client, method, s.url, msg, s.with(headers)))
 }
 
 func (s *streamable) request(ctx context.Context, id string, msg []byte, headers http.Header) {
@@ -255,7 +269,7 @@ func (s *streamable) read(resp *http.Response, id string) {
 		}
 		return
 	}
-	for next := eventData(resp.Body); ; {
+	for next := EventData(resp.Body); ; {
 		raw, err := next()
 		if err != nil {
 			return

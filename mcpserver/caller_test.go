@@ -1,8 +1,10 @@
 package mcpserver_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
@@ -42,60 +44,58 @@ func newHost(t *testing.T, opts mcpserver.Options) *host {
 	return h
 }
 
-// peer is a client of the test's own, which sends any bytes.
-type peer struct {
+// caller is a client that sends any bytes.
+type caller struct {
 	*host
-	send func(msg string) (status int, body string) // body and status only where it is a POST
-	in   chan string                                // messages of the server; closed with the connection
-	why  error                                      // why it was closed; set before in is closed
-	end  func()
+	send func(msg string) (status int, body string) // the results are those of a POST
+	in   <-chan peer.Received
+	why  error // the reason why no more come; set by next
 }
 
-// carriers are the ways to connect a peer.
+// carriers are the ways to connect a caller.
 var carriers = []struct {
 	name string
-	dial func(*host) *peer
+	dial func(*host) *caller
 }{
-	{"stdio", (*host).stdio}, {"http", (*host).http}, {"sse", (*host).sse}, {"ws", func(h *host) *peer { return h.ws(nil) }},
+	{"stdio", (*host).stdio}, {"http", (*host).http}, {"sse", (*host).sse}, {"ws", func(h *host) *caller { return h.ws(nil) }},
 }
 
-func (h *host) stdio() *peer {
-	toServer, fromUs := io.Pipe()
-	toUs, fromServer := io.Pipe()
-	p := &peer{host: h, in: make(chan string, 10000)}
+// connected is a caller on a connection.
+func (h *host) connected(c *peer.Client, err error) *caller {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { c.Close() })
+	return &caller{host: h, in: c.In, send: func(msg string) (int, string) {
+		var refused *peer.StatusError
+		if errors.As(c.Send([]byte(msg), nil), &refused) {
+			return refused.Status, refused.Body
+		}
+		return http.StatusAccepted, ""
+	}}
+}
+
+func (h *host) stdio() *caller {
+	toServer, in := io.Pipe()
+	out, fromServer := io.Pipe()
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		h.server.ServeStdio(context.Background(), toServer, fromServer)
 		fromServer.Close()
 	}()
-	go func() {
-		defer close(p.in)
-		lines := wire.NewLineReader(toUs, 64<<20)
-		for {
-			b, err := lines.Read()
-			if err != nil {
-				return
-			}
-			p.in <- string(b.B)
-		}
-	}()
-	p.send = func(msg string) (int, string) {
-		io.WriteString(fromUs, msg+"\n")
-		return 0, ""
-	}
-	p.end = func() {
-		fromUs.Close()
+	return h.connected(peer.Lines(out, in, func() error {
+		in.Close()
 		<-served
-	}
-	h.Cleanup(p.end)
-	return p
+		return nil
+	}), nil)
 }
 
-// http is a peer on streamable HTTP: what a POST is answered with is its answer, as
-// messages in too.
-func (h *host) http() *peer {
-	p := &peer{host: h, in: make(chan string, 10000), end: func() {}}
+// http is a caller over streamable HTTP, which sends one request at a time.
+func (h *host) http() *caller {
+	in := make(chan peer.Received, 10000)
+	p := &caller{host: h, in: in}
 	session := ""
 	p.send = func(msg string) (int, string) {
 		resp := h.request("POST", "/mcp", msg, "Mcp-Session-Id", session)
@@ -104,24 +104,29 @@ func (h *host) http() *peer {
 			session = id
 		}
 		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-			events := wire.NewEventReader(resp.Body, 64<<20)
-			for {
-				e, err := events.Next()
+			for next := peer.EventData(resp.Body); ; {
+				raw, err := next()
 				if err != nil {
 					return resp.StatusCode, ""
 				}
-				if e.Data != nil && len(e.Data.B) > 0 {
-					p.in <- string(e.Data.B)
-				}
+				in <- peer.Received{Raw: bytes.Clone(raw)}
 			}
 		}
 		b, _ := io.ReadAll(resp.Body)
 		if len(b) > 0 {
-			p.in <- string(b)
+			in <- peer.Received{Raw: b}
 		}
 		return resp.StatusCode, string(b)
 	}
 	return p
+}
+
+func (h *host) sse() *caller { return h.connected(peer.DialSSE(context.Background(), h.web.URL)) }
+
+func (h *host) ws(header http.Header) *caller { return h.dial("/ws", header) }
+
+func (h *host) dial(path string, header http.Header) *caller {
+	return h.connected(peer.DialWS(context.Background(), h.web.URL+path, header))
 }
 
 // request makes an HTTP request with pairs of headers, of which empty ones are left
@@ -158,61 +163,6 @@ func (h *host) status(method, path, body string, headers ...string) int {
 	return resp.StatusCode
 }
 
-func (h *host) sse() *peer {
-	p := &peer{host: h, in: make(chan string, 10000)}
-	resp := h.request("GET", "/sse", "")
-	events := wire.NewEventReader(resp.Body, 64<<20)
-	first, err := events.Next()
-	if err != nil {
-		h.Fatal(err)
-	}
-	path := string(first.Data.B)
-	p.end = func() { resp.Body.Close() }
-	go func() {
-		defer close(p.in)
-		for {
-			e, err := events.Next()
-			if err != nil {
-				return
-			}
-			p.in <- string(e.Data.B)
-		}
-	}()
-	p.send = func(msg string) (int, string) {
-		r := h.request("POST", path, msg)
-		defer r.Body.Close()
-		b, _ := io.ReadAll(r.Body)
-		return r.StatusCode, string(b)
-	}
-	h.Cleanup(p.end)
-	return p
-}
-
-func (h *host) ws(header http.Header) *peer { return h.dial("/ws", header) }
-
-func (h *host) dial(path string, header http.Header) *peer {
-	conn := h.upgrade(path, header)
-	p := &peer{host: h, in: make(chan string, 10000)}
-	p.end = func() { conn.Close() }
-	go func() {
-		defer close(p.in)
-		for {
-			_, b, err := conn.ReadMessage()
-			if err != nil {
-				p.why = err
-				return
-			}
-			p.in <- string(b)
-		}
-	}()
-	p.send = func(msg string) (int, string) {
-		conn.WriteMessage(websocket.TextMessage, []byte(msg))
-		return 0, ""
-	}
-	h.Cleanup(p.end)
-	return p
-}
-
 func (h *host) upgrade(path string, header http.Header) *websocket.Conn {
 	h.Helper()
 	d := websocket.Dialer{Subprotocols: []string{"mcp"}}
@@ -224,13 +174,16 @@ func (h *host) upgrade(path string, header http.Header) *websocket.Conn {
 }
 
 // next is the next message of the server; "" when the connection has ended.
-func (p *peer) next() string {
+func (p *caller) next() string {
 	p.Helper()
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
 	case m := <-p.in:
-		return m
+		if m.Err != nil {
+			p.why = m.Err
+		}
+		return string(m.Raw)
 	case <-t.C:
 		p.Fatal("the server says nothing")
 		return ""
@@ -240,7 +193,7 @@ func (p *peer) next() string {
 const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
 // greeted is a peer that has shaken hands.
-func (p *peer) greeted(revision string) *peer {
+func (p *caller) greeted(revision string) *caller {
 	p.Helper()
 	p.send(fmt.Sprintf(initialize, revision))
 	if got := p.next(); !strings.Contains(got, `"protocolVersion":"`+revision+`"`) {
@@ -256,7 +209,7 @@ func call(id, tool, args string) string {
 }
 
 // works checks that the peer's session still does what it should.
-func (p *peer) works() {
+func (p *caller) works() {
 	p.Helper()
 	p.send(call(`"works"`, "echo", `{"n":12345678901234567890}`))
 	if got, want := p.next(), `{"jsonrpc":"2.0","id":"works","result":{"content":[],"structuredContent":{"n":12345678901234567890}}}`; got != want {
@@ -265,7 +218,7 @@ func (p *peer) works() {
 }
 
 // fails checks that a message is an error response with that code and raw id.
-func (p *peer) fails(got string, code int, id string) {
+func (p *caller) fails(got string, code int, id string) {
 	p.Helper()
 	var m struct {
 		Version string          `json:"jsonrpc"`
