@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,14 +164,8 @@ const changeDelay = 20 * time.Millisecond
 // fromBelow receives the notifications of members for the caller. It gathers list changes and
 // passes the others on.
 func (s *session) fromBelow(method string, params []byte) {
-	kind := ListKinds
-	for k := range ListKinds {
-		if k.Changed() == method {
-			kind = k
-			break
-		}
-	}
-	if kind == ListKinds {
+	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
+	if kind < 0 {
 		s.caller.notify(method, params)
 		return
 	}

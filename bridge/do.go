@@ -29,32 +29,34 @@ func Routes(method string) (r Route, ok bool) {
 	return Route{}, false
 }
 
-// Relayed reports whether a Bridge carries out a method that names no owner in a parameter.
-func Relayed(method string) bool {
+// relayOf returns what carries out a method that names no owner in a parameter; nil for others.
+func relayOf(method string) func(*session, context.Context, *Request) Reply {
 	switch method {
-	case wire.MethodComplete, wire.MethodSetLevel, wire.NotificationRootsChanged,
-		wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
-		return true
+	case wire.MethodComplete:
+		return (*session).complete
+	case wire.MethodSetLevel, wire.NotificationRootsChanged:
+		return (*session).broadcast
+	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate:
+		return (*session).task
+	case wire.MethodTasksList:
+		return (*session).listTasks
 	}
-	return false
+	return nil
 }
 
-// Do routes a request to the member that owns its target, or to all of them.
+// Relayed reports whether a Bridge carries out a method that names no owner in a parameter.
+func Relayed(method string) bool { return relayOf(method) != nil }
+
+// Do sends a request to the member that owns its target, or to all members.
 func (s *session) Do(ctx context.Context, req *Request) Reply {
 	if r, ok := Routes(req.Method); ok {
 		return s.toOwner(ctx, r, req)
 	}
-	switch req.Method {
-	case wire.MethodDiscover:
+	if relay := relayOf(req.Method); relay != nil {
+		return relay(s, ctx, req)
+	}
+	if req.Method == wire.MethodDiscover {
 		return s.discover(ctx, req)
-	case wire.MethodComplete:
-		return s.complete(ctx, req)
-	case wire.MethodSetLevel, wire.NotificationRootsChanged:
-		return s.broadcast(ctx, req)
-	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate:
-		return s.task(ctx, req)
-	case wire.MethodTasksList:
-		return s.listTasks(ctx, req)
 	}
 	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 }

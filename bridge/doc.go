@@ -1,35 +1,63 @@
-// Package bridge is the centre: whatever has tools is a Source, a caller opens a
-// source and gets its own view of it, a Session, and the Bridge, which makes one
-// source of many, is a Source itself.
+// Package bridge is the centre of the program. Anything that has tools is a Source; a caller opens
+// a source and gets its own view of it, a Session; a Bridge makes one source of many. Definitions
+// flow up (List), calls flow down (Do), and what precedes the reply of a call flows back along it
+// (Request.Back). Nothing flows sideways.
 //
-// Definitions flow up (List), calls flow down (Do), and what belongs to a call flows
-// back along it (Request.Back). Nothing flows sideways.
+// # Files
+//
+//   - source.go: Source, Session, Request, Reply, Caller. list.go: List and its items.
+//   - bridge.go, do.go, tasks.go: a Bridge and where its requests go. catalog.go: merging lists,
+//     names, conflicts.
+//   - wrap.go: Wrap. guard.go, guard_call.go, overlay.go: wrappers.
+//   - native.go: Tool and Native. native_tool.go, native_call.go, native_result.go,
+//     native_client.go, native_worker.go: a tool, a call of it, its result, calls that the caller
+//     carries out, goroutines. func.go: a Tool of a Go function.
+//   - kind.go, spec.go, secrets.go: what the kinds below this package share.
+//   - timer.go, limiter.go, match.go, hidden.go: a timeout, a limit, a pattern, a hidden value.
 //
 // # Native tools
 //
-// A Native is the source that tools of this program become, and the one place where the
-// rules for their calls stand: arguments are bound to the schema (toolformat.Binder), hidden
-// values filled in, limits on time and concurrency kept, results checked and cut. Func
-// makes a Tool of a Go function, a kind makes one of a definition in a file, and a Tool with
-// Client set is carried out by the caller (Functions).
+// A Native is a source of tools of this program, and applies the rules for their calls: arguments
+// are bound to the schema (toolformat.Binder), hidden values are set, time and concurrency are
+// limited, results are checked and cut. Func makes a Tool of a Go function, a kind makes a Tool of
+// a definition in a file, and a Tool with Client set is carried out by the caller (Functions).
 //
 // # Adding a kind
 //
-// A kind of native tool is one folder below this one and one line in cmd/mcpbridge. The
-// folder exports a NativeKind, called Kind:
+//  1. Make a folder below this one that exports a NativeKind as its variable Kind. The example of
+//     NativeKind is a whole kind.
+//  2. Open makes a Backend of an API of the config; the Backend makes a Tool of each definition for
+//     that API. Both decode their objects with DecodeSpec.
+//  3. A Tool needs a Call, which gets valid arguments and ends with its ctx.
+//  4. Add Kind to the list of kinds in the wiring. A config can then have
+//     {"apis": {"utc": {"type": "clock", …}}}, and a file of definitions
+//     {"name": …, "kind": "clock", "api": "utc", "clock": {…}}.
+//  5. In a test of the folder hold its tools to the contract of a Source with sourcetest.Run.
 //
-//	// Kind is the kind clock.
-//	var Kind = bridge.NativeKind{Name: "clock", Open: open}
+// # Adding a wrapper
 //
-// Its Open makes a Backend of an API of the config, and the Backend a Tool of each
-// definition that stands on that API; DecodeSpec reads what both say, strictly. The Tool
-// needs no more than a Call: it is given arguments that are valid, and ends with its ctx.
-// The example of NativeKind is such a kind, whole. The line in cmd/mcpbridge, in the list
-// nativeKinds, is
+// What changes what callers see or may do is a Source that wraps a Source. The example of Wrap is
+// a whole wrapper.
 //
-//	clock.Kind,
+//  1. Write a file here, or a folder where a file is not enough, with a constructor that returns
+//     Wrap(source, …).
+//  2. Its session embeds the Session below. To change what callers see, override List and change
+//     the items with List.Derive; leave other kinds and a nil list alone, and pass the error on.
+//  3. To change what callers may do, override Do for the methods concerned. Do must refuse as
+//     NotFound what List hides.
+//  4. Run sourcetest.Run over it alone and in the stack of TestWrappers.
+//  5. Add it to the wiring at its place: from the caller inwards observe, record, menu, profile,
+//     rates, policy (approval, ledger, audit), pins, guard, overlay, Bridge. A Guard with the
+//     settings of one server wraps that member instead.
 //
-// From then on a config can say {"apis": {"utc": {"type": "clock", …}}}, and a definition
-// {"name": …, "kind": "clock", "api": "utc", "clock": {…}}. A test of the folder holds its
-// tools to the contract of a Source with sourcetest.Run.
+// # Concurrency
+//
+// Sources, sessions and lists may be used from many goroutines. A Bridge starts goroutines only to
+// ask several members at once, and waits for them; timers that gather list changes end with their
+// session. The workers of a Native run the calls that are not Cancelable; Close waits for those
+// that run and ends those that are idle.
+//
+// Lock order: an overlay's session, then its Native, then Caller.Notify; a native call, then
+// Back.Notify. All other mutexes are taken alone, but for that of a List, which is held while its
+// items are changed for Derive.
 package bridge

@@ -73,19 +73,6 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	return s.Session.Do(ctx, &below)
 }
 
-// params returns the params of a request with its edits applied.
-func (r *Request) params() (*wire.Params, error) {
-	params := r.Params
-	if params == nil {
-		params = &wire.Params{}
-	}
-	if len(r.Edits) == 0 {
-		return params, nil
-	}
-	edited, err := wire.SplitParams(params.Append(nil, r.Edits...))
-	return &edited, err
-}
-
 // arguments returns the arguments that the tool gets, or a failed result.
 func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
 	arguments, err := s.guard.setHidden(tool, sent, nil)

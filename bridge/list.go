@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,13 +26,15 @@ const (
 	ListKinds
 )
 
-var kinds = [ListKinds]struct {
+type listKind struct {
 	method, changed, member string
 	key                     string // the member of an item that identifies it
 	noun                    string // in sentences
 	capability              string // of a server
 	named                   bool   // keys are names, which may be changed; URIs may not
-}{
+}
+
+var kinds = [ListKinds]listKind{
 	Tools:     {wire.MethodToolsList, wire.NotificationToolsChanged, "tools", "name", "tool", "tools", true},
 	Prompts:   {wire.MethodPromptsList, wire.NotificationPromptsChanged, "prompts", "name", "prompt", "prompts", true},
 	Resources: {wire.MethodResourcesList, wire.NotificationResourcesChanged, "resources", "uri", "resource", "resources", false},
@@ -52,12 +55,8 @@ func (k ListKind) Capability() string { return kinds[k].capability }
 
 // ListKindOf returns the kind that a list method lists; ok is false for any other method.
 func ListKindOf(method string) (k ListKind, ok bool) {
-	for k := range kinds {
-		if kinds[k].method == method {
-			return ListKind(k), true
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.method == method })
+	return ListKind(max(i, 0)), i >= 0
 }
 
 // An Item is one entry of a list.

@@ -105,20 +105,15 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 
 // copyRequest sets the call's own copy of the request, with its edits applied.
 func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
-	var params wire.Params
-	switch {
-	case len(req.Edits) > 0:
-		if req.Params != nil {
-			params = *req.Params
-		}
-		var err error
-		if params, err = wire.SplitParams(params.Append(nil, req.Edits...)); err != nil {
-			return toolformat.AsError(err)
-		}
-	case req.Params != nil:
-		params = req.Params.Clone()
+	params, err := req.params()
+	if err != nil {
+		return toolformat.AsError(err)
 	}
-	c.request = Request{Method: req.Method, Params: &params, Target: req.Target, Back: c}
+	if len(req.Edits) == 0 {
+		own := params.Clone()
+		params = &own
+	}
+	c.request = Request{Method: req.Method, Params: params, Target: req.Target, Back: c}
 	return nil
 }
 

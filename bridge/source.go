@@ -42,6 +42,19 @@ type Request struct {
 	Back   Back         // receives what precedes the reply; nil drops it
 }
 
+// params returns the params of a request with its edits applied.
+func (r *Request) params() (*wire.Params, error) {
+	params := r.Params
+	if params == nil {
+		params = &wire.Params{}
+	}
+	if len(r.Edits) == 0 {
+		return params, nil
+	}
+	edited, err := wire.SplitParams(params.Append(nil, r.Edits...))
+	return &edited, err
+}
+
 // Back receives what belongs to one request and precedes its reply: progress, logs, questions.
 type Back interface {
 	// Notify delivers a notification. It never blocks and copies what it keeps. Calls are ordered,

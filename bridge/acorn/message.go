@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// messageFields are the variables that a message itself has.
+// messageFields are the variables of a message.
 var messageFields = []string{"role", "content", "name", "functionCall", "uuid", "timestamp", "numTokens"}
 
 // appendVariables appends the members of a message.
@@ -49,7 +49,7 @@ func appendText(b []byte, s string) []byte {
 	return wire.AppendString(b, s)
 }
 
-// callJSON writes a call as an object of its name and its arguments.
+// callJSON encodes a call as an object of its name and arguments.
 func callJSON(name, colon string, call *toolformat.Call, arguments string) []byte {
 	b := wire.AppendString([]byte(`{"`+name+`"`+colon), call.Name)
 	b = append(b, `,`+colon[1:]+`"`+arguments+`"`+colon...)
@@ -59,8 +59,8 @@ func callJSON(name, colon string, call *toolformat.Call, arguments string) []byt
 	return append(append(b, call.Arguments...), '}')
 }
 
-// messageList finds the array of messages in an answer; ok is false when there is none. One that is
-// null is empty.
+// messageList finds the array of messages in an answer, where null is an empty one; ok is false
+// when the answer has no array.
 func messageList(answer []byte) (list []byte, ok bool) {
 	switch {
 	case len(answer) == 0:
@@ -83,8 +83,8 @@ func messageList(answer []byte) (list []byte, ok bool) {
 	return list, found == 1
 }
 
-// readMessage reads a message. Keys count in any letter case and with or without underscores, as
-// databases name columns.
+// readMessage decodes a message. Its keys may have any letter case and underscores, like columns of
+// a database.
 func readMessage(raw []byte) (m Message, err error) {
 	if raw[0] != '{' {
 		return m, fmt.Errorf("expected an object, got %.40s", raw)
@@ -111,7 +111,7 @@ func readMessage(raw []byte) (m Message, err error) {
 		case "uuid":
 			m.UUID = s
 		case "timestamp":
-			m.Timestamp, _ = time.Parse(time.RFC3339Nano, s) // each API has a form of its own
+			m.Timestamp, _ = time.Parse(time.RFC3339Nano, s) // APIs have formats of their own
 		case "numtokens":
 			m.Tokens, _ = strconv.Atoi(s)
 		}
@@ -122,7 +122,7 @@ func readMessage(raw []byte) (m Message, err error) {
 	return m, nil
 }
 
-// readCall reads what functionCall holds; nil for an empty one.
+// readCall decodes functionCall; nil for an empty one.
 func readCall(raw []byte) (*toolformat.Call, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return nil, nil
@@ -139,7 +139,7 @@ func readCall(raw []byte) (*toolformat.Call, error) {
 	return call, nil
 }
 
-// isCall reports whether a content says no more than that a function is called.
+// isCall reports whether a content is only the call of a function.
 func isCall(content, name string) bool {
 	raw := []byte(content)
 	if wire.Valid(raw) != nil {

@@ -1,6 +1,3 @@
-// Package acorn keeps conversations with an API of the user's, through the two functions that
-// Acorn's tools files define for it (TOOLS_CONFIG.md, "Special Functions"). store.go calls the
-// functions, message.go writes and reads the messages.
 package acorn
 
 import (
@@ -17,8 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The names of the functions that keep a conversation, in any letter case (Acorn, TOOLS_CONFIG.md,
-// "Special Functions"). They are for a Store: nobody lists them, or calls them by name.
+// The names of the functions that keep a conversation, in any letter case. They are for a Store:
+// they are not listed, and cannot be called by name.
 const (
 	SaveFunction = "InternalSaveChatMessage"
 	LoadFunction = "InternalGetChatMessages"
@@ -26,35 +23,35 @@ const (
 
 // A Message is one message of a conversation as an API keeps it.
 type Message struct {
-	Role      string // as the provider of the conversation calls it: user, assistant, function
+	Role      string // in the words of the provider: user, assistant, function
 	Content   string
-	Name      string           // of the function whose result this is; "" for others
-	Call      *toolformat.Call // the call that this is; nil for others
-	UUID      string           // "" for none
-	Timestamp time.Time        // zero for none
-	Tokens    int              // 0: not counted
+	Name      string           // of the function of a result; "" for other messages
+	Call      *toolformat.Call // nil unless the message is a call
+	UUID      string           // may be ""
+	Timestamp time.Time        // may be zero
+	Tokens    int              // 0 when not counted
 }
 
 // Options are the settings of a Store. The zero value works.
 type Options struct {
-	Native bridge.NativeOptions // what holds for the calls of both functions
+	Native bridge.NativeOptions // for the calls of both functions
 
-	// Values names the values that go with each message, as far as they are known, beside those
-	// that the function's own Values names. requestid and invocationid always do.
+	// Values names hidden values that go with each message where they are known, beside those that
+	// the function hides, requestid and invocationid.
 	Values []string
 }
 
-// A Store keeps conversations with two functions of a definition file, in the form that Acorn gives
-// them (ToolsBackend.saveChatMessage and getChatMessages). It may be used from many goroutines;
-// whoever wants an order of messages saves one after the other.
+// A Store keeps conversations with two functions of a definition file, in Acorn's format
+// (ToolsBackend.saveChatMessage and getChatMessages). It may be used from many goroutines; only
+// calls one after the other keep messages in order.
 type Store struct {
 	native     *bridge.Native
-	save, load *bridge.Tool // nil: there is none
-	names      []string     // of the values that the native does not fill in by itself
+	save, load *bridge.Tool // may be nil
+	names      []string     // of values that the native does not set by itself
 }
 
-// NewStore makes a store of the tools that a Backend has made of the two definitions. Without save
-// nothing is kept, without load nothing is known.
+// NewStore makes a store of the tools of the two definitions. With a nil save it saves nothing,
+// with a nil load it loads nothing.
 func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	s := &Store{save: save, load: load}
 	var tools []bridge.Tool
@@ -80,10 +77,10 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	return s, nil
 }
 
-// Save keeps a message of the caller's conversation. Its variables are role, content, name,
-// functionCall, uuid, timestamp and numTokens, null where there is nothing to say, and the values
-// of the context. functionCall is a string that holds {"name": …, "arguments": {…}}; where a call
-// has no content, that is {"function": …, "parameters": {…}}.
+// Save saves a message of the caller's conversation. Its variables are role, content, name,
+// functionCall, uuid, timestamp and numTokens, null where the message lacks one, and the hidden
+// values. functionCall is a string with {"name": …, "arguments": {…}}; the content of a call
+// without one is {"function": …, "parameters": {…}}.
 func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) error {
 	if s.save == nil {
 		return nil
@@ -98,9 +95,9 @@ func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) erro
 	return err
 }
 
-// Load returns the last messages of the caller's conversation, the oldest first. limit is how many
-// at most; 0: 100. The function is given it as its variable limit, and answers with the newest
-// first: an array, or an object with one, called messages or the only one.
+// Load returns the last messages of the caller's conversation, oldest first, at most limit; 0 means
+//  100. The function gets limit as a variable and answers with the newest message first, in an array
+//     or an object with one, which is called messages or the only one.
 func (s *Store) Load(ctx context.Context, caller *bridge.Caller, limit int) ([]Message, error) {
 	if s.load == nil {
 		return nil, nil
@@ -131,10 +128,10 @@ func (s *Store) Load(ctx context.Context, caller *bridge.Caller, limit int) ([]M
 	return all, nil
 }
 
-// Close ends the calls that are under way.
+// Close ends all calls.
 func (s *Store) Close() error { return s.native.Close() }
 
-// call calls one of the two. A failed result is an error.
+// call calls one of the functions. A failed result is an error.
 func (s *Store) call(ctx context.Context, caller *bridge.Caller, t *bridge.Tool, arguments []byte) (*toolformat.Result, error) {
 	session, err := s.native.Open(ctx, caller)
 	if err != nil {
@@ -156,7 +153,7 @@ func (s *Store) call(ctx context.Context, caller *bridge.Caller, t *bridge.Tool,
 	return r, nil
 }
 
-// firstText is the first text of a result; "" when there is none.
+// firstText returns the first text of a result; "" when it has no text.
 func firstText(r *toolformat.Result) string {
 	blocks, _ := r.Content()
 	for _, b := range blocks {
@@ -167,7 +164,7 @@ func firstText(r *toolformat.Result) string {
 	return ""
 }
 
-// jsonOf is a result as JSON; nil when it is none.
+// jsonOf returns the JSON of a result; nil when it is not JSON.
 func jsonOf(r *toolformat.Result) []byte {
 	if structured := r.Structured(); structured != nil {
 		return structured

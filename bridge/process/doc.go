@@ -11,14 +11,10 @@
 //
 // # Files
 //
-//	process.go     Command and Process: start, stop, reap
-//	command.go     checks before the start; errors for the user
-//	batch.go       the command line of a Windows batch file
-//	environ.go     the environment of a child
-//	limits.go      resource limits (limits_linux.go, limits_other.go)
-//	stderr.go      standard error: lines, allowance, the tail for errors
-//	supervisor.go  Supervisor (supervisor_unix.go, supervisor_windows.go)
-//	process_*.go   groups, signals and pipes of each system
+// process.go has Command and Process (process_*.go the groups, signals and pipes of each system),
+// command.go the checks before the start and errors for the user, batch.go the command line of a
+// Windows batch file, environ.go the environment, limits.go resource limits, stderr.go standard
+// error with its allowance and the tail for errors, supervisor.go the Supervisor.
 //
 // # Concurrency
 //

@@ -8,36 +8,13 @@
 //
 // # Files
 //
-// Messages:
-//
-//	message.go    Message, its envelope, Split and SplitBatch
-//	split.go      the pass that finds the members routed on
-//	scan.go       the JSON scanner, Valid
-//	params.go     Params and the keys of params and _meta
-//	edit.go       params with members replaced, added or cut
-//	append.go     writing messages and strings
-//	quote.go      writing JSON as a JSON string
-//	iter.go       reading validated JSON: Elements, Members, Lookup
-//	object.go     changing a member of validated JSON
-//	text.go       decoding strings
-//
-// Framings:
-//
-//	buffer.go     pooled buffers, bodies
-//	window.go     a stream cut into lines
-//	line.go       reading a message a line
-//	linewriter.go writing a message a line
-//	sse.go        server-sent events
-//	ws.go         WebSocket messages
-//
-// MCP, on the constants of mcp-go (the rest cites its specification):
-//
-//	method.go     methods and notifications
-//	era.go        revisions and error codes
-//	task.go       the task in a result
-//	level.go      log levels
-//	uri.go        a resource and its parts
-//	paramheader.go arguments repeated in HTTP headers
+//   - Messages: message.go (Message, Split), split.go (the pass that finds the members routed on),
+//     scan.go (the JSON scanner), params.go and edit.go (Params and changes to them), append.go and
+//     quote.go (writing), iter.go, object.go and text.go (reading and changing validated JSON).
+//   - Framings: buffer.go (pooled buffers, bodies), window.go (a stream cut into lines), line.go
+//     and linewriter.go (a message a line), sse.go (server-sent events), ws.go (WebSocket).
+//   - MCP, with the constants of mcp-go: method.go, era.go (revisions and error codes), task.go,
+//     level.go (logs), uri.go (a resource and its parts), paramheader.go (arguments in headers).
 //
 // # Concurrency
 //
