@@ -10,99 +10,83 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxAsked bounds the questions of a server that wait for an answer.
-const maxAsked = 64
+// maxQuestions bounds the questions of a server that wait for an answer.
+const maxQuestions = 64
 
-// asked takes a request of the server, whose message it takes over: a question goes to
-// the caller on whose behalf it is asked.
-func (c *conn) asked(m *wire.Message, buf *wire.Buffer, from *call) {
+// requested takes a request of the server, which was received on the stream of the call from, if
+// any. It owns buf, the message's memory.
+func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
 	capability := bridge.QuestionCapability(m.Method)
 	switch {
 	case m.Method == wire.MethodPing:
 		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))
 	case capability == "" || wire.Lookup(c.offered, capability) == nil:
-		c.flood.Log(slog.LevelInfo, "refused a request of the server: nothing of the kind was offered to it", "method", m.Method)
+		c.cfg.throttle.Log(slog.LevelInfo, "refused a request of the server: no such capability was offered to it", "method", m.Method)
 		c.respond(wire.AppendError(nil, m.ID, wire.MethodNotFound, "method not found: "+m.Method, nil))
 	default:
-		c.ask(m, buf, from)
+		c.forward(m, buf, from)
 		return
 	}
 	buf.Free()
 }
 
-// respond sends a response in the background.
-func (c *conn) respond(msg []byte) {
-	c.background(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: msg}, nil) })
-}
-
-// say sends the answer to a question from the goroutine that has waited for it: there are
-// no more than maxAsked, and none of their answers is dropped.
-func (c *conn) say(msg []byte) {
-	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
-	defer cancel()
-	select {
-	case <-c.dialled:
-		c.carrier.send(ctx, &wire.Buffer{B: msg}, nil)
-	case <-ctx.Done():
-	}
-}
-
-// ask puts a question to the caller and sends the answer to the server. Meanwhile no
-// call of the link runs out of time: it waits for a person. It ends with the call that it
-// belongs to, and in any case when no call could have lasted longer.
-func (c *conn) ask(m *wire.Message, buf *wire.Buffer, from *call) {
+// forward puts a question to the caller and sends the answer to the server. Meanwhile the time of
+// calls stands still. The question ends with the call that it belongs to, or after the maximum of
+// a call.
+func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	id := string(m.ID)
-	put, of := c.whom(m.Method, from)
+	ask, of := c.route(m.Method, from)
 	ctx, cancel := context.WithTimeout(of, c.cfg.MaxTimeout)
-	if !c.beginAsk(id, cancel) {
+	if !c.addQuestion(id, cancel) {
 		cancel()
 		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, "too many requests are waiting for an answer", nil))
 		buf.Free()
 		return
 	}
 	method, params := m.Method, m.Params.Raw
-	if method == wire.MethodCreateMessage && wire.Lookup(c.link.key.offered(), "sampling") == nil {
-		put = c.cfg.sample
-	}
 	c.start(func() {
 		defer buf.Free()
 		defer cancel()
-		result, err := put(ctx, method, params)
-		if !c.endAsk(id) {
-			return // the server has taken its question back
+		result, err := ask(ctx, method, params)
+		if !c.endQuestion(id) {
+			return // canceled by the server
 		}
 		answer := wire.AppendResult(nil, []byte(id), result)
 		if err != nil {
 			answer = appendAskError([]byte(id), err)
 		}
-		c.say(answer)
+		// Not in the background, where it could be dropped: maxQuestions bounds these goroutines.
+		c.whenDialed(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: answer}, nil) })
 	})
 }
 
-// whom is who is asked: the caller along the call that caused the question, where that is
-// known, else along the newest one. The context is that of the call that it surely belongs
-// to: the one on whose stream it came, or the only one. A server may want to know the roots
-// at any time.
-func (c *conn) whom(method string, from *call) (put func(context.Context, string, []byte) ([]byte, *toolformat.Error), of context.Context) {
+// route decides which caller answers a question: that of the call on whose stream it came, else
+// that of the newest call. The context is that of the call that the question certainly belongs
+// to, if there is one: that of the stream, or the only one. A server may ask for roots at any time.
+func (c *conn) route(method string, from *call) (asker, context.Context) {
 	along := from
 	if from == nil || from.back == nil {
-		if newest, only := c.newest(); newest != nil {
+		if newest, only := c.newestCall(); newest != nil {
 			along = newest
 			if only {
 				from = newest
 			}
 		}
 	}
-	put, of = c.link.ask, context.Background()
-	if along != nil && along.back != nil {
-		put = along.back.Ask
+	ask, of := c.handler.ask, context.Background()
+	switch {
+	case method == wire.MethodCreateMessage && !c.clientSamples:
+		ask = c.cfg.sample
+	case along != nil && along.back != nil:
+		ask = along.back.Ask
 	}
 	if from != nil && method != wire.MethodRootsList {
 		of = from.ctx
 	}
-	return put, of
+	return ask, of
 }
 
+// appendAskError makes the response for a question without an answer.
 func appendAskError(id []byte, e *toolformat.Error) []byte {
 	if e.Raw != nil {
 		return wire.AppendErrorObject(nil, id, e.Raw)
@@ -114,47 +98,42 @@ func appendAskError(id []byte, e *toolformat.Error) []byte {
 	return wire.AppendError(nil, id, code, e.Message, nil)
 }
 
-func (c *conn) beginAsk(id string, cancel context.CancelFunc) bool {
+// addQuestion adds a question, and holds the calls' time if it is the first; false means that
+// there are too many, or that its id is in use.
+func (c *conn) addQuestion(id string, cancel context.CancelFunc) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost || len(c.asks) >= maxAsked || c.asks[id] != nil {
+	if c.lost || len(c.questions) >= maxQuestions || c.questions[id] != nil {
 		return false
 	}
-	c.asks[id] = cancel
-	if len(c.asks) == 1 {
-		for _, k := range c.under {
+	c.questions[id] = cancel
+	if len(c.questions) == 1 {
+		for _, k := range c.calls {
 			k.timer.Hold()
 		}
 	}
 	return true
 }
 
-// endAsk takes a question off; false when it was taken back.
-func (c *conn) endAsk(id string) bool {
+// endQuestion removes and cancels a question; false means that there is none.
+func (c *conn) endQuestion(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.removeAsk(id) != nil
+	return c.removeQuestion(id)
 }
 
-// removeAsk removes a question, if it is still open, and lets the calls' time go on after the
-// last one. c.mu is held.
-func (c *conn) removeAsk(id string) context.CancelFunc {
-	cancel := c.asks[id]
-	delete(c.asks, id)
-	if cancel != nil && len(c.asks) == 0 {
-		for _, k := range c.under {
+// removeQuestion is endQuestion with c.mu held.
+func (c *conn) removeQuestion(id string) bool {
+	cancel := c.questions[id]
+	if cancel == nil {
+		return false
+	}
+	cancel()
+	delete(c.questions, id)
+	if len(c.questions) == 0 {
+		for _, k := range c.calls {
 			k.timer.Release()
 		}
 	}
-	return cancel
-}
-
-// unask takes a question back because the server says so.
-func (c *conn) unask(id string) {
-	c.mu.Lock()
-	cancel := c.removeAsk(id)
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
+	return true
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// call is one request under way.
+// call is a request to the server.
 type call struct {
 	id             int64
-	owner          *session          // whose request it is; nil: the link's own
-	method, target string            // of its request
-	modern         bool              // it is a request of the modern era
-	headers        map[string]string // what an HTTP server wants to be repeated of the arguments
-	acked          func([]byte)      // takes what the server grants to a subscriptions/listen, which has no time limit; nil: it is none
+	owner          *session // whose request it is; nil means the bridge's own
+	method, target string
+	modern         bool              // a request of the modern era
+	headers        map[string]string // that repeat arguments, over HTTP
+	acked          func([]byte)      // takes the acknowledgment of a listen, which has no timeout; nil for any other call
 	back           bridge.Back
-	token          []byte          // the caller's own progress token, raw JSON; nil: it gave none
-	timer          bridge.Timer    // held while conn.asks is not empty
+	token          []byte          // raw progress token of the caller; nil if it gave none
+	timer          bridge.Timer    // held while the conn has questions
 	ctx            context.Context // ends with the call
 	end            context.CancelCauseFunc
 	sent           atomic.Bool       // its first byte has left
 	queued         bool              // the carrier has taken it
-	reply          chan bridge.Reply // holds one
+	reply          chan bridge.Reply // has room for one
 }
 
 func (c *conn) newCall(method string) *call {
@@ -32,22 +32,24 @@ func (c *conn) newCall(method string) *call {
 	return k
 }
 
-func (c *conn) enter(k *call) bool {
+// addCall adds a call to those that wait for a reply; false means that the connection is lost.
+func (c *conn) addCall(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lost {
 		return false
 	}
-	if len(c.asks) > 0 {
+	if len(c.questions) > 0 {
 		k.timer.Hold()
 	}
-	c.under[k.id], c.busy = k, true
+	c.calls[k.id], c.busy = k, true
 	if k.owner != nil {
-		name := k.owner.caller.Principal.Name
-		if c.servedOne && c.served != name {
-			c.servedMany = true
+		switch name := k.owner.caller.Principal.Name; {
+		case c.principals == 0:
+			c.principal, c.principals = name, 1
+		case c.principal != name:
+			c.principals = 2
 		}
-		c.served, c.servedOne = name, true
 	}
 	if !c.ticking {
 		c.ticking = true
@@ -56,79 +58,72 @@ func (c *conn) enter(k *call) bool {
 	return true
 }
 
-// expire ends the calls whose time is over. It runs now and then while there are
-// calls: a timer for each would cost more than the rest of its bookkeeping.
+// expire ends the calls whose time is over. It runs at intervals while there are calls: a timer
+// for each would cost more than the rest of its bookkeeping.
 func (c *conn) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.under {
+	for _, k := range c.calls {
 		if k.acked == nil && k.timer.Expired() {
 			k.end(errTimeout)
 		}
 	}
-	c.ticking = len(c.under) > 0 || !c.lost && c.busy // over HTTP a call may outlive its connection
+	c.ticking = len(c.calls) > 0 || !c.lost && c.busy // over HTTP a call may outlive its connection
 	c.busy = false
 	if c.ticking {
 		time.AfterFunc(c.cfg.tick(), c.expire)
 	}
 }
 
-// tick is how exactly calls are timed.
+// tick is the interval at which calls are checked.
 func (cfg *Config) tick() time.Duration {
 	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
 }
 
-func (c *conn) leave(k *call) {
-	c.mu.Lock()
-	delete(c.under, k.id)
-	c.mu.Unlock()
-}
-
-// take finds the call that an answer belongs to and takes it off, so that a second
-// answer finds none.
-func (c *conn) take(id int64) *call {
+// takeCall removes a call, so that a second reply finds none; nil means that there is none.
+func (c *conn) takeCall(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.under[id]
-	delete(c.under, id)
+	k := c.calls[id]
+	delete(c.calls, id)
 	return k
 }
 
-func (c *conn) find(id int64) *call {
+func (c *conn) findCall(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.under[id]
+	return c.calls[id]
 }
 
-// only is the one call under way, nil when there is none or more than one. It is nil also
-// on a connection that has served several principals: what a server says late, of a call
+// onlyCall returns the call that waits for a reply, nil unless there is exactly one. It is nil
+// too on a connection that has served several principals: what a server sends late, for a call
 // that has ended, is not for the next caller.
-func (c *conn) only() *call {
+func (c *conn) onlyCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var only *call
-	if c.servedMany {
+	if c.principals > 1 {
 		return nil
 	}
-	for _, k := range c.under {
-		if k.acked != nil {
-			continue
-		}
-		if only != nil {
+	var only *call
+	for _, k := range c.calls {
+		switch {
+		case k.acked != nil:
+		case only != nil:
 			return nil
+		default:
+			only = k
 		}
-		only = k
 	}
 	return only
 }
 
-// newest is the call that was begun last, nil when there is none, and whether it is the
-// only one.
-func (c *conn) newest() (newest *call, only bool) {
+// newestCall returns the call of a caller that was begun last, nil if there is none, and whether
+// it is the only one.
+func (c *conn) newestCall() (newest *call, only bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
-	for _, k := range c.under {
+	for _, k := range c.calls {
 		if k.back == nil {
 			continue
 		}
@@ -140,11 +135,11 @@ func (c *conn) newest() (newest *call, only bool) {
 	return newest, n == 1
 }
 
-// cancel ends the calls of a caller that has gone.
-func (c *conn) cancel(owner *session) {
+// cancelCalls ends the calls of a caller that has gone.
+func (c *conn) cancelCalls(owner *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.under {
+	for _, k := range c.calls {
 		if k.owner == owner {
 			k.end(errClosed)
 		}

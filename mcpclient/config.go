@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,25 +13,25 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Sharing says which callers may share a link to a server.
+// Sharing decides which callers share a link to a server.
 type Sharing string
 
-// The ways of sharing. A server of the modern era asks by the result of a call, which
-// needs no link of its own: once a server has been found to speak that era, callers of
-// it that offer the same share where Session and Leased would give them a link each,
-// those of one principal for Session.
+// The ways of sharing. A server of the modern era asks its questions in the result of a call, so
+// that a caller needs no link of its own: once a server is known to speak that era, callers with
+// the same capabilities share a link where Session and Leased would give each its own, though
+// with Session only callers of one principal do.
 const (
-	Shared   Sharing = "shared"   // all callers: one connection, one process
-	Identity Sharing = "identity" // the callers of one principal
-	Session  Sharing = "session"  // nobody: a link for each caller, which ends with it
-	Leased   Sharing = "leased"   // callers that can be asked something have a link each, the others share one
+	Shared   Sharing = "shared"   // all callers share a link
+	Identity Sharing = "identity" // the callers of one principal share a link
+	Session  Sharing = "session"  // each caller has a link, which ends with it
+	Leased   Sharing = "leased"   // a link for each caller that can be asked; the others share one
 )
 
-// Transport says how a URL is spoken to.
+// Transport decides how a URL is spoken to.
 type Transport string
 
-// The transports. Auto is streamable HTTP, falling back to SSE where the server
-// refuses it, for http and https, and WebSocket for ws and wss.
+// The transports. Auto is WebSocket for ws and wss; for http and https it is streamable HTTP,
+// falling back to SSE when the server refuses that.
 const (
 	Auto      Transport = ""
 	HTTP      Transport = "http"
@@ -38,69 +39,95 @@ const (
 	WebSocket Transport = "ws"
 )
 
-// Era says which of MCP's two eras a server is spoken to in.
+// Era is one of MCP's two eras. The zero value stands for auto-detection; a server that speaks
+// both is then spoken to in the era of its caller.
 type Era string
 
-// The eras. Without one it is found out: a server that speaks both is spoken to in its
-// caller's.
+// The eras.
 const (
 	Legacy Era = "legacy" // up to 2025-11-25: initialize, and nothing before it
 	Modern Era = "modern" // since 2026-07-28: server/discover, and never initialize
 )
 
-// Config describes one server: Command or URL, exactly one. Zero durations and sizes
-// mean the default that stands beside them.
+// Config describes one server. Exactly one of Command and URL is set.
 type Config struct {
-	Name string // as it is called in errors and logs
+	Name string // of the server, in errors and logs
 
-	Command []string          // an argument vector, spoken to over stdio
-	Env     map[string]string // added to the customary inherited variables
-	Dir     string            // working directory
+	Command []string          // argument vector of a child process that speaks MCP over stdio
+	Env     map[string]string // added to the variables that a child process inherits
+	Dir     string            // working directory of Command; "" means that of this program
 
 	URL       string
-	Transport Transport
-	Headers   map[string]string // sent with every request
+	Transport Transport         // of URL
+	Headers   map[string]string // sent with every HTTP request
 
-	Era Era // "": found out
+	Era Era // "" means auto-detected
 
-	Sharing        Sharing
-	ConnectTimeout time.Duration // for dialling and the handshake; 30 s
-	Timeout        time.Duration // of a call, from its start or its last progress; 5 min
-	MaxTimeout     time.Duration // of a call, however much progress it makes; 30 min
-	IdleTimeout    time.Duration // how long a link outlives its last caller, and a lazy server its last call; 1 min
-	MessageBytes   int           // largest message taken; 64 MiB
+	Sharing        Sharing       // "" means Shared with Command, Session with URL
+	ConnectTimeout time.Duration // bounds dialing, the handshake and reading the lists; 0 means 30 s
+	Timeout        time.Duration // bounds a call, from its start or latest progress; 0 means 5 min
+	MaxTimeout     time.Duration // bounds a call, however much progress it makes; 0 means 30 min
+	IdleTimeout    time.Duration // of a link without callers or, if Lazy, calls; 0 means 1 min
+	MessageBytes   int           // bounds a message of the server; 0 means 64 MiB
 
-	// Sampling answers a sampling/createMessage of the server in the place of a client: where
-	// the caller that is asked cannot, and on links that callers share, where nobody could
-	// tell which one that is. params and result are MCP's; params are its to read until it
-	// returns. nil: nobody does.
+	// Sampling answers a sampling/createMessage of the server in place of a client: where the
+	// caller cannot, and on shared links, where it is unknown which caller is meant. params and
+	// result are MCP's; params may be read until Sampling returns. nil means nobody answers.
 	Sampling func(ctx context.Context, params []byte) (result []byte, err *toolformat.Error)
 
-	Lazy     bool   // start at the first call; List answers from ListFile when it can
-	ListFile string // where a lazy server's lists are kept; "": nowhere
+	Lazy     bool   // connects at the first call; List answers from ListFile if it can
+	ListFile string // where a lazy server's tool list is stored between runs; "" means nowhere
 
-	Fault      error               // a reason found earlier why this server cannot start
-	ClientInfo []byte              // raw JSON of MCP's Implementation: what the bridge calls itself
-	Supervisor *process.Supervisor // ends child processes when this program is killed; nil: none
-	Children   *Children           // bounds child processes; nil: no bound
-	Log        *slog.Logger        // nil: nothing is logged
+	Fault      error               // why this server cannot be started: no attempt is made
+	ClientInfo []byte              // raw JSON of MCP's Implementation that names the bridge
+	Supervisor *process.Supervisor // ends child processes if this program is killed; may be nil
+	Children   *Children           // bounds child processes; nil means no bound
+	Log        *slog.Logger        // nil means nothing is logged
 
-	http  *http.Transport // the connections of all links
-	flood *throttle       // Log, for what a server can cause at will
+	http     *http.Transport // the HTTP connections of all links
+	throttle *throttle       // in front of Log, for events that a server can cause at will
+}
+
+func (cfg *Config) setDefaults() {
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 30*time.Second)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Minute)
+	cfg.MaxTimeout = max(cmp.Or(cfg.MaxTimeout, 30*time.Minute), cfg.Timeout)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, time.Minute)
+	cfg.MessageBytes = cmp.Or(cfg.MessageBytes, 64<<20)
+	if cfg.Sharing == "" {
+		cfg.Sharing = Session
+		if len(cfg.Command) > 0 {
+			cfg.Sharing = Shared
+		}
+	}
+	if cfg.ClientInfo == nil {
+		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Log = cfg.Log.With("server", cfg.Name)
+	cfg.throttle = &throttle{log: cfg.Log}
+	cfg.http = newTransport()
+}
+
+// errorf makes an error for a caller that begins with the server's name.
+func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *toolformat.Error {
+	return toolformat.Errorf(code, cfg.Name+": "+format, args...)
 }
 
 // Children bounds the child processes of several clients together.
 type Children struct {
-	Max int
-	n   atomic.Int64
+	Max     int
+	running atomic.Int64
 }
 
 func (c *Children) acquire() error {
 	if c == nil {
 		return nil
 	}
-	if c.n.Add(1) > int64(c.Max) {
-		c.n.Add(-1)
+	if c.running.Add(1) > int64(c.Max) {
+		c.running.Add(-1)
 		return errors.New("too many child processes are running (limits.children in the config)")
 	}
 	return nil
@@ -108,6 +135,6 @@ func (c *Children) acquire() error {
 
 func (c *Children) release() {
 	if c != nil {
-		c.n.Add(-1)
+		c.running.Add(-1)
 	}
 }

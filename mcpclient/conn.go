@@ -15,90 +15,105 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// conn is one live connection: it matches answers and notifications to calls.
+// conn is one live connection. It matches the server's messages to calls.
 type conn struct {
-	link    *link
-	cfg     *Config
-	carrier carrier   // to be used once dialled is closed
-	flood   *throttle // the log, for what a server can cause at will
-	told    []byte    // what the server is told of its callers where they do not say it: MCP's ClientCapabilities
-	offered []byte    // what of it the server may ask for at any time
+	cfg           *Config
+	handler       handler
+	capabilities  []byte  // MCP's ClientCapabilities, for requests of callers that state none
+	offered       []byte  // those that initialize states
+	clientSamples bool    // the caller offers sampling, so that Config.Sampling is not needed
+	carrier       carrier // to be used once dialed is closed
+	peer
 
-	legacy   bool   // initialize was answered
-	modern   bool   // server/discover was answered: requests of the modern era are understood
-	greeting []byte // the server's InitializeResult
-	revision string // the protocol revision negotiated
-
-	dialled chan struct{}
-	ready   chan struct{} // closed when the lists have been read
+	dialed chan struct{}
+	ready  chan struct{} // closed when the lists have been read
 
 	ids    atomic.Int64
-	life   context.Context // ends when the connection is lost, by the reason
+	life   context.Context // ends when the connection is lost, with the reason as its cause
 	end    context.CancelCauseFunc
-	done   <-chan struct{} // of life
-	err    error           // why it was lost; set before life ends
 	work   sync.WaitGroup
-	answer chan struct{} // bounds what is sent in the background
+	sender chan struct{} // bounds the messages sent in the background
 
-	refreshing [bridge.ListKinds]atomic.Bool // a list is about to be read again
-	reading    [bridge.ListKinds]sync.Mutex  // held while a list is read again
+	refreshing [bridge.ListKinds]atomic.Bool // a list is about to be fetched again
+	fetching   [bridge.ListKinds]sync.Mutex  // held while a list is fetched again
 
-	mu      sync.Mutex // guards what follows
-	lost    bool
-	under   map[int64]*call
-	asks    map[string]context.CancelFunc // the server's questions by their raw id
-	ticking bool                          // expire will run
-	busy    bool                          // a call has begun since it ran last
+	mu        sync.Mutex // guards the fields below
+	lost      bool
+	calls     map[int64]*call               // without a response
+	questions map[string]context.CancelFunc // of the server, without an answer, by raw id
+	ticking   bool                          // expire will run
+	busy      bool                          // a call has begun since expire ran last
 
-	served     string // the principal of the last call, when servedOne
-	servedOne  bool
-	servedMany bool // there have been calls of several principals
+	principal  string // of the first call
+	principals int    // of all calls; 2 means several
 }
 
-func newConn(l *link) *conn {
-	cfg := &l.client.cfg
-	c := &conn{link: l, cfg: cfg, flood: cfg.flood, told: cfg.offer([]byte(l.key.capabilities)), offered: cfg.offer(l.key.offered()), dialled: make(chan struct{}), ready: make(chan struct{}), under: map[int64]*call{}, asks: map[string]context.CancelFunc{}, answer: make(chan struct{}, 16)}
+// peer is what the handshake has found out about the server. It does not change after that.
+type peer struct {
+	legacy   bool   // the server has answered initialize
+	modern   bool   // it has answered server/discover, and takes requests of the modern era
+	about    []byte // its InitializeResult, or its DiscoverResult with a serverInfo
+	revision string // of the protocol, as negotiated
+}
+
+// handler takes what a conn cannot match to a call. It is the conn's link.
+type handler interface {
+	// notified takes a notification.
+	notified(c *conn, method string, params []byte)
+	// ask puts a question of the server to a caller.
+	ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
+	// tool returns a tool as the server defines it.
+	tool(name string) (bridge.Item, bool)
+}
+
+func newConn(cfg *Config, h handler, key *linkKey) *conn {
+	offered := key.offered()
+	c := &conn{
+		cfg: cfg, handler: h, capabilities: cfg.offer([]byte(key.capabilities)), offered: cfg.offer(offered),
+		clientSamples: wire.Lookup(offered, "sampling") != nil,
+		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
+		calls: map[int64]*call{}, questions: map[string]context.CancelFunc{},
+	}
 	c.life, c.end = context.WithCancelCause(context.Background())
-	c.done = c.life.Done()
 	return c
 }
 
-// loss says that the connection was lost under a request.
+// loss means that the connection was lost before a request had its reply.
 type loss struct {
 	cause        error
 	surelyNotRun bool
 }
 
+// errTimeout ends a call whose time is over.
 var errTimeout = errors.New("timeout")
 
-// tookLonger tells a caller of the limit of the configuration that has ended its request.
-const tookLonger = "%s: %s took longer than %s (%s in its config)"
+// tookLonger is the error of a request that a limit of the config has ended.
+const tookLonger = "%s took longer than %s (%s in its config)"
 
-// do sends a caller's request and waits for its reply. The loss is not nil when the
-// connection was lost first.
+// do sends a caller's request and waits for its reply, or the loss of the connection.
 func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
 	k := c.newCall(req.Method)
 	k.owner, k.back, k.target = owner, req.Back, req.Target
-	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyAlone(req.Method))
+	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyOnly(req.Method))
 	switch {
 	case k.modern && req.Method == wire.MethodToolsCall:
 		k.headers = c.paramHeaders(req)
-	case k.modern && k.target == "" && req.Params != nil: // tasks go where their id leads
+	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id
 		k.target, _ = req.Params.Text(wire.TaskID)
 	}
-	reply, l := c.roundTrip(ctx, k, c.encode(k, req))
+	reply, lost := c.roundTrip(ctx, k, c.encode(k, req))
 	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		limit, key := c.cfg.Timeout, "timeout"
 		if k.timer.AtMaximum() && c.cfg.MaxTimeout > limit {
 			limit, key = c.cfg.MaxTimeout, "maxTimeout"
 		}
-		reply.Err.Message = fmt.Sprintf(tookLonger, c.cfg.Name, subject(req), limit, key)
+		reply.Err.Message = fmt.Sprintf("%s: "+tookLonger, c.cfg.Name, subject(req), limit, key)
 	}
-	return reply, l
+	return reply, lost
 }
 
-// request sends a request of our own.
+// request sends a request of the bridge's own.
 func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
 	return c.requestCall(ctx, c.newCall(method), params)
 }
@@ -114,27 +129,27 @@ func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.
 	} else {
 		buf.B = wire.AppendCall(buf.B, k.id, k.method, params)
 	}
-	reply, l := c.roundTrip(ctx, k, buf)
+	reply, lost := c.roundTrip(ctx, k, buf)
 	switch {
-	case l != nil:
-		return bridge.Reply{}, l.cause
+	case lost != nil:
+		return bridge.Reply{}, lost.cause
 	case reply.Err != nil:
 		return bridge.Reply{}, reply.Err
 	}
 	return reply, nil
 }
 
-// roundTrip sends the message of a call and waits for its reply, the end of ctx, or
-// the call's timeout.
+// roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
+// timeout or the loss of the connection.
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	k.ctx, k.end = ctx, cancel
-	if !c.enter(k) {
+	if !c.addCall(k) {
 		msg.Free()
-		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: true}
+		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: true}
 	}
-	defer c.leave(k)
+	defer c.takeCall(k.id)
 	if k.owner != nil && k.owner.closed.Load() { // Close may not have seen this call
 		cancel(errClosed)
 	}
@@ -145,10 +160,10 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	err := c.carrier.send(ctx, msg, k)
 	if err != nil && ctx.Err() == nil {
 		select {
-		case r := <-k.reply: // it came all the same
+		case r := <-k.reply: // received in spite of the error
 			return r, nil
 		default:
-			return c.failed(err, k)
+			return c.notSent(err, k)
 		}
 	}
 	k.queued = err == nil
@@ -157,7 +172,7 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		return r, nil
 	case <-ctx.Done():
 		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
-	case <-c.done:
+	case <-c.life.Done():
 		select {
 		case r := <-k.reply:
 			return r, nil
@@ -166,13 +181,13 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		if ctx.Err() != nil { // a caller that goes may take the connection with it
 			return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
 		}
-		return bridge.Reply{}, &loss{cause: c.err, surelyNotRun: !k.sent.Load()}
+		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
 	}
 }
 
-// failed is what becomes of a request that the carrier could not send: an error that
-// the carrier made for the caller, or a loss.
-func (c *conn) failed(err error, k *call) (bridge.Reply, *loss) {
+// notSent returns the outcome of a call that the carrier could not send: an error that the
+// carrier made for the caller, or a loss.
+func (c *conn) notSent(err error, k *call) (bridge.Reply, *loss) {
 	var e *toolformat.Error
 	if errors.As(err, &e) {
 		return bridge.Failed(e), nil
@@ -180,46 +195,52 @@ func (c *conn) failed(err error, k *call) (bridge.Reply, *loss) {
 	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
 }
 
-// abandon gives up a call whose caller has gone or whose time is over, and tells the
-// server when it knows of it.
+// abandon gives up a call whose caller has gone or whose time is over. It tells the server if the
+// request may have reached it.
 func (c *conn) abandon(cause error, k *call) *toolformat.Error {
 	if k.sent.Load() || k.queued {
-		c.background(func(ctx context.Context) {
-			buf := wire.NewBuffer(96)
-			params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
-			buf.B = wire.AppendNotification(buf.B, wire.NotificationCancelled, params)
-			c.carrier.send(ctx, buf, nil)
-		})
+		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
+		c.respond(wire.AppendNotification(nil, wire.NotificationCancelled, params))
 	}
 	if errors.Is(cause, errTimeout) {
 		return toolformat.Errorf(toolformat.Timeout, "%s took too long", c.cfg.Name)
 	}
-	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
+	return canceled(cause)
 }
 
-// backgroundTime bounds what is sent for nobody's call.
+// backgroundTime bounds what is sent without a caller that waits.
 const backgroundTime = 2 * time.Second
 
-// background sends something that no caller waits for. What exceeds its bound is
-// dropped: it is answers to a server that floods us with requests, and cancellations
-// of calls to a server that takes nothing any more.
+// background runs f, which sends something, unless too many such functions are running. What is
+// dropped then are answers to a server that floods the bridge with requests, and cancellations
+// of calls to a server that reads nothing.
 func (c *conn) background(f func(context.Context)) {
 	select {
-	case c.answer <- struct{}{}:
+	case c.sender <- struct{}{}:
 	default:
-		c.flood.Log(slog.LevelDebug, "dropped an answer: too many are waiting to be sent")
+		c.cfg.throttle.Log(slog.LevelDebug, "dropped an answer: too many are waiting to be sent")
 		return
 	}
 	c.start(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
-		defer cancel()
-		select {
-		case <-c.dialled: // a server may speak before that
-			f(ctx)
-		case <-ctx.Done():
-		}
-		<-c.answer
+		c.whenDialed(f)
+		<-c.sender
 	})
+}
+
+// respond sends a message in the background.
+func (c *conn) respond(msg []byte) {
+	c.background(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: msg}, nil) })
+}
+
+// whenDialed runs f once the carrier can be used: a server may speak before that.
+func (c *conn) whenDialed(f func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
+	defer cancel()
+	select {
+	case <-c.dialed:
+		f(ctx)
+	case <-ctx.Done():
+	}
 }
 
 // start runs f in a goroutine that close waits for, unless the connection is lost.
@@ -231,60 +252,55 @@ func (c *conn) start(f func()) {
 	}
 }
 
-func (c *conn) alive() bool {
-	select {
-	case <-c.done:
-		return false
-	default:
-		return true
-	}
-}
+func (c *conn) alive() bool { return c.life.Err() == nil }
 
-// lose marks the connection as lost; calls under way learn of it. Only the first
-// reason counts.
-func (c *conn) lose(err error) {
+// reason returns why the connection was lost.
+func (c *conn) reason() error { return context.Cause(c.life) }
+
+// lose implements receiver: it marks the connection as lost, which ends what waits for it. Only
+// the first reason counts.
+func (c *conn) lose(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.loseLocked(err)
+	c.loseLocked(reason)
 }
 
-// retire loses the connection unless a call is under way; what only listens is none. It
-// reports whether it has.
-func (c *conn) retire(why error) bool {
+// retire loses the connection unless a call is under way; a listen does not count. It reports
+// whether it has.
+func (c *conn) retire(reason error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.under {
+	for _, k := range c.calls {
 		if k.acked == nil {
 			return false
 		}
 	}
-	c.loseLocked(why)
+	c.loseLocked(reason)
 	return true
 }
 
 // loseLocked is lose with c.mu held.
-func (c *conn) loseLocked(err error) {
+func (c *conn) loseLocked(reason error) {
 	if c.lost {
 		return
 	}
-	c.lost, c.err = true, err
-	for id, cancel := range c.asks {
-		cancel()
-		c.removeAsk(id)
+	c.lost = true
+	for id := range c.questions {
+		c.removeQuestion(id)
 	}
-	c.end(err)
+	c.end(reason)
 }
 
-// close ends the connection and waits until nothing of it is left.
-func (c *conn) close(why error) {
+// close ends the calls and the connection, and waits until nothing is left of them.
+func (c *conn) close(reason error) {
 	c.mu.Lock()
-	if !c.lost { // nobody wants it any more: what is under way ends too
-		for _, k := range c.under {
-			k.end(why)
+	if !c.lost {
+		for _, k := range c.calls {
+			k.end(reason)
 		}
 	}
 	c.mu.Unlock()
-	c.lose(why)
+	c.lose(reason)
 	c.work.Wait()
 	c.carrier.close()
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// connect makes a connection: it dials, shakes hands and reads the lists, all within
-// the connect timeout.
+// connect makes a connection within the connect timeout. Its phases are: dial a carrier,
+// handshake, listen for changes (in the modern era), fetch the lists, restore what callers have
+// asked for. The last one ends in the background.
 func (l *link) connect() (*conn, error) {
-	cfg := &l.client.cfg
-	if cfg.Fault != nil {
-		return nil, cfg.Fault
+	if l.cfg.Fault != nil {
+		return nil, l.cfg.Fault
 	}
-	ctx, cancel := context.WithTimeoutCause(l.ctx, cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config)", cfg.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config)", l.cfg.ConnectTimeout))
 	defer cancel()
-	c, err := l.greet(ctx)
+	c, err := l.dial(ctx)
 	if err != nil {
 		if end, _ := ctx.Deadline(); !time.Now().Before(end) {
 			<-ctx.Done() // the clock of a carrier may be ahead
@@ -36,7 +36,7 @@ func (l *link) connect() (*conn, error) {
 		return nil, err
 	}
 	if !c.legacy {
-		l.hear(ctx, c)
+		l.listenForChanges(ctx, c)
 	}
 	for kind := range bridge.ListKinds {
 		if err := l.fetch(ctx, c, kind); err != nil {
@@ -50,11 +50,12 @@ func (l *link) connect() (*conn, error) {
 	return c, nil
 }
 
-// greet tries the carriers that the configuration allows until one is answered.
-func (l *link) greet(ctx context.Context) (*conn, error) {
+// dial dials the carriers that the config allows, in turn, until a handshake succeeds. The error
+// is that of the first.
+func (l *link) dial(ctx context.Context) (*conn, error) {
 	var first error
-	for _, dial := range l.client.cfg.dialers() {
-		c, err := l.try(ctx, dial)
+	for _, dial := range l.cfg.dialers() {
+		c, err := l.dialCarrier(ctx, dial)
 		if err == nil {
 			return c, nil
 		}
@@ -68,37 +69,35 @@ func (l *link) greet(ctx context.Context) (*conn, error) {
 	return nil, first
 }
 
-func (l *link) try(ctx context.Context, dial dialer) (*conn, error) {
-	c := newConn(l)
+func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
+	c := newConn(l.cfg, l, &l.key)
 	var err error
-	if c.carrier, err = dial(ctx, &l.client.cfg, c); err != nil {
+	if c.carrier, err = dial(ctx, l.cfg, c); err != nil {
 		return nil, err
 	}
-	close(c.dialled)
-	if err := c.shakeHands(ctx, l.key.modern); err != nil {
+	close(c.dialed)
+	if err := c.handshake(ctx, l.key.modern); err != nil {
 		c.close(errClosed)
 		return nil, err
 	}
-	if l.key.modern || c.modern { // else it was not asked
+	if l.key.modern || c.modern { // otherwise the server has not been asked
 		l.client.modern.Store(c.modern)
 	}
 	return c, nil
 }
 
-// refused reports whether a server's answer to initialize over streamable HTTP means
-// that it may be one of the older transport (specification 2025-11-25, transports,
-// backwards compatibility).
+// refused reports whether an HTTP status means that the server may speak the older SSE transport
+// (2025-11-25, transports, backwards compatibility).
 func refused(err error) bool {
 	var s *statusError
 	return errors.As(err, &s) && (s.code == 400 || s.code == 404 || s.code == 405)
 }
 
-// shakeHands finds out whether the server speaks the era of the link's callers. Over
-// stdio initialize always comes first, since some servers die of anything else; a
-// server/discover after it is harmless, but some servers then take the whole connection
-// for one of the modern era, so that it is asked only for callers of that era. The
-// configuration may know better.
-func (c *conn) shakeHands(ctx context.Context, modern bool) error {
+// handshake finds out whether the server speaks the era of the link's callers, unless the config
+// says so. Over stdio initialize always comes first, since some servers exit on anything else. A
+// server/discover after it does no harm, but some servers then treat the whole connection as one
+// of the modern era: it is sent for callers of that era alone.
+func (c *conn) handshake(ctx context.Context, modern bool) error {
 	switch c.cfg.Era {
 	case Legacy:
 		return c.initialize(ctx)
@@ -116,25 +115,18 @@ func (c *conn) shakeHands(ctx context.Context, modern bool) error {
 		return c.initialize(ctx)
 	}
 	err := c.initialize(ctx)
+	var e *toolformat.Error
+	answered := errors.As(err, &e) && e.Raw != nil || refused(err)
 	switch {
 	case err == nil && modern:
-		c.discover(ctx) // one that does not know it is of the legacy era alone
-		return nil
-	case err == nil, !c.alive(), ctx.Err() != nil, !answeredNo(err):
-		return err
-	case c.discover(ctx) == nil: // it refuses initialize because it is of the modern era alone
-		return nil
+		c.discover(ctx) // an error means that the server speaks the legacy era alone
+	case err != nil && answered && c.alive() && ctx.Err() == nil && c.discover(ctx) == nil:
+		return nil // the server speaks the modern era alone
 	}
 	return err
 }
 
-// answeredNo reports whether a server has refused a request, over HTTP by its status.
-func answeredNo(err error) bool {
-	var e *toolformat.Error
-	return errors.As(err, &e) && e.Raw != nil || refused(err)
-}
-
-// initialize shakes hands as revisions up to 2025-11-25 do it.
+// initialize does the handshake of revisions up to 2025-11-25.
 func (c *conn) initialize(ctx context.Context) error {
 	params := append([]byte(`{"protocolVersion":"`), wire.Revisions[0]...)
 	params = append(append(params, `","capabilities":`...), c.offered...)
@@ -147,9 +139,9 @@ func (c *conn) initialize(ctx context.Context) error {
 		}
 		return err
 	}
-	c.greeting = bytes.Clone(reply.Result)
+	c.about = bytes.Clone(reply.Result)
 	reply.Free()
-	c.revision, _ = wire.Text(wire.Lookup(c.greeting, "protocolVersion"))
+	c.revision, _ = wire.Text(wire.Lookup(c.about, "protocolVersion"))
 	if !slices.Contains(wire.Revisions, c.revision) {
 		return fmt.Errorf("it speaks protocol revision %q, and this bridge only %v", c.revision, wire.Revisions)
 	}
@@ -160,12 +152,13 @@ func (c *conn) initialize(ctx context.Context) error {
 	return c.carrier.send(ctx, msg, nil)
 }
 
-// discover asks a server of the modern era who it is.
+// discover does the handshake of the modern era. After initialize it only finds out whether the
+// server speaks that era too.
 func (c *conn) discover(ctx context.Context) error {
-	reply, err := c.askDiscover(ctx)
+	reply, err := c.sendDiscover(ctx)
 	var e *toolformat.Error
 	if errors.As(err, &e) && speaksModern(wire.Lookup(e.Raw, "data", "supported")) {
-		reply, err = c.askDiscover(ctx) // it refused the revision, and names it as one that it supports
+		reply, err = c.sendDiscover(ctx) // refused, though the server lists the revision as supported
 	}
 	if err != nil {
 		return err
@@ -179,21 +172,21 @@ func (c *conn) discover(ctx context.Context) error {
 		return nil
 	}
 	c.revision = wire.ModernRevision
-	c.greeting = bytes.Clone(reply.Result)
-	if info := wire.Lookup(c.greeting, "_meta", mcp.MetaKeyServerInfo); info != nil {
-		c.greeting = wire.SetMember(c.greeting, "serverInfo", info)
+	c.about = bytes.Clone(reply.Result)
+	if info := wire.Lookup(c.about, "_meta", mcp.MetaKeyServerInfo); info != nil {
+		c.about = wire.SetMember(c.about, "serverInfo", info)
 	}
 	c.carrier.established(c.revision)
 	return nil
 }
 
-func (c *conn) askDiscover(ctx context.Context) (bridge.Reply, error) {
+func (c *conn) sendDiscover(ctx context.Context) (bridge.Reply, error) {
 	k := c.newCall(wire.MethodDiscover)
 	k.modern = true
 	return c.requestCall(ctx, k, nil)
 }
 
-// speaksModern reports whether the modern revision is in a list of revisions.
+// speaksModern reports whether the modern revision is among versions.
 func speaksModern(versions []byte) bool {
 	for v := range wire.Elements(versions) {
 		if string(v) == string(modernRevision) {
@@ -203,30 +196,29 @@ func speaksModern(versions []byte) bool {
 	return false
 }
 
-// listChanges is what a link wants to be told of by such a server.
+// listChanges is the filter of the listen for changes of the lists.
 const listChanges = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`
 
-// ackTime bounds how long the lists are not read because the server has not said yet
-// whether it will tell of their changes.
+// ackTime bounds how long the lists wait for a server to acknowledge that listen.
 const ackTime = 2 * time.Second
 
-// hear has the server tell of list changes, and returns when it has agreed: lists that
-// are read from then on miss none. One that does not agree, or not in time, is not
-// waited for; the lists are read again when it does late, or anew.
-func (l *link) hear(ctx context.Context, c *conn) {
+// listenForChanges returns when the server has acknowledged that it will notify of list changes:
+// lists fetched after that miss none. It does not wait for a server that refuses or is late; the
+// lists are fetched again when the server acknowledges late or again.
+func (l *link) listenForChanges(ctx context.Context, c *conn) {
 	ctx, cancel := context.WithTimeout(ctx, ackTime)
 	defer cancel()
-	settled, reading := make(chan struct{}), make(chan struct{})
-	defer close(reading)
+	settled, fetching := make(chan struct{}), make(chan struct{})
+	defer close(fetching)
 	settle := sync.OnceFunc(func() { close(settled) })
 	c.start(func() {
 		defer settle()
 		c.listen(c.life, listChanges, func(granted []byte) error {
 			if !grantsAny(granted) {
-				return toolformat.Errorf(toolformat.Denied, "%s does not tell of list changes", c.cfg.Name)
+				return toolformat.Errorf(toolformat.Denied, "%s does not notify of list changes", c.cfg.Name)
 			}
 			select {
-			case <-reading:
+			case <-fetching:
 				for kind := range bridge.ListKinds {
 					l.refresh(c, kind)
 				}
@@ -239,11 +231,11 @@ func (l *link) hear(ctx context.Context, c *conn) {
 	select {
 	case <-settled:
 	case <-ctx.Done():
-	case <-c.done:
+	case <-c.life.Done():
 	}
 }
 
-// grantsAny reports whether a server tells of any list changes.
+// grantsAny reports whether a server grants any part of a filter.
 func grantsAny(granted []byte) bool {
 	for _, raw := range wire.Members(granted) {
 		if string(raw) == "true" {

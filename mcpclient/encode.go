@@ -1,15 +1,14 @@
 package mcpclient
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// encode makes the message of a request, with our id and our progress token, which lets
-// the call be extended.
+// encode makes the message of a request. Its id and its progress token are the bridge's own; the
+// token lets progress extend the call.
 func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	var params wire.Params
 	if req.Params != nil {
@@ -32,7 +31,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	return buf
 }
 
-// hopByHop are the members of _meta that mean one connection and are never passed on.
+// hopByHop removes the members of _meta that concern one connection.
 var hopByHop = [...]wire.Edit{
 	{Key: wire.MetaProtocolVersion}, {Key: wire.MetaClientInfo}, {Key: wire.MetaClientCapabilities},
 	{Key: wire.MetaLogLevel}, {Key: wire.MetaSubscriptionID},
@@ -40,9 +39,9 @@ var hopByHop = [...]wire.Edit{
 
 var modernRevision = []byte(`"` + wire.ModernRevision + `"`)
 
-// modernEdits add what each request of the modern era says of its client.
+// modernEdits appends what each request of the modern era states of its client.
 func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
-	capabilities := c.told
+	capabilities := c.capabilities
 	if owner != nil && owner.caller.Modern {
 		capabilities = c.cfg.offer(owner.caller.Capabilities)
 	}
@@ -59,16 +58,22 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	return edits
 }
 
-// paramHeaders returns the HTTP headers in which the tool wants arguments of the call
-// repeated (SEP-2243).
+// legacyOnly reports whether a method that callers of both eras use exists in the legacy era
+// alone.
+func legacyOnly(method string) bool {
+	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
+}
+
+// paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
+// (SEP-2243).
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
-	it, ok := c.link.tool(req.Target)
+	it, ok := c.handler.tool(req.Target)
 	if !ok || !it.ParamHeaders || req.Params == nil {
 		return nil
 	}
 	found, err := wire.ParamHeaders(it.Tool().InputSchema)
 	if err != nil {
-		return nil // the tool was listed, so the server is not spoken to over HTTP
+		return nil // listed in spite of that, so the carrier is not HTTP
 	}
 	headers := make(map[string]string, len(found))
 	for _, h := range found {
@@ -77,22 +82,4 @@ func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
 		}
 	}
 	return headers
-}
-
-// legacyAlone reports whether only the legacy era has a method that we send for callers
-// of both.
-func legacyAlone(method string) bool {
-	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
-}
-
-// untagged is params less the tag of the listen stream that they came on.
-func untagged(params []byte) []byte {
-	if !bytes.Contains(params, []byte("subscriptionId")) {
-		return params
-	}
-	p, err := wire.SplitParams(bytes.Clone(params))
-	if err != nil {
-		return params
-	}
-	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
 }

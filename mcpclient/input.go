@@ -13,15 +13,15 @@ import (
 // maxRounds bounds a server that never has all the input it wants.
 const maxRounds = 20
 
-// fulfil asks a caller of the legacy era what a server of the modern one wants to know,
-// and repeats the request with the answers until its result is complete. A caller of the
-// modern era is asked so only beside Sampling.
-func (c *conn) fulfil(ctx context.Context, req *bridge.Request, owner *session, reply bridge.Reply) (bridge.Reply, *loss) {
+// provideInput asks a caller of the legacy era for the input that a server of the modern one
+// requires, and repeats the request with it until the result is complete. A caller of the modern
+// era is asked only for input that goes with what Sampling answers.
+func (c *conn) provideInput(ctx context.Context, req *bridge.Request, owner *session, reply bridge.Reply) (bridge.Reply, *loss) {
 	for range maxRounds {
 		if reply.Err != nil || !inputRequired(reply.Result) || owner.caller.Modern && !c.samples(owner, reply.Result) {
 			return reply, nil
 		}
-		responses, err := c.answers(ctx, req, owner, wire.Lookup(reply.Result, "inputRequests"))
+		responses, err := c.inputResponses(ctx, req, owner, wire.Lookup(reply.Result, "inputRequests"))
 		if err != nil {
 			reply.Free()
 			return bridge.Failed(err), nil
@@ -38,49 +38,63 @@ func (c *conn) fulfil(ctx context.Context, req *bridge.Request, owner *session, 
 		}
 	}
 	reply.Free()
-	return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: %s wants more input after %d rounds", c.cfg.Name, subject(req), maxRounds)), nil
+	return bridge.Failed(c.cfg.errorf(toolformat.Unavailable, "%s still requires input after %d rounds", subject(req), maxRounds)), nil
 }
 
 func inputRequired(result []byte) bool {
 	return string(wire.Lookup(result, "resultType")) == `"input_required"`
 }
 
-// input is a question of an input_required and who answers it.
-type input struct {
-	key, method string
-	params      []byte
-	put         func(context.Context, string, []byte) ([]byte, *toolformat.Error)
+// samples reports whether a result requires input that only Sampling can provide.
+func (c *conn) samples(owner *session, result []byte) bool {
+	if c.cfg.Sampling == nil || wire.Lookup(owner.caller.Capabilities, "sampling") != nil {
+		return false
+	}
+	for _, q := range wire.Members(wire.Lookup(result, "inputRequests")) {
+		if method, _ := wire.Text(wire.Lookup(q, "method")); method == wire.MethodCreateMessage {
+			return true
+		}
+	}
+	return false
 }
 
-// inputs are the questions of an input_required. The error says why they cannot be put.
-func (c *conn) inputs(req *bridge.Request, owner *session, questions []byte) (all []input, err *toolformat.Error) {
-	ask := owner.caller.Ask
+// inputRequest is one of a result's inputRequests.
+type inputRequest struct {
+	key, method string
+	params      []byte
+	ask         asker
+}
+
+// inputRequests decides who answers each of a result's inputRequests. The error says why one
+// cannot be answered.
+func (c *conn) inputRequests(req *bridge.Request, owner *session, raw []byte) (all []inputRequest, err *toolformat.Error) {
+	ask := asker(owner.caller.Ask)
 	if req.Back != nil {
 		ask = req.Back.Ask
 	}
-	for key, q := range wire.Members(questions) {
+	for key, q := range wire.Members(raw) {
 		method, _ := wire.Text(wire.Lookup(q, "method"))
+		in := inputRequest{key, method, wire.Lookup(q, "params"), ask}
 		capability := bridge.QuestionCapability(method)
-		put := ask
-		switch can := ask != nil && wire.Lookup(owner.caller.Capabilities, capability) != nil; {
-		case capability != "" && can:
+		switch {
+		case capability != "" && ask != nil && wire.Lookup(owner.caller.Capabilities, capability) != nil:
 		case method == wire.MethodCreateMessage && c.cfg.Sampling != nil:
-			put = c.cfg.sample
+			in.ask = c.cfg.sample
 		default:
 			return nil, toolformat.Errorf(toolformat.Unavailable, "%s wants %.80s, which the client cannot do", c.cfg.Name, method)
 		}
-		all = append(all, input{key, method, wire.Lookup(q, "params"), put})
+		all = append(all, in)
 	}
-	if len(all) > maxAsked {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "%s asks %d questions at once, more than %d", c.cfg.Name, len(all), maxAsked)
+	if len(all) > maxQuestions {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "%s asks %d questions at once, more than %d", c.cfg.Name, len(all), maxQuestions)
 	}
 	return all, nil
 }
 
-// answers puts the questions of an input_required to the caller, side by side, for as long
-// as a call may take. The first one without an answer ends the others.
-func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session, questions []byte) ([]byte, *toolformat.Error) {
-	all, err := c.inputs(req, owner, questions)
+// inputResponses asks for all input at once, within the maximum of a call. The first failure
+// cancels the other questions.
+func (c *conn) inputResponses(ctx context.Context, req *bridge.Request, owner *session, raw []byte) ([]byte, *toolformat.Error) {
+	all, err := c.inputRequests(req, owner, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +105,7 @@ func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session,
 	var wg sync.WaitGroup
 	for _, in := range all {
 		wg.Go(func() {
-			result, err := in.put(limited, in.method, in.params)
+			result, err := in.ask(limited, in.method, in.params)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -105,20 +119,7 @@ func (c *conn) answers(ctx context.Context, req *bridge.Request, owner *session,
 	}
 	wg.Wait()
 	if failed != nil && context.Cause(limited) == errTimeout {
-		failed = toolformat.Errorf(toolformat.Timeout, tookLonger, c.cfg.Name, subject(req), c.cfg.MaxTimeout, "maxTimeout")
+		failed = c.cfg.errorf(toolformat.Timeout, tookLonger, subject(req), c.cfg.MaxTimeout, "maxTimeout")
 	}
 	return responses, failed
-}
-
-// samples reports whether an input_required asks for what only Sampling can answer.
-func (c *conn) samples(owner *session, result []byte) bool {
-	if c.cfg.Sampling == nil || wire.Lookup(owner.caller.Capabilities, "sampling") != nil {
-		return false
-	}
-	for _, q := range wire.Members(wire.Lookup(result, "inputRequests")) {
-		if method, _ := wire.Text(wire.Lookup(q, "method")); method == wire.MethodCreateMessage {
-			return true
-		}
-	}
-	return false
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// State is how a server is.
+// State is the state of a server's link.
 type State string
 
-// The states. Idle is a lazy server that nobody has needed yet.
+// The states. Idle is that of a lazy server which no call needs.
 const (
 	Idle       State = "idle"
 	Connecting State = "connecting"
@@ -24,45 +24,48 @@ const (
 	Failed     State = "failed"
 )
 
-// Status is a state with its reason.
+// Status describes a link.
 type Status struct {
 	State    State
-	Reason   string    // why it failed, also while it is tried again
-	Retry    time.Time // when it is tried again
-	Server   string    // name and version of the server, as it says; "" before the handshake
-	Items    [bridge.ListKinds]int
-	Revision string // the protocol revision that was negotiated
+	Reason   string                // of the latest failure, also during the next attempt
+	Retry    time.Time             // of the next attempt; zero if none is scheduled
+	Server   string                // name and version that the server states; "" if not connected
+	Items    [bridge.ListKinds]int // in each list
+	Revision string                // of the protocol, as negotiated
 }
 
-// link is one supervised connection: it is made, lost and made again while it has
-// callers. One goroutine, supervise, changes its state.
+// link is a supervised connection, shared by the sessions of callers with the same key.
 type link struct {
 	client *Client
+	cfg    *Config // the client's
 	key    linkKey
 	born   time.Time
-	ctx    context.Context
+	ctx    context.Context // ends with the link
 	cancel context.CancelFunc
-	demand chan struct{} // a call wants a lazy server
+	demand chan struct{} // holds a token if a call needs a lazy server
 
-	conn  atomic.Pointer[conn] // the live connection; nil when there is none
+	conn  atomic.Pointer[conn] // the live connection; nil if there is none
 	lists [bridge.ListKinds]atomic.Pointer[bridge.List]
-	used  atomic.Int64 // when the last call ended, Unix ns; kept for lazy servers
+	used  atomic.Int64 // when the latest call of a lazy server ended, in Unix ns
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}
-	ending    *time.Timer        // ends a link that nobody uses
+	dropping  *time.Timer        // drops a link without sessions
 	watched   map[string]*watch  // by the URI of the resource
-	tasks     map[string]creator // by the id of the task
+	creators  map[string]creator // of tasks, by the task's id
 	taskOrder []string           // ids of tasks, oldest first
 	state     State
-	reason    error
-	retry     time.Time
-	lost      bool          // the lists are of an earlier connection, and a new attempt has failed
-	turn      chan struct{} // closed when the state changes
+	reason    error         // of the latest failure
+	retry     time.Time     // of the next attempt
+	stale     bool          // an attempt has failed since the lists were read
+	changed   chan struct{} // closed, and replaced, when the state changes
 }
 
 func newLink(c *Client, key linkKey) *link {
-	l := &link{client: c, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{}, watched: map[string]*watch{}, tasks: map[string]creator{}, state: Connecting, turn: make(chan struct{})}
+	l := &link{
+		client: c, cfg: &c.cfg, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{},
+		watched: map[string]*watch{}, creators: map[string]creator{}, state: Connecting, changed: make(chan struct{}),
+	}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
@@ -71,31 +74,31 @@ func newLink(c *Client, key linkKey) *link {
 	return l
 }
 
-func (l *link) join(s *session) {
+func (l *link) addSession(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sessions[s] = struct{}{}
-	if l.ending != nil {
-		l.ending.Stop()
+	if l.dropping != nil {
+		l.dropping.Stop()
 	}
 }
 
-// endIdle ends the link when nobody has joined it for a while.
-func (l *link) endIdle(after time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ending != nil {
-		l.ending.Stop()
-	}
-	l.ending = time.AfterFunc(after, func() { l.client.drop(l) })
-}
-
-// part takes a session off the link; it reports whether it was the last one.
-func (l *link) part(s *session) bool {
+// removeSession removes a session. It reports whether it was the last one.
+func (l *link) removeSession(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sessions, s)
 	return len(l.sessions) == 0
+}
+
+// dropAfter ends the link after some time unless a session is added.
+func (l *link) dropAfter(delay time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dropping != nil {
+		l.dropping.Stop()
+	}
+	l.dropping = time.AfterFunc(delay, func() { l.client.drop(l) })
 }
 
 func (l *link) unused() bool {
@@ -104,32 +107,38 @@ func (l *link) unused() bool {
 	return len(l.sessions) == 0
 }
 
-// set changes the state and wakes those who wait for it. Callers learn of tools that
-// went away or came back.
-func (l *link) set(s State, reason error, retryIn time.Duration) {
+// setState changes the state and wakes those who wait for that. It notifies callers of lists
+// that went away or came back.
+func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	l.mu.Lock()
-	if s != Connecting || reason != nil { // while it connects again, the last failure stays the reason
+	if s != Connecting || reason != nil { // a new attempt keeps the reason of the last failure
 		l.reason = reason
 	}
 	l.state, l.retry = s, time.Time{}
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}
-	flip := s == Failed && !l.lost || s == Ready && l.lost
-	switch s {
-	case Failed:
-		l.lost = true
-	case Ready:
-		l.lost = false
-	}
-	close(l.turn)
-	l.turn = make(chan struct{})
-	l.mu.Unlock()
+	flip := s == Failed && !l.stale || s == Ready && l.stale
 	if flip {
-		for k := range bridge.ListKinds {
-			if list := l.lists[k].Load(); list != nil && len(list.Items) > 0 {
-				l.tell(k)
-			}
+		l.stale = !l.stale
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.mu.Unlock()
+	for k := range bridge.ListKinds {
+		if flip && l.count(k) > 0 {
+			l.notifyChange(k)
+		}
+	}
+}
+
+// notifyChange tells the callers that have read a list that it has changed.
+func (l *link) notifyChange(kind bridge.ListKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		if s.listed.Load() {
+			s.notify(kind.Changed(), nil)
 		}
 	}
 }
@@ -145,13 +154,14 @@ func (l *link) status() Status {
 		st.Items[k] = l.count(k)
 	}
 	if c := l.conn.Load(); c != nil {
-		name, _ := wire.Text(wire.Lookup(c.greeting, "serverInfo", "name"))
-		version, _ := wire.Text(wire.Lookup(c.greeting, "serverInfo", "version"))
+		name, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "name"))
+		version, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "version"))
 		st.Server, st.Revision = name+" "+version, c.revision
 	}
 	return st
 }
 
+// count returns the length of a list.
 func (l *link) count(kind bridge.ListKind) int {
 	if list := l.lists[kind].Load(); list != nil {
 		return len(list.Items)
@@ -159,17 +169,25 @@ func (l *link) count(kind bridge.ListKind) int {
 	return 0
 }
 
-// ready returns the live connection. It waits while one is being made, and fails at
-// once when the last attempt has failed.
-func (l *link) ready(ctx context.Context) (*conn, *toolformat.Error) {
+// tool returns a tool as the server defines it.
+func (l *link) tool(name string) (bridge.Item, bool) {
+	if list := l.lists[bridge.Tools].Load(); list != nil {
+		return list.Find(name)
+	}
+	return bridge.Item{}, false
+}
+
+// await returns the live connection. It waits while one is being made, and fails at once if the
+// last attempt has failed.
+func (l *link) await(ctx context.Context) (*conn, *toolformat.Error) {
 	for {
 		l.mu.Lock()
-		state, turn, err := l.state, l.turn, l.unavailable()
+		state, changed, err := l.state, l.changed, l.unavailable()
 		l.mu.Unlock()
-		if c := l.conn.Load(); c != nil && c.alive() { // a later one closes turn
+		if c := l.conn.Load(); c != nil && c.alive() { // a later connection closes changed
 			return c, nil
 		}
-		if l.client.cfg.Lazy {
+		if l.cfg.Lazy {
 			select {
 			case l.demand <- struct{}{}:
 			default:
@@ -179,42 +197,28 @@ func (l *link) ready(ctx context.Context) (*conn, *toolformat.Error) {
 			return nil, err
 		}
 		select {
-		case <-turn:
+		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), context.Canceled) {
-				return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+				return nil, canceled(nil)
 			}
-			return nil, toolformat.Errorf(toolformat.Unavailable, "%s is still connecting", l.client.cfg.Name)
+			return nil, toolformat.Errorf(toolformat.Unavailable, "%s is still connecting", l.cfg.Name)
 		case <-l.ctx.Done():
-			return nil, toolformat.Errorf(toolformat.Unavailable, "%s: the connection has been closed", l.client.cfg.Name)
+			return nil, l.cfg.errorf(toolformat.Unavailable, "%v", errClosed)
 		}
 	}
 }
 
-// unavailable is the error for a caller while the link is down; l.mu is held.
+// unavailable returns the error for callers while the link is down. l.mu is held.
 func (l *link) unavailable() *toolformat.Error {
-	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %v", l.client.cfg.Name, l.reason)
+	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %v", l.cfg.Name, l.reason)
 	if in := time.Until(l.retry); in > 0 {
-		e.Message += fmt.Sprintf(" (next attempt in %s)", in.Round(time.Second))
+		e.Message += fmt.Sprintf(" (retrying in %s)", in.Round(time.Second))
 	}
 	return e
 }
 
-// sole is the one caller of a link of its own; nil when it has gone.
-func (l *link) sole() *bridge.Caller {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		return s.caller
-	}
-	return nil
-}
-
-// ask puts a question that belongs to no call that is known to the link's caller.
-func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	caller := l.sole()
-	if caller == nil || caller.Ask == nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
-	}
-	return caller.Ask(ctx, method, params)
+// canceled returns the error of a request whose caller no longer waits.
+func canceled(cause error) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -12,13 +11,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A server of the modern era alone tells only those of changes who keep a
-// subscriptions/listen open, from its acknowledgment on.
+// A server of the modern era alone notifies of changes only on a subscriptions/listen that is
+// open, from its acknowledgment on.
 
-// listen keeps a subscriptions/listen open until ctx, which ends with the connection,
-// ends. acked takes what the server grants of the filter, each time that it has been
-// asked, before it tells of anything; it must not block, and its error is a refusal. When
-// the server refuses the first time, listen gives up and returns why.
+// listen keeps a subscriptions/listen open until ctx ends, which must end with the connection.
+// Each time the server is asked, acked takes what it grants of the filter before it notifies of
+// anything. acked must not block; its error counts as a refusal. If the first attempt is refused,
+// listen returns why.
 func (c *conn) listen(ctx context.Context, filter string, acked func(granted []byte) error) error {
 	var agreed atomic.Bool
 	for delay := time.Second; ; delay = min(2*delay, time.Minute) {
@@ -35,7 +34,7 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 			return context.Cause(ctx)
 		case err != nil && !agreed.Load():
 			return err
-		case time.Since(start) >= steady:
+		case time.Since(start) >= steadyTime:
 			delay = time.Second
 		}
 		if !sleep(ctx, delay) {
@@ -44,8 +43,8 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 	}
 }
 
-// listenOnce keeps a subscriptions/listen open until it ends. The error is a refusal;
-// without one it ended as any stream may.
+// listenOnce keeps a subscriptions/listen open until it ends. The error is a refusal; nil means
+// that it ended as any stream may.
 func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -75,17 +74,14 @@ func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted
 	return nil
 }
 
-// acknowledged takes what the server grants to the listen on whose stream it came, else
-// to the one that it names.
+// acknowledged takes what the server grants to the listen on whose stream it came, else to the
+// listen that it names.
 func (c *conn) acknowledged(m *wire.Message, from *call) {
 	if from == nil || from.acked == nil {
-		id, err := strconv.ParseInt(string(m.Params.Get(wire.MetaSubscriptionID)), 10, 64)
-		if from = nil; err == nil {
-			from = c.find(id)
-		}
+		from = c.findCall(callID(m.Params.Get(wire.MetaSubscriptionID)))
 	}
 	if from == nil || from.acked == nil {
-		c.flood.Log(slog.LevelDebug, "skipped an acknowledgment of no listen that is open")
+		c.cfg.throttle.Log(slog.LevelDebug, "skipped an acknowledgment of a listen that is not open")
 		return
 	}
 	from.acked(wire.Lookup(m.Params.Raw, "notifications"))

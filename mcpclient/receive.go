@@ -14,42 +14,17 @@ import (
 // maxBatch bounds the messages of a batch that a server sends.
 const maxBatch = 1000
 
-// receive takes one message of the server. What cannot be used is logged and skipped:
-// it harms nobody but the call that it was the answer to.
+// receive implements receiver. What cannot be used is logged and skipped: it harms only the call
+// that it was the response to.
 func (c *conn) receive(buf *wire.Buffer, from *call) {
-	if b := bytes.TrimLeft(buf.B, " \t\r\n"); len(b) > 0 && b[0] == '[' {
-		c.receiveBatch(buf, from)
+	if b := bytes.TrimLeft(buf.B, " \t\r\n"); len(b) == 0 || b[0] != '[' {
+		c.receiveOne(buf, from)
 		return
 	}
-	c.receiveOne(buf, from)
-}
-
-// receiveOne is receive for what is no batch.
-func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
-	m, err := wire.Split(buf.B)
+	defer buf.Free()
+	members, _, err := wire.SplitBatch(buf.B, maxBatch) // which revision 2025-03-26 allows
 	if err != nil {
-		c.malformed(err, buf, from)
-		return
-	}
-	switch m.Kind() {
-	case wire.Response:
-		c.answered(&m, buf)
-		return
-	case wire.Notification:
-		c.notified(&m, from)
-	case wire.Request:
-		c.asked(&m, buf, from)
-		return
-	}
-	buf.Free()
-}
-
-// receiveBatch takes the messages of a batch one by one, as revision 2025-03-26 lets a
-// server send them.
-func (c *conn) receiveBatch(buf *wire.Buffer, from *call) {
-	members, _, err := wire.SplitBatch(buf.B, maxBatch)
-	if err != nil {
-		c.malformed(err, buf, from)
+		c.malformed(err, buf.B, from)
 		return
 	}
 	for _, raw := range members {
@@ -57,59 +32,72 @@ func (c *conn) receiveBatch(buf *wire.Buffer, from *call) {
 		one.B = append(one.B, raw...)
 		c.receiveOne(one, from)
 	}
-	buf.Free()
 }
 
-// malformed ends the call whose answer cannot be used; what belongs to none is logged.
-func (c *conn) malformed(err error, buf *wire.Buffer, from *call) {
-	c.flood.Log(slog.LevelWarn, "skipped something that is not a message of JSON-RPC", "reason", err, "bytes", len(buf.B), "start", snippet(buf.B))
+// receiveOne takes a message that is not a batch.
+func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
+	m, err := wire.Split(buf.B)
+	if err != nil {
+		c.malformed(err, buf.B, from)
+		buf.Free()
+		return
+	}
+	switch m.Kind() {
+	case wire.Response:
+		c.answered(&m, buf)
+	case wire.Request:
+		c.requested(&m, buf, from)
+	default:
+		c.received(&m, from)
+		buf.Free()
+	}
+}
+
+// malformed ends the call whose response cannot be used, if that is known.
+func (c *conn) malformed(err error, msg []byte, from *call) {
+	c.cfg.throttle.Log(slog.LevelWarn, "skipped an invalid JSON-RPC message", "reason", err, "bytes", len(msg), "start", snippet(msg))
 	var e *wire.Error
 	var k *call
 	if errors.As(err, &e) && e.ID != nil {
-		if id, err := strconv.ParseInt(string(e.ID), 10, 64); err == nil {
-			k = c.take(id)
-		}
+		k = c.takeCall(callID(e.ID))
 	} else if from != nil {
-		k = c.take(from.id)
+		k = c.takeCall(from.id)
 	}
-	buf.Free()
 	if k != nil {
 		k.reply <- bridge.Failed(toolformat.Errorf(toolformat.Internal, "%s sent an answer that is not valid: %v", c.cfg.Name, err))
 	}
 }
 
-// snippet is the start of something unexpected, for the log.
-func snippet(b []byte) string {
-	const most = 120
-	if len(b) > most {
-		b = b[:most]
-	}
-	return string(bytes.ToValidUTF8(b, []byte("?")))
+// callID returns the id of a call; 0, which none has, for any other id.
+func callID(raw []byte) int64 {
+	id, _ := strconv.ParseInt(string(raw), 10, 64)
+	return id
 }
 
-// answered hands an answer to its call. The message's bytes go with it.
+// snippet returns the start of unexpected input, for the log.
+func snippet(b []byte) string {
+	const most = 120
+	return string(bytes.ToValidUTF8(b[:min(len(b), most)], []byte("?")))
+}
+
+// answered hands a response, and the memory it lies in, to its call.
 func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
-	id, err := strconv.ParseInt(string(m.ID), 10, 64)
-	var k *call
-	if err == nil {
-		k = c.take(id)
-	}
-	if k == nil {
-		c.flood.Log(slog.LevelDebug, "skipped an answer that nobody waits for", "id", string(m.ID))
+	k := c.takeCall(callID(m.ID))
+	switch {
+	case k == nil:
+		c.cfg.throttle.Log(slog.LevelDebug, "skipped a response that no call waits for", "id", string(m.ID))
 		buf.Free()
-		return
-	}
-	if m.Error != nil {
+	case m.Error != nil:
 		e := remoteError(m.Error)
 		buf.Free()
 		k.reply <- bridge.Failed(e)
-		return
+	default:
+		k.reply <- bridge.Result(m.Result, buf)
 	}
-	k.reply <- bridge.Result(m.Result, buf)
 }
 
-// remoteError keeps the server's error as it is. Its code says what it means where we
-// know: a bridge below us spells it in data.code.
+// remoteError keeps the server's error as it is, and finds its code: a bridge on the other side
+// spells it in data.code.
 func remoteError(raw []byte) *toolformat.Error {
 	e := &toolformat.Error{Code: toolformat.Internal, Raw: bytes.Clone(raw)}
 	e.Message, _ = wire.Text(wire.Lookup(e.Raw, "message"))
@@ -129,15 +117,22 @@ func remoteError(raw []byte) *toolformat.Error {
 	return e
 }
 
-// notified takes a notification to where it belongs: progress to the call of its token,
-// a log message to the call on whose stream it came.
-func (c *conn) notified(m *wire.Message, from *call) {
+// received takes a notification: progress for the call of its token, a log message for the call
+// on whose stream it came or the only one.
+func (c *conn) received(m *wire.Message, from *call) {
 	switch m.Method {
 	case wire.NotificationProgress:
 		c.progressed(m)
+		return
+	case wire.NotificationCancelled:
+		c.endQuestion(string(m.Params.Get(wire.RequestID)))
+		return
+	case wire.NotificationSubscribed:
+		c.acknowledged(m, from)
+		return
 	case wire.NotificationMessage:
 		if from == nil {
-			from = c.only()
+			from = c.onlyCall()
 		}
 		if from != nil && from.back != nil {
 			if from.owner.wants(m.Params.Raw) {
@@ -145,39 +140,15 @@ func (c *conn) notified(m *wire.Message, from *call) {
 			}
 			return
 		}
-		c.link.stray(m.Method, m.Params.Raw)
-	case wire.NotificationCancelled:
-		c.unask(string(m.Params.Get(wire.RequestID)))
-	case wire.NotificationTaskStatus:
-		c.link.taskStatus(m.Params.Raw)
-	case wire.NotificationSubscribed:
-		c.acknowledged(m, from)
-	case wire.NotificationResourceUpdated:
-		c.link.updated(untagged(m.Params.Raw))
-	default:
-		known := false
-		for kind := range bridge.ListKinds {
-			if kind.Changed() == m.Method {
-				known = true
-				c.link.refresh(c, kind)
-			}
-		}
-		if !known {
-			c.flood.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
-		}
 	}
+	c.handler.notified(c, m.Method, m.Params.Raw)
 }
 
-// progressed extends the call and gives the progress to its caller, under the caller's
-// own token.
+// progressed extends the call and passes the progress to its caller under the caller's own token.
 func (c *conn) progressed(m *wire.Message) {
-	id, err := strconv.ParseInt(string(m.Params.Get(wire.ProgressToken)), 10, 64)
-	var k *call
-	if err == nil {
-		k = c.find(id)
-	}
+	k := c.findCall(callID(m.Params.Get(wire.ProgressToken)))
 	if k == nil {
-		c.flood.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
+		c.cfg.throttle.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
 		return
 	}
 	k.timer.Extend()

@@ -9,56 +9,56 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// call carries out a request, again on a new connection when the first one was lost and
-// doing so is safe.
+// maxAttempts bounds how often a request is sent.
+const maxAttempts = 3
+
+// call carries out a request of a caller. If the connection is lost it repeats the request on
+// the next one where that is safe.
 func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
-	const attempts = 3
-	for n := 1; ; n++ {
-		c, err := l.readyFor(ctx)
+	for attempt := 1; ; attempt++ {
+		c, err := l.awaitBriefly(ctx)
 		if err != nil {
 			return bridge.Failed(err)
 		}
 		if owner.closed.Load() {
-			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled").Because(errClosed))
+			return bridge.Failed(canceled(errClosed))
 		}
 		if req.Method == wire.MethodDiscover {
-			return bridge.Result(c.greeting, nil)
+			return bridge.Result(c.about, nil)
 		}
 		reply, lost := c.do(ctx, req, owner)
-		if lost == nil && reply.Modern && (!owner.caller.Modern || c.cfg.Sampling != nil) {
-			reply, lost = c.fulfil(ctx, req, owner, reply)
+		if lost == nil && reply.Modern && (!owner.caller.Modern || l.cfg.Sampling != nil) {
+			reply, lost = c.provideInput(ctx, req, owner, reply)
 		}
-		if l.client.cfg.Lazy {
+		if l.cfg.Lazy {
 			l.used.Store(time.Now().UnixNano())
 		}
-		if lost == nil {
-			l.noteTask(req, &reply, owner)
+		switch {
+		case lost == nil:
+			l.rememberTask(req, &reply, owner)
 			return reply
+		case attempt < maxAttempts && (lost.surelyNotRun || l.repeatable(req)):
+			l.cfg.Log.Info("repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
+		case lost.surelyNotRun:
+			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause))
+		default:
+			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable,
+				"the connection was lost while %s was under way: it is unknown whether it ran", subject(req)).Because(lost.cause))
 		}
-		if n < attempts && (lost.surelyNotRun || l.repeatable(req)) {
-			l.client.cfg.Log.Info("repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
-			continue
-		}
-		if lost.surelyNotRun {
-			return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: the connection was lost before %s could be sent", l.client.cfg.Name, subject(req)).Because(lost.cause))
-		}
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable,
-			"%s: the connection was lost while %s was under way: it is unknown whether it ran", l.client.cfg.Name, subject(req)).Because(lost.cause))
 	}
 }
 
-// readyFor is ready within the connect timeout: a call does not wait for a server
-// longer than it may take to connect.
-func (l *link) readyFor(ctx context.Context) (*conn, *toolformat.Error) {
+// awaitBriefly returns the live connection, waiting for it no longer than connecting may take.
+func (l *link) awaitBriefly(ctx context.Context) (*conn, *toolformat.Error) {
 	if c := l.conn.Load(); c != nil && c.alive() {
 		return c, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.client.cfg.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.ConnectTimeout)
 	defer cancel()
-	return l.ready(ctx)
+	return l.await(ctx)
 }
 
-// repeatable reports whether the request does no more when it is run twice.
+// repeatable reports whether running the request twice has no more effect than once.
 func (l *link) repeatable(req *bridge.Request) bool {
 	if req.Method != wire.MethodToolsCall {
 		return true
@@ -67,10 +67,13 @@ func (l *link) repeatable(req *bridge.Request) bool {
 	return ok && it.Repeatable
 }
 
-// subject is what a request is called in an error.
+// subject names a request in an error.
 func subject(req *bridge.Request) string {
 	if req.Target != "" {
 		return req.Method + " " + req.Target
 	}
 	return req.Method
 }
+
+// empty returns the reply of a request that has nothing to say.
+func empty() bridge.Reply { return bridge.Result([]byte("{}"), nil) }

@@ -7,8 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// offer adds sampling to what a server may ask for, where Sampling answers for clients
-// that cannot.
+// offer adds sampling to capabilities that lack it, if Sampling can answer instead of a client.
 func (cfg *Config) offer(capabilities []byte) []byte {
 	if cfg.Sampling == nil || wire.Lookup(capabilities, "sampling") != nil {
 		return capabilities
@@ -19,7 +18,10 @@ func (cfg *Config) offer(capabilities []byte) []byte {
 	return wire.SetMember(capabilities, "sampling", []byte(`{"tools":{}}`))
 }
 
-// sample is Sampling as a question is put.
+// asker puts a question of the server to the party that answers it.
+type asker func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
+
+// sample is the asker that Sampling answers.
 func (cfg *Config) sample(ctx context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {
 	return cfg.Sampling(ctx, params)
 }

@@ -58,7 +58,7 @@ func (s *stdio) receive(r receiver) error {
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
-			s.cfg.flood.Log(slog.LevelWarn, "skipped a line that is too long", "reason", err)
+			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line that is too long", "reason", err)
 			continue
 		case err != nil:
 			s.end()
@@ -68,7 +68,7 @@ func (s *stdio) receive(r receiver) error {
 			return errors.New("the server closed its output")
 		}
 		if b := bytes.TrimLeft(buf.B, " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
-			s.cfg.flood.Log(slog.LevelWarn, "skipped a line on standard output that is no message", "line", snippet(buf.B))
+			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is no message", "line", snippet(buf.B))
 			buf.Free()
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// creator is whose a task is: a caller's, which is told of its status; in the modern
-// era, where callers come and go with their requests, a principal's.
+// creator identifies who may reach a task: a caller, which is notified of the task's status; in
+// the modern era, where callers come and go with their requests, a principal.
 type creator struct {
 	session   *session
 	principal bridge.Principal
@@ -22,10 +22,11 @@ func (s *session) creator() creator {
 	return creator{session: s}
 }
 
-// noteTask notes who has created the task that a reply tells of, if it does.
-func (l *link) noteTask(req *bridge.Request, reply *bridge.Reply, s *session) {
+// rememberTask remembers the creator of the task that a reply announces, if it does. The oldest
+// tasks are forgotten first.
+func (l *link) rememberTask(req *bridge.Request, reply *bridge.Reply, s *session) {
 	asked := req.Params != nil && req.Params.Get(wire.Task) != nil
-	if reply.Err != nil || !asked && (!reply.Modern || l.allTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
+	if reply.Err != nil || !asked && (!reply.Modern || l.ownsTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
 		return
 	}
 	id, ok := wire.CreatedTask(reply.Result)
@@ -34,48 +35,46 @@ func (l *link) noteTask(req *bridge.Request, reply *bridge.Reply, s *session) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.tasks[id]; !known {
+	if _, known := l.creators[id]; !known {
 		l.taskOrder = append(l.taskOrder, id)
 	}
-	l.tasks[id] = s.creator()
+	l.creators[id] = s.creator()
 	if len(l.taskOrder) > wire.MaxTasks {
-		delete(l.tasks, l.taskOrder[0])
+		delete(l.creators, l.taskOrder[0])
 		l.taskOrder = l.taskOrder[1:]
 	}
 }
 
-// allTasks reports whether every task of the link is the caller's.
-func (l *link) allTasks(s *session) bool {
+// ownsTasks reports whether every task of the link is the caller's.
+func (l *link) ownsTasks(s *session) bool {
 	return l.key.own || s.caller.Modern && l.key.owner != ""
 }
 
-// task carries out a request about a task. On a shared link a caller reaches only the
-// tasks that it has created.
+// created reports whether the caller has created a task.
+func (l *link) created(s *session, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by, ok := l.creators[id]
+	return ok && by == s.creator()
+}
+
+// task carries out a request about tasks. On a shared link a caller reaches only the tasks that
+// it has created.
 func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	if l.allTasks(s) {
-		return l.call(ctx, req, s)
-	}
-	mine := func(id string) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		by, ok := l.tasks[id]
-		return ok && by == s.creator()
-	}
-	if req.Method != wire.MethodTasksList {
-		id, _ := req.Params.Text(wire.TaskID)
-		if !mine(id) {
+	list := req.Method == wire.MethodTasksList
+	if !l.ownsTasks(s) && !list {
+		if id, _ := req.Params.Text(wire.TaskID); !l.created(s, id) {
 			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
 		}
-		return l.call(ctx, req, s)
 	}
 	reply := l.call(ctx, req, s)
-	if reply.Err != nil {
+	if reply.Err != nil || l.ownsTasks(s) || !list {
 		return reply
 	}
 	defer reply.Free()
 	tasks := []byte("[")
 	for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
-		if id, _ := wire.Text(wire.Lookup(raw, "taskId")); mine(id) {
+		if id, _ := wire.Text(wire.Lookup(raw, "taskId")); l.created(s, id) {
 			if len(tasks) > 1 {
 				tasks = append(tasks, ',')
 			}
@@ -85,11 +84,11 @@ func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge
 	return bridge.Result(wire.SetMember(reply.Result, "tasks", append(tasks, ']')), nil)
 }
 
-// taskStatus tells the creator of a task how it is.
-func (l *link) taskStatus(params []byte) {
+// taskChanged passes the status of a task to its creator.
+func (l *link) taskChanged(params []byte) {
 	id, _ := wire.Text(wire.Lookup(params, "taskId"))
 	l.mu.Lock()
-	s := l.tasks[id].session
+	s := l.creators[id].session
 	l.mu.Unlock()
 	if s != nil {
 		s.notify(wire.NotificationTaskStatus, params)

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	throttleBurst = 20              // lines at once
-	throttleEvery = time.Second / 5 // one more line each
+	throttleBurst = 20              // lines that may be logged at once
+	throttleEvery = time.Second / 5 // after which one more line may be logged
 )
 
-// throttle keeps a server that misbehaves from flooding the log: what exceeds its rate
-// is counted, and the next line says how much was left out.
+// throttle keeps a misbehaving server from flooding the log. It drops lines beyond its rate; the
+// next line logged says how many were dropped.
 type throttle struct {
 	log *slog.Logger
 
-	mu      sync.Mutex // guards what follows
-	free    time.Time  // until when the rate is used up, less the burst
+	mu      sync.Mutex // guards the fields below
+	free    time.Time  // when a line may be logged again, at most a burst in the past
 	skipped int
 }
 

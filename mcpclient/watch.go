@@ -10,123 +10,115 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// watch is a resource that callers of a link want to be told of. The server is asked
-// about it by one at a time: whoever comes meanwhile waits for the outcome, and asks
-// itself when that was no.
+// watch is a resource of which callers of a link want updates. One goroutine at a time, which
+// holds the turn, asks the server for them. Others wait for the outcome, and ask themselves if
+// the server refused.
 type watch struct {
 	uri  string
-	turn chan struct{} // holds one, which is its holder's who may ask the server
+	turn chan struct{} // full while a goroutine holds the turn
 
-	// What follows is guarded by link.mu.
-	users    int // who has the turn, and who waits for it
+	// The fields below are guarded by link.mu.
+	users    int // goroutines that hold the turn or wait for it
 	sessions map[*session]struct{}
-	at       *conn              // whose server tells of it; nil: none
+	at       *conn              // whose server sends updates; nil means none does
 	end      context.CancelFunc // ends the listen at a server of the modern era alone
 }
 
-// subscribe has the server tell a caller of a resource, and returns when it has agreed.
+// maxWatches bounds the resources of which a caller wants updates.
+const maxWatches = 1000
+
+// subscribe asks the server for updates of a resource on behalf of a caller, and returns when it
+// has agreed.
 func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	limited, cancel := context.WithTimeoutCause(ctx, l.client.cfg.Timeout, errTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, errTimeout)
 	defer cancel()
-	w, err := l.hold(limited, req.Target, s)
+	w, err := l.takeTurn(limited, req.Target, s)
 	if err != nil {
-		return l.gaveUp(err, req)
+		return l.notWatched(err, req)
 	}
-	defer l.release(w)
-	told, full := l.joined(w, s)
+	defer l.endTurn(w)
+	watched, full := l.addWatcher(w, s)
 	switch {
 	case full:
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: the client is told of %d resources already: unsubscribe from some", l.client.cfg.Name, maxWatched))
-	case told:
-		return bridge.Result([]byte("{}"), nil)
+		return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the client is subscribed to %d resources already: unsubscribe from some", maxWatches))
+	case watched:
+		return empty()
 	}
-	reply := l.begin(ctx, limited, req, s, w)
+	reply := l.beginWatch(ctx, limited, req, s, w)
 	if reply.Err != nil {
-		l.mu.Lock()
-		w.part(s)
-		l.mu.Unlock()
+		l.removeWatcher(w, s)
 	}
 	return reply
 }
 
-// begin asks the server to tell of a resource, on behalf of a caller who is told from
-// then on. limited is ctx with the time limit of the request, which a call keeps itself.
-func (l *link) begin(ctx, limited context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
-	const attempts = 3
-	for n := 1; ; n++ {
-		c, unready := l.readyFor(ctx)
+// beginWatch asks the server for updates. limited is ctx with the timeout of the request, which a
+// call has of its own. The caller holds the turn.
+func (l *link) beginWatch(ctx, limited context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
+	for attempt := 1; ; attempt++ {
+		c, unready := l.awaitBriefly(ctx)
 		if unready != nil {
 			return bridge.Failed(unready)
 		}
 		if c.legacy {
 			reply := l.call(ctx, req, s)
-			if reply.Err == nil && l.conn.Load() == c { // else a later connection asks again
-				l.mu.Lock()
-				w.at = c
-				l.mu.Unlock()
+			if reply.Err == nil && l.conn.Load() == c { // a later connection is asked by rewatch
+				l.setWatched(w, c)
 			}
 			return reply
 		}
-		err := l.watchModern(limited, c, w, s.done)
+		err := l.listenForUpdates(limited, c, w, s.done)
 		switch {
 		case err == nil:
-			return bridge.Result([]byte("{}"), nil)
-		case c.alive() || limited.Err() != nil || n == attempts:
-			return l.gaveUp(err, req)
+			return empty()
+		case c.alive() || limited.Err() != nil || attempt == maxAttempts:
+			return l.notWatched(err, req)
 		}
 	}
 }
 
-// gaveUp is the reply for a caller whose subscription came to nothing.
-func (l *link) gaveUp(err error, req *bridge.Request) bridge.Reply {
-	name := l.client.cfg.Name
+// notWatched returns the reply for a caller whose request about a watch came to nothing.
+func (l *link) notWatched(err error, req *bridge.Request) bridge.Reply {
 	var refused *toolformat.Error
 	switch {
 	case errors.As(err, &refused):
 		return bridge.Failed(refused)
 	case errors.Is(err, errTimeout):
-		return bridge.Failed(toolformat.Errorf(toolformat.Timeout, tookLonger, name, subject(req), l.client.cfg.Timeout, "timeout"))
+		return bridge.Failed(l.cfg.errorf(toolformat.Timeout, tookLonger, subject(req), l.cfg.Timeout, "timeout"))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errClosed):
-		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled").Because(err))
+		return bridge.Failed(canceled(err))
 	}
-	return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%s: the connection was lost while %s was under way", name, subject(req)).Because(err))
+	return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost while %s was under way", subject(req)).Because(err))
 }
 
-// unsubscribe is the reverse: only the last caller's is sent.
+// unsubscribe ends what subscribe began. Only the request of the last caller is sent.
 func (l *link) unsubscribe(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	limited, cancel := context.WithTimeoutCause(ctx, l.client.cfg.Timeout, errTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, errTimeout)
 	defer cancel()
-	w, err := l.hold(limited, req.Target, s)
+	w, err := l.takeTurn(limited, req.Target, s)
 	if err != nil {
-		return l.gaveUp(err, req)
+		return l.notWatched(err, req)
 	}
-	defer l.release(w)
-	l.mu.Lock()
-	w.part(s)
-	last := len(w.sessions) == 0
-	l.mu.Unlock()
-	if !last {
-		return bridge.Result([]byte("{}"), nil)
+	defer l.endTurn(w)
+	if !l.removeWatcher(w, s) {
+		return empty()
 	}
-	c, unready := l.readyFor(ctx)
+	c, unready := l.awaitBriefly(ctx)
 	if unready != nil {
 		return bridge.Failed(unready)
 	}
 	if !c.legacy {
-		return bridge.Result([]byte("{}"), nil) // release ends its listen
+		return empty() // endTurn ends the listen
 	}
-	l.mu.Lock()
-	w.at = nil
-	l.mu.Unlock()
+	l.setWatched(w, nil)
 	return l.call(ctx, req, s)
 }
 
-// hold waits for the turn to ask the server about a resource, which release gives back.
-// It fails when ctx, or the session that waits, ends before; nil is no session.
-func (l *link) hold(ctx context.Context, uri string, s *session) (*watch, error) {
-	var gone chan struct{}
+// takeTurn waits for the turn to ask the server about a resource; endTurn ends it. It fails when
+// ctx ends before that, or the session that waits; s may be nil.
+func (l *link) takeTurn(ctx context.Context, uri string, s *session) (*watch, error) {
+	var closed chan struct{}
 	if s != nil {
-		gone = s.done
+		closed = s.done
 	}
 	l.mu.Lock()
 	w := l.watched[uri]
@@ -142,18 +134,17 @@ func (l *link) hold(ctx context.Context, uri string, s *session) (*watch, error)
 		return w, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-gone:
+	case <-closed:
 		err = errClosed
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leaveLocked(w)
+	l.leaveWatch(w)
 	return nil, err
 }
 
-// release gives the turn back. When nobody wants to be told of the resource any more,
-// the server learns of it.
-func (l *link) release(w *watch) {
+// endTurn ends the turn. If no caller wants updates any more it tells the server first.
+func (l *link) endTurn(w *watch) {
 	l.mu.Lock()
 	var c *conn
 	if len(w.sessions) == 0 {
@@ -166,32 +157,29 @@ func (l *link) release(w *watch) {
 		w.end()
 	default:
 		ctx, cancel := context.WithTimeout(c.life, backgroundTime)
-		c.quietly(ctx, wire.MethodUnsubscribe, "uri", w.uri)
+		c.replay(ctx, wire.MethodUnsubscribe, "uri", w.uri)
 		cancel()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	<-w.turn
-	l.leaveLocked(w)
+	l.leaveWatch(w)
 }
 
-// leaveLocked forgets a watch that nobody has anything to do with; l.mu is held.
-func (l *link) leaveLocked(w *watch) {
+// leaveWatch removes a watch that has neither users nor sessions. l.mu is held.
+func (l *link) leaveWatch(w *watch) {
 	if w.users--; w.users == 0 && len(w.sessions) == 0 {
 		delete(l.watched, w.uri)
 	}
 }
 
-// maxWatched bounds the resources that a caller is told of by one server.
-const maxWatched = 1000
-
-// joined makes a caller one of those who are told of a resource, unless it has gone or is
-// told of too many. It reports whether the server has agreed to tell of it.
-func (l *link) joined(w *watch, s *session) (told, full bool) {
+// addWatcher adds a caller to a watch, unless it has gone or has too many. It reports whether the
+// server sends updates already.
+func (l *link) addWatcher(w *watch, s *session) (watched, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := w.sessions[s]; !ok && !s.closed.Load() {
-		if s.watches == maxWatched {
+		if s.watches == maxWatches {
 			return false, true
 		}
 		s.watches++
@@ -200,24 +188,39 @@ func (l *link) joined(w *watch, s *session) (told, full bool) {
 	return w.at != nil && w.at == l.conn.Load() && w.at.alive(), false
 }
 
-// part takes a caller off those who are told of the resource; link.mu is held.
-func (w *watch) part(s *session) {
+// removeWatcher removes a caller from a watch. It reports whether that leaves none.
+func (l *link) removeWatcher(w *watch, s *session) (last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return w.remove(s)
+}
+
+// remove is removeWatcher with link.mu held.
+func (w *watch) remove(s *session) (last bool) {
 	if _, ok := w.sessions[s]; ok {
 		s.watches--
 		delete(w.sessions, s)
 	}
+	return len(w.sessions) == 0
 }
 
-// watchModern keeps a listen open for a resource, and returns when the server has
-// acknowledged it. An error, which is the server's, the end's of ctx or gone, or the
-// connection's, leaves nothing open. The caller has the turn.
-func (l *link) watchModern(ctx context.Context, c *conn, w *watch, gone <-chan struct{}) error {
+// setWatched notes whose server sends updates.
+func (l *link) setWatched(w *watch, c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.at = c
+}
+
+// listenForUpdates opens a listen for a resource, and returns when the server has acknowledged
+// it. After an error, which is that of the server, ctx or the connection, or errClosed, the
+// listen is not open. The caller holds the turn.
+func (l *link) listenForUpdates(ctx context.Context, c *conn, w *watch, closed <-chan struct{}) error {
 	life, end := context.WithCancel(c.life)
 	outcome := make(chan error, 1)
 	settle := func(err error) {
 		select {
 		case outcome <- err:
-		default: // it has been settled before
+		default: // settled before
 		}
 	}
 	filter := string(wire.AppendString([]byte(`{"resourceSubscriptions":[`), w.uri)) + "]}"
@@ -229,7 +232,7 @@ func (l *link) watchModern(ctx context.Context, c *conn, w *watch, gone <-chan s
 					return nil
 				}
 			}
-			return toolformat.Errorf(toolformat.Denied, "%s does not tell of changes of %s", c.cfg.Name, w.uri)
+			return toolformat.Errorf(toolformat.Denied, "%s does not notify of updates of %s", l.cfg.Name, w.uri)
 		}))
 	})
 	var err error
@@ -237,10 +240,10 @@ func (l *link) watchModern(ctx context.Context, c *conn, w *watch, gone <-chan s
 	case err = <-outcome:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-gone:
+	case <-closed:
 		err = errClosed
-	case <-c.done:
-		err = c.err
+	case <-c.life.Done():
+		err = c.reason()
 	}
 	if err != nil {
 		end()
@@ -252,33 +255,31 @@ func (l *link) watchModern(ctx context.Context, c *conn, w *watch, gone <-chan s
 	return nil
 }
 
-// rewatch asks a new connection for what callers had asked the last one for.
+// rewatch asks a new connection for the updates that callers want of a resource.
 func (l *link) rewatch(c *conn, uri string) {
-	ctx, cancel := context.WithTimeoutCause(c.life, c.cfg.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(c.life, l.cfg.Timeout, errTimeout)
 	defer cancel()
-	w, err := l.hold(ctx, uri, nil)
+	w, err := l.takeTurn(ctx, uri, nil)
 	if err != nil {
 		return
 	}
-	defer l.release(w)
+	defer l.endTurn(w)
 	l.mu.Lock()
 	wanted := len(w.sessions) > 0 && w.at != c
 	l.mu.Unlock()
 	switch {
 	case !wanted:
 	case !c.legacy:
-		if err := l.watchModern(ctx, c, w, nil); err != nil && c.alive() {
-			c.flood.Log(slog.LevelWarn, "a subscription could not be repeated on the new connection", "uri", uri, "reason", err)
+		if err := l.listenForUpdates(ctx, c, w, nil); err != nil && c.alive() {
+			l.cfg.throttle.Log(slog.LevelWarn, "a subscription could not be repeated on the new connection", "uri", uri, "reason", err)
 		}
-	case c.quietly(ctx, wire.MethodSubscribe, "uri", uri):
-		l.mu.Lock()
-		w.at = c
-		l.mu.Unlock()
+	case c.replay(ctx, wire.MethodSubscribe, "uri", uri):
+		l.setWatched(w, c)
 	}
 }
 
-// rewatchAll is rewatch of all resources that callers want to be told of, in the
-// background.
+// rewatchAll does rewatch for all resources in the background: at once in the modern era, where
+// it ends when the server acknowledges, else one by one.
 func (l *link) rewatchAll(c *conn) {
 	l.mu.Lock()
 	var uris []string
@@ -303,38 +304,37 @@ func (l *link) rewatchAll(c *conn) {
 	})
 }
 
-// unwatchAll is the end of a caller's subscriptions.
+// unwatchAll ends the subscriptions of a caller that has gone.
 func (l *link) unwatchAll(s *session) {
 	l.mu.Lock()
-	var last []string // which nobody else wants
+	var unwanted []string
 	for uri, w := range l.watched {
-		if _, ok := w.sessions[s]; ok && len(w.sessions) == 1 {
-			last = append(last, uri)
+		if _, ok := w.sessions[s]; ok && w.remove(s) {
+			unwanted = append(unwanted, uri)
 		}
-		w.part(s)
 	}
 	l.mu.Unlock()
 	c := l.conn.Load()
-	if c == nil || len(last) == 0 {
-		return // a new connection is asked for nothing of it
+	if c == nil || len(unwanted) == 0 {
+		return // the next connection is not asked for them
 	}
 	c.start(func() {
-		for _, uri := range last {
-			if w, err := l.hold(c.life, uri, nil); err == nil {
-				l.release(w)
+		for _, uri := range unwanted {
+			if w, err := l.takeTurn(c.life, uri, nil); err == nil {
+				l.endTurn(w)
 			}
 		}
 	})
 }
 
-// watching reports whether a caller wants to be told of a resource.
+// watching reports whether callers of the link want updates of any resource.
 func (l *link) watching() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.watched) > 0
 }
 
-// updated tells the callers who asked for it that a resource has changed.
+// updated passes the update of a resource to the callers that want it.
 func (l *link) updated(params []byte) {
 	uri, _ := wire.Text(wire.Lookup(params, "uri"))
 	l.mu.Lock()
