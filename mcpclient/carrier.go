@@ -3,9 +3,6 @@ package mcpclient
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -60,35 +57,4 @@ func (cfg *Config) dialers() []dialer {
 		return []dialer{dialHTTP}
 	}
 	return []dialer{dialHTTP, dialSSE}
-}
-
-// statusError is an HTTP answer that is no success.
-type statusError struct {
-	code int
-	text string // what was refused, or the start of the body
-}
-
-func (e *statusError) Error() string {
-	s := fmt.Sprintf("HTTP %d %s", e.code, http.StatusText(e.code))
-	if e.text != "" {
-		s += ": " + e.text
-	}
-	switch e.code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		s += " (check the headers in its config)"
-	}
-	return s
-}
-
-// unreachable says why there is no connection, without the URL's secrets.
-func unreachable(rawURL string, err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	where := rawURL
-	if u, perr := url.Parse(rawURL); perr == nil {
-		where = u.Scheme + "://" + u.Host + u.Path
-	}
-	return fmt.Errorf("cannot reach %s: %w", where, err)
 }

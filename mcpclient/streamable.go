@@ -1,0 +1,221 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// streamable is streamable HTTP: each message is a POST, whose answer is JSON or a
+// stream of its own.
+type streamable struct {
+	cfg    *Config
+	client *http.Client            // for the handshake, which follows redirects
+	url    atomic.Pointer[url.URL] // where the handshake was answered
+	to     receiver
+	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
+	up     atomic.Bool                 // the handshake is done
+	modern atomic.Bool                 // in the modern era, without a session
+	life   context.Context             // of the GET stream
+	end    context.CancelFunc
+	work   sync.WaitGroup
+}
+
+func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http)}
+	s.url.Store(u)
+	h := cfg.header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	s.header.Store(&h)
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// with adds a header to all further requests.
+func (s *streamable) with(key, value string) {
+	h := s.header.Load().Clone()
+	h.Set(key, value)
+	s.header.Store(&h)
+}
+
+func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.URL = s.url.Load()
+	req.Host = req.URL.Host
+	req.Header = *s.header.Load()
+	if msg != nil {
+		setBody(req, msg)
+	}
+	return req, nil
+}
+
+// roundTrip sends a request. After the handshake it leaves out what http.Client adds,
+// which is a tenth of a small call.
+func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
+	if s.up.Load() {
+		return s.cfg.http.RoundTrip(req)
+	}
+	resp, err := s.client.Do(req)
+	if err == nil {
+		s.url.Store(resp.Request.URL)
+	}
+	return resp, err
+}
+
+// setModern repeats in headers what the body of a request says, as the modern era wants
+// it.
+func (s *streamable) setModern(req *http.Request, k *call) {
+	req.Header = req.Header.Clone()
+	req.Header.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
+	req.Header.Set(mcp.HeaderMethod, k.method)
+	if k.target != "" {
+		name, _ := mcp.EncodeHeaderValue(k.target) // a string always can be
+		req.Header.Set(mcp.HeaderName, name)
+	}
+	for key, value := range k.headers {
+		req.Header.Set(key, value)
+	}
+}
+
+func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
+	if k == nil && s.modern.Load() { // its clients send nothing but requests; closing the stream cancels one
+		msg.Free()
+		return nil
+	}
+	req, err := s.request(ctx, http.MethodPost, msg)
+	if err != nil {
+		msg.Free()
+		return err
+	}
+	if k != nil && k.modern {
+		s.setModern(req, k)
+	}
+	resp, err := s.roundTrip(req)
+	if err != nil {
+		var dial *net.OpError
+		if k != nil && !(errors.As(err, &dial) && dial.Op == "dial") {
+			k.sent.Store(true) // it may have left
+		}
+		err = unreachable(s.cfg.URL, err)
+		if ctx.Err() == nil && !(k != nil && k.sent.Load()) {
+			s.to.lose(err)
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	if k != nil {
+		k.sent.Store(true)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return s.refused(resp, k)
+	}
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.header.Load().Get(mcp.HeaderSessionID) == "" {
+		s.with(mcp.HeaderSessionID, id)
+	}
+	if k == nil {
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		return nil
+	}
+	return s.answer(ctx, resp, k)
+}
+
+// answer takes what the server answered a request with.
+func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch kind {
+	case "application/json":
+		buf, err := wire.ReadBody(resp.Body, resp.ContentLength, s.cfg.MessageBytes)
+		if err != nil {
+			buf.Free()
+			if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+				return tooLong(s.cfg)
+			}
+			return err
+		}
+		s.to.receive(buf, k)
+	case "text/event-stream":
+		if err := s.stream(ctx, resp, k); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the server answered with %q, neither JSON nor an event stream", kind)
+	}
+	if len(k.reply) == 0 {
+		return errors.New("the server ended its answer without a response")
+	}
+	return nil
+}
+
+// refused turns an HTTP error into what the caller learns: the server's own JSON-RPC
+// error, the end of the session, or the status.
+func (s *streamable) refused(resp *http.Response, k *call) error {
+	const most = 64 << 10
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, most))
+	if s.up.Load() && s.header.Load().Get(mcp.HeaderSessionID) != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
+		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, resp.StatusCode)
+		s.to.lose(err)
+		return err
+	}
+	err := &statusError{code: resp.StatusCode, text: snippet(bytes.TrimSpace(text))}
+	if k == nil || !s.up.Load() && !k.modern {
+		return err
+	}
+	if wire.Valid(text) == nil {
+		if object := wire.Lookup(text, "error"); object != nil {
+			return remoteError(object)
+		}
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "%s: %v", s.cfg.Name, err)
+}
+
+// established opens the stream for what the server sends by itself.
+func (s *streamable) established(revision string) {
+	if revision >= wire.ModernRevision {
+		s.modern.Store(true)
+		s.up.Store(true)
+		return
+	}
+	if revision >= "2025-06-18" { // the first revision with this header
+		s.with(mcp.HeaderProtocolVersion, revision)
+	}
+	s.up.Store(true)
+	s.work.Go(s.listen)
+}
+
+// close ends the session at the server, as the specification asks, without waiting
+// long for it.
+func (s *streamable) close() {
+	s.end()
+	if s.header.Load().Get(mcp.HeaderSessionID) != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
+			if resp, err := s.roundTrip(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		cancel()
+	}
+	s.work.Wait()
+}
