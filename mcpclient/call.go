@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// call is a request to the server.
+// call is a request to the server that waits for its reply.
 type call struct {
 	id             int64
 	owner          *session // whose request it is; nil means the bridge's own

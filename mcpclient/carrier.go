@@ -11,10 +11,10 @@ import (
 
 // A carrier moves whole messages to and from one server.
 type carrier interface {
-	// send carries one message, which it takes over, and returns when the message is
-	// on its way; over HTTP, when its answer has been received. It never waits beyond
-	// ctx. k is the call that the message is the request of, nil for any other
-	// message; its sent is set before the first byte leaves.
+	// send sends a message, which it then owns. It returns when the message is on its way; over
+	// HTTP, when its response has been received. It does not wait after ctx has ended. k is the
+	// call whose request the message is, nil for any other message; k.sent is set before the
+	// first byte leaves.
 	send(ctx context.Context, msg *wire.Buffer, k *call) error
 	// established tells the carrier that the handshake is done.
 	established(revision string)
@@ -22,29 +22,31 @@ type carrier interface {
 	close()
 }
 
-// receiver takes what a carrier receives, in order. from is the call on whose own
-// stream the message came, nil when the carrier has one stream for all.
+// receiver takes what a carrier receives, in order.
 type receiver interface {
+	// receive takes a message. from is the call on whose own stream it came, nil if the carrier
+	// has one stream for all calls.
 	receive(msg *wire.Buffer, from *call)
-	lose(err error) // the connection is lost
+	// lose reports that the connection is lost.
+	lose(reason error)
 }
 
-// errClosed is the reason of a connection that was ended on purpose.
+// errClosed ends a connection on purpose.
 var errClosed = errors.New("the connection has been closed")
 
-// errSessionGone says that the server does not know the session any more, so that what
-// was sent surely did not run.
+// errSessionGone means that the server no longer knows the session, so that a request sent in it
+// has certainly not run.
 var errSessionGone = errors.New("the server has ended the session")
 
-// tooLong is the error for the caller of a request whose answer is too large.
+// tooLong is the error of a call whose response is too long.
 func tooLong(cfg *Config) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Unavailable, "%s: the answer is larger than %d bytes (limits.messageBytes in the config)", cfg.Name, cfg.MessageBytes)
+	return cfg.errorf(toolformat.Unavailable, "the answer is larger than %d bytes (limits.messageBytes in the config)", cfg.MessageBytes)
 }
 
 // dialer makes a carrier.
 type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
 
-// dialers are the carriers to try, in order.
+// dialers returns the dialers to try, in order.
 func (cfg *Config) dialers() []dialer {
 	switch {
 	case len(cfg.Command) > 0:

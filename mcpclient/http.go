@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,23 +15,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// proxy is the environment's, as for any Go program.
-var proxy = http.ProxyFromEnvironment
+// idleConnTime is how long an idle connection is kept: shorter than the 5 s after which servers
+// on Node and uvicorn close theirs, since a call that meets the closing of its connection cannot
+// be repeated.
+const idleConnTime = 4 * time.Second
 
-// keepIdle is how long an idle connection is kept: shorter than the 5 s after which
-// servers on Node and uvicorn close theirs, since a call that meets the closing of its
-// connection cannot be repeated.
-const keepIdle = 4 * time.Second
-
-// newTransport is one server's connections.
+// newTransport makes the connections to one server.
 func newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                 proxy,
+		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       keepIdle,
+		IdleConnTimeout:       idleConnTime,
 		DisableCompression:    true,
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        64 << 10,
@@ -38,8 +36,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// newHTTPClient makes a client that follows redirects only within the host: the
-// configured headers may hold secrets.
+// newHTTPClient makes a client that follows redirects only within the host: the configured
+// headers may be secret.
 func newHTTPClient(t *http.Transport) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if r.URL.Host != via[0].URL.Host {
@@ -52,7 +50,7 @@ func newHTTPClient(t *http.Transport) *http.Client {
 	}}
 }
 
-// header is what the configuration sends with every request.
+// header returns the headers of the config, with the credentials in its URL.
 func (cfg *Config) header() http.Header {
 	h := make(http.Header, len(cfg.Headers)+4)
 	if u, err := url.Parse(cfg.URL); err == nil && u.User != nil {
@@ -66,11 +64,11 @@ func (cfg *Config) header() http.Header {
 	return h
 }
 
-// smallBody is what net/http sends together with the headers when it knows that the
-// body is in memory; a larger one is sent from its buffer.
+// smallBody is the size up to which net/http sends a body together with the headers if it knows
+// that the body is in memory. A larger body is sent from its buffer.
 const smallBody = 16 << 10
 
-// setBody makes msg, which it takes over, the body of a request.
+// setBody makes msg, which it then owns, the body of a request.
 func setBody(req *http.Request, msg *wire.Buffer) {
 	req.ContentLength = int64(len(msg.B))
 	if len(msg.B) > smallBody {
@@ -81,13 +79,13 @@ func setBody(req *http.Request, msg *wire.Buffer) {
 	}
 	own := bytes.Clone(msg.B)
 	msg.Free()
-	// With GetBody a request of which nothing was written is sent again by net/http.
+	// GetBody lets net/http resend a request of which nothing was written.
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(own)), nil }
 	req.Body, _ = req.GetBody()
 }
 
-// body is a large body. The transport closes it when it no longer reads it, which may
-// be after the answer has come: only then its buffer is free.
+// body is a large body. The transport closes it when it no longer reads it, which may be after
+// the response has come: only then its buffer can be freed.
 type body struct {
 	bytes.Reader
 	buf  *wire.Buffer
@@ -99,10 +97,26 @@ func (b *body) Close() error {
 	return nil
 }
 
-// statusError is an HTTP answer that is no success.
+// mediaType returns the type of a response's body, without parameters.
+func mediaType(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind
+}
+
+// notStream closes a response that is not an event stream and returns its status as an error; nil
+// means that it is one.
+func notStream(resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+		return nil
+	}
+	resp.Body.Close()
+	return &statusError{code: resp.StatusCode}
+}
+
+// statusError is an HTTP status that is not a success.
 type statusError struct {
 	code int
-	text string // what was refused, or the start of the body
+	text string // the request that was refused, or the start of the body
 }
 
 func (e *statusError) Error() string {
@@ -117,7 +131,7 @@ func (e *statusError) Error() string {
 	return s
 }
 
-// unreachable says why there is no connection, without the URL's secrets.
+// unreachable wraps the error of a connection attempt, without the secrets of the URL.
 func unreachable(rawURL string, err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {

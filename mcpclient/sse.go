@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"sync"
@@ -13,14 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// sse is the HTTP+SSE transport of revision 2024-11-05: everything from the server
-// comes on one stream, everything to it is a POST to the URL that the stream's first
-// event names.
+// sse is the carrier for the HTTP+SSE transport of revision 2024-11-05: the server's messages come
+// on one stream, whose first event names the URL to which the client's messages are posted.
 type sse struct {
 	cfg    *Config
 	client *http.Client
 	header http.Header
-	post   string
+	post   string // the URL to post to
 	end    context.CancelFunc
 	work   sync.WaitGroup
 }
@@ -29,7 +27,7 @@ func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	s := &sse{cfg: cfg, client: newHTTPClient(cfg.http), header: cfg.header()}
 	var life context.Context
 	life, s.end = context.WithCancel(context.Background())
-	stop := context.AfterFunc(ctx, s.end) // dialling ends with ctx, the stream does not
+	stop := context.AfterFunc(ctx, s.end) // ctx bounds dialing, not the stream
 	defer stop()
 	resp, events, err := s.open(life)
 	if err != nil {
@@ -43,7 +41,7 @@ func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	return s, nil
 }
 
-// open opens the stream and reads where to post.
+// open opens the stream and reads its first event.
 func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cfg.URL, nil)
 	if err != nil {
@@ -55,9 +53,7 @@ func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, erro
 	if err != nil {
 		return nil, nil, unreachable(s.cfg.URL, err)
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		resp.Body.Close()
+	if notStream(resp) != nil {
 		return nil, nil, &statusError{code: resp.StatusCode, text: "a GET for the legacy SSE transport"}
 	}
 	events := wire.NewEventReader(resp.Body, s.cfg.MessageBytes)
@@ -76,8 +72,8 @@ func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, erro
 	return resp, events, nil
 }
 
-// endpoint is the URL to post to. It must be the server's own, or the configured
-// headers would go elsewhere.
+// endpoint resolves the URL to post to. It must be on the same host, or the configured headers
+// would go elsewhere.
 func (s *sse) endpoint(ref string) (string, error) {
 	base, err := url.Parse(s.cfg.URL)
 	if err != nil {
@@ -85,7 +81,7 @@ func (s *sse) endpoint(ref string) (string, error) {
 	}
 	u, err := base.Parse(ref)
 	if err != nil {
-		return "", fmt.Errorf("the endpoint of the SSE stream is no URL: %w", err)
+		return "", fmt.Errorf("the endpoint of the SSE stream is not a URL: %w", err)
 	}
 	if u.Scheme != base.Scheme || u.Host != base.Host {
 		return "", fmt.Errorf("the endpoint of the SSE stream is on another host: %s", u.Host)
@@ -93,6 +89,7 @@ func (s *sse) endpoint(ref string) (string, error) {
 	return u.String(), nil
 }
 
+// receive passes on the messages of the stream. The error says why it ended.
 func (s *sse) receive(events *wire.EventReader, r receiver) error {
 	for {
 		e, err := events.Next()

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// peerLineBytes is the longest line that servers on the TypeScript SDK take; they
-	// hang up on a longer one.
+	// peerLineBytes is the longest line that servers on the TypeScript SDK accept; they close the
+	// connection on a longer one.
 	peerLineBytes = 10 << 20
-	// stdinBytes is how much may wait for a server that does not read.
+	// stdinBytes bounds the bytes that wait for a server that does not read.
 	stdinBytes = 8 << 20
 )
 
-// stdio is a child process, spoken to in lines.
+// stdio is the carrier for a child process: each message is a line.
 type stdio struct {
 	cfg   *Config
 	child *process.Process
@@ -50,7 +50,7 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	return s, nil
 }
 
-// receive reads lines until the child closes its output; it returns why.
+// receive passes on messages until the child closes its output. The error says why.
 func (s *stdio) receive(r receiver) error {
 	lines := wire.NewLineReader(s.child.Stdout, s.cfg.MessageBytes)
 	for {
@@ -68,7 +68,7 @@ func (s *stdio) receive(r receiver) error {
 			return errors.New("the server closed its output")
 		}
 		if b := bytes.TrimLeft(buf.B, " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
-			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is no message", "line", snippet(buf.B))
+			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", snippet(buf.B))
 			buf.Free()
 			continue
 		}
@@ -84,14 +84,14 @@ func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 		return s.out.Write(ctx, msg, nil)
 	}
 	if err := s.out.Write(ctx, msg, &k.sent); err != nil {
-		return fmt.Errorf("the server takes no input: %w", err)
+		return fmt.Errorf("cannot write to the server: %w", err)
 	}
 	return nil
 }
 
 func (s *stdio) established(string) {}
 
-// end stops the child, which ends its output.
+// end stops the child, which closes its output.
 func (s *stdio) end() {
 	s.stop.Do(func() {
 		s.child.Stop()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// stream takes the events of one answer until the response of its call has come. A
-// stream that ends before is resumed where it ended, if its events had ids.
-func (s *streamable) stream(ctx context.Context, resp *http.Response, k *call) error {
+// receiveStream takes the events of a response until its call has a reply. A stream that ends
+// before that is resumed if its events had ids.
+func (s *streamable) receiveStream(ctx context.Context, resp *http.Response, k *call) error {
 	last, retry := "", time.Second
 	for tries := 0; ; tries++ {
 		err := s.events(resp.Body, k, &last, &retry)
@@ -36,12 +35,11 @@ func (s *streamable) stream(ctx context.Context, resp *http.Response, k *call) e
 	}
 }
 
-// soonest is when a stream that ended is opened again at the earliest, whatever the server
-// wishes: one that ends it at once would be asked in a circle.
-const soonest = 100 * time.Millisecond
+// minRetry bounds how soon a stream that ended is opened again, whatever the server wishes.
+const minRetry = 100 * time.Millisecond
 
-// events hands the messages of a stream over. It notes the last event id and the
-// server's wish when to come back.
+// events passes on the messages of a stream. It sets last to the id of the latest event, and
+// retry to the delay that the server wishes before the stream is opened again.
 func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Duration) error {
 	events := wire.NewEventReader(r, s.cfg.MessageBytes)
 	for {
@@ -53,7 +51,7 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 			*last = e.ID
 		}
 		if e.Retry >= 0 {
-			*retry = min(max(e.Retry, soonest), time.Minute)
+			*retry = min(max(e.Retry, minRetry), time.Minute)
 		}
 		if e.Data == nil || len(e.Data.B) == 0 {
 			e.Data.Free()
@@ -66,8 +64,8 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 	}
 }
 
-// get opens a stream for what the server sends by itself, or the rest of one that
-// ended after the event last.
+// get opens a stream for messages that belong to no request, or the rest of a stream that ended
+// after the event last.
 func (s *streamable) get(ctx context.Context, last string) (*http.Response, error) {
 	req, err := s.request(ctx, http.MethodGet, nil)
 	if err != nil {
@@ -83,12 +81,7 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 	if err != nil {
 		return nil, unreachable(s.cfg.URL, err)
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		resp.Body.Close()
-		return nil, &statusError{code: resp.StatusCode}
-	}
-	return resp, nil
+	return resp, notStream(resp)
 }
 
 // listen keeps the GET stream open while the server offers one.
@@ -98,7 +91,7 @@ func (s *streamable) listen() {
 		resp, err := s.get(s.life, last)
 		var refused *statusError
 		switch {
-		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.header.Load().Get(mcp.HeaderSessionID) != "":
+		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.sessionID() != "":
 			s.to.lose(fmt.Errorf("%w (HTTP 404)", errSessionGone))
 			return
 		case errors.As(err, &refused) && refused.code < 500:
@@ -116,7 +109,7 @@ func (s *streamable) listen() {
 	}
 }
 
-// sleep waits; it reports false when ctx ended first.
+// sleep waits for d; false means that ctx ended before that.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,16 +19,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// streamable is streamable HTTP: each message is a POST, whose answer is JSON or a
-// stream of its own.
+// streamable is the carrier for streamable HTTP: each message is a POST, whose response is JSON or
+// an event stream.
 type streamable struct {
 	cfg    *Config
 	client *http.Client            // for the handshake, which follows redirects
 	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
-	header atomic.Pointer[http.Header] // of every request: configured, then session and revision
+	header atomic.Pointer[http.Header] // of every request: the config's, then session and revision
 	up     atomic.Bool                 // the handshake is done
-	modern atomic.Bool                 // in the modern era, without a session
+	modern atomic.Bool                 // it was one of the modern era, which has no sessions
 	life   context.Context             // of the GET stream
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -50,13 +49,17 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	return s, nil
 }
 
-// with adds a header to all further requests.
-func (s *streamable) with(key, value string) {
+// setHeader adds a header to all further requests.
+func (s *streamable) setHeader(key, value string) {
 	h := s.header.Load().Clone()
 	h.Set(key, value)
 	s.header.Store(&h)
 }
 
+// sessionID returns the id of the server's session, "" if it has none.
+func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
+
+// request makes a request. If msg is not nil it is the body, and owned by the request.
 func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "", nil)
 	if err != nil {
@@ -71,8 +74,8 @@ func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffe
 	return req, nil
 }
 
-// roundTrip sends a request. After the handshake it leaves out what http.Client adds,
-// which is a tenth of a small call.
+// roundTrip sends a request. After the handshake it does without http.Client, which costs a tenth
+// of a small call.
 func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	if s.up.Load() {
 		return s.cfg.http.RoundTrip(req)
@@ -84,14 +87,14 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// setModern repeats in headers what the body of a request says, as the modern era wants
-// it.
+// setModern sets the headers of a request of the modern era, which repeat parts of its body
+// (SEP-2243).
 func (s *streamable) setModern(req *http.Request, k *call) {
 	req.Header = req.Header.Clone()
 	req.Header.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
 	req.Header.Set(mcp.HeaderMethod, k.method)
 	if k.target != "" {
-		name, _ := mcp.EncodeHeaderValue(k.target) // a string always can be
+		name, _ := mcp.EncodeHeaderValue(k.target) // cannot fail: a string
 		req.Header.Set(mcp.HeaderName, name)
 	}
 	for key, value := range k.headers {
@@ -100,7 +103,7 @@ func (s *streamable) setModern(req *http.Request, k *call) {
 }
 
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	if k == nil && s.modern.Load() { // its clients send nothing but requests; closing the stream cancels one
+	if k == nil && s.modern.Load() { // the modern era has requests only; closing its stream cancels one
 		msg.Free()
 		return nil
 	}
@@ -131,20 +134,19 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return s.refused(resp, k)
 	}
-	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.header.Load().Get(mcp.HeaderSessionID) == "" {
-		s.with(mcp.HeaderSessionID, id)
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.sessionID() == "" {
+		s.setHeader(mcp.HeaderSessionID, id)
 	}
 	if k == nil {
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 		return nil
 	}
-	return s.answer(ctx, resp, k)
+	return s.receive(ctx, resp, k)
 }
 
-// answer takes what the server answered a request with.
-func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) error {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	switch kind {
+// receive takes the response of a request.
+func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) error {
+	switch kind := mediaType(resp); kind {
 	case "application/json":
 		buf, err := wire.ReadBody(resp.Body, resp.ContentLength, s.cfg.MessageBytes)
 		if err != nil {
@@ -156,7 +158,7 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 		}
 		s.to.receive(buf, k)
 	case "text/event-stream":
-		if err := s.stream(ctx, resp, k); err != nil {
+		if err := s.receiveStream(ctx, resp, k); err != nil {
 			return err
 		}
 	default:
@@ -168,12 +170,13 @@ func (s *streamable) answer(ctx context.Context, resp *http.Response, k *call) e
 	return nil
 }
 
-// refused turns an HTTP error into what the caller learns: the server's own JSON-RPC
-// error, the end of the session, or the status.
+// refused returns the error for an HTTP status: the server's own JSON-RPC error, the end of the
+// session, or the status.
 func (s *streamable) refused(resp *http.Response, k *call) error {
 	const most = 64 << 10
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, most))
-	if s.up.Load() && s.header.Load().Get(mcp.HeaderSessionID) != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
+	if s.up.Load() && s.sessionID() != "" && (resp.StatusCode == http.StatusNotFound ||
+		resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
 		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, resp.StatusCode)
 		s.to.lose(err)
 		return err
@@ -187,28 +190,26 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 			return remoteError(object)
 		}
 	}
-	return toolformat.Errorf(toolformat.Unavailable, "%s: %v", s.cfg.Name, err)
+	return s.cfg.errorf(toolformat.Unavailable, "%v", err)
 }
 
-// established opens the stream for what the server sends by itself.
+// established opens the GET stream, unless the modern era has replaced it.
 func (s *streamable) established(revision string) {
-	if revision >= wire.ModernRevision {
-		s.modern.Store(true)
-		s.up.Store(true)
-		return
+	modern := revision >= wire.ModernRevision
+	if !modern && revision >= "2025-06-18" { // the first revision with this header
+		s.setHeader(mcp.HeaderProtocolVersion, revision)
 	}
-	if revision >= "2025-06-18" { // the first revision with this header
-		s.with(mcp.HeaderProtocolVersion, revision)
-	}
+	s.modern.Store(modern)
 	s.up.Store(true)
-	s.work.Go(s.listen)
+	if !modern {
+		s.work.Go(s.listen)
+	}
 }
 
-// close ends the session at the server, as the specification asks, without waiting
-// long for it.
+// close ends the session at the server, as the specification asks, without waiting long for it.
 func (s *streamable) close() {
 	s.end()
-	if s.header.Load().Get(mcp.HeaderSessionID) != "" {
+	if s.sessionID() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
 			if resp, err := s.roundTrip(req); err == nil {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	pingEvery = 30 * time.Second // a peer that does not answer two of them is gone
-	writeTime = 10 * time.Second // how long a frame may take to leave
+	pingEvery = 30 * time.Second // a server that answers neither of two pings is gone
+	writeTime = 10 * time.Second // bounds the writing of a frame
 )
 
-// ws is a WebSocket, one message a text frame.
+// ws is the carrier for WebSocket: each message is a text frame.
 type ws struct {
 	conn *websocket.Conn
 	out  chan frame
@@ -26,14 +26,14 @@ type ws struct {
 	once sync.Once
 }
 
-// frame is a message on its way out, with the call that it is the request of, if any.
+// frame is a message to be written.
 type frame struct {
 	msg *wire.Buffer
-	of  *call
+	of  *call // whose request the message is; nil for any other message
 }
 
 func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
-	d := websocket.Dialer{NetDialContext: cfg.http.DialContext, Proxy: proxy, Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
+	d := websocket.Dialer{NetDialContext: cfg.http.DialContext, Proxy: cfg.http.Proxy, Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
 	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {
@@ -50,6 +50,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	return w, nil
 }
 
+// receive passes on messages until the connection ends. The error says why.
 func (w *ws) receive(cfg *Config, r receiver) error {
 	alive := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(2*pingEvery + writeTime)) }
 	alive("")
@@ -65,8 +66,8 @@ func (w *ws) receive(cfg *Config, r receiver) error {
 	}
 }
 
-// write writes what is sent, one frame a message, and pings, which keeps proxies from
-// closing an idle connection and finds out a dead one.
+// write writes messages, and pings, which keep proxies from closing an idle connection and show
+// a dead one.
 func (w *ws) write(r receiver) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()
@@ -86,7 +87,7 @@ func (w *ws) write(r receiver) {
 			return
 		}
 		if err != nil {
-			r.lose(fmt.Errorf("the WebSocket takes nothing: %w", err))
+			r.lose(fmt.Errorf("cannot write to the WebSocket: %w", err))
 			w.conn.Close()
 			return
 		}
