@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -58,6 +59,12 @@ func (c *conn) expire() {
 // tick is the interval at which calls are checked.
 func (cfg *Config) tick() time.Duration {
 	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
+}
+
+// callID returns the id of a call; 0, which none has, for any other id.
+func callID(raw []byte) int64 {
+	id, _ := strconv.ParseInt(string(raw), 10, 64)
+	return id
 }
 
 // takeCall removes a call, so that a second reply finds none; nil means that there is none.

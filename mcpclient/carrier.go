@@ -2,11 +2,10 @@ package mcpclient
 
 import (
 	"context"
-	"errors"
-	"strings"
+	"sync/atomic"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A carrier moves whole messages to and from one server.
@@ -31,32 +30,23 @@ type receiver interface {
 	lose(reason error)
 }
 
-// errClosed ends a connection on purpose.
-var errClosed = errors.New("the connection has been closed")
-
-// errSessionGone means that the server no longer knows the session, so that a request sent in it
-// has certainly not run.
-var errSessionGone = errors.New("the server has ended the session")
-
-// tooLong is the error of a call whose response is too long.
-func tooLong(cfg *Config) *toolformat.Error {
-	return cfg.errorf(toolformat.Unavailable, "the answer is larger than %d bytes (limits.messageBytes in the config)", cfg.MessageBytes)
-}
-
 // dialer makes a carrier.
 type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
 
-// dialers returns the dialers to try, in order.
-func (cfg *Config) dialers() []dialer {
-	switch {
-	case len(cfg.Command) > 0:
-		return []dialer{dialStdio}
-	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
-		return []dialer{dialWS}
-	case cfg.Transport == SSE:
-		return []dialer{dialSSE}
-	case cfg.Transport == HTTP:
-		return []dialer{dialHTTP}
-	}
-	return []dialer{dialHTTP, dialSSE}
+// call is a request to the server that waits for its reply.
+type call struct {
+	id             int64
+	owner          *session // whose request it is; nil means the bridge's own
+	method, target string
+	modern         bool              // a request of the modern era
+	headers        map[string]string // that repeat arguments, over HTTP
+	acked          func([]byte)      // takes the acknowledgment of a listen, which has no timeout; nil for any other call
+	back           bridge.Back
+	token          []byte          // raw progress token of the caller; nil if it gave none
+	timer          bridge.Timer    // held while the conn has questions
+	ctx            context.Context // ends with the call
+	end            context.CancelCauseFunc
+	sent           atomic.Bool       // its first byte has left
+	queued         bool              // the carrier has taken it
+	reply          chan bridge.Reply // has room for one
 }

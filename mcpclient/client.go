@@ -28,6 +28,7 @@ type Client struct {
 // New makes a client. It connects when the first session is opened.
 func New(cfg Config) *Client {
 	cfg.setDefaults()
+	cfg.http, cfg.throttle = newTransport(), &throttle{log: cfg.Log}
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.modern.Store(cfg.Era == Modern)
 	c.base, c.stop = context.WithCancel(context.Background())
@@ -144,17 +145,6 @@ func (c *Client) drop(l *link) {
 	c.mu.Unlock()
 }
 
-// linkKey is what callers must have in common to share a link.
-type linkKey struct {
-	owner        string // "", "principal "+name or "caller "+id
-	own          bool   // the link has one caller
-	modern       bool   // the modern era is used if the server knows it
-	capabilities string // MCP's ClientCapabilities as the server is told them
-}
-
-// nothing are the capabilities of callers that cannot be asked.
-const nothing = "{}"
-
 // key returns the key of the caller's link. A server of the legacy era can ask only on links
 // of one caller: elsewhere it would be unknown which caller is meant.
 func (c *Client) key(caller *bridge.Caller) linkKey {
@@ -180,23 +170,6 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 		key.owner = principal
 	}
 	return key
-}
-
-// offered returns the capabilities that initialize states: on a link of several callers none
-// that would let the server ask.
-func (k *linkKey) offered() []byte {
-	if k.own {
-		return []byte(k.capabilities)
-	}
-	return addExtensions([]byte(nothing), []byte(k.capabilities))
-}
-
-// addExtensions adds the extensions among a client's capabilities, such as MCP Apps, to offered.
-func addExtensions(offered, capabilities []byte) []byte {
-	if v := wire.Lookup(capabilities, "extensions"); v != nil {
-		return wire.SetMember(offered, "extensions", v)
-	}
-	return offered
 }
 
 // share returns the list that another link already has if it is equal.

@@ -107,13 +107,6 @@ func (cfg *Config) setDefaults() {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Log = cfg.Log.With("server", cfg.Name)
-	cfg.throttle = &throttle{log: cfg.Log}
-	cfg.http = newTransport()
-}
-
-// errorf makes an error for a caller that begins with the server's name.
-func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *toolformat.Error {
-	return toolformat.Errorf(code, cfg.Name+": "+format, args...)
 }
 
 // Children bounds the child processes of several clients together.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,6 +68,21 @@ func (l *link) dial(ctx context.Context) (*conn, error) {
 		}
 	}
 	return nil, first
+}
+
+// dialers returns the dialers to try, in order.
+func (cfg *Config) dialers() []dialer {
+	switch {
+	case len(cfg.Command) > 0:
+		return []dialer{dialStdio}
+	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
+		return []dialer{dialWS}
+	case cfg.Transport == SSE:
+		return []dialer{dialSSE}
+	case cfg.Transport == HTTP:
+		return []dialer{dialHTTP}
+	}
+	return []dialer{dialHTTP, dialSSE}
 }
 
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {

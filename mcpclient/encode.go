@@ -58,12 +58,6 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	return edits
 }
 
-// legacyOnly reports whether a method that callers of both eras use exists in the legacy era
-// alone.
-func legacyOnly(method string) bool {
-	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
-}
-
 // paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
 // (SEP-2243).
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {

@@ -217,8 +217,3 @@ func (l *link) unavailable() *toolformat.Error {
 	}
 	return e
 }
-
-// canceled returns the error of a request whose caller no longer waits.
-func canceled(cause error) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
-}

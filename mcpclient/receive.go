@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -68,18 +67,6 @@ func (c *conn) malformed(err error, msg []byte, from *call) {
 	}
 }
 
-// callID returns the id of a call; 0, which none has, for any other id.
-func callID(raw []byte) int64 {
-	id, _ := strconv.ParseInt(string(raw), 10, 64)
-	return id
-}
-
-// snippet returns the start of unexpected input, for the log.
-func snippet(b []byte) string {
-	const most = 120
-	return string(bytes.ToValidUTF8(b[:min(len(b), most)], []byte("?")))
-}
-
 // answered hands a response, and the memory it lies in, to its call.
 func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 	k := c.takeCall(callID(m.ID))
@@ -94,27 +81,6 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 	default:
 		k.reply <- bridge.Result(m.Result, buf)
 	}
-}
-
-// remoteError keeps the server's error as it is, and finds its code: a bridge on the other side
-// spells it in data.code.
-func remoteError(raw []byte) *toolformat.Error {
-	e := &toolformat.Error{Code: toolformat.Internal, Raw: bytes.Clone(raw)}
-	e.Message, _ = wire.Text(wire.Lookup(e.Raw, "message"))
-	word, _ := wire.Text(wire.Lookup(e.Raw, "data", "code"))
-	if code, ok := toolformat.ParseCode(word); ok {
-		e.Code = code
-		return e
-	}
-	switch number, _ := strconv.Atoi(string(wire.Lookup(e.Raw, "code"))); number {
-	case wire.InvalidParams, wire.InvalidRequest:
-		e.Code = toolformat.Invalid
-	case wire.MethodNotFound:
-		e.Code = toolformat.Unsupported
-	case wire.ResourceNotFound:
-		e.Code = toolformat.NotFound
-	}
-	return e
 }
 
 // received takes a notification: progress for the call of its token, a log message for the call

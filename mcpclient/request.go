@@ -67,13 +67,5 @@ func (l *link) repeatable(req *bridge.Request) bool {
 	return ok && it.Repeatable
 }
 
-// subject names a request in an error.
-func subject(req *bridge.Request) string {
-	if req.Target != "" {
-		return req.Method + " " + req.Target
-	}
-	return req.Method
-}
-
 // empty returns the reply of a request that has nothing to say.
 func empty() bridge.Reply { return bridge.Result([]byte("{}"), nil) }

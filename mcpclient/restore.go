@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -25,17 +24,4 @@ func (l *link) forget(s *session) {
 	maps.DeleteFunc(l.creators, func(_ string, by creator) bool { return by.session == s })
 	l.mu.Unlock()
 	l.unwatchAll(s)
-}
-
-// replay sends a request with one string parameter for which no caller waits. It reports whether
-// the server agreed.
-func (c *conn) replay(ctx context.Context, method, key, value string) bool {
-	params := wire.SetMember([]byte("{}"), key, wire.AppendString(nil, value))
-	reply, err := c.request(ctx, method, params)
-	if err != nil {
-		c.cfg.throttle.Log(slog.LevelWarn, "a request could not be repeated on the new connection", "method", method, key, value, "reason", err)
-		return false
-	}
-	reply.Free()
-	return true
 }

@@ -28,3 +28,11 @@ func (s *session) notify(method string, params []byte) {
 		s.caller.Notify(method, params)
 	}
 }
+
+// linkKey is what callers must have in common to share a link.
+type linkKey struct {
+	owner        string // "", "principal "+name or "caller "+id
+	own          bool   // the link has one caller
+	modern       bool   // the modern era is used if the server knows it
+	capabilities string // MCP's ClientCapabilities as the server is told them
+}

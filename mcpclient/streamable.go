@@ -152,7 +152,7 @@ func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) 
 		if err != nil {
 			buf.Free()
 			if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
-				return tooLong(s.cfg)
+				return s.cfg.errorf(toolformat.Unavailable, "the answer is larger than %d bytes (limits.messageBytes in the config)", long.Limit)
 			}
 			return err
 		}

@@ -8,10 +8,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// steadyTime is how long a connection must have lived for its loss not to count as a failure of
-// the server: it is then made again at once.
-const steadyTime = 5 * time.Second
-
 // supervise makes the link's connection, again whenever it is lost, until the link ends. It runs
 // in the link's goroutine, and is the only function that changes the link's state.
 func (l *link) supervise() {

@@ -1,0 +1,70 @@
+package mcpclient
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// errClosed ends a connection on purpose.
+var errClosed = errors.New("the connection has been closed")
+
+// errTimeout ends a call whose time is over.
+var errTimeout = errors.New("timeout")
+
+// errSessionGone means that the server no longer knows the session, so that a request sent in it
+// has certainly not run.
+var errSessionGone = errors.New("the server has ended the session")
+
+// errorf makes an error for a caller that begins with the server's name.
+func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *toolformat.Error {
+	return toolformat.Errorf(code, "%s: %s", cfg.Name, fmt.Sprintf(format, args...))
+}
+
+// canceled returns the error of a request whose caller no longer waits.
+func canceled(cause error) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
+}
+
+// tookLonger is the error of a request that a limit of the config has ended.
+const tookLonger = "%s took longer than %s (%s in its config)"
+
+// subject names a request in an error.
+func subject(req *bridge.Request) string {
+	if req.Target != "" {
+		return req.Method + " " + req.Target
+	}
+	return req.Method
+}
+
+// remoteError keeps the server's error as it is, and finds its code: a bridge on the other side
+// spells it in data.code.
+func remoteError(raw []byte) *toolformat.Error {
+	e := &toolformat.Error{Code: toolformat.Internal, Raw: bytes.Clone(raw)}
+	e.Message, _ = wire.Text(wire.Lookup(e.Raw, "message"))
+	word, _ := wire.Text(wire.Lookup(e.Raw, "data", "code"))
+	if code, ok := toolformat.ParseCode(word); ok {
+		e.Code = code
+		return e
+	}
+	switch number, _ := strconv.Atoi(string(wire.Lookup(e.Raw, "code"))); number {
+	case wire.InvalidParams, wire.InvalidRequest:
+		e.Code = toolformat.Invalid
+	case wire.MethodNotFound:
+		e.Code = toolformat.Unsupported
+	case wire.ResourceNotFound:
+		e.Code = toolformat.NotFound
+	}
+	return e
+}
+
+// snippet returns the start of unexpected input, for the log.
+func snippet(b []byte) string {
+	const most = 120
+	return string(bytes.ToValidUTF8(b[:min(len(b), most)], []byte("?")))
+}
