@@ -51,8 +51,8 @@ func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) b
 	return reply
 }
 
-// beginWatch asks the server for updates. limited is ctx with the timeout of the request, which a
-// call has of its own. The caller holds the turn.
+// beginWatch asks the server for updates. limited is ctx with the timeout that a call has of its
+// own. The caller holds the turn.
 func (l *link) beginWatch(ctx, limited context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
 	for attempt := 1; ; attempt++ {
 		c, unready := l.awaitBriefly(ctx)

@@ -1,0 +1,59 @@
+// Package mcpclient makes a remote MCP server a bridge.Source, over stdio, streamable HTTP, legacy
+// SSE and WebSocket.
+//
+// A [Client] is one configured server. Its callers reach it over links. A link is a supervised
+// connection that is made again when it is lost, shared by the callers that [Sharing] puts on it. A
+// conn is the link's live connection: it matches the server's messages to calls, and knows its
+// link as a handler only. A carrier moves messages and knows nothing of MCP.
+//
+// # Files
+//
+// Each file refers to those below it.
+//
+//	client                        Client, sessions as their callers see them, and which link is whose
+//	supervise, connect            the goroutine of a link; the phases of a connection
+//	restore, notify               what a new connection is asked for; what goes to callers unasked
+//	watch, level, tasks           subscriptions, log levels and tasks, which outlive a request
+//	request, lists, listfile      a call, repeated where that is safe; the server's lists
+//	link                          the state of a link, and waiting for it
+//	input                         questions in the result of a call (the modern era)
+//	receive, listen, ask          what the server sends: responses, notifications, questions
+//	roundtrip, calls, encode      a request until its reply
+//	conn                          the life of a connection
+//	stream, streamable, sse       the carriers
+//	stdio, ws, http
+//	carrier, offer, session       what the layers share
+//	config, throttle, errors
+//
+// A new carrier is a file with a dialer, which dialers in connect.go returns, and a case in the
+// tests' carriers. What a server is to be asked again after a loss goes into restore.
+//
+// # States of a link
+//
+//	           ┌─────────────── backOff ◄───────────────── failed
+//	           ▼                                           ▲   ▲
+//	New ──► [ idle ] ── call ──► connecting ── failure ────┘   │
+//	           ▲                     │                         │
+//	           │                  success                      │
+//	           │                     ▼                         │
+//	           └─ loss, no calls ─ ready ── loss within 5 s ───┘
+//
+// Only a lazy link stops at idle, until a call needs the server. While it is connecting, calls
+// wait; after a failure they fail at once until an attempt succeeds. With a Fault in its config it
+// stays failed. A link ends, in any state, with its last session: at once if it is one caller's own,
+// else after IdleTimeout.
+//
+// # Goroutines
+//
+// Each link has one, supervise, which alone changes the link's state; Client.Close waits for it. A
+// conn starts others (background messages, questions to callers, listens, fetches of lists) with
+// start, and close waits for them. A carrier has those that read and write its stream, and its
+// close waits for them. Timers of a conn and a link end by themselves once they find it lost.
+//
+// # Locks
+//
+// A Client and its sessions may be used from many goroutines. Locks are taken in this order:
+// Client.mu, conn.fetching, link.mu, then, in a caller's Notify, those of the bridge's session and
+// the outbox of its server. conn.mu and that of a throttle are taken last, but for the one of a
+// call's bridge.Timer: nothing else is called while they are held.
+package mcpclient
