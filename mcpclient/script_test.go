@@ -220,7 +220,8 @@ func deaf() {
 // web serves a script over streamable HTTP (/mcp), SSE (/sse) and WebSocket (/ws).
 type web struct {
 	*httptest.Server
-	streams  sync.Map // of SSE: *script by its id
+	streams  sync.Map       // of SSE: *script by its id
+	takes    sync.WaitGroup // of messages that a script takes in the background
 	sessions atomic.Int64
 	gone     atomic.Bool // the HTTP session is not known any more
 	http     *script
@@ -254,6 +255,7 @@ func newWeb(t testing.TB, b *bubble) *web {
 	t.Cleanup(func() {
 		w.CloseClientConnections()
 		w.Close()
+		w.takes.Wait()
 	})
 	return w
 }
@@ -343,7 +345,7 @@ func (w *web) post(rw http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	rw.WriteHeader(http.StatusAccepted)
-	go s.(*script).take(body)
+	w.takes.Go(func() { s.(*script).take(body) })
 }
 
 func (w *web) ws(rw http.ResponseWriter, r *http.Request) {
@@ -366,7 +368,7 @@ func (w *web) ws(rw http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		go s.take(b)
+		w.takes.Go(func() { s.take(b) })
 	}
 }
 
