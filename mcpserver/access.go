@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
@@ -131,4 +134,44 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+const (
+	ticketLife = 30 * time.Second
+	maxTickets = 1000
+)
+
+// tickets let in one WebSocket connection each, for a short time: a browser cannot send a header
+// with a WebSocket, and a token in a URL would end up in logs.
+type tickets struct {
+	mu     sync.Mutex // guards issued
+	issued map[string]ticket
+}
+
+type ticket struct {
+	holder  identity
+	expires time.Time
+}
+
+// issue returns a new ticket, "" when too many are unused.
+func (t *tickets) issue(holder identity) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(t.issued, func(_ string, old ticket) bool { return now.After(old.expires) })
+	if len(t.issued) >= maxTickets {
+		return ""
+	}
+	id := newID()
+	t.issued[id] = ticket{holder, now.Add(ticketLife)}
+	return id
+}
+
+// redeem returns the holder of a ticket, which is valid once.
+func (t *tickets) redeem(id string) (holder identity, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, ok := t.issued[id]
+	delete(t.issued, id)
+	return found.holder, ok && time.Now().Before(found.expires)
 }

@@ -17,25 +17,6 @@ type questions struct {
 	waiting map[int64]chan *wire.Buffer
 }
 
-// add returns the id of a new question, and where its answer arrives.
-func (q *questions) add() (id int64, answer chan *wire.Buffer) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.waiting == nil {
-		q.waiting = map[int64]chan *wire.Buffer{}
-	}
-	q.last++
-	answer = make(chan *wire.Buffer, 1)
-	q.waiting[q.last] = answer
-	return q.last, answer
-}
-
-func (q *questions) remove(id int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.waiting, id)
-}
-
 // answer delivers a copy of a client's response to the question that waits for it, if any.
 func (q *questions) answer(m *wire.Message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
@@ -50,8 +31,20 @@ func (q *questions) answer(m *wire.Message) {
 // ask sends a request to the client through box and waits for its response. life ends with the
 // client's session.
 func (q *questions) ask(ctx, life context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
-	id, answer := q.add()
-	defer q.remove(id)
+	answer := make(chan *wire.Buffer, 1)
+	q.mu.Lock()
+	if q.waiting == nil {
+		q.waiting = map[int64]chan *wire.Buffer{}
+	}
+	q.last++
+	id := q.last
+	q.waiting[id] = answer
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.waiting, id)
+	}()
 	box.send(&wire.Buffer{B: wire.AppendCall(nil, id, method, params)})
 	select {
 	case msg := <-answer:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -26,20 +27,24 @@ type core struct {
 
 // start runs f in a goroutine that Close waits for, and reports false when the Server is closed.
 func (c *core) start(f func()) bool {
+	open := c.addWork()
+	if open {
+		go func() {
+			defer c.work.Done()
+			f()
+		}()
+	}
+	return open
+}
+
+// addWork makes Close wait until work.Done is called, and reports false when the Server is closed.
+func (c *core) addWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.work.Go(f)
+		c.work.Add(1)
 	}
 	return !c.closed
-}
-
-// shutDown ends ctx. No goroutine is started from then on.
-func (c *core) shutDown() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.stop()
 }
 
 var (
@@ -52,6 +57,9 @@ var (
 func shuttingDown(cause error) *toolformat.Error {
 	return toolformat.Errorf(toolformat.Unavailable, "%v", errClosing).Because(cause)
 }
+
+// idleEnough is how long a session or a view must be unused to make room for a new one.
+const idleEnough = time.Minute
 
 // newID makes an identifier that cannot be guessed: 130 random bits.
 func newID() string { return rand.Text() }

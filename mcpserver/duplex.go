@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"net/http"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -21,17 +20,6 @@ func (s *Server) newDuplex(who identity) *duplex {
 	d := &duplex{session: s.newSession(who), box: newOutbox(s.opts.QueueBytes)}
 	d.back = d
 	return d
-}
-
-// register registers the session of an HTTP connection, and reports false when it has refused that.
-func (s *Server) register(d *duplex, w http.ResponseWriter) bool {
-	d.readers.Add(1)
-	err := s.sessions.add(d.session)
-	if err != nil {
-		d.close(err)
-		writeError(w, http.StatusServiceUnavailable, err.Error())
-	}
-	return err == nil
 }
 
 // Notify implements bridge.Back.
@@ -112,19 +100,6 @@ func (d *duplex) rejectMessage(err error) {
 	out := wire.NewBuffer(128)
 	out.B = appendUnreadable(out.B, err)
 	d.box.send(out)
-}
-
-// wait waits until no request is pending, or ctx ends.
-func (d *duplex) wait(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		d.work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
 }
 
 // close ends the session and waits for its requests. What is in the outbox already is still sent.

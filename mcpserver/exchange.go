@@ -1,9 +1,12 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,6 +40,36 @@ func accepts(r *http.Request) (a accepted, ok bool) {
 	return a, a.json || a.events
 }
 
+// readBody reads the whole body of a request; nil means that the request has been answered with an
+// error.
+func (c *core) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
+	if t := r.Header.Get("Content-Type"); t != "application/json" {
+		if kind, _, _ := mime.ParseMediaType(t); kind != "application/json" {
+			writeError(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+			return nil
+		}
+	}
+	msg, err := wire.ReadBody(r.Body, r.ContentLength, c.opts.MessageBytes)
+	if err == nil {
+		http.NewResponseController(w).SetReadDeadline(time.Time{})
+		if len(msg.B) > 0 {
+			return msg
+		}
+	}
+	msg.Free()
+	var long *wire.TooLongError
+	if errors.As(err, &long) {
+		w.Header().Set("Connection", "close")
+		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", c.opts.MessageBytes))
+		return nil
+	}
+	writeError(w, http.StatusBadRequest, "the request body is empty or incomplete")
+	return nil
+}
+
+// isBatch reports whether a message begins like a JSON-RPC batch.
+func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\r\n"), []byte("[")) }
+
 // exchange is the answer to one POST: JSON, or a stream of events if something belongs to the
 // request before its response, or it takes long.
 type exchange struct {
@@ -48,9 +81,6 @@ type exchange struct {
 	accept   accepted
 	id       []byte                  // raw id of the request in its session; nil for a batch
 	cancel   context.CancelCauseFunc // ends a request of the modern era; nil in a session
-
-	since        time.Time // guarded by upgrader
-	older, newer *exchange // guarded by upgrader
 
 	mu     sync.Mutex // guards the fields below
 	ended  bool
@@ -147,4 +177,56 @@ func (x *exchange) finish(a answer) {
 	st.box.end(io.EOF)
 	<-x.served
 	st.saveRest()
+}
+
+const (
+	// streamAfter is how long a request may take before its answer becomes a stream, which keeps
+	// the connection alive and which the client can resume.
+	streamAfter = 2 * time.Second
+	upgradeTick = 500 * time.Millisecond
+)
+
+// streamUpgrader opens the streams of exchanges that take long. It ticks while there is traffic: a
+// timer for each exchange would wake the network poller with most calls, which costs more than
+// the rest of a small call's bookkeeping.
+type streamUpgrader struct {
+	mu      sync.Mutex              // guards the fields below
+	waiting map[*exchange]time.Time // when those without an answer began
+	ticking bool
+	added   bool // since the last tick
+}
+
+func (u *streamUpgrader) add(x *exchange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waiting[x], u.added = time.Now(), true
+	if !u.ticking {
+		u.ticking = true
+		time.AfterFunc(upgradeTick, u.tick)
+	}
+}
+
+func (u *streamUpgrader) remove(x *exchange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.waiting, x)
+}
+
+func (u *streamUpgrader) tick() {
+	var late []*exchange
+	u.mu.Lock()
+	for x, began := range u.waiting {
+		if time.Since(began) >= streamAfter {
+			late = append(late, x)
+			delete(u.waiting, x)
+		}
+	}
+	if u.ticking = u.added || len(u.waiting) > 0; u.ticking {
+		time.AfterFunc(upgradeTick, u.tick)
+	}
+	u.added = false
+	u.mu.Unlock()
+	for _, x := range late {
+		x.openStream()
+	}
 }

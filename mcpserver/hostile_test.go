@@ -77,8 +77,11 @@ func TestInitializeFailsLate(t *testing.T) {
 	}
 	wg.Go(func() {
 		for {
+			var x *exchange
 			p.upgrader.mu.Lock()
-			x := p.upgrader.first
+			for x = range p.upgrader.waiting {
+				break
+			}
 			p.upgrader.mu.Unlock()
 			if x == nil {
 				return

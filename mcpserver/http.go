@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,13 +30,8 @@ func (s *Server) Handler() http.Handler {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
 		}))
 	}
-	healthy := func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }
 	mux.HandleFunc("GET /healthz", healthy)
-	if s.opts.Ready != nil {
-		mux.Handle("GET /readyz", s.opts.Ready)
-	} else {
-		mux.HandleFunc("GET /readyz", healthy)
-	}
+	mux.Handle("GET /readyz", s.opts.Ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			// net/http reads what is left of a body before it sends a refusal.
@@ -117,12 +113,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) 
 	revision := r.Header.Get(mcp.HeaderProtocolVersion)
 	modern := revision >= wire.ModernRevision
 	if revision != "" && !modern && !slices.Contains(wire.Revisions, revision) {
-		writeError(w, http.StatusBadRequest, "unsupported MCP-Protocol-Version: "+quote(revision)+" (supported: "+strings.Join(wire.Revisions, ", ")+")")
+		writeError(w, http.StatusBadRequest, fmt.Sprintf("unsupported MCP-Protocol-Version: %.40q (supported: %s)", revision, strings.Join(wire.Revisions, ", ")))
 		return
 	}
 	if modern && r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		writeError(w, http.StatusMethodNotAllowed, "revision "+wire.ModernRevision+" has neither GET streams nor sessions: use POST")
+		writeMethodError(w, http.MethodPost, "revision "+wire.ModernRevision+" has neither GET streams nor sessions: use POST")
 		return
 	}
 	switch r.Method {
@@ -136,8 +131,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) 
 			w.WriteHeader(http.StatusOK)
 		}
 	default:
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		writeError(w, http.StatusMethodNotAllowed, "use POST, GET or DELETE")
+		writeMethodError(w, "GET, POST, DELETE", "use POST, GET or DELETE")
 	}
 }
 

@@ -113,9 +113,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request, who ident
 		return nil
 	}
 	created := s.newHTTPSession(who)
-	if err := s.sessions.add(created); err != nil {
-		created.end()
-		writeError(w, http.StatusServiceUnavailable, err.Error())
+	if !s.sessions.register(created, w) {
 		return nil
 	}
 	return created

@@ -74,11 +74,11 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 		if !ok {
 			return invalid("%s: params._meta[%q] is missing or not a string", m.Method, wire.MetaProtocolVersion)
 		}
-		return mismatch("the header MCP-Protocol-Version is %s, but the request has %s", quote(revision), quote(said))
+		return mismatch("the header MCP-Protocol-Version is %.40q, but the request has %.40q", revision, said)
 	case revision != wire.ModernRevision:
 		return unsupportedVersion(revision)
 	case method != m.Method:
-		return mismatch("the header Mcp-Method is %s, but the request has %s", quote(method), quote(m.Method))
+		return mismatch("the header Mcp-Method is %.40q, but the request has %.40q", method, m.Method)
 	}
 	key, task := wire.TaskID, isTaskMethod(m.Method)
 	if route, ok := bridge.Routes(m.Method); ok {
@@ -95,7 +95,7 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 		return nil // required by the tasks extension, but missing from its clients' requests
 	}
 	if value, ok := wire.DecodeHeader(got); !ok || value != name {
-		return mismatch("the header Mcp-Name is %s, but the request has %s", quote(got), quote(name))
+		return mismatch("the header Mcp-Name is %.40q, but the request has %.40q", got, name)
 	}
 	return nil
 }

@@ -2,6 +2,11 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -78,4 +83,37 @@ func (h hiddenHeaders) identity(p bridge.Principal, r *http.Request) identity {
 	}
 	b[0] = '{'
 	return identity{p, string(append(b, '}'))}
+}
+
+// maxTicketBody bounds a request for a ticket, in bytes.
+const maxTicketBody = 64 << 10
+
+// addTicketValues adds to an identity the hidden values in the body of a request for a ticket,
+// {"context": {NAME: value}}. They override those of headers. Only the names of allowed may
+// occur.
+func addTicketValues(who identity, body io.Reader, allowed []string) (identity, error) {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return who, fmt.Errorf("the request body is longer than %d bytes or incomplete", maxTicketBody)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return who, nil
+	}
+	var request struct {
+		Context map[string]json.RawMessage `json:"context"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&request); err != nil {
+		return who, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
+	}
+	hidden := []byte(cmp.Or(who.hidden, "{}"))
+	for _, name := range slices.Sorted(maps.Keys(request.Context)) {
+		if !slices.ContainsFunc(allowed, func(known string) bool { return strings.EqualFold(known, name) }) {
+			return who, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
+		}
+		hidden = wire.SetMember(hidden, strings.ToLower(name), request.Context[name])
+	}
+	who.hidden = string(hidden)
+	return who, nil
 }

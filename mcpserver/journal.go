@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -42,16 +43,13 @@ func (j *journal) newStream() *stream {
 func (j *journal) sessionStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	st := j.streams[0]
-	if st == nil {
-		return j.register(&stream{session: j.session})
-	}
-	select {
-	case <-st.box.done:
-		return j.register(&stream{session: j.session, seq: st.seq})
-	default:
+	next := &stream{session: j.session}
+	if st := j.streams[0]; st != nil && !st.box.isClosed() {
 		return st
+	} else if st != nil {
+		next.seq.Store(st.seq.Load())
 	}
+	return j.register(next)
 }
 
 // register makes a stream one that find returns. In a session that has ended it is closed from the
@@ -104,27 +102,19 @@ func (j *journal) evict() (total int64) {
 	return j.total.Add(-int64(size))
 }
 
-// after returns the kept events of a stream that follow event seq. A client that names no event
+// replay writes the kept events of a stream that follow event seq. A client that names no event
 // has a negative seq and gets none.
-func (j *journal) after(number, seq int64) []event {
+func (j *journal) replay(out *eventWriter, number, seq int64) {
 	if seq < 0 {
-		return nil
+		return
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	var events []event
-	for _, e := range j.entries {
+	entries := slices.Clone(j.entries)
+	j.mu.Unlock()
+	for _, e := range entries {
 		if e.number == number && e.seq > seq {
-			events = append(events, e)
+			out.write("message", eventID(number, e.seq), e.data)
 		}
-	}
-	return events
-}
-
-// replay writes the kept events of a stream that follow event seq.
-func (j *journal) replay(out *eventWriter, number, seq int64) {
-	for _, e := range j.after(number, seq) {
-		out.write("message", eventID(number, e.seq), e.data)
 	}
 }
 

@@ -68,16 +68,15 @@ func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge
 	granted, _ := json.Marshal(l.filter) // cannot fail
 	s.mu.Lock()
 	l.notify(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}')) // the first of the stream
-	if s.listeners == nil {
-		s.listeners = map[*listener]struct{}{}
-	}
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
 	<-ctx.Done()
 	s.mu.Lock()
 	delete(s.listeners, l)
 	s.mu.Unlock()
-	s.unwatch(l.filter.URIs)
+	for _, uri := range l.filter.URIs {
+		s.release(uri)
+	}
 	if context.Cause(ctx) == errEnded {
 		return complete(bridge.Result(l.tag([]byte("{}")), nil))
 	}
@@ -118,12 +117,12 @@ func (s *subscriptions) notify(method string, params []byte) {
 type watch struct {
 	users int // listeners; guarded by subscriptions.mu
 
-	turn       chan struct{} // holds a token while no request is under way; its taker may use subscribed
+	turn       chan struct{} // holds a token while a request is under way; its owner may use subscribed
 	subscribed bool          // granted by the source
 }
 
 // watch subscribes to the resources that no listener watches yet, and returns those that the
-// source grants. unwatch must be called for these.
+// source grants. release must be called for each of these.
 func (s *subscriptions) watch(ctx context.Context, uris []string) []string {
 	var granted []string
 	for _, uri := range uris {
@@ -131,10 +130,6 @@ func (s *subscriptions) watch(ctx context.Context, uris []string) []string {
 		w := s.watched[uri]
 		if w == nil {
 			w = &watch{turn: make(chan struct{}, 1)}
-			w.turn <- struct{}{}
-			if s.watched == nil {
-				s.watched = map[string]*watch{}
-			}
 			s.watched[uri] = w
 		}
 		w.users++
@@ -152,8 +147,8 @@ func (s *subscriptions) watch(ctx context.Context, uris []string) []string {
 // way: its answer counts unless it is a refusal.
 func (s *subscriptions) subscribe(ctx context.Context, w *watch, uri string) bool {
 	select {
-	case <-w.turn:
-		defer func() { w.turn <- struct{}{} }()
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
 	case <-ctx.Done():
 		return false
 	}
@@ -161,12 +156,6 @@ func (s *subscriptions) subscribe(ctx context.Context, w *watch, uri string) boo
 		w.subscribed = sendParam(ctx, s.source, wire.MethodSubscribe, "uri", uri) == nil
 	}
 	return w.subscribed
-}
-
-func (s *subscriptions) unwatch(uris []string) {
-	for _, uri := range uris {
-		s.release(uri)
-	}
 }
 
 // release ends a listener's use of a watch, and with the last use the watch.
@@ -179,9 +168,12 @@ func (s *subscriptions) release(uri string) {
 	if used {
 		return
 	}
-	<-w.turn // the request under way ends with its listener, or after writeTime
-	defer func() { w.turn <- struct{}{} }()
-	if w.subscribed && s.unused(w) {
+	w.turn <- struct{}{} // the request under way ends with its listener, or after writeTime
+	defer func() { <-w.turn }()
+	s.mu.Lock()
+	used = w.users > 0
+	s.mu.Unlock()
+	if w.subscribed && !used {
 		ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 		defer cancel()
 		sendParam(ctx, s.source, wire.MethodUnsubscribe, "uri", uri)
@@ -192,10 +184,4 @@ func (s *subscriptions) release(uri string) {
 	if w.users == 0 && s.watched[uri] == w {
 		delete(s.watched, uri)
 	}
-}
-
-func (s *subscriptions) unused(w *watch) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return w.users == 0
 }

@@ -54,7 +54,7 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := &slowGrants{answer: make(chan *toolformat.Error)}
-				v := &subscriptions{source: source}
+				v := &subscriptions{source: source, watched: map[string]*watch{}}
 				first, leave := context.WithCancel(t.Context())
 				defer leave()
 				grants := make(chan []string, 2)
@@ -75,7 +75,7 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 				for range 2 {
 					if g := <-grants; slices.Equal(g, uris) {
 						granted++
-						defer v.unwatch(g)
+						defer v.release(g[0])
 					}
 				}
 				if granted != c.granted || source.on.Load() != 1 {
@@ -89,18 +89,18 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 // The last listener ends the subscription, and a new one begins another.
 func TestWatchAgain(t *testing.T) {
 	source := &slowGrants{answer: make(chan *toolformat.Error, 2)}
-	v := &subscriptions{source: source}
+	v := &subscriptions{source: source, watched: map[string]*watch{}}
 	for i := range int32(2) {
 		source.answer <- nil
 		one, two := v.watch(t.Context(), []string{"a"}), v.watch(t.Context(), []string{"a"})
 		if len(one) != 1 || len(two) != 1 || source.on.Load() != 1 {
 			t.Fatalf("granted %v and %v, the source holds %d", one, two, source.on.Load())
 		}
-		v.unwatch(one)
+		v.release(one[0])
 		if source.on.Load() != 1 {
 			t.Fatal("ended under a listener")
 		}
-		v.unwatch(two)
+		v.release(two[0])
 		if source.on.Load() != 0 || source.unsubscribed.Load() != i+1 || len(v.watched) != 0 {
 			t.Fatalf("the source holds %d, the view %d", source.on.Load(), len(v.watched))
 		}

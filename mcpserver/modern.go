@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -63,11 +64,7 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 }
 
 func isTaskMethod(method string) bool {
-	switch method {
-	case wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
-		return true
-	}
-	return false
+	return method == wire.MethodTasksGet || method == wire.MethodTasksUpdate || method == wire.MethodTasksCancel
 }
 
 // modernRequest is a request on its way to the source.
@@ -134,7 +131,7 @@ func specError(code int, message string, data []byte) *toolformat.Error {
 
 func unsupportedVersion(revision string) *toolformat.Error {
 	data, _ := json.Marshal(map[string]any{"supported": supportedVersions(), "requested": revision}) // cannot fail: strings
-	return specError(wire.UnsupportedVersion, "unsupported protocol version: "+quote(revision), data)
+	return specError(wire.UnsupportedVersion, fmt.Sprintf("unsupported protocol version: %.40q", revision), data)
 }
 
 // supportedVersions lists all revisions that a Server speaks, newest first.

@@ -49,8 +49,13 @@ func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 2*time.Hour)
 	o.ResumeBytes = cmp.Or(o.ResumeBytes, 1<<20)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, time.Minute)
+	if o.Ready == nil {
+		o.Ready = http.HandlerFunc(healthy)
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
+
+func healthy(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }

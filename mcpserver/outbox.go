@@ -55,41 +55,43 @@ func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0) }
 func (o *outbox) Notify(method string, params []byte) {
 	msg := wire.NewBuffer(len(params) + len(method) + 64)
 	msg.B = wire.AppendNotification(msg.B, method, params)
+	key, most := "", 0
 	switch {
 	case params == nil: // one list change stands for all of its kind
-		o.add(msg, method, 1)
+		key, most = method, 1
 	case method == wire.NotificationProgress:
-		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
-	default:
-		o.add(msg, "", 0)
+		key, most = string(wire.Lookup(params, "progressToken")), maxProgress
 	}
+	o.add(msg, key, most)
 }
 
 // add appends a message. If most messages with its key wait already, it replaces the newest of them
 // instead; an empty key has no such bound.
 func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 	o.mu.Lock()
-	if o.err != nil {
-		o.mu.Unlock()
-		msg.Free()
-		return
+	dropped := o.put(msg, key, most)
+	o.mu.Unlock()
+	dropped.Free()
+	select {
+	case o.wake <- struct{}{}:
+	default:
 	}
+}
+
+// put is add with o.mu held. It returns the message that is not sent, if any.
+func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buffer) {
 	same := o.keyed[key]
-	if key != "" && same.n >= most {
-		old := o.items[same.newest]
-		o.bytes += len(msg.B) - len(old.B)
-		o.items[same.newest] = msg
-		o.mu.Unlock()
-		old.Free()
-		return
-	}
-	if o.bytes > o.limit {
+	switch {
+	case o.err != nil:
+		return msg
+	case key != "" && same.n >= most:
+		dropped, o.items[same.newest] = o.items[same.newest], msg
+		o.bytes += len(msg.B) - len(dropped.B)
+		return dropped
+	case o.bytes > o.limit:
 		o.close(errSlow)
-		o.mu.Unlock()
-		msg.Free()
-		return
-	}
-	if key != "" {
+		return msg
+	case key != "":
 		if o.keyed == nil {
 			o.keyed = map[string]keyed{}
 		}
@@ -97,11 +99,7 @@ func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 	}
 	o.items = append(o.items, msg)
 	o.bytes += len(msg.B)
-	o.mu.Unlock()
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
+	return nil
 }
 
 // take returns the messages that wait, which are the caller's; with none, it returns why the outbox
@@ -136,6 +134,16 @@ func (o *outbox) close(reason error) {
 	if o.err == nil {
 		o.err = reason
 		close(o.done)
+	}
+}
+
+// isClosed reports whether the outbox is closed. It need not be empty.
+func (o *outbox) isClosed() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -29,9 +29,8 @@ const (
 // the answers finds the call again. A parked call ends with its client's retry, with its time, or
 // with the Server.
 type parking struct {
-	life time.Duration  // how long a call stays parked
-	most int            // bounds the parked calls
-	work sync.WaitGroup // calls
+	life time.Duration // how long a call stays parked
+	most int           // bounds the parked calls
 
 	mu     sync.Mutex             // guards the fields below
 	calls  map[string]*parkedCall // parked, by requestState
@@ -81,31 +80,24 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 	}
 	v.lowerLevel(ctx, level)
 	back := req.Back
-	c := &parkedCall{views: views, view: v, req: req, back: back, params: wire.NewBuffer(len(req.Params.Raw)), done: make(chan struct{}), asked: make(chan struct{}, 1)}
+	c := &parkedCall{
+		views: views, view: v, req: req, back: back, params: wire.NewBuffer(len(req.Params.Raw)),
+		done: make(chan struct{}), asked: make(chan struct{}, 1),
+	}
 	c.params.B = append(c.params.B, req.Params.Raw...)
 	req.Params.Raw, req.Back = c.params.B, c
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	if !p.start(c) {
+	if !views.core.addWork() {
 		c.cancel(errEnded)
 		views.release(v, true)
 		return bridge.Failed(shuttingDown(nil)), c.params
 	}
+	go c.carryOut()
 	return p.wait(ctx, c, back)
 }
 
-// start carries out a call in a goroutine that close waits for, and reports false after close.
-func (p *parking) start(c *parkedCall) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		p.work.Add(1)
-		go p.carryOut(c)
-	}
-	return !p.closed
-}
-
-func (p *parking) carryOut(c *parkedCall) {
-	defer p.work.Done()
+func (c *parkedCall) carryOut() {
+	defer c.views.core.work.Done()
 	c.reply = c.views.do(c.ctx, c.view, c.req)
 	c.views.release(c.view, true) // before its client can call again
 	close(c.done)
@@ -116,35 +108,24 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
+	asked, gathered := c.asked, (<-chan time.Time)(nil)
 	for {
-		if reply, ended := waitFor(ctx, c, c.asked); ended {
-			return reply, c.params
+		select {
+		case <-c.done:
+			c.cancel(nil)
+			return c.reply, c.params
+		case <-ctx.Done():
+			c.cancel(context.Cause(ctx))
+			<-c.done
+			return c.reply, c.params
+		case <-asked:
+			asked, gathered = nil, time.After(gatherTime)
+		case <-gathered:
+			asked, gathered = c.asked, nil
+			if requests := c.inputRequests(); requests != nil {
+				return p.park(c, requests), nil
+			}
 		}
-		gather := time.NewTimer(gatherTime)
-		reply, ended := waitFor(ctx, c, gather.C)
-		gather.Stop()
-		if ended {
-			return reply, c.params
-		}
-		if requests := c.inputRequests(); requests != nil {
-			return p.park(c, requests), nil
-		}
-	}
-}
-
-// waitFor waits for the call's reply, the end of its client, or event, and reports whether the
-// call has ended.
-func waitFor[T any](ctx context.Context, c *parkedCall, event <-chan T) (reply bridge.Reply, ended bool) {
-	select {
-	case <-c.done:
-		c.cancel(nil)
-		return c.reply, true
-	case <-ctx.Done():
-		c.cancel(context.Cause(ctx))
-		<-c.done
-		return c.reply, true
-	case <-event:
-		return bridge.Reply{}, false
 	}
 }
 
@@ -155,9 +136,6 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 	p.mu.Lock()
 	full := p.closed || len(p.calls) >= p.most
 	if !full {
-		if p.calls == nil {
-			p.calls = map[string]*parkedCall{}
-		}
 		p.calls[state] = c
 		c.expiry = time.AfterFunc(p.life, func() { p.expire(state) })
 	}
@@ -228,10 +206,8 @@ func (p *parking) expire(state string) {
 	}
 }
 
-// close ends every parked call and waits for all calls. The requests that wait for a call must
-// have been canceled.
+// close ends every parked call; none can be parked from then on.
 func (p *parking) close() {
-	defer p.work.Wait()
 	p.mu.Lock()
 	calls := p.calls
 	p.calls, p.closed = nil, true

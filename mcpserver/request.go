@@ -34,9 +34,7 @@ func setTarget(req *bridge.Request) *toolformat.Error {
 func sendParam(ctx context.Context, source bridge.Session, method, key, value string) *toolformat.Error {
 	params, _ := wire.SplitParams(wire.SetMember([]byte("{}"), key, wire.AppendString(nil, value)))
 	req := &bridge.Request{Method: method, Params: &params}
-	if err := setTarget(req); err != nil {
-		return err
-	}
+	setTarget(req)
 	reply := source.Do(ctx, req)
 	err := reply.Err
 	reply.Free()

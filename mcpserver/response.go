@@ -41,29 +41,26 @@ var jsonType = []string{"application/json"}
 // frees the reply.
 func (r *response) writeJSON(w http.ResponseWriter) {
 	defer r.reply.Free()
-	head, tail := wire.NewBuffer(len(r.id)+64), ""
+	const small = 2 << 10 // one write is cheaper than three
+	head, result, tail := wire.NewBuffer(len(r.id)+64), r.reply.Result, ""
 	defer head.Free()
-	if r.reply.Err != nil {
-		head.B = appendError(head.B, r.id, r.reply.Err)
+	if len(result) <= small {
+		head.B, result = r.append(head.B), nil
 	} else {
 		head.B = append(append(append(head.B, `{"jsonrpc":"2.0","id":`...), r.id...), `,"result":`...)
 		tail = "}"
 	}
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(head.B) + len(r.reply.Result) + len(tail))}
+	h["Content-Length"] = []string{strconv.Itoa(len(head.B) + len(result) + len(tail))}
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 	}
-	const small = 2 << 10
-	if len(r.reply.Result) <= small { // one write is cheaper than three
-		head.B = append(append(head.B, r.reply.Result...), tail...)
-		w.Write(head.B)
-		return
-	}
 	w.Write(head.B)
-	writeParts(w, r.reply.Result)
-	io.WriteString(w, tail)
+	if result != nil {
+		writeParts(w, result)
+		io.WriteString(w, tail)
+	}
 }
 
 // largePart is how many bytes of an answer a client has writeTime to take. Less than that fits
@@ -126,18 +123,16 @@ func writeUnreadable(w http.ResponseWriter, err error) {
 	w.Write(appendUnreadable(nil, err))
 }
 
+// writeMethodError answers a request whose method is not one of those that are allowed.
+func writeMethodError(w http.ResponseWriter, allowed, message string) {
+	w.Header().Set("Allow", allowed)
+	writeError(w, http.StatusMethodNotAllowed, message)
+}
+
 // writeError answers with an HTTP status and a JSON-RPC error that explains it, since MCP clients
 // show the latter.
 func writeError(w http.ResponseWriter, status int, message string) {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	w.Write(wire.AppendError(nil, nil, -32000, message, nil))
-}
-
-// quote quotes the beginning of a text that a client sent.
-func quote(s string) string {
-	if len(s) > 40 {
-		s = s[:40]
-	}
-	return strconv.Quote(s)
 }

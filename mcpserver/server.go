@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
@@ -26,9 +27,12 @@ type Server struct {
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		core:    core{source: source, opts: opts.withDefaults()},
-		hidden:  newHiddenHeaders(opts.HiddenHeaders),
-		parking: parking{life: parkTime, most: maxParked},
+		core:     core{source: source, opts: opts.withDefaults()},
+		hidden:   newHiddenHeaders(opts.HiddenHeaders),
+		tickets:  tickets{issued: map[string]ticket{}},
+		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
+		sessions: registry{sessions: map[string]*session{}},
+		parking:  parking{life: parkTime, most: maxParked, calls: map[string]*parkedCall{}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions.core = &s.core
@@ -39,7 +43,10 @@ func New(source bridge.Source, opts Options) *Server {
 
 // Close ends every session and waits until nothing of the Server runs any more.
 func (s *Server) Close() error {
-	s.shutDown()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
 	s.sessions.close()
 	s.views.close()
 	s.parking.close()

@@ -27,13 +27,15 @@ type session struct {
 	used    atomic.Int64 // when it was last used, Unix ns
 	readers atomic.Int64 // event streams that are being read
 	opened  atomic.Pointer[opened]
+
+	initializing atomic.Pointer[chan struct{}] // closed when the pending initialize has ended; nil without one
+
 	journal *journal           // streams of an HTTP session; nil on other carriers
 	post    func(*wire.Buffer) // takes a message posted to an SSE session; nil on other carriers
 
-	mu           sync.Mutex                         // guards the fields below
-	pending      map[string]context.CancelCauseFunc // requests by their raw id
-	initializing chan struct{}                      // closed when the initialize that is pending has ended; nil without one
-	ended        bool
+	mu      sync.Mutex                         // guards the fields below
+	pending map[string]context.CancelCauseFunc // requests by their raw id
+	ended   bool
 }
 
 // opened is what initialize settles.
@@ -198,17 +200,12 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 
 // beginInitialize makes requests that follow an initialize wait until done is called.
 func (s *session) beginInitialize() (done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.initializing != nil {
+	initializing := make(chan struct{})
+	if !s.initializing.CompareAndSwap(nil, &initializing) {
 		return func() {} // they wait for another one already
 	}
-	initializing := make(chan struct{})
-	s.initializing = initializing
 	return func() {
-		s.mu.Lock()
-		s.initializing = nil
-		s.mu.Unlock()
+		s.initializing.Store(nil)
 		close(initializing)
 	}
 }
@@ -216,18 +213,11 @@ func (s *session) beginInitialize() (done func()) {
 // awaitOpened returns what initialize has settled, after the initialize that is pending; nil
 // before initialize, or when it failed.
 func (s *session) awaitOpened(ctx context.Context) *opened {
-	if o := s.opened.Load(); o != nil {
-		return o
-	}
-	s.mu.Lock()
-	initializing := s.initializing
-	s.mu.Unlock()
-	if initializing == nil {
-		return nil
-	}
-	select {
-	case <-initializing:
-	case <-ctx.Done():
+	if initializing := s.initializing.Load(); initializing != nil {
+		select {
+		case <-*initializing:
+		case <-ctx.Done():
+		}
 	}
 	return s.opened.Load()
 }

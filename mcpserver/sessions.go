@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,9 +18,6 @@ type registry struct {
 	closed   bool
 }
 
-// idleEnough is how long a session or a view must be unused to make room for a new one.
-const idleEnough = time.Minute
-
 // add registers a session. At the bound it evicts the session unused longest that is not in use.
 func (r *registry) add(added *session) error {
 	r.mu.Lock()
@@ -31,11 +29,18 @@ func (r *registry) add(added *session) error {
 		r.core.opts.Log.Warn("refused a session: too many are in use", "limit", most)
 		return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", most)
 	}
-	if r.sessions == nil {
-		r.sessions = map[string]*session{}
-	}
 	r.sessions[added.id] = added
 	return nil
+}
+
+// register adds the session of an HTTP request, and ends it and reports false when it has refused that.
+func (r *registry) register(added *session, w http.ResponseWriter) bool {
+	err := r.add(added)
+	if err != nil {
+		added.end()
+		writeError(w, http.StatusServiceUnavailable, err.Error())
+	}
+	return err == nil
 }
 
 // evict ends the session unused longest, and reports whether one could be; r.mu is held.

@@ -14,13 +14,13 @@ const ssePath = "/sse/message"
 // serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
 func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) {
 	if r.Method != http.MethodGet { // clients recognize the transport by this refusal
-		w.Header().Set("Allow", http.MethodGet)
-		writeError(w, http.StatusMethodNotAllowed, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
+		writeMethodError(w, http.MethodGet, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
 		return
 	}
 	d := s.newDuplex(who)
 	d.post = d.receive
-	if !s.register(d, w) {
+	d.readers.Add(1)
+	if !s.sessions.register(d.session, w) {
 		return
 	}
 	out := newEventWriter(w)
@@ -45,8 +45,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) 
 // serveSSEMessage takes a message for a session of the legacy SSE transport.
 func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, who identity) {
 	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		writeError(w, http.StatusMethodNotAllowed, "use POST to send a message")
+		writeMethodError(w, http.MethodPost, "use POST to send a message")
 		return
 	}
 	target := s.sessions.find(r.URL.Query().Get("sessionId"), who)

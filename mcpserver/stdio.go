@@ -25,9 +25,16 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	var err error
 	select {
 	case err = <-read:
-		grace, cancel := context.WithTimeout(ctx, stdioGrace)
-		d.wait(grace)
-		cancel()
+		answered := make(chan struct{})
+		go func() {
+			d.work.Wait()
+			close(answered)
+		}()
+		select {
+		case <-answered:
+		case <-time.After(stdioGrace):
+		case <-ctx.Done():
+		}
 	case err = <-written: // the client no longer reads
 		written <- err
 	case <-ctx.Done():

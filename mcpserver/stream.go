@@ -3,7 +3,10 @@ package mcpserver
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -19,9 +22,9 @@ type stream struct {
 	session *session // nil in the modern era, which has no sessions
 	number  int64
 	box     *outbox
+	seq     atomic.Int64 // of the last event; mu guards additions
 
 	mu     sync.Mutex         // guards the fields below
-	seq    int64              // of the last event
 	leave  context.CancelFunc // disconnects the reader; nil while there is none
 	vacant chan struct{}      // closed when the reader has gone
 }
@@ -61,12 +64,7 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 func (st *stream) saveRest() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.leave != nil || st.number == 0 || st.session == nil {
-		return
-	}
-	select {
-	case <-st.box.done:
-	default:
+	if st.leave != nil || st.number == 0 || st.session == nil || !st.box.isClosed() {
 		return
 	}
 	if batch, _ := st.box.take(); batch != nil {
@@ -78,11 +76,11 @@ func (st *stream) saveRest() {
 // record numbers the messages of a batch, adds them to the journal and returns the number of the
 // first; st.mu is held.
 func (st *stream) record(batch []*wire.Buffer) int64 {
-	first := st.seq + 1
+	first := st.seq.Load() + 1
 	for _, msg := range batch {
-		st.seq++
+		seq := st.seq.Add(1)
 		if st.session != nil {
-			st.session.journal.add(st.number, st.seq, msg.B)
+			st.session.journal.add(st.number, seq, msg.B)
 		}
 	}
 	return first
@@ -96,7 +94,10 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	defer st.attach(leave)()
 	out := newEventWriter(w)
 	if st.session != nil {
-		st.resume(out, after)
+		if after < 0 && st.session.revision() >= primedFrom {
+			out.write("", eventID(st.number, 0), nil)
+		}
+		st.session.journal.replay(out, st.number, after)
 	}
 	if err := out.flush(); err != nil {
 		return err
@@ -117,15 +118,6 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	}, out.idle)
 }
 
-// resume writes what the client of a session sees first: an id to resume from, or the events it
-// missed after the event numbered after.
-func (st *stream) resume(out *eventWriter, after int64) {
-	if st.session.revision() >= primedFrom && after < 0 {
-		out.write("", eventID(st.number, 0), nil)
-	}
-	st.session.journal.replay(out, st.number, after)
-}
-
 // unrelated delivers what belongs to no request of an HTTP session: on its GET stream. Before the
 // client has opened that, only list changes are kept for it.
 type unrelated struct{ session *session }
@@ -144,4 +136,53 @@ func (u unrelated) Notify(method string, params []byte) {
 // Ask implements bridge.Back. The client may yet open the stream.
 func (u unrelated) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	return u.session.ask(ctx, u.session.journal.sessionStream().box, method, params)
+}
+
+// eventWriter writes events to an HTTP response.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     []byte
+	err     error
+}
+
+// newEventWriter begins the response.
+func newEventWriter(w http.ResponseWriter) *eventWriter {
+	h := w.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-cache, no-transform"}
+	h["X-Accel-Buffering"] = []string{"no"} // for proxies that would hold events back
+	w.WriteHeader(http.StatusOK)
+	return &eventWriter{w: w, control: http.NewResponseController(w)}
+}
+
+func (e *eventWriter) write(kind, id string, data []byte) {
+	if e.err == nil {
+		e.buf = wire.AppendEvent(e.buf[:0], kind, id, data)
+		e.send()
+	}
+}
+
+func (e *eventWriter) send() {
+	e.control.SetWriteDeadline(time.Now().Add(writeTime))
+	_, e.err = e.w.Write(e.buf)
+}
+
+func (e *eventWriter) flush() error {
+	if e.err == nil {
+		e.err = e.control.Flush()
+	}
+	return e.err
+}
+
+// idle keeps proxies from closing a quiet stream.
+func (e *eventWriter) idle() error {
+	e.buf = wire.AppendComment(e.buf[:0], "")
+	e.send()
+	return e.flush()
+}
+
+// eventID names the event number seq of a stream.
+func eventID(number, seq int64) string {
+	return strconv.FormatInt(number, 10) + "-" + strconv.FormatInt(seq, 10)
 }

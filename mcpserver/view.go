@@ -129,6 +129,8 @@ func (p *viewPool) add(key viewKey) (*view, *toolformat.Error) {
 		takesTasks: wire.TakesTasks([]byte(key.capabilities)),
 		opened:     make(chan struct{}),
 		users:      1,
+
+		subscriptions: subscriptions{listeners: map[*listener]struct{}{}, watched: map[string]*watch{}},
 	}
 	if !p.core.start(func() { p.open(v) }) {
 		return nil, shuttingDown(nil)
@@ -198,31 +200,25 @@ func (p *viewPool) drop(v *view) {
 // expire closes a view that is unused for long, and looks again later at one that is not. A timer
 // set by each request would cost more.
 func (p *viewPool) expire(v *view) {
-	if p.dropExpired(v) {
+	p.mu.Lock()
+	rest := viewIdle
+	switch {
+	case v.users > 0:
+	case v.tasks > 0:
+		rest = taskIdle - time.Since(v.left)
+	default:
+		rest -= time.Since(v.left)
+	}
+	open := slices.Contains(p.views[v.key], v)
+	if open && rest > 0 {
+		v.idle.Reset(rest)
+	} else if open {
+		p.drop(v)
+	}
+	p.mu.Unlock()
+	if open && rest <= 0 {
 		v.source.Close()
 	}
-}
-
-func (p *viewPool) dropExpired(v *view) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	life := viewIdle
-	if v.tasks > 0 {
-		life = taskIdle
-	}
-	rest := life - time.Since(v.left)
-	switch {
-	case !slices.Contains(p.views[v.key], v):
-		return false // closed meanwhile
-	case v.users > 0:
-		v.idle.Reset(viewIdle)
-		return false
-	case rest > 0:
-		v.idle.Reset(rest)
-		return false
-	}
-	p.drop(v)
-	return true
 }
 
 // evict closes the view unused longest to make room, and reports whether it could; p.mu is held.

@@ -40,7 +40,8 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		WriteBufferPool: &s.frames,
 	}
 	d := s.newDuplex(who)
-	if !s.register(d, w) {
+	d.readers.Add(1)
+	if !s.sessions.register(d.session, w) {
 		return
 	}
 	defer s.sessions.end(d.session)
@@ -82,13 +83,12 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-d.box.done: // the connection is being closed
+		if d.box.isClosed() { // and the connection about to be
 			msg.Free()
-		default:
-			alive("")
-			d.receive(msg)
+			continue
 		}
+		alive("")
+		d.receive(msg)
 	}
 }
 
