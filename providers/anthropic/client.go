@@ -1,9 +1,3 @@
-// Package anthropic speaks Anthropic's Messages API: POST /v1/messages, always streamed
-// (platform.claude.com/docs, Messages; anthropic-sdk-go v1.84).
-//
-// A turn's raw items are the message as the API sends it when it is not streamed. Its
-// content goes back as it came: thinking with its signatures, the blocks of tools that
-// Anthropic runs itself, and the id of the container that they run in.
 package anthropic
 
 import (
@@ -13,6 +7,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -23,15 +18,14 @@ const (
 	path       = "/v1/messages"
 )
 
-// Options say who asks whom. An APIKey is all that Anthropic itself needs.
+// Options configure a Provider. Anthropic itself needs only an APIKey.
 type Options struct {
-	providers.Client // BaseURL "": Anthropic's own
+	providers.Client // BaseURL defaults to Anthropic's
 
-	APIKey string // sent as x-api-key; "" for none, when Header or Auth has what the endpoint wants
+	APIKey string // sent as x-api-key; may be "" if Header or Auth has the credentials
 
-	// CacheTools makes the API keep the tools for the requests that follow: "5m" or "1h",
-	// which it bills differently; "" does not ask for it. Any change of the tools or their
-	// order begins anew.
+	// CacheTools makes the API cache the tools for "5m" or "1h", at different prices; ""
+	// means no caching. Any change of the tools or their order starts a new cache.
 	CacheTools string
 }
 
@@ -41,7 +35,7 @@ type Provider struct {
 	cacheTools string
 }
 
-// New makes a provider of an endpoint that speaks the API. It connects to nobody yet.
+// New makes a provider. It does not connect yet.
 func New(o Options) *Provider {
 	return &Provider{cacheTools: o.CacheTools, client: o.For(providers.Client{
 		BaseURL: "https://api.anthropic.com",
@@ -51,19 +45,18 @@ func New(o Options) *Provider {
 	})}
 }
 
-// Name is "anthropic".
+// Name returns "anthropic".
 func (p *Provider) Name() string { return name }
 
-// Format is Anthropic's.
+// Format returns Anthropic's format.
 func (p *Provider) Format() toolformat.Format { return format }
 
-// ResultPlace is where a request has the results of tools, for package replay.
+// ResultPlace returns where a request has the results of tools, for package replay.
 func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 	return "messages/*/content/*/type=tool_result", []string{"tool_use_id"}, "content"
 }
 
-// Turn asks for one message, as providers.Provider has it. A turn that was cut has no raw
-// items: half a message cannot be sent back.
+// Turn implements providers.Provider.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	body, notes := p.encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
@@ -74,22 +67,20 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	}, emit)
 }
 
-// refuse reads an error. Spending too much is a 429 too, which no waiting cures.
+// refuse reads an error. That of a spending limit is a 429 too, but a retry cannot succeed.
 func refuse(e *providers.APIError, body []byte) {
 	providers.ReadError(e, body)
-	if id, ok := wire.Text(wire.Lookup(body, "request_id")); ok {
-		e.RequestID = cmp.Or(e.RequestID, id)
-	}
+	e.RequestID = cmp.Or(e.RequestID, rawjson.TextAt(body, "request_id"))
 	if code, ok := wire.Text(wire.Lookup(body, "error", "details", "error_code")); ok {
 		e.Code = code
 		e.Again = e.Again && code != "enforced_spend_limit_reached"
 	}
 }
 
-// streamError is the error that an event of a stream holds.
+// streamError returns the error in an event of a stream.
 func streamError(event []byte) error {
 	e := &providers.APIError{Status: http.StatusOK}
-	switch kind, _ := wire.Text(wire.Lookup(event, "error", "type")); kind {
+	switch rawjson.TextAt(event, "error", "type") {
 	case "overloaded_error", "api_error", "rate_limit_error", "timeout_error":
 		e.Again = true
 	}

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// user adds a message of the user or of results to its side. fresh says that the API has
-// not answered to it yet, so that what it cannot take has to be told.
-func (e *encoder) user(s *side, m *providers.Message, fresh bool) {
-	told := len(e.notes)
+// user adds a message of the user, or of results, to the content of a message. Notes are only
+// kept of a new message, which the API has not answered yet.
+func (e *encoder) user(s *content, m *providers.Message, isNew bool) {
+	notes := len(e.notes)
 	for _, part := range m.Parts {
 		switch part.Type {
 		case providers.PartText:
@@ -24,12 +24,12 @@ func (e *encoder) user(s *side, m *providers.Message, fresh bool) {
 			s.results = append(s.results, e.result(part.Result))
 		}
 	}
-	if !fresh {
-		e.notes = e.notes[:told]
+	if !isNew {
+		e.notes = e.notes[:notes]
 	}
 }
 
-// result is what came of a call.
+// result returns the block of a result.
 func (e *encoder) result(r *providers.Result) []byte {
 	var content [][]byte
 	for _, c := range r.Blocks() {
@@ -39,25 +39,25 @@ func (e *encoder) result(r *providers.Result) []byte {
 			content = append(content, e.media(r.Name, c.MimeType, c.Data, c.URI))
 		}
 	}
-	b := wire.AppendString([]byte(`{"type":"tool_result","tool_use_id":`), cmp.Or(e.ids[r.ID], validID(r.ID)))
+	b := rawjson.Text([]byte(`{"type":"tool_result"`), "tool_use_id", cmp.Or(e.ids[r.ID], validID(r.ID)))
 	if r.Content != nil && r.Content.IsError() {
 		b = append(b, `,"is_error":true`...)
 	}
 	if content != nil {
-		b = append(append(b, `,"content":`...), array(content)...)
+		b = rawjson.Raw(b, "content", rawjson.Array(content))
 	}
 	return append(b, '}')
 }
 
-// textBlock is a block of text; nil for one that the API would refuse.
+// textBlock returns a block of text; nil for a blank one, which the API would refuse.
 func textBlock(text string) []byte {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}')
+	return append(rawjson.Text([]byte(`{"type":"text"`), "text", text), '}')
 }
 
-// appendBlock appends a block, unless there is none.
+// appendBlock appends a block, unless it is nil.
 func appendBlock(blocks [][]byte, block []byte) [][]byte {
 	if block == nil {
 		return blocks
@@ -65,8 +65,8 @@ func appendBlock(blocks [][]byte, block []byte) [][]byte {
 	return append(blocks, block)
 }
 
-// media is the block of an image or a file, or a text in its place where the API has no
-// block for it. tool is whose result it is of, "" for the user's own.
+// media returns the block of an image or a file, or a text in its place if the API has no
+// block for its type. tool is the tool whose result it is from; "" for the user's message.
 func (e *encoder) media(tool, mimeType, data, title string) []byte {
 	kind, _, _ := strings.Cut(mimeType, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -84,19 +84,19 @@ func (e *encoder) media(tool, mimeType, data, title string) []byte {
 		}
 	}
 	what := fmt.Sprintf("%s of %d bytes", cmp.Or(kind, "a file"), base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
-	whose := "the message"
+	where := "the message"
 	if tool != "" {
-		whose = "the result of " + tool
+		where = "the result of " + tool
 	}
-	e.notes = append(e.notes, fmt.Sprintf("%s: %s in %s is left out: the API takes images (JPEG, PNG, GIF, WebP), PDF and text", name, what, whose))
+	e.notes = append(e.notes, fmt.Sprintf("%s: %s in %s is left out: the API takes images (JPEG, PNG, GIF, WebP), PDF and text", name, what, where))
 	return textBlock("[" + what + ", left out: only images, PDF and text can be shown here]")
 }
 
 func source(block, kind, mimeType, data, title string) []byte {
-	b := wire.AppendString([]byte(`{"type":"`+block+`","source":{"type":"`+kind+`","media_type":`), mimeType)
-	b = append(wire.AppendString(append(b, `,"data":`...), data), '}')
+	b := rawjson.Text([]byte(`{"type":"`+block+`","source":{"type":"`+kind+`"`), "media_type", mimeType)
+	b = append(rawjson.Text(b, "data", data), '}')
 	if title != "" {
-		b = wire.AppendString(append(b, `,"title":`...), title)
+		b = rawjson.Text(b, "title", title)
 	}
 	return append(b, '}')
 }

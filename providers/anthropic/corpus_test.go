@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -110,7 +111,7 @@ func afterAssistant(raw []byte) []byte {
 			rest = append(rest, m)
 		}
 	}
-	return array(rest)
+	return rawjson.Array(rest)
 }
 
 // readMessages reads recorded messages of the user.
@@ -164,7 +165,7 @@ func readResult(t *testing.T, raw []byte) *toolformat.Result {
 		}
 		content = append(content, b)
 	}
-	result := append(append([]byte(`{"content":`), array(content)...), '}')
+	result := append(append([]byte(`{"content":`), rawjson.Array(content)...), '}')
 	if failed := wire.Lookup(raw, "is_error"); failed != nil {
 		result = wire.SetMember(result, "isError", failed)
 	}

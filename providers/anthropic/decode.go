@@ -7,24 +7,25 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// A decoder puts a message together from its stream.
+// A decoder assembles a message from its stream.
 type decoder struct {
 	req  *providers.Request
 	emit func(providers.Event)
 
 	ids     *providers.CallIDs
-	message []byte // all but its content; nil before it has begun
+	message []byte // all but its content; nil before it begins
 	blocks  []*block
-	at      map[string]*block // by the index that deltas name
+	byIndex map[string]*block // by the index in events
 }
 
 func newDecoder(req *providers.Request) *decoder {
-	return &decoder{req: req, ids: providers.NewCallIDs(req), at: map[string]*block{}}
+	return &decoder{req: req, ids: providers.NewCallIDs(req), byIndex: map[string]*block{}}
 }
 
-// Read reads a response to the end of its message.
+// Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
 	var err error
@@ -38,17 +39,17 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	case err != nil && !stopped:
 		return err
 	case d.message == nil && d.blocks == nil:
-		return providers.Unreadable("it holds no message, and its Content-Type is %q", resp.Header.Get("Content-Type"))
+		return providers.Unreadable("no message; the Content-Type is %q", resp.Header.Get("Content-Type"))
 	case !stopped && d.stopReason() == "": // some endpoints never send message_stop
 		return io.ErrUnexpectedEOF
 	}
-	if why, _ := wire.Text(wire.Lookup(d.message, "stop_details", "explanation")); why != "" {
+	if why := rawjson.TextAt(d.message, "stop_details", "explanation"); why != "" {
 		emit(providers.Event{Type: providers.EventNote, Text: name + ": " + why})
 	}
 	return nil
 }
 
-// errStopped ends the reading of a stream behind message_stop.
+// errStopped ends the reading of a stream after message_stop.
 var errStopped = errors.New("the message has ended")
 
 // whole reads a message that is not streamed.
@@ -59,15 +60,15 @@ func (d *decoder) whole(body []byte, err error) error {
 	if err := wire.Valid(body); err != nil {
 		return providers.Unreadable("%v", err)
 	}
-	if isObject(wire.Lookup(body, "error")) {
+	if rawjson.IsObject(wire.Lookup(body, "error")) {
 		return streamError(body)
 	}
 	d.begin(bytes.TrimSpace(body))
 	return errStopped
 }
 
-// event reads one event of a stream. Those of an unknown type are passed over, as the
-// documentation asks.
+// event reads one event of a stream. Events of an unknown type are ignored, as the
+// documentation demands.
 func (d *decoder) event(kind string, data []byte) error {
 	if err := wire.Valid(data); err != nil {
 		return providers.Unreadable("%v", err)
@@ -76,7 +77,7 @@ func (d *decoder) event(kind string, data []byte) error {
 	for key, value := range wire.Members(data) {
 		switch key {
 		case "type":
-			kind, _ = wire.Text(value)
+			kind = rawjson.TextOf(value)
 		case "index":
 			index = value
 		case "message", "content_block", "delta":
@@ -87,10 +88,10 @@ func (d *decoder) event(kind string, data []byte) error {
 	case "message_start":
 		d.begin(part)
 	case "content_block_start":
-		if !isObject(part) {
-			return providers.Unreadable("block %.20q of its message is no object", index)
+		if !rawjson.IsObject(part) {
+			return providers.Unreadable("content block %.20q is not an object", index)
 		}
-		d.at[string(index)] = d.add(part)
+		d.byIndex[string(index)] = d.add(part)
 	case "content_block_delta":
 		return d.delta(index, part)
 	case "message_delta":
@@ -103,65 +104,60 @@ func (d *decoder) event(kind string, data []byte) error {
 	return nil
 }
 
-// begin takes the message as it begins: without content, or with blocks that are whole, as
-// it is where a program that the API runs goes on to its next call. A gateway can send it
-// twice. Another message in its place is another attempt, and what has come so far belongs
-// to one that was given up.
+// begin takes the message as it begins: without content or, while a program that the API runs
+// continues to its next call, with complete blocks. A gateway can send it twice. A message of
+// another id is a new attempt: the one received so far was abandoned.
 func (d *decoder) begin(message []byte) {
-	if !isObject(message) {
+	if !rawjson.IsObject(message) {
 		return
 	}
 	if d.message != nil {
 		if string(wire.Lookup(d.message, "id")) == string(wire.Lookup(message, "id")) {
 			return
 		}
-		d.emit(providers.Event{Type: providers.EventNote, Text: "anthropic: the answer begins anew; what has come of it so far does not count"})
+		d.emit(providers.Event{Type: providers.EventNote, Text: "anthropic: the answer starts over; disregard its text so far"})
 		d.ids, d.blocks = providers.NewCallIDs(d.req), nil
-		clear(d.at)
+		clear(d.byIndex)
 	}
 	d.message = bytes.Clone(message)
 	for raw := range wire.Elements(wire.Lookup(message, "content")) {
-		if isObject(raw) {
+		if rawjson.IsObject(raw) {
 			d.add(raw)
 		}
 	}
 }
 
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
-
 // add begins a block.
 func (d *decoder) add(raw []byte) *block {
 	b := newBlock(raw)
 	if b.kind == typeToolUse {
-		b.call = &providers.Call{}
-		own, _ := wire.Text(wire.Lookup(raw, "id"))
-		if b.call.ID = d.ids.Next(own); b.call.ID != own {
+		own := rawjson.TextAt(raw, "id")
+		b.call = &providers.Call{ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, rawjson.TextAt(raw, "name"))}
+		if b.call.ID != own {
 			b.start = wire.SetMember(b.start, "id", wire.AppendString(nil, b.call.ID))
 		}
-		called, _ := wire.Text(wire.Lookup(raw, "name"))
-		b.call.Name = d.req.Tools.OwnName(format, called)
 		if input := wire.Lookup(raw, "input"); len(input) > len("{}") {
 			d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: b.call, Text: string(input)})
 		}
 	}
 	d.blocks = append(d.blocks, b)
-	d.tell(b, raw)
+	d.emitTexts(b, raw)
 	return b
 }
 
-// delta adds to a block, which another one can have followed already.
+// delta adds to a block, which need not be the last one.
 func (d *decoder) delta(index, delta []byte) error {
-	b := d.at[string(index)]
+	b := d.byIndex[string(index)]
 	if b == nil {
-		return providers.Unreadable("it adds to block %.20q of its message, which has not begun", index)
+		return providers.Unreadable("a delta for content block %.20q, which has not begun", index)
 	}
 	b.add(delta)
-	d.tell(b, delta)
+	d.emitTexts(b, delta)
 	return nil
 }
 
-// tell tells what a block or a delta of it has to show.
-func (d *decoder) tell(b *block, raw []byte) {
+// emitTexts emits the texts in a block, or in a delta for it.
+func (d *decoder) emitTexts(b *block, raw []byte) {
 	for key, value := range wire.Members(raw) {
 		e := providers.Event{Call: b.call}
 		switch {
@@ -174,14 +170,14 @@ func (d *decoder) tell(b *block, raw []byte) {
 		default:
 			continue
 		}
-		if e.Text, _ = wire.Text(value); e.Text != "" {
+		if e.Text = rawjson.TextOf(value); e.Text != "" {
 			d.emit(e)
 		}
 	}
 }
 
-// change takes what message_delta says of the message: why it stops, and its usage so far,
-// of which it need not tell all again.
+// change merges a message_delta into the message: its stop reason, and its usage so far, of
+// which unchanged members can be missing.
 func (d *decoder) change(event []byte) {
 	if d.message == nil {
 		d.message = []byte(`{"type":"message","role":"assistant"}`)
@@ -190,21 +186,21 @@ func (d *decoder) change(event []byte) {
 		switch key {
 		case "type":
 		case "delta":
-			d.message = over(d.message, value)
+			d.message = override(d.message, value)
 		case "usage":
 			usage := wire.Lookup(d.message, "usage")
-			if !isObject(usage) {
+			if !rawjson.IsObject(usage) {
 				usage = []byte("{}")
 			}
-			d.message = wire.SetMember(d.message, key, over(usage, value))
+			d.message = wire.SetMember(d.message, key, override(usage, value))
 		default:
 			d.message = wire.SetMember(d.message, key, value)
 		}
 	}
 }
 
-// over is an object with the members of another that are not null.
-func over(object, members []byte) []byte {
+// override sets the members of another object that are not null.
+func override(object, members []byte) []byte {
 	for key, value := range wire.Members(members) {
 		if string(value) != "null" {
 			object = wire.SetMember(object, key, value)

@@ -144,7 +144,7 @@ var decodeCases = []struct {
 	},
 	{
 		"another message in the middle", []string{start, call, input(0, `{\"city\":\"Ro`), `{"type":"message_start","message":{"id":"msg_2","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}}}`, blockStart(0, `{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}`), input(0, `{\"city\":\"Rome\"}`), toolUse, finish},
-		`tool_calls call<toolu_1 get_weather {"city":"Rome"}> note<anthropic: the answer begins anew; what has come of it so far does not count>`, "",
+		`tool_calls call<toolu_1 get_weather {"city":"Rome"}> note<anthropic: the answer starts over; disregard its text so far>`, "",
 	},
 	{
 		"a program's next call stands in message_start", []string{`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"tool_use","id":"toolu_9","name":"get_time","input":{"zone":"CET"},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"container":{"id":"container_1","expires_at":"2999-01-01T00:00:00Z"},"stop_reason":"tool_use","usage":{"input_tokens":0,"output_tokens":0}}}`, finish},
@@ -165,7 +165,7 @@ var decodeCases = []struct {
 	},
 	{
 		"a delta of a block that has not begun", []string{start, blockDelta(4, `{"type":"text_delta","text":"x"}`), endTurn, finish},
-		`cut error<the response cannot be read: it adds to block "4" of its message, which has not begun>`, "",
+		`cut error<the response cannot be read: a delta for content block "4", which has not begun>`, "",
 	},
 	{
 		"an event that is no JSON", []string{start, `{"type":`},
@@ -201,8 +201,8 @@ func TestDecodeWhole(t *testing.T) {
 		{"message", "application/json; charset=utf-8", `{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"toolu_1","name":"get_time","input":{"zone": "CET"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`, `tool_calls text<Hi> call<toolu_1 get_time {"zone": "CET"}>`},
 		{"error", "application/json", `{"type":"error","error":{"type":"api_error","message":"Internal"}}`, `cut model<> error<Internal (api_error) again>`},
 		{"no JSON", "application/json", `<html>`, `cut model<> error<the response cannot be read: not JSON: a value expected at byte 0>`},
-		{"no message", "application/json", `[]`, `cut model<> error<the response cannot be read: it holds no message, and its Content-Type is "application/json">`},
-		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: it holds no message, and its Content-Type is "text/html">`},
+		{"no message", "application/json", `[]`, `cut model<> error<the response cannot be read: no message; the Content-Type is "application/json">`},
+		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: no message; the Content-Type is "text/html">`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			providertest.CheckTurn(t, provider, testRequest(), c.kind, c.body, c.want)

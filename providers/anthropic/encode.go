@@ -7,26 +7,26 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// defaultMaxTokens is what providers.Settings promises where the API has no default.
+// defaultMaxTokens is the default of providers.Settings for an API without one.
 const defaultMaxTokens = 4096
 
 // An encoder writes one request.
 type encoder struct {
 	req   *providers.Request
-	ids   map[string]string // of calls, as they stand in the request
-	fresh int               // the first message that the API has not answered to
+	ids   map[string]string // the ids of calls in the request, by Call.ID
+	fresh int               // the index of the first message that the API has not answered yet
 	notes []string
 }
 
-// encode is the body of a request, and what the caller should know about it.
+// encode returns the body of a request, and notes for the caller.
 func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) {
 	e := &encoder{req: req, ids: map[string]string{}}
 	for i := range req.Messages {
@@ -34,35 +34,30 @@ func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) 
 			e.fresh = i + 1
 		}
 	}
-	b := wire.AppendString([]byte(`{"model":`), req.Model)
-	b = append(b, `,"max_tokens":`...)
-	b = strconv.AppendInt(b, int64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens)), 10)
+	b := rawjson.Text([]byte("{"), "model", req.Model)
+	b = rawjson.Number(b, "max_tokens", float64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens)))
 	b = append(b, `,"stream":true`...)
 	if strings.TrimSpace(req.System) != "" {
-		b = wire.AppendString(append(b, `,"system":`...), req.System)
+		b = rawjson.Text(b, "system", req.System)
 	}
-	b = append(append(b, `,"messages":`...), e.messages()...)
+	b = rawjson.Raw(b, "messages", e.messages())
 	if set := req.Tools.Encoded(format); len(set.Tools) > 0 {
-		b = append(append(b, `,"tools":`...), p.tools(set.JSON())...)
+		b = rawjson.Raw(b, "tools", p.tools(set.JSON()))
 		b = append(b, e.choice()...)
 	}
-	b = appendNumber(b, `,"temperature":`, req.Settings.Temperature)
-	b = appendNumber(b, `,"top_p":`, req.Settings.TopP)
+	if t := req.Settings.Temperature; t != nil {
+		b = rawjson.Number(b, "temperature", *t)
+	}
+	if p := req.Settings.TopP; p != nil {
+		b = rawjson.Number(b, "top_p", *p)
+	}
 	if id := container(req.Messages); id != nil {
-		b = append(append(b, `,"container":`...), id...)
+		b = rawjson.Raw(b, "container", id)
 	}
 	return append(b, '}'), e.notes
 }
 
-func appendNumber(b []byte, key string, n *float64) []byte {
-	if n == nil {
-		return b
-	}
-	return strconv.AppendFloat(append(b, key...), *n, 'f', -1, 64)
-}
-
-// tools are the tools of a request, the last of them with the mark up to which the API
-// keeps what it has read.
+// tools returns the tools of a request. The last has the mark up to which the API caches.
 func (p *Provider) tools(all json.RawMessage) []byte {
 	if p.cacheTools == "" {
 		return all
@@ -72,12 +67,12 @@ func (p *Provider) tools(all json.RawMessage) []byte {
 		tools = append(tools, tool)
 	}
 	last := &tools[len(tools)-1]
-	mark := wire.AppendString([]byte(`{"type":"ephemeral","ttl":`), p.cacheTools)
+	mark := rawjson.Text([]byte(`{"type":"ephemeral"`), "ttl", p.cacheTools)
 	*last = wire.SetMember(*last, "cache_control", append(mark, '}'))
-	return array(tools)
+	return rawjson.Array(tools)
 }
 
-// choice is the member tool_choice; nothing where the API's default is meant.
+// choice returns the member tool_choice, with a comma; nothing for the API's default.
 func (e *encoder) choice() []byte {
 	var b []byte
 	switch c := e.req.Choice; c {
@@ -91,7 +86,7 @@ func (e *encoder) choice() []byte {
 	case providers.ChoiceRequired:
 		b = []byte(`,"tool_choice":{"type":"any"`)
 	default:
-		b = wire.AppendString([]byte(`,"tool_choice":{"type":"tool","name":`), e.req.Tools.WireName(format, string(c)))
+		b = rawjson.Text([]byte(`,"tool_choice":{"type":"tool"`), "name", e.req.Tools.WireName(format, string(c)))
 	}
 	if e.req.Settings.Serial {
 		b = append(b, `,"disable_parallel_tool_use":true`...)
@@ -99,8 +94,8 @@ func (e *encoder) choice() []byte {
 	return append(b, '}')
 }
 
-// container is the id of the last container that the API's own tools have run in, which
-// it wants to be told when they are to go on; nil for none, or one that has gone.
+// container returns the id of the last container of the API's own tools, which the API needs
+// to continue them; nil if the messages name none, or it has expired.
 func container(messages []providers.Message) []byte {
 	for _, m := range slices.Backward(messages) {
 		used := wire.Lookup(m.Raw.Of(name), "container")
@@ -108,8 +103,7 @@ func container(messages []providers.Message) []byte {
 		if id == nil {
 			continue
 		}
-		expires, _ := wire.Text(wire.Lookup(used, "expires_at"))
-		if at, err := time.Parse(time.RFC3339, expires); err == nil && !at.After(time.Now()) {
+		if at, err := time.Parse(time.RFC3339, rawjson.TextAt(used, "expires_at")); err == nil && !at.After(time.Now()) {
 			return nil
 		}
 		return id
@@ -117,43 +111,44 @@ func container(messages []providers.Message) []byte {
 	return nil
 }
 
-// A side is what one side says before the other does, which is one message to the API. In
-// it, results stand first: that is where the API looks for them.
-type side struct {
+// A content is that of one message of the API, which takes one message of each role in turn
+// and wants results first.
+type content struct {
 	role          string
 	results, rest [][]byte
 }
 
-// messages are the messages of the request, an array. A message that says nothing is left
-// out: the API refuses it, though a model may well have sent it.
+// messages returns the messages of the request, an array. An empty message is left out: the
+// API refuses it, though models send some.
 func (e *encoder) messages() []byte {
-	var sides []side
+	var contents []content
 	for i := range e.req.Messages {
 		m := &e.req.Messages[i]
-		s := side{role: "user"}
+		c := content{role: "user"}
 		if m.Role == providers.RoleAssistant {
-			s = side{role: "assistant", rest: e.assistant(m)}
+			c = content{role: "assistant", rest: e.assistant(m)}
 		} else {
-			e.user(&s, m, i >= e.fresh)
+			e.user(&c, m, i >= e.fresh)
 		}
-		if len(s.results)+len(s.rest) == 0 {
+		if len(c.results)+len(c.rest) == 0 {
 			continue
 		}
-		if last := len(sides) - 1; last >= 0 && sides[last].role == s.role {
-			sides[last].results = append(sides[last].results, s.results...)
-			sides[last].rest = append(sides[last].rest, s.rest...)
+		if last := len(contents) - 1; last >= 0 && contents[last].role == c.role {
+			contents[last].results = append(contents[last].results, c.results...)
+			contents[last].rest = append(contents[last].rest, c.rest...)
 		} else {
-			sides = append(sides, s)
+			contents = append(contents, c)
 		}
 	}
-	all := make([][]byte, len(sides))
-	for i, s := range sides {
-		all[i] = slices.Concat([]byte(`{"role":"`), []byte(s.role), []byte(`","content":`), array(append(s.results, s.rest...)), []byte("}"))
+	all := make([][]byte, len(contents))
+	for i, c := range contents {
+		b := rawjson.Text([]byte("{"), "role", c.role)
+		all[i] = append(rawjson.Raw(b, "content", rawjson.Array(append(c.results, c.rest...))), '}')
 	}
-	return array(all)
+	return rawjson.Array(all)
 }
 
-// assistant is the content of a message of the model's: as it came, when it came from here.
+// assistant returns the content of a message of the assistant: unchanged, if the API sent it.
 func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 	if raw := m.Raw.Of(name); raw != nil {
 		for b := range wire.Elements(wire.Lookup(raw, "content")) {
@@ -177,28 +172,25 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 	return content
 }
 
-// isBlank reports whether a block is a text without a letter. Models send it and the API
-// refuses it ("text content blocks must contain non-whitespace text").
+// isBlank reports whether a block is blank text. Models send such blocks and the API refuses
+// them ("text content blocks must contain non-whitespace text").
 func isBlank(block []byte) bool {
-	if kind, _ := wire.Text(wire.Lookup(block, "type")); kind != typeText {
-		return false
-	}
 	text, ok := wire.Text(wire.Lookup(block, "text"))
-	return ok && strings.TrimSpace(text) == ""
+	return ok && strings.TrimSpace(text) == "" && rawjson.TextAt(block, "type") == typeText
 }
 
-// call is a call that another provider's model has made.
+// call returns the block of a call that another provider's model made.
 func (e *encoder) call(c *providers.Call) []byte {
 	id := validID(c.ID)
 	e.ids[c.ID] = id
-	b := wire.AppendString([]byte(`{"type":"tool_use","id":`), id)
-	b = wire.AppendString(append(b, `,"name":`...), e.req.Tools.WireName(format, c.Name))
-	return append(append(append(b, `,"input":`...), c.Object()...), '}')
+	b := rawjson.Text([]byte(`{"type":"tool_use"`), "id", id)
+	b = rawjson.Text(b, "name", e.req.Tools.WireName(format, c.Name))
+	return append(rawjson.Raw(b, "input", c.Object()), '}')
 }
 
 var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// validID is an id that the API takes: the same, or one made of it.
+// validID returns an id if the API takes it, else one derived from it.
 func validID(id string) string {
 	if idPattern.MatchString(id) {
 		return id

@@ -1,27 +1,23 @@
 package anthropic
 
 import (
-	"strconv"
-
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-func (d *decoder) stopReason() string {
-	reason, _ := wire.Text(wire.Lookup(d.message, "stop_reason"))
-	return reason
-}
+func (d *decoder) stopReason() string { return rawjson.TextAt(d.message, "stop_reason") }
 
-// Turn is the turn that has come so far.
+// Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	t := &providers.Turn{Stop: stop(d.stopReason()), Usage: usage(wire.Lookup(d.message, "usage"))}
 	t.Message.Role = providers.RoleAssistant
-	t.Model, _ = wire.Text(wire.Lookup(d.message, "model"))
-	refused := -1 // the last fallback: what stands before it is of models that refused
+	t.Model = rawjson.TextAt(d.message, "model")
+	fallback := -1 // the last one: the blocks before it are of models that refused
 	raw := make([][]byte, len(d.blocks))
 	for i, b := range d.blocks {
 		if raw[i] = b.json(); b.kind == typeFallback {
-			refused = i
+			fallback = i
 			if model, ok := wire.Text(wire.Lookup(raw[i], "to", "model")); ok {
 				t.Model = model
 			}
@@ -30,19 +26,19 @@ func (d *decoder) Turn() *providers.Turn {
 	for i, b := range d.blocks {
 		switch b.kind {
 		case typeText:
-			t.Message.Parts = appendText(t.Message.Parts, providers.PartText, b.text("text"))
+			t.Message.Parts = appendText(t.Message.Parts, providers.PartText, rawjson.TextAt(raw[i], "text"))
 		case typeThinking:
-			t.Message.Parts = appendText(t.Message.Parts, providers.PartThinking, b.text("thinking"))
+			t.Message.Parts = appendText(t.Message.Parts, providers.PartThinking, rawjson.TextAt(raw[i], "thinking"))
 		case typeToolUse:
-			if i > refused {
-				call := *b.call // the other one is with those who were told of it
+			if i > fallback {
+				call := *b.call // listeners have the other one
 				call.Arguments = b.arguments()
 				t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: &call})
 			}
 		}
 	}
 	if d.message != nil {
-		t.Message.Raw = &providers.Raw{Provider: name, Model: d.req.Model, Items: wire.SetMember(d.message, "content", array(raw))}
+		t.Message.Raw = &providers.Raw{Provider: name, Model: d.req.Model, Items: wire.SetMember(d.message, "content", rawjson.Array(raw))}
 	}
 	return t
 }
@@ -54,7 +50,7 @@ func appendText(parts []providers.Part, kind providers.PartType, text string) []
 	return append(parts, providers.Part{Type: kind, Text: text})
 }
 
-// stop places the API's word for why it stops.
+// stop maps stop_reason.
 func stop(reason string) providers.Stop {
 	switch reason {
 	case "end_turn", "stop_sequence":
@@ -67,24 +63,19 @@ func stop(reason string) providers.Stop {
 		return providers.StopWindow
 	case "refusal":
 		return providers.StopRefused
-	case "pause_turn", "compaction": // the server's tools take long; the window was made smaller
+	case "pause_turn", "compaction": // the server's tools take long; the conversation was compacted
 		return providers.StopPaused
 	}
 	return providers.StopOther
 }
 
-// usage adds up what the API counts apart: input_tokens leaves out what the cache took in
-// and gave.
+// usage returns the usage. input_tokens is without the tokens written to or read from a cache.
 func usage(raw []byte) providers.Usage {
-	count := func(path ...string) int {
-		n, _ := strconv.Atoi(string(wire.Lookup(raw, path...)))
-		return max(n, 0)
-	}
-	cached := count("cache_read_input_tokens")
+	cached := rawjson.NumberAt(raw, "cache_read_input_tokens")
 	return providers.Usage{
-		Input:     count("input_tokens") + count("cache_creation_input_tokens") + cached,
-		Output:    count("output_tokens"),
+		Input:     rawjson.NumberAt(raw, "input_tokens") + rawjson.NumberAt(raw, "cache_creation_input_tokens") + cached,
+		Output:    rawjson.NumberAt(raw, "output_tokens"),
 		Cached:    cached,
-		Reasoning: count("output_tokens_details", "thinking_tokens"),
+		Reasoning: rawjson.NumberAt(raw, "output_tokens_details", "thinking_tokens"),
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// result is what came of a call, and the parts that stand behind all results: media that
-// the model does not take inside.
-func (e *encoder) result(r *providers.Result) (response []byte, beside [][]byte) {
+// result returns the part of a result, and the parts to put after all results: media that the
+// model does not take within one.
+func (e *encoder) result(r *providers.Result) (response []byte, after [][]byte) {
 	var texts []string
 	var media [][]byte
 	for _, c := range r.Blocks() {
@@ -24,7 +24,8 @@ func (e *encoder) result(r *providers.Result) (response []byte, beside [][]byte)
 		case isMedia(kind):
 			e.files++
 			texts = append(texts, fmt.Sprintf("[%s: below, as file %d]", kind, e.files))
-			beside = append(appendText(beside, fmt.Sprintf("file %d, of the result of %s:", e.files, r.Name)), inlineData(kind, c.Data))
+			media := inlineData(kind, c.Data)
+			after = append(appendText(after, fmt.Sprintf("file %d, of the result of %s:", e.files, r.Name)), media)
 		default:
 			texts = append(texts, e.leaveOut(kind, base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))), "the result of "+r.Name))
 		}
@@ -35,22 +36,21 @@ func (e *encoder) result(r *providers.Result) (response []byte, beside [][]byte)
 	}
 	b := []byte(`{"functionResponse":{`)
 	if c.id != "" {
-		b = append(wire.AppendString(append(b, `"id":`...), c.id), ',')
+		b = rawjson.Text(b, "id", c.id)
 	}
-	b = wire.AppendString(append(b, `"name":`...), c.name)
+	b = rawjson.Text(b, "name", c.name)
 	key := "output"
 	if r.Content != nil && r.Content.IsError() {
 		key = "error"
 	}
-	b = append(b, `,"response":{"`+key+`":`...)
-	b = append(wire.AppendString(b, strings.Join(texts, "\n")), '}')
+	b = append(rawjson.Text(rawjson.Raw(b, "response", "{"), key, strings.Join(texts, "\n")), '}')
 	if media != nil {
-		b = append(append(b, `,"parts":`...), array(media)...)
+		b = rawjson.Raw(b, "parts", rawjson.Array(media))
 	}
-	return append(b, "}}"...), beside
+	return append(b, "}}"...), after
 }
 
-// file is the part of a file of the user's, or a text in its place.
+// file returns the part of a user's file, or a text in its place.
 func (e *encoder) file(mimeType string, data []byte) []byte {
 	kind := mediaType(mimeType)
 	if !isMedia(kind) {
@@ -59,7 +59,7 @@ func (e *encoder) file(mimeType string, data []byte) []byte {
 	return inlineData(kind, base64.StdEncoding.EncodeToString(data))
 }
 
-// leaveOut is what stands in the place of a file that the API does not take.
+// leaveOut returns the text in the place of a file that the API does not take.
 func (e *encoder) leaveOut(kind string, size int, where string) string {
 	what := fmt.Sprintf("a file (%s) of %d bytes", kind, size)
 	e.notes = append(e.notes, fmt.Sprintf("%s: %s in %s is left out: the API takes images, audio, video, PDF and text", name, what, where))
@@ -67,11 +67,11 @@ func (e *encoder) leaveOut(kind string, size int, where string) string {
 }
 
 func inlineData(kind, data string) []byte {
-	b := wire.AppendString([]byte(`{"inlineData":{"mimeType":`), kind)
-	return append(wire.AppendString(append(b, `,"data":`...), data), "}}"...)
+	b := rawjson.Text([]byte(`{"inlineData":{`), "mimeType", kind)
+	return append(rawjson.Text(b, "data", data), "}}"...)
 }
 
-// mediaType is a MIME type without its parameters, as the API spells it.
+// mediaType returns a MIME type without its parameters, as the API spells it.
 func mediaType(mimeType string) string {
 	kind, _, _ := strings.Cut(mimeType, ";")
 	switch kind = strings.ToLower(strings.TrimSpace(kind)); kind {
@@ -93,7 +93,7 @@ func isMedia(kind string) bool {
 	return family == "audio" || family == "video" || family == "text"
 }
 
-// inResult reports whether models from Gemini 3 on take it in a result.
+// inResult reports whether Gemini 3 and later models take files of a type in a result.
 func inResult(kind string) bool {
 	switch kind {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -57,9 +58,9 @@ func withoutThoughts(body []byte) []byte {
 				parts = append(parts, p)
 			}
 		}
-		contents = append(contents, wire.SetMember(c, "parts", array(parts)))
+		contents = append(contents, wire.SetMember(c, "parts", rawjson.Array(parts)))
 	}
-	return wire.SetMember(body, "contents", array(contents))
+	return wire.SetMember(body, "contents", rawjson.Array(contents))
 }
 
 // TestCorpusChunks: a stream says the same however it comes.

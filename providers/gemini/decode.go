@@ -6,30 +6,30 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// A decoder puts a candidate together from its stream, of which each event is a response
-// itself.
+// A decoder assembles a candidate from its stream, each event of which is a response.
 type decoder struct {
 	req  *providers.Request
 	emit func(providers.Event)
 	ids  *providers.CallIDs
 
-	begun     bool // an event has come
+	begun     bool // an event was read
 	usage     usage
-	feedback  []byte // on the prompt
+	feedback  []byte // promptFeedback
 	model     string
-	reason    string // why it finishes; "" before that
-	candidate []byte // the last that was said on each of its members, but its content as it began; nil before that
-	parts     []part // of its content
-	edited    bool   // the parts are not those that it began with
+	reason    string // finishReason; "" before the end
+	candidate []byte // the latest value of each member, except the content, which is the first; nil before the first
+	parts     []part // of the content
+	edited    bool   // the parts differ from those in candidate
 }
 
 func newDecoder(req *providers.Request) *decoder {
 	return &decoder{req: req, ids: providers.NewCallIDs(req)}
 }
 
-// Read reads a response to its end.
+// Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
 	var err error
@@ -42,7 +42,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	case err != nil:
 		return err
 	case !d.begun:
-		return providers.Unreadable("it holds no event, and its Content-Type is %q", resp.Header.Get("Content-Type"))
+		return providers.Unreadable("no event; the Content-Type is %q", resp.Header.Get("Content-Type"))
 	case d.reason == "" && d.blockReason() == "":
 		return io.ErrUnexpectedEOF
 	}
@@ -52,7 +52,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	return nil
 }
 
-// whole reads a response that is not streamed, or a stream that came as an array.
+// whole reads a response that is not streamed, or an array of the events of a stream.
 func (d *decoder) whole(body []byte, err error) error {
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (d *decoder) event(_ string, data []byte) error {
 		d.begun = true
 		switch key {
 		case "error":
-			if isObject(value) {
+			if rawjson.IsObject(value) {
 				return streamError(data)
 			}
 		case "candidates":
@@ -95,17 +95,16 @@ func (d *decoder) event(_ string, data []byte) error {
 		case "promptFeedback":
 			d.feedback = bytes.Clone(value)
 		case "modelVersion":
-			d.model, _ = wire.Text(value)
+			d.model = rawjson.TextOf(value)
 		}
 	}
 	return nil
 }
 
-// answer takes what an event has of the first candidate; others are there when the body
-// asked for them.
+// answer merges the first candidate of an event. Others exist if the body asked for them.
 func (d *decoder) answer(candidate []byte) error {
 	var content []byte
-	more := false // than each event has
+	more := false // it has members besides index and content
 	for key, value := range wire.Members(candidate) {
 		switch key {
 		case "index":
@@ -119,7 +118,7 @@ func (d *decoder) answer(candidate []byte) error {
 		}
 	}
 	switch {
-	case !isObject(candidate):
+	case !rawjson.IsObject(candidate):
 		return nil
 	case d.candidate == nil:
 		d.candidate = bytes.Clone(candidate)
@@ -134,7 +133,7 @@ func (d *decoder) answer(candidate []byte) error {
 	return d.content(content)
 }
 
-// change takes what an event says of the candidate beside its content.
+// change merges the members of a candidate other than its content.
 func (d *decoder) change(candidate []byte) {
 	for key, value := range wire.Members(candidate) {
 		if key != "content" {
@@ -143,47 +142,49 @@ func (d *decoder) change(candidate []byte) {
 	}
 }
 
-// content takes the parts that an event has.
+// content adds the parts of an event.
 func (d *decoder) content(content []byte) error {
-	goesOn := len(d.parts) > 0
+	continues := len(d.parts) > 0
 	for key, value := range wire.Members(content) {
 		if key != "parts" {
 			continue
 		}
 		for raw := range wire.Elements(value) {
-			if !isObject(raw) {
-				return providers.Unreadable("a part of its content is no object")
+			if !rawjson.IsObject(raw) {
+				return providers.Unreadable("a part of the content is not an object")
 			}
-			if err := d.add(raw, goesOn); err != nil {
+			if err := d.add(raw, continues); err != nil {
 				return err
 			}
-			goesOn = false
+			continues = false
 		}
 	}
 	return nil
 }
 
-// add takes a part. goesOn says that it may go on with the text of the event before.
-func (d *decoder) add(raw []byte, goesOn bool) error {
+// add adds a part. With continues it may continue the text of the previous event.
+func (d *decoder) add(raw []byte, continues bool) error {
 	p := newPart(raw)
 	switch {
 	case p.called != nil:
 		if wire.Lookup(p.called, "willContinue") != nil || wire.Lookup(p.called, "partialArgs") != nil {
-			return providers.Unreadable("the arguments of a call come in pieces: take streamFunctionCallArguments out of the body")
+			return providers.Unreadable("the arguments of a call are streamed: remove streamFunctionCallArguments from the body")
 		}
-		own := p.word("id")
-		p.call = &providers.Call{ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, p.word("name")), Arguments: p.arguments()}
+		own := rawjson.TextAt(p.called, "id")
+		p.call = &providers.Call{
+			ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, rawjson.TextAt(p.called, "name")), Arguments: p.arguments(),
+		}
 		d.edited = d.edited || own != "" && own != p.call.ID
 		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: p.call, Text: string(p.call.Arguments)})
 	case p.text != "" && p.thought:
 		d.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
 	case p.text != "":
 		d.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
-	case p.plain: // an empty text, which the API would not take back
+	case p.plain: // an empty text, which the API refuses in a request
 		d.edited = true
 		return nil
 	}
-	if last := len(d.parts) - 1; goesOn && d.parts[last].takes(&p) {
+	if last := len(d.parts) - 1; continues && d.parts[last].takes(&p) {
 		d.parts[last].add(&p)
 		return nil
 	}

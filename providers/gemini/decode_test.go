@@ -128,7 +128,7 @@ var decodeCases = []struct {
 	},
 	{
 		"arguments in pieces", []string{parts(`{"functionCall":{"name":"get_time","willContinue":true}}`)},
-		`cut model<> error<the response cannot be read: the arguments of a call come in pieces: take streamFunctionCallArguments out of the body>`, "",
+		`cut model<> error<the response cannot be read: the arguments of a call are streamed: remove streamFunctionCallArguments from the body>`, "",
 	},
 	{
 		"an event that is no JSON", []string{`{"candidates":`},
@@ -165,8 +165,8 @@ func TestDecodeWhole(t *testing.T) {
 		{"array", "application/json", "\n[" + parts(`{"text":"H"}`) + ",\n" + last(`{"text":"i"}`, "STOP") + "]\n", `end text<Hi>`},
 		{"error in an array", "application/json", `[{"error":{"code":500,"message":"Internal","status":"INTERNAL"}}]`, `cut model<> error<Internal (INTERNAL, 500) again>`},
 		{"no JSON", "application/json", `<html>`, `cut model<> error<the response cannot be read: not JSON: a value expected at byte 0>`},
-		{"nothing", "application/json", `[]`, `cut model<> error<the response cannot be read: it holds no event, and its Content-Type is "application/json">`},
-		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: it holds no event, and its Content-Type is "text/html">`},
+		{"nothing", "application/json", `[]`, `cut model<> error<the response cannot be read: no event; the Content-Type is "application/json">`},
+		{"a page", "text/html", `<html>Sign in</html>`, `cut model<> error<the response cannot be read: no event; the Content-Type is "text/html">`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			providertest.CheckTurn(t, provider, testRequest(), c.kind, c.body, c.want)

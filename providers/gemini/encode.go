@@ -1,37 +1,37 @@
 package gemini
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// anySignature stands for the signature of a call that this API has not made, which its
-// models from Gemini 3 on would refuse without one (ai.google.dev/gemini-api/docs/thought-signatures).
+// anySignature replaces the signature of a call that another API made: Gemini 3 and later
+// models refuse calls without one (ai.google.dev/gemini-api/docs/thought-signatures).
 const anySignature = `"skip_thought_signature_validator"`
 
 // An encoder writes one request.
 type encoder struct {
 	req   *providers.Request
-	signs bool              // the model wants its calls signed
+	signs bool              // the model needs signatures in calls
 	media bool              // the model takes media in results
-	calls map[string]called // those of the last message of the model's, by their ids
-	files int               // that stand beside results so far
-	fresh int               // the first message that the API has not answered to
+	calls map[string]called // the calls of the last message of the assistant, by Call.ID
+	files int               // the number of files put after results so far
+	fresh int               // the index of the first message that the API has not answered yet
 	notes []string
 }
 
-// called is how a call stands in the request, which its result repeats.
+// called is the id and name of a call in the request, which its result repeats.
 type called struct {
-	id   string // "" where it has none
+	id   string // may be ""
 	name string
 }
 
-// encode is the body of a request, without its generationConfig, and what the caller should
-// know about it.
+// encode returns the body of a request, without its generationConfig, and notes for the
+// caller.
 func encode(req *providers.Request) (body []byte, notes []string) {
 	generation := generation(req.Model)
 	e := &encoder{req: req, signs: generation == 0 || generation > 2, media: generation > 2}
@@ -40,19 +40,19 @@ func encode(req *providers.Request) (body []byte, notes []string) {
 			e.fresh = i + 1
 		}
 	}
-	b := append([]byte(`{"contents":`), e.contents()...)
+	b := rawjson.Raw([]byte("{"), "contents", e.contents())
 	if strings.TrimSpace(req.System) != "" {
-		b = append(wire.AppendString(append(b, `,"systemInstruction":{"parts":[{"text":`...), req.System), "}]}"...)
+		b = append(rawjson.Text(rawjson.Raw(b, "systemInstruction", `{"parts":[{`), "text", req.System), "}]}"...)
 	}
 	if set := req.Tools.Encoded(format); len(set.Tools) > 0 {
-		b = append(append(b, `,"tools":`...), set.JSON()...)
+		b = rawjson.Raw(b, "tools", set.JSON())
 		b = append(b, e.choice()...)
 	}
 	return append(b, '}'), e.notes
 }
 
-// generation is the first number in the name of a Gemini model; 0 when it has none, as
-// gemini-flash-latest.
+// generation returns the first number in the name of a Gemini model; 0 for a name without
+// one, such as gemini-flash-latest.
 func generation(model string) int {
 	_, version, _ := strings.Cut(model, "gemini-")
 	digits := strings.IndexFunc(version+".", func(r rune) bool { return r < '0' || r > '9' })
@@ -60,7 +60,7 @@ func generation(model string) int {
 	return n
 }
 
-// choice is the member toolConfig; nothing where the API's default is meant.
+// choice returns the member toolConfig, with a comma; nothing for the API's default.
 func (e *encoder) choice() []byte {
 	b := []byte(`,"toolConfig":{"functionCallingConfig":{"mode":`)
 	switch c := e.req.Choice; c {
@@ -76,10 +76,10 @@ func (e *encoder) choice() []byte {
 	}
 }
 
-// withSettings adds the settings to a body, in a generationConfig that can be there.
+// withSettings adds the settings to the generationConfig of a body, which can have one.
 func withSettings(body []byte, s *providers.Settings) []byte {
 	config := wire.Lookup(body, "generationConfig")
-	if config != nil && !isObject(config) {
+	if config != nil && !rawjson.IsObject(config) {
 		return body
 	}
 	own := object(config)
@@ -103,13 +103,14 @@ func withSettings(body []byte, s *providers.Settings) []byte {
 	return wire.SetMember(body, "generationConfig", own)
 }
 
-// contents are the messages of the request, an array. One without parts is left out: the
-// API refuses it, though a model may well have sent it.
+// contents returns the messages of the request, an array. A message without parts is left
+// out: the API refuses it, though models send some.
 func (e *encoder) contents() []byte {
 	var all [][]byte
 	add := func(role string, parts [][]byte) {
 		if len(parts) > 0 {
-			all = append(all, slices.Concat([]byte(`{"role":"`), []byte(role), []byte(`","parts":`), array(parts), []byte("}")))
+			b := rawjson.Text([]byte("{"), "role", role)
+			all = append(all, append(rawjson.Raw(b, "parts", rawjson.Array(parts)), '}'))
 		}
 	}
 	foreign := func(i int) bool {
@@ -117,7 +118,7 @@ func (e *encoder) contents() []byte {
 	}
 	for i := 0; i < len(e.req.Messages); i++ {
 		m := &e.req.Messages[i]
-		told := len(e.notes)
+		notes := len(e.notes)
 		switch {
 		case m.Raw.Of(name) != nil:
 			if content := e.own(m); content != nil {
@@ -125,39 +126,37 @@ func (e *encoder) contents() []byte {
 			}
 		case m.Role == providers.RoleAssistant:
 			parts := e.foreign(m)
-			for ; foreign(i + 1); i++ { // a paused turn of another API goes on in the next message
+			for ; foreign(i + 1); i++ { // a paused turn of another API continues in the next message
 				parts = append(parts, e.foreign(&e.req.Messages[i+1])...)
 			}
 			add("model", parts)
 		default:
-			results, beside := e.user(m)
-			add("user", results) // all of a turn in one content, and nothing else: the API counts them
-			add("user", beside)
+			results, rest := e.user(m)
+			add("user", results) // the API wants all results of a turn in one content, with nothing else
+			add("user", rest)
 		}
 		if i < e.fresh {
-			e.notes = e.notes[:told]
+			e.notes = e.notes[:notes]
 		}
 	}
-	return array(all)
+	return rawjson.Array(all)
 }
 
-// own is a content of the API as it came; nil for one without parts. Where another model
-// has not signed its calls, the first of them gets what stands for a signature.
+// own returns a content that the API sent, unchanged; nil for one without parts. If another
+// model did not sign its calls, the first gets anySignature.
 func (e *encoder) own(m *providers.Message) []byte {
 	content := wire.Lookup(m.Raw.Items, "content")
 	var parts [][]byte
-	first := -1 // call
+	first := -1 // the index of the first call
 	calls := m.Calls()
 	e.calls = map[string]called{}
 	for part := range wire.Elements(wire.Lookup(content, "parts")) {
-		if call := wire.Lookup(part, "functionCall"); isObject(call) {
+		if call := wire.Lookup(part, "functionCall"); rawjson.IsObject(call) {
 			if first < 0 {
 				first = len(parts)
 			}
 			if n := len(e.calls); n < len(calls) {
-				id, _ := wire.Text(wire.Lookup(call, "id"))
-				name, _ := wire.Text(wire.Lookup(call, "name"))
-				e.calls[calls[n].ID] = called{id, name}
+				e.calls[calls[n].ID] = called{rawjson.TextAt(call, "id"), rawjson.TextAt(call, "name")}
 			}
 		}
 		parts = append(parts, part)
@@ -167,7 +166,7 @@ func (e *encoder) own(m *providers.Message) []byte {
 	}
 	if e.signs && m.Raw.Model != e.req.Model && first >= 0 && wire.Lookup(parts[first], "thoughtSignature") == nil {
 		parts[first] = wire.SetMember(parts[first], "thoughtSignature", []byte(anySignature))
-		content = wire.SetMember(content, "parts", array(parts))
+		content = wire.SetMember(content, "parts", rawjson.Array(parts))
 	}
 	if wire.Lookup(content, "role") == nil {
 		content = wire.SetMember(content, "role", []byte(`"model"`))
@@ -175,7 +174,7 @@ func (e *encoder) own(m *providers.Message) []byte {
 	return content
 }
 
-// foreign are the parts of a message of another provider's model.
+// foreign returns the parts of a message of another provider's model.
 func (e *encoder) foreign(m *providers.Message) (parts [][]byte) {
 	e.calls = map[string]called{}
 	for _, p := range m.Parts {
@@ -184,11 +183,10 @@ func (e *encoder) foreign(m *providers.Message) (parts [][]byte) {
 			parts = appendText(parts, p.Text)
 		case providers.PartCall:
 			c := called{p.Call.ID, e.req.Tools.WireName(format, p.Call.Name)}
-			b := wire.AppendString([]byte(`{"functionCall":{"id":`), c.id)
-			b = wire.AppendString(append(b, `,"name":`...), c.name)
-			b = append(append(append(b, `,"args":`...), p.Call.Object()...), '}')
+			b := rawjson.Text(rawjson.Text([]byte(`{"functionCall":{`), "id", c.id), "name", c.name)
+			b = append(rawjson.Raw(b, "args", p.Call.Object()), '}')
 			if e.signs && len(e.calls) == 0 {
-				b = append(b, `,"thoughtSignature":`+anySignature...)
+				b = rawjson.Raw(b, "thoughtSignature", anySignature)
 			}
 			e.calls[p.Call.ID] = c
 			parts = append(parts, append(b, '}'))
@@ -202,11 +200,11 @@ func appendText(parts [][]byte, text string) [][]byte {
 	if text == "" {
 		return parts
 	}
-	return append(parts, append(wire.AppendString([]byte(`{"text":`), text), '}'))
+	return append(parts, append(rawjson.Text([]byte("{"), "text", text), '}'))
 }
 
-// user are the parts of a message of the user or of results: the results, and what stands
-// in a content of its own behind them.
+// user returns the parts of a message of the user or of results: the results, and the parts
+// for another content after them.
 func (e *encoder) user(m *providers.Message) (results, rest [][]byte) {
 	for _, p := range m.Parts {
 		switch p.Type {
@@ -215,8 +213,8 @@ func (e *encoder) user(m *providers.Message) (results, rest [][]byte) {
 		case providers.PartImage, providers.PartFile:
 			rest = append(rest, e.file(p.MimeType, p.Data))
 		case providers.PartResult:
-			result, beside := e.result(p.Result)
-			results, rest = append(results, result), append(rest, beside...)
+			result, after := e.result(p.Result)
+			results, rest = append(results, result), append(rest, after...)
 		}
 	}
 	return results, rest

@@ -6,19 +6,20 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// A part is one of a content while its stream comes.
+// A part is a part of a content while it is streamed.
 type part struct {
-	raw     []byte // as it came
-	text    string // "" for none
+	raw     []byte // the part as it began
+	text    string // in raw
 	thought bool
-	plain   bool   // there is nothing in it but the two: no signature
-	called  []byte // its functionCall, in raw; nil for none
+	plain   bool   // text and thought are its only members: it has no signature
+	called  []byte // the functionCall in raw; may be nil
 
-	call *providers.Call // the same, for the bridge
+	call *providers.Call // made of called
 
-	grown []byte // the text between its quotes, when the events that followed have added to it
+	inner []byte // the text for rawjson.Quote, once later events have added to it
 }
 
 func newPart(raw []byte) part {
@@ -26,11 +27,11 @@ func newPart(raw []byte) part {
 	for key, value := range wire.Members(p.raw) {
 		switch key {
 		case "text":
-			p.text, _ = wire.Text(value)
+			p.text = rawjson.TextOf(value)
 		case "thought":
 			p.thought = string(value) == "true"
 		case "functionCall":
-			if p.plain = false; isObject(value) {
+			if p.plain = false; rawjson.IsObject(value) {
 				p.called = value
 			}
 		default:
@@ -40,81 +41,61 @@ func newPart(raw []byte) part {
 	return p
 }
 
-// takes reports whether the text of the next part is a continuation of this one's. A part
-// with a signature stays as it is: it goes back unchanged.
+// takes reports whether the text of the next part continues that of p. A part with a signature
+// does not change: it goes back as it is.
 func (p *part) takes(next *part) bool {
 	return p.plain && next.plain && p.thought == next.thought && p.text != ""
 }
 
 // add adds the text of the next part.
 func (p *part) add(next *part) {
-	if p.grown == nil {
-		p.grown = inner(p.raw)
+	if p.inner == nil {
+		p.inner = bytes.Clone(inner(p.raw))
 	}
-	p.grown = append(p.grown, inner(next.raw)...)
+	p.inner = append(p.inner, inner(next.raw)...)
 }
 
-// inner is a copy of what stands between the quotes of a part's text. JSON strings that
-// follow one another are joined so.
+// inner returns the text of a part for rawjson.Quote.
 func inner(raw []byte) []byte {
 	text := wire.Lookup(raw, "text")
-	return bytes.Clone(text[1 : len(text)-1])
+	return text[1 : len(text)-1]
 }
 
-// whole is the whole text of the part.
+// whole returns the text of the part so far.
 func (p *part) whole() string {
-	if p.grown == nil {
+	if p.inner == nil {
 		return p.text
 	}
-	text, _ := wire.Text(quoted(p.grown))
-	return text
+	return rawjson.TextOf(rawjson.Quote(p.inner))
 }
 
-// json is the part as the API would send it whole. Of two calls with the same id the second
-// has another one.
+// json returns the part as the API sends it when it is not streamed. The second of two calls
+// with the same id gets a new one.
 func (p *part) json() []byte {
-	if p.grown != nil {
-		return wire.SetMember(p.raw, "text", quoted(p.grown))
+	if p.inner != nil {
+		return wire.SetMember(p.raw, "text", rawjson.Quote(p.inner))
 	}
 	if p.call == nil {
 		return p.raw
 	}
-	if own := p.word("id"); own != "" && own != p.call.ID {
+	if own := rawjson.TextAt(p.called, "id"); own != "" && own != p.call.ID {
 		return wire.SetMember(p.raw, "functionCall", wire.SetMember(p.called, "id", wire.AppendString(nil, p.call.ID)))
 	}
 	return p.raw
 }
 
-// word is a text of the part's call.
-func (p *part) word(key string) string {
-	text, _ := wire.Text(wire.Lookup(p.called, key))
-	return text
-}
-
-// arguments are those of the part's call. A call without any can lack them.
+// arguments returns those of the call. A call without arguments can lack the member.
 func (p *part) arguments() json.RawMessage {
-	if args := wire.Lookup(p.called, "args"); args != nil && string(args) != "null" {
+	if args := wire.Lookup(p.called, "args"); !rawjson.IsNull(args) {
 		return args
 	}
 	return json.RawMessage("{}")
 }
 
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
-
-// object is an object, or an empty one for what is none.
+// object returns an object, or an empty one for any other value.
 func object(raw []byte) []byte {
-	if !isObject(raw) {
+	if !rawjson.IsObject(raw) {
 		return []byte("{}")
 	}
 	return raw
-}
-
-func quoted(text []byte) []byte {
-	q := make([]byte, 0, len(text)+2)
-	return append(append(append(q, '"'), text...), '"')
-}
-
-// array is a JSON array of raw values.
-func array(values [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
 }

@@ -1,30 +1,25 @@
 package gemini
 
 import (
-	"strconv"
-
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-func (d *decoder) blockReason() string {
-	reason, _ := wire.Text(wire.Lookup(d.feedback, "blockReason"))
-	return reason
-}
+func (d *decoder) blockReason() string { return rawjson.TextAt(d.feedback, "blockReason") }
 
-// explanation is what the API says about an answer that is none; "" for any other.
+// explanation returns why there is no answer, if the API says so.
 func (d *decoder) explanation() string {
 	if reason := d.blockReason(); reason != "" {
 		return "the prompt was refused: " + reason
 	}
-	if stop(d.reason).Runs() { // it explains those too
+	if stop(d.reason).Runs() { // the API explains those too
 		return ""
 	}
-	why, _ := wire.Text(wire.Lookup(d.candidate, "finishMessage"))
-	return why
+	return rawjson.TextAt(d.candidate, "finishMessage")
 }
 
-// Turn is the turn that has come so far.
+// Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	t := &providers.Turn{Stop: stop(d.reason), Usage: d.usage.sum(), Model: d.model}
 	if d.blockReason() != "" {
@@ -51,7 +46,7 @@ func (d *decoder) Turn() *providers.Turn {
 	return t
 }
 
-// raw is the candidate as the API would send it whole.
+// raw returns the candidate as the API sends it when it is not streamed.
 func (d *decoder) raw() []byte {
 	if !d.edited {
 		return d.candidate
@@ -60,11 +55,11 @@ func (d *decoder) raw() []byte {
 	for i := range d.parts {
 		parts[i] = d.parts[i].json()
 	}
-	content := wire.SetMember(object(wire.Lookup(d.candidate, "content")), "parts", array(parts))
+	content := wire.SetMember(object(wire.Lookup(d.candidate, "content")), "parts", rawjson.Array(parts))
 	return wire.SetMember(d.candidate, "content", content)
 }
 
-// stop places the API's word for why it stops. It says STOP beside calls too.
+// stop maps finishReason. It is STOP beside calls too.
 func stop(reason string) providers.Stop {
 	switch reason {
 	case "STOP":
@@ -74,14 +69,13 @@ func stop(reason string) providers.Stop {
 	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return providers.StopRefused
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL": // the second can come with the call
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL": // the second can have the call beside it
 		return providers.StopMalformed
 	}
 	return providers.StopOther // TOO_MANY_TOOL_CALLS of Google's own tools, NO_IMAGE, OTHER, CONTINUATION, …
 }
 
-// usage is what the API counts, each number the last that it told. What a cache held is in
-// the prompt.
+// usage has the latest of each number. prompt includes cached.
 type usage struct{ prompt, tools, candidates, thoughts, cached int }
 
 func (u *usage) add(raw []byte) {
@@ -101,7 +95,7 @@ func (u *usage) add(raw []byte) {
 		default:
 			continue
 		}
-		if n, err := strconv.Atoi(string(value)); err == nil && n >= 0 {
+		if n := rawjson.Index(value); n >= 0 {
 			*at = n
 		}
 	}

@@ -1,7 +1,3 @@
-// Package ollama speaks Ollama's own API: POST /api/chat, always streamed, a JSON object a
-// line (github.com/ollama/ollama, docs/api.md and api/types.go).
-//
-// A turn's raw items are the message as the API sends it when it is not streamed.
 package ollama
 
 import (
@@ -20,11 +16,11 @@ const (
 	path   = "/api/chat"
 )
 
-// Options say who asks whom. The zero value asks the server of this machine.
+// Options configure a Provider. The zero value is for a server on this machine.
 type Options struct {
-	providers.Client // BaseURL "": http://127.0.0.1:11434; a trailing /v1 or /api is taken off
+	providers.Client // BaseURL defaults to http://127.0.0.1:11434; a trailing /v1 or /api is removed
 
-	APIKey string // sent as a bearer token, which ollama.com wants; "" for none
+	APIKey string // sent as a bearer token, which ollama.com wants; may be ""
 }
 
 // A Provider is one server. It may be used from many goroutines at once.
@@ -32,7 +28,7 @@ type Provider struct {
 	client providers.Client
 }
 
-// New makes a provider of a server. It connects to nobody yet.
+// New makes a provider. It does not connect yet.
 func New(o Options) *Provider {
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/api")
 	return &Provider{client: o.For(providers.Client{
@@ -43,22 +39,19 @@ func New(o Options) *Provider {
 	})}
 }
 
-// Name is "ollama".
+// Name returns "ollama".
 func (p *Provider) Name() string { return name }
 
-// Format is Ollama's.
+// Format returns Ollama's format.
 func (p *Provider) Format() toolformat.Format { return format }
 
-// ResultPlace is where a request has the results of tools, for package replay.
+// ResultPlace returns where a request has the results of tools, for package replay.
 func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 	return "messages/*/role=tool", []string{"tool_call_id", "tool_name"}, "content"
 }
 
-// Turn asks for one message, as providers.Provider has it. A turn that was cut has no raw
-// items: half a message is not what the model said.
-//
-// The API has no place for a choice: ChoiceRequired and the name of a tool are left to the
-// model, which a Note says. Nor does it take files.
+// Turn implements providers.Provider. The API cannot require a tool call and takes no files,
+// of which a note tells.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
@@ -69,7 +62,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	}, emit)
 }
 
-// refuse reads an error, and adds what to do where there is something.
+// refuse reads an error, and adds advice where possible.
 func refuse(e *providers.APIError, body []byte) {
 	providers.ReadError(e, body)
 	switch {
@@ -82,7 +75,7 @@ func refuse(e *providers.APIError, body []byte) {
 	}
 }
 
-// streamError is the error that a line of a stream is: {"error", "status"}.
+// streamError returns the error in a line of a stream: {"error", "status"}.
 func streamError(line []byte) error {
 	e := &providers.APIError{Status: http.StatusOK, Code: string(wire.Lookup(line, "status"))}
 	switch e.Code {

@@ -9,17 +9,18 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// errNoJSON is a line that another program has put in.
-var errNoJSON = errors.New("a line that is no JSON object")
+// errNotJSON is the error for a line of another program.
+var errNotJSON = errors.New("a line is not a JSON object")
 
 // A decoder makes a turn of the lines of a response.
 type decoder struct {
 	req    *providers.Request
 	emit   func(providers.Event)
 	ids    *providers.CallIDs
-	fields []field // of the message, in the order in which they came first
+	fields []field // of the message, in the order in which they first appeared
 	calls  []*providers.Call
 	model  string
 	reason string // done_reason
@@ -27,20 +28,19 @@ type decoder struct {
 	usage  providers.Usage
 }
 
-// A field is a member of the message. Texts grow from line to line: what stands between
-// the quotes of their JSON strings is joined. tool_calls grow by elements; of everything
-// else the last one counts.
+// A field is a member of the message. The strings of texts and the elements of tool_calls
+// are joined over all lines; of any other member the last value counts.
 type field struct {
 	name  string
-	value []byte
+	value []byte // without quotes or brackets, if it is joined
 }
 
 func newDecoder(req *providers.Request) *decoder {
-	role := field{name: "role", value: []byte(`"assistant"`)} // should the server not say it
+	role := field{name: "role", value: []byte(`"assistant"`)} // in case the server omits it
 	return &decoder{req: req, ids: providers.NewCallIDs(req), fields: []field{role}}
 }
 
-// Read reads a response to its end, a stream or one that is not.
+// Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
 	var err error
@@ -55,8 +55,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 	return err
 }
 
-// whole reads a body of one object, which may be written over many lines, or of one a
-// line.
+// whole reads a body of one object, on any number of lines, or of one object a line.
 func (d *decoder) whole(body []byte, err error) error {
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func (d *decoder) whole(body []byte, err error) error {
 // line reads one object of the response.
 func (d *decoder) line(data []byte) error {
 	if wire.Valid(data) != nil || wire.FirstMember(data) == 0 {
-		return errNoJSON
+		return errNotJSON
 	}
 	for key, value := range wire.Members(data) {
 		switch key {
@@ -87,11 +86,11 @@ func (d *decoder) line(data []byte) error {
 		case "message":
 			d.message(value)
 		case "model":
-			d.model, _ = wire.Text(value)
+			d.model = rawjson.TextOf(value)
 		case "done":
 			d.done = string(value) == "true"
 		case "done_reason":
-			d.reason, _ = wire.Text(value)
+			d.reason = rawjson.TextOf(value)
 		case "prompt_eval_count":
 			d.usage.Input, _ = strconv.Atoi(string(value))
 		case "eval_count":
@@ -119,7 +118,7 @@ func (d *decoder) message(raw []byte) {
 	}
 }
 
-// field is the member of a name, added when it is new.
+// field returns the member of a name, and adds it if it is new.
 func (d *decoder) field(name string) *field {
 	for i := range d.fields {
 		if d.fields[i].name == name {
@@ -142,20 +141,19 @@ func (d *decoder) text(key string, raw []byte, delta providers.EventType) {
 	}
 }
 
-// call reads one call, which is always whole. Several lines may have some, each beginning
-// with the index 0: it says nothing.
+// call reads a call, which is always complete. Its index is meaningless: each line with
+// calls counts from 0.
 func (d *decoder) call(raw []byte) {
-	wireName, _ := wire.Text(wire.Lookup(raw, "function", "name"))
-	own, _ := wire.Text(wire.Lookup(raw, "id"))
+	own := rawjson.TextAt(raw, "id")
 	call := &providers.Call{
 		ID:        d.ids.Next(own),
-		Name:      d.req.Tools.OwnName(format, wireName),
+		Name:      d.req.Tools.OwnName(format, rawjson.TextAt(raw, "function", "name")),
 		Arguments: bytes.Clone(wire.Lookup(raw, "function", "arguments")),
 	}
-	if call.Arguments == nil || string(call.Arguments) == "null" {
+	if rawjson.IsNull(call.Arguments) {
 		call.Arguments = json.RawMessage("{}")
 	}
-	if call.ID != own && len(raw) > 0 && raw[0] == '{' {
+	if call.ID != own && rawjson.IsObject(raw) {
 		raw = wire.SetMember(raw, "id", wire.AppendString(nil, call.ID))
 	}
 	f := d.field("tool_calls")
@@ -167,12 +165,12 @@ func (d *decoder) call(raw []byte) {
 	d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: call, Text: string(call.Arguments)})
 }
 
-// Turn is what has come so far.
+// Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	m := providers.Message{Role: providers.RoleAssistant}
 	for _, p := range []providers.Part{
-		{Type: providers.PartThinking, Text: d.said("thinking")},
-		{Type: providers.PartText, Text: d.said("content")},
+		{Type: providers.PartThinking, Text: d.joined("thinking")},
+		{Type: providers.PartText, Text: d.joined("content")},
 	} {
 		if p.Text != "" {
 			m.Parts = append(m.Parts, p)
@@ -185,42 +183,36 @@ func (d *decoder) Turn() *providers.Turn {
 	return &providers.Turn{Message: m, Stop: d.stop(), Usage: d.usage, Model: d.model}
 }
 
-// said is a text of the message; "" when it has none.
-func (d *decoder) said(name string) string {
+// joined returns a text of the message; "" if it has none.
+func (d *decoder) joined(name string) string {
 	for i := range d.fields {
 		if d.fields[i].name == name {
-			text, _ := wire.Text(d.fields[i].json())
-			return text
+			return rawjson.TextOf(d.fields[i].json())
 		}
 	}
 	return ""
 }
 
-// items is the message.
+// items returns the message.
 func (d *decoder) items() []byte {
 	b := []byte{'{'}
 	for i := range d.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(wire.AppendString(b, d.fields[i].name), ':')
-		b = append(b, d.fields[i].json()...)
+		b = rawjson.Raw(b, d.fields[i].name, d.fields[i].json())
 	}
 	return append(b, '}')
 }
 
 func (f *field) json() []byte {
-	open, shut := "", ""
 	switch f.name {
 	case "content", "thinking":
-		open, shut = `"`, `"`
+		return rawjson.Quote(f.value)
 	case "tool_calls":
-		open, shut = "[", "]"
+		return rawjson.Array([][]byte{f.value})
 	}
-	return append(append([]byte(open), f.value...), shut...)
+	return f.value
 }
 
-// stop places done_reason. It is stop beside calls too, and older servers have none.
+// stop maps done_reason. It is stop beside calls too, and older servers omit it.
 func (d *decoder) stop() providers.Stop {
 	switch d.reason {
 	case "stop", "":
@@ -231,5 +223,5 @@ func (d *decoder) stop() providers.Stop {
 	case "length":
 		return providers.StopLength
 	}
-	return providers.StopOther // load and unload: the server was asked for its model alone
+	return providers.StopOther // such as load and unload, for a request without messages
 }

@@ -92,8 +92,8 @@ var decodeCases = []decodeCase{
 	{"the stream ends too early", line(`{"content":"Hel"}`), `cut text<Hel> error<the response broke off: unexpected EOF again>`, ""},
 	{"calls of a stream that ends too early", line(`{"tool_calls":[{"id":"x","function":{"name":"add","arguments":{}}}]}`), `cut call<x add {}> error<the response broke off: unexpected EOF again>`, ""},
 	{"nothing", "", `cut model<> error<the response broke off: unexpected EOF again>`, ""},
-	{"no JSON", line(`{"content":"Hel"}`) + "<html>\n", `cut text<Hel> error<the response broke off: a line that is no JSON object again>`, ""},
-	{"half a line", line(`{"content":"Hel"}`) + `{"model":`, `cut text<Hel> error<the response broke off: a line that is no JSON object again>`, ""},
+	{"no JSON", line(`{"content":"Hel"}`) + "<html>\n", `cut text<Hel> error<the response broke off: a line is not a JSON object again>`, ""},
+	{"half a line", line(`{"content":"Hel"}`) + `{"model":`, `cut text<Hel> error<the response broke off: a line is not a JSON object again>`, ""},
 }
 
 func TestDecode(t *testing.T) {

@@ -8,28 +8,29 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// encode is the body of a request, and what its caller should know about it.
+// encode returns the body of a request, and notes for the caller.
 //
-// truncate and shift are false since the server else drops the oldest messages without a
-// word: so it refuses a conversation that is too long ("the input length exceeds the
+// truncate and shift are false, since the server else silently drops the oldest messages.
+// With them it refuses a conversation that is too long ("the input length exceeds the
 // context length").
 func encode(req *providers.Request) (body []byte, notes []string) {
 	e := encoder{req: req}
-	e.out = append(wire.AppendString([]byte(`{"model":`), req.Model), `,"messages":[`...)
+	e.out = rawjson.Raw(rawjson.Text([]byte("{"), "model", req.Model), "messages", "[")
 	if req.System != "" {
-		e.next(`{"role":"system","content":`)
-		e.out = append(wire.AppendString(e.out, req.System), '}')
+		e.begin("system", req.System)
+		e.out = append(e.out, '}')
 	}
 	for i := range req.Messages {
 		e.message(&req.Messages[i])
 	}
 	e.out = append(e.out, ']')
 	if req.Tools.Len() > 0 && req.Choice != providers.ChoiceNone {
-		e.out = append(append(e.out, `,"tools":`...), req.Tools.Encoded(format).JSON()...)
+		e.out = rawjson.Raw(e.out, "tools", req.Tools.Encoded(format).JSON())
 		if req.Choice != providers.ChoiceAuto {
-			e.note("ollama cannot be told to call a tool (choice %s): its model calls one if it likes", req.Choice)
+			e.note("ollama cannot require a tool call (choice %s): the model decides", req.Choice)
 		}
 	}
 	e.out = append(e.out, `,"stream":true,"truncate":false,"shift":false`...)
@@ -41,7 +42,6 @@ func encode(req *providers.Request) (body []byte, notes []string) {
 type encoder struct {
 	req   *providers.Request
 	out   []byte
-	many  bool // a message is there already
 	notes []string
 }
 
@@ -49,13 +49,10 @@ func (e *encoder) note(text string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(text, args...))
 }
 
-// next begins a message.
-func (e *encoder) next(begin string) {
-	if e.many {
-		e.out = append(e.out, ',')
-	}
-	e.many = true
-	e.out = append(e.out, begin...)
+// begin begins a message.
+func (e *encoder) begin(role, content string) {
+	e.out = rawjson.Text(append(rawjson.Element(e.out), '{'), "role", role)
+	e.out = rawjson.Text(e.out, "content", content)
 }
 
 func (e *encoder) message(m *providers.Message) {
@@ -75,74 +72,58 @@ func (e *encoder) message(m *providers.Message) {
 
 func (e *encoder) user(m *providers.Message) {
 	var text strings.Builder
-	var images []string
+	var images [][]byte
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Type {
 		case providers.PartText:
 			text.WriteString(p.Text)
 		case providers.PartImage:
-			images = append(images, base64.StdEncoding.EncodeToString(p.Data))
+			images = append(images, wire.AppendString(nil, base64.StdEncoding.EncodeToString(p.Data)))
 		case providers.PartFile:
 			e.note("ollama takes no files: %s (%s) is left out", p.Name, p.MimeType)
 			fmt.Fprintf(&text, "[file %s: %s]", p.Name, p.MimeType)
 		}
 	}
-	e.next(`{"role":"user","content":`)
-	e.out = wire.AppendString(e.out, text.String())
-	e.images(images)
-	e.out = append(e.out, '}')
+	e.begin("user", text.String())
+	e.end(images)
 }
 
-// images adds those of a message, in base64.
-func (e *encoder) images(all []string) {
-	for i, data := range all {
-		if i == 0 {
-			e.out = append(e.out, `,"images":[`...)
-		} else {
-			e.out = append(e.out, ',')
-		}
-		e.out = wire.AppendString(e.out, data)
+// end ends a message with its images, base64 strings.
+func (e *encoder) end(images [][]byte) {
+	if images != nil {
+		e.out = rawjson.Raw(e.out, "images", rawjson.Array(images))
 	}
-	if all != nil {
-		e.out = append(e.out, ']')
-	}
+	e.out = append(e.out, '}')
 }
 
 func (e *encoder) assistant(m *providers.Message) {
 	if raw := m.Raw.Of(name); raw != nil {
-		e.next(string(raw))
+		e.out = append(rawjson.Element(e.out), raw...)
 		return
 	}
-	e.next(`{"role":"assistant","content":`)
-	e.out = wire.AppendString(e.out, m.Text())
-	for i, c := range m.Calls() {
-		if i == 0 {
-			e.out = append(e.out, `,"tool_calls":[`...)
-		} else {
-			e.out = append(e.out, ',')
-		}
-		e.out = wire.AppendString(append(e.out, `{"id":`...), c.ID)
-		e.out = wire.AppendString(append(e.out, `,"function":{"name":`...), e.req.Tools.WireName(format, c.Name))
-		e.out = append(append(append(e.out, `,"arguments":`...), c.Object()...), "}}"...)
+	e.begin("assistant", m.Text())
+	var calls [][]byte
+	for _, c := range m.Calls() {
+		b := rawjson.Raw(rawjson.Text([]byte("{"), "id", c.ID), "function", "{")
+		b = rawjson.Text(b, "name", e.req.Tools.WireName(format, c.Name))
+		calls = append(calls, append(rawjson.Raw(b, "arguments", c.Object()), "}}"...))
 	}
-	if m.Calls() != nil {
-		e.out = append(e.out, ']')
+	if calls != nil {
+		e.out = rawjson.Raw(e.out, "tool_calls", rawjson.Array(calls))
 	}
 	e.out = append(e.out, '}')
 }
 
-// result is a message of its own. The API has no mark for a result that has failed.
+// result writes a result, a message of its own. The API has no flag for a failed one.
 func (e *encoder) result(r *providers.Result) {
-	e.next(`{"role":"tool","content":`)
-	e.out = wire.AppendString(e.out, r.Text(true))
-	e.out = wire.AppendString(append(e.out, `,"tool_name":`...), e.req.Tools.WireName(format, r.Name))
-	e.out = wire.AppendString(append(e.out, `,"tool_call_id":`...), r.ID)
-	var images []string
+	e.begin("tool", r.Text(true))
+	e.out = rawjson.Text(e.out, "tool_name", e.req.Tools.WireName(format, r.Name))
+	e.out = rawjson.Text(e.out, "tool_call_id", r.ID)
+	var images [][]byte
 	for _, image := range r.Images() {
-		images = append(images, image.Data)
+		images = append(images, wire.AppendString(nil, image.Data))
 	}
-	e.images(images)
-	e.out = append(e.out, '}')
+	e.end(images)
 }
 
 // settings writes the options of the model.
@@ -159,6 +140,6 @@ func (e *encoder) settings(s *providers.Settings) {
 		return
 	}
 	if string(b) != "{}" {
-		e.out = append(append(e.out, `,"options":`...), b...)
+		e.out = rawjson.Raw(e.out, "options", b)
 	}
 }

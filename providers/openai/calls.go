@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A caller makes the calls of one turn of what a model wrote.
+// A caller makes the calls of one turn.
 type caller struct {
 	ids    *providers.CallIDs
 	tools  *providers.ToolSet
@@ -21,31 +20,24 @@ func newCaller(req *providers.Request, format toolformat.Format) caller {
 	return caller{providers.NewCallIDs(req), req.Tools, format}
 }
 
-// call is a call of a tool by the name that the model wrote.
+// call returns a call of the tool that the model named.
 func (c *caller) call(id, name, arguments string) *providers.Call {
 	return &providers.Call{ID: id, Name: c.tools.OwnName(c.format, name), Arguments: providers.Arguments(arguments)}
 }
 
-// argumentsText is how these APIs want arguments: in a string, of an object whatever the
-// model wrote. vLLM, llama.cpp and Ollama read those of all calls in a conversation, and
-// for one that is no JSON refuse it from then on.
+// argumentsText returns arguments as both APIs take them: an object in a string, whatever the
+// model wrote. vLLM, llama.cpp and Ollama parse those of all calls in a conversation and
+// refuse a conversation with invalid JSON.
 func argumentsText(arguments json.RawMessage) string {
 	return string((&providers.Call{Arguments: arguments}).Object())
 }
 
-// isObject reports whether JSON is an object.
-func isObject(raw []byte) bool {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	return len(raw) > 0 && raw[0] == '{'
-}
-
-// An inner is a call that stands in the arguments of another one.
+// An inner is a call in the arguments of another one.
 type inner struct{ name, arguments string }
 
-// unwrap are the calls that a model has put into one call of a tool that it was never
-// given, multi_tool_use.parallel: some are trained with it and write it at times
-// ({"tool_uses":[{"recipient_name":"functions.x","parameters":{…}}]}); nil for any other
-// call.
+// unwrap returns the calls in a call of multi_tool_use.parallel, nil for any other call. Some
+// models are trained with this tool and call it without being offered it:
+// {"tool_uses":[{"recipient_name":"functions.x","parameters":{…}}]}.
 func (c *caller) unwrap(name, arguments string) []inner {
 	if name != "parallel" && name != "multi_tool_use.parallel" && name != "multi_tool_use_parallel" {
 		return nil

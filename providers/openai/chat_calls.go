@@ -8,20 +8,21 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// A chatCall is a call that comes in pieces.
+// A chatCall is a call assembled from a stream.
 type chatCall struct {
-	node                  // as it came
-	index int             // the server's; -1: none
-	given string          // the id that the server gave it, "" so far for none
-	id    string          // the one that it has
-	name  string          // as the model wrote it, "" so far for none
-	last  int             // the delta that its last piece was in
-	told  *providers.Call // for events
+	node                  // the item as the server sent it
+	index int             // the server's index; -1 for none
+	given string          // the server's id, if it has sent one
+	id    string          // the id of the Call
+	name  string          // as the model wrote it, once it is known
+	last  int             // the number of the delta with its last piece
+	shown *providers.Call // for events; nil before the name is known
 }
 
-// A fragment is what a piece of a call says.
+// A fragment is a piece of a call.
 type fragment struct {
 	index           int
 	id, name        string
@@ -33,14 +34,14 @@ func readFragment(call []byte) fragment {
 	for name, value := range wire.Members(call) {
 		switch name {
 		case "index":
-			f.index = index(value)
+			f.index = rawjson.Index(value)
 		case "id":
-			f.id = textOf(value)
+			f.id = rawjson.TextOf(value)
 		case "function":
 			for name, value := range wire.Members(value) {
 				switch name {
 				case "name":
-					f.name = textOf(value)
+					f.name = rawjson.TextOf(value)
 				case "arguments":
 					f.arguments = value
 				}
@@ -50,7 +51,7 @@ func readFragment(call []byte) fragment {
 	return f
 }
 
-// piece adds a piece to the call that it is of.
+// piece adds a piece to its call.
 func (d *chatDecoder) piece(call []byte) {
 	f := readFragment(call)
 	c := d.callOf(&f)
@@ -61,24 +62,23 @@ func (d *chatDecoder) piece(call []byte) {
 	c.last = d.deltas
 	c.given = cmp.Or(c.given, f.id)
 	if c.name == "" && f.name != "" {
-		c.name, c.told = f.name, &providers.Call{ID: c.id, Name: d.tools.OwnName(d.format, f.name)}
+		c.name, c.shown = f.name, &providers.Call{ID: c.id, Name: d.tools.OwnName(d.format, f.name)}
 	}
 	c.merge(f.call)
-	if text := textOf(f.arguments); text != "" {
-		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: cmp.Or(c.told, &providers.Call{ID: c.id}), Text: text})
+	if text := rawjson.TextOf(f.arguments); text != "" {
+		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: cmp.Or(c.shown, &providers.Call{ID: c.id}), Text: text})
 	}
 }
 
-// callOf finds the call that a piece goes on with; nil when it begins one. By the letter
-// that is the call of its index. But there are servers that leave the index out, send -1,
-// or 0 for every call; that send the id again, another one with each piece, or none; and
-// that repeat the name or send "".
+// callOf returns the call that a piece continues; nil if it begins a new one. In OpenAI's API
+// that is the call with its index. But some servers omit the index, send -1, or 0 for every
+// call; repeat the id, send a new one with each piece, or none; repeat the name, or send "".
 func (d *chatDecoder) callOf(f *fragment) *chatCall {
 	var c *chatCall
 	recent := d.calls[max(0, len(d.calls)-among):]
-	for _, one := range slices.Backward(recent) {
-		if f.index >= 0 && one.index == f.index || f.index < 0 && f.id != "" && one.given == f.id {
-			c = one
+	for _, call := range slices.Backward(recent) {
+		if f.index >= 0 && call.index == f.index || f.index < 0 && f.id != "" && call.given == f.id {
+			c = call
 			break
 		}
 	}
@@ -88,36 +88,35 @@ func (d *chatDecoder) callOf(f *fragment) *chatCall {
 	if c == nil || f.name == "" {
 		return c
 	}
-	switch { // a name that is there already: said again, or the next call's
-	case c.last == d.deltas, // what stands side by side is never one call
+	switch { // the name is repeated, or is that of the next call
+	case c.last == d.deltas, // pieces in one delta are of different calls
 		f.id != "" && c.given != "" && f.id != c.given,
 		c.name != "" && f.name != c.name,
-		textOf(f.arguments) != "" && c.complete():
+		rawjson.TextOf(f.arguments) != "" && c.complete():
 		return nil
 	}
 	return c
 }
 
-// arguments is the text of them so far. They are an object where a server does not keep
-// to the API.
+// arguments returns the text of the arguments so far. Some servers send an object.
 func (c *chatCall) arguments() string {
 	arguments := c.get("function").get("arguments").json()
 	if len(arguments) > 0 && arguments[0] == '{' {
 		return string(arguments)
 	}
-	return textOf(arguments)
+	return rawjson.TextOf(arguments)
 }
 
-// complete reports whether the arguments are all there.
+// complete reports whether the arguments are complete.
 func (c *chatCall) complete() bool {
 	arguments := c.get("function").get("arguments")
 	return arguments != nil && bytes.HasSuffix(arguments.raw, []byte("}")) && json.Valid([]byte(c.arguments()))
 }
 
-// settle makes the item of the call what the API would have sent whole, and what can be
-// sent back: with the id that the call has, arguments, and no index that only a stream
-// has. It reports whether anything had to be changed.
-func (c *chatCall) settle(streamed bool) (changed bool) {
+// complement makes the item of the call one that can be sent back: with the id of the Call,
+// with arguments, and without the index of a stream. It reports whether the item of an API
+// that does not stream had to be changed.
+func (c *chatCall) complement(streamed bool) (changed bool) {
 	if streamed {
 		c.cut("index")
 		if t := c.child("type"); t.text() == "" {
@@ -135,8 +134,8 @@ func (c *chatCall) settle(streamed bool) (changed bool) {
 	return changed
 }
 
-// become makes a call the first of those that were wrapped in it, and returns the others.
-func (d *chatDecoder) become(c *chatCall, all []inner) []*chatCall {
+// replace makes a call the first of those that were wrapped in it, and returns all of them.
+func (d *chatDecoder) replace(c *chatCall, all []inner) []*chatCall {
 	calls := []*chatCall{c}
 	for range all[1:] {
 		next := &chatCall{id: d.ids.Next("")}

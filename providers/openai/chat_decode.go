@@ -8,26 +8,27 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A chatDecoder makes a turn of a stream of chat.completion.chunk, or of one
-// chat.completion, which is a chunk to it whose delta is the message.
+// A chatDecoder makes a turn of a stream of chat.completion.chunk, or of a chat.completion,
+// which it reads as a chunk with the message as its delta.
 type chatDecoder struct {
 	api  *api
 	req  *providers.Request
 	emit func(providers.Event)
 	caller
 
-	message  node        // but for its calls
+	message  node        // without its calls
 	calls    []*chatCall // in the order in which they began
-	deltas   int
-	verbatim []byte // the message of a response that is not streamed, as it came
+	deltas   int         // the number of deltas so far
+	verbatim []byte      // the message of a response that is not streamed
 	usage    providers.Usage
 	model    string
 	finish   string // finish_reason
-	native   string // the same in the words of the vendor behind OpenRouter
-	chosen   bool   // whether there was a choice
+	native   string // native_finish_reason, of the vendor behind OpenRouter
+	chosen   bool   // a choice was read
 	streamed bool
 }
 
@@ -56,18 +57,18 @@ func (d *chatDecoder) event(kind string, data []byte) error {
 	}
 	for name, value := range wire.Members(chunk) {
 		switch {
-		case isNull(value):
+		case rawjson.IsNull(value):
 		case name == "error", name == "object" && string(value) == `"error"`: // the latter is vLLM's
 			return streamError(chunk)
 		case name == "model":
-			d.model = cmp.Or(textOf(value), d.model)
+			d.model = cmp.Or(rawjson.TextOf(value), d.model)
 		case name == "usage":
 			d.usage = chatUsage(value)
 		case name == "x_groq": // Groq's older place for it
 			if usage := wire.Lookup(value, "usage"); usage != nil {
 				d.usage = chatUsage(usage)
 			}
-		case name == "choices": // none beside the usage, and in Azure's first chunk
+		case name == "choices": // empty beside the usage, and in Azure's first chunk
 			for choice := range wire.Elements(value) {
 				if err := d.choice(choice); err != nil {
 					return err
@@ -78,22 +79,22 @@ func (d *chatDecoder) event(kind string, data []byte) error {
 	return nil
 }
 
-// choice takes a piece of the first choice; more are never asked for.
+// choice reads a piece of the first choice. More are never requested.
 func (d *chatDecoder) choice(choice []byte) error {
 	var delta, failure []byte
 	var finish, native string
 	for name, value := range wire.Members(choice) {
 		switch {
-		case isNull(value):
+		case rawjson.IsNull(value):
 		case name == "index" && string(value) != "0":
 			return nil
 		case name == "delta", name == "message":
 			delta = value
 		case name == "finish_reason":
-			finish = textOf(value)
+			finish = rawjson.TextOf(value)
 		case name == "native_finish_reason":
-			native = textOf(value)
-		case name == "error": // OpenRouter's, when the vendor behind it fails
+			native = rawjson.TextOf(value)
+		case name == "error": // of OpenRouter, if the vendor behind it fails
 			failure = choice
 		}
 	}
@@ -120,20 +121,20 @@ func (d *chatDecoder) delta(delta []byte) {
 				d.piece(call)
 			}
 			continue
-		case "function_call": // what calls were before there could be several
-			if !isNull(value) {
-				d.piece(append(rawMember([]byte("{"), "function", value), '}'))
+		case "function_call": // the older form, of a single call
+			if !rawjson.IsNull(value) {
+				d.piece(append(rawjson.Raw([]byte("{"), "function", value), '}'))
 			}
 			continue
 		case "content":
 			d.content(value)
 			continue
 		case "refusal":
-			d.tell(providers.EventTextDelta, textOf(value))
-		case "reasoning_content", "reasoning": // DeepSeek's name for it and OpenRouter's; some send both
-			if text := textOf(value); text != "" && !thought {
+			d.emitText(providers.EventTextDelta, rawjson.TextOf(value))
+		case "reasoning_content", "reasoning": // of DeepSeek and of OpenRouter; some send both
+			if text := rawjson.TextOf(value); text != "" && !thought {
 				thought = true
-				d.tell(providers.EventThinkingDelta, text)
+				d.emitText(providers.EventThinkingDelta, text)
 			}
 		}
 		d.message.child(name).merge(value)
@@ -141,14 +142,14 @@ func (d *chatDecoder) delta(delta []byte) {
 }
 
 // content adds a piece of the content: text, or Mistral's array of thinking and text, which
-// goes on as text.
+// text can follow.
 func (d *chatDecoder) content(value []byte) {
-	d.tell(providers.EventTextDelta, textOf(value))
+	d.emitText(providers.EventTextDelta, rawjson.TextOf(value))
 	for _, part := range contentParts(value) {
 		if part.Type == providers.PartThinking {
-			d.tell(providers.EventThinkingDelta, part.Text)
+			d.emitText(providers.EventThinkingDelta, part.Text)
 		} else {
-			d.tell(providers.EventTextDelta, part.Text)
+			d.emitText(providers.EventTextDelta, part.Text)
 		}
 	}
 	content := d.message.child("content")
@@ -163,15 +164,15 @@ func (d *chatDecoder) content(value []byte) {
 	content.kids[len(content.kids)-1].child("text").merge(value)
 }
 
-// contentParts are those of a content that is an array.
+// contentParts returns the parts of a content that is an array.
 func contentParts(content []byte) []providers.Part {
 	var parts []providers.Part
 	for element := range wire.Elements(content) {
-		part := providers.Part{Type: providers.PartText, Text: textAt(element, "text")}
+		part := providers.Part{Type: providers.PartText, Text: rawjson.TextAt(element, "text")}
 		if thinking := wire.Lookup(element, "thinking"); thinking != nil {
-			part = providers.Part{Type: providers.PartThinking, Text: textOf(thinking)}
+			part = providers.Part{Type: providers.PartThinking, Text: rawjson.TextOf(thinking)}
 			for inner := range wire.Elements(thinking) {
-				part.Text += textAt(inner, "text")
+				part.Text += rawjson.TextAt(inner, "text")
 			}
 		}
 		if n := len(parts); n > 0 && parts[n-1].Type == part.Type {
@@ -183,27 +184,27 @@ func contentParts(content []byte) []providers.Part {
 	return parts
 }
 
-func (d *chatDecoder) tell(kind providers.EventType, text string) {
+func (d *chatDecoder) emitText(kind providers.EventType, text string) {
 	if text != "" {
 		d.emit(providers.Event{Type: kind, Text: text})
 	}
 }
 
-// end: streams of servers that give no finish_reason (Snowflake) end with [DONE].
+// end implements decoder. Streams without a finish_reason (Snowflake) end with [DONE].
 func (d *chatDecoder) end(done bool) error {
 	switch {
 	case !d.streamed && !d.chosen:
-		return &providers.APIError{Status: 200, Message: "the response has no choice in it"}
+		return &providers.APIError{Status: 200, Message: "the response has no choices"}
 	case d.streamed && !done && d.finish == "":
 		return io.ErrUnexpectedEOF
 	}
 	return nil
 }
 
-// stop is why the turn has ended.
+// stop maps finish_reason.
 func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 	finish := strings.ToLower(d.finish)
-	malformed := "malformed_function_call" // Gemini's, whose own endpoint sends "function_call_filter: MALFORMED_FUNCTION_CALL"
+	malformed := "malformed_function_call" // of Gemini, whose own endpoint sends "function_call_filter: MALFORMED_FUNCTION_CALL"
 	switch {
 	case strings.HasSuffix(finish, malformed), finish == "error" && strings.ToLower(d.native) == malformed:
 		return providers.StopMalformed
@@ -212,7 +213,7 @@ func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 	}
 	switch finish {
 	case "stop", "tool_calls", "function_call", "", "null", "eos", "eos_token", "stop_sequence", "end_turn", "tool_use":
-		if calls { // whatever the word is: DeepSeek says stop
+		if calls { // whatever the reason: DeepSeek sends stop
 			return providers.StopCalls
 		}
 		return providers.StopEnd
@@ -220,7 +221,7 @@ func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 		return providers.StopLength
 	case "model_length", "model_context_window_exceeded": // Mistral, Z.ai
 		return providers.StopWindow
-	case "content_filter", "sensitive", "refusal": // the second is Z.ai's
+	case "content_filter", "sensitive", "refusal": // the second is of Z.ai
 		return providers.StopRefused
 	case "abort", "network_error", "insufficient_system_resource": // vLLM, Z.ai, DeepSeek
 		return providers.StopCut
@@ -228,16 +229,16 @@ func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 	return providers.StopOther
 }
 
-// chatUsage reads what a turn cost. Some servers (xAI) leave reasoning out of
-// completion_tokens, and some of those out of total_tokens too (Vercel's gateway).
+// chatUsage reads the usage. Some servers (xAI) count reasoning outside of completion_tokens,
+// and some of those (Vercel's gateway) outside of total_tokens too.
 func chatUsage(usage []byte) providers.Usage {
 	u := providers.Usage{
-		Input:     numberAt(usage, "prompt_tokens"),
-		Output:    numberAt(usage, "completion_tokens"),
-		Cached:    cmp.Or(numberAt(usage, "prompt_tokens_details", "cached_tokens"), numberAt(usage, "prompt_cache_hit_tokens")), // the latter is DeepSeek's
-		Reasoning: numberAt(usage, "completion_tokens_details", "reasoning_tokens"),
+		Input:     rawjson.NumberAt(usage, "prompt_tokens"),
+		Output:    rawjson.NumberAt(usage, "completion_tokens"),
+		Cached:    cmp.Or(rawjson.NumberAt(usage, "prompt_tokens_details", "cached_tokens"), rawjson.NumberAt(usage, "prompt_cache_hit_tokens")), // the latter is of DeepSeek
+		Reasoning: rawjson.NumberAt(usage, "completion_tokens_details", "reasoning_tokens"),
 	}
-	u.Output = max(u.Output, numberAt(usage, "total_tokens")-u.Input)
+	u.Output = max(u.Output, rawjson.NumberAt(usage, "total_tokens")-u.Input)
 	if u.Reasoning > u.Output {
 		u.Output += u.Reasoning
 	}

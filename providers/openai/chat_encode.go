@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A dialect is where the servers of Chat Completions do not agree.
+// A dialect has the differences between servers of Chat Completions.
 type dialect struct {
-	maxTokens string         // the member for the limit of tokens
-	required  string         // the choice of "some tool"
-	id        *regexp.Regexp // what may be the id of a call
-	idPrefix  string         // of an id that is made in its stead
-	idLength  int            // its length
+	maxTokens string         // the member for Settings.MaxTokens
+	required  string         // the tool_choice for ChoiceRequired
+	id        *regexp.Regexp // the valid ids of calls
+	idPrefix  string         // of an id that replaces an invalid one
+	idLength  int            // of an id that replaces an invalid one
 }
 
-// dialectOf is the dialect of a host. OpenAI's newer models refuse max_tokens, which is all
-// that many other servers know. Ids have 40 characters at most ("string too long. Expected
-// a string with maximum length 40"), at Mistral 9 letters and digits ("must be a-z, A-Z,
-// 0-9, with a length of 9"), whose word for required is any.
+// dialectOf returns the dialect of a host. OpenAI's newer models refuse max_tokens, the only
+// name that many other servers know. An id has at most 40 characters ("string too long.
+// Expected a string with maximum length 40"), at Mistral 9 letters and digits ("must be a-z,
+// A-Z, 0-9, with a length of 9"). Mistral's name for required is any.
 func dialectOf(host string) dialect {
 	d := dialect{maxTokens: "max_tokens", required: "required", id: plainID, idPrefix: "call_", idLength: 29}
 	switch {
@@ -42,7 +43,7 @@ var (
 
 func isHost(host, domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 
-// callID is the id of another provider's call, as this server takes it.
+// callID returns the id for a call of another provider's model.
 func (d *dialect) callID(id string) string {
 	if d.id.MatchString(id) {
 		return id
@@ -50,7 +51,7 @@ func (d *dialect) callID(id string) string {
 	return madeID(d.idPrefix, id, d.idLength)
 }
 
-// madeID stands for an id that an API does not take.
+// madeID derives a valid id from an invalid one.
 func madeID(prefix, id string, length int) string {
 	return fmt.Sprintf("%s%x", prefix, sha256.Sum256([]byte(id)))[:length]
 }
@@ -58,34 +59,34 @@ func madeID(prefix, id string, length int) string {
 // encode writes a request.
 func (p *Chat) encode(req *providers.Request) []byte {
 	d := dialectOf(p.host)
-	b := textMember([]byte("{"), "model", req.Model)
-	b = p.messages(rawMember(b, "messages", "["), req, &d)
+	b := rawjson.Text([]byte("{"), "model", req.Model)
+	b = p.messages(rawjson.Raw(b, "messages", "["), req, &d)
 	b = append(b, ']')
 	if req.Tools.Len() > 0 {
-		b = rawMember(b, "tools", req.Tools.Encoded(toolformat.FormatOpenAI).JSON())
+		b = rawjson.Raw(b, "tools", req.Tools.Encoded(toolformat.FormatOpenAI).JSON())
 		b = chatChoice(b, req, &d)
 		if req.Settings.Serial { // some servers refuse the member
-			b = rawMember(b, "parallel_tool_calls", "false")
+			b = rawjson.Raw(b, "parallel_tool_calls", "false")
 		}
 	}
 	b = settings(b, &req.Settings, d.maxTokens)
-	b = rawMember(b, "stream", "true")
+	b = rawjson.Raw(b, "stream", "true")
 	if p.streamOptions {
-		b = rawMember(b, "stream_options", `{"include_usage":true}`)
+		b = rawjson.Raw(b, "stream_options", `{"include_usage":true}`)
 	}
 	return append(b, '}')
 }
 
-// settings appends those that both APIs have.
+// settings appends the settings that both APIs have.
 func settings(b []byte, s *providers.Settings, maxTokens string) []byte {
 	if s.MaxTokens > 0 {
-		b = numberMember(b, maxTokens, float64(s.MaxTokens))
+		b = rawjson.Number(b, maxTokens, float64(s.MaxTokens))
 	}
 	if s.Temperature != nil {
-		b = numberMember(b, "temperature", *s.Temperature)
+		b = rawjson.Number(b, "temperature", *s.Temperature)
 	}
 	if s.TopP != nil {
-		b = numberMember(b, "top_p", *s.TopP)
+		b = rawjson.Number(b, "top_p", *s.TopP)
 	}
 	return b
 }
@@ -95,108 +96,108 @@ func chatChoice(b []byte, req *providers.Request, d *dialect) []byte {
 	case providers.ChoiceAuto:
 		return b
 	case providers.ChoiceNone:
-		return textMember(b, "tool_choice", "none")
+		return rawjson.Text(b, "tool_choice", "none")
 	case providers.ChoiceRequired:
-		return textMember(b, "tool_choice", d.required)
+		return rawjson.Text(b, "tool_choice", d.required)
 	}
-	b = rawMember(b, "tool_choice", `{"type":"function","function":{`)
-	return append(textMember(b, "name", req.Tools.WireName(toolformat.FormatOpenAI, string(req.Choice))), "}}"...)
+	b = rawjson.Raw(b, "tool_choice", `{"type":"function","function":{`)
+	return append(rawjson.Text(b, "name", req.Tools.WireName(toolformat.FormatOpenAI, string(req.Choice))), "}}"...)
 }
 
 // messages appends the conversation.
 func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
 	if req.System != "" {
-		b = textMember(append(element(b), `{"role":"system"`...), "content", req.System)
+		b = rawjson.Text(append(rawjson.Element(b), `{"role":"system"`...), "content", req.System)
 		b = append(b, '}')
 	}
-	renamed := map[string]string{} // ids of calls that another provider's model made
+	renamed := map[string]string{} // new ids of calls of other providers' models
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = userMessage(element(b), m, chatText, chatMedium)
+			b = userMessage(rawjson.Element(b), m, chatText, chatMedium)
 		case m.Role == providers.RoleTool:
 			b = chatResults(b, req, m, renamed)
 		case len(raw) > 0 && raw[0] == '{':
-			b = append(element(b), raw...)
+			b = append(rawjson.Element(b), raw...)
 		default:
-			b = chatAssistant(element(b), req, m, d, renamed)
+			b = chatAssistant(rawjson.Element(b), req, m, d, renamed)
 		}
 	}
 	return b
 }
 
 func chatText(b []byte, text string) []byte {
-	return append(textMember(append(element(b), `{"type":"text"`...), "text", text), '}')
+	return append(rawjson.Text(append(rawjson.Element(b), `{"type":"text"`...), "text", text), '}')
 }
 
 func chatMedium(b []byte, m *medium) []byte {
-	b = element(b)
+	b = rawjson.Element(b)
 	switch format := m.audioFormat(); {
 	case format != "":
-		b = textMember(append(b, `{"type":"input_audio","input_audio":{`...), "data", m.data)
-		b = textMember(b, "format", format)
+		b = rawjson.Text(append(b, `{"type":"input_audio","input_audio":{`...), "data", m.data)
+		b = rawjson.Text(b, "format", format)
 	case m.isImage():
 		b = m.appendURL(append(b, `{"type":"image_url","image_url":{"url":`...))
 	default:
-		b = textMember(append(b, `{"type":"file","file":{`...), "filename", m.fileName())
-		b = m.appendURL(member(b, "file_data"))
+		b = rawjson.Text(append(b, `{"type":"file","file":{`...), "filename", m.fileName())
+		b = m.appendURL(rawjson.Member(b, "file_data"))
 	}
 	return append(b, "}}"...)
 }
 
-// chatAssistant appends an assistant's message that did not come from here.
+// chatAssistant appends a message of another provider's model.
 func chatAssistant(b []byte, req *providers.Request, m *providers.Message, d *dialect, renamed map[string]string) []byte {
 	calls := m.Calls()
 	b = append(b, `{"role":"assistant"`...)
 	if text := m.Text(); text != "" || len(calls) == 0 {
-		b = textMember(b, "content", text)
+		b = rawjson.Text(b, "content", text)
 	} else {
-		b = rawMember(b, "content", "null")
+		b = rawjson.Raw(b, "content", "null")
 	}
 	if len(calls) > 0 {
-		b = rawMember(b, "tool_calls", "[")
+		b = rawjson.Raw(b, "tool_calls", "[")
 		for _, c := range calls {
 			id := d.callID(c.ID)
 			renamed[c.ID] = id
-			b = textMember(append(element(b), '{'), "id", id)
-			b = rawMember(b, "type", `"function","function":{`)
-			b = textMember(b, "name", req.Tools.WireName(toolformat.FormatOpenAI, c.Name))
-			b = append(textMember(b, "arguments", argumentsText(c.Arguments)), "}}"...)
+			b = rawjson.Text(append(rawjson.Element(b), '{'), "id", id)
+			b = rawjson.Raw(b, "type", `"function","function":{`)
+			b = rawjson.Text(b, "name", req.Tools.WireName(toolformat.FormatOpenAI, c.Name))
+			b = append(rawjson.Text(b, "arguments", argumentsText(c.Arguments)), "}}"...)
 		}
 		b = append(b, ']')
 	}
 	return append(b, '}')
 }
 
-// chatResults appends the results of a turn, a message each. They take no images: those
-// follow in a message of the user, once all calls have their result.
+// chatResults appends the results of a turn, each a message. Results have no images: those
+// follow in a message of the user after all results.
 func chatResults(b []byte, req *providers.Request, m *providers.Message, renamed map[string]string) []byte {
-	beside := []byte("[")
+	media := []byte("[")
 	for i := range m.Parts {
 		r := m.Parts[i].Result
 		if r == nil {
 			continue
 		}
-		id, text, before := cmp.Or(renamed[r.ID], r.ID), r.Text(true), len(beside)
+		id, text, before := cmp.Or(renamed[r.ID], r.ID), r.Text(true), len(media)
 		for _, block := range r.Blocks() {
 			medium, ok := ofBlock(&block)
 			if !ok {
 				continue
 			}
-			if len(beside) == before {
-				beside = chatText(beside, "From the result of "+req.Tools.WireName(toolformat.FormatOpenAI, r.Name)+" ("+id+"):")
+			if len(media) == before {
+				media = chatText(media, "From the result of "+req.Tools.WireName(toolformat.FormatOpenAI, r.Name)+" ("+id+"):")
 			}
-			beside = chatMedium(beside, &medium)
+			media = chatMedium(media, &medium)
 		}
-		if text == "" && len(beside) > before {
+		if text == "" && len(media) > before {
 			text = "The result is in the next message."
 		}
-		b = textMember(append(element(b), `{"role":"tool"`...), "tool_call_id", id)
-		b = append(textMember(b, "content", text), '}')
+		b = rawjson.Text(append(rawjson.Element(b), `{"role":"tool"`...), "tool_call_id", id)
+		b = append(rawjson.Text(b, "content", text), '}')
 	}
-	if len(beside) > 1 {
-		b = rawMember(append(element(b), `{"role":"user"`...), "content", beside)
+	if len(media) > 1 {
+		b = rawjson.Raw(append(rawjson.Element(b), `{"role":"user"`...), "content", media)
 		b = append(b, "]}"...)
 	}
 	return b

@@ -5,16 +5,17 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// Turn is what has come.
+// Turn implements providers.Decoder.
 func (d *chatDecoder) Turn() *providers.Turn {
-	calls, changed := d.settled()
-	parts, refused := d.said()
+	calls, changed := d.finalCalls()
+	parts, refused := d.textParts()
 	for _, c := range calls {
 		call := d.call(c.id, c.name, c.arguments())
 		parts = append(parts, providers.Part{Type: providers.PartCall, Call: call})
-		if !isObject(call.Arguments) {
+		if !rawjson.IsObject(call.Arguments) {
 			c.child("function").child("arguments").setText(argumentsText(call.Arguments))
 			changed = true
 		}
@@ -35,18 +36,18 @@ func (d *chatDecoder) Turn() *providers.Turn {
 	}
 }
 
-// settled are the calls as they are to be run and sent back, and whether they differ from
-// what came.
-func (d *chatDecoder) settled() (calls []*chatCall, changed bool) {
+// finalCalls returns the calls to run and to send back, and whether they differ from those of
+// a response that is not streamed.
+func (d *chatDecoder) finalCalls() (calls []*chatCall, changed bool) {
 	for _, c := range d.calls {
 		if c.name == "" && c.given == "" && c.arguments() == "" {
-			changed = true // a place that a server has left empty
+			changed = true // an empty item of a server
 			continue
 		}
-		changed = c.settle(d.streamed) || changed
+		changed = c.complement(d.streamed) || changed
 		if all := d.unwrap(c.name, c.arguments()); all != nil {
 			changed = true
-			calls = append(calls, d.become(c, all)...)
+			calls = append(calls, d.replace(c, all)...)
 		} else {
 			calls = append(calls, c)
 		}
@@ -54,17 +55,17 @@ func (d *chatDecoder) settled() (calls []*chatCall, changed bool) {
 	return calls, changed
 }
 
-// replayable reports whether the message can go back as it came: whole, with a content or
-// calls, and those in their own place.
+// replayable reports whether the message can be sent back verbatim: it was not streamed, and
+// has content or tool_calls.
 func (d *chatDecoder) replayable(calls []*chatCall) bool {
 	if len(calls) > 0 {
 		return wire.Lookup(d.verbatim, "tool_calls") != nil
 	}
-	return !isNull(wire.Lookup(d.verbatim, "content")) && wire.Lookup(d.verbatim, "tool_calls") == nil
+	return !rawjson.IsNull(wire.Lookup(d.verbatim, "content")) && wire.Lookup(d.verbatim, "tool_calls") == nil
 }
 
-// said is what the message says besides its calls.
-func (d *chatDecoder) said() (parts []providers.Part, refused bool) {
+// textParts returns the thinking and the text of the message.
+func (d *chatDecoder) textParts() (parts []providers.Part, refused bool) {
 	add := func(kind providers.PartType, text string) {
 		if text != "" {
 			parts = append(parts, providers.Part{Type: kind, Text: text})
@@ -78,26 +79,26 @@ func (d *chatDecoder) said() (parts []providers.Part, refused bool) {
 	return parts, refusal != ""
 }
 
-// raw is the message as the API would have sent it whole, and takes it back: with a role,
-// and with a content where there is nothing else.
+// raw returns the message as the API sends it when it is not streamed, and takes it back: with
+// a role, and with a content if it has nothing else.
 func (d *chatDecoder) raw(calls []*chatCall) []byte {
 	b := []byte("{")
 	if d.message.get("role") == nil {
-		b = textMember(b, "role", "assistant")
+		b = rawjson.Text(b, "role", "assistant")
 	}
-	empty := len(calls) == 0 && isNull(d.message.get("content").json()) && d.message.get("refusal").text() == ""
+	empty := len(calls) == 0 && rawjson.IsNull(d.message.get("content").json()) && d.message.get("refusal").text() == ""
 	for _, kid := range d.message.kids {
 		if kid.key != "content" || !empty {
-			b = kid.append(member(b, kid.key))
+			b = kid.append(rawjson.Member(b, kid.key))
 		}
 	}
 	if empty {
-		b = textMember(b, "content", "")
+		b = rawjson.Text(b, "content", "")
 	}
 	if len(calls) > 0 {
-		b = rawMember(b, "tool_calls", "[")
+		b = rawjson.Raw(b, "tool_calls", "[")
 		for _, c := range calls {
-			b = c.append(element(b))
+			b = c.append(rawjson.Element(b))
 		}
 		b = append(b, ']')
 	}

@@ -1,5 +1,3 @@
-// Package openai speaks OpenAI's two APIs: Chat Completions, which most other vendors and
-// servers of local models speak too, and Responses.
 package openai
 
 import (
@@ -16,30 +14,30 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// Options are what a provider is made of. With a key alone it speaks to OpenAI.
+// Options configure a provider. OpenAI itself needs only an APIKey.
 //
-// BaseURL is what stands before /v1/chat/completions or /v1/responses. A server whose
-// paths have another version, or one further up, is given with it
-// (https://api.z.ai/api/paas/v4, https://generativelanguage.googleapis.com/v1beta/openai);
-// one whose paths have none with the whole of its path (https://HOST/chat/completions).
+// BaseURL is the URL before /v1/chat/completions or /v1/responses. It includes the version if
+// that is another one, or not last (https://api.z.ai/api/paas/v4,
+// https://generativelanguage.googleapis.com/v1beta/openai). For a server without versions it
+// is the whole URL (https://HOST/chat/completions).
 type Options struct {
 	providers.Client
 
-	// Name tells servers apart: a turn is sent back verbatim to the provider of the name
-	// that it came from, and what one server adds to a message another refuses (Groq:
-	// "property 'reasoning_content' is unsupported"). "": openai or openai-responses.
+	// Name tells servers apart; it defaults to openai or openai-responses. A message is sent
+	// back verbatim only to a provider of the same name, since a server can refuse what
+	// another adds to a message (Groq: "property 'reasoning_content' is unsupported").
 	Name string
 
-	APIKey          string // "" for a server that wants none
-	NoStreamOptions bool   // Chat Completions: for servers that refuse stream_options; most of them then tell no usage
+	APIKey          string // may be ""
+	NoStreamOptions bool   // for servers of Chat Completions that refuse stream_options; most of them then report no usage
 }
 
 const openAI = "https://api.openai.com"
 
-// versioned is a path that has a version in it.
+// versioned matches a path with a version in it.
 var versioned = regexp.MustCompile(`/v[0-9]+[a-z0-9]*(/|$)`)
 
-// An api is what both providers have: an endpoint, and who it is.
+// An api is the endpoint of either provider.
 type api struct {
 	client providers.Client
 	name   string
@@ -47,13 +45,13 @@ type api struct {
 	path   string
 }
 
-// newAPI is an endpoint whose path ends in a method such as /responses.
+// newAPI makes an endpoint whose path ends in a method such as /responses.
 func newAPI(o *Options, name, method string) api {
 	a := api{name: cmp.Or(o.Name, name), path: method}
 	vendor := providers.Client{Header: http.Header{"Authorization": {providers.Bearer(o.APIKey)}}, Refuse: readError}
 	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(o.BaseURL, openAI), "/"), method)
 	o.BaseURL = base
-	if u, err := url.Parse(base); err == nil { // the client says what is wrong with another
+	if u, err := url.Parse(base); err == nil { // else the client returns the error
 		a.host = u.Hostname()
 		if !complete && !versioned.MatchString(u.Path) {
 			vendor.Version = "v1"
@@ -65,23 +63,23 @@ func newAPI(o *Options, name, method string) api {
 	return a
 }
 
-// Name is the provider's name, as Options has it.
+// Name returns Options.Name, or its default.
 func (a *api) Name() string { return a.name }
 
-// ask sends a body and decodes the response.
+// ask gets a turn.
 func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {
 	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings), Decoder: d}, emit)
 	return a.failed(req, turn, err, emit)
 }
 
-// A decoder is what its API adds to read.
+// A decoder is the part of a providers.Decoder that depends on the API.
 type decoder interface {
-	event(kind string, data []byte) error // the next event of a stream
-	whole(body []byte) error              // a response that is not streamed, instead
-	end(done bool) error                  // whether that was all of it; done: the stream said [DONE]
+	event(kind string, data []byte) error // reads an event of a stream
+	whole(body []byte) error              // reads a response that is not streamed
+	end(done bool) error                  // returns an error if the turn is incomplete; done reports [DONE]
 }
 
-// read gives a decoder all of a response. Servers that cannot stream answer with one body.
+// read reads a response. Servers that cannot stream answer with one body.
 func read(resp *providers.Response, d decoder) error {
 	if !resp.Streamed() {
 		body, err := io.ReadAll(resp)
@@ -101,16 +99,16 @@ func read(resp *providers.Response, d decoder) error {
 	var e *providers.APIError
 	switch kind := resp.Header.Get("Content-Type"); {
 	case err == nil && !begun && !resp.Done && !strings.HasPrefix(kind, "text/event-stream"):
-		return providers.Unreadable("it holds no event, and its Content-Type is %q", kind)
+		return providers.Unreadable("no event; the Content-Type is %q", kind)
 	case err == nil:
 		return d.end(resp.Done)
-	case !errors.As(err, &e) && d.end(false) == nil: // the connection broke, but behind the end of the turn
+	case !errors.As(err, &e) && d.end(false) == nil: // the connection broke off after the end of the turn
 		return nil
 	}
 	return err
 }
 
-// failed is the end of a turn that was refused, with what there is of it, nil for nothing.
+// failed returns the outcome of a turn with an error; turn may be nil.
 func (a *api) failed(req *providers.Request, turn *providers.Turn, err error, emit func(providers.Event)) (*providers.Turn, error) {
 	var e *providers.APIError
 	var malformed *malformedCall

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -101,7 +102,7 @@ func replay(t *testing.T, c corpusOf) {
 
 // factsOf are the facts of a request, less those of nothing.
 func (c *corpusOf) factsOf(request []byte) (all []string) {
-	if system := textAt(request, "instructions"); system != "" {
+	if system := rawjson.TextAt(request, "instructions"); system != "" {
 		all = append(all, "system "+system)
 	}
 	for m := range wire.Elements(wire.Lookup(request, c.member)) {
@@ -168,7 +169,7 @@ func readFacts(req *providers.Request, facts []string) {
 // readTools gives a request the tools of a recorded one.
 func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
 	t.Helper()
-	req.Model = textAt(e.Req, "model")
+	req.Model = rawjson.TextAt(e.Req, "model")
 	tools := wire.Lookup(e.Req, "tools")
 	if tools == nil || bytes.Contains(tools, []byte(`"web_search"`)) { // a tool of the provider's own
 		return
@@ -182,47 +183,47 @@ func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
 
 // contentFacts are those of a content: a string, or parts.
 func contentFacts(kind string, content []byte) (facts []string) {
-	if text := textOf(content); text != "" {
+	if text := rawjson.TextOf(content); text != "" {
 		facts = append(facts, kind+" "+text)
 	}
 	for p := range wire.Elements(content) {
-		if url := textAt(p, "image_url", "url") + textAt(p, "image_url"); url != "" {
+		if url := rawjson.TextAt(p, "image_url", "url") + rawjson.TextAt(p, "image_url"); url != "" {
 			facts = append(facts, "image "+url)
 		} else {
-			facts = append(facts, kind+" "+textAt(p, "text"))
+			facts = append(facts, kind+" "+rawjson.TextAt(p, "text"))
 		}
 	}
 	return facts
 }
 
 func chatFacts(m []byte) (facts []string) {
-	switch role := textAt(m, "role"); role {
+	switch role := rawjson.TextAt(m, "role"); role {
 	case "system", "user":
 		return contentFacts(role, wire.Lookup(m, "content"))
 	case "tool":
-		return []string{"result " + textAt(m, "tool_call_id") + " " + textAt(m, "content")}
+		return []string{"result " + rawjson.TextAt(m, "tool_call_id") + " " + rawjson.TextAt(m, "content")}
 	}
-	facts = append(facts, "thought "+textAt(m, "reasoning_content"))
+	facts = append(facts, "thought "+rawjson.TextAt(m, "reasoning_content"))
 	for d := range wire.Elements(wire.Lookup(m, "reasoning_details")) {
-		facts = append(facts, "sealed "+textAt(d, "data"), "sealed "+textAt(d, "signature"))
+		facts = append(facts, "sealed "+rawjson.TextAt(d, "data"), "sealed "+rawjson.TextAt(d, "signature"))
 	}
 	facts = append(facts, contentFacts("said", wire.Lookup(m, "content"))...)
 	for c := range wire.Elements(wire.Lookup(m, "tool_calls")) {
-		facts = append(facts, "call "+textAt(c, "id")+" "+textAt(c, "function", "name")+" "+canonical([]byte(textAt(c, "function", "arguments"))))
+		facts = append(facts, "call "+rawjson.TextAt(c, "id")+" "+rawjson.TextAt(c, "function", "name")+" "+canonical([]byte(rawjson.TextAt(c, "function", "arguments"))))
 	}
 	return facts
 }
 
 func responsesFacts(m []byte) []string {
-	switch kind, content := textAt(m, "type"), wire.Lookup(m, "content"); kind {
+	switch kind, content := rawjson.TextAt(m, "type"), wire.Lookup(m, "content"); kind {
 	case "function_call":
-		return []string{"call " + textAt(m, "call_id") + " " + textAt(m, "name") + " " + canonical([]byte(textAt(m, "arguments")))}
+		return []string{"call " + rawjson.TextAt(m, "call_id") + " " + rawjson.TextAt(m, "name") + " " + canonical([]byte(rawjson.TextAt(m, "arguments")))}
 	case "function_call_output":
-		return []string{"result " + textAt(m, "call_id") + " " + textAt(m, "output")}
+		return []string{"result " + rawjson.TextAt(m, "call_id") + " " + rawjson.TextAt(m, "output")}
 	case "reasoning":
-		return []string{"sealed " + textAt(m, "id") + " " + textAt(m, "encrypted_content")}
+		return []string{"sealed " + rawjson.TextAt(m, "id") + " " + rawjson.TextAt(m, "encrypted_content")}
 	default:
-		switch textAt(m, "role") {
+		switch rawjson.TextAt(m, "role") {
 		case "developer", "system":
 			return contentFacts("system", content)
 		case "user":
@@ -241,7 +242,7 @@ func chatKeep(response, request []byte) bool {
 
 func responsesKeep(response, request []byte) bool {
 	for item := range wire.Elements(wire.Lookup(response, "output")) {
-		sealed := textAt(item, "type") != "reasoning" || textAt(item, "encrypted_content") != "" // others cannot be sent back
+		sealed := rawjson.TextAt(item, "type") != "reasoning" || rawjson.TextAt(item, "encrypted_content") != "" // others cannot be sent back
 		if bytes.Contains(request, item) != sealed {
 			return false
 		}

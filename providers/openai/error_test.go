@@ -186,7 +186,7 @@ func TestNoAnswer(t *testing.T) {
 			{whole(`{}`), " no "},
 			{whole(`null`), " no "},
 			{whole(`{"error":{"message":"broken"}}`), "broken"},
-			{providertest.Say("text/html", "<html>a proxy's page</html>"), `its Content-Type is "text/html"`},
+			{providertest.Say("text/html", "<html>a proxy's page</html>"), `the Content-Type is "text/html"`},
 			{providertest.Answer{Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
 			{providertest.Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
 		} {

@@ -4,29 +4,30 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// A node is a JSON value that comes in pieces: the message of a stream, or a part of it.
-// It grows into the value that the API would have sent whole, with all members that this
-// package knows nothing of: signatures, reasoning, what a server adds for itself.
+// A node is a JSON value that is streamed in pieces: a message, or a part of one. The result
+// is the value that the API sends when it does not stream, with all members that this package
+// does not know: signatures, reasoning, additions of a server.
 //
-//   - The strings that are told in pieces are joined, as bytes, so that their escapes stay.
-//     Of others, which servers like to repeat, the first stays.
-//   - Objects grow by their members, arrays by their elements; two of one index and type
-//     are one, such as OpenRouter's reasoning_details.
-//   - Null adds nothing. Any other value, and one of another kind, replaces what was there.
+//   - The strings in growing are joined, as bytes, so that their escapes stay. Of other
+//     strings, which servers repeat, the first stays.
+//   - Objects are merged by their members, arrays by their elements: two with the same index
+//     and type are one, such as OpenRouter's reasoning_details.
+//   - Null adds nothing. Any other value, and one of another type, replaces the value.
 type node struct {
-	key  string // of a member its name; of an element what tells it from others, "" when nothing does
-	kind byte   // the first byte of the value; 0: nothing has come
-	raw  []byte // the value, a string's closing quote left off; empty once it is split
+	key  string // the name of a member; of an element see elementKey
+	kind byte   // the first byte of the value; 0 before the first piece
+	raw  []byte // the value, without a string's closing quote; empty once it is split
 	kids []*node
 }
 
-// growing are the strings that are told in pieces.
+// growing are the strings that are streamed in pieces.
 var growing = []string{"content", "refusal", "reasoning", "reasoning_content", "text", "summary", "thinking", "arguments"}
 
-// among bounds how far back the parts of a value are searched for the one that a piece
-// belongs to: real messages have a few.
+// among bounds how many of the last parts of a value are searched for the one that a piece
+// continues: real messages have a few.
 const among = 256
 
 // merge adds a piece, valid JSON without white space around it.
@@ -60,7 +61,7 @@ func (n *node) merge(piece []byte) {
 	}
 }
 
-// set is merge for a value that takes the place of all that has come.
+// set replaces the value.
 func (n *node) set(value []byte) {
 	n.kind, n.kids = value[0], nil
 	n.raw = append(n.raw[:0], value...)
@@ -69,10 +70,10 @@ func (n *node) set(value []byte) {
 	}
 }
 
-// setText is set for a string.
+// setText replaces the value by a string.
 func (n *node) setText(s string) { n.set(wire.AppendString(nil, s)) }
 
-// split takes an object or an array apart.
+// split parses the members of an object or the elements of an array into kids.
 func (n *node) split() {
 	whole := n.raw
 	n.raw = nil
@@ -89,7 +90,8 @@ func (n *node) split() {
 	}
 }
 
-// child is the member of a name, made when there is none. What is no object becomes one.
+// child returns the member of a name, and adds it if missing. Any other value becomes an
+// object.
 func (n *node) child(name string) *node {
 	if n.kind != '{' {
 		*n = node{key: n.key, kind: '{'}
@@ -101,7 +103,7 @@ func (n *node) child(name string) *node {
 	return n.add(name)
 }
 
-// get is the member of a name; nil when there is none.
+// get returns the member of a name, or nil.
 func (n *node) get(name string) *node {
 	if n == nil || n.kind != '{' {
 		return nil
@@ -110,7 +112,7 @@ func (n *node) get(name string) *node {
 	return n.find(name)
 }
 
-// element is the element that a piece is one of, made when there is none.
+// element returns the element that a piece continues, and adds it if missing.
 func (n *node) element(piece []byte) *node {
 	key := elementKey(piece)
 	if kid := n.find(key); kid != nil && key != "" {
@@ -119,7 +121,8 @@ func (n *node) element(piece []byte) *node {
 	return n.add(key)
 }
 
-// elementKey tells the elements of an array apart: by index and type.
+// elementKey returns the index and the type of an element, which identify it; "" if it has no
+// index.
 func elementKey(piece []byte) string {
 	index := wire.Lookup(piece, "index")
 	if len(index) == 0 {
@@ -143,13 +146,13 @@ func (n *node) add(key string) *node {
 	return kid
 }
 
-// cut takes a member out.
+// cut removes a member.
 func (n *node) cut(name string) {
 	n.split()
 	n.kids = slices.DeleteFunc(n.kids, func(kid *node) bool { return kid.key == name })
 }
 
-// json is the value as it stands; nil when nothing has come.
+// json returns the value; nil before the first piece.
 func (n *node) json() []byte {
 	if n == nil || n.kind == 0 {
 		return nil
@@ -157,7 +160,7 @@ func (n *node) json() []byte {
 	return n.append(nil)
 }
 
-// append appends the value as it stands.
+// append appends the value.
 func (n *node) append(b []byte) []byte {
 	switch {
 	case n.kind == 0:
@@ -170,14 +173,14 @@ func (n *node) append(b []byte) []byte {
 	b = append(b, n.kind)
 	for _, kid := range n.kids {
 		if n.kind == '{' {
-			b = member(b, kid.key)
+			b = rawjson.Member(b, kid.key)
 		} else {
-			b = element(b)
+			b = rawjson.Element(b)
 		}
 		b = kid.append(b)
 	}
-	return append(b, n.kind+2) // in ASCII the closing brackets are two behind the opening ones
+	return append(b, n.kind+2) // in ASCII a closing bracket follows two after the opening one
 }
 
-// text is the value when it is a string.
-func (n *node) text() string { return textOf(n.json()) }
+// text returns the value of a string; "" for anything else.
+func (n *node) text() string { return rawjson.TextOf(n.json()) }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A responsesDecoder makes a turn of the events of a response, or of a response.
+// A responsesDecoder makes a turn of a response, streamed or not.
 type responsesDecoder struct {
 	api  *api
 	req  *providers.Request
@@ -20,21 +21,21 @@ type responsesDecoder struct {
 
 	items   []*outputItem // in the order in which they began
 	byIndex map[int]*outputItem
-	final   bool   // the last event has come
+	final   bool   // the last event was read
 	status  string // of the response
-	reason  string // why it is incomplete
+	reason  string // of incomplete_details
 	usage   providers.Usage
 	model   string
 }
 
-// An outputItem is one item of the output. It is found by its place in the output: there
-// are servers (Copilot) whose ids change from event to event.
+// An outputItem is an item of the output, identified by its index: with some servers
+// (Copilot) ids change from event to event.
 type outputItem struct {
-	began []byte          // as output_item.added has it
-	done  []byte          // as output_item.done has it, which is the one to keep
-	kind  string          // its type, as far as is known
+	began []byte          // the item of output_item.added
+	done  []byte          // the item of output_item.done, which is kept
+	kind  string          // its type, if known
 	text  strings.Builder // of its deltas: text, reasoning or arguments
-	told  *providers.Call // for events
+	shown *providers.Call // for events
 }
 
 func newResponsesDecoder(a *api, req *providers.Request) *responsesDecoder {
@@ -47,7 +48,7 @@ func (d *responsesDecoder) Read(resp *providers.Response, emit func(providers.Ev
 	return read(resp, d)
 }
 
-// An outputEvent is what an event says.
+// An outputEvent has the members of an event.
 type outputEvent struct {
 	kind, delta               string
 	index, part               int
@@ -59,13 +60,13 @@ func readEvent(kind string, data []byte) outputEvent {
 	for name, value := range wire.Members(data) {
 		switch name {
 		case "type":
-			e.kind = cmp.Or(textOf(value), e.kind)
+			e.kind = cmp.Or(rawjson.TextOf(value), e.kind)
 		case "delta":
-			e.delta = textOf(value)
+			e.delta = rawjson.TextOf(value)
 		case "output_index":
-			e.index = index(value)
+			e.index = rawjson.Index(value)
 		case "summary_index":
-			e.part = index(value)
+			e.part = rawjson.Index(value)
 		case "item":
 			e.item = value
 		case "response":
@@ -84,13 +85,13 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 	}
 	e := readEvent(kind, data)
 	switch e.kind {
-	case "error": // flat, or in an object; the shapes that ReadError knows
+	case "error": // flat, or in an object: ReadError knows both shapes
 		return streamError(data)
 	case "response.created", "response.in_progress", "response.queued":
-		d.model = cmp.Or(textAt(e.response, "model"), d.model)
+		d.model = cmp.Or(rawjson.TextAt(e.response, "model"), d.model)
 	case "response.output_item.added":
 		it := d.item(&e)
-		it.began, it.kind = bytes.Clone(e.item), textAt(e.item, "type")
+		it.began, it.kind = bytes.Clone(e.item), rawjson.TextAt(e.item, "type")
 	case "response.output_item.done":
 		it := d.item(&e)
 		it.done = bytes.Clone(e.item)
@@ -109,15 +110,15 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 	case "response.function_call_arguments.done":
 		it := d.item(&e)
 		it.text.Reset()
-		it.text.WriteString(textOf(e.arguments))
+		it.text.WriteString(rawjson.TextOf(e.arguments))
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return d.response(e.response)
 	}
 	return nil
 }
 
-// item is the item that an event is of: the one at its place in the output, the latest
-// where it does not say; a new one where that has begun or ended before.
+// item returns the item of an event: that of its index, the latest for an event without an
+// index, or a new one if that item has begun or ended already.
 func (d *responsesDecoder) item(e *outputEvent) *outputItem {
 	var it *outputItem
 	if e.index >= 0 {
@@ -134,7 +135,7 @@ func (d *responsesDecoder) item(e *outputEvent) *outputItem {
 	return it
 }
 
-// piece adds a piece to an item of a type and tells of it.
+// piece adds a delta to an item and emits it.
 func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *outputEvent) {
 	it := d.item(e)
 	it.kind = cmp.Or(it.kind, itemType)
@@ -144,31 +145,31 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 	}
 	event := providers.Event{Type: kind, Text: e.delta}
 	if kind == providers.EventArgumentsDelta {
-		if it.told == nil {
-			it.told = &providers.Call{ID: textAt(it.began, "call_id"), Name: d.tools.OwnName(d.format, textAt(it.began, "name"))}
+		if it.shown == nil {
+			it.shown = &providers.Call{ID: rawjson.TextAt(it.began, "call_id"), Name: d.tools.OwnName(d.format, rawjson.TextAt(it.began, "name"))}
 		}
-		event.Call = it.told
+		event.Call = it.shown
 	}
 	d.emit(event)
 }
 
-// note tells the caller of an item that waits for somebody: a provider's own MCP tool that
-// may not run before it is approved, for which there is no part of a message.
+// note emits a note for an approval request of the provider's own MCP tools: no part of a
+// message has a place for it.
 func (d *responsesDecoder) note(item []byte) {
-	if textAt(item, "type") == "mcp_approval_request" {
-		d.emit(providers.Event{Type: providers.EventNote, Text: "the provider asks whether its own tool " + textAt(item, "name") +
-			" of the server " + textAt(item, "server_label") + " may run (approval request " + textAt(item, "id") + ")"})
+	if rawjson.TextAt(item, "type") == "mcp_approval_request" {
+		d.emit(providers.Event{Type: providers.EventNote, Text: "the provider asks whether its own tool " + rawjson.TextAt(item, "name") +
+			" of the server " + rawjson.TextAt(item, "server_label") + " may run (approval request " + rawjson.TextAt(item, "id") + ")"})
 	}
 }
 
-// response reads a response that is at its end.
+// response reads the final state of a response.
 func (d *responsesDecoder) response(response []byte) error {
 	d.final = true
-	d.status = textAt(response, "status")
-	d.reason = textAt(response, "incomplete_details", "reason")
-	d.model = cmp.Or(textAt(response, "model"), d.model)
+	d.status = rawjson.TextAt(response, "status")
+	d.reason = rawjson.TextAt(response, "incomplete_details", "reason")
+	d.model = cmp.Or(rawjson.TextAt(response, "model"), d.model)
 	d.usage = responsesUsage(wire.Lookup(response, "usage"))
-	if d.status == "failed" || !isNull(wire.Lookup(response, "error")) {
+	if d.status == "failed" || !rawjson.IsNull(wire.Lookup(response, "error")) {
 		return streamError(response)
 	}
 	var output []*outputItem
@@ -198,16 +199,16 @@ func (d *responsesDecoder) whole(body []byte) error {
 		return err
 	}
 	if d.status == "" && len(d.items) == 0 {
-		return &providers.APIError{Status: 200, Message: "the body is no response"}
+		return &providers.APIError{Status: 200, Message: "the response has no output and no status"}
 	}
 	for _, it := range d.items {
-		d.tell(it.done)
+		d.emitTexts(it.done)
 	}
 	return nil
 }
 
-// tell tells of an item that was not streamed.
-func (d *responsesDecoder) tell(item []byte) {
+// emitTexts emits the texts of an item that was not streamed.
+func (d *responsesDecoder) emitTexts(item []byte) {
 	parts, _ := itemParts(item)
 	for _, part := range parts {
 		kind := providers.EventTextDelta
@@ -218,7 +219,7 @@ func (d *responsesDecoder) tell(item []byte) {
 	}
 }
 
-// end: servers that send no last event at least say [DONE].
+// end implements decoder. Servers that omit the last event at least send [DONE].
 func (d *responsesDecoder) end(done bool) error {
 	if d.final || done {
 		return nil
@@ -226,7 +227,7 @@ func (d *responsesDecoder) end(done bool) error {
 	return io.ErrUnexpectedEOF
 }
 
-// stop is why the turn has ended.
+// stop maps the status of the response, and the reason if it is incomplete.
 func (d *responsesDecoder) stop(calls, refused bool) providers.Stop {
 	switch d.status {
 	case "completed", "":
@@ -248,14 +249,14 @@ func (d *responsesDecoder) stop(calls, refused bool) providers.Stop {
 	case "cancelled":
 		return providers.StopCut
 	}
-	return providers.StopOther // queued, in_progress: of a response in the background
+	return providers.StopOther // queued, in_progress: a background response
 }
 
 func responsesUsage(usage []byte) providers.Usage {
 	return providers.Usage{
-		Input:     numberAt(usage, "input_tokens"),
-		Output:    numberAt(usage, "output_tokens"),
-		Cached:    numberAt(usage, "input_tokens_details", "cached_tokens"),
-		Reasoning: numberAt(usage, "output_tokens_details", "reasoning_tokens"),
+		Input:     rawjson.NumberAt(usage, "input_tokens"),
+		Output:    rawjson.NumberAt(usage, "output_tokens"),
+		Cached:    rawjson.NumberAt(usage, "input_tokens_details", "cached_tokens"),
+		Reasoning: rawjson.NumberAt(usage, "output_tokens_details", "reasoning_tokens"),
 	}
 }

@@ -5,9 +5,10 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// Turn is what has come.
+// Turn implements providers.Decoder.
 func (d *responsesDecoder) Turn() *providers.Turn {
 	var parts []providers.Part
 	refused, calls := false, 0
@@ -17,19 +18,19 @@ func (d *responsesDecoder) Turn() *providers.Turn {
 		if len(item) == 0 || item[0] != '{' {
 			continue
 		}
-		if textAt(item, "type") != "function_call" {
-			said, no := itemParts(item)
-			parts, refused = append(parts, said...), refused || no
-			raw = append(element(raw), item...)
+		if rawjson.TextAt(item, "type") != "function_call" {
+			texts, refusal := itemParts(item)
+			parts, refused = append(parts, texts...), refused || refusal
+			raw = append(rawjson.Element(raw), item...)
 			continue
 		}
 		for _, item := range d.functionCalls(item) {
-			call := d.call(textAt(item, "call_id"), textAt(item, "name"), argumentsAt(item))
+			call := d.call(rawjson.TextAt(item, "call_id"), rawjson.TextAt(item, "name"), argumentsAt(item))
 			parts = append(parts, providers.Part{Type: providers.PartCall, Call: call})
-			if !isObject(call.Arguments) {
+			if !rawjson.IsObject(call.Arguments) {
 				item = wire.SetMember(item, "arguments", wire.AppendString(nil, argumentsText(call.Arguments)))
 			}
-			raw = append(element(raw), item...)
+			raw = append(rawjson.Element(raw), item...)
 			calls++
 		}
 	}
@@ -45,11 +46,10 @@ func (d *responsesDecoder) Turn() *providers.Turn {
 	}
 }
 
-// functionCalls are the items of a call that is to be run: itself, with an id that the
-// conversation does not have yet and with arguments; or the calls that are wrapped in it,
-// the first of which takes its place.
+// functionCalls returns the items for a call: the item itself, with a unique id and with
+// arguments; or an item for each call that is wrapped in it.
 func (d *responsesDecoder) functionCalls(item []byte) [][]byte {
-	given := textAt(item, "call_id")
+	given := rawjson.TextAt(item, "call_id")
 	if id := d.ids.Next(given); id != given {
 		item = wire.SetMember(item, "call_id", wire.AppendString(nil, id))
 	}
@@ -57,14 +57,14 @@ func (d *responsesDecoder) functionCalls(item []byte) [][]byte {
 	if arguments == "" {
 		item = wire.SetMember(item, "arguments", []byte(`"{}"`))
 	}
-	all := d.unwrap(textAt(item, "name"), arguments)
+	all := d.unwrap(rawjson.TextAt(item, "name"), arguments)
 	if all == nil {
 		return [][]byte{item}
 	}
 	var items [][]byte
 	for i, in := range all {
 		if i > 0 {
-			item = append(textMember([]byte(`{"type":"function_call"`), "call_id", d.ids.Next("")), '}')
+			item = append(rawjson.Text([]byte(`{"type":"function_call"`), "call_id", d.ids.Next("")), '}')
 		}
 		item = wire.SetMember(item, "arguments", wire.AppendString(nil, in.arguments))
 		items = append(items, wire.SetMember(item, "name", wire.AppendString(nil, in.name)))
@@ -72,28 +72,28 @@ func (d *responsesDecoder) functionCalls(item []byte) [][]byte {
 	return items
 }
 
-// argumentsAt is the text of a call's arguments.
+// argumentsAt returns the text of a call's arguments.
 func argumentsAt(item []byte) string {
 	arguments := wire.Lookup(item, "arguments")
-	if len(arguments) > 0 && arguments[0] == '{' { // a server that does not keep to the API
+	if len(arguments) > 0 && arguments[0] == '{' { // of a server that deviates from the API
 		return string(arguments)
 	}
-	return textOf(arguments)
+	return rawjson.TextOf(arguments)
 }
 
-// itemParts is what an item says, and whether it is a refusal. What a provider's own tools
-// do is for the provider alone.
+// itemParts returns the text or thinking of an item, and whether it has a refusal. Items of
+// the provider's own tools have no parts.
 func itemParts(item []byte) (parts []providers.Part, refused bool) {
-	switch textAt(item, "type") {
+	switch rawjson.TextAt(item, "type") {
 	case "message":
 		content := wire.Lookup(item, "content")
-		if text := textOf(content); text != "" {
+		if text := rawjson.TextOf(content); text != "" {
 			return []providers.Part{{Type: providers.PartText, Text: text}}, false
 		}
 		for part := range wire.Elements(content) {
-			text := textAt(part, "text")
-			if textAt(part, "type") == "refusal" {
-				text, refused = textAt(part, "refusal"), true
+			text := rawjson.TextAt(part, "text")
+			if rawjson.TextAt(part, "type") == "refusal" {
+				text, refused = rawjson.TextAt(part, "refusal"), true
 			}
 			if text != "" {
 				parts = append(parts, providers.Part{Type: providers.PartText, Text: text})
@@ -103,7 +103,7 @@ func itemParts(item []byte) (parts []providers.Part, refused bool) {
 		var all []string
 		for _, member := range []string{"summary", "content"} {
 			for part := range wire.Elements(wire.Lookup(item, member)) {
-				if text := textAt(part, "text"); text != "" {
+				if text := rawjson.TextAt(part, "text"); text != "" {
 					all = append(all, text)
 				}
 			}
@@ -115,7 +115,7 @@ func itemParts(item []byte) (parts []providers.Part, refused bool) {
 	return parts, refused
 }
 
-// json is the item: as it came when it was done, else what there is of it.
+// json returns the item: that of output_item.done, else one made of what was streamed.
 func (it *outputItem) json() []byte {
 	if it.done != nil {
 		return it.done

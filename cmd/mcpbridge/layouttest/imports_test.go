@@ -57,7 +57,8 @@ var rules = []struct {
 	{"mcpserver", centre},
 	{"mcpserver/*", with(centre, "mcpserver")},
 	{"providers", centre},
-	{"providers/*", with(centre, "providers")},
+	{"providers/internal/*", centre},
+	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.
 	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint")},
