@@ -1,5 +1,5 @@
-// Command client shows a client function: a tool that the bridge lists and checks, and
-// that its caller carries out. Here the caller is a terminal that draws bar charts.
+// Command client shows a client function: a tool that the bridge lists and checks, and that its
+// caller carries out. Here the caller is a terminal that draws bar charts.
 package main
 
 import (
@@ -46,7 +46,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// use lists the tools that a caller sees and calls show_chart, twice.
+// use lists the tools that a caller sees, and calls show_chart twice.
 func use(ctx context.Context, source bridge.Source, caller *bridge.Caller, out io.Writer) error {
 	session, err := source.Open(ctx, caller)
 	if err != nil {
@@ -73,10 +73,10 @@ func use(ctx context.Context, source bridge.Source, caller *bridge.Caller, out i
 	return nil
 }
 
-// terminal is a caller's functions: those that draw on it.
+// terminal implements bridge.Functions: its function draws on a terminal.
 type terminal struct{ out io.Writer }
 
-// Tools implements bridge.Functions. The bridge knows the rest of the definition.
+// Tools implements bridge.Functions. The bridge has the rest of the definition.
 func (terminal) Tools() []toolformat.Tool { return []toolformat.Tool{{Name: "show_chart"}} }
 
 // Call implements bridge.Functions.
@@ -89,7 +89,7 @@ func (t terminal) Call(_ context.Context, _ string, arguments json.RawMessage) (
 		return nil, err
 	}
 	if len(in.Labels) != len(in.Values) {
-		return nil, fmt.Errorf("there are %d labels and %d values", len(in.Labels), len(in.Values))
+		return nil, fmt.Errorf("expected as many values as labels, got %d labels and %d values", len(in.Labels), len(in.Values))
 	}
 	for i, label := range in.Labels {
 		fmt.Fprintf(t.out, "%-10s %s\n", label, strings.Repeat("#", in.Values[i]))

@@ -8,10 +8,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// continuations asks about two cities, one after the other; then it goes back to the
-// first answer and asks something else.
+// continuations asks about two cities in turn; then it goes back to the first answer and asks
+// something else.
 func (e *example) continuations(ctx context.Context) (err error) {
-	c, end, err := e.talk("conversation.jsonl")
+	c, end, err := e.newConversation("conversation.jsonl")
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (e *example) continuations(ctx context.Context) (err error) {
 		return err
 	}
 	e.show(messages)
-	messages, other, err := afterParis.Prompt(ctx, "Do I need a coat?") // it knows nothing of London
+	messages, other, err := afterParis.Prompt(ctx, "Do I need a coat?") // does not include London
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command conversation holds conversations with models that call tools. Its models are
-// recordings, so that it needs no key and no network.
+// Command conversation shows conversations with models that call tools. Its models are recordings,
+// so that it needs neither a key nor a network.
 package main
 
 import (
@@ -26,9 +26,9 @@ func main() {
 	}
 }
 
-// example is where the recordings are and where the program prints.
+// example is the state of the program.
 type example struct {
-	recordings string
+	recordings string // folder
 	out        io.Writer
 }
 
@@ -52,7 +52,7 @@ func (e *example) run(ctx context.Context) error {
 	return nil
 }
 
-// model is one whose answers stand in a file. The real one would be
+// model returns a model whose answers come from a file. A real one would be
 //
 //	providers.Candidate{Model: "…", Provider: anthropic.New(anthropic.Options{APIKey: "…"})}
 func (e *example) model(recording string) (providers.Candidate, error) {
@@ -72,8 +72,8 @@ func (e *example) model(recording string) (providers.Candidate, error) {
 	return providers.Candidate{Model: model, Provider: provider}, err
 }
 
-// talk begins a conversation, which ends with the call of end.
-func (e *example) talk(recording string) (c *providers.Conversation, end func(*error), err error) {
+// newConversation starts a conversation. The caller ends it with end.
+func (e *example) newConversation(recording string) (c *providers.Conversation, end func(*error), err error) {
 	model, err := e.model(recording)
 	if err != nil {
 		return nil, nil, err

@@ -11,9 +11,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// function gives a function a name and a description of its own.
+// function offers a function under its own name and description.
 func (e *example) function(ctx context.Context) (err error) {
-	c, end, err := e.talk("function.jsonl")
+	c, end, err := e.newConversation("function.jsonl")
 	if err != nil {
 		return err
 	}
@@ -27,9 +27,9 @@ func (e *example) function(ctx context.Context) (err error) {
 	return err
 }
 
-// definition has the schema of the arguments written out.
+// definition offers a function with a schema written by hand.
 func (e *example) definition(ctx context.Context) (err error) {
-	c, end, err := e.talk("definition.jsonl")
+	c, end, err := e.newConversation("definition.jsonl")
 	if err != nil {
 		return err
 	}
@@ -51,10 +51,9 @@ func (e *example) definition(ctx context.Context) (err error) {
 	return err
 }
 
-// session gives the model two tools, which it calls side by side. What it gets wrong it
-// is told, and puts right.
+// session offers two tools, which the model calls at once. It corrects the call that failed.
 func (e *example) session(ctx context.Context) (err error) {
-	c, end, err := e.talk("session.jsonl")
+	c, end, err := e.newConversation("session.jsonl")
 	if err != nil {
 		return err
 	}
@@ -67,9 +66,9 @@ func (e *example) session(ctx context.Context) (err error) {
 	return err
 }
 
-// byHand gets the model's calls instead of having them run, and answers them.
+// byHand defers the model's calls and answers them itself.
 func (e *example) byHand(ctx context.Context) (err error) {
-	c, end, err := e.talk("byhand.jsonl")
+	c, end, err := e.newConversation("byhand.jsonl")
 	if err != nil {
 		return err
 	}
@@ -94,9 +93,9 @@ func (e *example) byHand(ctx context.Context) (err error) {
 	return err
 }
 
-// limits keeps tools from taking too long and from saying too much.
+// limits bounds the time and the output of tools.
 func (e *example) limits(ctx context.Context) (err error) {
-	c, end, err := e.talk("limits.jsonl")
+	c, end, err := e.newConversation("limits.jsonl")
 	if err != nil {
 		return err
 	}
@@ -105,9 +104,9 @@ func (e *example) limits(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	slow.Timeout = 20 * time.Millisecond // 5 s, when nothing is said
+	slow.Timeout = 20 * time.Millisecond // the default is 5 s
 	messages, _, err := c.Tools(slow, readBook).
-		Options(providers.Options{Limits: providers.Limits{Output: 43}}). // 10,000 characters
+		Options(providers.Options{Limits: providers.Limits{Output: 43}}). // the default is 10,000 characters
 		Prompt(ctx, "Read the book and sleep over it.")
 	e.show(messages)
 	return err

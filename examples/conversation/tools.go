@@ -25,7 +25,7 @@ type timeIn struct {
 	Location string `json:"location"`
 }
 
-// getTime is a tool that can fail; its error is for the model.
+// getTime is a tool that can fail; the model gets its error.
 func getTime(_ context.Context, in timeIn) (string, error) {
 	if in.Location != "Paris" {
 		return "", fmt.Errorf("nothing is known of the time in %s", in.Location)
@@ -33,12 +33,12 @@ func getTime(_ context.Context, in timeIn) (string, error) {
 	return "14:30", nil
 }
 
-// readBook is a tool that has much to say.
+// readBook is a tool with a long output.
 func readBook(context.Context, struct{}) (string, error) {
 	return strings.Repeat("All work and no play makes Jack a dull boy. ", 1000), nil
 }
 
-// sleep is a tool that never ends of its own accord.
+// sleep is a tool that never ends by itself.
 func sleep(ctx context.Context, _ struct{}) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()

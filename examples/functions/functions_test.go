@@ -16,12 +16,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// patience is how long the programs may take to be compiled, on a slow machine with
-// nothing cached.
+// patience bounds the compilation of the programs, on a slow machine with nothing cached.
 const patience = 5 * time.Minute
 
-// TestREADME types what the README shows and compares what is printed. The generated
-// file must stay what it is.
+// TestREADME runs the commands of the README and compares what they print. The generated file must
+// not change.
 func TestREADME(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles two programs")
@@ -36,7 +35,7 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{"./cmd/mcpbridge": build(ctx, t, "../../cmd/mcpbridge"), "./examples/functions": build(ctx, t, ".")}
+	programs := build(ctx, t)
 	commands := 0
 	for _, block := range strings.Split(string(readme), "```console\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
@@ -58,21 +57,20 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// build compiles a program.
-func build(ctx context.Context, t *testing.T, dir string) string {
+// build compiles both programs of the README at once.
+func build(ctx context.Context, t *testing.T) (programs map[string]string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "program")
+	dir, suffix := t.TempDir(), ""
 	if runtime.GOOS == "windows" {
-		program += ".exe"
+		suffix = ".exe"
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, dir).CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", dir, err, out)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/mcpbridge", ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return program
+	return map[string]string{"./cmd/mcpbridge": filepath.Join(dir, "mcpbridge"+suffix), "./examples/functions": filepath.Join(dir, "functions"+suffix)}
 }
 
-// command is a line of the README, with programs that are compiled in the place of go
-// run.
+// command returns the command of a line of the README. Compiled programs replace go run.
 func command(ctx context.Context, t *testing.T, line string, programs map[string]string) *exec.Cmd {
 	t.Helper()
 	var words []string
@@ -97,8 +95,7 @@ func command(ctx context.Context, t *testing.T, line string, programs map[string
 	return cmd
 }
 
-// What gen finds out from the source is what a program finds out from its types; only
-// the comments are gone by then.
+// The source tells gen what the types tell a program, which lacks only the comments.
 func TestSameAsFunc(t *testing.T) {
 	want, err := bridge.Func("get_year_of_weather", "", GetYear)
 	if err != nil {

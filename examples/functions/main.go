@@ -1,5 +1,5 @@
-// Command functions is an MCP server on standard input and output, whose tools are Go
-// functions. The file mcpbridge_gen.go is written by mcpbridge gen.
+// Command functions is an MCP server on standard input and output whose tools are Go functions. The
+// file mcpbridge_gen.go is written by mcpbridge gen.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 
 func serve(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	dice, err := bridge.Func("roll_dice", "Rolls dice and adds them up.", rollDice) // without gen: tags say it all
+	dice, err := bridge.Func("roll_dice", "Rolls dice and adds them up.", rollDice) // without gen: the tags of its struct suffice
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 //go:generate go run ../../cmd/mcpbridge gen
 
-// climate is what there is to know of a city: degrees Celsius by month.
+// climate holds the usual temperatures of cities, in degrees Celsius by month.
 var climate = map[string][12]float64{
 	"london": {5, 6, 8, 10, 13, 17, 19, 19, 16, 12, 8, 6},
 	"paris":  {5, 6, 9, 12, 16, 19, 21, 21, 17, 13, 8, 5},
@@ -41,13 +41,13 @@ type YearIn struct {
 	Months int      `json:"months,omitempty" jsonschema:"how many months; 0 for all"`
 }
 
-// A Year is what is usual in a city.
+// A Year holds the usual temperatures of a city.
 type Year struct {
 	City    string    `json:"city"`
 	Degrees []float64 `json:"degrees"` // by month, from January on
 }
 
-// Years are what GetYear returns.
+// Years is the result of GetYear.
 type Years struct {
 	Years []Year `json:"years"`
 }
@@ -75,12 +75,11 @@ func GetYear(ctx context.Context, in YearIn) (Years, error) {
 	return all, nil
 }
 
-// find finds a city in any letter case. Its error is for the model, which can do better
-// the next time.
+// find finds a city in any letter case. The model gets its error and can correct the call.
 func find(city string) ([12]float64, error) {
 	months, ok := climate[strings.ToLower(city)]
 	if !ok {
-		return months, fmt.Errorf("nothing is known of %q: only of London, Paris and Rome", city)
+		return months, fmt.Errorf("unknown city %q: expected London, Paris or Rome", city)
 	}
 	return months, nil
 }

@@ -3,6 +3,7 @@ package quickstart_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,9 +22,35 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// patience is how long the servers may take to be compiled, on a slow machine with
-// nothing cached.
+// patience bounds the compilation of the servers, on a slow machine with nothing cached.
 const patience = 5 * time.Minute
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// programs is the folder of the bridge that the tests share: to link it takes longer than all else.
+var programs string
+
+func run(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "quickstart"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
+	return m.Run()
+}
+
+// build builds the bridge on the first call.
+var build = sync.OnceValues(func() (program string, err error) {
+	program = filepath.Join(programs, "mcpbridge")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/mcpbridge").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
 
 // running is a bridge with the config of this folder, whose shop is the test's own.
 type running struct {
@@ -31,26 +59,20 @@ type running struct {
 	url     string
 }
 
-// start builds the bridge and lets it serve until the test ends.
+// start lets a bridge serve until the test ends.
 func start(ctx context.Context, t *testing.T) *running {
 	t.Helper()
-	dir := t.TempDir()
-	r := &running{
-		program: filepath.Join(dir, "mcpbridge"),
-		env:     append(os.Environ(), "SHOP_PORT="+freePort(t), "SHOP_DB="+filepath.Join(dir, "shop.db")),
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if runtime.GOOS == "windows" {
-		r.program += ".exe"
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", r.program, "../../cmd/mcpbridge").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	r := &running{program: program, env: append(os.Environ(), "SHOP_PORT="+freePort(t), "SHOP_DB="+filepath.Join(t.TempDir(), "shop.db"))}
 	r.serve(ctx, t)
 	return r
 }
 
-// freePort is a port that nothing listens on. It is none of those that a system gives
-// away by itself, so that nobody else gets it until the shop listens.
+// freePort returns a port that nothing listens on. It is not an ephemeral one, which another
+// program could get before the shop listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -64,7 +86,7 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// serve starts the bridge and waits until it listens. It is ended with the test.
+// serve starts the bridge and waits until it listens. The bridge ends with the test.
 func (r *running) serve(ctx context.Context, t *testing.T) {
 	t.Helper()
 	cmd := exec.Command(r.program, "serve", "--config", "mcpbridge.json", "--listen", "127.0.0.1:0")
@@ -135,8 +157,8 @@ func (r *running) connect(ctx context.Context, t *testing.T, customer string) *c
 	return &connection{c, notified}
 }
 
-// awaitTools lists the tools until all are there: a server that is still being compiled
-// brings its own with a notification.
+// awaitTools lists the tools until all are there: those of a server that is still being compiled
+// come with a notification.
 func (c *connection) awaitTools(ctx context.Context, t *testing.T) map[string]mcp.Tool {
 	t.Helper()
 	want := []string{
@@ -190,7 +212,7 @@ func (c *connection) call(ctx context.Context, t *testing.T, name string, argume
 	return result
 }
 
-// text is the text of a result's first block.
+// text returns the text of a result's first block.
 func text(r *mcp.CallToolResult) string {
 	if len(r.Content) == 0 {
 		return ""

@@ -9,14 +9,21 @@ import (
 	"time"
 )
 
-// TestServers calls the tools of the MCP servers.
-func TestServers(t *testing.T) {
+// TestTools calls all tools of a bridge.
+func TestTools(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles four programs")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c := start(ctx, t).connect(ctx, t, "")
+	bridge := start(ctx, t)
+	t.Run("servers", func(t *testing.T) { callServers(ctx, t, bridge) })
+	t.Run("native", func(t *testing.T) { callNativeTools(ctx, t, bridge) })
+}
+
+// callServers calls the tools of the MCP servers.
+func callServers(ctx context.Context, t *testing.T, bridge *running) {
+	c := bridge.connect(ctx, t, "")
 	convert := c.awaitTools(ctx, t)["units__convert"]
 	if hint := convert.Annotations.ReadOnlyHint; hint == nil || !*hint || convert.OutputSchema.Type != "object" {
 		t.Errorf("units__convert lost its annotations or its outputSchema: %+v", convert)
@@ -47,14 +54,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestNativeTools calls each of the native tools, for two customers.
-func TestNativeTools(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles four programs")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	bridge := start(ctx, t)
+// callNativeTools calls each of the native tools, for two customers.
+func callNativeTools(ctx context.Context, t *testing.T, bridge *running) {
 	nobody, ada, enrico := bridge.connect(ctx, t, ""), bridge.connect(ctx, t, "1"), bridge.connect(ctx, t, "2")
 	tools := nobody.awaitTools(ctx, t)
 	for _, name := range []string{"my_orders", "my_account", "place_order"} {
@@ -108,8 +109,7 @@ func TestNativeTools(t *testing.T) {
 	}
 }
 
-// TestREADME types what the README shows, but for serve and curl, and compares what is
-// printed.
+// TestREADME runs the commands of the README, except serve and curl, and compares what they print.
 func TestREADME(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles four programs")
@@ -146,15 +146,15 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// words are those of a line, with single quotes as in a shell.
+// words splits a line into words, with single quotes as in a shell.
 func words(line string) []string {
-	var all []string
+	var words []string
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 { // quoted
-			all = append(all, part)
+			words = append(words, part)
 			continue
 		}
-		all = append(all, strings.Fields(part)...)
+		words = append(words, strings.Fields(part)...)
 	}
-	return all
+	return words
 }

@@ -1,5 +1,5 @@
-// Command notes is an MCP server on standard input and output. It keeps notes in memory
-// and forgets them when it ends.
+// Command notes is an MCP server on standard input and output. It keeps notes in memory until it
+// ends.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	s := server.NewMCPServer("notes", "1.0.0",
 		server.WithToolCapabilities(false),
 		server.WithInputSchemaValidation(),
-		server.WithInstructions("Notes live as long as this server. Look with search before you add."))
+		server.WithInstructions("Notes live as long as this server. Use search before you add one."))
 	b := &book{}
 	s.AddTool(mcp.NewTool("add",
 		mcp.WithDescription("Adds a note."),
@@ -52,7 +52,7 @@ type importArgs struct {
 	Lines string `json:"lines" jsonschema:"one note a line"`
 }
 
-// book is all notes; a note's number is its place, from 1.
+// book holds all notes. The number of a note is its position, starting at 1.
 type book struct {
 	mu    sync.Mutex // guards notes
 	notes []string
@@ -74,16 +74,16 @@ func (b *book) put(text string) (number int) {
 }
 
 func (b *book) list(context.Context, mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, error) {
-	return b.those(func(string) bool { return true }), nil
+	return b.result(func(string) bool { return true }), nil
 }
 
 func (b *book) search(_ context.Context, _ mcp.CallToolRequest, args searchArgs) (*mcp.CallToolResult, error) {
 	query := strings.ToLower(args.Query)
-	return b.those(func(note string) bool { return strings.Contains(strings.ToLower(note), query) }), nil
+	return b.result(func(note string) bool { return strings.Contains(strings.ToLower(note), query) }), nil
 }
 
-// those are the notes that are wanted, a line each.
-func (b *book) those(wanted func(note string) bool) *mcp.CallToolResult {
+// result lists the wanted notes, one per line.
+func (b *book) result(wanted func(note string) bool) *mcp.CallToolResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var lines []string
@@ -98,7 +98,7 @@ func (b *book) those(wanted func(note string) bool) *mcp.CallToolResult {
 	return mcp.NewToolResultText(strings.Join(lines, "\n"))
 }
 
-// work is how long a line of an import takes, so that there is some progress to see.
+// work is the duration of a line of an import, long enough to see progress.
 const work = 200 * time.Millisecond
 
 func (b *book) importLines(ctx context.Context, r mcp.CallToolRequest, args importArgs) (*mcp.CallToolResult, error) {
@@ -115,7 +115,7 @@ func (b *book) importLines(ctx context.Context, r mcp.CallToolRequest, args impo
 	return mcp.NewToolResultText(fmt.Sprintf("imported %d notes", len(lines))), nil
 }
 
-// progress tells the caller how far its call is, if it asked for that with a token.
+// progress reports the progress of a call that came with a token for it.
 func progress(ctx context.Context, r mcp.CallToolRequest, done, total int) {
 	if r.Params.Meta == nil || r.Params.Meta.ProgressToken == nil {
 		return

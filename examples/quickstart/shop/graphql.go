@@ -7,7 +7,7 @@ import (
 	"github.com/graphql-go/graphql"
 )
 
-// newGraphQL is the GraphQL API: what there is to know of a customer.
+// newGraphQL returns the GraphQL API, which shows a customer.
 func newGraphQL(s *store) (http.Handler, error) {
 	whole, text := graphql.NewNonNull(graphql.Int), graphql.NewNonNull(graphql.String)
 	order := graphql.NewObject(graphql.ObjectConfig{Name: "Order", Fields: graphql.Fields{
@@ -24,7 +24,7 @@ func newGraphQL(s *store) (http.Handler, error) {
 			Type: graphql.NewList(order),
 			Args: graphql.FieldConfigArgument{"last": {Type: graphql.Int, DefaultValue: 10}},
 			Resolve: func(p graphql.ResolveParams) (any, error) {
-				last, _ := p.Args["last"].(int) // none for null
+				last, _ := p.Args["last"].(int) // absent for null
 				return s.orders(p.Context, p.Source.(customer).ID, last)
 			},
 		},

@@ -1,9 +1,8 @@
-// Command shop is a shop in a file of SQLite. It is an MCP server on standard input and
-// output for those who fill its shelves, and a REST and a GraphQL API on loopback for
-// those who buy.
+// Command shop is a shop in a SQLite file. It is an MCP server on standard input and output for its
+// staff, and a REST and a GraphQL API on loopback for its customers.
 //
-// SHOP_DB is the file (shop.db), SHOP_PORT the port (7390). A shop that starts makes the
-// file anew, unless another one serves it already: then the APIs are that one's.
+// SHOP_DB is the file (default shop.db), SHOP_PORT the port (default 7390). A shop resets the file
+// when it starts, unless another shop serves the same file at the port: then that one has the APIs.
 package main
 
 import (
@@ -54,11 +53,11 @@ func run(ctx context.Context) error {
 	return server.ServeStdio(newMCP(s))
 }
 
-// serveAPIs fills the store and serves it until stop is called.
+// serveAPIs resets the store and serves the APIs until stop is called.
 func serveAPIs(ctx context.Context, listener net.Listener, s *store) (stop func(), err error) {
 	handler, err := newAPIs(s)
 	if err == nil {
-		err = s.fill(ctx)
+		err = s.reset(ctx)
 	}
 	if err != nil {
 		listener.Close()
@@ -73,7 +72,7 @@ func serveAPIs(ctx context.Context, listener net.Listener, s *store) (stop func(
 	}, nil
 }
 
-// servedAt is the file of the shop that serves an address, "" when there is none.
+// servedAt returns the file of the shop that serves an address, or "" if there is no shop.
 func servedAt(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -107,5 +106,5 @@ func newMCP(s *store) *server.MCPServer {
 
 type restockArgs struct {
 	Product int `json:"product" jsonschema:"the number of the product"`
-	Pieces  int `json:"pieces" jsonschema:"how many there are more"`
+	Pieces  int `json:"pieces" jsonschema:"how many to add"`
 }

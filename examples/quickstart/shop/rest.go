@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// maxBody bounds what is read of a request or an answer, in bytes.
+// maxBody bounds the body of a request or an answer, in bytes.
 const maxBody = 1 << 20
 
-// about is what the shop says at /.
+// about is the answer at /.
 type about struct {
-	File string `json:"file"` // of its data
+	File string `json:"file"` // path of the data
 }
 
 type delivery struct {
@@ -23,7 +23,7 @@ type delivery struct {
 	Cents   int    `json:"cost_cents"`
 }
 
-// newAPIs are the shop's APIs.
+// newAPIs returns the APIs of the shop.
 func newAPIs(s *store) (http.Handler, error) {
 	graphql, err := newGraphQL(s)
 	if err != nil {
@@ -95,13 +95,13 @@ func getDelivery(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, d)
 }
 
-// fail says what a request was refused for. What is the shop's own fault it says on
-// standard error.
+// fail answers with the reason of a refusal. Any other error is the shop's own and goes to standard
+// error.
 func fail(w http.ResponseWriter, err error) {
 	var r refusal
 	if !errors.As(err, &r) {
 		fmt.Fprintln(os.Stderr, "shop:", err)
-		r = refusal{http.StatusInternalServerError, "the shop is out of order"}
+		r = refusal{http.StatusInternalServerError, "internal error"}
 	}
 	answer(w, r.status, map[string]string{"error": r.text})
 }

@@ -1,6 +1,6 @@
 package main
 
-// script makes the shop as it is at each start.
+// script resets the shop.
 const script = `
 DROP TABLE IF EXISTS orders;
 DROP TABLE IF EXISTS products;

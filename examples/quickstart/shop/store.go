@@ -11,7 +11,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// store is the shop's file. All shops and bridges that use it may do so at once.
+// store is the shop's file, which several shops and bridges may use at a time.
 type store struct {
 	db   *sql.DB
 	file string
@@ -39,20 +39,20 @@ type order struct {
 	Cents    int    `json:"total_cents"`
 }
 
-// newOrder is what a customer asks for. The names are those of the REST API.
+// newOrder is the body of an order in the REST API.
 type newOrder struct {
 	Customer int `json:"customerid"`
 	Product  int `json:"product"`
 	Quantity int `json:"quantity"`
 }
 
-// search says which products are wanted; a zero value stands for all.
+// search selects products; a zero field selects all.
 type search struct {
 	Text, Category string
 	MaxCents       int
 }
 
-// A refusal is an error of whoever asks, with its HTTP status.
+// A refusal is an error of the client, with its HTTP status.
 type refusal struct {
 	status int
 	text   string
@@ -65,7 +65,7 @@ func refused(status int, format string, args ...any) error {
 }
 
 func openStore(file string) (*store, error) {
-	// A transaction that writes waits at its beginning until others have ended.
+	// A transaction waits at its beginning until others that write have ended.
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(5000)", "foreign_keys(1)"}}
 	db, err := sql.Open("sqlite", file+"?"+options.Encode())
 	if err != nil {
@@ -76,8 +76,8 @@ func openStore(file string) (*store, error) {
 
 func (s *store) close() { s.db.Close() }
 
-// fill makes the shop as it is in the beginning, all at once: nobody sees half of it.
-func (s *store) fill(ctx context.Context) error {
+// reset resets the shop to its initial state in one transaction.
+func (s *store) reset(ctx context.Context) error {
 	err := s.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, script)
 		return err
@@ -88,7 +88,7 @@ func (s *store) fill(ctx context.Context) error {
 	return nil
 }
 
-// change runs what writes in a transaction.
+// change runs do in a transaction.
 func (s *store) change(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *store) change(ctx context.Context, do func(*sql.Tx) error) error {
 
 const productColumns = "id, ean, name, category, price_cents, stock"
 
-// row is a row of either: *sql.Row and *sql.Rows.
+// row is a *sql.Row or *sql.Rows.
 type row interface{ Scan(into ...any) error }
 
 func readProduct(r row) (p product, err error) {
@@ -137,7 +137,7 @@ func (s *store) product(ctx context.Context, id int) (product, error) {
 	return p, err
 }
 
-// restock puts more on the shelf.
+// restock adds pieces of a product.
 func (s *store) restock(ctx context.Context, args restockArgs) (product, error) {
 	if args.Pieces < 1 {
 		return product{}, refused(http.StatusBadRequest, "pieces: expected 1 or more, got %d", args.Pieces)
@@ -150,7 +150,7 @@ func (s *store) restock(ctx context.Context, args restockArgs) (product, error) 
 	return p, err
 }
 
-// order takes an order, and what is ordered off the shelf.
+// order places an order and reduces the stock.
 func (s *store) order(ctx context.Context, n newOrder) (o order, err error) {
 	if n.Quantity < 1 {
 		return o, refused(http.StatusBadRequest, "quantity: expected 1 or more, got %d", n.Quantity)
@@ -186,7 +186,7 @@ func (s *store) customer(ctx context.Context, id int) (c customer, err error) {
 	return c, err
 }
 
-// orders are the last ones of a customer, the newest first.
+// orders returns the last orders of a customer, the newest first.
 func (s *store) orders(ctx context.Context, customer, last int) ([]order, error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT o.id, p.name, o.quantity, o.quantity * p.price_cents
 		FROM orders o JOIN products p ON p.id = o.product WHERE o.customer = ? ORDER BY o.id DESC LIMIT ?`, customer, last)

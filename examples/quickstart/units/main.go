@@ -1,5 +1,5 @@
-// Command units is an MCP server on standard input and output that converts units. Its
-// results are structured: each tool says in its outputSchema what they look like.
+// Command units is an MCP server on standard input and output that converts units. Its results are
+// structured, as the outputSchema of each tool describes.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// pure is the annotation of a tool that changes nothing and reaches nothing.
+// pure returns the annotations of a tool without side effects or connections.
 func pure(title string) mcp.ToolAnnotation {
 	yes, no := true, false
 	return mcp.ToolAnnotation{Title: title, ReadOnlyHint: &yes, IdempotentHint: &yes, DestructiveHint: &no, OpenWorldHint: &no}
@@ -58,13 +58,13 @@ type unitInfo struct {
 	Quantity string `json:"quantity"`
 }
 
-// unit is a unit as a multiple of its quantity's base, counted from an offset.
+// unit is a unit as a multiple of its quantity's base unit, from an offset.
 type unit struct {
 	quantity       string
 	factor, offset float64
 }
 
-// units are those that are known, by their symbols.
+// units returns the known units by their symbols.
 func units() map[string]unit {
 	return map[string]unit{
 		"m": {"length", 1, 0}, "km": {"length", 1000, 0}, "mi": {"length", 1609.344, 0}, "ft": {"length", 0.3048, 0},
@@ -73,16 +73,16 @@ func units() map[string]unit {
 	}
 }
 
-// convert's errors become results with isError, which a model can read.
+// convert converts a value. Its errors become results with isError, which a model can read.
 func convert(_ context.Context, _ mcp.CallToolRequest, args convertArgs) (converted, error) {
 	known := units()
 	from, okFrom := known[args.From]
 	to, okTo := known[args.To]
 	switch {
 	case !okFrom:
-		return converted{}, fmt.Errorf("unknown unit %q (list tells those there are)", args.From)
+		return converted{}, fmt.Errorf("unknown unit %q (list shows the known ones)", args.From)
 	case !okTo:
-		return converted{}, fmt.Errorf("unknown unit %q (list tells those there are)", args.To)
+		return converted{}, fmt.Errorf("unknown unit %q (list shows the known ones)", args.To)
 	case from.quantity != to.quantity:
 		return converted{}, fmt.Errorf("%s is a %s and %s is a %s", args.From, from.quantity, args.To, to.quantity)
 	}
