@@ -108,7 +108,6 @@ func everywhere(t *testing.T, change func(*mcpclient.Config), test func(t *testi
 func on(t *testing.T, over carrier, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
 	t.Run(over.name, func(t *testing.T) {
 		sourcetest.NoLeaks(t)
-		closedOnce.Store(false)
 		cfg := over.config(t, nil)
 		if change != nil {
 			change(&cfg)
@@ -301,12 +300,12 @@ func TestDeafChild(t *testing.T) {
 // not run, is repeated.
 func TestSessionForgotten(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	w := newWeb(t, nil)
-	c := open(t, mcpclient.Config{URL: w.URL + "/mcp"})
+	s := newScript()
+	c := open(t, mcpclient.Config{URL: s.Serve(t, nil) + "/mcp"})
 	c.works("ok")
-	w.gone.Store(true)
+	s.Forget()
 	c.works("ok")
-	if n := w.sessions.Load(); n != 2 {
+	if n := len(s.Seen(wire.MethodInitialize)); n != 2 {
 		t.Errorf("%d sessions, want 2", n)
 	}
 }
@@ -381,7 +380,7 @@ func (c *caller) unavailable(reason string) {
 func TestChildren(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	bound := &mcpclient.Children{Max: 1}
-	cfg := child(t, "script")
+	cfg := scriptChild(t)
 	cfg.Children = bound
 	first := open(t, cfg)
 	first.works("ok")
@@ -400,7 +399,7 @@ func TestChildren(t *testing.T) {
 // A lazy server shows its kept list, starts at the first call, and stops when idle.
 func TestLazy(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	cfg := child(t, "script")
+	cfg := scriptChild(t)
 	cfg.Lazy, cfg.ListFile, cfg.IdleTimeout = true, filepath.Join(t.TempDir(), "lists", "x.json"), 50*time.Millisecond
 	c := open(t, cfg)
 	c.works("ok") // nothing was kept

@@ -197,15 +197,15 @@ func TestSubscribeLost(t *testing.T) {
 func subscribeLost(t *testing.T, how string) {
 	sourcetest.NoLeaks(t)
 	u := newUpstream(t, how == wire.MethodSubscribe)
-	c := u.open(t, mcpclient.Config{URL: "ws" + u.URL[len("http"):] + "/ws", Sharing: mcpclient.Shared})
+	c := u.open(t, mcpclient.Config{URL: "ws" + u.url[len("http"):] + "/ws", Sharing: mcpclient.Shared})
 	one, updates := c.watcher("one")
 	reply := one.ask(t.Context(), wire.MethodSubscribe, res)
-	u.next(t, how, res).hang()
+	u.next(t, how, res).Drop()
 	a := u.next(t, how, res)
 	one.waits(reply)
 	a.agree()
 	one.agreed(reply)
-	a.hang()
+	a.Drop()
 	a = u.next(t, how, res)
 	a.agree()
 	a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
@@ -267,7 +267,7 @@ func TestListChangesFromTheStart(t *testing.T) {
 		},
 		"late": func(u *upstream, a *asked) {
 			go func() { // meanwhile it answers other requests
-				<-u.read
+				u.Until(context.Background(), func() bool { return u.Count(wire.MethodToolsList) > 0 })
 				u.add("new")
 				a.grant(everything)
 			}()

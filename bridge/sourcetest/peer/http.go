@@ -21,7 +21,9 @@ func (s *Server) http(w http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	dropped := false
-	c := s.newCall(body, events(w), func() { dropped = true })
+	say, end := events(w)
+	defer end()
+	c := s.newCall(body, say, func() { dropped = true })
 	c.Header = r.Header
 	from, ok := s.from(w, r, c)
 	if !ok {
@@ -33,12 +35,8 @@ func (s *Server) http(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case dropped:
 		panic(http.ErrAbortHandler)
-	case !c.answered:
-		c.Say("") // the response begins, and has no end
-		<-r.Context().Done()
-		if c.Modern { // closing the stream is the cancellation
-			s.take(r.Context(), from, s.newCall([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+string(c.ID)+`}}`), nil, nil))
-		}
+	case c.Modern && !c.answered && r.Context().Err() != nil: // closing the stream is the cancellation
+		s.take(r.Context(), from, s.newCall([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+string(c.ID)+`}}`), nil, nil))
 	}
 }
 
@@ -80,7 +78,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if queue == nil || r.Method == http.MethodDelete {
 		return
 	}
-	say := events(w)
+	say, end := events(w)
+	defer end()
 	say("")
 	for {
 		select {
@@ -115,13 +114,17 @@ func refuse(w http.ResponseWriter, status int, c *Call, code int, more string) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"refused",%s}}`, id, code, more)
 }
 
-// events makes a response a stream with its first message, of which "" is a comment. Lines of
-// a message are events that leave together.
-func events(w http.ResponseWriter) func(string) {
+// events returns what makes a response a stream with its first message, of which "" is a
+// comment, until end. Lines of a message are events that leave together.
+func events(w http.ResponseWriter) (say func(string), end func()) {
 	var mu sync.Mutex
-	return func(msg string) {
+	ended := false
+	say = func(msg string) {
 		mu.Lock()
 		defer mu.Unlock()
+		if ended {
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		if msg == "" {
 			io.WriteString(w, ":\n\n")
@@ -129,5 +132,10 @@ func events(w http.ResponseWriter) func(string) {
 			io.WriteString(w, "data: "+strings.ReplaceAll(msg, "\n", "\n\ndata: ")+"\n\n")
 		}
 		w.(http.Flusher).Flush()
+	}
+	return say, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
 	}
 }

@@ -30,7 +30,7 @@ const (
 type Server struct {
 	Capabilities string      // raw members beside tools
 	Tools        string      // raw definitions with commas between; guarded by State
-	Take         func(*Call) // takes requests and notifications; nil answers each request with no content
+	Take         func(*Call) // takes everything else; nil answers requests with no content
 	State
 
 	era      string // "" means both
@@ -208,6 +208,9 @@ func (s *Server) Kill() {
 	}
 }
 
+// Forget ends the sessions of streamable HTTP, not their connections.
+func (s *Server) Forget() { s.Update(func() { clear(s.sessions) }) }
+
 // open registers a connection.
 func (s *Server) open(say func(string), end func()) *conn {
 	c := &conn{say: say, end: end}
@@ -224,8 +227,9 @@ func (s *Server) close(c *conn) { s.Update(func() { delete(s.conns, c) }) }
 func (s *Server) take(ctx context.Context, from string, c *Call) {
 	switch c.Kind() {
 	case wire.Response:
-		s.answered(c)
-		return
+		if s.answered(c) {
+			return
+		}
 	case wire.Request:
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -242,33 +246,34 @@ func (s *Server) take(ctx context.Context, from string, c *Call) {
 			})
 		}
 	}
-	s.Update(func() { s.seen = append(s.seen, c) })
-	s.dispatch(c)
+	var tools string
+	s.Update(func() { s.seen, tools = append(s.seen, c), s.Tools })
+	s.dispatch(c, tools)
 }
 
-// answered hands the answer to a question on.
-func (s *Server) answered(c *Call) {
+// answered hands the answer to a question on, and reports whether there is one.
+func (s *Server) answered(c *Call) bool {
 	var waiting chan string
 	s.Read(func() {
 		waiting = s.asked[string(c.ID)]
 		delete(s.asked, string(c.ID))
 	})
-	if waiting == nil {
-		panic("an answer without a question: " + string(c.Raw))
+	if waiting != nil {
+		waiting <- cmp.Or(string(c.Error), string(c.Result))
 	}
-	waiting <- string(cmp.Or(string(c.Error), string(c.Result)))
+	return waiting != nil
 }
 
 const serverInfo = `"serverInfo":{"name":"peer","version":"1"}`
 
-func (s *Server) dispatch(c *Call) {
+func (s *Server) dispatch(c *Call, tools string) {
 	capabilities := `"capabilities":{` + Members(`"tools":{"listChanged":true}`, s.Capabilities) + `}`
 	fresh := ""
 	if c.Modern {
 		fresh = `"ttlMs":0,"cacheScope":"private",`
 	}
 	switch {
-	case c.Kind() == wire.Notification:
+	case c.Kind() != wire.Request:
 		if s.Take != nil {
 			s.Take(c)
 		}
@@ -283,8 +288,6 @@ func (s *Server) dispatch(c *Call) {
 	case c.Method == wire.MethodDiscover:
 		c.Reply(fresh + `"supportedVersions":["2026-07-28"],` + capabilities + `,"_meta":{"io.modelcontextprotocol/` + serverInfo[1:] + `}`)
 	case c.Method == wire.MethodToolsList:
-		var tools string
-		s.Read(func() { tools = s.Tools })
 		c.Reply(fresh + `"tools":[` + tools + `]`)
 	case s.Take == nil:
 		c.Reply(`"content":[]`)
