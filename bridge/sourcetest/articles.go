@@ -139,7 +139,7 @@ func (s *subject) bytes() {
 		s.result(s.call("echo", args), `{"content":[],"structuredContent":`+args+`}`)
 	}
 	s.result(s.call("echo", ""), `{"content":[],"structuredContent":{}}`)
-	s.result(s.call("fail", `{}`), FailResult)
+	s.result(s.call("fail", `{}`), failResult)
 	s.result(s.do(s.request("echo", `{"with":"meta"}`, `{"vendor/x":12345678901234567890}`)), `{"content":[],"structuredContent":{"with":"meta"}}`)
 }
 
@@ -154,8 +154,8 @@ func (s *subject) large() {
 // failures: an error passes unchanged; what is not there is NotFound.
 func (s *subject) failures() {
 	r := s.call("error", `{}`)
-	if r.Err == nil || string(r.Err.Raw) != ErrorObject && !(s.law.Decoded && strings.Contains(r.Err.Message, "this <fails>")) {
-		s.Errorf("error is %+v (result %s), want the raw object %s", r.Err, r.Result, ErrorObject)
+	if r.Err == nil || string(r.Err.Raw) != errorObject && !(s.law.Decoded && strings.Contains(r.Err.Message, "this <fails>")) {
+		s.Errorf("error is %+v (result %s), want the raw object %s", r.Err, r.Result, errorObject)
 	}
 	for range 2 {
 		if r = s.call("no-such-tool", `{}`); r.Err == nil || r.Err.Code != toolformat.NotFound {
@@ -209,12 +209,12 @@ func (s *subject) logs() {
 	req.Back = b
 	s.result(s.do(req), done)
 	got := b.got()
-	if len(got) != len(Logs) {
-		s.Fatalf("%d of %d log messages: %v", len(got), len(Logs), got)
+	if len(got) != len(logMessages) {
+		s.Fatalf("%d of %d log messages: %v", len(got), len(logMessages), got)
 	}
 	for i := range got {
-		if got[i].method != wire.NotificationMessage || !s.law.same(got[i].params, Logs[i]) {
-			s.Errorf("log message %d is %v, want %s", i, got[i], Logs[i])
+		if got[i].method != wire.NotificationMessage || !s.law.same(got[i].params, logMessages[i]) {
+			s.Errorf("log message %d is %v, want %s", i, got[i], logMessages[i])
 		}
 	}
 }

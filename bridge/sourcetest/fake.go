@@ -38,19 +38,19 @@ var definitions = []string{
 
 const arrayDefinition = `{"name":"array","inputSchema":{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema"},"outputSchema":{"type":"array","items":{"type":"integer","minimum":-12345678901234567890}}}`
 
-// ErrorObject is what the tool error fails with: a JSON-RPC error object that only
+// errorObject is what the tool error fails with: a JSON-RPC error object that only
 // passes unchanged when nobody decodes it.
-const ErrorObject = `{"code":-32050,"message":"this \u003cfails\u003e","data":{"n":12345678901234567890,"k":[1]}}`
+const errorObject = `{"code":-32050,"message":"this \u003cfails\u003e","data":{"n":12345678901234567890,"k":[1]}}`
 
-// FailResult is the result of the tool fail.
-const FailResult = `{"content":[{"type":"text","text":"it \u003cfailed\u003e: \ud800"}],"isError":true,"x-unknown":12345678901234567890}`
+// failResult is the result of the tool fail.
+const failResult = `{"content":[{"type":"text","text":"it \u003cfailed\u003e: \ud800"}],"isError":true,"x-unknown":12345678901234567890}`
 
 // A Fake is a source whose tools do what a test needs. It may be used from many
 // goroutines, and is open for ever: it has nothing to close.
 //
 //	echo       gives its arguments back, byte for byte, as structuredContent
-//	fail       FailResult
-//	error      ErrorObject
+//	fail       failResult
+//	error      errorObject
 //	progress   n notifications of progress, then a result
 //	log        two log messages, then a result
 //	wait       one notification of progress, then nothing until it is cancelled
@@ -183,15 +183,15 @@ func (s *session) call(ctx context.Context, req *bridge.Request) bridge.Reply {
 	case "echo":
 		return bridge.Result(append(append([]byte(`{"content":[],"structuredContent":`), args...), '}'), nil)
 	case "fail":
-		return bridge.Result([]byte(FailResult), nil)
+		return bridge.Result([]byte(failResult), nil)
 	case "error":
-		return bridge.Failed(&toolformat.Error{Message: "this <fails>", Raw: []byte(ErrorObject)})
+		return bridge.Failed(&toolformat.Error{Message: "this <fails>", Raw: []byte(errorObject)})
 	case "progress":
 		for i := range n {
 			notify(wire.NotificationProgress, progress(token, i+1, n))
 		}
 	case "log":
-		for _, m := range Logs {
+		for _, m := range logMessages {
 			notify(wire.NotificationMessage, []byte(m))
 		}
 	case "wait":
@@ -223,8 +223,8 @@ func (s *session) call(ctx context.Context, req *bridge.Request) bridge.Reply {
 	return bridge.Result([]byte(done), nil)
 }
 
-// Logs are the log messages of the tool log: raw params.
-var Logs = []string{
+// logMessages are the log messages of the tool log: raw params.
+var logMessages = []string{
 	`{"level":"info","data":{"n":12345678901234567890,"html":"<>&"}}`,
 	`{"data":"\ud800","level":"warning","logger":"x","x-unknown":1e400}`,
 }

@@ -41,7 +41,7 @@ func (l Law) Run(t *testing.T, open func(t *testing.T) bridge.Source) {
 		{"Large", (*subject).large},
 		{"Failures", (*subject).failures},
 		{"Progress", (*subject).progress},
-		{"Logs", (*subject).logs},
+		{"logMessages", (*subject).logs},
 		{"Cancel", (*subject).cancel},
 		{"Concurrent", (*subject).concurrent},
 		{"Close", (*subject).close},

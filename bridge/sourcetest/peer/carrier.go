@@ -38,6 +38,7 @@ func (s *Server) Serve(t testing.TB, network *Network) (url string) {
 		s.Kill()
 		web.CloseClientConnections()
 		web.Close()
+		s.work.Wait()
 	})
 	return web.URL
 }
@@ -53,20 +54,19 @@ func (s *Server) Child(t testing.TB) (command []string, env map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var work sync.WaitGroup
-	work.Go(func() {
+	s.work.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			work.Go(func() { s.ServeLines(conn) })
+			s.work.Go(func() { s.ServeLines(conn) })
 		}
 	})
 	t.Cleanup(func() {
 		l.Close()
 		s.Kill()
-		work.Wait()
+		s.work.Wait()
 	})
 	return os.Args[:1], map[string]string{relaySocket: path, "GORACE": "atexit_sleep_ms=0"}
 }
@@ -139,6 +139,8 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // it has been answered
 	}
+	s.work.Add(1) // the HTTP server does not wait for it
+	defer s.work.Done()
 	s.duplex(func() ([]byte, error) {
 		_, b, err := conn.ReadMessage()
 		return b, err

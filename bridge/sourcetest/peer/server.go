@@ -41,6 +41,7 @@ type Server struct {
 	sessions map[string]chan string        // what waits for the streams of streamable HTTP
 	conns    map[*conn]struct{}
 	webs     []func() // end the connections of HTTP
+	work     sync.WaitGroup
 }
 
 // NewServer returns a server of an era, or of both for "".

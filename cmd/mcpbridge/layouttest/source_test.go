@@ -125,6 +125,10 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 		if array, ok := x.Fun.(*ast.ArrayType); ok { // []byte("x")
 			return array.Len == nil
 		}
+		if f, ok := x.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Kind" { // Options{}.Kind()
+			_, ok := f.X.(*ast.CompositeLit)
+			return ok
+		}
 		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}, dotted(x.Fun))
 	}
 	return false
