@@ -235,6 +235,14 @@ func TestResultIsNoObject(t *testing.T) {
 	}
 }
 
+// A source that does not name itself can be discovered.
+func TestDiscoverWithoutServerInfo(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	if w := p.send(wire.MethodDiscover, "", "", ""); wire.Valid(w.Body.Bytes()) != nil || wire.Lookup(w.Body.Bytes(), "result", "supportedVersions") == nil {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // A GET that comes as its session ends has an end too.
 func TestStreamOfEndedSession(t *testing.T) {
 	p := newMade(t, Options{}, okay)

@@ -146,6 +146,8 @@ func discovered(reply bridge.Reply) bridge.Reply {
 	versions, _ := json.Marshal(supportedVersions()) // cannot fail: strings
 	b := append([]byte(`{"supportedVersions":`), versions...)
 	b = appendMembers(b, reply.Result, "capabilities", "instructions")
-	b = append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), wire.Lookup(reply.Result, "serverInfo")...)
-	return cacheable(bridge.Result(append(b, `}}`...), nil))
+	if info := wire.Lookup(reply.Result, "serverInfo"); info != nil {
+		b = append(append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), info...), '}')
+	}
+	return cacheable(bridge.Result(append(b, '}'), nil))
 }
