@@ -1,0 +1,64 @@
+// Package mcpserver makes an MCP server of a bridge.Source: over stdio, streamable HTTP, legacy SSE
+// and WebSocket, for clients of the legacy era, which have a session, and of the modern era, since
+// revision 2026-07-28, which have not. All methods of a Server may be called by many goroutines at
+// once.
+//
+// # Files
+//
+// Each file uses those below it; cycles are few and short.
+//
+//	http                          Handler: paths, CORS, tokens, tickets
+//	http_legacy http_modern       a POST of each era, GET and DELETE of sessions
+//	sse stdio ws                  the carriers that carry both ways, each over a duplex
+//	duplex batch                  a session and its one outbox; the members of a batch
+//	server options access         Server, its settings, which requests are let in
+//	exchange                      the answer to a POST: JSON, or a stream once that is needed
+//	sessions session              the registry, and one client: initialize, pending requests
+//	stream journal                event streams, and what is kept of them for Last-Event-ID
+//	modern                        requests of the modern era: checks, dispatch
+//	park                          calls that wait for answers of a modern client
+//	view listen                   views of the source, subscriptions/listen
+//	request decorate              what eras share, and how their results differ
+//	ask outbox response identity  questions, the queue to a client, encoding, the sender
+//	core                          what all of these know of their Server
+//
+// A carrier that carries both ways receives into a duplex and drains its outbox. A method goes to
+// session.dispatch or viewPool.respond, a difference between eras to decorate, a rule on callers to
+// access.
+//
+// # A session
+//
+//	          register            initialize
+//	(request) --------> created ---------------> open ---+
+//	                       |                       ^      | requests
+//	        initialize     |                       +------+
+//	        failed (HTTP)  v                       |
+//	                     ended <-------------------+
+//	                       DELETE, the connection's end, SessionIdle, eviction, Close
+//
+// In a session that has ended, requests are refused and streams closed; its source is closed, and
+// pending requests are canceled. A modern client has no session: a view is added by a request, is
+// open once its source is, and is closed when unused for viewIdle, evicted, or by Close.
+//
+// # Goroutines
+//
+//   - Close of a Server waits for: the expiry of sessions, the opening of views, the end of evicted
+//     sessions and views, calls that may ask something, and the writers of WebSockets.
+//   - exchange.finish waits for the writer of its stream, session.batch for a goroutine a member,
+//     duplex.close for a goroutine a request.
+//   - ServeStdio has a reader and a writer. It leaves behind a Read or Write that does not return.
+//
+// Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run shortly and are not waited for.
+//
+// # Locks
+//
+// No lock is held during a call of the source. Locks are taken in these orders:
+//
+//	registry -> session, core
+//	viewPool -> core
+//	subscriptions or parkedCall -> exchange -> journal -> outbox
+//	stream -> journal -> outbox
+//
+// The source may hold its own locks when it calls Notify. The locks of questions, tickets, parking
+// and streamUpgrader are taken alone.
+package mcpserver
