@@ -18,7 +18,7 @@ type Member struct {
 	Name   string // unique
 	Source Source
 
-	Prefix   *string           // of names; nil means toolformat.Prefix(Name) unless it is the only member
+	Prefix   *string           // of names; nil means that of Name, unless there is one member
 	Include  []string          // patterns (Match) of tool names; empty means all
 	Exclude  []string          // patterns of tool names; overrides Include
 	Rename   map[string]string // tool name to the name shown, without the prefix

@@ -70,10 +70,8 @@ func (v *view) madeOf(parts []part) bool {
 	return true
 }
 
+// merge returns the view of lists: the last one, if it was made of the same.
 func (c *catalog) merge(kind ListKind, parts []part) *view {
-	if v := c.last[kind].Load(); v != nil && v.madeOf(parts) {
-		return v
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v := c.last[kind].Load(); v != nil && v.madeOf(parts) {

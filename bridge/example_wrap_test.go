@@ -44,7 +44,7 @@ func (s *scope) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	return s.Session.Do(ctx, req)
 }
 
-// A wrapper, whole: what callers see and may do depends on who they are.
+// A whole wrapper: the principal decides what a caller sees and may do.
 func ExampleWrap() {
 	source := NewScope(bridge.New(bridge.Options{},
 		bridge.Member{Name: "ann", Source: sourcetest.NewFake(), Include: []string{"echo"}},

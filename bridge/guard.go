@@ -171,7 +171,7 @@ func onlyProperties(schema json.RawMessage, names []string) json.RawMessage {
 		}
 	}
 	b = append(b, '}')
-	for _, key := range []string{"$schema", "$id", "$defs", "definitions"} { // for references in them
+	for _, key := range []string{"$schema", "$id", "$defs", "definitions"} { // for references
 		if raw := wire.Lookup(schema, key); raw != nil {
 			b = append(append(wire.AppendString(append(b, ','), key), ':'), raw...)
 		}

@@ -11,22 +11,22 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// shelf is a source with tools that answer with the params that they got.
-type shelf struct {
+// stub is a source with tools that answer with the params that they got.
+type stub struct {
 	mu    sync.Mutex // guards list
 	list  *bridge.List
 	calls int
 	away  error
 }
 
-func newShelf(t testing.TB, definitions ...string) *shelf {
+func newStub(t testing.TB, definitions ...string) *stub {
 	t.Helper()
-	s := &shelf{}
-	s.stock(t, definitions...)
+	s := &stub{}
+	s.setTools(t, definitions...)
 	return s
 }
 
-func (s *shelf) stock(t testing.TB, definitions ...string) {
+func (s *stub) setTools(t testing.TB, definitions ...string) {
 	t.Helper()
 	var items []bridge.Item
 	for _, d := range definitions {
@@ -41,15 +41,15 @@ func (s *shelf) stock(t testing.TB, definitions ...string) {
 	s.list = bridge.NewList(bridge.Tools, items)
 }
 
-func (s *shelf) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
-func (s *shelf) Close() error                                                 { return nil }
-func (s *shelf) List(context.Context, bridge.ListKind) (*bridge.List, error) {
+func (s *stub) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
+func (s *stub) Close() error                                                 { return nil }
+func (s *stub) List(context.Context, bridge.ListKind) (*bridge.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list, s.away
 }
 
-func (s *shelf) Do(_ context.Context, req *bridge.Request) bridge.Reply {
+func (s *stub) Do(_ context.Context, req *bridge.Request) bridge.Reply {
 	s.calls++
 	if req.Method != wire.MethodToolsCall {
 		return bridge.Result([]byte(`{}`), nil)
@@ -90,10 +90,10 @@ func values(name, raw string) func(string) ([]byte, bool) {
 	return func(asked string) ([]byte, bool) { return []byte(raw), raw != "" && strings.EqualFold(asked, name) }
 }
 
-// A context field of a server's tools is seen and set by nobody but the context, and
+// A context field of a server's tools is seen and set by the context alone, and
 // what is not guarded keeps its bytes.
 func TestGuardContext(t *testing.T) {
-	source := newShelf(t, ordersTool, plainTool)
+	source := newStub(t, ordersTool, plainTool)
 	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", `"7"`)})
 	for _, c := range []struct {
 		name, params string
@@ -138,7 +138,7 @@ func TestGuardContext(t *testing.T) {
 
 // Without a value the server hears nothing.
 func TestGuardMissingContext(t *testing.T) {
-	source := newShelf(t, ordersTool, `{"name":"ids","inputSchema":{"type":"object","properties":{"requestId":{"type":"string"}}}}`)
+	source := newStub(t, ordersTool, `{"name":"ids","inputSchema":{"type":"object","properties":{"requestId":{"type":"string"}}}}`)
 	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid", "requestid"}})
 	s, _ := g.Open(t.Context(), &bridge.Caller{ID: "a"})
 	if got := callTool(t, s, `{"name":"orders","arguments":{"limit":1}}`); got != "Missing context field: customerid" || source.calls > 0 {
@@ -151,7 +151,7 @@ func TestGuardMissingContext(t *testing.T) {
 
 // Arguments are checked where that is asked for, against what callers see.
 func TestGuardValidate(t *testing.T) {
-	source := newShelf(t, ordersTool)
+	source := newStub(t, ordersTool)
 	for _, c := range []struct {
 		opts         bridge.GuardOptions
 		params, want string
@@ -173,7 +173,7 @@ func TestGuardValidate(t *testing.T) {
 // name that no tool has is told, since a misspelt one hides nothing.
 func TestGuardNotes(t *testing.T) {
 	deep := strings.Repeat(`{"properties":{"customerid":`, 5000) + "true" + strings.Repeat("}}", 5000)
-	source := newShelf(t, `{"name":"deep","inputSchema":`+deep+`}`, plainTool)
+	source := newStub(t, `{"name":"deep","inputSchema":`+deep+`}`, plainTool)
 	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
 	s, _ := g.Open(t.Context(), &bridge.Caller{ID: "a"})
 	list, err := s.List(t.Context(), bridge.Tools)
@@ -187,7 +187,7 @@ func TestGuardNotes(t *testing.T) {
 	if got := callTool(t, s, `{"name":"deep","arguments":{}}`); got != "unknown tool: deep" {
 		t.Errorf("%s", got)
 	}
-	source.stock(t, ordersTool)
+	source.setTools(t, ordersTool)
 	if _, err := s.List(t.Context(), bridge.Tools); err != nil || len(g.Problems()) > 0 {
 		t.Errorf("%v (%v)", g.Problems(), err)
 	}
@@ -195,7 +195,7 @@ func TestGuardNotes(t *testing.T) {
 
 // What is away keeps its list, and says itself why it cannot be called.
 func TestGuardOfAwaySource(t *testing.T) {
-	source := newShelf(t, ordersTool)
+	source := newStub(t, ordersTool)
 	source.away = toolformat.Errorf(toolformat.Unavailable, "away")
 	s, _ := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}).Open(t.Context(), &bridge.Caller{ID: "a"})
 	if list, err := s.List(t.Context(), bridge.Tools); err == nil || list == nil || strings.Contains(string(list.Items[0].Raw), "CustomerID") {
@@ -215,7 +215,7 @@ func FuzzGuardContext(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"customerid":1}`, `{"CUSTOMERID":1,"a":[{"customerid":2}],"customerid":3}`, `{"\u0063ustomerid":1,"":0}`, `[1]`, `"x"`, `null`, `{"\ud800":1,"CustomerID":"x"}`} {
 		f.Add(seed)
 	}
-	source := newShelf(f, ordersTool)
+	source := newStub(f, ordersTool)
 	s, err := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}).Open(f.Context(), &bridge.Caller{ID: "a"})
 	if err != nil {
 		f.Fatal(err)

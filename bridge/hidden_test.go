@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A context field is seen and set by nobody but the caller's context.
+// A hidden argument is seen and set by the caller's hidden values alone.
 func TestHiddenContext(t *testing.T) {
 	orders := bridge.Tool{
 		Tool: toolformat.Tool{Name: "orders", Description: "Orders.", InputSchema: json.RawMessage(

@@ -37,7 +37,7 @@ func newHostile(kind ListKind, definitions ...string) *hostile {
 	return h
 }
 
-// A resource template that cannot be matched leads nowhere, and ends nobody else's reading.
+// A resource template that cannot be matched routes nothing, and does not disturb other reads.
 func TestHostileTemplates(t *testing.T) {
 	many := "{v" + strings.Repeat(",v", 1500) + "}"
 	h := newHostile(Templates, `{"uriTemplate":"a://`+many+`"}`, `{"uriTemplate":"b://{x}"}`)
@@ -121,7 +121,7 @@ func TestCallOfLateMember(t *testing.T) {
 			t.Errorf("it has not come: %v", reply.Err)
 		}
 		if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "else__x"}); reply.Err == nil || reply.Err.Code != toolformat.NotFound {
-			t.Errorf("a name of nobody: %v", reply.Err)
+			t.Errorf("a name that no member has: %v", reply.Err)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (n *Native) Close() error {
 	case <-drained:
 		return nil
 	case <-patience.C:
-		return fmt.Errorf("bridge: %s did not return within %s after being cancelled: a tool must heed its context", n.names(), n.opts.Grace)
+		return fmt.Errorf("bridge: %s did not return within %s after being canceled: a tool must return when its context ends", n.names(), n.opts.Grace)
 	}
 }
 

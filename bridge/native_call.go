@@ -94,7 +94,8 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 		return Failed(err)
 	}
 	defer c.stop()
-	if o, ok := c.outcome(ctx, arguments); ok && (o.err == nil || ctx.Err() == nil) { // not an error of ending
+	o, ok := c.outcome(ctx, arguments)
+	if ok && (o.err == nil || ctx.Err() == nil) { // else the error may be that of ctx
 		return c.reply(o)
 	}
 	if errors.Is(context.Cause(ctx), errTimedOut) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A tool that heeds its context runs where it is called from: its time and its caller's
+// A Cancelable tool runs where it is called from: its time and its caller's
 // end are the same as for others, and so is a panic.
 func TestHeeds(t *testing.T) {
 	for _, c := range []struct {

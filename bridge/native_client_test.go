@@ -213,7 +213,7 @@ func TestClientReplace(t *testing.T) {
 	}
 }
 
-// Behind a Bridge a client function has one name for all, whoever sees it.
+// Behind a Bridge a client function has one name for all callers.
 func TestClientFunctionOfBridge(t *testing.T) {
 	upstream, err := bridge.NewNative(bridge.NativeOptions{}, ping("upstream"), tool("chart", func(context.Context) (*toolformat.Result, error) {
 		return toolformat.TextResult("upstream", false), nil

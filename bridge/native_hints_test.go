@@ -17,7 +17,7 @@ func TestNativeAnnotations(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		tool       bridge.Tool
-		want       string // annotations; "" when there are none
+		want       string // annotations; "" without any
 		repeatable bool
 	}{
 		{"nothing is known", bridge.Tool{}, ``, false},

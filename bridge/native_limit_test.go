@@ -88,24 +88,24 @@ func TestNativeConcurrency(t *testing.T) {
 }
 
 // A call waits as long as its tool may take, and no longer than its session lives. A
-// function that does not heed its end keeps its place.
+// function that does not return keeps its place.
 func TestNativeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		deaf := tool("deaf", func(context.Context) (*toolformat.Result, error) {
+		stuck := tool("stuck", func(context.Context) (*toolformat.Result, error) {
 			<-release
 			return nil, nil
 		})
-		deaf.Concurrency, deaf.Timeout = 1, 5*time.Second
-		n, s := open(t, bridge.NativeOptions{}, deaf, tool("other", func(context.Context) (*toolformat.Result, error) { return nil, nil }))
-		wantError(t, call(t.Context(), s, "deaf", `{}`, nil), toolformat.Timeout, "tool deaf timed out: no result or progress for 5s")
+		stuck.Concurrency, stuck.Timeout = 1, 5*time.Second
+		n, s := open(t, bridge.NativeOptions{}, stuck, tool("other", func(context.Context) (*toolformat.Result, error) { return nil, nil }))
+		wantError(t, call(t.Context(), s, "stuck", `{}`, nil), toolformat.Timeout, "tool stuck timed out: no result or progress for 5s")
 		begun := time.Now()
-		wantError(t, call(t.Context(), s, "deaf", `{}`, nil), toolformat.Unavailable, "tool deaf is busy: 1 calls have been under way for 5s; try again later")
+		wantError(t, call(t.Context(), s, "stuck", `{}`, nil), toolformat.Unavailable, "tool stuck is busy: 1 calls have been under way for 5s; try again later")
 		if took := time.Since(begun); took != 5*time.Second {
 			t.Errorf("it waited %s", took)
 		}
 		wantResult(t, call(t.Context(), s, "other", `{}`, nil), `{"content":[]}`)
-		waiting := calls(s, "deaf", 1)
+		waiting := calls(s, "stuck", 1)
 		synctest.Wait()
 		s.Close()
 		wantError(t, <-waiting, toolformat.Canceled, "cancelled")
@@ -115,7 +115,7 @@ func TestNativeWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantResult(t, call(t.Context(), again, "deaf", `{}`, nil), `{"content":[]}`)
+		wantResult(t, call(t.Context(), again, "stuck", `{}`, nil), `{"content":[]}`)
 		if err := n.Close(); err != nil {
 			t.Error(err)
 		}

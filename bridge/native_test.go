@@ -92,12 +92,12 @@ func wantResult(t *testing.T, r bridge.Reply, want string) {
 	}
 }
 
-// A function that does not heed its context is left behind, and Close says which it is.
+// A function that does not return is abandoned, and Close names it.
 func TestNativeTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, late := make(chan struct{}), &listener{}
 		n, s := open(t, bridge.NativeOptions{}, bridge.Tool{
-			Tool: toolformat.Tool{Name: "deaf"}, Timeout: 5 * time.Second,
+			Tool: toolformat.Tool{Name: "stuck"}, Timeout: 5 * time.Second,
 			Call: func(ctx context.Context, _ json.RawMessage) (*toolformat.Result, error) {
 				<-release
 				bridge.Progress(ctx, 1, 0, "too late")
@@ -108,12 +108,12 @@ func TestNativeTimeout(t *testing.T) {
 				return nil, nil
 			}})
 		begun := time.Now()
-		r := call(t.Context(), s, "deaf", `{"_meta":{"progressToken":1}}`, late)
-		wantError(t, r, toolformat.Timeout, "tool deaf timed out: no result or progress for 5s")
+		r := call(t.Context(), s, "stuck", `{"_meta":{"progressToken":1}}`, late)
+		wantError(t, r, toolformat.Timeout, "tool stuck timed out: no result or progress for 5s")
 		if took := time.Since(begun); took != 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if err := n.Close(); err == nil || !strings.HasPrefix(err.Error(), "bridge: deaf did not return within 5s") {
+		if err := n.Close(); err == nil || !strings.HasPrefix(err.Error(), "bridge: stuck did not return within 5s") {
 			t.Errorf("Close: %v", err)
 		}
 		if took := time.Since(begun); took != 10*time.Second {
@@ -166,7 +166,7 @@ func TestNativeExtends(t *testing.T) {
 		l = &listener{}
 		wantResult(t, call(t.Context(), s, "slow", `{}`, l), `{"content":[{"type":"text","text":"done"}]}`)
 		if len(l.notes) > 0 {
-			t.Errorf("progress that nobody asked for: %q", l.notes)
+			t.Errorf("progress that was not requested: %q", l.notes)
 		}
 		begun := time.Now()
 		wantError(t, call(t.Context(), s, "endless", `{"_meta":{"progressToken":1}}`, nil), toolformat.Timeout, "tool endless timed out after 10m0s")
@@ -194,7 +194,7 @@ func TestNativeOutcomes(t *testing.T) {
 		}),
 		tool("panics", func(context.Context) (*toolformat.Result, error) { panic("secret") }),
 		tool("gone", func(context.Context) (*toolformat.Result, error) { runtime.Goexit(); return nil, nil }),
-		tool("heeds", func(ctx context.Context) (*toolformat.Result, error) {
+		tool("obedient", func(ctx context.Context) (*toolformat.Result, error) {
 			cancel()
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -204,7 +204,7 @@ func TestNativeOutcomes(t *testing.T) {
 	wantError(t, call(t.Context(), s, "denied", `{"arguments":{}}`, nil), toolformat.Denied, "not for you")
 	wantError(t, call(t.Context(), s, "panics", `{}`, nil), toolformat.Internal, "internal error")
 	wantError(t, call(t.Context(), s, "gone", `{}`, nil), toolformat.Internal, "internal error")
-	wantError(t, call(ctx, s, "heeds", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantError(t, call(ctx, s, "obedient", `{}`, nil), toolformat.Canceled, "cancelled")
 	wantError(t, call(t.Context(), s, "absent", `{}`, nil), toolformat.NotFound, "unknown tool: absent")
 	if got := log.String(); !strings.Contains(got, "tool=panics panic=secret stack=") {
 		t.Errorf("the log: %s", got)
@@ -242,7 +242,7 @@ func TestNativeEdits(t *testing.T) {
 	if req, caller := bridge.RequestOf(t.Context()); req != nil || caller != nil {
 		t.Errorf("a request outside of a call: %v %v", req, caller)
 	}
-	bridge.Progress(t.Context(), 1, 2, "nobody")
+	bridge.Progress(t.Context(), 1, 2, "outside")
 }
 
 func TestNativeReplace(t *testing.T) {

@@ -131,7 +131,7 @@ func TestOverlayConcurrent(t *testing.T) {
 }
 
 // TestOverlayLaw: an overlay keeps the contract of a Source, for callers without functions
-// and for those who have nothing else.
+// and for those without any other tools.
 func TestOverlayLaw(t *testing.T) {
 	t.Run("below", func(t *testing.T) {
 		sourcetest.Run(t, func(*testing.T) bridge.Source {

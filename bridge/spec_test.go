@@ -19,7 +19,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// An error names the key, whoever decodes its value.
+// An error names the key, also that of a type that decodes itself.
 func TestDecodeSpec(t *testing.T) {
 	type inner struct {
 		Wait Duration `json:"wait,omitempty"`

@@ -95,9 +95,9 @@ func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) erro
 	return err
 }
 
-// Load returns the last messages of the caller's conversation, oldest first, at most limit; 0 means
-//  100. The function gets limit as a variable and answers with the newest message first, in an array
-//     or an object with one, which is called messages or the only one.
+// Load returns the last messages of the caller's conversation, oldest first, at most limit, where 0
+// means 100. The function gets limit as a variable and answers with the newest message first, in an
+// array or an object with one, which is called messages or the only one.
 func (s *Store) Load(ctx context.Context, caller *bridge.Caller, limit int) ([]Message, error) {
 	if s.load == nil {
 		return nil, nil

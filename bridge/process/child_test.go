@@ -68,7 +68,7 @@ func child(mode string) {
 	}
 }
 
-// forever waits for an interrupt, which nobody sends.
+// forever waits for an interrupt, which is never sent.
 func forever() {
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt)

@@ -7,7 +7,7 @@ import "time"
 // start, before the standard input can be written to. Only Linux has them: see CanLimit.
 type Limits struct {
 	Memory   uint64        // bytes of address space; some runtimes reserve far more than they use
-	CPU      time.Duration // processor time, rounded up to seconds; SIGXCPU ends a process beyond it
+	CPU      time.Duration // rounded up to seconds; SIGXCPU ends a process beyond it
 	Files    uint64        // open files
 	FileSize uint64        // bytes of a file that it writes; SIGXFSZ ends a process beyond it
 }

@@ -17,7 +17,7 @@ func (l Limits) set(pid int) error {
 		most, spare uint64
 	}{
 		{unix.RLIMIT_AS, l.Memory, 0},
-		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second), 1}, // SIGXCPU first, then SIGKILL
+		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second), 1}, // before SIGKILL
 		{unix.RLIMIT_NOFILE, l.Files, 0},
 		{unix.RLIMIT_FSIZE, l.FileSize, 0},
 	} {

@@ -192,7 +192,7 @@ func (p *Process) run(s *Supervisor) {
 	}()
 	asked := p.awaitExit(exited)
 	p.endRest(asked)
-	// The group is forgotten before its id is free to become somebody else's.
+	// The group is removed before its id can be used again.
 	s.remove(p.PID())
 	p.group.reap()
 

@@ -105,8 +105,8 @@ func watch(t *testing.T, pids ...int) (awaitEnd func()) {
 	}
 }
 
-// assertGone asserts that of p's group nobody runs, and that p is no zombie.
-// Zombies of others are for whoever adopted them, in its time.
+// assertGone asserts that no process of p's group runs, and that p is not a zombie. The new parents
+// of other zombies reap them later.
 func assertGone(t *testing.T, p *Process) {
 	t.Helper()
 	for _, s := range members(p.PID()) {

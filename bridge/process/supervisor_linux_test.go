@@ -40,7 +40,7 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 	cmd := exec.Command(self(t, "").Path)
 	cmd.Env = append(os.Environ(), childMode+"=bridge")
 	var stderr bytes.Buffer
-	cmd.Stderr = &stderr // Wait returns when nobody holds it any more
+	cmd.Stderr = &stderr // Wait returns when no process holds it any more
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -133,7 +133,7 @@ type pair struct {
 	value json.RawMessage
 }
 
-// members are the members of an object by encoding/json; nil when raw is none.
+// members are the members of an object by encoding/json; nil when raw is not an object.
 func members(raw []byte) (all []pair) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {

@@ -14,7 +14,7 @@ type Event struct {
 	ID    string        // the last event id that the event sets
 	HasID bool          // the event sets an id, maybe ""
 	Retry time.Duration // the wait before reconnecting; negative when not set
-	Data  *Buffer       // data lines joined with \n, the receiver's to free; nil without a data line
+	Data  *Buffer       // lines joined with \n, the receiver's to free; nil without data
 }
 
 // An EventReader reads server-sent events by the grammar of the WHATWG HTML standard. It is for one
