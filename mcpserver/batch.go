@@ -23,24 +23,24 @@ func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back)
 	for _, raw := range members {
 		go func() { responses <- s.batchMember(ctx, raw, back) }()
 	}
-	var all *batchResponse
+	var array *batchResponse
 	for range members {
 		response := <-responses
 		switch {
 		case response == nil:
 			continue
-		case all == nil:
-			all = &batchResponse{wire.NewBuffer(2 * len(response))}
-			all.B = append(all.B, '[')
+		case array == nil:
+			array = &batchResponse{wire.NewBuffer(2 * len(response))}
+			array.B = append(array.B, '[')
 		default:
-			all.B = append(all.B, ',')
+			array.B = append(array.B, ',')
 		}
-		all.B = append(all.B, response...)
+		array.B = append(array.B, response...)
 	}
-	if all != nil {
-		all.B = append(all.B, ']')
+	if array != nil {
+		array.B = append(array.B, ']')
 	}
-	return all
+	return array
 }
 
 // batchMember answers one message of a batch; nil means that it needs no answer.

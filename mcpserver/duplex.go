@@ -16,8 +16,8 @@ type duplex struct {
 	work sync.WaitGroup // requests
 }
 
-func (s *Server) newDuplex(who identity) *duplex {
-	d := &duplex{session: s.newSession(who), box: newOutbox(s.opts.QueueBytes)}
+func (s *Server) newDuplex(sender identity) *duplex {
+	d := &duplex{session: s.newSession(sender), box: newOutbox(s.opts.QueueBytes)}
 	d.back = d
 	return d
 }

@@ -26,8 +26,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("OPTIONS /ws/ticket", s.identified(s.serveTicket))
 	mux.HandleFunc("/ws", s.serveWS)
 	for pattern, handler := range s.opts.Protected {
-		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, who identity) {
-			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
+		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, sender identity) {
+			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
 		}))
 	}
 	mux.HandleFunc("GET /healthz", healthy)
@@ -92,13 +92,13 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 }
 
 // serveTicket answers POST /ws/ticket.
-func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, who identity) {
-	who, err := addTicketValues(who, http.MaxBytesReader(w, r.Body, maxTicketBody), s.opts.TicketValues)
+func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender identity) {
+	sender, err := addTicketValues(sender, http.MaxBytesReader(w, r.Body, maxTicketBody), s.opts.TicketValues)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	id := s.tickets.issue(who)
+	id := s.tickets.issue(sender)
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return
@@ -109,7 +109,7 @@ func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, who identit
 }
 
 // serveMCP is streamable HTTP.
-func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) {
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identity) {
 	revision := r.Header.Get(mcp.HeaderProtocolVersion)
 	modern := revision >= wire.ModernRevision
 	if revision != "" && !modern && !slices.Contains(wire.Revisions, revision) {
@@ -122,11 +122,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) 
 	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r, who)
+		s.post(w, r, sender)
 	case http.MethodGet:
-		s.get(w, r, who)
+		s.get(w, r, sender)
 	case http.MethodDelete:
-		if target := s.namedSession(w, r, who); target != nil {
+		if target := s.namedSession(w, r, sender); target != nil {
 			s.sessions.end(target)
 			w.WriteHeader(http.StatusOK)
 		}
@@ -136,7 +136,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, who identity) 
 }
 
 // post takes one message or a batch.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, who identity) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity) {
 	accept, ok := accepts(r)
 	if !ok {
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
@@ -150,12 +150,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, who identity) {
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
-		s.postBatch(w, r, who, msg, accept)
+		s.postBatch(w, r, sender, msg, accept)
 	case err != nil:
 		writeUnreadable(w, err)
 	case isModernPost(r, &m):
-		s.postModern(w, r, who, &m, accept)
+		s.postModern(w, r, sender, &m, accept)
 	default:
-		s.postLegacy(w, r, who, &m, accept)
+		s.postLegacy(w, r, sender, &m, accept)
 	}
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // postLegacy takes a message of a session.
-func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, who identity, m *wire.Message, accept accepted) {
+func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, accept accepted) {
 	var target *session
 	if m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
-		target = s.createSession(w, r, who)
+		target = s.createSession(w, r, sender)
 	} else {
-		target = s.namedSession(w, r, who)
+		target = s.namedSession(w, r, sender)
 	}
 	switch {
 	case target == nil:
@@ -49,8 +49,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 }
 
 // postBatch takes a JSON-RPC batch. The responses are sent as one array.
-func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who identity, msg *wire.Buffer, accept accepted) {
-	target := s.namedSession(w, r, who)
+func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, sender identity, msg *wire.Buffer, accept accepted) {
+	target := s.namedSession(w, r, sender)
 	if target == nil {
 		return
 	}
@@ -68,13 +68,13 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, who identity,
 }
 
 // get opens the stream on which a session sends what belongs to no request, or resumes a stream.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, who identity) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, sender identity) {
 	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		writeError(w, http.StatusNotAcceptable, "a GET opens an event stream: the client must accept text/event-stream")
 		return
 	}
-	target := s.namedSession(w, r, who)
+	target := s.namedSession(w, r, sender)
 	if target == nil {
 		return
 	}
@@ -107,12 +107,12 @@ func parseEventID(id string) (number, seq int64, ok bool) {
 }
 
 // createSession returns a new session for an initialize; nil means that it has been refused.
-func (s *Server) createSession(w http.ResponseWriter, r *http.Request, who identity) *session {
+func (s *Server) createSession(w http.ResponseWriter, r *http.Request, sender identity) *session {
 	if r.Header.Get(mcp.HeaderSessionID) != "" {
 		writeError(w, http.StatusBadRequest, "initialize starts a session: send it without Mcp-Session-Id")
 		return nil
 	}
-	created := s.newHTTPSession(who)
+	created := s.newHTTPSession(sender)
 	if !s.sessions.register(created, w) {
 		return nil
 	}
@@ -120,21 +120,21 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request, who ident
 }
 
 // newHTTPSession returns a session whose messages go to streams.
-func (s *Server) newHTTPSession(who identity) *session {
-	created := s.newSession(who)
+func (s *Server) newHTTPSession(sender identity) *session {
+	created := s.newSession(sender)
 	created.journal = &journal{session: created, limit: s.opts.ResumeBytes, total: &s.journals, streams: map[int64]*stream{}}
 	created.back = unrelated{created}
 	return created
 }
 
 // namedSession returns the session that a request names; nil means that it has been refused.
-func (s *Server) namedSession(w http.ResponseWriter, r *http.Request, who identity) *session {
+func (s *Server) namedSession(w http.ResponseWriter, r *http.Request, sender identity) *session {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
 		writeError(w, http.StatusBadRequest, "Mcp-Session-Id is missing: send initialize first")
 		return nil
 	}
-	found := s.sessions.find(id, who)
+	found := s.sessions.find(id, sender)
 	if found == nil || found.journal == nil { // an SSE session has no streams here
 		writeError(w, http.StatusNotFound, "no such session: it has ended, or began with another token or context header; send initialize again")
 		return nil

@@ -21,7 +21,7 @@ func isModernPost(r *http.Request, m *wire.Message) bool {
 
 // postModern answers a request of the modern era. The end of the connection cancels it
 // (2026-07-28, transports).
-func (s *Server) postModern(w http.ResponseWriter, r *http.Request, who identity, m *wire.Message, accept accepted) {
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, accept accepted) {
 	if m.Kind() != wire.Request {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -36,7 +36,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, who identity
 	x := s.beginExchange(&exchange{cancel: cancel}, w, r, accept)
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
-	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{who, m, x, r})}
+	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}
 	if e := resp.reply.Err; e != nil {
 		if e.Code == toolformat.Canceled && e.Raw == nil && ctx.Err() != nil {
 			x.finish(nil)

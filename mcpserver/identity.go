@@ -30,23 +30,23 @@ type identityKey struct{}
 // CallerOf returns the caller that sent a request to a handler of Options.Protected: its
 // Principal and its HiddenValue.
 func CallerOf(r *http.Request) bridge.Caller {
-	who, _ := r.Context().Value(identityKey{}).(identity)
-	return bridge.Caller{Principal: who.principal, HiddenValue: who.value}
+	sender, _ := r.Context().Value(identityKey{}).(identity)
+	return bridge.Caller{Principal: sender.principal, HiddenValue: sender.value}
 }
 
 // value returns a hidden value by its name, as bridge.Caller.HiddenValue does.
-func (who identity) value(name string) ([]byte, bool) {
-	v := wire.Lookup([]byte(who.hidden), strings.ToLower(name))
+func (id identity) value(name string) ([]byte, bool) {
+	v := wire.Lookup([]byte(id.hidden), strings.ToLower(name))
 	return v, v != nil
 }
 
 // continues reports whether a message may belong to a session that begun opened: it has the same
 // principal, and no other hidden values. It need not repeat them.
-func (who identity) continues(begun identity) bool {
-	if who.principal != begun.principal {
+func (id identity) continues(begun identity) bool {
+	if id.principal != begun.principal {
 		return false
 	}
-	for name, value := range wire.Members([]byte(who.hidden)) {
+	for name, value := range wire.Members([]byte(id.hidden)) {
 		if was, _ := begun.value(name); !bytes.Equal(was, value) {
 			return false
 		}
@@ -91,13 +91,13 @@ const maxTicketBody = 64 << 10
 // addTicketValues adds to an identity the hidden values in the body of a request for a ticket,
 // {"context": {NAME: value}}. They override those of headers. Only the names of allowed may
 // occur.
-func addTicketValues(who identity, body io.Reader, allowed []string) (identity, error) {
+func addTicketValues(sender identity, body io.Reader, allowed []string) (identity, error) {
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return who, fmt.Errorf("the request body is longer than %d bytes or incomplete", maxTicketBody)
+		return sender, fmt.Errorf("the request body is longer than %d bytes or incomplete", maxTicketBody)
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return who, nil
+		return sender, nil
 	}
 	var request struct {
 		Context map[string]json.RawMessage `json:"context"`
@@ -105,15 +105,15 @@ func addTicketValues(who identity, body io.Reader, allowed []string) (identity, 
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&request); err != nil {
-		return who, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
+		return sender, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
 	}
-	hidden := []byte(cmp.Or(who.hidden, "{}"))
+	hidden := []byte(cmp.Or(sender.hidden, "{}"))
 	for _, name := range slices.Sorted(maps.Keys(request.Context)) {
 		if !slices.ContainsFunc(allowed, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return who, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
+			return sender, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), request.Context[name])
 	}
-	who.hidden = string(hidden)
-	return who, nil
+	sender.hidden = string(hidden)
+	return sender, nil
 }

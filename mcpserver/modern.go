@@ -19,10 +19,10 @@ func isModern(m *wire.Message) bool { return m.Params.Get(wire.MetaProtocolVersi
 
 // modernCall is a request of the modern era and what it came with.
 type modernCall struct {
-	who  identity
-	msg  *wire.Message
-	back bridge.Back
-	http *http.Request // nil on a connection that carries both ways
+	sender identity
+	msg    *wire.Message
+	back   bridge.Back
+	http   *http.Request // nil on a connection that carries both ways
 }
 
 // respond answers a request of the modern era.
@@ -39,7 +39,7 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
-	v, err := p.use(ctx, c.who, capabilities)
+	v, err := p.use(ctx, c.sender, capabilities)
 	if err != nil {
 		return bridge.Failed(err)
 	}

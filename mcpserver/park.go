@@ -67,7 +67,7 @@ type question struct {
 // the reply has been used.
 func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bridge.Request, level wire.LogLevel) (bridge.Reply, *wire.Buffer) {
 	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
-		c := p.unpark(state, key.who, req)
+		c := p.unpark(state, key.sender, req)
 		if c == nil {
 			return bridge.Failed(invalid("%s: params.requestState is unknown, used, too old, or of another request: call again without it", req.Method)), nil
 		}
@@ -183,12 +183,12 @@ func compareKeys(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), c
 
 // unpark removes a parked call for the retry that names it; nil means that there is no such call
 // of this caller and request.
-func (p *parking) unpark(state string, who identity, req *bridge.Request) *parkedCall {
+func (p *parking) unpark(state string, sender identity, req *bridge.Request) *parkedCall {
 	own := digest(req) // outside of the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[state]
-	if c == nil || c.view.key.who != who || c.digest != own {
+	if c == nil || c.view.key.sender != sender || c.digest != own {
 		return nil
 	}
 	delete(p.calls, state)

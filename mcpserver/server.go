@@ -55,8 +55,8 @@ func (s *Server) Close() error {
 }
 
 // newSession returns a session whose carrier must set back before it is used.
-func (s *Server) newSession(who identity) *session {
-	created := &session{core: &s.core, id: newID(), who: who, pending: map[string]context.CancelCauseFunc{}}
+func (s *Server) newSession(sender identity) *session {
+	created := &session{core: &s.core, id: newID(), sender: sender, pending: map[string]context.CancelCauseFunc{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.core, created.views.parking, created.views.ctx = &s.core, &s.parking, created.ctx
 	created.touch()

@@ -17,7 +17,7 @@ import (
 type session struct {
 	core      *core
 	id        string
-	who       identity
+	sender    identity
 	back      bridge.Back // delivers what belongs to no request
 	questions questions   // to the client
 	views     viewPool    // of the modern era, on a connection that carries both ways
@@ -172,7 +172,7 @@ func (s *session) endRequest(id string) {
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if isModern(m) {
-		return s.views.respond(ctx, &modernCall{who: s.who, msg: m, back: back})
+		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back})
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -237,8 +237,8 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	}
 	source, err := s.core.source.Open(ctx, &bridge.Caller{
 		ID:           s.id,
-		Principal:    s.who.principal,
-		HiddenValue:  s.who.value,
+		Principal:    s.sender.principal,
+		HiddenValue:  s.sender.value,
 		Capabilities: bytes.Clone(capabilities),
 		Notify:       s.back.Notify,
 		Ask:          s.back.Ask,

@@ -60,11 +60,11 @@ func (r *registry) evict() bool {
 }
 
 // find returns a session for a caller that may continue it, else nil.
-func (r *registry) find(id string, who identity) *session {
+func (r *registry) find(id string, sender identity) *session {
 	r.mu.Lock()
 	found := r.sessions[id]
 	r.mu.Unlock()
-	if found == nil || !who.continues(found.who) { // knowing an id proves nothing
+	if found == nil || !sender.continues(found.sender) { // knowing an id proves nothing
 		return nil
 	}
 	return found

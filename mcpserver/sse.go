@@ -12,12 +12,12 @@ import (
 const ssePath = "/sse/message"
 
 // serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
-func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) {
+func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identity) {
 	if r.Method != http.MethodGet { // clients recognize the transport by this refusal
 		writeMethodError(w, http.MethodGet, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
 		return
 	}
-	d := s.newDuplex(who)
+	d := s.newDuplex(sender)
 	d.post = d.receive
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {
@@ -43,12 +43,12 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, who identity) 
 }
 
 // serveSSEMessage takes a message for a session of the legacy SSE transport.
-func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, who identity) {
+func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender identity) {
 	if r.Method != http.MethodPost {
 		writeMethodError(w, http.MethodPost, "use POST to send a message")
 		return
 	}
-	target := s.sessions.find(r.URL.Query().Get("sessionId"), who)
+	target := s.sessions.find(r.URL.Query().Get("sessionId"), sender)
 	if target == nil || target.post == nil {
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return

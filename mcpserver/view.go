@@ -31,13 +31,13 @@ type viewPool struct {
 }
 
 type viewKey struct {
-	who          identity
+	sender       identity
 	capabilities string
 }
 
 type taskKey struct {
-	who identity
-	id  string
+	sender identity
+	id     string
 }
 
 // view is what one identity with certain capabilities sees of the source.
@@ -67,15 +67,15 @@ const (
 )
 
 // use returns a view of the source. release must be called when the request has ended.
-func (p *viewPool) use(ctx context.Context, who identity, capabilities []byte) (*view, *toolformat.Error) {
+func (p *viewPool) use(ctx context.Context, sender identity, capabilities []byte) (*view, *toolformat.Error) {
 	p.mu.Lock()
-	if views := p.views[viewKey{who, string(capabilities)}]; len(views) > 0 && views[0].source != nil {
+	if views := p.views[viewKey{sender, string(capabilities)}]; len(views) > 0 && views[0].source != nil {
 		views[0].users++
 		p.mu.Unlock()
 		return views[0], nil
 	}
 	p.mu.Unlock()
-	return p.claim(ctx, viewKey{who, string(capabilities)}, false)
+	return p.claim(ctx, viewKey{sender, string(capabilities)}, false)
 }
 
 // claim finds or adds a view and waits until its source is open. A lease is for a call that may
@@ -148,8 +148,8 @@ func (p *viewPool) add(key viewKey) (*view, *toolformat.Error) {
 func (p *viewPool) open(v *view) {
 	source, err := p.core.source.Open(p.ctx, &bridge.Caller{
 		ID:           "view " + newID(),
-		Principal:    v.key.who.principal,
-		HiddenValue:  v.key.who.value,
+		Principal:    v.key.sender.principal,
+		HiddenValue:  v.key.sender.value,
 		Capabilities: []byte(v.key.capabilities),
 		Modern:       true,
 		Notify:       v.notify,
@@ -259,16 +259,16 @@ func (p *viewPool) removePost(r *http.Request) {
 // close closes every view, and cancels the HTTP requests. Views that are being opened close later.
 func (p *viewPool) close() {
 	p.mu.Lock()
-	all := slices.Concat(slices.Collect(maps.Values(p.views))...)
+	views := slices.Concat(slices.Collect(maps.Values(p.views))...)
 	p.views, p.closed = nil, true
 	for _, cancel := range p.posts {
 		cancel(errEnded)
 	}
-	for _, v := range all {
+	for _, v := range views {
 		v.idle.Stop()
 	}
 	p.mu.Unlock()
-	for _, v := range all {
+	for _, v := range views {
 		if v.source != nil {
 			v.source.Close()
 		}
@@ -286,7 +286,7 @@ func (p *viewPool) do(ctx context.Context, v *view, req *bridge.Request) bridge.
 	defer p.mu.Unlock()
 	if ok && len(p.tasks) < wire.MaxTasks && !p.closed {
 		v.tasks++
-		p.tasks[taskKey{v.key.who, id}] = v
+		p.tasks[taskKey{v.key.sender, id}] = v
 	}
 	return reply
 }
@@ -299,7 +299,7 @@ func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.
 		return bridge.Failed(invalid("%s: params.taskId is missing or not a string", m.Method))
 	}
 	p.mu.Lock()
-	if creator := p.tasks[taskKey{v.key.who, id}]; creator != nil {
+	if creator := p.tasks[taskKey{v.key.sender, id}]; creator != nil {
 		v = creator
 	}
 	v.users++

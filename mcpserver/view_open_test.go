@@ -56,7 +56,7 @@ func (s *slowViews) list(ctx context.Context, name string) <-chan bridge.Reply {
 	m, _ := wire.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
 	reply := make(chan bridge.Reply, 1)
 	go func() {
-		reply <- s.views.respond(ctx, &modernCall{who: identity{principal: bridge.Principal{Name: name}}, msg: &m})
+		reply <- s.views.respond(ctx, &modernCall{sender: identity{principal: bridge.Principal{Name: name}}, msg: &m})
 	}()
 	synctest.Wait()
 	return reply
@@ -118,7 +118,7 @@ func TestSlowOpen(t *testing.T) {
 // Each call that may ask something needs a view of its own, and opens it while others open.
 func TestSlowOpenLeased(t *testing.T) {
 	inSlowViews(t, func(t *testing.T, s *slowViews) {
-		key := viewKey{who: identity{principal: bridge.Principal{Name: "ann"}}, capabilities: `{"elicitation":{}}`}
+		key := viewKey{sender: identity{principal: bridge.Principal{Name: "ann"}}, capabilities: `{"elicitation":{}}`}
 		views := make(chan *view, 3)
 		for range cap(views) {
 			go func() {

@@ -20,7 +20,7 @@ const bearerProtocol = "bearer."
 // serveWS is MCP over WebSocket: one message a text frame.
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
-	who, refused := s.identifyWS(r, offered)
+	sender, refused := s.identifyWS(r, offered)
 	switch {
 	case refused != nil:
 		refused.write(w, r, s.opts.Log)
@@ -39,7 +39,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		WriteBufferSize: 32 << 10,
 		WriteBufferPool: &s.frames,
 	}
-	d := s.newDuplex(who)
+	d := s.newDuplex(sender)
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {
 		return
@@ -59,8 +59,8 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 // identifyWS returns the identity of a connection: by header, subprotocol or ticket.
 func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
-		if who, ok := s.tickets.redeem(id); ok {
-			return who, nil
+		if sender, ok := s.tickets.redeem(id); ok {
+			return sender, nil
 		}
 		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}
 	}
