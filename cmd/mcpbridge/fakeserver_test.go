@@ -1,18 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// fakeServer is the command fakeserver of the scripts: an MCP server over stdio, written
-// by hand so that it can also behave as no library would.
+// fakeServer is the command fakeserver of the scripts: an MCP server over stdio that can also
+// behave as no library would.
 func fakeServer() {
-	f := fakeMCP{out: json.NewEncoder(os.Stdout)}
+	f := fakeMCP{}
 	flag.StringVar(&f.name, "name", "fake", "what the server calls itself")
 	tools := flag.String("tools", "echo", "names of its tools, with commas between")
 	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing, or with what a model says (sample), asked with the arguments")
@@ -20,9 +23,9 @@ func fakeServer() {
 	flag.BoolVar(&f.modern, "modern", false, "answer server/discover as a server of revision 2026-07-28")
 	flag.StringVar(&f.fatal, "fatal", "", "exit with 1 when this method is called")
 	once := flag.String("once", "", "crash only while there is no such file, and make it then")
-	await := flag.String("await", "", "answer nothing before another one tells that it runs, in this named pipe")
-	tell := flag.String("tell", "", "tell that this one runs, in this named pipe")
-	flag.BoolVar(&f.readOnly, "read-only", false, "say that the tools only read")
+	await := flag.String("await", "", "answer nothing before another server tells that it runs, in this named pipe")
+	tell := flag.String("tell", "", "tell that this server runs, in this named pipe")
+	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
 	flag.Parse()
@@ -30,17 +33,25 @@ func fakeServer() {
 		fmt.Fprintln(os.Stderr, *crash)
 		os.Exit(1)
 	}
-	if *tools != "" {
-		f.tools = strings.Split(*tools, ",")
+	s := peer.NewServer("")
+	var definitions []string
+	for name := range strings.SplitSeq(*tools, ",") {
+		if name == "" {
+			continue
+		}
+		annotations := ""
+		if *readOnly {
+			annotations = `"annotations":{"readOnlyHint":true},`
+		}
+		definitions = append(definitions, fmt.Sprintf(`{%s"description":"Does %s.","inputSchema":%s,"name":%q}`, annotations, name, *schema, name))
 	}
-	f.schema = json.RawMessage(*schema)
+	s.Tools, s.Before, s.Take = strings.Join(definitions, ","), f.before, f.take
 	open(*tell, os.O_WRONLY)
 	open(*await, os.O_RDONLY)
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		f.take(lines.Bytes())
-	}
+	s.ServeLines(struct {
+		io.Reader
+		io.WriteCloser
+	}{os.Stdin, os.Stdout})
 	// A program with the race detector takes a second to exit.
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		self.Kill()
@@ -75,97 +86,75 @@ func isFirst(path string) bool {
 
 type fakeMCP struct {
 	name, answer string
-	tools        []string
-	schema       json.RawMessage
 	mute, modern bool
-	readOnly     bool
 	fatal        string
-	out          *json.Encoder
-	sampling     json.RawMessage // the id of the call that waits for a model
+}
+
+// before answers the handshake.
+func (f *fakeMCP) before(c *peer.Call) bool {
+	info := object{"name": f.name, "version": "1.0"}
+	switch {
+	case c.Method == f.fatal && c.Kind() == wire.Request:
+		fmt.Fprintln(os.Stderr, "cannot stand "+c.Method)
+		os.Exit(1)
+	case c.Method == wire.MethodDiscover && !f.modern:
+		c.Fail(wire.MethodNotFound, "method not found", "")
+	case c.Method == wire.MethodDiscover:
+		reply(c, object{"supportedVersions": []string{"2026-07-28"}, "capabilities": object{"tools": object{}},
+			"_meta": object{"io.modelcontextprotocol/serverInfo": info}})
+	case c.Method == wire.MethodInitialize && !f.mute:
+		reply(c, object{"protocolVersion": "2025-06-18", "capabilities": object{"tools": object{}},
+			"serverInfo": info, "instructions": "Instructions of " + f.name + "."})
+	case c.Method != wire.MethodInitialize:
+		return false
+	}
+	return true
+}
+
+// take answers calls, and other requests with an empty result.
+func (f *fakeMCP) take(c *peer.Call) {
+	switch {
+	case c.Kind() != wire.Request || f.answer == "nothing" && c.Method == wire.MethodToolsCall:
+	case c.Method != wire.MethodToolsCall:
+		c.Reply("")
+	case f.answer == "refusal":
+		c.Fail(wire.InvalidParams, "no such table: "+c.Name(), "")
+	case f.answer == "sample":
+		f.sample(c)
+	default:
+		reply(c, f.call(c.Name(), c.Params.Get(wire.Arguments)))
+	}
+}
+
+// sample answers with what a model says to the arguments.
+func (f *fakeMCP) sample(c *peer.Call) {
+	arguments := string(c.Params.Get(wire.Arguments))
+	switch said := wire.Lookup(c.Params.Get(wire.InputResponses), "model"); {
+	case said != nil:
+		reply(c, object{"content": []object{text(string(said))}})
+	case c.Modern:
+		c.Reply(`"resultType":"input_required","inputRequests":{"model":{"method":"sampling/createMessage","params":` + arguments + `}}`)
+	default:
+		if answer := c.Ask(peer.Question{Method: wire.MethodCreateMessage, Params: arguments}); answer != nil {
+			reply(c, object{"content": []object{text(answer[0])}})
+		}
+	}
 }
 
 type object = map[string]any
 
-// take answers one message.
-func (f *fakeMCP) take(line []byte) {
-	var m struct {
-		ID     json.RawMessage
-		Method string
-		Params struct {
-			Name           string
-			Arguments      json.RawMessage
-			InputResponses map[string]json.RawMessage
-			Meta           map[string]any `json:"_meta"`
-		}
-		Result, Error json.RawMessage
+func reply(c *peer.Call, result object) {
+	b, err := json.Marshal(result)
+	if err != nil {
+		panic(err)
 	}
-	if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
-		return
-	}
-	if m.Method == "" { // what a model says
-		f.out.Encode(object{"jsonrpc": "2.0", "id": f.sampling, "result": object{"content": []object{text(string(m.Result) + string(m.Error))}}})
-		return
-	}
-	if m.Method == f.fatal {
-		fmt.Fprintln(os.Stderr, "cannot stand "+m.Method)
-		os.Exit(1)
-	}
-	var result any
-	switch m.Method {
-	case "server/discover":
-		if !f.modern {
-			f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32601, "message": "method not found"}})
-			return
-		}
-		result = object{"resultType": "complete", "supportedVersions": []string{"2026-07-28"}, "capabilities": object{"tools": object{}},
-			"_meta": object{"io.modelcontextprotocol/serverInfo": object{"name": f.name, "version": "1.0"}}}
-	case "initialize":
-		if f.mute {
-			return
-		}
-		result = object{"protocolVersion": "2025-06-18", "capabilities": object{"tools": object{}},
-			"serverInfo": object{"name": f.name, "version": "1.0"}, "instructions": "Instructions of " + f.name + "."}
-	case "tools/list":
-		list := []object{}
-		for _, name := range f.tools {
-			tool := object{"name": name, "description": "Does " + name + ".", "inputSchema": f.schema}
-			if f.readOnly {
-				tool["annotations"] = object{"readOnlyHint": true}
-			}
-			list = append(list, tool)
-		}
-		result = object{"tools": list}
-	case "tools/call":
-		if f.answer == "nothing" {
-			return
-		}
-		if f.answer == "refusal" {
-			f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no such table: " + m.Params.Name}})
-			return
-		}
-		modern := m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != nil
-		switch said := m.Params.InputResponses["model"]; {
-		case f.answer != "sample":
-			result = f.call(m.Params.Name, m.Params.Arguments)
-		case said != nil:
-			result = object{"resultType": "complete", "content": []object{text(string(said))}}
-		case modern:
-			result = object{"resultType": "input_required", "inputRequests": object{"model": object{"method": "sampling/createMessage", "params": m.Params.Arguments}}}
-		default:
-			f.sampling = m.ID
-			f.out.Encode(object{"jsonrpc": "2.0", "id": "model", "method": "sampling/createMessage", "params": m.Params.Arguments})
-			return
-		}
-	default:
-		result = object{}
-	}
-	f.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	c.Reply(string(b[1 : len(b)-1]))
 }
 
 func text(s string) object { return object{"type": "text", "text": s} }
 
 // call is the result of a tool.
-func (f *fakeMCP) call(tool string, arguments json.RawMessage) object {
+func (f *fakeMCP) call(tool string, arguments []byte) object {
 	switch f.answer {
 	case "env":
 		return object{"content": []object{text(strings.Join(os.Environ(), "\n"))}}

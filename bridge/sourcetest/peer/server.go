@@ -28,9 +28,10 @@ const (
 // its tools; everything else it leaves to Take. Any number of connections may be served at
 // once, over any carrier: see Serve, Child and ServeLines.
 type Server struct {
-	Capabilities string      // raw members beside tools
-	Tools        string      // raw definitions with commas between; guarded by State
-	Take         func(*Call) // takes everything else; nil answers requests with no content
+	Capabilities string           // raw members beside tools
+	Tools        string           // raw definitions with commas between; guarded by State
+	Before       func(*Call) bool // sees each message first; true keeps the server from taking it
+	Take         func(*Call)      // takes everything else; nil answers requests with no content
 	State
 
 	era      string // "" means both
@@ -274,6 +275,7 @@ func (s *Server) dispatch(c *Call, tools string) {
 		fresh = `"ttlMs":0,"cacheScope":"private",`
 	}
 	switch {
+	case s.Before != nil && s.Before(c):
 	case c.Kind() != wire.Request:
 		if s.Take != nil {
 			s.Take(c)
