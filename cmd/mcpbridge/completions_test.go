@@ -118,7 +118,7 @@ func TestCompletionsDoor(t *testing.T) {
 		want                     []string // headers, NAME=VALUE each
 	}{
 		{"no token", "POST", "/v1/chat/completions", ask, nil, 401, "a bearer token is needed", []string{`WWW-Authenticate=Bearer realm="mcpbridge"`}},
-		{"another token", "POST", "/v1/chat/completions", ask, []string{"Authorization=Bearer 0123456789abcdeg"}, 401, "is not known", nil},
+		{"another token", "POST", "/v1/chat/completions", ask, []string{"Authorization=Bearer 0123456789abcdeg"}, 401, "unknown bearer token", nil},
 		{"a token", "POST", "/v1/chat/completions", ask, []string{bearer}, 200, `"content":"Yes."`, nil},
 		{"the models without a token", "GET", "/v1/models", "", nil, 401, "", nil},
 		{"the models", "GET", "/v1/models", "", []string{bearer}, 200, `{"id":"double/m"`, nil},
