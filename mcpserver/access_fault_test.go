@@ -35,7 +35,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: HTTP %d", path, got)
 		}
 	}
-	// A session is its principal's, whoever knows its id.
+	// A session belongs to its principal; knowing its id does not help another.
 	resp := h.request("POST", "/mcp", fmt.Sprintf(initialize, newest), "Authorization", "Bearer ann's")
 	resp.Body.Close()
 	id := resp.Header.Get("Mcp-Session-Id")
@@ -110,7 +110,7 @@ func TestWebSocketTokens(t *testing.T) {
 	}
 }
 
-// A ticket is good for 30 s.
+// A ticket is valid for 30 s.
 func TestTicketLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mcpserver.New(nil, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}}})
@@ -130,7 +130,7 @@ func TestTicketLife(t *testing.T) {
 			w = &recorder{header: http.Header{}}
 			r, _ = http.NewRequest("GET", "http://localhost/ws?ticket="+got.Ticket, nil)
 			handler.ServeHTTP(w, r)
-			if w.status != c.want { // 426: it was let in, and is no upgrade
+			if w.status != c.want { // 426: let in, but not an upgrade
 				t.Errorf("after %s: HTTP %d, want %d", c.after, w.status, c.want)
 			}
 		}
@@ -182,7 +182,7 @@ func TestOriginsAndHosts(t *testing.T) {
 			if path == "/mcp" {
 				got = c.h.status("POST", path, fmt.Sprintf(initialize, newest), "Origin", c.origin, "Host", or(c.host, "localhost"))
 			} else if got = c.h.status("POST", path, "", "Origin", c.origin, "Host", or(c.host, "localhost")); got != 403 {
-				got = 200 // let in, to hear that POST is not for here
+				got = 200 // let in, and told to use another method
 			}
 			if got != c.want {
 				t.Errorf("%s with Origin %q, Host %q: HTTP %d, want %d", path, c.origin, c.host, got, c.want)
@@ -261,8 +261,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A session of the legacy SSE transport is none of streamable HTTP, which it lacks the
-// streams for.
+// A session of the legacy SSE transport cannot be used over streamable HTTP: it has no streams.
 func TestSSESessionElsewhere(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	resp := h.request("GET", "/sse", "")
@@ -285,8 +284,8 @@ func TestSSESessionElsewhere(t *testing.T) {
 	}
 }
 
-// A page may send the headers in which a tool of the modern era wants arguments repeated,
-// and no others that nobody has named.
+// A page may send the headers that repeat arguments of a tool of the modern era, and no other
+// headers than those listed.
 func TestPreflightOfParams(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	resp := h.request("OPTIONS", "/mcp", "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST",

@@ -49,7 +49,7 @@ type caller struct {
 	*host
 	send func(msg string) (status int, body string) // the results are those of a POST
 	in   <-chan peer.Received
-	why  error // the reason why no more come; set by next
+	why  error // why no more messages come; set by next
 }
 
 // carriers are the ways to connect a caller.
@@ -129,8 +129,7 @@ func (h *host) dial(path string, header http.Header) *caller {
 	return h.connected(peer.DialWS(context.Background(), h.web.URL+path, header))
 }
 
-// request makes an HTTP request with pairs of headers, of which empty ones are left
-// out.
+// request makes an HTTP request with pairs of headers. Empty headers are left out.
 func (h *host) request(method, path, body string, headers ...string) *http.Response {
 	h.Helper()
 	req, err := http.NewRequest(method, h.web.URL+path, strings.NewReader(body))
@@ -154,7 +153,7 @@ func (h *host) request(method, path, body string, headers ...string) *http.Respo
 	return resp
 }
 
-// status is the status of a request, whose body is thrown away.
+// status returns the status of a request.
 func (h *host) status(method, path, body string, headers ...string) int {
 	h.Helper()
 	resp := h.request(method, path, body, headers...)
@@ -173,7 +172,7 @@ func (h *host) upgrade(path string, header http.Header) *websocket.Conn {
 	return conn
 }
 
-// next is the next message of the server; "" when the connection has ended.
+// next returns the next message of the server, "" when the connection has ended.
 func (p *caller) next() string {
 	p.Helper()
 	t := time.NewTimer(patience)
@@ -192,7 +191,7 @@ func (p *caller) next() string {
 
 const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
-// greeted is a peer that has shaken hands.
+// greeted initializes the session.
 func (p *caller) greeted(revision string) *caller {
 	p.Helper()
 	p.send(fmt.Sprintf(initialize, revision))
@@ -203,12 +202,12 @@ func (p *caller) greeted(revision string) *caller {
 	return p
 }
 
-// call is a tools/call with a raw id.
+// call returns a tools/call with a raw id.
 func call(id, tool, args string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
 }
 
-// works checks that the peer's session still does what it should.
+// works checks that the caller's session still works.
 func (p *caller) works() {
 	p.Helper()
 	p.send(call(`"works"`, "echo", `{"n":12345678901234567890}`))

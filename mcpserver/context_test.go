@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// newShop is a host of a tool that answers with its arguments, among them the hidden
-// customerid, which the header X-Customer brings.
+// newShop serves a tool that returns its arguments, among them the hidden customerid, which the
+// header X-Customer carries.
 func newShop(t *testing.T) *host {
 	sourcetest.NoLeaks(t)
 	native, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
@@ -43,12 +43,12 @@ func newShop(t *testing.T) *host {
 
 const missing = "Missing context field: customerid"
 
-// In the modern era a value is that of its own request.
+// In the modern era each request has its own hidden values.
 func TestContextOfModernRequests(t *testing.T) {
 	h := newShop(t)
 	for _, c := range []struct {
 		name   string
-		values []string // of the header
+		values []string // from the header
 		want   string
 	}{
 		{"one", []string{"1"}, `{\"customerid\":1}`},
@@ -76,8 +76,8 @@ func TestContextOfModernRequests(t *testing.T) {
 	}
 }
 
-// In the legacy era a session keeps what it began with, and a request that says
-// something else is no part of it.
+// In the legacy era a session keeps the hidden values of its first request, and requests with
+// other values do not belong to it.
 func TestContextOfLegacySessions(t *testing.T) {
 	h := newShop(t)
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestContextOfLegacySessions(t *testing.T) {
 	}
 }
 
-// A connection has what its handshake brought, or the request for its ticket.
+// A connection has the hidden values of its handshake, or of the request for its ticket.
 func TestContextOfConnections(t *testing.T) {
 	h := newShop(t)
 	resp := h.request("POST", "/ws/ticket", "", "X-Customer", "3")
@@ -130,17 +130,17 @@ func TestContextOfConnections(t *testing.T) {
 	}
 }
 
-// A request for a ticket says what its session is given, and nothing else.
+// A request for a ticket sets hidden values of its session, and nothing else.
 func TestContextOfSessions(t *testing.T) {
 	h := newShop(t)
 	for _, c := range []struct {
 		body   string
 		status int
-		want   string // of the answer, or of a call
+		want   string // in the response to the request, or to a call
 	}{
 		{`{"context":{"CustomerID":7}}`, http.StatusOK, `{\"customerid\":7}`},
 		{`{"context":{"customerid":"x"}}`, http.StatusOK, "Invalid context field: customerid"},
-		{`{}`, http.StatusOK, `{\"customerid\":3}`}, // of the header
+		{`{}`, http.StatusOK, `{\"customerid\":3}`}, // from the header
 		{`{"context":{"admin":true}}`, http.StatusBadRequest, "context.admin: no hidden value of this name"},
 		{`{"user":1}`, http.StatusBadRequest, "unknown field"},
 		{`{"context":`, http.StatusBadRequest, "expected {\"context\""},
@@ -168,7 +168,7 @@ func TestContextOfSessions(t *testing.T) {
 	}
 }
 
-// Pages may send the headers that the config names.
+// Pages may send the headers of Options.HiddenHeaders.
 func TestContextHeadersOfPages(t *testing.T) {
 	h := newShop(t)
 	resp := h.request("OPTIONS", "/mcp", "", "Origin", "http://localhost:5173", "Access-Control-Request-Method", "POST")

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
-// events reads n events that have data from a response, and the id of the last.
+// events reads n events with data from a response, and returns the id of the last event.
 func events(t *testing.T, resp *http.Response, n int) (data []string, last string) {
 	t.Helper()
 	if resp.StatusCode != 200 {
@@ -34,8 +34,7 @@ func events(t *testing.T, resp *http.Response, n int) (data []string, last strin
 	return data, last
 }
 
-// A client that loses the stream of its call comes back for the rest, before and after
-// the call has ended.
+// A client that loses the stream of its call can resume it, before and after the end of the call.
 func TestResume(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	resp := h.request("POST", "/mcp", fmt.Sprintf(initialize, newest))
@@ -65,9 +64,9 @@ func TestResume(t *testing.T) {
 
 	number, _, _ := strings.Cut(last, "-")
 	again := get(number + "-0")
-	all, _ := events(t, again, 3)
+	replayed, _ := events(t, again, 3)
 	again.Body.Close()
-	if got, want := strings.Join(all, "\n"), strings.Join(append(first, second...), "\n"); got != want {
+	if got, want := strings.Join(replayed, "\n"), strings.Join(append(first, second...), "\n"); got != want {
 		t.Errorf("from the beginning:\n%s\nwant\n%s", got, want)
 	}
 	for last, want := range map[string]int{"x": 400, "1": 400, "-1-1": 400, "1-x": 400} {
@@ -95,7 +94,7 @@ func TestSlowClientProgress(t *testing.T) {
 	hear()
 	const n = 200_000
 	say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"n":200000},"_meta":{"progressToken":"t"}}}`)
-	for h.fake.Calls("progress") == 0 { // it makes all of it before it returns
+	for h.fake.Calls("progress") == 0 { // it sends all notifications before it returns
 		bystander.works()
 	}
 	bystander.works()
@@ -117,8 +116,8 @@ func TestSlowClientProgress(t *testing.T) {
 	t.Logf("%d of %d notifications", count, n)
 }
 
-// One that lets too much pile up is sent away, with the reason, and what had been
-// queued comes whole.
+// A client that lets too much pile up is disconnected with the reason. The messages queued before
+// arrive whole.
 func TestSlowClientBytes(t *testing.T) {
 	h := newHost(t, mcpserver.Options{QueueBytes: 1 << 20})
 	bystander := h.http().greeted(newest)
@@ -133,8 +132,7 @@ func TestSlowClientBytes(t *testing.T) {
 	for i := range n {
 		conn.WriteMessage(websocket.TextMessage, []byte(call(fmt.Sprint(i), "echo", args)))
 	}
-	// Nothing of it is read until no more is called, since the client has been sent away:
-	// which cannot be seen from here.
+	// Nothing is read until no more calls arrive, which shows that the client was disconnected.
 	for calls, quiet := 0, 0; quiet < 500; quiet++ {
 		if now := h.fake.Calls("echo"); now > calls {
 			calls, quiet = now, 0
@@ -161,7 +159,7 @@ func TestSlowClientBytes(t *testing.T) {
 	bystander.works()
 }
 
-// One that is sent away learns why, also while it is still sending.
+// A client that is disconnected learns why, even while it is sending.
 func TestSlowClientSending(t *testing.T) {
 	h := newHost(t, mcpserver.Options{QueueBytes: 64 << 10})
 	conn := h.upgrade("/ws", nil)

@@ -21,8 +21,7 @@ import (
 
 const newest = "2025-11-25"
 
-// everywhere runs a test on every carrier, with a bystander whose session must not
-// notice.
+// everywhere runs a test on every carrier, beside a bystander whose session must not be affected.
 func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, carrier string, p *caller)) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,8 +35,8 @@ func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, ca
 	}
 }
 
-// What is no message, or asks for what is not there, gets the specified error, and the
-// session goes on.
+// Bytes that are not a message, and requests for what does not exist, get the specified error, and
+// the session goes on.
 func TestBadMessages(t *testing.T) {
 	everywhere(t, mcpserver.Options{}, func(t *testing.T, carrier string, p *caller) {
 		p.greeted(newest)
@@ -153,7 +152,7 @@ func TestDuplicateID(t *testing.T) {
 		p.fails(p.next(), wire.InvalidParams, "9")
 		p.works()
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`)
-		p.send(call("10", "cancelled", `{"n":1}`)) // and nothing for 9
+		p.send(call("10", "cancelled", `{"n":1}`)) // and no response to 9
 		if got := p.next(); got != `{"jsonrpc":"2.0","id":10,"result":{"content":[{"type":"text","text":"done"}]}}` {
 			t.Error(got)
 		}
@@ -164,12 +163,12 @@ func TestDuplicateID(t *testing.T) {
 func TestCancelAtOnce(t *testing.T) {
 	for _, c := range carriers {
 		if c.name == "http" {
-			continue // requests there have no order
+			continue // HTTP requests have no order
 		}
 		t.Run(c.name, func(t *testing.T) {
 			p := c.dial(newHost(t, mcpserver.Options{})).greeted(newest)
 			for i := range 200 {
-				p.send(call(fmt.Sprint(i), "cancelled", `{"n":1}`)) // waits for ever
+				p.send(call(fmt.Sprint(i), "cancelled", `{"n":1}`)) // waits forever
 				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
 			}
 			p.works()
@@ -183,7 +182,7 @@ func TestBatches(t *testing.T) {
 		ping := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
 		p.send("\n " + `[` + ping("1") + `, {"jsonrpc":"2.0","method":"notifications/x"}, 7, ` + ping("2") + `]`)
 		got := p.next()
-		for carrier == "stdio" && got == "" { // its message ends with the line
+		for carrier == "stdio" && got == "" { // a message ends with its line
 			got = p.next()
 		}
 		for _, want := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":2,"result":{}}`, `"code":-32600`} {
@@ -209,7 +208,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// Half a message and then silence harms nobody, and over HTTP has an end.
+// Half a message and then silence affects no other session, and ends over HTTP.
 func TestHalfAMessage(t *testing.T) {
 	h := newHost(t, mcpserver.Options{ReadTimeout: 50 * time.Millisecond})
 	bystander := h.http().greeted(newest)
@@ -245,7 +244,7 @@ func TestHalfAMessage(t *testing.T) {
 	ours.Close()
 }
 
-// What is no WebSocket frame, or a binary one, ends that connection only.
+// A malformed or binary WebSocket frame ends its own connection only.
 func TestBadFrames(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	bystander := h.ws(nil).greeted(newest)

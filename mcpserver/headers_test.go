@@ -12,7 +12,7 @@ import (
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// modernRequest is a request of the modern era; members stand in its params.
+// modernRequest returns a request of the modern era with these members in its params.
 func modernRequest(method, members string) string {
 	if members != "" {
 		members += ","
@@ -20,7 +20,7 @@ func modernRequest(method, members string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + members + modernMeta + `}}`
 }
 
-// answer is what a POST is answered with.
+// answer is the response to a POST.
 type answer struct {
 	status int
 	body   string
@@ -50,7 +50,7 @@ func (h *host) post(body string, headers ...string) (a answer) {
 	return a
 }
 
-// What the headers of a modern request say must be what its body says.
+// The headers of a modern request must agree with its body.
 func TestModernHeaders(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	call := modernRequest("tools/call", `"name":"echo","arguments":{"a":1}`)
@@ -92,7 +92,7 @@ func TestModernHeaders(t *testing.T) {
 	}
 }
 
-// Methods that the modern era does not have, or nobody has, are not found.
+// Methods of other eras, and of no era, are not found.
 func TestModernMethods(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	for _, method := range []string{
@@ -110,7 +110,7 @@ func TestModernMethods(t *testing.T) {
 	}
 }
 
-// There is neither a stream nor a session to end, nor are there batches.
+// The modern era has neither GET streams nor sessions nor batches.
 func TestModernHasOnlyPosts(t *testing.T) {
 	h := newHost(t, mcpserver.Options{})
 	for _, method := range []string{"GET", "DELETE", "PUT"} {
@@ -118,22 +118,22 @@ func TestModernHasOnlyPosts(t *testing.T) {
 			t.Errorf("%s: HTTP %d, want 405", method, got)
 		}
 	}
-	one := modernRequest("tools/list", "")
+	request := modernRequest("tools/list", "")
 	for _, headers := range [][]string{{}, {"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}} {
-		if a := h.post("["+one+"]", headers...); a.status != 400 {
+		if a := h.post("["+request+"]", headers...); a.status != 400 {
 			t.Errorf("a batch: HTTP %d: %s", a.status, a.body)
 		}
 	}
 	p := h.stdio()
-	p.send("[" + one + "]")
+	p.send("[" + request + "]")
 	p.fails(p.next(), -32600, "null")
-	p.send(one)
+	p.send(request)
 	if got := p.next(); !strings.Contains(got, `"tools":[`) {
 		t.Errorf("after a batch: %.200s", got)
 	}
 }
 
-// On a connection there are no headers; the rest holds.
+// On a connection there are no headers; the other rules hold.
 func TestModernOnConnections(t *testing.T) {
 	for _, c := range carriers {
 		if c.name == "http" {

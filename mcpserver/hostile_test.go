@@ -23,7 +23,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// made is a source whose sessions do what a test says.
+// made is a source whose sessions call a function of the test.
 type made func(ctx context.Context, req *bridge.Request) bridge.Reply
 
 func (m made) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return m, nil }
@@ -33,7 +33,7 @@ func (m made) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error
 	return bridge.NewList(kind, nil), nil
 }
 
-// newMade is a server of such a source.
+// newMade returns a server of such a source.
 func newMade(t *testing.T, opts Options, do made) *parked {
 	sourcetest.NoLeaks(t)
 	p := &parked{T: t, Server: New(do, opts)}
@@ -57,8 +57,8 @@ const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocol
 
 func okay(context.Context, *bridge.Request) bridge.Reply { return bridge.Result([]byte("{}"), nil) }
 
-// An initialize that fails just as its answer becomes a stream takes nothing back that is
-// being written.
+// An initialize that fails just as its answer becomes a stream removes no header that is being
+// written.
 func TestInitializeFailsLate(t *testing.T) {
 	fail := make(chan struct{})
 	p := newMade(t, Options{}, func(context.Context, *bridge.Request) bridge.Reply {
@@ -94,8 +94,7 @@ func TestInitializeFailsLate(t *testing.T) {
 	wg.Wait()
 }
 
-// What a client says that it can do is kept for as long as it is one, and therefore not
-// endless.
+// A client's capabilities are kept as long as its session, and are therefore bounded.
 func TestCapabilitiesBound(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	long := `{"experimental":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
@@ -114,29 +113,28 @@ func TestCapabilitiesBound(t *testing.T) {
 	}
 }
 
-// All sessions together keep no more for their clients than they may, however large a
-// single message is.
+// All journals together keep to their bound, whatever the size of a single message.
 func TestJournalsBound(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	large := make([]byte, journalsBytes/4)
-	var all []*session
+	var sessions []*session
 	for range 10 {
-		one := p.newHTTPSession(identity{})
-		one.journal.add(1, 1, large)
-		all = append(all, one)
+		s := p.newHTTPSession(identity{})
+		s.journal.add(1, 1, large)
+		sessions = append(sessions, s)
 	}
 	if kept := p.journals.Load(); kept > journalsBytes || kept == 0 {
 		t.Errorf("%d bytes are kept, at most %d may be", kept, journalsBytes)
 	}
-	for _, one := range all {
-		one.end()
+	for _, s := range sessions {
+		s.end()
 	}
 	if kept := p.journals.Load(); kept != 0 {
 		t.Errorf("%d bytes are left", kept)
 	}
 }
 
-// A message that is posted as its SSE session ends starts nothing that nobody waits for.
+// A message that is posted as its SSE session ends starts no goroutine that close does not wait for.
 func TestSSEMessageAsItEnds(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	for range 200 {
@@ -153,29 +151,29 @@ func TestSSEMessageAsItEnds(t *testing.T) {
 	}
 }
 
-// A session with a request under way makes room for no other.
+// A session that is in use is not evicted.
 func TestSessionInUseStays(t *testing.T) {
 	p := newMade(t, Options{Sessions: 2}, okay)
 	busy, idle := p.newHTTPSession(identity{}), p.newHTTPSession(identity{})
-	for i, one := range []*session{busy, idle} {
-		if err := p.sessions.add(one); err != nil {
+	for i, s := range []*session{busy, idle} {
+		if err := p.sessions.add(s); err != nil {
 			t.Fatal(err)
 		}
-		one.used.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
+		s.used.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
 	}
 	busy.readers.Add(1)
 	if err := p.sessions.add(p.newHTTPSession(identity{})); err != nil {
 		t.Fatal(err)
 	}
 	if busy.ctx.Err() != nil {
-		t.Error("the one that is in use was ended")
+		t.Error("the session in use was ended")
 	}
 	if err := p.sessions.add(p.newHTTPSession(identity{})); err == nil {
 		t.Error("a third session")
 	}
 }
 
-// A question that its source has withdrawn is not one that a client is asked.
+// A question that its source has withdrawn does not reach the client.
 func TestParkedQuestionWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newParked(t)
@@ -192,7 +190,7 @@ func TestParkedQuestionWithdrawn(t *testing.T) {
 	})
 }
 
-// A length that is claimed costs nothing until the bytes come.
+// An announced length takes no memory before the bytes arrive.
 func TestClaimedLength(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	begun := make(chan struct{})
@@ -208,7 +206,7 @@ func TestClaimedLength(t *testing.T) {
 	}
 }
 
-// stalled is a body that breaks off.
+// stalled is a body that fails after its first byte.
 type stalled struct{ begun chan struct{} }
 
 func (s *stalled) Read(b []byte) (int, error) {
@@ -222,7 +220,8 @@ func (s *stalled) Read(b []byte) (int, error) {
 	}
 }
 
-// A result that is no object becomes an error in the era whose results say what they are.
+// A result that is not an object becomes an error in the modern era, whose results have a
+// resultType.
 func TestResultIsNoObject(t *testing.T) {
 	for _, result := range []string{`[]`, `"x"`, `5`, `null`} {
 		p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(context.Context, *bridge.Request) bridge.Reply {
@@ -243,13 +242,13 @@ func TestDiscoverWithoutServerInfo(t *testing.T) {
 	}
 }
 
-// A GET that comes as its session ends has an end too.
+// A GET stream that is opened as its session ends is closed too.
 func TestStreamOfEndedSession(t *testing.T) {
 	p := newMade(t, Options{}, okay)
-	one := p.newHTTPSession(identity{})
-	one.journal.sessionStream()
-	one.end()
-	for _, st := range []*stream{one.journal.sessionStream(), one.journal.newStream()} {
+	s := p.newHTTPSession(identity{})
+	s.journal.sessionStream()
+	s.end()
+	for _, st := range []*stream{s.journal.sessionStream(), s.journal.newStream()} {
 		select {
 		case <-st.box.done:
 		default:
@@ -258,7 +257,7 @@ func TestStreamOfEndedSession(t *testing.T) {
 	}
 }
 
-// A large answer is given time for each of its parts, not for ever.
+// A large answer has a write deadline for each of its parts.
 func TestLargeAnswerHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
 	result := []byte(`{"x":"` + strings.Repeat("x", 10<<20) + `"}`)
@@ -268,7 +267,7 @@ func TestLargeAnswerHasDeadlines(t *testing.T) {
 	}
 }
 
-// timed notes what is written without a deadline.
+// timed records what is written without a deadline.
 type timed struct {
 	*httptest.ResponseRecorder
 	deadlines, allowed, late int
@@ -287,7 +286,7 @@ func (t *timed) Write(b []byte) (int, error) {
 	return t.ResponseRecorder.Write(b)
 }
 
-// WebSocket sessions count among those that there may be at once.
+// WebSocket sessions count towards Options.Sessions.
 func TestWebSocketsBound(t *testing.T) {
 	p := newMade(t, Options{Sessions: 1}, okay)
 	served := make(chan struct{}, 3)
@@ -313,31 +312,31 @@ func TestWebSocketsBound(t *testing.T) {
 		t.Fatal(status)
 	}
 	if _, status := upgrade(); status != "503" {
-		t.Errorf("a second one: HTTP %s", status)
+		t.Errorf("a second connection: HTTP %s", status)
 	}
 	first.Close()
 	<-served // the second
 	<-served // the first
 	if _, status := upgrade(); status != "101" {
-		t.Errorf("after the first one has gone: HTTP %s", status)
+		t.Errorf("after the first connection has ended: HTTP %s", status)
 	}
 }
 
-// Who cannot be asked any more, because nothing can be sent, is not waited for.
+// A question to a client to which nothing can be sent fails at once.
 func TestAskNobody(t *testing.T) {
 	p := newMade(t, Options{}, okay)
-	one := p.newHTTPSession(identity{})
-	defer one.end()
+	s := p.newHTTPSession(identity{})
+	defer s.end()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	st := one.journal.newStream()
+	st := s.journal.newStream()
 	st.box.end(errSlow)
-	if _, err := one.ask(ctx, st.box, wire.MethodElicit, nil); err == nil || err.Code != toolformat.Unavailable {
+	if _, err := s.ask(ctx, st.box, wire.MethodElicit, nil); err == nil || err.Code != toolformat.Unavailable {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A source that says cancelled to a request that nobody has cancelled is an answer too.
+// A Canceled error of the source is a response like others, unless the client has canceled.
 func TestCanceledByNobody(t *testing.T) {
 	p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {
 		if req.Method == wire.MethodDiscover {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// slowGrants is a session that answers subscriptions when it is let.
+// slowGrants is a session that answers subscriptions when the test does.
 type slowGrants struct {
 	bridge.Session
 	answer       chan *toolformat.Error
@@ -38,7 +38,7 @@ func (s *slowGrants) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 }
 
-// A resource is granted to a listener when the source has granted it, whoever asked.
+// A resource is granted to a listener when the source has granted it to any listener.
 func TestWatchWaitsForTheSource(t *testing.T) {
 	uris := []string{"file:///a"}
 	for _, c := range []struct {
@@ -86,21 +86,21 @@ func TestWatchWaitsForTheSource(t *testing.T) {
 	}
 }
 
-// The last listener ends the subscription, and a new one begins another.
+// The last listener ends the subscription, and a new listener begins another.
 func TestWatchAgain(t *testing.T) {
 	source := &slowGrants{answer: make(chan *toolformat.Error, 2)}
 	v := &subscriptions{source: source, watched: map[string]*watch{}}
 	for i := range int32(2) {
 		source.answer <- nil
-		one, two := v.watch(t.Context(), []string{"a"}), v.watch(t.Context(), []string{"a"})
-		if len(one) != 1 || len(two) != 1 || source.on.Load() != 1 {
-			t.Fatalf("granted %v and %v, the source holds %d", one, two, source.on.Load())
+		first, second := v.watch(t.Context(), []string{"a"}), v.watch(t.Context(), []string{"a"})
+		if len(first) != 1 || len(second) != 1 || source.on.Load() != 1 {
+			t.Fatalf("granted %v and %v, the source holds %d", first, second, source.on.Load())
 		}
-		v.release(one[0])
+		v.release(first[0])
 		if source.on.Load() != 1 {
 			t.Fatal("ended under a listener")
 		}
-		v.release(two[0])
+		v.release(second[0])
 		if source.on.Load() != 0 || source.unsubscribed.Load() != i+1 || len(v.watched) != 0 {
 			t.Fatalf("the source holds %d, the view %d", source.on.Load(), len(v.watched))
 		}

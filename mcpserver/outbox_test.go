@@ -10,20 +10,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Progress of one token is coalesced when much of it waits, whatever waits of others.
-// List changes always are, and other notifications never.
+// Progress of one token is coalesced when much of it waits, whatever else waits. List changes are
+// always coalesced, other notifications never.
 func TestOutboxCoalesces(t *testing.T) {
 	const few, many = 100, 3 * maxProgress
 	o := newOutbox(8 << 20)
-	for range 2 { // what has been taken does not count any more
+	for range 2 { // messages that were taken no longer count
 		want := map[string][]string{}
 		progress := func(token, n int) {
 			o.Notify(wire.NotificationProgress, fmt.Appendf(nil, `{"progressToken":%d,"progress":%d}`, token, n))
 			key := fmt.Sprint(token)
-			if all := want[key]; len(all) == maxProgress {
-				all[len(all)-1] = fmt.Sprint(n)
+			if sent := want[key]; len(sent) == maxProgress {
+				sent[len(sent)-1] = fmt.Sprint(n)
 			} else {
-				want[key] = append(all, fmt.Sprint(n))
+				want[key] = append(sent, fmt.Sprint(n))
 			}
 		}
 		for n := range few {
@@ -33,7 +33,7 @@ func TestOutboxCoalesces(t *testing.T) {
 		}
 		for n := range many {
 			progress(-1, n)
-			progress(1000+n, n) // which is more tokens than are remembered
+			progress(1000+n, n) // more tokens than memory is kept for
 			o.Notify(wire.NotificationToolsChanged, nil)
 			o.Notify(wire.NotificationMessage, []byte(`{"data":1}`))
 			want["log"] = append(want["log"], "")
@@ -56,16 +56,15 @@ func TestOutboxCoalesces(t *testing.T) {
 			}
 			got[key] = append(got[key], string(wire.Lookup(m.Params.Raw, "progress")))
 		}
-		for key, all := range want {
-			if !reflect.DeepEqual(got[key], all) {
-				t.Errorf("of %s came %.200v, want %.200v", key, got[key], all)
+		for key, sent := range want {
+			if !reflect.DeepEqual(got[key], sent) {
+				t.Errorf("of %s came %.200v, want %.200v", key, got[key], sent)
 			}
 		}
 	}
 }
 
-// A connection with always something to send is kept alive too: a WebSocket client that
-// has nothing to say is known to live by its pongs alone.
+// A busy connection is kept alive too: only its pongs show that a silent WebSocket client lives.
 func TestOutboxIdleWhileBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box, idles := newOutbox(1<<20), 0

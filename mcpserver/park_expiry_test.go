@@ -19,10 +19,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// elicitor is an MCP server of the legacy era over HTTP: its one tool, t, asks its caller
-// something.
+// elicitor is an MCP server of the legacy era over HTTP, whose tool t asks its caller something.
 type elicitor struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards calls
 	calls     map[string]chan string
 	cancelled chan string // ids of the calls that were cancelled
 }
@@ -62,7 +61,7 @@ func (e *elicitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case m.Kind() == wire.Response:
 		question, _ := wire.Text(m.ID)
-		if m.Result != nil { // a call that was cancelled has its question refused
+		if m.Result != nil { // the question of a canceled call is refused
 			e.mu.Lock()
 			e.calls[question] <- string(m.Result)
 			e.mu.Unlock()
@@ -75,8 +74,8 @@ func (e *elicitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A call that nobody comes back for is cancelled at its server, and who comes too late is
-// told to call again. Meanwhile others go on.
+// A call whose client does not retry is canceled at its server, and a late retry is told to call
+// again. Other calls go on.
 func TestParkedExpiresAtItsServer(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	e := &elicitor{calls: map[string]chan string{}, cancelled: make(chan string, 10)}
@@ -92,7 +91,7 @@ func TestParkedExpiresAtItsServer(t *testing.T) {
 	t.Cleanup(func() { p.Close() })
 
 	states := map[string]string{}
-	for _, token := range []string{"a", "b"} { // b's is parked for long
+	for _, token := range []string{"a", "b"} { // b's call is parked for long
 		if token == "b" {
 			p.parking.life = parkTime
 		} else {
@@ -119,8 +118,7 @@ func TestParkedExpiresAtItsServer(t *testing.T) {
 	}
 }
 
-// A state is refused with any one character of it altered, left out or added, and does
-// not end by that.
+// A state is refused with any character altered, left out or added, and stays valid.
 func TestParkedStateAltered(t *testing.T) {
 	p := newParked(t)
 	state := p.park()
@@ -137,17 +135,17 @@ func TestParkedStateAltered(t *testing.T) {
 		altered = append(altered, text[:i]+other+text[i+1:], text[:i]+text[i+1:], text[:i]+other+text[i:])
 	}
 	altered = append(altered, strings.ToLower(text), text+"=", " "+text, strings.Replace(text, ".", "", 1))
-	for _, one := range altered {
-		status, body := p.post(t.Context(), "a", "t", retry(`"`+one+`"`))
-		if !strings.HasPrefix(one, stateMark) { // somebody else's: a new call, which asks anew
+	for _, text := range altered {
+		status, body := p.post(t.Context(), "a", "t", retry(`"`+text+`"`))
+		if !strings.HasPrefix(text, stateMark) { // another server's state: a new call, which asks again
 			if got := string(wire.Lookup(body, "result", "requestState")); got == "" || got == state {
-				t.Errorf("%s: %d %s", one, status, body)
+				t.Errorf("%s: %d %s", text, status, body)
 			}
 			p.came(p.source.begun)
 			continue
 		}
 		if status != http.StatusBadRequest || string(wire.Lookup(body, "error", "code")) != "-32602" {
-			t.Errorf("%s: %d %s", one, status, body)
+			t.Errorf("%s: %d %s", text, status, body)
 		}
 	}
 	if _, body := p.post(t.Context(), "a", "t", retry(state)); wire.Lookup(body, "result", "answer") == nil {
@@ -155,8 +153,8 @@ func TestParkedStateAltered(t *testing.T) {
 	}
 }
 
-// At the bound of the sessions of one client a call is refused at once. Others are not
-// touched, nor is what asks nothing, and what ends makes room.
+// At the bound of a client's views a call is refused at once. Other clients and retries are not
+// affected, and a call that ends makes room.
 func TestLeasedViewsBound(t *testing.T) {
 	p := newParked(t)
 	p.source.begun, p.source.ended = make(chan string, 2*maxViews), make(chan string, 2*maxViews)
@@ -194,7 +192,7 @@ func TestLeasedViewsBound(t *testing.T) {
 	}
 }
 
-// A client cannot have as many sessions of the source as it can spell capabilities.
+// A client cannot open sessions of the source without end by varying its capabilities.
 func TestViewsBound(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	s := New(sourcetest.NewFake(), Options{Sessions: 3})
@@ -214,14 +212,14 @@ func TestViewsBound(t *testing.T) {
 		}
 	}
 	if reply := ask(`{"extensions":{"x":1}}`); reply.Err != nil {
-		t.Errorf("one that is there already: %v", reply.Err)
+		t.Errorf("a client that is there already: %v", reply.Err)
 	}
 	s.views.mu.Lock()
-	for _, all := range s.views.views {
-		all[0].left = all[0].left.Add(-idleEnough)
+	for _, views := range s.views.views {
+		views[0].left = views[0].left.Add(-idleEnough)
 	}
 	s.views.mu.Unlock()
-	for i := range 5 { // those unused for long make room
+	for i := range 5 { // views unused for long make room
 		if reply := ask(fmt.Sprintf(`{"extensions":{"y":%d}}`, i)); (reply.Err != nil) != (i >= 3) {
 			t.Errorf("later client %d: %v", i, reply.Err)
 		}

@@ -15,10 +15,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// asker is a source whose every call asks its caller something and answers with the
-// answer.
+// asker is a source whose every call asks its caller something and returns the answer.
 type asker struct {
-	begun, ended chan string // a call with that target
+	begun, ended chan string // targets of calls
 }
 
 func (a *asker) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return a, nil }
@@ -52,7 +51,7 @@ func newParked(t *testing.T) *parked {
 	return p
 }
 
-// post is a request of the one who holds a token; members stand in its params.
+// post sends a request of a token's holder with these members in its params.
 func (p *parked) post(ctx context.Context, token, tool, members string) (status int, body []byte) {
 	msg := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `",` + members +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
@@ -68,7 +67,7 @@ func (p *parked) post(ctx context.Context, token, tool, members string) (status 
 	return w.Code, w.Body.Bytes()
 }
 
-// park begins a call of ann's and returns the raw state that it is parked under.
+// park begins a call of ann's and returns its raw requestState.
 func (p *parked) park() string {
 	p.Helper()
 	status, body := p.post(p.Context(), "a", "t", `"arguments":{"x":1},`)
@@ -95,8 +94,7 @@ func retry(state string) string {
 	return `"arguments":{"x":1},"requestState":` + state + `,"inputResponses":{"input1":{"action":"accept"}},`
 }
 
-// Nobody but the caller who was asked can answer, with nothing but the request that was
-// asked something, and once.
+// Only the caller that was asked can answer, with the same request, and once.
 func TestParkedIsItsCallersAlone(t *testing.T) {
 	p := newParked(t)
 	state := p.park()
@@ -131,7 +129,7 @@ func TestParkedIsItsCallersAlone(t *testing.T) {
 	}
 }
 
-// The order of what a retry repeats is not its caller's to know.
+// A retry may have its members in another order.
 func TestParkedRetryInOtherOrder(t *testing.T) {
 	p := newParked(t)
 	state := p.park()
@@ -158,7 +156,7 @@ func TestParkedAskedAgain(t *testing.T) {
 	}
 }
 
-// A call that nobody comes back for ends with its time, and is cancelled.
+// A call whose client does not retry is canceled after its time.
 func TestParkedExpires(t *testing.T) {
 	p := newParked(t)
 	p.parking.life = time.Millisecond
@@ -169,13 +167,13 @@ func TestParkedExpires(t *testing.T) {
 	}
 }
 
-// A client that goes during its retry takes the call with it.
+// A client that disconnects during its retry cancels the call.
 func TestParkedClientGoes(t *testing.T) {
 	p := newParked(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, body := p.post(ctx, "a", "t", retry(p.park())); wire.Lookup(body, "result", "answer") == nil && len(body) > 0 {
-		t.Logf("%s", body) // either may be first
+		t.Logf("%s", body) // either may happen first
 	}
 	p.came(p.source.ended)
 }
@@ -205,7 +203,7 @@ func TestParkedBound(t *testing.T) {
 	}
 }
 
-// Close ends calls that are parked; nothing of them is left.
+// Close ends parked calls.
 func TestParkedClose(t *testing.T) {
 	p := newParked(t)
 	for range 20 {

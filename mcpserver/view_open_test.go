@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// slowSource takes its time to open a session for ann, until a test lets it.
+// slowSource opens a session for ann when the test lets it.
 type slowSource struct {
 	listed
 	opening chan string // principals whose sessions are being opened
@@ -35,7 +35,7 @@ func (s *slowSource) Open(ctx context.Context, caller *bridge.Caller) (bridge.Se
 	return s.listed.Open(ctx, caller)
 }
 
-// slowViews is a server of a slowSource in a bubble.
+// slowViews is a server of a slowSource.
 type slowViews struct {
 	*Server
 	source *slowSource
@@ -169,7 +169,7 @@ func TestOpenFails(t *testing.T) {
 	})
 }
 
-// Close ends an Open that is under way; a session that comes nevertheless is closed.
+// Close cancels an Open; a session that it returns nevertheless is closed.
 func TestCloseWhileOpening(t *testing.T) {
 	inSlowViews(t, func(t *testing.T, s *slowViews) {
 		waiting := s.list(t.Context(), "ann")

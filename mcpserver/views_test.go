@@ -15,10 +15,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// listed is a source with a list of tools that a test changes. Its tool wait waits until
-// it is cancelled; any other makes the task of its argument id.
+// listed is a source with a list of tools that a test changes. Its tool wait waits until it is
+// canceled; any other tool creates the task of its argument id.
 type listed struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	list   *bridge.List
 	reads  int // of the list
 	notify []func(string, []byte)
@@ -33,7 +33,7 @@ func newListed(t *testing.T, schema string) *listed {
 	return s
 }
 
-// change gives its tool t another input schema, and says so.
+// change gives the tool t another input schema and notifies the callers.
 func (s *listed) change(t *testing.T, schema string) {
 	it, err := bridge.NewItem(bridge.Tools, []byte(`{"name":"t","inputSchema":`+schema+`}`))
 	if err != nil {
@@ -88,7 +88,7 @@ func newViews(t *testing.T, s *listed) *parked {
 	return p
 }
 
-// send is a request of the modern era over HTTP, without and with an Mcp-Param header.
+// send sends a request of the modern era over HTTP; an empty param means no Mcp-Param header.
 func (p *parked) send(method, name, params, param string) *httptest.ResponseRecorder {
 	msg := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
@@ -107,7 +107,7 @@ func (p *parked) send(method, name, params, param string) *httptest.ResponseReco
 	return w
 }
 
-// Which headers a call needs follows the list, which is not asked for with each call.
+// The headers that a call needs follow the list, which is not read for each call.
 func TestParamHeadersFollowTheList(t *testing.T) {
 	const plain, marked = `{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`
 	s := newListed(t, plain)
@@ -161,7 +161,7 @@ func TestParamHeaderRules(t *testing.T) {
 	}
 }
 
-// A list that changes while it is asked for is not kept.
+// A list that changes while it is read is not kept.
 func TestParamHeadersListRaces(t *testing.T) {
 	s := newListed(t, `{"type":"object"}`)
 	p := newViews(t, s)
@@ -183,15 +183,15 @@ func TestParamHeadersListRaces(t *testing.T) {
 	}
 }
 
-// A view ends when nobody has used it for its time, which is longer once a task was
-// created in it; and the tasks are forgotten with it.
+// A view that is unused ends after its time, which is longer once a task was created in it, and
+// its tasks with it.
 func TestViewsEnd(t *testing.T) {
 	s := newListed(t, `{"type":"object"}`)
 	p := newViews(t, s)
 	p.send(wire.MethodToolsList, "", "", "")
 	var v *view
-	for _, all := range p.views.views {
-		v = all[0]
+	for _, views := range p.views.views {
+		v = views[0]
 	}
 	for _, c := range []struct {
 		name  string
@@ -232,8 +232,7 @@ func TestViewsEnd(t *testing.T) {
 	}
 }
 
-// What is under way over HTTP ends with the server: a listen with its result, a call as
-// cancelled.
+// Requests over HTTP end with the server: a listen with its result, a call as canceled.
 func TestPostsEndWithServer(t *testing.T) {
 	s := newListed(t, `{"type":"object"}`)
 	p := newViews(t, s)
@@ -247,10 +246,10 @@ func TestPostsEndWithServer(t *testing.T) {
 	p.came(s.begun)
 	for listening := false; !listening && t.Context().Err() == nil; {
 		p.views.mu.Lock()
-		for _, all := range p.views.views {
-			all[0].subscriptions.mu.Lock()
-			listening = len(all[0].subscriptions.listeners) > 0
-			all[0].subscriptions.mu.Unlock()
+		for _, views := range p.views.views {
+			views[0].subscriptions.mu.Lock()
+			listening = len(views[0].subscriptions.listeners) > 0
+			views[0].subscriptions.mu.Unlock()
 		}
 		p.views.mu.Unlock()
 	}
