@@ -115,7 +115,7 @@ func (c *conn) addQuestion(id string, cancel context.CancelFunc) bool {
 	return true
 }
 
-// endQuestion removes and cancels a question; false means that there is none.
+// endQuestion removes and cancels a question; false means that the id is unknown.
 func (c *conn) endQuestion(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

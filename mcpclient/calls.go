@@ -67,7 +67,7 @@ func callID(raw []byte) int64 {
 	return id
 }
 
-// takeCall removes a call, so that a second reply finds none; nil means that there is none.
+// takeCall removes a call, so that a second reply is not matched; nil means that the id is unknown.
 func (c *conn) takeCall(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +104,8 @@ func (c *conn) onlyCall() *call {
 	return only
 }
 
-// newestCall returns the call of a caller that was begun last, nil if there is none, and whether
-// it is the only one.
+// newestCall returns the call that a caller began last, nil if no caller has one, and whether it is
+// the only one.
 func (c *conn) newestCall() (newest *call, only bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

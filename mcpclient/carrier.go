@@ -40,7 +40,7 @@ type call struct {
 	method, target string
 	modern         bool              // a request of the modern era
 	headers        map[string]string // that repeat arguments, over HTTP
-	acked          func([]byte)      // takes the acknowledgment of a listen, which has no timeout; nil for any other call
+	acked          func([]byte)      // takes what a listen is granted; only a listen has it, and no timeout
 	back           bridge.Back
 	token          []byte          // raw progress token of the caller; nil if it gave none
 	timer          bridge.Timer    // held while the conn has questions

@@ -17,8 +17,10 @@ type Client struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup // of the links' goroutines
 
-	modern atomic.Bool                                   // the server speaks the modern era, as far as is known
-	known  [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest list of each kind, shared by links with equal ones
+	// The server speaks the modern era, as far as is known.
+	modern atomic.Bool
+	// The latest list of each kind. Links with equal lists share one.
+	known [bridge.ListKinds]atomic.Pointer[bridge.List]
 
 	mu     sync.Mutex // guards the fields below
 	links  map[linkKey]*link

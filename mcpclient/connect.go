@@ -110,9 +110,9 @@ func refused(err error) bool {
 }
 
 // handshake finds out whether the server speaks the era of the link's callers, unless the config
-// says so. Over stdio initialize always comes first, since some servers exit on anything else. A
-// server/discover after it does no harm, but some servers then treat the whole connection as one
-// of the modern era: it is sent for callers of that era alone.
+// sets the era. Over stdio initialize always comes first, since some servers exit on anything
+// else. A server/discover after it does no harm, but some servers then treat the whole connection
+// as one of the modern era: it is sent for callers of that era alone.
 func (c *conn) handshake(ctx context.Context, modern bool) error {
 	switch c.cfg.Era {
 	case Legacy:

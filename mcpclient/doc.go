@@ -40,8 +40,8 @@
 //
 // Only a lazy link stops at idle, until a call needs the server. While it is connecting, calls
 // wait; after a failure they fail at once until an attempt succeeds. With a Fault in its config it
-// stays failed. A link ends, in any state, with its last session: at once if it is one caller's own,
-// else after IdleTimeout.
+// stays failed. A link ends, in any state, with its last session: at once if it is one caller's
+// own, else after IdleTimeout.
 //
 // # Goroutines
 //
@@ -53,7 +53,7 @@
 // # Locks
 //
 // A Client and its sessions may be used from many goroutines. Locks are taken in this order:
-// Client.mu, conn.fetching, link.mu, then, in a caller's Notify, those of the bridge's session and
-// the outbox of its server. conn.mu and that of a throttle are taken last, but for the one of a
-// call's bridge.Timer: nothing else is called while they are held.
+// Client.mu, conn.fetching, link.mu, and in a caller's Notify, which link.mu guards, the locks of
+// the bridge's session and of its server's outbox. conn.mu comes last: while it is held nothing is
+// called but the timers of calls. Neither is anything while a throttle's lock is held.
 package mcpclient

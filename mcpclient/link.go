@@ -44,7 +44,7 @@ type link struct {
 	cancel context.CancelFunc
 	demand chan struct{} // holds a token if a call needs a lazy server
 
-	conn  atomic.Pointer[conn] // the live connection; nil if there is none
+	conn  atomic.Pointer[conn] // the live connection, or nil
 	lists [bridge.ListKinds]atomic.Pointer[bridge.List]
 	used  atomic.Int64 // when the latest call of a lazy server ended, in Unix ns
 
@@ -107,7 +107,7 @@ func (l *link) unused() bool {
 	return len(l.sessions) == 0
 }
 
-// setState changes the state and wakes those who wait for that. It notifies callers of lists
+// setState changes the state and wakes the calls that wait for that. It notifies callers of lists
 // that went away or came back.
 func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	l.mu.Lock()

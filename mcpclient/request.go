@@ -67,5 +67,5 @@ func (l *link) repeatable(req *bridge.Request) bool {
 	return ok && it.Repeatable
 }
 
-// empty returns the reply of a request that has nothing to say.
+// empty returns an empty result.
 func empty() bridge.Reply { return bridge.Result([]byte("{}"), nil) }

@@ -103,7 +103,7 @@ func (s *streamable) setModern(req *http.Request, k *call) {
 }
 
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	if k == nil && s.modern.Load() { // the modern era has requests only; closing its stream cancels one
+	if k == nil && s.modern.Load() { // the modern era has requests only, canceled by closing the stream
 		msg.Free()
 		return nil
 	}
