@@ -2,31 +2,31 @@ package prompted
 
 import "github.com/mcpbridge/mcpbridge/bridge/wire"
 
-// A balance follows the brackets and the strings of a value that is still being written,
-// from where it stood. It is at home in JSON and in Python's literals, whose strings may
-// stand in single quotes, and lets strings have line breaks.
-type balance struct {
-	at      int    // up to where it has looked
-	stack   []byte // the brackets that would close what is open, innermost last
-	quote   byte   // that closes the string that is open; 0 for none
+// brackets tracks the open brackets and strings of a value that is still being written, from
+// one scan to the next. The value is JSON or a literal of Python, whose strings may be in
+// single quotes; strings may have line breaks.
+type brackets struct {
+	offset  int    // the bytes scanned so far
+	open    []byte // the closing brackets of those that are open, innermost last
+	quote   byte   // that closes the open string; 0 outside of strings
 	escaped bool
-	done    bool // the end is at
+	done    bool // the value ends at offset
 }
 
-// An extent is what a balance knows of a value's end.
+// An extent is how much of a value is there.
 type extent uint8
 
 const (
-	unended extent = iota // the end has not come
-	ended                 // it is at
-	broken                // at is something that no value has
+	incomplete extent = iota
+	complete
+	invalid // the byte at offset cannot be part of a value
 )
 
-// scan looks at what has come of the value, which is all that it was given before and
-// more. A value begins with a bracket.
-func (b *balance) scan(w []byte) extent {
-	for ; b.at < len(w) && !b.done; b.at++ {
-		c := w[b.at]
+// scan scans more of the value: w is what it was given before, and more. A value begins with
+// a bracket.
+func (b *brackets) scan(w []byte) extent {
+	for ; b.offset < len(w) && !b.done; b.offset++ {
+		c := w[b.offset]
 		switch {
 		case b.escaped:
 			b.escaped = false
@@ -38,32 +38,32 @@ func (b *balance) scan(w []byte) extent {
 		case c == '"', c == '\'':
 			b.quote = c
 		case c == '{', c == '[':
-			b.stack = append(b.stack, c+2)
+			b.open = append(b.open, c+2)
 		case c == '(':
-			b.stack = append(b.stack, ')')
+			b.open = append(b.open, ')')
 		case c == '}', c == ']', c == ')':
-			if len(b.stack) == 0 || b.stack[len(b.stack)-1] != c {
-				return broken
+			if len(b.open) == 0 || b.open[len(b.open)-1] != c {
+				return invalid
 			}
-			b.stack = b.stack[:len(b.stack)-1]
-			b.done = len(b.stack) == 0
+			b.open = b.open[:len(b.open)-1]
+			b.done = len(b.open) == 0
 			continue
-		case !betweenStrings(c):
-			return broken
+		case !outsideStrings(c):
+			return invalid
 		}
-		if len(b.stack) == 0 || len(b.stack) > wire.MaxDepth {
-			return broken
+		if len(b.open) == 0 || len(b.open) > wire.MaxDepth {
+			return invalid
 		}
 	}
 	if b.done {
-		return ended
+		return complete
 	}
-	return unended
+	return incomplete
 }
 
-// betweenStrings reports whether a byte may stand outside strings: in a number, a word,
-// white space, or between two values.
-func betweenStrings(c byte) bool {
+// outsideStrings reports whether a byte may stand outside strings: in a number, a word, white
+// space, or between two values.
+func outsideStrings(c byte) bool {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', ':', '=', '+', '-', '.', '_':
 		return true
@@ -71,11 +71,11 @@ func betweenStrings(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// closed is the value with all that is open in it closed.
-func (b *balance) closed(w []byte) []byte {
-	whole := append(make([]byte, 0, b.at+len(b.stack)), w[:b.at]...)
-	for i := len(b.stack) - 1; i >= 0; i-- {
-		whole = append(whole, b.stack[i])
+// closed returns the value with its open brackets closed.
+func (b *brackets) closed(w []byte) []byte {
+	whole := append(make([]byte, 0, b.offset+len(b.open)), w[:b.offset]...)
+	for i := len(b.open) - 1; i >= 0; i-- {
+		whole = append(whole, b.open[i])
 	}
 	return whole
 }

@@ -7,30 +7,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A call is one that stands in a text.
+// A call is a call in a text.
 type call struct {
 	name      string          // the tool's own
 	arguments json.RawMessage // what the model wrote, as JSON
 }
 
-// The members of a call, as models name them: Hermes, Llama and OpenAI, Anthropic, and what
-// small models make up.
+// The members of a call, as named by Hermes, Llama and OpenAI, Anthropic, and small models.
 var (
 	nameKeys     = []string{"name", "function", "tool_name", "tool"}
 	argumentKeys = []string{"arguments", "parameters", "args", "input"}
 	otherKeys    = []string{"id", "type", "index"}
 )
 
-// callsKey is the member of an object that holds calls, as in a message of OpenAI's.
+// callsKey is the member with calls in an object like a message of OpenAI.
 const callsKey = "tool_calls"
 
-// calls are those that JSON, or what is almost JSON, is. There are none when one of them
-// names no tool, and with strict set when one has no arguments. readable is false for what
-// is no value at all.
+// calls returns the calls in JSON, or almost JSON. It returns none if one of them names no
+// tool or, if strict, has no arguments. readable reports whether there is a value at all.
 func (s *scanner) calls(value []byte, strict bool) (all []call, readable bool) {
 	raw, ok := toJSON(value)
 	if !ok {
-		all, ok = s.python(value)
+		all, ok = s.pythonCalls(value)
 		return all, ok
 	}
 	if list := wire.Lookup(raw, callsKey); list != nil {
@@ -52,7 +50,7 @@ func (s *scanner) calls(value []byte, strict bool) (all []call, readable bool) {
 	return all, true
 }
 
-// call is the one that an object is.
+// call returns the call in an object.
 func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	if inner := wire.Lookup(object, "function"); len(inner) > 0 && inner[0] == '{' {
 		object = inner
@@ -75,8 +73,8 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	return c, true
 }
 
-// arguments are a call's. None at all are an empty object, and those that stand in a
-// string are taken out of it.
+// arguments normalizes arguments: none are an empty object, and those in a string are
+// unquoted.
 func arguments(raw json.RawMessage) json.RawMessage {
 	if text, ok := wire.Text(raw); ok {
 		inner := bytes.TrimSpace([]byte(text))
@@ -94,7 +92,8 @@ func arguments(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// malformed is a call whose arguments cannot be read: what the model wrote, as a string.
+// malformed returns a call whose arguments cannot be parsed: they are a string with what the
+// model wrote.
 func malformed(name string, source []byte) []call {
 	return []call{{name: name, arguments: wire.AppendString(nil, bytes.TrimSpace(source))}}
 }

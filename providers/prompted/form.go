@@ -9,76 +9,76 @@ const (
 	whiteSpace = " \t\r\n"
 	fence      = "```"
 	thinkOpen  = "<think>"
-	thinkShut  = "</think>"
+	thinkEnd   = "</think>"
 )
 
-// A form is what models write calls in.
+// A form is a way to mark calls in a text.
 type form struct {
-	shut   []string // what ends it, each as good as the others; nil: nothing does
-	strict bool     // a call is JSON, and has arguments: nothing else says that it is one
+	ends   []string // any of these ends it; nil means nothing does
+	strict bool     // a call must be JSON with arguments, since nothing else marks it
 }
 
-// An opener is how a form begins.
+// An opener is the beginning of a form.
 type opener struct {
 	text string // in any letter case
 	form form
 }
 
-// openers are those of the forms that say what they are: of Hermes and Qwen (tool_call),
-// AbstractLLM (its <|tool_call|>, function_call and the tool_use of its documentation),
-// Mistral, Llama 3, and what Gemma makes of AbstractLLM's. Most shut with their own name.
+// openers are those of Hermes and Qwen (tool_call), AbstractLLM (its <|tool_call|>,
+// function_call and the tool_use of its documentation), Mistral, Llama 3, and Gemma's variant
+// of AbstractLLM's.
 var openers = []opener{
-	{"<tool_call>", form{shut: []string{"</tool_call>"}}},
-	{"<tool_calls>", form{shut: []string{"</tool_calls>"}}},
-	{"<tool_use>", form{shut: []string{"</tool_use>"}}},
-	{"<function_call>", form{shut: []string{"</function_call>"}}},
-	{"<function_calls>", form{shut: []string{"</function_calls>"}}},
-	{"<|tool_call|>", form{shut: []string{"</|tool_call|>", "<|/tool_call|>", "</tool_call>"}}},
-	{"|tool_call|", form{shut: []string{"|/tool_call|", "</|tool_call|>", "<|/tool_call|>"}}},
+	{"<tool_call>", form{ends: []string{"</tool_call>"}}},
+	{"<tool_calls>", form{ends: []string{"</tool_calls>"}}},
+	{"<tool_use>", form{ends: []string{"</tool_use>"}}},
+	{"<function_call>", form{ends: []string{"</function_call>"}}},
+	{"<function_calls>", form{ends: []string{"</function_calls>"}}},
+	{"<|tool_call|>", form{ends: []string{"</|tool_call|>", "<|/tool_call|>", "</tool_call>"}}},
+	{"|tool_call|", form{ends: []string{"|/tool_call|", "</|tool_call|>", "<|/tool_call|>"}}},
 	{"[TOOL_CALLS]", form{}},
 	{"<|python_tag|>", form{}},
 	{"tool_call:", form{}}, // at the beginning of a line
 }
 
-// blocks are the kinds of blocks of code that hold calls.
+// blocks are the languages of blocks of code that hold calls.
 var blocks = map[string]form{
-	"":              {shut: []string{fence}, strict: true},
-	"json":          {shut: []string{fence}, strict: true},
-	"tool_call":     {shut: []string{fence}},
-	"tool_calls":    {shut: []string{fence}},
-	"tool_code":     {shut: []string{fence}},
-	"tool_use":      {shut: []string{fence}},
-	"function_call": {shut: []string{fence}},
+	"":              {ends: []string{fence}, strict: true},
+	"json":          {ends: []string{fence}, strict: true},
+	"tool_call":     {ends: []string{fence}},
+	"tool_calls":    {ends: []string{fence}},
+	"tool_code":     {ends: []string{fence}},
+	"tool_use":      {ends: []string{fence}},
+	"function_call": {ends: []string{fence}},
 }
 
-// ends is how long the end of a form is that w begins with, with what some models leave
-// before it; 0 when it does not. partly says that it may be one when more comes.
-func (f *form) ends(w []byte) (n int, partly bool) {
-	if f.shut == nil {
+// endLen returns the length of the form's end at the start of w, with the leftovers that some
+// models write before it; 0 if there is none. partly reports that w may begin one.
+func (f *form) endLen(w []byte) (n int, partly bool) {
+	if f.ends == nil {
 		return 0, false
 	}
-	i := gap(w, whiteSpace+",;}])")
-	if f.shut[0] != fence {
-		full, begun := prefixed(w[i:], fence)
+	i := prefixLen(w, whiteSpace+",;}])")
+	if f.ends[0] != fence {
+		full, begun := hasPrefix(w[i:], fence)
 		if full {
 			i += len(fence)
-			i += gap(w[i:], whiteSpace+",;}])")
+			i += prefixLen(w[i:], whiteSpace+",;}])")
 		}
 		partly = begun
 	}
-	for _, shut := range f.shut {
-		full, begun := prefixed(w[i:], shut)
+	for _, end := range f.ends {
+		full, begun := hasPrefix(w[i:], end)
 		if full {
-			return i + len(shut), false
+			return i + len(end), false
 		}
 		partly = partly || begun
 	}
 	return 0, partly
 }
 
-// prefixed reports whether w begins with a text, in any letter case, or whether it may
-// when more comes.
-func prefixed(w []byte, text string) (full, partly bool) {
+// hasPrefix reports whether w begins with a text, in any letter case, or partly: w may do so
+// with more text.
+func hasPrefix(w []byte, text string) (full, partly bool) {
 	n := min(len(w), len(text))
 	if n > 0 && w[0]|0x20 != text[0]|0x20 { // nearly always
 		return false, false
@@ -89,19 +89,19 @@ func prefixed(w []byte, text string) (full, partly bool) {
 	return n == len(text), n < len(text)
 }
 
-// partOf reports whether a text begins with w and goes on behind it.
-func partOf(w []byte, text string) bool {
+// isPrefixOf reports whether a text begins with w and is longer.
+func isPrefixOf(w []byte, text string) bool {
 	return len(w) < len(text) && string(w) == text[:len(w)]
 }
 
-// gap is how many of the bytes that w begins with are of a set, within a limit.
-func gap(w []byte, set string) int {
+// prefixLen returns how many bytes at the start of w are in a set, up to maxGap.
+func prefixLen(w []byte, set string) int {
 	w = w[:min(len(w), maxGap)]
 	return len(w) - len(bytes.TrimLeft(w, set))
 }
 
-// identifier is how long the name is that w begins with: of a tool, a property or a word.
-func identifier(w []byte) int {
+// wordLen returns the length of the name or word at the start of w.
+func wordLen(w []byte) int {
 	for i, c := range w {
 		if !isWord(c) {
 			return i

@@ -37,10 +37,10 @@ func fragments() []string {
 	all := []string{
 		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
 		fence, "```json\n", "```tool_code\n", "```python\n", "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
-		functionOpen, "add>", functionShut, parameterOpen, "a>", parameterShut, idMark, argumentsMark, thinkOpen, thinkShut, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
+		functionOpen, "add>", functionEnd, parameterOpen, "a>", parameterEnd, idMark, argumentsMark, thinkOpen, thinkEnd, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
 	}
 	for _, o := range openers {
-		all = append(append(all, o.text, o.text[:len(o.text)/2]), o.form.shut...)
+		all = append(append(all, o.text, o.text[:len(o.text)/2]), o.form.ends...)
 	}
 	return all
 }
@@ -72,7 +72,7 @@ func lost(limit int, text string) (faults []string) {
 		end := len(text)
 		if i+1 < len(all) {
 			end = all[i+1].at
-		} else if s.over {
+		} else if s.ended {
 			break
 		}
 		source := text[p.at:end]
@@ -96,7 +96,7 @@ func lost(limit int, text string) (faults []string) {
 
 // unmarked is a thought without its marks; several follow one another at times.
 func unmarked(text string) string {
-	return strings.NewReplacer(thinkOpen, "", thinkShut, "").Replace(squeezed(strings.ToLower(text)))
+	return strings.NewReplacer(thinkOpen, "", thinkEnd, "").Replace(squeezed(strings.ToLower(text)))
 }
 
 func squeezed(text string) string {

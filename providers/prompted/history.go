@@ -9,17 +9,17 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// request is a request for the provider behind, without tools.
+// request returns the request for the inner provider, without tools.
 func (p *Provider) request(req *providers.Request) *providers.Request {
 	inner := &providers.Request{Model: req.Model, System: system(req), Settings: req.Settings}
-	inner.Settings.Serial = false // OpenAI refuses it beside no tools
+	inner.Settings.Serial = false // OpenAI refuses it without tools
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.Role == providers.RoleTool:
 			inner.Messages = append(inner.Messages, responses(req, m))
 		case m.Role == providers.RoleUser && i > 0 && req.Messages[i-1].Role == providers.RoleTool:
-			// Many templates want the user and the assistant to take turns.
+			// Many templates want messages of the user and the assistant in turn.
 			last := &inner.Messages[len(inner.Messages)-1]
 			last.Parts = slices.Concat(last.Parts, []providers.Part{{Type: providers.PartText, Text: "\n"}}, m.Parts)
 		case m.Role == providers.RoleAssistant:
@@ -31,16 +31,16 @@ func (p *Provider) request(req *providers.Request) *providers.Request {
 	return inner
 }
 
-// assistant is a message of the model with its calls as text. What the provider behind has
-// sent is sent back; a message with calls that another one has sent is written anew.
+// assistant returns a message of the assistant with its calls as text, and with the raw items
+// of the inner provider.
 func assistant(req *providers.Request, m *providers.Message) providers.Message {
-	var behind *providers.Raw
+	var raw *providers.Raw
 	if items := m.Raw.Of(name); items != nil {
-		behind = unwrap(items)
+		raw = unwrap(items)
 	} else if m.Calls() == nil {
 		return *m
 	}
-	out := providers.Message{Role: m.Role, Raw: behind}
+	out := providers.Message{Role: m.Role, Raw: raw}
 	var text []byte
 	for _, part := range m.Parts {
 		switch part.Type {
@@ -58,7 +58,7 @@ func assistant(req *providers.Request, m *providers.Message) providers.Message {
 	return out
 }
 
-// appendCall appends a call as the model is asked to write it.
+// appendCall appends a call in the form of the prompt.
 func appendCall(text []byte, tool string, arguments json.RawMessage) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		text = append(text, '\n')
@@ -71,7 +71,7 @@ func appendCall(text []byte, tool string, arguments json.RawMessage) []byte {
 	return append(text, "}\n</tool_call>\n"...)
 }
 
-// responses are results as a message of the user, with their images behind them.
+// responses returns results as a message of the user, followed by their images.
 func responses(req *providers.Request, m *providers.Message) providers.Message {
 	var text []byte
 	var images []providers.Part
@@ -97,8 +97,8 @@ func textPart(text []byte) providers.Part {
 	return providers.Part{Type: providers.PartText, Text: string(bytes.TrimSuffix(text, []byte{'\n'}))}
 }
 
-// content is a result as JSON: as it is when it is an object or an array, else a string.
-// It cannot end the response that it stands in.
+// content returns a result as JSON: unchanged if it is an object or an array, else a string.
+// It cannot contain the end of its <tool_response>.
 func content(text string) []byte {
 	raw := []byte(text)
 	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' && t[0] != '[' || !json.Valid(t) {
@@ -107,7 +107,7 @@ func content(text string) []byte {
 	return bytes.ReplaceAll(raw, []byte("</tool_response"), []byte(`<\/tool_response`))
 }
 
-// wrap puts the raw items of the provider behind into those of this one.
+// wrap returns raw items of this provider with those of the inner one.
 func wrap(r *providers.Raw) *providers.Raw {
 	if r == nil {
 		return nil
@@ -118,7 +118,7 @@ func wrap(r *providers.Raw) *providers.Raw {
 	return &providers.Raw{Provider: name, Model: r.Model, Items: b}
 }
 
-// unwrap is what wrap has wrapped; nil when it is something else.
+// unwrap returns the raw items that wrap wrapped; nil for any others.
 func unwrap(items json.RawMessage) *providers.Raw {
 	var r providers.Raw
 	if json.Unmarshal(items, &r) != nil || r.Items == nil {

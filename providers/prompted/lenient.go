@@ -10,37 +10,36 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A literal writes as JSON what is almost JSON, as models write it: Python's literals,
-// keys without quotes, commas before a closing bracket, line breaks in strings, and
-// backslashes that escape nothing.
-type literal struct {
+// A lenientParser converts what is almost JSON, as models write it: Python's literals, keys
+// without quotes, commas before a closing bracket, line breaks in strings, and backslashes
+// that escape nothing.
+type lenientParser struct {
 	in    []byte
 	i     int
 	out   []byte
 	depth int
 }
 
-// toJSON is a value as JSON: as it was written where it is JSON; false when it cannot be
-// read.
+// toJSON returns a value as JSON: unchanged, if it is JSON already.
 func toJSON(value []byte) (json.RawMessage, bool) {
 	raw := append([]byte(nil), value...)
 	if wire.Valid(raw) == nil {
 		return raw, true
 	}
-	l := literal{in: value}
+	l := lenientParser{in: value}
 	if l.value() && l.peek() == 0 {
 		return l.out, true
 	}
 	return nil, false
 }
 
-// peek is the next byte that is no white space, which it goes to; 0 at the end.
-func (l *literal) peek() byte {
+// peek skips white space and returns the next byte; 0 at the end.
+func (l *lenientParser) peek() byte {
 	for ; l.i < len(l.in); l.i++ {
 		switch c := l.in[l.i]; c {
 		case ' ', '\t', '\r', '\n':
 		case 0:
-			return 1 // not the end
+			return 1 // not at the end
 		default:
 			return c
 		}
@@ -48,8 +47,8 @@ func (l *literal) peek() byte {
 	return 0
 }
 
-// take goes past a byte when it is the next.
-func (l *literal) take(c byte) bool {
+// take consumes a byte if it is the next.
+func (l *lenientParser) take(c byte) bool {
 	if l.peek() != c {
 		return false
 	}
@@ -57,7 +56,7 @@ func (l *literal) take(c byte) bool {
 	return true
 }
 
-func (l *literal) value() bool {
+func (l *lenientParser) value() bool {
 	if l.depth++; l.depth > wire.MaxDepth {
 		return false
 	}
@@ -87,7 +86,7 @@ func (l *literal) value() bool {
 	return true
 }
 
-func (l *literal) object() bool {
+func (l *lenientParser) object() bool {
 	l.i++
 	l.out = append(l.out, '{')
 	for first := true; !l.take('}'); first = false {
@@ -106,7 +105,7 @@ func (l *literal) object() bool {
 	return true
 }
 
-func (l *literal) key() bool {
+func (l *lenientParser) key() bool {
 	if c := l.peek(); c == '"' || c == '\'' {
 		return l.text()
 	}
@@ -115,14 +114,14 @@ func (l *literal) key() bool {
 	return word != ""
 }
 
-func (l *literal) array(shut byte) bool {
+func (l *lenientParser) array(end byte) bool {
 	l.i++
 	l.out = append(l.out, '[')
-	for first := true; !l.take(shut); first = false {
+	for first := true; !l.take(end); first = false {
 		if !first {
 			l.out = append(l.out, ',')
 		}
-		if !l.value() || !l.take(',') && l.peek() != shut {
+		if !l.value() || !l.take(',') && l.peek() != end {
 			return false
 		}
 	}
@@ -130,15 +129,15 @@ func (l *literal) array(shut byte) bool {
 	return true
 }
 
-// word is the name or the keyword that comes next; "" for none.
-func (l *literal) word() string {
+// word reads a name or a keyword, which may be "".
+func (l *lenientParser) word() string {
 	l.peek()
 	from := l.i
-	l.i += identifier(l.in[l.i:])
+	l.i += wordLen(l.in[l.i:])
 	return string(l.in[from:l.i])
 }
 
-func (l *literal) number() bool {
+func (l *lenientParser) number() bool {
 	from := l.i
 	for l.i < len(l.in) && (l.in[l.i] == '+' || isWord(l.in[l.i])) {
 		l.i++
@@ -148,8 +147,8 @@ func (l *literal) number() bool {
 	return json.Valid(token)
 }
 
-// text reads a string, and those right behind it, which Python takes for one.
-func (l *literal) text() bool {
+// text reads adjacent strings, which are one in Python.
+func (l *lenientParser) text() bool {
 	var text []byte
 	for c := l.peek(); c == '"' || c == '\''; c = l.peek() {
 		l.i++
@@ -173,9 +172,9 @@ func (l *literal) text() bool {
 	return true
 }
 
-// escape appends what stands behind a backslash; with it where it escapes nothing, as in
-// C:\Users.
-func (l *literal) escape(text []byte) []byte {
+// escape reads what follows a backslash. A backslash that escapes nothing, as in C:\Users, is
+// kept.
+func (l *lenientParser) escape(text []byte) []byte {
 	if l.i == len(l.in) {
 		return append(text, '\\')
 	}
@@ -194,7 +193,7 @@ func (l *literal) escape(text []byte) []byte {
 		return append(text, '\b')
 	case 'f':
 		return append(text, '\f')
-	case '\n': // Python: the string goes on
+	case '\n': // Python: the string continues
 		return text
 	case 'u':
 		if r, ok := l.hex(); ok {
@@ -208,7 +207,7 @@ func (l *literal) escape(text []byte) []byte {
 }
 
 // hex reads the four digits of a \u.
-func (l *literal) hex() (rune, bool) {
+func (l *lenientParser) hex() (rune, bool) {
 	if l.i+4 > len(l.in) {
 		return 0, false
 	}
@@ -220,8 +219,8 @@ func (l *literal) hex() (rune, bool) {
 	return rune(r), true
 }
 
-// low reads the second half of a character that is spread over two \u.
-func (l *literal) low() (rune, bool) {
+// low reads the second half of a surrogate pair.
+func (l *lenientParser) low() (rune, bool) {
 	from := l.i
 	if bytes.HasPrefix(l.in[from:], []byte(`\u`)) {
 		l.i += 2

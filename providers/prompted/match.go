@@ -6,116 +6,116 @@ import (
 	"strings"
 )
 
-// begin looks at a text from a byte on with which a call may begin.
-func (s *scanner) begin(w []byte, final bool) finding {
+// match looks for a call at the start of a window.
+func (s *scanner) match(w []byte, final bool) finding {
 	if w[0] == '`' {
-		return s.block(w, final)
+		return s.matchCodeBlock(w, final)
 	}
-	if f := s.marked(w, final); f.verdict != no {
+	if f := s.matchMark(w, final); f.verdict != notCall {
 		return f
 	}
 	for i := range openers {
-		switch full, partly := prefixed(w, openers[i].text); {
+		switch full, partly := hasPrefix(w, openers[i].text); {
 		case full:
-			return s.open(w, final, len(openers[i].text), openers[i].form)
+			return s.matchForm(w, final, len(openers[i].text), openers[i].form)
 		case partly && !final:
 			return finding{}
 		}
 	}
 	if w[0] == '{' || w[0] == '[' && s.line == atStart && !s.fenced {
-		return s.open(w, final, 0, form{strict: true})
+		return s.matchForm(w, final, 0, form{strict: true})
 	}
-	return finding{verdict: no}
+	return finding{verdict: notCall}
 }
 
-// open looks at what is in a form that begins with n bytes.
-func (s *scanner) open(w []byte, final bool, n int, in form) finding {
+// matchForm looks for calls in a form whose opener has n bytes.
+func (s *scanner) matchForm(w []byte, final bool, n int, in form) finding {
 	s.form = in
-	f := s.body(w[n:], final, in)
+	f := s.matchBody(w[n:], final, in)
 	f.n += n
 	return f
 }
 
-// marked looks for the marks that count in some places only, and for <function=.
-func (s *scanner) marked(w []byte, final bool) finding {
+// matchMark looks for the marks that count in some places only, and for <function=.
+func (s *scanner) matchMark(w []byte, final bool) finding {
 	marks := []struct {
 		text    string
 		counts  bool
 		verdict verdict
 	}{
-		{"<tool_response", s.called, stop}, // a result comes from the tool, not from the model
-		{thinkOpen, !s.begun, thought},
-		{functionOpen, true, yes},
+		{"<tool_response", s.called, madeUp}, // a result comes from the tool, not from the model
+		{thinkOpen, !s.begun, isThought},
+		{functionOpen, true, isCall},
 	}
 	for _, m := range marks {
-		switch full, partly := prefixed(w, m.text); {
+		switch full, partly := hasPrefix(w, m.text); {
 		case !m.counts:
-		case full && m.verdict == yes:
-			s.form = form{shut: []string{functionShut}}
-			return s.function(w, final)
+		case full && m.verdict == isCall:
+			s.form = form{ends: []string{functionEnd}}
+			return s.matchFunction(w, final)
 		case full:
 			return finding{verdict: m.verdict, n: len(m.text)}
 		case partly && !final:
 			return finding{}
 		}
 	}
-	return finding{verdict: no}
+	return finding{verdict: notCall}
 }
 
-// block looks at a block of code.
-func (s *scanner) block(w []byte, final bool) finding {
-	switch full, partly := prefixed(w, fence); {
+// matchCodeBlock looks for calls in a block of code.
+func (s *scanner) matchCodeBlock(w []byte, final bool) finding {
+	switch full, partly := hasPrefix(w, fence); {
 	case partly && !final:
 		return finding{}
 	case !full:
-		return finding{verdict: no}
+		return finding{verdict: notCall}
 	case s.fenced:
 		s.fenced = false
-		return finding{verdict: no, n: len(fence)}
+		return finding{verdict: notCall, n: len(fence)}
 	}
 	n := len(fence)
-	n += identifier(w[n:min(len(w), n+maxName)])
+	n += wordLen(w[n:min(len(w), n+maxName)])
 	if n == len(w) && !final {
 		return finding{}
 	}
-	f := finding{verdict: no, n: n}
+	f := finding{verdict: notCall, n: n}
 	if in, ok := blocks[strings.ToLower(string(w[len(fence):n]))]; ok {
-		f = s.open(w, final, n, in)
+		f = s.matchForm(w, final, n, in)
 	}
-	if f.verdict == no {
+	if f.verdict == notCall {
 		s.fenced = true
 	}
 	return f
 }
 
-// body looks at what is inside of a form: JSON, or a call in another way of writing it.
-func (s *scanner) body(w []byte, final bool, in form) finding {
-	i := gap(w, whiteSpace)
-	if !in.strict && !slices.Contains(in.shut, fence) {
-		switch full, partly := prefixed(w[i:], fence); {
+// matchBody looks for calls in the body of a form.
+func (s *scanner) matchBody(w []byte, final bool, in form) finding {
+	i := prefixLen(w, whiteSpace)
+	if !in.strict && !slices.Contains(in.ends, fence) {
+		switch full, partly := hasPrefix(w[i:], fence); {
 		case partly && !final:
 			return finding{}
-		case full: // a block of code in a form
+		case full: // a block of code in another form
 			i += len(fence)
-			i += identifier(w[i:min(len(w), i+maxName)])
-			i += gap(w[i:], whiteSpace)
+			i += wordLen(w[i:min(len(w), i+maxName)])
+			i += prefixLen(w[i:], whiteSpace)
 		}
 	}
 	var f finding
 	switch {
 	case i == len(w):
 		if final {
-			f.verdict = no
+			f.verdict = notCall
 		}
 		return f
 	case w[i] == '{', w[i] == '[':
-		f = s.json(w[i:], final, in)
+		f = s.matchJSON(w[i:], final, in)
 	case in.strict:
-		return finding{verdict: no}
+		return finding{verdict: notCall}
 	case w[i] == '<':
-		f = s.function(w[i:], final)
+		f = s.matchFunction(w[i:], final)
 	default:
-		f = s.named(w[i:], final, in)
+		f = s.matchNamed(w[i:], final, in)
 	}
 	if f.n > 0 {
 		f.n += i
@@ -123,62 +123,62 @@ func (s *scanner) body(w []byte, final bool, in form) finding {
 	return f
 }
 
-// json looks at JSON, or what is almost JSON, from its bracket on.
-func (s *scanner) json(w []byte, final bool, in form) finding {
-	name, v := s.head(w, final, in)
-	if v != yes {
+// matchJSON looks for calls in JSON, or almost JSON.
+func (s *scanner) matchJSON(w []byte, final bool, in form) finding {
+	name, v := s.peekJSON(w, final, in)
+	if v != isCall {
 		return finding{verdict: v}
 	}
-	value, v := s.value(w, final, in)
+	value, v := s.completeValue(w, final, in)
 	switch v {
-	case more:
+	case undecided:
 		return finding{}
-	case yes:
+	case isCall:
 		calls, readable := s.calls(value, in.strict)
 		switch {
 		case calls != nil:
-			return finding{yes, s.look.at, calls}
+			return finding{isCall, s.brackets.offset, calls}
 		case readable:
-			return finding{verdict: no, n: s.look.at}
+			return finding{verdict: notCall, n: s.brackets.offset}
 		}
 	}
-	return s.spoiled(w, final, name, in)
+	return s.matchMalformed(w, final, name, in)
 }
 
-// value looks for the end of a value. Where its form or the text ends before, the brackets
-// that are open are closed.
-func (s *scanner) value(w []byte, final bool, in form) ([]byte, verdict) {
-	switch s.look.scan(w) {
-	case ended:
-		return w[:s.look.at], yes
-	case unended:
+// completeValue returns the value at the start of w. If the form or the text ends within it,
+// its open brackets are closed.
+func (s *scanner) completeValue(w []byte, final bool, in form) ([]byte, verdict) {
+	switch s.brackets.scan(w) {
+	case complete:
+		return w[:s.brackets.offset], isCall
+	case incomplete:
 		if !final {
-			return nil, more
+			return nil, undecided
 		}
-		if s.look.quote != 0 {
-			return nil, no
+		if s.brackets.quote != 0 {
+			return nil, notCall
 		}
-	case broken:
-		n, partly := in.ends(w[s.look.at:])
+	case invalid:
+		n, partly := in.endLen(w[s.brackets.offset:])
 		if partly && !final {
-			return nil, more
+			return nil, undecided
 		}
 		if n == 0 {
-			return nil, no
+			return nil, notCall
 		}
 	}
-	return s.look.closed(w), yes
+	return s.brackets.closed(w), isCall
 }
 
-// spoiled is a call whose arguments cannot be read, when it is known of which tool, up to
-// its end or that of its form. The model can be told so.
-func (s *scanner) spoiled(w []byte, final bool, name string, in form) finding {
-	if name == "" || in.strict || in.shut == nil {
-		return finding{verdict: no}
+// matchMalformed returns a call whose arguments cannot be parsed, up to the end of the value
+// or of the form, if its tool is known. The model is told.
+func (s *scanner) matchMalformed(w []byte, final bool, name string, in form) finding {
+	if name == "" || in.strict || in.ends == nil {
+		return finding{verdict: notCall}
 	}
-	n := s.look.at
-	if !s.look.done {
-		n = s.find(w, final, in.shut)
+	n := s.brackets.offset
+	if !s.brackets.done {
+		n = s.search(w, final, in.ends)
 	}
 	if n < 0 {
 		if !final {
@@ -186,21 +186,21 @@ func (s *scanner) spoiled(w []byte, final bool, name string, in form) finding {
 		}
 		n = len(w)
 	}
-	return finding{yes, n, malformed(name, w[:n])}
+	return finding{isCall, n, malformed(name, w[:n])}
 }
 
-// find is where the first of some texts stands in w; -1 for nowhere, or when another may
-// yet begin before it. It goes on from where it was when it found nothing in less of w.
-func (s *scanner) find(w []byte, final bool, texts []string) int {
+// search returns the index in w of the first of some texts; -1 if there is none, or one may
+// yet begin before it. It continues where the last search of the window ended.
+func (s *scanner) search(w []byte, final bool, texts []string) int {
 	first, longest := -1, 0
 	for _, text := range texts {
 		longest = max(longest, len(text))
-		if i := bytes.Index(w[s.seen:], []byte(text)); i >= 0 && (first < 0 || s.seen+i < first) {
-			first = s.seen + i
+		if i := bytes.Index(w[s.searched:], []byte(text)); i >= 0 && (first < 0 || s.searched+i < first) {
+			first = s.searched + i
 		}
 	}
 	if first < 0 {
-		s.seen = max(s.seen, len(w)-longest+1)
+		s.searched = max(s.searched, len(w)-longest+1)
 	} else if len(w) < first+longest && !final {
 		return -1
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// python are the calls that an expression of Python is, as Gemma and Llama write them:
-// f(a=1), print(f(a=1)) or [f(a=1), g(b=2)]. ok is false when it is something else, or
-// calls what is no tool.
-func (s *scanner) python(expression []byte) (all []call, ok bool) {
-	l := literal{in: expression}
+// pythonCalls returns the calls in an expression of Python, as Gemma and Llama write them:
+// f(a=1), print(f(a=1)) or [f(a=1), g(b=2)]. ok reports whether it is one, and calls only
+// tools.
+func (s *scanner) pythonCalls(expression []byte) (all []call, ok bool) {
+	l := lenientParser{in: expression}
 	list := l.take('[')
 	for {
-		c, ok := s.expression(&l)
+		c, ok := s.pythonCall(&l)
 		if !ok {
 			return nil, false
 		}
@@ -28,18 +28,18 @@ func (s *scanner) python(expression []byte) (all []call, ok bool) {
 	return all, true
 }
 
-// expression reads one call.
-func (s *scanner) expression(l *literal) (c call, ok bool) {
+// pythonCall parses a call.
+func (s *scanner) pythonCall(l *lenientParser) (c call, ok bool) {
 	word := l.word()
 	if !l.take('(') {
 		return call{}, false
 	}
-	name, known := s.callee(word)
+	name, known := s.toolNamed(word)
 	if !known {
 		if word != printWord {
 			return call{}, false
 		}
-		c, ok = s.expression(l)
+		c, ok = s.pythonCall(l)
 		return c, ok && l.take(')')
 	}
 	l.out = []byte{'{'}
@@ -47,16 +47,16 @@ func (s *scanner) expression(l *literal) (c call, ok bool) {
 		if n > 0 {
 			l.out = append(l.out, ',')
 		}
-		if !s.argument(l, name, n) || !l.take(',') && l.peek() != ')' {
+		if !s.pythonArgument(l, name, n) || !l.take(',') && l.peek() != ')' {
 			return call{}, false
 		}
 	}
 	return call{name, bytes.Clone(append(l.out, '}'))}, true
 }
 
-// argument reads one argument, the n-th of its call: key=value, or a value for the
-// property that the tool has in that place.
-func (s *scanner) argument(l *literal, tool string, n int) bool {
+// pythonArgument parses the n-th argument of a call: key=value, or the value of the tool's
+// n-th property.
+func (s *scanner) pythonArgument(l *lenientParser, tool string, n int) bool {
 	from := l.i
 	key := l.word()
 	if key == "" || !l.take('=') {
@@ -71,11 +71,11 @@ func (s *scanner) argument(l *literal, tool string, n int) bool {
 	return l.value()
 }
 
-// printWord is what Gemma puts around a call whose result it wants to see.
+// printWord is the function that Gemma calls with a call whose result it wants to see.
 const printWord = "print"
 
-// callee is the own name of the tool that a word calls, alone or as in default_api.f.
-func (s *scanner) callee(word string) (own string, ok bool) {
+// toolNamed returns the own name of the tool that a word names, alone or as in default_api.f.
+func (s *scanner) toolNamed(word string) (own string, ok bool) {
 	if own, ok = s.known(word); ok {
 		return own, true
 	}

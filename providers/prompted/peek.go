@@ -5,51 +5,50 @@ import (
 	"slices"
 )
 
-// What is looked at before anything is known of a value.
+// The bounds, in bytes, of what is matched before a call is known.
 const (
-	maxHead = 1 << 10 // bytes of its beginning
-	maxName = 128     // bytes of a name
-	maxGap  = 256     // bytes of white space
+	maxHead = 1 << 10 // the beginning of JSON
+	maxName = 128
+	maxGap  = 256 // white space
 )
 
-// head looks at the beginning of JSON, so that what is no call is not held back for long:
-// at keys up to the name of a tool. yes says that it may be a call, of the tool that is
-// named when that is known already.
-func (s *scanner) head(w []byte, final bool, f form) (name string, v verdict) {
+// peekJSON looks at the first keys of JSON, up to the name of a tool, so that other JSON is
+// not held back for long. isCall means that it may be a call; name is its tool, if known.
+func (s *scanner) peekJSON(w []byte, final bool, f form) (name string, v verdict) {
 	if len(w) >= maxHead {
 		w, final = w[:maxHead], true
 	}
 	c := cursor{w: w}
-	name, ok := s.headValue(&c, f)
+	name, ok := s.peekValue(&c, f)
 	switch {
 	case ok:
-		return name, yes
-	case c.out && !final:
-		return "", more
+		return name, isCall
+	case c.atEnd && !final:
+		return "", undecided
 	}
-	return "", no
+	return "", notCall
 }
 
-func (s *scanner) headValue(c *cursor, f form) (name string, ok bool) {
+func (s *scanner) peekValue(c *cursor, f form) (name string, ok bool) {
 	switch c.byte() {
 	case '{':
-		return s.headObject(c, f)
+		return s.peekObject(c, f)
 	case '[':
 		c.i++
 		if next := c.byte(); next == '{' {
-			return s.headObject(c, f)
+			return s.peekObject(c, f)
 		}
 		word := c.word()
 		if c.byte() != '(' {
 			return "", false
 		}
-		name, ok = s.callee(word)
+		name, ok = s.toolNamed(word)
 		return name, ok || word == printWord
 	}
 	return "", false
 }
 
-func (s *scanner) headObject(c *cursor, f form) (name string, ok bool) {
+func (s *scanner) peekObject(c *cursor, f form) (name string, ok bool) {
 	c.i++
 	for range len(otherKeys) + 1 {
 		key := c.key()
@@ -62,9 +61,9 @@ func (s *scanner) headObject(c *cursor, f form) (name string, ok bool) {
 			if c.byte() != '[' {
 				return "", false
 			}
-			return s.headValue(c, f)
+			return s.peekValue(c, f)
 		case key == "function" && c.byte() == '{':
-			return s.headObject(c, f)
+			return s.peekObject(c, f)
 		case slices.Contains(nameKeys, key):
 			if word, isText := c.text(); isText {
 				return s.known(word)
@@ -86,34 +85,33 @@ func (s *scanner) headObject(c *cursor, f form) (name string, ok bool) {
 	return "", !f.strict
 }
 
-// A cursor reads tokens. out says that it has come to the end of what there is: what it
-// returned last can be something else when there is more.
+// A cursor reads tokens.
 type cursor struct {
-	w   []byte
-	i   int
-	out bool
+	w     []byte
+	i     int
+	atEnd bool // the end of w was reached: with more text the last token may differ
 }
 
-// byte is the next byte that is no white space, which it goes to; 0 at the end.
+// byte skips white space and returns the next byte; 0 at the end.
 func (c *cursor) byte() byte {
 	c.i += len(c.w[c.i:]) - len(bytes.TrimLeft(c.w[c.i:], whiteSpace))
 	if c.i == len(c.w) {
-		c.out = true
+		c.atEnd = true
 		return 0
 	}
 	return c.w[c.i]
 }
 
-// word reads a name or a number; "" for none.
+// word reads a name or a number, which may be "".
 func (c *cursor) word() string {
 	c.byte()
-	n := identifier(c.w[c.i:])
-	c.out = c.out || c.i+n == len(c.w)
+	n := wordLen(c.w[c.i:])
+	c.atEnd = c.atEnd || c.i+n == len(c.w)
 	c.i += n
 	return string(c.w[c.i-n : c.i])
 }
 
-// key reads a key, in quotes or not.
+// key reads a key, quoted or not.
 func (c *cursor) key() string {
 	if text, ok := c.text(); ok {
 		return text
@@ -121,7 +119,7 @@ func (c *cursor) key() string {
 	return c.word()
 }
 
-// text reads a short string without escape sequences.
+// text reads a short string without escapes.
 func (c *cursor) text() (string, bool) {
 	quote := c.byte()
 	if quote != '"' && quote != '\'' {
@@ -130,7 +128,7 @@ func (c *cursor) text() (string, bool) {
 	rest := c.w[c.i+1:]
 	n := bytes.IndexByte(rest, quote)
 	if n < 0 || n > maxName {
-		c.out = c.out || n < 0 && len(rest) <= maxName
+		c.atEnd = c.atEnd || n < 0 && len(rest) <= maxName
 		return "", false
 	}
 	c.i += n + 2

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The words around the tools. The example is JSON: models copy it to the letter.
+// The text around the tools. The example is valid JSON, since models copy it to the letter.
 const (
 	beforeTools = "You can use tools. Each line between <tools> and </tools> is one, with the JSON Schema of its arguments:\n<tools>\n"
 	afterTools  = `</tools>
@@ -23,7 +23,7 @@ To use a tool, write its name and its arguments as a JSON object in <tool_call> 
 	resultNote = "the results come in the next message, in <tool_response> tags. Never write a result yourself."
 )
 
-// system is the system prompt with the tools that are offered.
+// system returns the system prompt with the offered tools.
 func system(req *providers.Request) string {
 	t := toolsOf(req)
 	if len(t.set.Tools) == 0 {
@@ -56,9 +56,9 @@ func system(req *providers.Request) string {
 	return b.String()
 }
 
-// offered are the tools that a model may call.
+// An offered is the tools that a model may call.
 type offered struct {
-	tools *providers.ToolSet // nil for none
+	tools *providers.ToolSet // may be nil
 	set   *toolformat.Set
 }
 
@@ -71,7 +71,7 @@ func toolsOf(req *providers.Request) offered {
 	return o
 }
 
-// known is a tool's own name for the one that a model wrote, be it that or the format's.
+// known returns a tool's own name for the name that a model wrote, its own or the format's.
 func (o offered) known(name string) (own string, ok bool) {
 	c, ok := o.set.Find(name)
 	if !ok && o.tools.Find(name) != nil {
@@ -83,7 +83,7 @@ func (o offered) known(name string) (own string, ok bool) {
 	return c.Tool.Name, true
 }
 
-// properties are the arguments of a tool in the order of its schema.
+// properties returns the properties of a tool's arguments, in the order of its schema.
 func (o offered) properties(own string) []string {
 	c, ok := o.set.Find(o.tools.WireName(format, own))
 	if !ok {

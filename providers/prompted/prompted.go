@@ -1,10 +1,3 @@
-// Package prompted gives tools to models that have no place for them: the tools stand in
-// the system prompt, the model writes its calls as text, and their results go back as text.
-//
-// A model is asked to write calls as Hermes does, <tool_call>{"name", "arguments"}, which
-// most open models have seen. What else they write all the same is read too: the forms of
-// AbstractLLM and of its tool_use, blocks of code, bare JSON, and those of Mistral, Llama,
-// Gemma and Qwen. Nothing but the name of a tool that was offered makes a call.
 package prompted
 
 import (
@@ -18,38 +11,37 @@ import (
 
 const (
 	name   = "prompted"
-	format = toolformat.FormatOpenAI // what Hermes and Qwen have between <tools>
+	format = toolformat.FormatOpenAI // as Hermes and Qwen have it between <tools>
 )
 
-// errMadeUp is why a model is stopped.
-var errMadeUp = errors.New("the model goes on with a result that it makes up")
+// errMadeUp is the cause when a model is stopped.
+var errMadeUp = errors.New("the model made up a result")
 
-// Options say how a model is read. The zero value works.
+// Options configure a Provider. The zero value works.
 type Options struct {
-	MaxCall int // bytes of one call, and what is held back of a reply at most; 0: 1 MiB
+	MaxCall int // bounds the bytes of a call, and those held back of a reply; 0 means 1 MiB
 }
 
-// A Provider is another one whose models are given tools. It may be used from many
+// A Provider wraps another one and gives tools to its models. It may be used from many
 // goroutines at once.
 type Provider struct {
 	inner   providers.Provider
 	maxCall int
 }
 
-// New makes a provider of another one, which is never sent any tools.
+// New wraps a provider, which is never sent any tools.
 func New(inner providers.Provider, o Options) *Provider {
 	return &Provider{inner: inner, maxCall: cmp.Or(max(o.MaxCall, 0), 1<<20)}
 }
 
-// Name is "prompted". Raw items of this name hold those of the provider behind it.
+// Name returns "prompted". Raw items of this name contain those of the inner provider.
 func (p *Provider) Name() string { return name }
 
-// Format is that of Chat Completions.
+// Format returns the format of Chat Completions.
 func (p *Provider) Format() toolformat.Format { return format }
 
-// Turn asks for one message, as providers.Provider has it. A model that goes on with a
-// result that it makes up is stopped there, which a Note says; what it has called before
-// counts.
+// Turn implements providers.Provider. A model that continues with a result that it made up is
+// stopped there, of which a note tells. Its calls before that count.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	if emit == nil {
 		emit = func(providers.Event) {}
@@ -60,11 +52,11 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	turn, err := p.inner.Turn(within, p.request(req), func(ev providers.Event) {
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
-		} else if r.write(ev.Text); r.scanner.over {
+		} else if r.write(ev.Text); r.scanner.ended {
 			stop(errMadeUp)
 		}
 	})
-	if r.scanner.over && ctx.Err() == nil {
+	if r.scanner.ended && ctx.Err() == nil {
 		err = nil
 		if turn == nil {
 			turn = &providers.Turn{}
@@ -76,36 +68,36 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	return r.turn(turn), err
 }
 
-// A reader makes a turn of the text of another.
+// A reader makes a turn of the text of the inner provider.
 type reader struct {
-	scanner *scanner
-	ids     *providers.CallIDs
-	emit    func(providers.Event)
-	heard   bool // text has come
-	parts   []providers.Part
-	calls   bool
+	scanner  *scanner
+	ids      *providers.CallIDs
+	emit     func(providers.Event)
+	streamed bool // text was streamed
+	parts    []providers.Part
+	calls    bool
 }
 
-func newReader(req *providers.Request, most int, emit func(providers.Event)) *reader {
+func newReader(req *providers.Request, maxCall int, emit func(providers.Event)) *reader {
 	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
 	t := toolsOf(req)
-	r.scanner = &scanner{known: t.known, properties: t.properties, out: r.piece, most: most}
+	r.scanner = &scanner{known: t.known, properties: t.properties, out: r.piece, maxCall: maxCall}
 	return r
 }
 
 func (r *reader) write(text string) {
-	r.heard = true
+	r.streamed = true
 	r.scanner.write(text)
 }
 
-// piece takes what the scanner gives away.
+// piece adds a piece of the scanner to the turn, and emits it.
 func (r *reader) piece(p piece) {
 	switch p.kind {
 	case textPiece:
-		r.say(providers.PartText, p.text)
+		r.addText(providers.PartText, p.text)
 		r.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
 	case thoughtPiece:
-		r.say(providers.PartThinking, p.text)
+		r.addText(providers.PartThinking, p.text)
 		r.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
 	case callPiece:
 		c := &providers.Call{ID: r.ids.Next(""), Name: p.call.name, Arguments: p.call.arguments}
@@ -115,8 +107,8 @@ func (r *reader) piece(p piece) {
 	}
 }
 
-// say adds to the last part, or begins one.
-func (r *reader) say(kind providers.PartType, text string) {
+// addText appends a text to the last part, or as a new one.
+func (r *reader) addText(kind providers.PartType, text string) {
 	if n := len(r.parts); n > 0 && r.parts[n-1].Type == kind {
 		r.parts[n-1].Text += text
 		return
@@ -124,9 +116,9 @@ func (r *reader) say(kind providers.PartType, text string) {
 	r.parts = append(r.parts, providers.Part{Type: kind, Text: text})
 }
 
-// turn is what came of the turn of the provider behind.
+// turn returns the turn for one of the inner provider.
 func (r *reader) turn(inner *providers.Turn) *providers.Turn {
-	if !r.heard { // it does not stream
+	if !r.streamed {
 		r.scanner.write(inner.Message.Text())
 	}
 	r.scanner.close()
@@ -138,18 +130,18 @@ func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 		}
 	}
 	t.Message.Parts = append(t.Message.Parts, r.parts...)
-	for _, c := range inner.Message.Calls() { // there are servers that read what looks like one, offered or not
+	for _, c := range inner.Message.Calls() { // some servers parse what looks like a call, offered or not
 		own, ok := r.scanner.known(c.Name)
 		if !ok {
 			own = c.Name
 		}
 		c = &providers.Call{ID: r.ids.Next(c.ID), Name: own, Arguments: c.Arguments}
 		t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: c})
-		t.Message.Raw = nil // its calls would want results of their own kind
+		t.Message.Raw = nil // its native calls would need native results
 	}
-	if r.scanner.over {
+	if r.scanner.ended {
 		t.Message.Raw, t.Stop = nil, providers.StopEnd
-		r.emit(providers.Event{Type: providers.EventNote, Text: "the model went on with a result of its own making, which is left out"})
+		r.emit(providers.Event{Type: providers.EventNote, Text: "the model continued with a result that it made up, which is left out"})
 	}
 	if r.calls && t.Stop == providers.StopEnd {
 		t.Stop = providers.StopCalls

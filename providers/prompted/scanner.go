@@ -2,39 +2,34 @@ package prompted
 
 import "bytes"
 
-// A scanner tells the calls in a model's text from the rest, while it comes. It gives the
-// text away as soon as nothing that may be a call begins in it, and comes to the same
-// whatever the portions that it gets. A call is one of a tool that is known; everything
-// else is text, to the last byte, but for white space that has a call on one side and
-// nothing on the other.
-//
-// It only ever looks at what it holds back, from the first byte on, and finds that it is
-// text, or calls, or that it takes more to know. So that this takes no time that grows
-// with the square of a text, it remembers how far it has looked.
+// A scanner separates the calls in a model's text from the rest: see the package comment. The
+// result does not depend on the pieces in which the text arrives. All that is not a call of a
+// known tool is text, to the last byte, except for white space between a call and the start
+// or the end.
 type scanner struct {
-	known      func(name string) (own string, ok bool) // a tool by the name that a model wrote
-	properties func(own string) []string               // of a tool's arguments, in order
+	known      func(name string) (own string, ok bool) // finds a tool by the name that a model wrote
+	properties func(own string) []string               // returns the properties of a tool's arguments, in order
 	out        func(piece)
-	most       int // bytes that are held back for one call
+	maxCall    int // bytes that are held back for one call
 
-	mode   mode
-	form   form    // of the last call, while others may follow in it
-	held   []byte  // what is held back
-	look   balance // of the value that is being looked at
-	seen   int     // up to where the end of a form has been searched for
-	wasted int     // bytes that were looked at for nothing
-	begun  bool    // something but white space has come
-	called bool    // one of it was a call
-	line   place   // of held in its line
-	fenced bool    // in a block of code
-	over   bool    // the model goes on with a result that it makes up
+	mode     mode
+	form     form     // of the last call, while others may follow in it
+	held     []byte   // the text that is held back
+	brackets brackets // of the value in the window
+	searched int      // the offset up to which the end of a form was searched for
+	wasted   int      // bytes that were matched and found to be text
+	begun    bool     // there was more than white space
+	called   bool     // there was a call
+	line     place    // of held in its line
+	fenced   bool     // held is in a block of code without calls
+	ended    bool     // the model continued with a result that it made up
 
-	saying kind
-	spoken bool   // the text being said has more than white space
-	blank  []byte // the white space that it has begun with
+	emitting kind   // of the text that was emitted last
+	visible  bool   // that text has more than white space
+	blank    []byte // the white space before it
 }
 
-// A piece is what a scanner gives away: some text, or a call.
+// A piece is what a scanner emits: some text, or a call.
 type piece struct {
 	kind kind
 	text string
@@ -57,16 +52,16 @@ const (
 	afterCall // in a form that may hold more of them
 )
 
-// A place says what stands before a byte in its line.
+// A place is what precedes a byte in its line.
 type place uint8
 
 const (
 	atStart  place = iota // nothing
-	indented              // white space alone
+	indented              // white space
 	inside
 )
 
-// A finding is what a look has found: that n bytes are calls, or nothing but text.
+// A finding is the result of a match for the first n bytes of a window.
 type finding struct {
 	verdict verdict
 	n       int
@@ -76,76 +71,77 @@ type finding struct {
 type verdict uint8
 
 const (
-	more    verdict = iota // it takes more of the text to know
-	no                     // text
-	yes                    // calls
-	thought                // the model begins to think
-	stop                   // nothing that counts follows
+	undecided verdict = iota // more text is needed
+	notCall                  // text
+	isCall
+	isThought // the beginning of thinking
+	madeUp    // a result that the model made up
 )
 
-// write adds a portion of the text.
+// write adds a piece of the text.
 func (s *scanner) write(text string) {
-	if !s.over {
+	if !s.ended {
 		s.held = append(s.held, text...)
 		s.scan(false)
 	}
 }
 
-// close says that there is no more.
+// close ends the text.
 func (s *scanner) close() { s.scan(true) }
 
 func (s *scanner) scan(final bool) {
-	for on := true; on && len(s.held) > 0; {
+	for more := true; more && len(s.held) > 0; {
 		switch s.mode {
 		case inText:
-			on = s.text(final)
+			more = s.scanText(final)
 		case inThought:
-			on = s.thought(final)
+			more = s.scanThought(final)
 		case afterCall:
-			on = s.after(final)
+			more = s.scanAfterCall(final)
 		}
 	}
 }
 
-// window is what is looked at from a byte on. The limit is as good as the end.
+// window returns what a match sees from an offset on. A window of maxCall bytes is final.
 func (s *scanner) window(from int, final bool) ([]byte, bool) {
 	w := s.held[from:]
-	if len(w) >= s.most {
-		return w[:s.most], true
+	if len(w) >= s.maxCall {
+		return w[:s.maxCall], true
 	}
 	return w, final
 }
 
-// text gives away what is text, up to what may be a call, and looks at that.
-func (s *scanner) text(final bool) bool {
+// scanText emits text up to a byte with which a call may begin, and matches from there. It
+// reports false if more text is needed.
+func (s *scanner) scanText(final bool) bool {
 	for n := 0; ; {
 		for n < len(s.held) && !s.mayBegin(s.held[n]) {
-			s.pass(s.held[n])
+			s.advance(s.held[n])
 			n++
 		}
 		if n == len(s.held) {
-			s.say(textPiece, n)
+			s.emitText(textPiece, n)
 			return false
 		}
 		w, end := s.window(n, final)
-		f := s.begin(w, end)
-		if f.verdict == no {
+		f := s.match(w, end)
+		if f.verdict == notCall {
 			for range max(f.n, 1) {
-				s.pass(s.held[n])
+				s.advance(s.held[n])
 				n++
 			}
-			s.settle(f)
+			s.reset(f)
 			continue
 		}
-		s.say(textPiece, n)
+		s.emitText(textPiece, n)
 		switch f.verdict {
-		case yes:
-			s.commit(f)
-		case thought:
-			s.drop(f.n)
+		case isCall:
+			s.emitCalls(f)
+		case isThought:
+			s.discard(f.n)
 			s.mode = inThought
-		case stop:
-			s.over, s.held = true, nil
+		case madeUp:
+			s.ended, s.held = true, nil
 		default:
 			return false
 		}
@@ -153,26 +149,26 @@ func (s *scanner) text(final bool) bool {
 	}
 }
 
-// mayBegin reports whether a call may begin with a byte that is the next.
+// mayBegin reports whether a call may begin with the next byte.
 func (s *scanner) mayBegin(c byte) bool {
 	switch c {
 	case '<', '|', '[':
 	case '{':
-		return s.line == atStart && !s.fenced && !s.tired()
+		return s.line == atStart && !s.fenced && !s.exhausted()
 	case '`', 't', 'T':
-		return s.line != inside && !s.tired()
+		return s.line != inside && !s.exhausted()
 	default:
 		return false
 	}
-	return !s.tired()
+	return !s.exhausted()
 }
 
-// tired reports whether the text was looked at so often that all the rest is taken for
-// text. Only one that is made to do so makes it.
-func (s *scanner) tired() bool { return s.wasted > 16*s.most }
+// exhausted reports whether so much was matched in vain that all the rest is taken for text.
+// That needs a malicious text.
+func (s *scanner) exhausted() bool { return s.wasted > 16*s.maxCall }
 
-// pass keeps the place up with a byte that is text.
-func (s *scanner) pass(c byte) {
+// advance updates the place in the line with a byte of text.
+func (s *scanner) advance(c byte) {
 	switch c {
 	case '\n':
 		s.line = atStart
@@ -185,89 +181,91 @@ func (s *scanner) pass(c byte) {
 	}
 }
 
-// settle ends a look.
-func (s *scanner) settle(f finding) {
-	if f.verdict == no {
-		s.wasted += s.look.at
+// reset prepares for the match of another window.
+func (s *scanner) reset(f finding) {
+	if f.verdict == notCall {
+		s.wasted += s.brackets.offset
 	}
-	s.look, s.seen = balance{stack: s.look.stack[:0]}, 0
+	s.brackets, s.searched = brackets{open: s.brackets.open[:0]}, 0
 }
 
-// commit gives calls away.
-func (s *scanner) commit(f finding) {
+// emitCalls emits the calls that were found.
+func (s *scanner) emitCalls(f finding) {
 	for _, c := range f.calls {
 		s.out(piece{kind: callPiece, call: c})
 	}
-	s.settle(f)
-	s.drop(f.n)
+	s.reset(f)
+	s.discard(f.n)
 	s.begun, s.called = true, true
-	s.spoken, s.blank = false, nil
+	s.visible, s.blank = false, nil
 	s.mode = afterCall
 }
 
-// after looks behind a call: for the end of its form, and for another call in it.
-func (s *scanner) after(final bool) bool {
+// scanAfterCall looks for the end of a call's form, or another call in it. It reports false
+// if more text is needed.
+func (s *scanner) scanAfterCall(final bool) bool {
 	w, final := s.window(0, final)
-	n, partly := s.form.ends(w)
+	n, partly := s.form.endLen(w)
 	if partly && !final {
 		return false
 	}
-	f := finding{verdict: no}
+	f := finding{verdict: notCall}
 	if n == 0 {
-		i := gap(w, whiteSpace+",;")
-		f = s.body(w[i:], final, s.form)
+		i := prefixLen(w, whiteSpace+",;")
+		f = s.matchBody(w[i:], final, s.form)
 		f.n += i
 	}
 	switch f.verdict {
-	case more:
+	case undecided:
 		return false
-	case yes:
-		s.commit(f)
+	case isCall:
+		s.emitCalls(f)
 	default:
-		s.settle(f)
-		s.drop(n)
+		s.reset(f)
+		s.discard(n)
 		s.mode, s.line = inText, atStart
 	}
 	return true
 }
 
-// thought gives away what the model thinks. It calls nothing there.
-func (s *scanner) thought(final bool) bool {
-	n, shut := bytes.Index(s.held, []byte(thinkShut)), len(thinkShut)
+// scanThought emits thinking, in which there are no calls. It reports false if more text is
+// needed.
+func (s *scanner) scanThought(final bool) bool {
+	n, end := bytes.Index(s.held, []byte(thinkEnd)), len(thinkEnd)
 	if n < 0 {
-		n, shut = len(s.held), 0
+		n, end = len(s.held), 0
 		if !final {
-			for n = max(0, n-len(thinkShut)+1); !partOf(s.held[n:], thinkShut); n++ {
+			for n = max(0, n-len(thinkEnd)+1); !isPrefixOf(s.held[n:], thinkEnd); n++ {
 			}
 		}
 	}
-	s.say(thoughtPiece, n)
-	s.drop(shut)
-	if shut > 0 {
+	s.emitText(thoughtPiece, n)
+	s.discard(end)
+	if end > 0 {
 		s.mode, s.line, s.begun = inText, atStart, false
 	}
-	return shut > 0
+	return end > 0
 }
 
-// say gives away n bytes that are no call.
-func (s *scanner) say(k kind, n int) {
-	if s.saying != k {
-		s.saying, s.spoken, s.blank = k, false, nil
+// emitText emits n bytes that are not a call.
+func (s *scanner) emitText(k kind, n int) {
+	if s.emitting != k {
+		s.emitting, s.visible, s.blank = k, false, nil
 	}
 	if n == 0 {
 		return
 	}
 	text := s.held[:n]
-	if !s.spoken {
-		s.spoken = len(bytes.TrimLeft(text, whiteSpace)) > 0
+	if !s.visible {
+		s.visible = len(bytes.TrimLeft(text, whiteSpace)) > 0
 		s.blank = append(s.blank, text...)
 		text = s.blank
 	}
-	if s.spoken {
+	if s.visible {
 		s.out(piece{kind: k, text: string(text)})
 		s.blank = nil
 	}
-	s.drop(n)
+	s.discard(n)
 }
 
-func (s *scanner) drop(n int) { s.held = s.held[n:] }
+func (s *scanner) discard(n int) { s.held = s.held[n:] }

@@ -24,7 +24,7 @@ var testTools = sync.OnceValue(func() *providers.ToolSet {
 // newTestScanner gives what it finds to out.
 func newTestScanner(most int, out func(piece)) *scanner {
 	t := toolsOf(&providers.Request{Tools: testTools()})
-	return &scanner{known: t.known, properties: t.properties, out: out, most: most}
+	return &scanner{known: t.known, properties: t.properties, out: out, maxCall: most}
 }
 
 // scanned is what a scanner makes of a text that comes in portions, joined: texts in
@@ -53,7 +53,7 @@ func scanned(most int, portions ...string) string {
 			lines = append(lines, p.call.name+" "+string(p.call.arguments))
 		}
 	}
-	if s.over {
+	if s.ended {
 		lines = append(lines, "over")
 	}
 	return strings.Join(lines, "\n")

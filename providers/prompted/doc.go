@@ -1,0 +1,47 @@
+// Package prompted gives tools to models without native tool calling: the system prompt
+// describes the tools, the model writes its calls as text, and their results go back as text.
+//
+// The prompt asks for calls in the form of Hermes, <tool_call>{"name", "arguments"}, which
+// most open models know. The other forms that models write instead are read too: those of
+// AbstractLLM and its tool_use, blocks of code, bare JSON, and those of Mistral, Llama, Gemma
+// and Qwen. Only the name of an offered tool makes a call.
+//
+// # How a reply is read
+//
+// A reply arrives in pieces of any size. Its text must be passed on at once, but not the text
+// of a call. So a scanner (scanner.go) holds text back only from a byte with which a call may
+// begin: one of < | [, a { at the start of a line, or one of ` t T after nothing but white
+// space in its line. What is held back is matched from its first byte against all forms of
+// calls (match.go), as a window of up to Options.MaxCall bytes that is final if no more will
+// be added. A match returns a finding about the first n bytes of the window:
+//
+//   - undecided: they may begin a call. The scanner waits for more text and matches again.
+//   - notCall: they are text. The scanner emits them and continues after them.
+//   - isCall: they are calls. The scanner emits them and, in the mode afterCall, looks for
+//     the end of the form or for another call in it.
+//   - isThought: thinking begins. In the mode inThought all is thinking up to </think>.
+//   - madeUp: the model writes a result itself. The rest of the reply is ignored.
+//
+// As a window is matched again after each piece, some state keeps the total time linear. For
+// the value in the window, brackets has the offset up to which it was scanned and what is open
+// there, and searched is the offset up to which the end of the form was searched for. Both are
+// reset once a window is decided. wasted counts the bytes that turned out to be text: beyond
+// a limit that only a malicious text reaches, everything is taken for text.
+//
+// A match has these steps. A form is found by its opener, a block of code by its language
+// (form.go); bare JSON is a strict form, in which a call needs arguments. Within the form
+// there is JSON, <function=NAME>, or the name of a tool before arguments in JSON or Python
+// (match_named.go, match_python.go). The first keys of JSON show early whether it can be a
+// call (peek.go), so that other JSON is not held back. brackets.go finds the end of the value;
+// if the form or the text ends before, the open brackets are closed. lenient.go parses what is
+// almost JSON, and call.go finds the names and arguments in it. Arguments that cannot be
+// parsed become a string, of which the model is told.
+//
+// The scanner also tracks the place in the line and blocks of code, in which some forms do not
+// count, and drops white space between a call and the start or end of a reply.
+//
+// # Other files
+//
+// prompted.go is the Provider, prompt.go the system prompt, history.go the way of calls and
+// results back to the model. The package has no goroutines; a scanner belongs to one turn.
+package prompted
