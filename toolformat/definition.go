@@ -15,7 +15,7 @@ func (r *reader) members(t *Tool, def *tree.Node, f *format) (notes, violations 
 		def = inner
 	}
 	wrong := func(member string, expected string, got *tree.Node) {
-		violations = append(violations, Note{Path: (*tree.Path)(nil).At(member).String(), Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, seen(got))})
+		violations = append(violations, Note{Path: tree.At(member).String(), Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, seen(got))})
 	}
 	if t.Name = def.Get("name").Text(); t.Name == "" {
 		wrong("name", "a string that is not empty", def.Get("name"))
@@ -34,7 +34,7 @@ func (r *reader) members(t *Tool, def *tree.Node, f *format) (notes, violations 
 				wrong(member, "a JSON Schema, an object", schema)
 				return nil
 			}
-			raw, changes, err := r.schema(schema, f, key, (*tree.Path)(nil).At(member))
+			raw, changes, err := r.schema(schema, f, key, tree.At(member))
 			if err != nil {
 				violations = append(violations, Note{Path: "/" + member, Rule: ruleInvalid, Text: err.Error()})
 			}

@@ -191,7 +191,7 @@ func (c *conversion) leaveOutOf(n *tree.Node, known []string, idle map[string]st
 		if m.Value.Kind == tree.Null || slices.Contains(known, m.Key) || silent && (value == "" || value == string(m.Value.JSON())) {
 			continue
 		}
-		c.note((*tree.Path)(nil).At(m.Key).String(), ruleLeftOut, "%q is left out: %s has no place for it", m.Key, c.to.name)
+		c.note(tree.At(m.Key).String(), ruleLeftOut, "%q is left out: %s has no place for it", m.Key, c.to.name)
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *conversion) keep(r *rewritten) {
 
 // refuse says why a schema cannot be converted.
 func (c *conversion) refuse(member string, err error) bool {
-	at := (*tree.Path)(nil).At(member).String()
+	at := tree.At(member).String()
 	var violations invalidSchema
 	var wrong *rewrite.Error
 	var syntax *tree.SyntaxError
@@ -114,7 +114,7 @@ type rewritten struct {
 
 // schema takes a schema through passes. What none of them changes keeps its bytes.
 func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite.Pass) (*rewritten, error) {
-	at := (*tree.Path)(nil).At(member)
+	at := tree.At(member)
 	r, err := rewrite.New(raw, at, c.dialect.Name)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func strictDefinition(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
 		if schema := def.Get(key); schema.Is(tree.Object) {
-			notes = append(notes, check.Metaschema(schema.JSON(), (*tree.Path)(nil).At(key))...)
+			notes = append(notes, check.Metaschema(schema.JSON(), tree.At(key))...)
 		}
 	}
 	return notes
@@ -83,7 +83,7 @@ func shapeViolations(def *tree.Node) []Note {
 	wrong := func(at *tree.Path, format string, args ...any) {
 		notes = append(notes, Note{Path: at.String(), Rule: ruleInvalid, Text: fmt.Sprintf(format, args...)})
 	}
-	top := func(key string) *tree.Path { return (*tree.Path)(nil).At(key) }
+	top := func(key string) *tree.Path { return tree.At(key) }
 	for _, m := range def.Members {
 		if !slices.Contains(internalMembers, m.Key) {
 			wrong(top(m.Key), "unknown member (the internal format has name, description, input_schema and output_schema, and no other)")

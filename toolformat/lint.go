@@ -166,7 +166,7 @@ func hurts(t *Tool) []Note {
 	if err != nil {
 		return notes // each format says so
 	}
-	vocabulary.EachSchema(schema, (*tree.Path)(nil).At("input_schema"), func(s *tree.Node, at *tree.Path) {
+	vocabulary.EachSchema(schema, tree.At("input_schema"), func(s *tree.Node, at *tree.Path) {
 		required, properties := s.Get("required"), s.Get("properties")
 		if !required.Is(tree.Array) || !properties.Is(tree.Object) {
 			return

@@ -115,7 +115,7 @@ func mend(n *tree.Node, f *failure, keys *rewrite.KeyMap) bool {
 		return false
 	}
 	last := len(f.tokens) - 1
-	above := n.Find(f.tokens[:last])
+	above := n.Find(f.tokens[:last]...)
 	slot := above.Slot(f.tokens[last])
 	switch {
 	case slot == nil || *slot != f.value: // another failure's repair changed it
@@ -169,7 +169,7 @@ func (c *Checker) integers(n *tree.Node) (written bool) {
 		for _, f := range flat(c.details(probe)) {
 			switch f.keyword {
 			case "type", "enum", "const", "multipleOf":
-				if at := n.Find(f.tokens); f.value != nil && at.Is(tree.Number) && wholeNumber(at.Raw) != at.Raw {
+				if at := n.Find(f.tokens...); f.value != nil && at.Is(tree.Number) && wholeNumber(at.Raw) != at.Raw {
 					at.Raw, changed = wholeNumber(at.Raw), true
 				}
 			}

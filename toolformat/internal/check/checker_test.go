@@ -350,7 +350,7 @@ func TestCheckSchema(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, n := range Metaschema(json.RawMessage(c.schema), (*tree.Path)(nil).At("s")) {
+			for _, n := range Metaschema(json.RawMessage(c.schema), tree.At("s")) {
 				got = append(got, n.String())
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {

@@ -82,5 +82,5 @@ func (f *filler) target(s *tree.Node) *tree.Node {
 	if pointer == "" {
 		return f.root
 	}
-	return f.root.Find(tree.PointerTokens(pointer))
+	return f.root.Find(tree.ParsePointer(pointer)...)
 }

@@ -31,8 +31,8 @@ type failure struct {
 // report makes failures of jsonschema's errors.
 type report struct {
 	instance *tree.Node
-	schema   *tree.Node                           // as it was compiled; nil: a meta-schema
-	members  map[*tree.Node]map[string]*tree.Node // of large objects
+	schema   *tree.Node // as it was compiled; nil: a meta-schema
+	index    tree.Index // of the instance and the schema
 }
 
 // failures are the failures of an error and its causes.
@@ -57,7 +57,7 @@ func (r *report) failures(e *jsonschema.ValidationError) []*failure {
 // failure reads one error.
 func (r *report) failure(e *jsonschema.ValidationError) *failure {
 	f := &failure{tokens: locationTokens(e.InstanceLocation), message: e.Message, place: e.AbsoluteKeywordLocation}
-	if value := r.find(f.tokens); value != nil {
+	if value := r.index.Find(r.instance, f.tokens...); value != nil {
 		f.at = value.Start
 		if !aboutName(e.KeywordLocation) {
 			f.value = value
@@ -83,10 +83,10 @@ func (r *report) failure(e *jsonschema.ValidationError) *failure {
 	if r.schema == nil {
 		return f
 	}
-	f.schema = r.schema.Find(tokens[:end])
+	f.schema = r.schema.Find(tokens[:end]...)
 	if end+2 < len(tokens) {
 		f.other = tokens[end+1]
-		f.name = f.schema.Get(f.keyword).Find(tokens[end+1 : end+3]).Text()
+		f.name = f.schema.Get(f.keyword).Find(tokens[end+1 : end+3]...).Text()
 	}
 	return f
 }
@@ -127,14 +127,14 @@ func (r *report) expand(f *failure) []*failure {
 		return []*failure{f}
 	case f.keyword == "required":
 		for _, it := range f.schema.Get("required").List() {
-			if r.member(f.value, it.Text()) == nil {
+			if r.index.Find(f.value, it.Text()) == nil {
 				names = append(names, it.Text())
 			}
 		}
 	case f.keyword == "additionalProperties":
 		known := patternsOf(f.schema)
 		for _, m := range f.value.Members {
-			if r.member(f.schema.Get("properties"), m.Key) == nil && !slices.ContainsFunc(known, func(re *regexp.Regexp) bool { return re.MatchString(m.Key) }) {
+			if r.index.Find(f.schema.Get("properties"), m.Key) == nil && !slices.ContainsFunc(known, func(re *regexp.Regexp) bool { return re.MatchString(m.Key) }) {
 				names = append(names, m.Key)
 			}
 		}
@@ -165,42 +165,10 @@ func patternsOf(schema *tree.Node) []*regexp.Regexp {
 	return all
 }
 
-// find is the value at a place of the instance.
-func (r *report) find(tokens []string) *tree.Node {
-	n := r.instance
-	for _, token := range tokens {
-		if n.Is(tree.Object) {
-			n = r.member(n, token)
-		} else {
-			n = n.Child(token)
-		}
-	}
-	return n
-}
-
-// member is a member of an object, which is found at once in a large one too.
-func (r *report) member(n *tree.Node, key string) *tree.Node {
-	if n == nil || len(n.Members) < 16 {
-		return n.Get(key)
-	}
-	index := r.members[n]
-	if index == nil {
-		index = make(map[string]*tree.Node, len(n.Members))
-		for _, m := range n.Members {
-			index[m.Key] = m.Value
-		}
-		if r.members == nil {
-			r.members = map[*tree.Node]map[string]*tree.Node{}
-		}
-		r.members[n] = index
-	}
-	return index[key]
-}
-
 // locationTokens are the keys of one of jsonschema's locations: a JSON Pointer whose keys
 // are escaped for a URL too.
 func locationTokens(location string) []string {
-	tokens := tree.PointerTokens(location)
+	tokens := tree.ParsePointer(location)
 	for i, token := range tokens {
 		if plain, err := url.PathUnescape(token); err == nil {
 			tokens[i] = plain
@@ -214,10 +182,11 @@ func locationTokens(location string) []string {
 func aboutName(location string) bool {
 	tokens := strings.Split(location, "/")[1:]
 	for i := 0; i < len(tokens); i++ {
+		isIndex := i+1 < len(tokens) && strings.Trim(tokens[i+1], "0123456789") == ""
 		switch below := vocabulary.Keywords[tokens[i]]; {
 		case tokens[i] == "propertyNames":
 			return true
-		case below == vocabulary.ManySchemas, below == vocabulary.ListOfSchemas, below == vocabulary.OneOrList && i+1 < len(tokens) && tree.IsIndex(tokens[i+1]):
+		case below == vocabulary.ManySchemas, below == vocabulary.ListOfSchemas, below == vocabulary.OneOrList && isIndex:
 			i++
 		}
 	}

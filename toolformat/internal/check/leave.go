@@ -171,7 +171,7 @@ func (g *guard) leaveViolation(f *failure) error {
 		if here := g.of[n]; here != nil {
 			p, rest = here, f.tokens[i:]
 		}
-		n = n.Child(token)
+		n = n.Find(token)
 	}
 	switch {
 	case p == nil || len(rest) == 0:

@@ -76,7 +76,7 @@ func Violations(doc *tree.Node, draft int) []*failure {
 	for _, f := range all {
 		n := doc
 		for i, token := range f.tokens {
-			n = n.Child(token)
+			n = n.Find(token)
 			if at, ok := renamed[n]; ok {
 				f.tokens[i] = at
 			}
@@ -194,7 +194,7 @@ func (old oldForms) original(root *tree.Node, tokens []string, at *tree.Path) *t
 				name = "additionalItems"
 			}
 		}
-		at, n = at.At(name), n.Child(token)
+		at, n = at.At(name), n.Find(token)
 	}
 	return at
 }

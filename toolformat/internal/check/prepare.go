@@ -196,7 +196,7 @@ func (g *guard) resolve(p *place, ref string) *place {
 	if from == nil {
 		return nil
 	}
-	n := from.schema.Find(tree.PointerTokens(u.Fragment))
+	n := from.schema.Find(tree.ParsePointer(u.Fragment)...)
 	if known := g.of[n]; known != nil || !n.Is(tree.Object) && !n.Is(tree.Bool) {
 		return known
 	}
@@ -228,7 +228,7 @@ func (g *guard) move(n *tree.Node, from *place) *place {
 	}
 	moved := n.Clone()
 	definitions.Set(name, moved)
-	g.find(moved, (*tree.Path)(nil).At(keyword).At(name), g.of[g.root], keyword, from.base)
+	g.find(moved, tree.At(keyword).At(name), g.of[g.root], keyword, from.base)
 	g.moved[n] = g.of[moved]
 	return g.of[moved]
 }

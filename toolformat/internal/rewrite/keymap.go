@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -86,7 +87,7 @@ func (k *KeyMap) Spell(tokens []string) (spelled []string, below *KeyMap) {
 		if !named {
 			next = k.Additional
 		}
-		if k.Items != nil && tree.IsIndex(token) {
+		if _, err := strconv.Atoi(token); err == nil && k.Items != nil {
 			next = k.Items
 		}
 		k = next

@@ -37,7 +37,7 @@ func definitionName(ref string) (name string, ok bool) {
 	if plain, err := url.PathUnescape(name); err == nil { // a reference is a URI (RFC 6901, 6)
 		name = plain
 	}
-	return tree.PointerTokens("/" + name)[0], true
+	return tree.ParsePointer("/" + name)[0], true
 }
 
 // expand is a copy of what a reference names; nil when there is no such definition, when

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
@@ -25,7 +24,7 @@ type links struct {
 	home      map[*tree.Node]string // the URI that a schema resolves its references against
 	resources map[string]*tree.Node // what has an $id, by its URI; "" is the root
 	anchors   map[string]*tree.Node // what has an $anchor, by "URI#name"
-	index     map[*tree.Node]map[string]*tree.Node
+	index     tree.Index
 }
 
 // placed is a schema and where it stands.
@@ -66,7 +65,7 @@ const (
 func (r *Schema) links() *links {
 	x := &links{
 		root: r.Root, places: map[*tree.Node]*tree.Path{}, groups: map[*tree.Node]bool{}, above: map[*tree.Node][]above{}, from: map[*tree.Node]*site{}, home: map[*tree.Node]string{},
-		resources: map[string]*tree.Node{"": r.Root}, anchors: map[string]*tree.Node{}, index: map[*tree.Node]map[string]*tree.Node{},
+		resources: map[string]*tree.Node{"": r.Root}, anchors: map[string]*tree.Node{},
 	}
 	x.add(r.Root, r.base, "")
 	strays := map[*tree.Node]*tree.Node{}
@@ -187,7 +186,7 @@ func (x *links) resolve(s *site) {
 	case fragment == "":
 		s.resource, s.target = resource, resource
 	case fragment[0] == '/':
-		s.tokens = tree.PointerTokens(fragment)
+		s.tokens = tree.ParsePointer(fragment)
 		s.resource, s.target = x.search(s, resource)
 	default:
 		s.target = x.anchors[home+"#"+fragment]
@@ -202,12 +201,12 @@ func (x *links) resolve(s *site) {
 // who put one schema into another forget that its references were meant from its own
 // root ({"properties":{"a":{"$ref":"#/$defs/A","$defs":{…}}}}).
 func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
-	target = x.walk(resource, s.tokens)
+	target = x.index.Find(resource, s.tokens...)
 	if target != nil || s.tokens[0] != "$defs" && s.tokens[0] != "definitions" {
 		return resource, target
 	}
 	for n := s.schema; n != nil; {
-		if target = x.walk(n, s.tokens); target != nil {
+		if target = x.index.Find(n, s.tokens...); target != nil {
 			return n, target
 		}
 		up := x.above[n]
@@ -216,41 +215,7 @@ func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
 		}
 		n = up[0].schema
 	}
-	return x.root, x.walk(x.root, s.tokens)
-}
-
-// walk follows the tokens of a JSON Pointer; nil when they lead nowhere.
-func (x *links) walk(n *tree.Node, tokens []string) *tree.Node {
-	for _, token := range tokens {
-		switch {
-		case n.Is(tree.Object):
-			n = x.member(n, token)
-		case n.Is(tree.Array):
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(n.Items) {
-				return nil
-			}
-			n = n.Items[i]
-		default:
-			return nil
-		}
-	}
-	return n
-}
-
-// member is get, for objects with thousands of members that thousands of references
-// lead to.
-func (x *links) member(n *tree.Node, key string) *tree.Node {
-	if len(n.Members) < 16 {
-		return n.Get(key)
-	}
-	if x.index[n] == nil {
-		x.index[n] = make(map[string]*tree.Node, len(n.Members))
-		for _, m := range n.Members {
-			x.index[n][m.Key] = m.Value
-		}
-	}
-	return x.index[n][key]
+	return x.root, x.index.Find(x.root, s.tokens...)
 }
 
 // findLoops faults the references that lead back to themselves before any part of an
