@@ -133,8 +133,8 @@ func TestNativeResults(t *testing.T) {
 	}{
 		{"fits", schema, structured(`{"rows":[1,2]}`), "", 0},
 		{"of the wrong type", schema, structured(`{"rows":["1"]}`), `{"content":[{"type":"text","text":"the result of tool t does not fit its output schema: /rows/0: expected integer, got string \"1\""}],"isError":true}`, 0},
-		{"none", schema, `{"content":[{"type":"text","text":"1"}]}`, `{"content":[{"type":"text","text":"the result of tool t does not fit its output schema: there is none, and the tool has an output schema"}],"isError":true}`, 0},
-		{"nothing at all", schema, ``, `{"content":[{"type":"text","text":"the result of tool t does not fit its output schema: there is none, and the tool has an output schema"}],"isError":true}`, 0},
+		{"none", schema, `{"content":[{"type":"text","text":"1"}]}`, `{"content":[{"type":"text","text":"the result of tool t does not fit its output schema: missing, and the tool has an output schema"}],"isError":true}`, 0},
+		{"nothing at all", schema, ``, `{"content":[{"type":"text","text":"the result of tool t does not fit its output schema: missing, and the tool has an output schema"}],"isError":true}`, 0},
 		{"a failure", schema, `{"content":[{"type":"text","text":"1"}],"isError":true}`, "", 0},
 		{"long", "", `{"content":[{"type":"text","text":"abcdefghijklmnopqrstuvwxyz"}]}`, `{"content":[{"type":"text","text":"abcdefghijklmnopqrst... [output truncated]"}]}`, 20},
 		{"long, and with a schema", schema, structured(`{"rows":[1,2,3,4,5,6,7,8,9,10]}`), `{"content":[{"type":"text","text":"the result of tool t has more than 20 characters of text, and cannot be cut as it has an output schema: ask for less"}],"isError":true}`, 20},

@@ -72,7 +72,7 @@ func TestCheckResult(t *testing.T) {
 	for _, c := range []struct{ result, want string }{
 		{`{"content":[],"structuredContent":{"t":21}}`, ""},
 		{`{"content":[{"type":"text","text":"no such city"}],"isError":true}`, ""},
-		{`{"content":[]}`, "invalid structured content: there is none, and the tool has an output schema"},
+		{`{"content":[]}`, "invalid structured content: missing, and the tool has an output schema"},
 		{`{"content":[],"structuredContent":{"t":"21"}}`, `invalid structured content: /t: expected number, got string "21"`},
 		{`{"structuredContent":{"t":1,"t":2}}`, `invalid structured content: not JSON: the key "t" stands twice in one object`},
 	} {

@@ -23,7 +23,7 @@ func TestCorpusSchemas(t *testing.T) {
 				continue
 			}
 			n++
-			if notes := check.Metaschema(schema, nil); notes != nil {
+			if notes := check.CheckSchema(schema, nil); notes != nil {
 				t.Errorf("%s: %v", tool.Name, notes)
 			}
 			if _, notes, err := NewChecker(schema); err != nil || notes != nil {
@@ -40,7 +40,7 @@ func BenchmarkCheckSchema(b *testing.B) {
 	tools := corpusTools(b)
 	for i := 0; b.Loop(); {
 		if i = (i + 1) % len(tools); tools[i].InputSchema != nil {
-			check.Metaschema(tools[i].InputSchema, nil)
+			check.CheckSchema(tools[i].InputSchema, nil)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite
 			return nil, err
 		}
 		if c.to.checked && passes[i].Rule == draftRule {
-			if violations := check.Metaschema(r.Root.JSON(), at); len(violations) > 0 {
+			if violations := check.CheckSchema(r.Root.JSON(), at); len(violations) > 0 {
 				return nil, invalidSchema(violations)
 			}
 		}

@@ -60,7 +60,7 @@ func writeInternal(d *definition) fields {
 // one, and upgrades what is of a draft that it does not name: draft-04's
 // "exclusiveMinimum": true is invalid where no $schema makes it 2020-12.
 func upgradeInvalid(r *rewrite.Schema) {
-	if draft, _ := vocabulary.DraftOf(r.Root); check.Violations(r.Root, draft) != nil {
+	if draft, _ := vocabulary.DraftOf(r.Root); !check.IsValid(r.Root, draft) {
 		rewrite.UpgradeDraft(r)
 	}
 }
@@ -71,7 +71,7 @@ func strictDefinition(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
 		if schema := def.Get(key); schema.Is(tree.Object) {
-			notes = append(notes, check.Metaschema(schema.JSON(), tree.At(key))...)
+			notes = append(notes, check.CheckSchema(schema.JSON(), tree.At(key))...)
 		}
 	}
 	return notes

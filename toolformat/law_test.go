@@ -220,7 +220,7 @@ func FuzzPasses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
 		n, err := tree.Parse(schema)
-		if err != nil || check.Metaschema(schema, nil) != nil {
+		if err != nil || check.CheckSchema(schema, nil) != nil {
 			return
 		}
 		if _, depth := n.Size(); depth > rewrite.MaxDepth {

@@ -11,26 +11,25 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// A Binder makes of the arguments that a caller sends for a tool those that the tool is
-// carried out with. It reads them once and checks them once. It is immutable and may be
-// used from many goroutines.
+// A Binder turns the arguments that a caller sends into those that the tool is called with: repaired,
+// with defaults and hidden values, and valid. It is immutable and may be used from many goroutines.
 type Binder struct {
-	check    *Checker   // of the whole schema
-	defaults *tree.Node // the visible schema; nil when it has no defaults
+	checker  *Checker   // of the whole schema
+	defaults *tree.Node // the visible schema; nil if it has no defaults
 	hidden   []hiddenProperty
 	visible  json.RawMessage
-	seen     Lazy // of visible
+	lazy     Lazy // of visible
 }
 
 type hiddenProperty struct {
-	name string // as the tool's context has it
-	key  string // as the schema spells it
+	name string // in the tool's context
+	key  string // in the schema
 }
 
-// NewBinder makes a Binder of the schema of a tool's arguments. hidden are the properties
-// that no caller sees or sets, in any letter case. The notes are those of NewChecker.
+// NewBinder compiles the schema of a tool's arguments. hidden names the properties that no caller
+// sees or sets, in any letter case. The notes are those of [NewChecker].
 func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note, error) {
-	check, notes, err := NewChecker(schema)
+	checker, notes, err := NewChecker(schema)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,9 +37,9 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Binder{check: check, visible: schema, seen: Lazy{func() (*Checker, error) { return check, nil }}}
+	b := &Binder{checker: checker, visible: schema, lazy: Lazy{func() (*Checker, error) { return checker, nil }}}
 	for _, name := range hidden {
-		if !b.hides(name) {
+		if !b.isHidden(name) {
 			b.hidden = append(b.hidden, hiddenProperty{name, rewrite.Spelling(root.Get("properties"), name)})
 		}
 	}
@@ -48,7 +47,7 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 		if b.visible, err = rewrite.HideProperties(schema, hidden); err != nil {
 			return nil, nil, err
 		}
-		b.seen = NewLazy(b.visible)
+		b.lazy = NewLazy(b.visible)
 		root, _ = tree.Parse(b.visible)
 	}
 	if hasKey(root, "default") {
@@ -57,42 +56,43 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 	return b, notes, nil
 }
 
-// Visible is the schema without what is hidden: what a caller gets to see.
+// Visible returns the schema without the hidden properties.
 func (b *Binder) Visible() json.RawMessage { return b.visible }
 
-// Bind makes the arguments of one call. What (*Checker).Arguments puts right is right;
-// properties that are not there, and have a default, have it. What stands for a hidden
-// property is what value says, whatever was sent; with a nil value nothing stands there, and
-// the rest is checked as a caller sees it. Arguments that need nothing keep their bytes.
+// Bind returns the arguments of one call. value returns the value of a hidden property; if it is
+// nil, none is set and the rest is checked as the caller sees it. Arguments that need no change keep
+// their bytes.
 //
-// What the caller can put right is a *CheckError, which knows nothing of what is hidden.
-// A hidden value that is missing or does not fit is a *ContextError.
+// The error is an [*Error], which tells nothing about hidden properties, a [*ContextError] for a
+// hidden value that is missing or invalid, or a [*SchemaError].
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
 	if err != nil {
 		return nil, err
 	}
-	b.strip(n)
+	if b.hidden != nil {
+		n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return b.isHidden(m.Key) })
+	}
 	changed := fillDefaults(b.defaults, n) || b.hidden != nil || len(raw) == 0 || raw[0] != '{'
-	check := b.check
+	checker := b.checker
 	if value == nil {
-		if check, err = b.seen.Get(b.visible); err != nil {
+		if checker, err = b.lazy.Get(b.visible); err != nil {
 			return nil, &SchemaError{err}
 		}
 	} else if fault := b.fillHidden(n, value); fault != nil {
-		return nil, b.refusal(tool, raw, fault)
+		return nil, b.callerError(tool, raw, fault)
 	}
-	failures, mended := check.repair(n, nil)
+	failures, repaired := checker.repair(n, nil)
 	switch {
 	case failures != nil && value != nil && b.hidden != nil:
-		return nil, b.refusal(tool, raw, &ContextError{Names: b.wrong(failures)})
+		return nil, b.callerError(tool, raw, &ContextError{Names: b.failedHidden(failures)})
 	case failures != nil:
-		return nil, newCheckError(argumentsOf(tool), failures, nil)
-	case mended: // a null for what is optional has been left out
+		return nil, newError(argumentsOf(tool), failures, nil)
+	case repaired: // the null of an optional property was left out
 		fillDefaults(b.defaults, n)
 	}
-	if check.integers(n) || mended || changed {
+	if checker.writeIntegers(n) || repaired || changed {
 		return n.JSON(), nil
 	}
 	return raw, nil
@@ -114,56 +114,50 @@ func (b *Binder) fillHidden(n *tree.Node, value func(name string) (json.RawMessa
 	return nil
 }
 
-// refusal is what is wrong with what the caller sent, checked without what is hidden, so
-// that nothing of that is told; when nothing is, it is otherwise.
-func (b *Binder) refusal(tool string, raw json.RawMessage, otherwise *ContextError) error {
+// callerError returns what is wrong with the arguments that the caller sent, checked without the
+// hidden properties so that it tells nothing about them; otherwise, if they are valid.
+func (b *Binder) callerError(tool string, raw json.RawMessage, otherwise *ContextError) error {
 	if _, err := b.Bind(tool, raw, nil); err != nil {
 		return err
 	}
 	return otherwise
 }
 
-// strip takes out what a caller may not say.
-func (b *Binder) strip(n *tree.Node) {
-	if b.hidden != nil {
-		n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return b.hides(m.Key) })
-	}
-}
-
-func (b *Binder) hides(key string) bool {
+func (b *Binder) isHidden(key string) bool {
 	return slices.ContainsFunc(b.hidden, func(h hiddenProperty) bool { return strings.EqualFold(h.name, key) })
 }
 
-// wrong are the hidden properties that failures are about, or all when that cannot be
-// told.
-func (b *Binder) wrong(failures []*failure) []string {
-	var names, all []string
+// failedHidden returns the hidden properties that failures are about, or all if the failures do not
+// tell.
+func (b *Binder) failedHidden(failures []*failure) []string {
+	var failed, all []string
 	for _, h := range b.hidden {
 		all = append(all, h.name)
 		if slices.ContainsFunc(failures, func(f *failure) bool { return f.name == h.key || len(f.tokens) > 0 && f.tokens[0] == h.key }) {
-			names = append(names, h.name)
+			failed = append(failed, h.name)
 		}
 	}
-	if names == nil {
+	if failed == nil {
 		return all
 	}
-	return names
+	return failed
 }
 
-// A ContextError says which hidden properties keep a tool from being called. It never
-// holds a value.
+// A ContextError names the hidden properties that keep a tool from being called. It never holds a
+// value.
 type ContextError struct {
 	Names   []string
-	Missing bool // nothing is known for them; else they do not fit the schema
+	Missing bool // they have no value; else their values are invalid
 }
 
+// Error returns the words of Acorn's ToolsBackend.
 func (e *ContextError) Error() string {
 	names := strings.Join(e.Names, ", ")
 	if e.Missing {
-		return "Missing context field: " + names // the words of Acorn's ToolsBackend
+		return "Missing context field: " + names
 	}
 	return "Invalid context field: " + names
 }
 
-// A SchemaError is a schema that cannot be compiled, which is no fault of the caller's.
+// A SchemaError means that a schema does not compile, which is not the caller's fault.
 type SchemaError struct{ error }

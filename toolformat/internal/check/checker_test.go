@@ -131,13 +131,13 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// TestGuard holds what is left out of a schema, and that the rest of it checks.
-func TestGuard(t *testing.T) {
+// TestPrepare holds what is left out of a schema, and that the rest of it checks.
+func TestPrepare(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.json")
 	if err := os.WriteFile(secret, []byte(`{"type":"TOPSECRET"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range guardCases(secret) {
+	for _, c := range prepareCases(secret) {
 		t.Run(c.name, func(t *testing.T) {
 			checker, notes, err := NewChecker(json.RawMessage(c.schema))
 			if err != nil {
@@ -166,36 +166,36 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-type guardCase struct {
+type prepareCase struct {
 	name, schema string
 	notes        []string
 	valid        string
 	invalid      string
 }
 
-func guardCases(secret string) []guardCase {
-	return []guardCase{
+func prepareCases(secret string) []prepareCase {
+	return []prepareCase{
 		{"a file", `{"properties":{"a":{"$ref":"file://` + secret + `"},"b":{"type":"null"}}}`,
-			[]string{`/properties/a/$ref: $ref "file://` + secret + `" is not checked: it points to nothing in the schema, and nothing is loaded`},
+			[]string{`/properties/a/$ref: $ref "file://` + secret + `" is not checked: its target is not in the schema, and nothing is loaded`},
 			`{"a":1}`, `{"b":1}`},
 		{"the network", `{"$ref":"http://127.0.0.1:1/x","type":"object"}`,
-			[]string{`/$ref: $ref "http://127.0.0.1:1/x" is not checked: it points to nothing in the schema, and nothing is loaded`}, `{}`, `1`},
+			[]string{`/$ref: $ref "http://127.0.0.1:1/x" is not checked: its target is not in the schema, and nothing is loaded`}, `{}`, `1`},
 		{"undefined", `{"$ref":"#/$defs/none","type":"object"}`,
-			[]string{`/$ref: $ref "#/$defs/none" is not checked: it points to nothing in the schema, and nothing is loaded`}, `{}`, `1`},
+			[]string{`/$ref: $ref "#/$defs/none" is not checked: its target is not in the schema, and nothing is loaded`}, `{}`, `1`},
 		{"look-ahead", `{"type":"string","pattern":"^(?=a)","maxLength":3}`,
-			[]string{"/pattern: pattern \"^(?=a)\" is not checked: no regular expression that Go has: invalid or unsupported Perl syntax: (?="}, `"b"`, `"long"`},
+			[]string{"/pattern: pattern \"^(?=a)\" is not checked: not supported by Go's regular expressions: invalid or unsupported Perl syntax: (?="}, `"b"`, `"long"`},
 		{"look-ahead below not", `{"not":{"pattern":"(?=a)"},"maxLength":3}`,
-			[]string{"/not/pattern: pattern \"(?=a)\" is not checked: no regular expression that Go has: invalid or unsupported Perl syntax: (?=",
-				"/not: not is not checked: it depends on what is left out below"}, `"b"`, `"long"`},
+			[]string{"/not/pattern: pattern \"(?=a)\" is not checked: not supported by Go's regular expressions: invalid or unsupported Perl syntax: (?=",
+				"/not: not is not checked: it depends on a keyword below that is not checked"}, `"b"`, `"long"`},
 		{"look-ahead in oneOf", `{"oneOf":[{"pattern":"(?=a)"},{"maxLength":3},{"type":"string"}],"minLength":2}`,
-			[]string{"/oneOf/0/pattern: pattern \"(?=a)\" is not checked: no regular expression that Go has: invalid or unsupported Perl syntax: (?=",
-				"/oneOf: oneOf is checked as anyOf: it depends on what is left out below"}, `"aaa"`, `"a"`},
+			[]string{"/oneOf/0/pattern: pattern \"(?=a)\" is not checked: not supported by Go's regular expressions: invalid or unsupported Perl syntax: (?=",
+				"/oneOf: oneOf is checked as anyOf: it depends on a keyword below that is not checked"}, `"aaa"`, `"a"`},
 		{"look-ahead behind a reference", `{"if":{"$ref":"#/$defs/p"},"then":false,"$defs":{"p":{"pattern":"(?=a)"}},"minLength":2}`,
-			[]string{"/$defs/p/pattern: pattern \"(?=a)\" is not checked: no regular expression that Go has: invalid or unsupported Perl syntax: (?=",
-				"/if: if is not checked: it depends on what is left out below",
-				"/then: then false is not checked: it depends on what is left out below"}, `"aa"`, `"a"`},
+			[]string{"/$defs/p/pattern: pattern \"(?=a)\" is not checked: not supported by Go's regular expressions: invalid or unsupported Perl syntax: (?=",
+				"/if: if is not checked: it depends on a keyword below that is not checked",
+				"/then: then false is not checked: it depends on a keyword below that is not checked"}, `"aa"`, `"a"`},
 		{"look-ahead of names", `{"patternProperties":{"(?=a)":{},"^b":{"type":"null"}},"additionalProperties":false}`,
-			[]string{"/patternProperties/(?=a): pattern \"(?=a)\" is not checked: no regular expression that Go has: invalid or unsupported Perl syntax: (?=",
+			[]string{"/patternProperties/(?=a): pattern \"(?=a)\" is not checked: not supported by Go's regular expressions: invalid or unsupported Perl syntax: (?=",
 				"/additionalProperties: additionalProperties false is not checked: it depends on patternProperties"}, `{"a":1}`, `{"b":1}`},
 		{"exponents", `{"minimum":1e9999999,"maximum":5,"enum":[1,1e9999999,9],"default":1e9999999}`,
 			[]string{"/minimum: minimum 1e9999999 is not checked: a number in it is too long or has too large an exponent",
@@ -209,8 +209,8 @@ func guardCases(secret string) []guardCase {
 				`/properties/b: [] is not checked: expected object or boolean, got array []`,
 				`/properties/c/required: required is not checked: expected string, got number 1`}, `{"b":1}`, `{"c":1}`},
 		{"no schema in oneOf", `{"oneOf":["x",{"type":"null"}],"maxLength":1}`,
-			[]string{`/oneOf/0: "x" is not checked: expected object or boolean, got string "x"`, `/oneOf: oneOf is checked as anyOf: it depends on what is left out below`}, `null`, `"ab"`},
-		{"unknown draft", `{"$schema":"https://example.com/s","type":"null"}`, []string{`/$schema: unknown draft "https://example.com/s", taken as 2020-12`}, `null`, `1`},
+			[]string{`/oneOf/0: "x" is not checked: expected object or boolean, got string "x"`, `/oneOf: oneOf is checked as anyOf: it depends on a keyword below that is not checked`}, `null`, `"ab"`},
+		{"unknown draft", `{"$schema":"https://example.com/s","type":"null"}`, []string{`/$schema: unknown draft "https://example.com/s", read as 2020-12`}, `null`, `1`},
 		{"huge counts", `{"maxLength":18446744073709551615,"minItems":1e300,"maxProperties":1e300}`, nil, `{"a":1}`, `[]`},
 		{"keys of the library's own", `{"regexProperties":"x","$vocabulary":{"x:y":true},"$id":"%zz","$anchor":"a b","type":"null"}`, nil, `null`, `1`},
 		{"identifiers", `{"$id":"https://e.com/a","$ref":"b#c","$defs":{"b":{"$id":"b","$defs":{"c":{"$anchor":"c","type":"null"}}}}}`, nil, `null`, `1`},
@@ -350,7 +350,7 @@ func TestCheckSchema(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, n := range Metaschema(json.RawMessage(c.schema), tree.At("s")) {
+			for _, n := range CheckSchema(json.RawMessage(c.schema), tree.At("s")) {
 				got = append(got, n.String())
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {

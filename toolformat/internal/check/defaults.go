@@ -8,16 +8,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// fillDefaults adds to a value the properties that are not there and have a default in
-// the schema, those of objects in it too, and reports whether there were any. A nil schema
-// has none.
+// fillDefaults adds to a value the missing properties that have a default in the schema, in nested
+// objects too, and reports whether there were any. A nil schema has none.
 func fillDefaults(schema, n *tree.Node) bool {
-	f := filler{root: schema, spare: rewrite.MaxNodes}
+	f := filler{root: schema, budget: rewrite.MaxNodes}
 	f.fill(schema, n, 0)
 	return f.filled
 }
 
-// hasKey reports whether a key stands anywhere in a value.
+// hasKey reports whether a key occurs anywhere in a value.
 func hasKey(n *tree.Node, key string) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return m.Key == key || hasKey(m.Value, key) }) ||
 		slices.ContainsFunc(n.Items, func(it *tree.Node) bool { return hasKey(it, key) })
@@ -25,18 +24,18 @@ func hasKey(n *tree.Node, key string) bool {
 
 type filler struct {
 	root   *tree.Node
-	spare  int // bounds the work
+	budget int // bounds the work
 	filled bool
 }
 
-// fill adds to a value what a schema has defaults for.
+// fill adds to a value the defaults of a schema.
 func (f *filler) fill(s, n *tree.Node, depth int) {
-	if f.spare--; f.spare < 0 || depth > rewrite.MaxDepth || s == nil {
+	if f.budget--; f.budget < 0 || depth > rewrite.MaxDepth || s == nil {
 		return
 	}
 	f.fill(f.target(s), n, depth+1)
-	for _, part := range s.Get("allOf").List() {
-		f.fill(part, n, depth+1)
+	for _, branch := range s.Get("allOf").List() {
+		f.fill(branch, n, depth+1)
 	}
 	for _, it := range n.List() {
 		f.fill(s.Get("items"), it, depth+1)
@@ -58,12 +57,13 @@ func (f *filler) fill(s, n *tree.Node, depth int) {
 	}
 }
 
-// defaultOf is a copy of a schema's default; nil when it has none.
+// defaultOf returns a copy of the default of a schema, or of those it refers to; nil if there is
+// none.
 func (f *filler) defaultOf(s *tree.Node) *tree.Node {
 	for range rewrite.MaxDepth {
 		if value := s.Get("default"); value != nil {
 			count, _ := value.Size()
-			if f.spare -= count; f.spare < 0 {
+			if f.budget -= count; f.budget < 0 {
 				return nil
 			}
 			return value.Clone()
@@ -73,14 +73,11 @@ func (f *filler) defaultOf(s *tree.Node) *tree.Node {
 	return nil
 }
 
-// target is what a schema's reference points to; nil when that is not in the schema.
+// target returns the target of a schema's reference; nil if it is not in the schema.
 func (f *filler) target(s *tree.Node) *tree.Node {
 	pointer, ok := strings.CutPrefix(s.Get("$ref").Text(), "#")
 	if !ok || pointer != "" && pointer[0] != '/' {
 		return nil
-	}
-	if pointer == "" {
-		return f.root
 	}
 	return f.root.Find(tree.ParsePointer(pointer)...)
 }

@@ -10,24 +10,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// An engine is a compiled schema that does one check at a time, because it counts what
-// the check takes: jsonschema/v5 has no bound of its own, and a schema of a few hundred
-// bytes can apply itself twice to each level of a value, so that the time doubles with
-// each level.
+// An engine is a compiled schema that runs one check at a time, because it counts the work:
+// jsonschema/v5 has no bound of its own, and a schema of a few hundred bytes can apply itself twice
+// at each level of a value, so that the time doubles with each level.
 type engine struct {
 	schema  *jsonschema.Schema
-	each    int // the most that one schema does for each part of a value
+	perPart int // most work that one schema does for each part of a value
 	pattern int // instructions of the largest regular expressions of one schema
-	spare   int // what may still be spent on the check
+	budget  int // work that is left for the check
 }
 
-// The bounds of one check: what the meters may spend, and the steps that a regular
-// expression may take, which are the product of its instructions and the text.
+// The bounds of one check: the work that the meters count, and the steps of a regular expression,
+// which are the product of its instructions and the length of the text.
 const (
 	maxWork  = 500_000
 	maxSteps = 1_000_000_000
@@ -35,11 +35,11 @@ const (
 
 var errTooMuch = errors.New("too large, or nested too deeply, to be checked against the schema")
 
-// newEngine compiles a schema that a guard has settled. Where $schema is missing the
-// library asserts formats, so that it is written in.
-func newEngine(schema *tree.Node, draft int) (*engine, error) {
+// newEngine compiles a prepared schema. It writes $schema into one without: the library would assert
+// formats.
+func newEngine(schema *tree.Node, draft vocabulary.Draft) (*engine, error) {
 	if schema.Is(tree.Object) {
-		schema = tree.NewObject(append([]tree.Member{{Key: "$schema", Value: tree.NewText(vocabulary.Drafts[draft])}}, schema.Members...)...)
+		schema = tree.NewObject(append([]tree.Member{tree.NewMember("$schema", tree.NewText(vocabulary.Drafts[draft]))}, schema.Members...)...)
 	}
 	e := &engine{}
 	compiler := jsonschema.NewCompiler()
@@ -55,30 +55,30 @@ func newEngine(schema *tree.Node, draft int) (*engine, error) {
 	return e, nil
 }
 
-// validate is what a value does not meet. The error says why it was not checked.
+// validate returns what a value does not meet. The error says why it was not checked.
 func (e *engine) validate(n *tree.Node) (invalid *jsonschema.ValidationError, err error) {
 	defer func() {
 		switch r := recover(); r {
 		case nil:
 		case errTooMuch: // from a meter
 			err = errTooMuch
-		default: // the last belt around the library
+		default: // a panic of the library
 			err = fmt.Errorf("cannot be checked: %v", r)
 		}
 	}()
-	if parts, text := extent(n); e.each*parts > maxWork || e.pattern*text > maxSteps {
+	if parts, text := extent(n); e.perPart*parts > maxWork || e.pattern*text > maxSteps {
 		return nil, errTooMuch
 	}
-	e.spare = maxWork
-	err = e.schema.Validate(plain(n))
+	e.budget = maxWork
+	err = e.schema.Validate(decode(n))
 	if errors.As(err, &invalid) {
 		return invalid, nil
 	}
 	return nil, err
 }
 
-// extent is the size of the largest object or array in a value, and of the longest string
-// in bytes.
+// extent returns the size of the largest object or array in a value, and of the longest string in
+// bytes.
 func extent(n *tree.Node) (parts, text int) {
 	parts, text = len(n.Members)+len(n.Items), len(n.Raw)
 	for _, m := range n.Members {
@@ -92,20 +92,20 @@ func extent(n *tree.Node) (parts, text int) {
 	return parts, text
 }
 
-// meters makes the meters of an engine.
+// meters adds a meter to each schema of an engine.
 type meters struct{ engine *engine }
 
-// A meter spends for one schema each time that it has been applied to a value.
+// A meter takes the work of one schema from the budget each time that it is applied to a value.
 type meter struct {
 	engine  *engine
-	weight  int // of the schema itself
-	each    int // for each part of a value
-	pattern int // instructions of its regular expressions
+	fixed   int // work for the value
+	perPart int // work for each part of the value
+	pattern int // instructions of the schema's regular expressions
 }
 
-// Compile makes the meter of one schema.
+// Compile returns the meter of one schema.
 func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {
-	one := meter{engine: m.engine, weight: 1, each: 1}
+	result := meter{engine: m.engine, fixed: 1, perPart: 1}
 	for keyword, value := range schema {
 		parts := 1
 		switch value := value.(type) {
@@ -116,19 +116,19 @@ func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 		case []any:
 			parts = len(value)
 		}
-		one.weight += parts
+		result.fixed += parts
 		if vocabulary.InPlace(keyword) || keyword == "patternProperties" {
-			one.each += parts
+			result.perPart += parts
 		}
 		for _, pattern := range patternsIn(keyword, value) {
 			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-				one.pattern += patternSize(re)
+				result.pattern += patternSize(re)
 			}
 		}
 	}
-	m.engine.each = max(m.engine.each, one.each)
-	m.engine.pattern = max(m.engine.pattern, one.pattern)
-	return one, nil
+	m.engine.perPart = max(m.engine.perPart, result.perPart)
+	m.engine.pattern = max(m.engine.pattern, result.pattern)
+	return result, nil
 }
 
 func patternsIn(keyword string, value any) []string {
@@ -145,26 +145,26 @@ func patternsIn(keyword string, value any) []string {
 	return nil
 }
 
-// Validate spends. What an error takes grows by the square of its depth, as the library
+// Validate takes the work from the budget. An error costs by the square of its depth, as the library
 // spells out the way to it.
 func (m meter) Validate(ctx jsonschema.ValidationContext, value any) error {
-	cost := m.weight
+	cost := m.fixed
 	switch v := value.(type) {
 	case map[string]any:
-		cost += m.each * len(v)
+		cost += m.perPart * len(v)
 		for key := range v {
 			cost += m.pattern * len(key) / (maxSteps / maxWork)
 		}
 	case []any:
-		cost += m.each * len(v)
+		cost += m.perPart * len(v)
 	case string:
 		cost += m.pattern * len(v) / (maxSteps / maxWork)
 	}
-	if cost > m.weight || m.each > 1 {
+	if cost > m.fixed || m.perPart > 1 {
 		depth := strings.Count(ctx.Error("", "").KeywordLocation, "/")
 		cost *= 1 + depth*depth/200
 	}
-	if m.engine.spare -= cost; m.engine.spare < 0 {
+	if m.engine.budget -= cost; m.engine.budget < 0 {
 		panic(errTooMuch)
 	}
 	return nil

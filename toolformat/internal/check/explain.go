@@ -10,40 +10,39 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// How much is shown of a value or a name, of a list of them, and of a path; in bytes.
+// The bounds of texts, in bytes.
 const (
-	maxShown = 60
-	maxList  = 300
-	maxPath  = 200
+	maxName = 60
+	maxList = 300
+	maxPath = 200
 )
 
-// note is what is told of a failure. keys are the names that the reader knows, where
-// they are not the schema's own.
+// note describes a failure. keys translates the keys of properties.
 func (f *failure) note(keys *rewrite.KeyMap) wording.Note {
-	tokens, below := keys.Spell(f.tokens)
+	tokens, below := keys.Translate(f.tokens)
 	text := f.text(below)
 	if f.value == nil && f.name == "" && len(tokens) > 0 { // below propertyNames
 		last := len(tokens) - 1
-		text = fmt.Sprintf("the name of property %s: %s", shown(tokens[last]), text)
+		text = fmt.Sprintf("the name of property %s: %s", quoteName(tokens[last]), text)
 		tokens = tokens[:last]
 	}
-	if f.among > 0 {
-		text += fmt.Sprintf(" (for the nearest of %d alternatives)", f.among)
+	if f.alternatives > 0 {
+		text += fmt.Sprintf(" (for the nearest of %d alternatives)", f.alternatives)
 	}
-	at := (*tree.Path)(nil)
+	var at *tree.Path
 	for _, token := range tokens {
 		at = at.At(token)
 	}
 	return wording.Note{Path: wording.Cut(at.String(), maxPath), Rule: f.keyword, Text: text}
 }
 
-// text says what was expected and what came.
+// text says what was expected and what the value is.
 func (f *failure) text(keys *rewrite.KeyMap) string {
 	name := func(key string) string {
-		spelled, _ := keys.Spell([]string{key})
-		return shown(spelled[0])
+		translated, _ := keys.Translate([]string{key})
+		return quoteName(translated[0])
 	}
-	if types, values := f.wants(); types != nil || values != nil {
+	if types, values := f.expects(); types != nil || values != nil {
 		return f.expected(types, values)
 	}
 	switch f.keyword {
@@ -53,41 +52,42 @@ func (f *failure) text(keys *rewrite.KeyMap) string {
 		}
 	case "dependentRequired", "dependencies":
 		if f.name != "" {
-			return fmt.Sprintf("missing property %s, which is required beside %s", name(f.name), name(f.other))
+			return fmt.Sprintf("missing property %s, which is required beside %s", name(f.name), name(f.dependent))
 		}
 	case "additionalProperties":
 		if f.name != "" {
-			return "unknown property " + name(f.name) + f.known(name)
+			return "unknown property " + name(f.name) + f.suggestion(name)
 		}
 	case "unevaluatedProperties":
 		return "unknown property"
 	case "false":
 		return "not allowed here"
 	}
-	want := f.schema.Get(f.keyword)
-	if f.schema != nil {
-		switch f.keyword {
-		case "not":
-			return "expected anything that does not match " + want.Short() + ", got " + f.got()
-		case "pattern":
-			return "expected a string that matches " + wording.Cut(want.Text(), 2*maxShown) + ", got " + f.got()
-		case "multipleOf":
-			return "expected a multiple of " + want.Short() + ", got " + f.got()
-		case "minContains", "maxContains":
-			return f.amount() + " of " + f.schema.Get("contains").Short()
+	if f.schema == nil {
+		return f.amount()
+	}
+	expected := f.schema.Get(f.keyword)
+	switch f.keyword {
+	case "not":
+		return "expected anything that does not match " + expected.Short() + ", got " + f.got()
+	case "pattern":
+		return "expected a string that matches " + wording.Cut(expected.Text(), 2*maxName) + ", got " + f.got()
+	case "multipleOf":
+		return "expected a multiple of " + expected.Short() + ", got " + f.got()
+	case "minContains", "maxContains":
+		return f.amount() + " of " + f.schema.Get("contains").Short()
+	}
+	if bound, ok := bounds[f.keyword]; ok {
+		if expected.Is(tree.Bool) { // draft-04
+			expected = f.schema.Get(bound.beside)
 		}
-		if bound, ok := bounds[f.keyword]; ok {
-			if want.Is(tree.Bool) { // draft-04
-				want = f.schema.Get(bound.beside)
-			}
-			return "expected " + bound.sign + " " + want.Short() + ", got " + f.got()
-		}
+		return "expected " + bound.sign + " " + expected.Short() + ", got " + f.got()
 	}
 	return f.amount()
 }
 
-// bounds are the keywords that bound a number. In draft-04 the number of the exclusive
-// ones stands beside them.
+// bounds lists the keywords that bound a number. In draft-04 the exclusive ones are booleans beside
+// the number.
 var bounds = map[string]struct{ sign, beside string }{
 	"minimum":          {">=", ""},
 	"maximum":          {"<=", ""},
@@ -95,18 +95,19 @@ var bounds = map[string]struct{ sign, beside string }{
 	"exclusiveMaximum": {"<", "maximum"},
 }
 
-// amount says two numbers that stand in jsonschema's message, in other words.
+// amount rewords the message of jsonschema/v5 if it has two numbers.
 func (f *failure) amount() string {
 	var a, b int
-	if told, ok := amounts[f.keyword]; ok {
-		if n, _ := fmt.Sscanf(f.message, told.heard, &a, &b); n == 2 {
-			return fmt.Sprintf(told.said, a, b)
+	if row, ok := amounts[f.keyword]; ok {
+		if n, _ := fmt.Sscanf(f.message, row.read, &a, &b); n == 2 {
+			return fmt.Sprintf(row.write, a, b)
 		}
 	}
 	return f.message
 }
 
-var amounts = map[string]struct{ heard, said string }{
+// amounts holds the messages of jsonschema/v5, which TestLibraryMessages pins, and ours.
+var amounts = map[string]struct{ read, write string }{
 	"minLength":       {"length must be >= %d, but got %d", "expected a length >= %d, got %d"},
 	"maxLength":       {"length must be <= %d, but got %d", "expected a length <= %d, got %d"},
 	"minItems":        {"minimum %d items required, but found %d items", "expected >= %d items, got %d"},
@@ -120,7 +121,7 @@ var amounts = map[string]struct{ heard, said string }{
 	"oneOf":           {"valid against schemas at indexes %d and %d", "expected one alternative of oneOf to match, got %d and %d"},
 }
 
-// expected says which types or values would have done.
+// expected names the types or values that would do.
 func (f *failure) expected(types, values []string) string {
 	got := f.got()
 	if types != nil && f.value != nil {
@@ -128,14 +129,14 @@ func (f *failure) expected(types, values []string) string {
 			got = kind + " " + got
 		}
 	}
-	text := "expected " + joined(types, " or ")
+	text := "expected " + joinWords(types, " or ")
 	switch {
 	case len(values) == 1 && types == nil:
 		text = "expected " + values[0]
 	case types == nil:
-		text = "expected one of " + joined(values, ", ")
+		text = "expected one of " + joinWords(values, ", ")
 	case values != nil:
-		text = "expected one of " + joined(values, ", ") + ", or " + joined(types, " or ")
+		text = "expected one of " + joinWords(values, ", ") + ", or " + joinWords(types, " or ")
 	}
 	text += ", got " + got
 	if near := wording.Closest(got, values); near != "" && f.value.Is(tree.Text) {
@@ -144,10 +145,10 @@ func (f *failure) expected(types, values []string) string {
 	return text
 }
 
-// got is what came, cut short.
+// got returns the value, cut short.
 func (f *failure) got() string {
 	if f.value == nil && len(f.tokens) > 0 {
-		return shown(f.tokens[len(f.tokens)-1])
+		return quoteName(f.tokens[len(f.tokens)-1])
 	}
 	if f.value == nil {
 		return "nothing"
@@ -155,8 +156,8 @@ func (f *failure) got() string {
 	return f.value.Short()
 }
 
-// known helps with a property that the schema does not know.
-func (f *failure) known(name func(string) string) string {
+// suggestion tells, for an unknown property, the one that was meant or all that are left.
+func (f *failure) suggestion(name func(string) string) string {
 	var names []string
 	if properties := f.schema.Get("properties"); properties != nil {
 		for _, m := range properties.Members[:min(len(properties.Members), 500)] {
@@ -169,16 +170,13 @@ func (f *failure) known(name func(string) string) string {
 		return " (did you mean " + near + "?)"
 	}
 	if len(names) > 0 {
-		return " (known: " + joined(names, ", ") + ")"
+		return " (known: " + joinWords(names, ", ") + ")"
 	}
 	return ""
 }
 
-// shown is a name in quotes, cut short.
-func shown(name string) string { return wording.Cut(tree.Quote(name), maxShown) }
-
-// joined is a list of words, cut where they are too many.
-func joined(words []string, separator string) string {
+// joinWords joins words up to maxList, and counts them if they are more.
+func joinWords(words []string, separator string) string {
 	var b strings.Builder
 	for i, w := range words {
 		if i > 0 {
@@ -192,3 +190,6 @@ func joined(words []string, separator string) string {
 	}
 	return b.String()
 }
+
+// quoteName quotes the name of a property, cut short.
+func quoteName(name string) string { return wording.Cut(tree.Quote(name), maxName) }

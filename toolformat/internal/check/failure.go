@@ -6,56 +6,57 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // A failure is one keyword of a schema that a value does not meet.
 type failure struct {
-	tokens   []string     // where the value is: a JSON Pointer, unescaped
-	at       int          // where it stands in the input
-	value    *tree.Node   // what came; nil when the failure is about the name of a property
-	schema   *tree.Node   // what has the keyword; nil in a meta-schema
-	keyword  string       // such as "type"; "anyOf" where alternatives that want a type or a value were put together
-	name     string       // the property that it is about: of required and additionalProperties
-	other    string       // the property for whose sake it is required
-	message  string       // jsonschema's own words
-	place    string       // of the keyword, for the order
-	types    []string     // what type wanted
-	values   []string     // what enum or const wanted, as JSON
-	branches [][]*failure // of anyOf and oneOf: what fails in each alternative
-	among    int          // how many alternatives this one's was chosen from
+	tokens       []string     // path of the value: keys of a JSON Pointer
+	at           int          // offset of the value in the input
+	value        *tree.Node   // nil if the failure is about the name of a property
+	schema       *tree.Node   // schema that has the keyword; nil for a meta-schema
+	keyword      string       // such as "type"; "anyOf" if it merges alternatives
+	name         string       // property that it is about, of required and additionalProperties
+	dependent    string       // property that requires name
+	message      string       // words of jsonschema/v5
+	place        string       // of the keyword, for the order
+	types        []string     // types that would do, of a merged failure
+	values       []string     // values that would do, as JSON, of a merged failure
+	branches     [][]*failure // failures of each alternative, of anyOf and oneOf
+	alternatives int          // number of alternatives that this one was chosen from
 }
 
-// report makes failures of jsonschema's errors.
-type report struct {
+// A failureReader makes failures of the errors of jsonschema/v5.
+type failureReader struct {
 	instance *tree.Node
-	schema   *tree.Node // as it was compiled; nil: a meta-schema
-	index    tree.Index // of the instance and the schema
+	schema   *tree.Node // as compiled; nil for a meta-schema
+	index    tree.Index
 }
 
-// failures are the failures of an error and its causes.
-func (r *report) failures(e *jsonschema.ValidationError) []*failure {
+// readAll returns the failures of an error and its causes.
+func (r *failureReader) readAll(e *jsonschema.ValidationError) []*failure {
 	if e.Message == "anyOf failed" || e.Message == "oneOf failed" {
-		f := r.failure(e)
-		for _, cause := range e.Causes { // one an alternative, in their order
-			f.branches = append(f.branches, r.failures(cause))
+		f := r.read(e)
+		for _, cause := range e.Causes { // one for each alternative, in order
+			f.branches = append(f.branches, r.readAll(cause))
 		}
 		return []*failure{f}
 	}
 	if len(e.Causes) == 0 || strings.HasPrefix(e.Message, "valid must be ") { // contains
-		return r.expand(r.failure(e))
+		return r.perProperty(r.read(e))
 	}
 	var all []*failure
 	for _, cause := range e.Causes {
-		all = append(all, r.failures(cause)...)
+		all = append(all, r.readAll(cause)...)
 	}
 	return all
 }
 
-// failure reads one error.
-func (r *report) failure(e *jsonschema.ValidationError) *failure {
+// read returns the failure of one error.
+func (r *failureReader) read(e *jsonschema.ValidationError) *failure {
 	f := &failure{tokens: locationTokens(e.InstanceLocation), message: e.Message, place: e.AbsoluteKeywordLocation}
 	if value := r.index.Find(r.instance, f.tokens...); value != nil {
 		f.at = value.Start
@@ -85,15 +86,15 @@ func (r *report) failure(e *jsonschema.ValidationError) *failure {
 	}
 	f.schema = r.schema.Find(tokens[:end]...)
 	if end+2 < len(tokens) {
-		f.other = tokens[end+1]
-		f.name = f.schema.Get(f.keyword).Find(tokens[end+1 : end+3]...).Text()
+		f.dependent = tokens[end+1]
+		f.name = f.schema.Find(tokens[end : end+3]...).Text()
 	}
 	return f
 }
 
-// wants are the types and the values that would have done; none of either for a keyword
-// that asks for something else.
-func (f *failure) wants() (types, values []string) {
+// expects returns the types and the values that would do; none of either for a keyword that asks for
+// something else.
+func (f *failure) expects() (types, values []string) {
 	switch {
 	case f.types != nil || f.values != nil:
 		return f.types, f.values
@@ -106,9 +107,7 @@ func (f *failure) wants() (types, values []string) {
 		if t := f.schema.Get("type"); t.Is(tree.Text) {
 			return []string{t.Text()}, nil
 		}
-		for _, t := range f.schema.Get("type").List() {
-			types = append(types, t.Text())
-		}
+		return f.schema.Get("type").Texts(), nil
 	case f.keyword == "enum":
 		for _, it := range f.schema.Get("enum").List() {
 			values = append(values, it.Short())
@@ -116,25 +115,26 @@ func (f *failure) wants() (types, values []string) {
 	case f.keyword == "const":
 		values = []string{f.schema.Get("const").Short()}
 	}
-	return types, values
+	return nil, values
 }
 
-// expand makes a failure of each property that one is about.
-func (r *report) expand(f *failure) []*failure {
+// perProperty returns a failure for each property that one is about.
+func (r *failureReader) perProperty(f *failure) []*failure {
 	var names []string
 	switch {
 	case f.schema == nil || f.value == nil:
 		return []*failure{f}
 	case f.keyword == "required":
-		for _, it := range f.schema.Get("required").List() {
-			if r.index.Find(f.value, it.Text()) == nil {
-				names = append(names, it.Text())
+		for _, name := range f.schema.Get("required").Texts() {
+			if r.index.Find(f.value, name) == nil {
+				names = append(names, name)
 			}
 		}
 	case f.keyword == "additionalProperties":
-		known := patternsOf(f.schema)
+		patterns := patternsOf(f.schema)
 		for _, m := range f.value.Members {
-			if r.index.Find(f.schema.Get("properties"), m.Key) == nil && !slices.ContainsFunc(known, func(re *regexp.Regexp) bool { return re.MatchString(m.Key) }) {
+			matches := func(re *regexp.Regexp) bool { return re.MatchString(m.Key) }
+			if r.index.Find(f.schema, "properties", m.Key) == nil && !slices.ContainsFunc(patterns, matches) {
 				names = append(names, m.Key)
 			}
 		}
@@ -143,20 +143,20 @@ func (r *report) expand(f *failure) []*failure {
 	}
 	all := make([]*failure, len(names))
 	for i, name := range names {
-		one := *f
-		one.name = name
-		all[i] = &one
+		of := *f
+		of.name = name
+		all[i] = &of
 	}
 	return all
 }
 
-// patterns are those of a schema's patternProperties.
+// patternsOf returns the patterns of a schema's patternProperties.
 func patternsOf(schema *tree.Node) []*regexp.Regexp {
-	var all []*regexp.Regexp
 	patterns := schema.Get("patternProperties")
 	if patterns == nil {
 		return nil
 	}
+	var all []*regexp.Regexp
 	for _, m := range patterns.Members {
 		if re, err := regexp.Compile(m.Key); err == nil {
 			all = append(all, re)
@@ -165,20 +165,20 @@ func patternsOf(schema *tree.Node) []*regexp.Regexp {
 	return all
 }
 
-// locationTokens are the keys of one of jsonschema's locations: a JSON Pointer whose keys
-// are escaped for a URL too.
+// locationTokens returns the keys of a location of jsonschema/v5: a JSON Pointer whose keys are
+// escaped for a URL too.
 func locationTokens(location string) []string {
 	tokens := tree.ParsePointer(location)
 	for i, token := range tokens {
-		if plain, err := url.PathUnescape(token); err == nil {
-			tokens[i] = plain
+		if decoded, err := url.PathUnescape(token); err == nil {
+			tokens[i] = decoded
 		}
 	}
 	return tokens
 }
 
-// aboutName reports whether a location of keywords is below propertyNames, so that
-// what fails there is the name of a property.
+// aboutName reports whether a location of keywords is below propertyNames, so that the failure is
+// about the name of a property.
 func aboutName(location string) bool {
 	tokens := strings.Split(location, "/")[1:]
 	for i := 0; i < len(tokens); i++ {

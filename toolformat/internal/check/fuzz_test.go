@@ -47,7 +47,7 @@ func FuzzChecker(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schema, instance []byte) {
-		violations := Metaschema(schema, nil)
+		violations := CheckSchema(schema, nil)
 		checker, notes, err := NewChecker(schema)
 		if err != nil {
 			if violations == nil && !tooManySchemas(err) {

@@ -62,8 +62,8 @@ func libraryMessages(e *jsonschema.ValidationError) []string {
 // TestAmounts holds that every row of amounts reads its message and has other words for it.
 func TestAmounts(t *testing.T) {
 	for keyword, row := range amounts {
-		f := &failure{keyword: keyword, message: fmt.Sprintf(row.heard, 3, 7)}
-		if got, want := f.amount(), fmt.Sprintf(row.said, 3, 7); got != want || got == f.message {
+		f := &failure{keyword: keyword, message: fmt.Sprintf(row.read, 3, 7)}
+		if got, want := f.amount(), fmt.Sprintf(row.write, 3, 7); got != want || got == f.message {
 			t.Errorf("%s: %q became %q, want %q", keyword, f.message, got, want)
 		}
 	}

@@ -8,21 +8,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Metaschema is what a schema violates of the meta-schema of its draft, each violation
-// with its path; nil for a valid schema.
+// ruleSchema is the rule of a note about a violation of the meta-schema.
+const ruleSchema = "schema"
+
+// CheckSchema returns what a schema, which stands at a place in its definition, violates of the
+// meta-schema of its draft; nil for a valid schema.
 //
-// A schema without $schema is taken as 2020-12, and may have the forms of older drafts
-// and of OpenAPI that upgradeDraft repairs: they are no violations. The same holds for
-// "format": 2020-12 makes it an annotation (validation, 7.2.1), so that a pattern of
-// another dialect of regular expressions is none either.
-func Metaschema(schema json.RawMessage, at *tree.Path) []wording.Note {
+// A schema without $schema is read as 2020-12, and may have the forms of older drafts and of OpenAPI
+// that [rewrite.UpgradeDraft] repairs. "format" is not checked: 2020-12 makes it an annotation
+// (validation, 7.2.1), so that a pattern of another dialect of regular expressions is valid too.
+func CheckSchema(schema json.RawMessage, at *tree.Path) []wording.Note {
 	wrong := func(format string, args ...any) []wording.Note {
 		return []wording.Note{{Path: at.String(), Rule: ruleSchema, Text: fmt.Sprintf(format, args...)}}
 	}
@@ -30,64 +33,53 @@ func Metaschema(schema json.RawMessage, at *tree.Path) []wording.Note {
 	if err != nil {
 		return wrong("not JSON: %v", err)
 	}
-	if err := bounded(root); err != nil {
+	if err := rewrite.CheckSize(root); err != nil {
 		return wrong("%v", err)
 	}
 	draft, declared := vocabulary.DraftOf(root)
 	var old oldForms
 	if !declared {
-		old = tolerate(root)
+		old = removeOldForms(root)
 	}
 	var notes []wording.Note
-	for _, f := range Violations(root, draft) {
-		notes = append(notes, wording.Note{Path: old.original(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
+	for _, f := range violations(root, draft) {
+		notes = append(notes, wording.Note{Path: old.originalPath(root, f.tokens, at).String(), Rule: ruleSchema, Text: f.note(nil).Text})
 	}
 	return notes
 }
 
-// ruleSchema is the rule of a note that names a violation of the meta-schema.
-const ruleSchema = "schema"
+// IsValid reports whether a schema is valid by the meta-schema of a draft, formats aside.
+func IsValid(schema *tree.Node, draft vocabulary.Draft) bool { return violations(schema, draft) == nil }
 
-// bounded says what makes a schema too large to be looked at.
-func bounded(schema *tree.Node) error {
-	switch count, depth := schema.Size(); {
-	case depth > rewrite.MaxDepth:
-		return fmt.Errorf("nested deeper than %d levels", rewrite.MaxDepth)
-	case count > rewrite.MaxNodes:
-		return fmt.Errorf("more than %d values", rewrite.MaxNodes)
-	}
-	return nil
-}
-
-// Violations are what a document violates of a draft's meta-schema, less formats.
-func Violations(doc *tree.Node, draft int) []*failure {
-	meta, err := jsonschema.NewCompiler().Compile(vocabulary.Drafts[draft]) // the library has them compiled
+// violations returns what a document violates of the meta-schema of a draft, formats aside.
+func violations(doc *tree.Node, draft vocabulary.Draft) []*failure {
+	meta, err := jsonschema.NewCompiler().Compile(vocabulary.Drafts[draft]) // the library has it compiled
 	if err != nil {
 		return []*failure{{message: err.Error()}}
 	}
 	doc, renamed := withoutPatterns(doc)
-	err = meta.Validate(plain(doc))
+	err = meta.Validate(decode(doc))
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return nil
 	}
-	r := report{instance: doc}
-	all := slices.DeleteFunc(condense(r.failures(invalid)), func(f *failure) bool { return f.keyword == "format" })
+	r := failureReader{instance: doc}
+	all := slices.DeleteFunc(condense(r.readAll(invalid)), func(f *failure) bool { return f.keyword == "format" })
 	for _, f := range all {
 		n := doc
 		for i, token := range f.tokens {
 			n = n.Find(token)
-			if at, ok := renamed[n]; ok {
-				f.tokens[i] = at
+			if key, ok := renamed[n]; ok {
+				f.tokens[i] = key
 			}
 		}
 	}
 	return all
 }
 
-// withoutPatterns is a copy of a schema without regular expressions, which the library
-// would compile, whatever their size. What stands in patternProperties gets other keys;
-// renamed has its own.
+// withoutPatterns returns a copy of a schema without regular expressions, which the library would
+// compile, whatever their size. The members of patternProperties get other keys; renamed has the
+// original ones.
 func withoutPatterns(doc *tree.Node) (copied *tree.Node, renamed map[*tree.Node]string) {
 	doc, renamed = doc.Clone(), map[*tree.Node]string{}
 	vocabulary.EachSchema(doc, nil, func(s *tree.Node, _ *tree.Path) {
@@ -104,20 +96,20 @@ func withoutPatterns(doc *tree.Node) (copied *tree.Node, renamed map[*tree.Node]
 	return doc, renamed
 }
 
-// plain is a value as jsonschema/v5 takes it. A number out of bounds would make it
-// panic: another of the same sign and kind, whole or not, stands for it.
-func plain(n *tree.Node) any {
+// decode returns a value as jsonschema/v5 takes it. A number out of bounds would make it panic: a
+// stand-in of the same sign and kind, whole or not, replaces it.
+func decode(n *tree.Node) any {
 	switch n.Kind {
 	case tree.Object:
 		object := make(map[string]any, len(n.Members))
 		for _, m := range n.Members {
-			object[m.Key] = plain(m.Value)
+			object[m.Key] = decode(m.Value)
 		}
 		return object
 	case tree.Array:
 		array := make([]any, len(n.Items))
 		for i, it := range n.Items {
-			array[i] = plain(it)
+			array[i] = decode(it)
 		}
 		return array
 	case tree.Text:
@@ -128,12 +120,12 @@ func plain(n *tree.Node) any {
 		}
 		return json.Number(n.Raw)
 	case tree.Bool:
-		return n.IsTrue()
+		return n.IsBool(true)
 	}
 	return nil
 }
 
-// standIn is a number like one that is out of bounds: huge or tiny.
+// standIn returns a number like one that is out of bounds: huge or tiny.
 func standIn(raw string) json.Number {
 	sign, digits := "", raw
 	if strings.HasPrefix(raw, "-") {
@@ -149,15 +141,14 @@ func standIn(raw string) json.Number {
 	return json.Number(sign + "1e400")
 }
 
-// oldForms are the schemas whose array of items stands under the name that 2020-12 has
-// for it.
+// oldForms are the schemas whose array of items was renamed to prefixItems.
 type oldForms map[*tree.Node]bool
 
-// tolerate takes out the forms that upgradeDraft repairs: boolean exclusiveMinimum and
-// exclusiveMaximum (draft-04 validation, 5.1.3), an array of items (draft-07 validation, 6.4.1), required as a
-// property's own boolean (draft-03, 5.7), and types in upper case (Gemini's Schema).
+// removeOldForms replaces the forms that UpgradeDraft repairs: boolean exclusiveMinimum and
+// exclusiveMaximum (draft-04 validation, 5.1.3), an array of items (draft-07 validation, 6.4.1),
+// required as a property's own boolean (draft-03, 5.7), and types in upper case (Gemini's Schema).
 // OpenAPI's nullable is an unknown keyword, which is valid.
-func tolerate(root *tree.Node) oldForms {
+func removeOldForms(root *tree.Node) oldForms {
 	old := oldForms{}
 	vocabulary.EachSchema(root, nil, func(s *tree.Node, _ *tree.Path) {
 		s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
@@ -181,8 +172,8 @@ func tolerate(root *tree.Node) oldForms {
 	return old
 }
 
-// original is the path of a place before tolerate.
-func (old oldForms) original(root *tree.Node, tokens []string, at *tree.Path) *tree.Path {
+// originalPath returns the path of a value before removeOldForms.
+func (old oldForms) originalPath(root *tree.Node, tokens []string, at *tree.Path) *tree.Path {
 	n := root
 	for _, token := range tokens {
 		name := token

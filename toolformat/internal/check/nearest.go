@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// condense makes of failures those that are told: of alternatives only what the nearest one
-// lacks, each once, in the order of the input.
+// condense chooses the failures to be told: of alternatives only those of the nearest, each once, in
+// the order of the input.
 func condense(failures []*failure) []*failure {
 	var all []*failure
 	for _, f := range failures {
@@ -27,7 +24,7 @@ func condense(failures []*failure) []*failure {
 	return all
 }
 
-// rank puts what is missing before what is too much.
+// rank puts what is missing before what is unknown.
 func (f *failure) rank() int {
 	switch f.keyword {
 	case "required":
@@ -38,13 +35,13 @@ func (f *failure) rank() int {
 	return 2
 }
 
-// nearest is what the alternative lacks that the value was most likely meant for.
+// nearest returns the failures of the alternative that the value was most likely meant for.
 func (f *failure) nearest() []*failure {
-	var deep [][]*failure // alternatives that ask for more than a type or a value
+	var deep [][]*failure // of alternatives that ask for more than a type or a value
 	types, values := []string{}, []string{}
 	for _, branch := range f.branches {
 		branch = condense(branch)
-		if t, v, ok := f.shallow(branch); ok {
+		if t, v, ok := f.typeOrValue(branch); ok {
 			types, values = append(types, t...), append(values, v...)
 		} else {
 			deep = append(deep, branch)
@@ -52,31 +49,31 @@ func (f *failure) nearest() []*failure {
 	}
 	switch len(deep) {
 	case 0:
-		return []*failure{f.wanting(types, values)}
+		return []*failure{f.merged(types, values)}
 	case 1:
 		return deep[0]
 	}
-	if one := f.discriminator(deep); one != nil {
-		return []*failure{one}
+	if merged := f.discriminator(deep); merged != nil {
+		return []*failure{merged}
 	}
-	if one := f.missing(deep); one != nil {
-		return []*failure{one}
+	if merged := f.requiredAlternatives(deep); merged != nil {
+		return []*failure{merged}
 	}
-	return f.best(deep)
+	return f.fewestFailures(deep)
 }
 
-// shallow is what an alternative wants that fails at once, by the value's type or the
-// value itself.
-func (f *failure) shallow(branch []*failure) (types, values []string, ok bool) {
+// typeOrValue returns what an alternative expects that fails by the type of the value or the value
+// itself.
+func (f *failure) typeOrValue(branch []*failure) (types, values []string, ok bool) {
 	if len(branch) != 1 || !slices.Equal(branch[0].tokens, f.tokens) || branch[0].name != "" {
 		return nil, nil, false
 	}
-	types, values = branch[0].wants()
+	types, values = branch[0].expects()
 	return types, values, types != nil || values != nil
 }
 
-// wanting is a failure at the same place that wants any of some types and values.
-func (f *failure) wanting(types, values []string) *failure {
+// merged returns a failure at the same place that expects any of some types and values.
+func (f *failure) merged(types, values []string) *failure {
 	return &failure{tokens: f.tokens, at: f.at, place: f.place, value: f.value, keyword: f.keyword, types: unique(types), values: unique(values)}
 }
 
@@ -90,32 +87,32 @@ func unique(list []string) []string {
 	return once
 }
 
-// discriminator is a failure that puts together what alternatives want of one property
-// which tells them apart; nil when there is none.
+// discriminator merges what the alternatives expect of a property that sets them apart; nil if there
+// is none.
 func (f *failure) discriminator(branches [][]*failure) *failure {
 	for _, first := range branches[0] {
-		var wanted []string
+		var expected []string
 		for _, branch := range branches {
 			i := slices.IndexFunc(branch, func(o *failure) bool {
-				_, values := o.wants()
+				_, values := o.expects()
 				return values != nil && slices.Equal(o.tokens, first.tokens)
 			})
 			if i < 0 {
-				wanted = nil
+				expected = nil
 				break
 			}
-			_, values := branch[i].wants()
-			wanted = append(wanted, values...)
+			_, values := branch[i].expects()
+			expected = append(expected, values...)
 		}
-		if wanted != nil {
-			return first.wanting(nil, wanted)
+		if expected != nil {
+			return first.merged(nil, expected)
 		}
 	}
 	return nil
 }
 
-// missing is a failure of alternatives that want nothing but some properties each.
-func (f *failure) missing(branches [][]*failure) *failure {
+// requiredAlternatives merges alternatives that only miss properties; nil if one misses more.
+func (f *failure) requiredAlternatives(branches [][]*failure) *failure {
 	var ways []string
 	for _, branch := range branches {
 		var names []string
@@ -123,33 +120,34 @@ func (f *failure) missing(branches [][]*failure) *failure {
 			if o.keyword != "required" || !slices.Equal(o.tokens, f.tokens) {
 				return nil
 			}
-			names = append(names, wording.Cut(tree.Quote(o.name), maxShown))
+			names = append(names, quoteName(o.name))
 		}
 		ways = append(ways, strings.Join(names, " and "))
 	}
-	one := f.wanting(nil, nil)
-	one.message = "missing required property " + strings.Join(unique(ways), ", or else ")
-	return one
+	merged := f.merged(nil, nil)
+	merged.message = "missing required property " + strings.Join(unique(ways), ", or else ")
+	return merged
 }
 
-// best is the alternative with the fewest failures; before all, its discriminators fit.
-func (f *failure) best(branches [][]*failure) []*failure {
-	distance := func(branch []*failure) (apart int) {
+// fewestFailures returns the alternative with the fewest failures, first of those that compare with
+// values.
+func (f *failure) fewestFailures(branches [][]*failure) []*failure {
+	wrongValues := func(branch []*failure) (count int) {
 		for _, o := range branch {
-			if _, values := o.wants(); values != nil {
-				apart++
+			if _, values := o.expects(); values != nil {
+				count++
 			}
 		}
-		return apart
+		return count
 	}
 	best := slices.MinFunc(branches, func(a, b []*failure) int {
-		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(len(a), len(b)))
+		return cmp.Or(cmp.Compare(wrongValues(a), wrongValues(b)), cmp.Compare(len(a), len(b)))
 	})
 	chosen := make([]*failure, len(best))
 	for i, o := range best {
-		one := *o
-		one.among = max(one.among, len(f.branches))
-		chosen[i] = &one
+		of := *o
+		of.alternatives = max(of.alternatives, len(f.branches))
+		chosen[i] = &of
 	}
 	return chosen
 }

@@ -4,127 +4,109 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// An obvious schema is one of types, properties and required names alone, as those of most
-// tools are: whether a value meets it can be seen at a glance. It only ever says yes, and
-// only when the answer is the same in every draft; all else is the engine's to judge and to
-// put in words.
-type obvious struct {
+// A simpleSchema is a schema of types, properties, required names and lists of strings, as most
+// tools have. It recognizes values that are valid in every draft without the engine. A value that it
+// does not recognize may still be valid: the engine decides and finds the words.
+type simpleSchema struct {
 	kinds      [tree.Object + 1]bool // that a value may have
-	whole      bool                  // of numbers, only those that are written as integers
-	properties map[string]*obvious
+	integers   bool                  // numbers must be written as integers
+	properties map[string]*simpleSchema
 	required   []string
 	closed     bool // no other properties
-	items      *obvious
-	values     []string // raw strings, one of which it must be; nil: any
+	items      *simpleSchema
+	values     []string // raw strings, one of which it must be; nil means any value
 }
 
-// annotations are keywords that refuse nothing, in every draft.
+// annotations lists keywords that refuse nothing, in every draft.
 var annotations = []string{"$schema", "$comment", "title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly"}
 
-// newObvious is what is obvious of a schema; nil when it has more to it.
-func newObvious(schema *tree.Node) *obvious {
+// newSimpleSchema returns nil for a schema with any other keyword.
+func newSimpleSchema(schema *tree.Node) *simpleSchema {
 	if !schema.Is(tree.Object) {
 		return nil
 	}
-	o := &obvious{}
+	s := &simpleSchema{}
 	if schema.Get("type") == nil {
-		o.kinds = [...]bool{true, true, true, true, true, true}
+		s.kinds = [...]bool{true, true, true, true, true, true}
 	}
 	for _, m := range schema.Members {
-		if !slices.Contains(annotations, m.Key) && !o.take(m.Key, m.Value) {
+		if !slices.Contains(annotations, m.Key) && !s.addKeyword(m.Key, m.Value) {
 			return nil
 		}
 	}
-	return o
+	return s
 }
 
-// take adds a keyword; false: it is not an obvious one.
-func (o *obvious) take(keyword string, v *tree.Node) bool {
+// addKeyword adds a keyword; false means that the schema is not simple.
+func (s *simpleSchema) addKeyword(keyword string, v *tree.Node) bool {
+	notText := func(n *tree.Node) bool { return !n.Is(tree.Text) }
 	switch keyword {
 	case "type":
 		if v.Is(tree.Array) {
-			return len(v.Items) > 0 && !slices.ContainsFunc(v.Items, func(t *tree.Node) bool { return !o.takeType(t) })
+			return len(v.Items) > 0 && !slices.ContainsFunc(v.Items, func(t *tree.Node) bool { return !s.addType(t) })
 		}
-		return o.takeType(v)
+		return s.addType(v)
 	case "properties":
-		o.properties = make(map[string]*obvious, len(v.Members))
+		s.properties = make(map[string]*simpleSchema, len(v.Members))
 		for _, p := range v.Members {
-			if o.properties[p.Key] = newObvious(p.Value); o.properties[p.Key] == nil {
+			if s.properties[p.Key] = newSimpleSchema(p.Value); s.properties[p.Key] == nil {
 				return false
 			}
 		}
 		return v.Is(tree.Object)
 	case "required":
-		for _, name := range v.Items {
-			if !name.Is(tree.Text) {
-				return false
-			}
-			o.required = append(o.required, name.Text())
-		}
-		return v.Is(tree.Array)
+		s.required = v.Texts()
+		return v.Is(tree.Array) && !slices.ContainsFunc(v.Items, notText)
 	case "additionalProperties":
-		o.closed = v.Is(tree.Bool) && v.Raw == "false"
+		s.closed = v.IsBool(false)
 		return v.Is(tree.Bool) || v.Is(tree.Object) && len(v.Members) == 0
 	case "items":
-		o.items = newObvious(v)
-		return o.items != nil
+		s.items = newSimpleSchema(v)
+		return s.items != nil
 	case "enum":
 		for _, value := range v.Items {
-			if !value.Is(tree.Text) {
-				return false
-			}
-			o.values = append(o.values, value.Raw)
+			s.values = append(s.values, value.Raw)
 		}
-		return len(o.values) > 0
+		return len(s.values) > 0 && !slices.ContainsFunc(v.Items, notText)
 	}
 	return false
 }
 
-func (o *obvious) takeType(t *tree.Node) bool {
-	if !t.Is(tree.Text) {
+func (s *simpleSchema) addType(t *tree.Node) bool {
+	kind := slices.Index(vocabulary.Types[:], t.Text())
+	switch {
+	case kind < 0:
 		return false
+	case t.Text() == "integer":
+		s.integers = !s.kinds[tree.Number]
+		kind = int(tree.Number)
+	case t.Text() == "number":
+		s.integers = false
 	}
-	switch t.Text() {
-	case "null":
-		o.kinds[tree.Null] = true
-	case "boolean":
-		o.kinds[tree.Bool] = true
-	case "integer":
-		o.whole = !o.kinds[tree.Number]
-		o.kinds[tree.Number] = true
-	case "number":
-		o.whole, o.kinds[tree.Number] = false, true
-	case "string":
-		o.kinds[tree.Text] = true
-	case "array":
-		o.kinds[tree.Array] = true
-	case "object":
-		o.kinds[tree.Object] = true
-	default:
-		return false
-	}
+	s.kinds[kind] = true
 	return true
 }
 
-// accepts reports whether a value is sure to meet the schema. A nil one is sure of nothing.
-func (o *obvious) accepts(n *tree.Node) bool {
-	if o == nil || !o.kinds[n.Kind] || o.values != nil && !slices.Contains(o.values, n.Raw) {
+// accepts reports whether a value is certain to be valid; never on nil.
+func (s *simpleSchema) accepts(n *tree.Node) bool {
+	if s == nil || !s.kinds[n.Kind] || s.values != nil && !slices.Contains(s.values, n.Raw) {
 		return false
 	}
 	switch n.Kind {
 	case tree.Number:
-		return !o.whole || isDigits(n.Raw)
+		return !s.integers || isDigits(n.Raw)
 	case tree.Array:
-		return o.items == nil || !slices.ContainsFunc(n.Items, func(item *tree.Node) bool { return !o.items.accepts(item) })
+		return s.items == nil || !slices.ContainsFunc(n.Items, func(item *tree.Node) bool { return !s.items.accepts(item) })
 	case tree.Object:
 		for _, m := range n.Members {
-			if p := o.properties[m.Key]; p != nil && !p.accepts(m.Value) || p == nil && o.closed {
+			if p := s.properties[m.Key]; p != nil && !p.accepts(m.Value) || p == nil && s.closed {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(o.required, func(name string) bool { return !n.Has(name) })
+		return !slices.ContainsFunc(s.required, func(name string) bool { return !n.Has(name) })
 	}
 	return true
 }

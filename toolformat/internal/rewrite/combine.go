@@ -8,95 +8,87 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// eachUp visits the schemas that stay in a dialect of few keywords, children before
-// parents. Those below not, if and contains are not visited: there a schema that accepts
-// more makes the whole accept less, and the keyword is taken out as it was written.
+// eachUp visits the schemas that a dialect of few keywords keeps, children before parents. Those
+// below not, if and contains are not visited: if they accepted more, the whole would accept less.
+// These keywords are described as they were written.
 func eachUp(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)) {
-	kept := s
-	if slices.ContainsFunc(s.Members, func(m tree.Member) bool { return inverted[m.Key] }) {
-		kept = tree.NewObject(s.Members...)
-		kept.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return inverted[m.Key] })
-	}
-	vocabulary.EachChild(kept, at, func(child *tree.Node, at *tree.Path) { eachUp(child, at, visit) })
+	kept := tree.NewObject(slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool {
+		return m.Key == "not" || m.Key == "if" || m.Key == "contains"
+	})...)
+	vocabulary.EachChild(kept, at, func(_ string, child *tree.Node, at *tree.Path) { eachUp(child, at, visit) })
 	visit(s, at)
 }
 
-var inverted = map[string]bool{"contains": true, "if": true, "not": true}
-
-// mergeAllOf makes the branches of every allOf part of the schema that it stands in:
-// OpenAI's strict mode refuses allOf (notion-mcp-server#102), Gemini does not list it,
-// Ollama's struct has no field for it. What does not fit into one schema is described.
+// mergeAllOf merges the branches of every allOf into the schema that has it: OpenAI's strict mode
+// refuses allOf (notion-mcp-server#102), Gemini does not list it, Ollama's struct has no field for
+// it. What one schema cannot express is described.
 //
-// Definitions come first: where two references meet, one is put in, and is then merged.
+// Definitions come first: where two references meet, one is expanded, and is merged by then.
 func mergeAllOf(r *Schema) {
 	if definitions := r.Root.Get("$defs"); definitions.Is(tree.Object) {
-		eachUp(tree.NewObject(tree.NewMember("$defs", definitions)), r.base, func(s *tree.Node, at *tree.Path) { r.mergeAllOf(s, at, nil) })
+		eachUp(tree.NewObject(tree.NewMember("$defs", definitions)), r.base, r.mergeAllOf)
 	}
-	eachUp(r.Root, r.base, func(s *tree.Node, at *tree.Path) { r.mergeAllOf(s, at, nil) })
+	eachUp(r.Root, r.base, r.mergeAllOf)
 }
 
-func (r *Schema) mergeAllOf(s *tree.Node, at *tree.Path, open *references) {
+func (r *Schema) mergeAllOf(s *tree.Node, at *tree.Path) {
 	left := maxBranches
 	for s.Get("allOf") != nil {
 		all := s.Remove("allOf")
 		if !all.Is(tree.Array) {
-			return // no schema: whoever checks it says so
+			return // the check of the schema refuses it
 		}
-		r.note(at, `"allOf" is part of the schema itself now: %s takes none`, r.dialect)
-		for i, branch := range r.bounded(s, all, &left, at) {
+		r.note(at, `"allOf" merged into the schema: not supported by %s`, r.dialect)
+		for i, branch := range r.takeBranches(s, all, &left, at) {
 			below := at.At("allOf").At(strconv.Itoa(i))
 			switch {
-			case branch.Is(tree.Bool) && !branch.IsTrue():
-				r.note(below, "the branch false refuses everything: left out")
+			case branch.IsBool(false):
+				r.note(below, "the branch false left out: it refuses everything")
 			case branch.Is(tree.Object):
-				r.meet(s, branch, below, open)
+				r.intersect(s, branch, below, nil)
 			}
 		}
 	}
 }
 
-// oneOfToAnyOf writes anyOf for oneOf, which OpenAI's strict mode refuses, Ollama's
-// struct has no field for, and Gemini reads as anyOf (googleapis/go-genai, comment on
-// ParametersJsonSchema). That only one may match is described where it is not plain
-// from the branches.
+// oneOfToAnyOf replaces oneOf by anyOf: OpenAI's strict mode refuses oneOf, Ollama's struct has no
+// field for it, and Gemini reads it as anyOf (googleapis/go-genai, comment on
+// ParametersJsonSchema). That only one branch may match is described unless the branches show it.
 func oneOfToAnyOf(r *Schema) {
 	eachUp(r.Root, r.base, func(s *tree.Node, at *tree.Path) {
-		i := slices.IndexFunc(s.Members, func(m tree.Member) bool { return m.Key == "oneOf" })
+		branches := s.Get("oneOf")
 		switch {
-		case i < 0:
+		case branches == nil:
 		case s.Get("anyOf") != nil:
-			r.leave(s, tree.NewObject(tree.NewMember("oneOf", s.Remove("oneOf"))), at)
+			r.describeRest(s, tree.NewObject(tree.NewMember("oneOf", s.Remove("oneOf"))), at)
 		default:
-			branches := s.Members[i].Value
-			s.Members[i].Key = "anyOf"
+			s.Rename("oneOf", "anyOf")
 			if disjoint(branches) {
-				r.note(at, `"oneOf" is "anyOf" now: %s takes no "oneOf"`, r.dialect)
+				r.note(at, `"oneOf" replaced by "anyOf": not supported by %s`, r.dialect)
 				return
 			}
-			(&phraser{}).describe(s, []string{"exactly one of the alternatives"})
-			r.note(at, `"oneOf" is "anyOf" now, and the description tells that exactly one may match: %s takes no "oneOf"`, r.dialect)
+			(&describer{}).addPhrases(s, []string{"exactly one of the alternatives"})
+			r.note(at, `"oneOf" replaced by "anyOf", and the description tells that exactly one may match: not supported by %s`, r.dialect)
 		}
 	})
 }
 
-// disjoint reports whether no instance can match two of some schemas, as far as their
-// types or the constants of a property that all require tell.
+// disjoint reports whether no value can match two branches, as far as their types, or the constants
+// of a property that both require, show it.
 func disjoint(branches *tree.Node) bool {
 	if !branches.Is(tree.Array) || len(branches.Items) > maxBranches {
 		return false
 	}
 	for i, a := range branches.Items {
-		for _, b := range branches.Items[:i] {
-			if !apart(a, b) && !apartByProperty(a, b) {
-				return false
-			}
+		if slices.ContainsFunc(branches.Items[:i], func(b *tree.Node) bool { return !exclusive(a, b) && !exclusiveByProperty(a, b) }) {
+			return false
 		}
 	}
 	return true
 }
 
-// apart reports whether the types or the constants of two schemas exclude each other.
-func apart(a, b *tree.Node) bool {
+// exclusive reports whether the types or constants of two schemas exclude each other.
+func exclusive(a, b *tree.Node) bool {
 	if x, y := constant(a), constant(b); x != nil && y != nil {
 		return !x.Equal(y)
 	}
@@ -105,30 +97,31 @@ func apart(a, b *tree.Node) bool {
 		return false
 	}
 	return !slices.ContainsFunc(mine, func(name string) bool {
-		return slices.Contains(theirs, name) || name == "integer" && slices.Contains(theirs, "number") || name == "number" && slices.Contains(theirs, "integer")
+		return includesType(theirs, name) || name == "number" && slices.Contains(theirs, "integer")
 	})
 }
 
-// apartByProperty reports whether two object schemas tell themselves apart by the value
-// of a property.
-func apartByProperty(a, b *tree.Node) bool {
-	theirs := b.Get("required")
-	return slices.ContainsFunc(textsOf(a.Get("required")), func(name string) bool {
-		return hasText(theirs, name) && apart(a.Get("properties").Get(name), b.Get("properties").Get(name)) &&
-			slices.Equal(typesOf(a), []string{"object"}) && slices.Equal(typesOf(b), []string{"object"})
+// exclusiveByProperty reports whether the value of a required property sets two object schemas
+// apart.
+func exclusiveByProperty(a, b *tree.Node) bool {
+	object := []string{"object"}
+	if !slices.Equal(typesOf(a), object) || !slices.Equal(typesOf(b), object) {
+		return false
+	}
+	theirs := b.Get("required").Texts()
+	return slices.ContainsFunc(a.Get("required").Texts(), func(name string) bool {
+		return slices.Contains(theirs, name) && exclusive(a.Get("properties").Get(name), b.Get("properties").Get(name))
 	})
 }
 
-// constToEnum writes an enum of one value for const, which Gemini has trouble with
-// (python-genai#1732) and Ollama's struct has no field for. The type is added where it
-// is missing; it follows from the value.
+// constToEnum replaces const by an enum of one value: Gemini has trouble with const
+// (python-genai#1732), Ollama's struct has no field for it. A missing type is added.
 func constToEnum(r *Schema) {
 	r.each(func(s *tree.Node, at *tree.Path) {
-		i := slices.IndexFunc(s.Members, func(m tree.Member) bool { return m.Key == "const" })
-		if i < 0 {
+		value := s.Get("const")
+		if value == nil {
 			return
 		}
-		value := s.Members[i].Value
 		if e := s.Get("enum"); e != nil {
 			s.Remove("const")
 			if !e.Is(tree.Array) || !slices.ContainsFunc(e.Items, value.Equal) {
@@ -136,8 +129,9 @@ func constToEnum(r *Schema) {
 			}
 			s.Set("enum", tree.NewArray(value))
 		} else {
-			s.Members[i] = tree.NewMember("enum", tree.NewArray(value))
-			r.note(at, `"const" is an "enum" of one value now: %s does not take it`, r.dialect)
+			s.Rename("const", "enum")
+			s.Set("enum", tree.NewArray(value))
+			r.note(at, `"const" replaced by an "enum" of one value: not supported by %s`, r.dialect)
 		}
 		if s.Get("type") == nil {
 			s.Set("type", tree.NewText(typeOf(value)))

@@ -2,27 +2,24 @@ package rewrite
 
 import "slices"
 
-// A Dialect is what a format takes of JSON Schema: the passes that make a schema fit. The
-// zero value takes every schema as it is.
+// A Dialect says what a format takes of JSON Schema: the passes that make a schema fit. The zero
+// Dialect takes every schema as it is.
 type Dialect struct {
 	Name      string // the provider, as notes call it
-	Opening   []Pass // for the arguments of a tool and for its structured result
-	Root      []Pass // for the arguments alone, whose schema is an object's
-	Schema    []Pass // for both
-	Arguments []Pass // for the arguments alone
+	Opening   []Pass // run first, on the arguments of a tool and on its structured result
+	Root      []Pass // run on the arguments, whose schema is that of an object
+	Schema    []Pass // run on both
+	Arguments []Pass // run last, on the arguments
 }
 
-// Input are the passes for the arguments of a tool, in order. Each finds what those before
-// it leave: for a provider the schema is of 2020-12 after the first one, and an object at
-// its root after "root".
+// Input returns the passes for the arguments of a tool. Each relies on those before it: for a
+// provider the schema is of 2020-12 after "draft", and an object after "root".
 func (d *Dialect) Input() []Pass { return slices.Concat(d.Opening, d.Root, d.Schema, d.Arguments) }
 
-// Output are the passes for a tool's structured result, where the format has a place for
-// it.
+// Output returns the passes for the structured result of a tool.
 func (d *Dialect) Output() []Pass { return slices.Concat(d.Opening, d.Schema) }
 
-// What the dialects of providers begin with. Some take references, but for those that
-// name a place by its path; the others need what is referred to in its place.
+// The openings of providers: some take references to definitions, the others none.
 var (
 	keptReferences = []Pass{{"draft", UpgradeDraft}, {"nullable", FoldNullable}, {"path-reference", inlinePathReferences}, {"title", dropTitles}}
 	noReferences   = []Pass{{"draft", UpgradeDraft}, {"nullable", FoldNullable}, {"reference", inlineReferences}, {"title", dropTitles}}
@@ -31,8 +28,8 @@ var (
 
 // The dialects.
 var (
-	// Anthropic validates against 2020-12 and refuses combinators at the root, odd
-	// top-level keys, and references that are no definitions.
+	// Anthropic validates against 2020-12 and refuses combinators at the root, odd top-level
+	// keys, and references to anything but definitions.
 	Anthropic = Dialect{
 		Name:      "Anthropic",
 		Opening:   keptReferences,
@@ -40,7 +37,7 @@ var (
 		Arguments: []Pass{{"key", renameKeys(anthropicKey, topLevelKeys)}},
 	}
 
-	// OpenAI without strict mode, for Chat Completions and Responses: every object needs
+	// OpenAI is for Chat Completions and Responses without strict mode: every object needs
 	// properties and every array items.
 	OpenAI = Dialect{
 		Name:      "OpenAI",
@@ -49,8 +46,8 @@ var (
 		Arguments: []Pass{{"properties", addProperties}, {"items", addItems}},
 	}
 
-	// OpenAI's strict mode: every property required, no others, and few keywords. It is
-	// for arguments.
+	// OpenAIStrict is OpenAI's strict mode, for arguments: every property required, no others,
+	// and few keywords.
 	OpenAIStrict = Dialect{
 		Name:    "OpenAI strict",
 		Opening: keptReferences,
@@ -64,8 +61,8 @@ var (
 		},
 	}
 
-	// Gemini's parametersJsonSchema: a subset, with references to definitions in name
-	// only, so that they are put in.
+	// Gemini is for parametersJsonSchema: a subset of JSON Schema. References are documented
+	// and do not work, so that they are replaced.
 	Gemini = Dialect{
 		Name:    "Gemini",
 		Opening: noReferences,
@@ -80,8 +77,8 @@ var (
 		Arguments: []Pass{{"key", renameKeys(geminiKey, allKeys)}},
 	}
 
-	// Ollama decodes a schema into a Go struct: what the struct has no field for is
-	// lost, what has another type refuses the whole request.
+	// Ollama decodes a schema into a Go struct: a keyword without a field is lost, a value of
+	// another type than the field's refuses the whole request.
 	Ollama = Dialect{
 		Name:    "Ollama",
 		Opening: noReferences,

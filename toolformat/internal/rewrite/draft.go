@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,93 +10,81 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// A draft is a version of JSON Schema, by the number that drafts has for it. A schema of
-// the draft 0 declares none, or one that nobody knows.
-type draft int
-
-func (d draft) String() string {
-	switch {
-	case d == 0:
-		return "an unknown dialect"
-	case d < 2019:
-		return fmt.Sprintf("draft-%02d", int(d))
-	case d == 2019:
-		return "2019-09"
-	}
-	return "2020-12"
-}
-
-// declaredDraft is the draft that the $schema of a schema declares.
-func declaredDraft(schema *tree.Node) draft {
-	if known, declared := vocabulary.DraftOf(schema); declared {
-		return draft(known)
+// declaredDraft returns the draft that the $schema of a schema names; 0 if it names none or an
+// unknown one.
+func declaredDraft(schema *tree.Node) vocabulary.Draft {
+	if draft, declared := vocabulary.DraftOf(schema); declared {
+		return draft
 	}
 	if strings.Contains(schema.Get("$schema").Text(), "json-schema.org/draft-03/") {
-		return 3 // too old to be checked, and not too old to be sent
+		return 3 // too old to be checked, not too old to be sent
 	}
 	return 0
 }
 
-// UpgradeDraft makes a schema of any draft since 03 one of 2020-12. A schema that
-// declares none is of 2020-12, but what only an older draft knows in it is read as that
-// draft meant it: servers send such mixtures. In the same way a keyword that is newer
-// than the declared draft is taken at its word.
+// UpgradeDraft makes a schema of any draft since 03 one of 2020-12. A schema that declares no draft
+// is of 2020-12, but keywords that only an older draft has are read as that draft meant them:
+// servers send such mixtures. In the same way keywords newer than the declared draft count.
 //
-// $schema is dropped: it says nothing of the values.
+// $schema is dropped: it says nothing about values.
 func UpgradeDraft(r *Schema) {
-	u := &upgrade{Schema: r, declared: map[*tree.Node]draft{}}
-	r.moving(func(*links) { u.referencesAlone(r.Root, r.base, 0) })
+	u := &upgrade{Schema: r, declared: map[*tree.Node]vocabulary.Draft{}}
+	r.moveSchemas(func(*refGraph) { u.dropSiblings(r.Root, r.base, 0) })
 	u.identify(r.Root, r.base, 0)
-	r.moving(func(x *links) {
-		u.x = x
-		u.countAnchors()
+	r.moveSchemas(func(x *refGraph) {
+		u.graph = x
+		for _, s := range x.schemas {
+			if s.schema.Get("$recursiveAnchor").IsBool(true) {
+				u.anchors++
+			}
+		}
 		u.schema(r.Root, r.base, 0)
 	})
 }
 
-// An upgrade works in three walks: the first takes out what does not count, the second
-// makes everything found that is a schema or a name, the third moves schemas.
+// An upgrade walks the schema three times: to drop what the draft ignores, to write everything as
+// 2020-12 does that makes a schema or names one, and to move schemas.
 type upgrade struct {
 	*Schema
-	declared map[*tree.Node]draft // by a $schema of its own
-	x        *links
-	anchors  int // how many schemas have $recursiveAnchor
+	declared map[*tree.Node]vocabulary.Draft // schemas with a $schema of their own
+	graph    *refGraph
+	anchors  int // schemas with $recursiveAnchor
 }
 
-// referencesAlone is the first walk: up to draft-07 a $ref makes everything beside it
-// ignored (draft-07 core, 8.3); since 2019-09 both count. What refuses nothing stays.
-// Children come first: what is dropped may still be referred to.
-func (u *upgrade) referencesAlone(s *tree.Node, at *tree.Path, d draft) {
+// dropSiblings is the first walk: up to draft-07 a $ref makes everything beside it ignored (draft-07
+// core, 8.3); since 2019-09 both count. Annotations stay. Children come first: what is dropped may
+// still be referred to.
+func (u *upgrade) dropSiblings(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	if s.Get("$schema") != nil {
 		d = declaredDraft(s)
 	}
-	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.referencesAlone(child, at, d) })
+	vocabulary.EachChild(s, at, func(_ string, child *tree.Node, at *tree.Path) { u.dropSiblings(child, at, d) })
 	if d == 0 || d > 7 || !s.Get("$ref").Is(tree.Text) {
 		return
 	}
 	var dropped []string
 	s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
-		drop := m.Key != "$ref" && vocabulary.Assertions[m.Key] || s != u.Root && (m.Key == "$id" || m.Key == "id")
+		drop := m.Key != "$ref" && isAssertion(m) || s != u.Root && (m.Key == "$id" || m.Key == "id")
 		if drop {
 			dropped = append(dropped, strconv.Quote(m.Key))
 		}
 		return drop
 	})
 	if len(dropped) > 0 {
-		u.note(at, `%s dropped: %s ignores what stands beside a "$ref"`, wording.List(dropped), d)
+		u.note(at, `%s dropped: %s ignores siblings of a "$ref"`, wording.List(dropped), d)
 	}
 }
 
 // identify is the second walk.
-func (u *upgrade) identify(s *tree.Node, at *tree.Path, d draft) {
+func (u *upgrade) identify(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	if uri := s.Get("$schema"); uri != nil {
 		d = declaredDraft(s)
 		s.Remove("$schema")
 		u.declared[s] = d
 		if d == vocabulary.LatestDraft {
-			u.note(at, `"$schema" is dropped: a schema is read as 2020-12 in any case`)
+			u.note(at, `"$schema" dropped: a schema is read as 2020-12 in any case`)
 		} else {
-			u.note(at, `"$schema": %s is dropped: %s is read as 2020-12`, uri.Short(), d)
+			u.note(at, `"$schema": %s dropped: %s is read as 2020-12`, uri.Short(), d)
 		}
 	}
 	u.identifier(s, at, d)
@@ -105,16 +92,16 @@ func (u *upgrade) identify(s *tree.Node, at *tree.Path, d draft) {
 	if d <= 3 {
 		u.draft03(s, at)
 	}
-	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.identify(child, at, d) })
+	vocabulary.EachChild(s, at, func(_ string, child *tree.Node, at *tree.Path) { u.identify(child, at, d) })
 }
 
-// identifier: draft-04 has id for $id, and up to draft-07 one that is only a fragment
-// gives a name, which is $anchor since 2019-09 (8.2.2). A fragment that is a pointer, as
-// generators write into every property, names nothing.
-func (u *upgrade) identifier(s *tree.Node, at *tree.Path, d draft) {
+// identifier: draft-04 has id for $id, and up to draft-07 one that is only a fragment gives a name,
+// which is $anchor since 2019-09 (8.2.2). A fragment that is a pointer, as generators write into
+// every property, names nothing.
+func (u *upgrade) identifier(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	id := s.Get("id").Text()
 	if s.Get("$id") == nil && (d == 3 || d == 4 || d == 0 && strings.HasPrefix(id, "#")) && id != "" {
-		u.note(at, `"id" is "$id" since draft-06`)
+		u.note(at, `"id" renamed to "$id", its name since draft-06`)
 		s.Rename("id", "$id")
 	}
 	uri, name, _ := strings.Cut(s.Get("$id").Text(), "#")
@@ -127,45 +114,44 @@ func (u *upgrade) identifier(s *tree.Node, at *tree.Path, d draft) {
 		s.Remove("$id")
 	}
 	if strings.HasPrefix(name, "/") || s.Get("$anchor") != nil {
-		u.note(at, `the fragment %.80q of "$id" is dropped: 2020-12 allows none, and it names nothing`, "#"+name)
+		u.note(at, `the fragment %s of "$id" dropped: 2020-12 allows none, and it names nothing`, quoteShort("#"+name))
 		return
 	}
-	u.note(at, `the fragment %.80q of "$id" is an "$anchor" since 2019-09`, "#"+name)
+	u.note(at, `the fragment %s of "$id" replaced by an "$anchor", as since 2019-09`, quoteShort("#"+name))
 	s.Set("$anchor", tree.NewText(name))
 }
 
-// draft03 is what draft-04 replaced.
+// draft03 replaces keywords that draft-04 replaced.
 func (u *upgrade) draft03(s *tree.Node, at *tree.Path) {
 	if extends := s.Get("extends"); extends.Is(tree.Object) || extends.Is(tree.Array) {
-		u.note(at, `"extends" is "allOf" since draft-04`)
+		u.note(at, `"extends" replaced by "allOf", as since draft-04`)
 		s.Remove("extends")
-		parts := extends.Items
 		if extends.Is(tree.Object) {
-			parts = []*tree.Node{extends}
+			addAllOf(s, extends)
 		}
-		for _, part := range parts {
-			addAllOf(s, part)
+		for _, branch := range extends.Items {
+			addAllOf(s, branch)
 		}
 	}
 	if s.Get("divisibleBy") != nil && s.Get("multipleOf") == nil {
-		u.note(at, `"divisibleBy" is "multipleOf" since draft-04`)
+		u.note(at, `"divisibleBy" renamed to "multipleOf", its name since draft-04`)
 		s.Rename("divisibleBy", "multipleOf")
 	}
 	if refused := s.Get("disallow"); refused.Is(tree.Text) || refused.Is(tree.Array) {
-		u.note(at, `"disallow" is "not" since draft-04`)
+		u.note(at, `"disallow" replaced by "not", as since draft-04`)
 		s.Remove("disallow")
 		not := tree.NewObject(tree.NewMember("type", refused))
 		u.types(not, at)
-		also(s, "not", not)
+		addKeyword(s, "not", not)
 	}
 }
 
 // schema is the third walk.
-func (u *upgrade) schema(s *tree.Node, at *tree.Path, d draft) {
+func (u *upgrade) schema(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	if declared, ok := u.declared[s]; ok {
 		d = declared
 	}
-	u.definitions(s, at)
+	u.moveDefinitions(s, at)
 	u.required(s, at)
 	u.exclusive(s, at)
 	u.tuple(s, at)
@@ -174,16 +160,16 @@ func (u *upgrade) schema(s *tree.Node, at *tree.Path, d draft) {
 	}
 	u.recursive(s, at)
 	u.examples(s, at)
-	vocabulary.EachChild(s, at, func(child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
+	vocabulary.EachChild(s, at, func(_ string, child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
 }
 
-// "definitions" is "$defs" since 2019-09 (8.2.4).
-func (u *upgrade) definitions(s *tree.Node, at *tree.Path) {
+// moveDefinitions: "definitions" is "$defs" since 2019-09 (8.2.4).
+func (u *upgrade) moveDefinitions(s *tree.Node, at *tree.Path) {
 	old := s.Get("definitions")
 	if !old.Is(tree.Object) {
 		return
 	}
-	u.note(at, `"definitions" is "$defs" since 2019-09`)
+	u.note(at, `"definitions" renamed to "$defs", its name since 2019-09`)
 	defs := s.Get("$defs")
 	if !defs.Is(tree.Object) {
 		s.Remove("$defs")
@@ -193,34 +179,28 @@ func (u *upgrade) definitions(s *tree.Node, at *tree.Path) {
 	s.Remove("definitions")
 	taken := newNames(defs)
 	for _, m := range old.Members {
-		defs.Members = append(defs.Members, tree.NewMember(taken.free(m.Key), m.Value))
+		defs.Members = append(defs.Members, tree.NewMember(taken.unused(m.Key), m.Value))
 	}
 }
 
-// required: draft-03 has a boolean in the property, since draft-04 it is a list beside
-// the properties (draft-04 validation, 5.4.3). Servers of every draft still send it.
+// required: draft-03 has a boolean in the property, since draft-04 it is a list beside the
+// properties (draft-04 validation, 5.4.3). Servers of every draft still send the boolean.
 func (u *upgrade) required(s *tree.Node, at *tree.Path) {
 	if s.Get("required").Is(tree.Bool) { // that of a property is gone by now
-		u.note(at, `"required": %s is dropped: it is a list of properties`, s.Remove("required").Raw)
-	}
-	properties := s.Get("properties")
-	if !properties.Is(tree.Object) {
-		return
+		u.note(at, `"required": %s dropped: it is a list of properties`, s.Remove("required").Raw)
 	}
 	list := s.Get("required")
 	listed := map[string]bool{}
-	if list.Is(tree.Array) {
-		for _, it := range list.Items {
-			listed[it.Text()] = true
-		}
+	for _, name := range list.Texts() {
+		listed[name] = true
 	}
-	for _, m := range properties.Members {
+	for _, m := range membersOf(s.Get("properties")) {
 		if !m.Value.Get("required").Is(tree.Bool) {
 			continue
 		}
-		must := m.Value.Remove("required").IsTrue()
-		u.note(at.At("properties").At(m.Key), `"required": %t is a list beside the properties since draft-04`, must)
-		if !must || listed[m.Key] {
+		isRequired := m.Value.Remove("required").IsBool(true)
+		u.note(at.At("properties").At(m.Key), `"required": %t moved to the list beside the properties, its place since draft-04`, isRequired)
+		if !isRequired || listed[m.Key] {
 			continue
 		}
 		if !list.Is(tree.Array) {
@@ -238,8 +218,8 @@ func (u *upgrade) exclusive(s *tree.Node, at *tree.Path) {
 		if !flag.Is(tree.Bool) {
 			continue
 		}
-		u.note(at, "%q: %s is a number since draft-06", pair[0], flag.Raw)
-		if flag.IsTrue() && limit.Is(tree.Number) {
+		u.note(at, "%q: %s replaced by a number, as since draft-06", pair[0], flag.Raw)
+		if flag.IsBool(true) && limit.Is(tree.Number) {
 			s.Remove(pair[1])
 			s.Set(pair[0], limit)
 		} else {
@@ -248,21 +228,21 @@ func (u *upgrade) exclusive(s *tree.Node, at *tree.Path) {
 	}
 }
 
-// tuple: a list in items is prefixItems since 2020-12, and additionalItems, which says
-// something beside such a list only, is items (10.3.1).
+// tuple: a list in items is prefixItems since 2020-12, and additionalItems, which applies only
+// beside such a list, is items (10.3.1).
 func (u *upgrade) tuple(s *tree.Node, at *tree.Path) {
 	items, rest := s.Get("items"), s.Remove("additionalItems")
 	if !items.Is(tree.Array) {
 		if rest != nil {
-			u.note(at, `"additionalItems" is dropped: without a list in "items" it says nothing`)
+			u.note(at, `"additionalItems" dropped: it applies only beside a list in "items"`)
 		}
 		return
 	}
 	if len(items.Items) == 0 || s.Get("prefixItems") != nil {
-		u.note(at, `the list in "items" is dropped: it is empty, or there is "prefixItems"`)
+		u.note(at, `the list in "items" dropped: it is empty, or there is "prefixItems"`)
 		s.Remove("items")
 	} else {
-		u.note(at, `a list in "items" is "prefixItems" since 2020-12`)
+		u.note(at, `the list in "items" renamed to "prefixItems", its name since 2020-12`)
 		s.Rename("items", "prefixItems")
 	}
 	if rest != nil {
@@ -276,7 +256,7 @@ func (u *upgrade) dependencies(s *tree.Node, at *tree.Path) {
 	if !old.Is(tree.Object) {
 		return
 	}
-	u.note(at, `"dependencies" is "dependentRequired" and "dependentSchemas" since 2019-09`)
+	u.note(at, `"dependencies" replaced by "dependentRequired" and "dependentSchemas", as since 2019-09`)
 	s.Remove("dependencies")
 	required, schemas := tree.NewObject(), tree.NewObject()
 	for _, m := range old.Members {
@@ -288,64 +268,55 @@ func (u *upgrade) dependencies(s *tree.Node, at *tree.Path) {
 		case tree.Object, tree.Bool:
 			schemas.Members = append(schemas.Members, m)
 		default:
-			u.note(at, "the dependency of %.80q is dropped: it is %s", m.Key, m.Value.Kind)
+			u.note(at, "the dependency of %s dropped: it is %s", quoteShort(m.Key), m.Value.Kind)
 		}
 	}
 	if len(required.Members) > 0 {
-		also(s, "dependentRequired", required)
+		addKeyword(s, "dependentRequired", required)
 	}
 	if len(schemas.Members) > 0 {
-		also(s, "dependentSchemas", schemas)
+		addKeyword(s, "dependentSchemas", schemas)
 	}
 }
 
-// countAnchors counts what a $recursiveRef may lead to.
-func (u *upgrade) countAnchors() {
-	for _, s := range u.x.schemas {
-		if s.schema.Get("$recursiveAnchor").IsTrue() {
-			u.anchors++
-		}
-	}
-}
-
-// recursive: $recursiveRef is $dynamicRef since 2020-12, and plainly a $ref when there
-// are not two anchors between which the way decides (2019-09 core, 8.2.4.2).
+// recursive: $recursiveRef is $dynamicRef since 2020-12, and plainly a $ref unless there are two
+// anchors between which the way decides (2019-09 core, 8.2.4.2).
 func (u *upgrade) recursive(s *tree.Node, at *tree.Path) {
 	const name = "recursive"
 	if anchor := s.Remove("$recursiveAnchor"); anchor != nil {
-		u.note(at, `"$recursiveAnchor": %s is dropped: 2020-12 has "$dynamicAnchor"`, anchor.Short())
-		if anchor.IsTrue() && u.anchors > 1 {
+		u.note(at, `"$recursiveAnchor": %s dropped: 2020-12 has "$dynamicAnchor"`, anchor.Short())
+		if anchor.IsBool(true) && u.anchors > 1 {
 			s.Set("$dynamicAnchor", tree.NewText(name))
 		}
 	}
 	if s.Remove("$recursiveRef") == nil {
 		return
 	}
-	resource := u.x.resources[u.x.home[s]]
-	if u.anchors > 1 && (resource.Get("$recursiveAnchor").IsTrue() || resource.Get("$dynamicAnchor").Text() == name) {
-		u.note(at, `"$recursiveRef" is "$dynamicRef" since 2020-12`)
+	resource := u.graph.resources[u.graph.baseURIs[s]]
+	if u.anchors > 1 && (resource.Get("$recursiveAnchor").IsBool(true) || resource.Get("$dynamicAnchor").Text() == name) {
+		u.note(at, `"$recursiveRef" replaced by "$dynamicRef", as since 2020-12`)
 		s.Set("$dynamicRef", tree.NewText("#"+name))
 		return
 	}
-	u.note(at, `"$recursiveRef" is a "$ref": there is one schema that it may mean`)
-	also(s, "$ref", tree.NewText("#"))
+	u.note(at, `"$recursiveRef" replaced by "$ref": it has one possible target`)
+	addKeyword(s, "$ref", tree.NewText("#"))
 }
 
 // examples: OpenAPI 3.0 has one example, JSON Schema a list (2020-12 validation, 9.5).
 func (u *upgrade) examples(s *tree.Node, at *tree.Path) {
-	one, list := s.Remove("example"), s.Get("examples")
+	example, list := s.Remove("example"), s.Get("examples")
 	if list != nil && !list.Is(tree.Array) {
-		u.note(at, `"examples" is a list of values`)
+		u.note(at, `"examples" wrapped in a list`)
 		list = tree.NewArray(list)
 		s.Set("examples", list)
 	}
-	if one == nil {
+	if example == nil {
 		return
 	}
-	u.note(at, `"example" is a list, "examples", in JSON Schema`)
+	u.note(at, `"example" replaced by "examples", the list that JSON Schema has`)
 	if list == nil {
-		s.Set("examples", tree.NewArray(one))
-	} else if !slices.ContainsFunc(list.Items, one.Equal) {
-		list.Items = append(list.Items, one)
+		s.Set("examples", tree.NewArray(example))
+	} else if !slices.ContainsFunc(list.Items, example.Equal) {
+		list.Items = append(list.Items, example)
 	}
 }

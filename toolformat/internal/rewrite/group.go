@@ -7,25 +7,23 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// propertyKin, tupleKin, conditionKin and containsKin are keywords that mean something
-// only together (2020-12 core, 10.2.2 and 10.3).
+// groups are the keywords that mean something only together (2020-12 core, 10.2.2 and 10.3).
 var (
-	propertyKin  = []string{"properties", "patternProperties", "additionalProperties"}
-	tupleKin     = []string{"prefixItems", "items"}
-	conditionKin = []string{"if", "then", "else"}
-	containsKin  = []string{"contains", "minContains", "maxContains"}
+	groups = [][]string{{"properties", "patternProperties", "additionalProperties"}, tupleGroup, {"if", "then", "else"},
+		{"contains", "minContains", "maxContains"}}
+	tupleGroup = []string{"prefixItems", "items"}
 )
 
-// isKin reports whether a keyword is one of those.
-func isKin(key string) bool {
-	return slices.ContainsFunc([][]string{propertyKin, tupleKin, conditionKin, containsKin}, func(kin []string) bool { return slices.Contains(kin, key) })
+// inGroup reports whether a keyword belongs to a group.
+func inGroup(key string) bool {
+	return slices.ContainsFunc(groups, func(group []string) bool { return slices.Contains(group, key) })
 }
 
-// meetKin puts keywords of src that mean something only together into dst: when dst has
-// none of them or the same, or for tuples of one length item by item.
-func (r *Schema) meetKin(dst, src *tree.Node, kin []string, at *tree.Path, open *references) bool {
+// intersectGroup gives dst the keywords of a group from src: if dst has none of them or the same,
+// or, for tuples of one length, item by item. It returns false if they do not fit.
+func (r *Schema) intersectGroup(dst, src *tree.Node, group []string, at *tree.Path, open *refStack) bool {
 	none, same := true, true
-	for _, key := range kin {
+	for _, key := range group {
 		mine, other := dst.Get(key), src.Get(key)
 		none = none && mine == nil
 		same = same && (mine == other || mine.Equal(other))
@@ -34,43 +32,46 @@ func (r *Schema) meetKin(dst, src *tree.Node, kin []string, at *tree.Path, open 
 	case same:
 		return true
 	case none:
-		for _, key := range kin {
+		for _, key := range group {
 			if val := src.Get(key); val != nil {
 				dst.Set(key, val)
 			}
 		}
 		return true
 	}
-	return slices.Equal(kin, tupleKin) && r.meetItems(dst, src, at, open)
+	return slices.Equal(group, tupleGroup) && r.intersectItems(dst, src, at, open)
 }
 
-// meetItems makes dst's items and prefixItems those of both schemas.
-func (r *Schema) meetItems(dst, src *tree.Node, at *tree.Path, open *references) bool {
+// intersectItems intersects the items and prefixItems of two schemas.
+func (r *Schema) intersectItems(dst, src *tree.Node, at *tree.Path, open *refStack) bool {
 	mine, other := dst.Get("prefixItems"), src.Get("prefixItems")
 	if (mine == nil) != (other == nil) || mine != nil && (!mine.Is(tree.Array) || !other.Is(tree.Array) || len(mine.Items) != len(other.Items)) {
 		return false
 	}
-	if mine != nil {
-		for i := range mine.Items {
-			mine.Items[i] = r.meetSchemas(mine.Items[i], other.Items[i], at.At("prefixItems").At(strconv.Itoa(i)), open)
-		}
+	for i, item := range mine.List() {
+		mine.Items[i] = r.intersectSchemas(item, other.Items[i], at.At("prefixItems").At(strconv.Itoa(i)), open)
 	}
-	rest := dst.Get("items")
-	switch more := src.Get("items"); {
-	case rest == nil && more != nil:
-		dst.Set("items", more)
-	case more != nil:
-		dst.Set("items", r.meetSchemas(rest, more, at.At("items"), open))
-	}
+	r.intersectMember(dst, src, "items", at, open)
 	return true
 }
 
-// meetProperties makes dst's properties those of both schemas. What additionalProperties
-// says in one of them is kept for what neither of them names: authors close each of two
-// schemas and mean that both may speak.
-func (r *Schema) meetProperties(dst, src *tree.Node, at *tree.Path, open *references) {
-	if widened(dst, src) || widened(src, dst) {
-		r.note(at, "additionalProperties of schemas that all hold is not applied to the properties that another of them names")
+// intersectMember intersects the schemas that two schemas have below one keyword.
+func (r *Schema) intersectMember(dst, src *tree.Node, keyword string, at *tree.Path, open *refStack) {
+	mine, other := dst.Get(keyword), src.Get(keyword)
+	switch {
+	case mine == nil && other != nil:
+		dst.Set(keyword, other)
+	case other != nil:
+		dst.Set(keyword, r.intersectSchemas(mine, other, at.At(keyword), open))
+	}
+}
+
+// intersectProperties intersects the properties of two schemas. The additionalProperties of one
+// apply only to what neither of them names: authors close each of two schemas and mean that the
+// properties of both are allowed.
+func (r *Schema) intersectProperties(dst, src *tree.Node, at *tree.Path, open *refStack) {
+	if restrictsOther(dst, src) || restrictsOther(src, dst) {
+		r.note(at, "additionalProperties of schemas that all apply is not applied to the properties that another of them names")
 	}
 	for _, key := range []string{"properties", "patternProperties"} {
 		mine, other := dst.Get(key), src.Get(key)
@@ -78,37 +79,31 @@ func (r *Schema) meetProperties(dst, src *tree.Node, at *tree.Path, open *refere
 		case mine == nil && other != nil:
 			dst.Set(key, other)
 		case mine != nil && other != nil:
-			meetMembers(mine, other, func(name string, a, b *tree.Node) *tree.Node { return r.meetSchemas(a, b, at.At(key).At(name), open) })
+			mergeMembers(mine, other, func(name string, a, b *tree.Node) *tree.Node {
+				return r.intersectSchemas(a, b, at.At(key).At(name), open)
+			})
 		}
 	}
-	mine, other := dst.Get("additionalProperties"), src.Get("additionalProperties")
-	switch {
-	case mine == nil && other != nil:
-		dst.Set("additionalProperties", other)
-	case mine != nil && other != nil:
-		dst.Set("additionalProperties", r.meetSchemas(mine, other, at.At("additionalProperties"), open))
-	}
+	r.intersectMember(dst, src, "additionalProperties", at, open)
 }
 
-// widened reports whether a schema's additionalProperties covers a property that only
-// another one names.
-func widened(s, other *tree.Node) bool {
+// restrictsOther reports whether the additionalProperties of a schema restrict a property that
+// only another one names.
+func restrictsOther(s, other *tree.Node) bool {
 	additional, properties := s.Get("additionalProperties"), other.Get("properties")
-	if additional == nil || unconstrained(additional) || !properties.Is(tree.Object) {
+	if additional == nil || acceptsAll(additional) || !properties.Is(tree.Object) {
 		return false
 	}
 	named := map[string]bool{}
-	if mine := s.Get("properties"); mine.Is(tree.Object) {
-		for _, m := range mine.Members {
-			named[m.Key] = true
-		}
+	for _, m := range membersOf(s.Get("properties")) {
+		named[m.Key] = true
 	}
 	return slices.ContainsFunc(properties.Members, func(m tree.Member) bool { return !named[m.Key] })
 }
 
-// meetMembers puts the members of one object into another; both decides about those that
-// stand in both.
-func meetMembers(mine, other *tree.Node, both func(key string, a, b *tree.Node) *tree.Node) bool {
+// mergeMembers adds the members of one object to another; both returns the value of a member that
+// the two have. It returns false if one of them is not an object.
+func mergeMembers(mine, other *tree.Node, both func(key string, a, b *tree.Node) *tree.Node) bool {
 	if !mine.Is(tree.Object) || !other.Is(tree.Object) {
 		return false
 	}
@@ -126,8 +121,9 @@ func meetMembers(mine, other *tree.Node, both func(key string, a, b *tree.Node) 
 	return true
 }
 
-// joinTexts adds the strings of an array to another one.
-func joinTexts(mine, other *tree.Node) bool {
+// mergeTexts adds the strings of an array to another one, each once. It returns false if one of
+// them is not an array.
+func mergeTexts(mine, other *tree.Node) bool {
 	if !mine.Is(tree.Array) || !other.Is(tree.Array) {
 		return false
 	}

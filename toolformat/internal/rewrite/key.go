@@ -11,34 +11,33 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// A keyRule says which property keys a provider takes: ASCII letters, digits, "_" and
-// what more has.
+// A keyRule says which property keys a provider takes: ASCII letters, digits, "_" and extra.
 type keyRule struct {
-	more        string
-	letterFirst bool // or "_"
+	extra       string
+	letterFirst bool // the first character must be a letter or "_"
 	limit       int  // in bytes
 }
 
 var (
 	// anthropicKey is ^[a-zA-Z0-9_.-]{1,64}$ (decocms/studio#6874, claude-code#79418,
 	// composio#3500): "Property keys should match pattern".
-	anthropicKey = keyRule{more: ".-", limit: 64}
+	anthropicKey = keyRule{extra: ".-", limit: 64}
 
 	// geminiKey is [a-zA-Z_][a-zA-Z0-9_]{0,63} (Gemini API, comment on
 	// FunctionDeclaration.parameters).
 	geminiKey = keyRule{letterFirst: true, limit: 64}
 )
 
-// takes reports whether a key is legal.
-func (rule keyRule) takes(key string) bool {
+// allows reports whether a key is legal.
+func (rule keyRule) allows(key string) bool {
 	return key != "" && len(key) <= rule.limit && rule.legal(key) == key
 }
 
-// legal is a key with everything illegal replaced.
+// legal returns a key with everything illegal replaced.
 func (rule keyRule) legal(key string) string {
 	key = strings.Map(func(c rune) rune {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', strings.ContainsRune(rule.more, c):
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', strings.ContainsRune(rule.extra, c):
 			return c
 		}
 		return '_'
@@ -49,9 +48,9 @@ func (rule keyRule) legal(key string) string {
 	return key
 }
 
-// rename is the legal name of an illegal key: what is readable of it, "_" and eight hex
-// digits of its SHA-256, as Shorten ends a name. It depends on the key alone, unless
-// taken has it for another one: then the next eight digits are tried.
+// rename returns the legal name of an illegal key: its readable part, "_" and eight hex digits of
+// its SHA-256, the ending of [wording.Shorten]. It depends on the key alone, unless the name is
+// taken: then the next eight digits are tried.
 func (rule keyRule) rename(key string, taken map[string]bool) string {
 	stem := rule.legal(strings.Trim(rule.legal(key), "_"))
 	for strings.Contains(stem, "__") {
@@ -72,27 +71,26 @@ func (rule keyRule) rename(key string, taken map[string]bool) string {
 	}
 }
 
-// A keyScope says which objects the rule is for.
+// A keyScope says which objects a keyRule is for.
 type keyScope uint8
 
 const (
 	topLevelKeys keyScope = iota // the arguments themselves
-	allKeys                      // and every object in them
+	allKeys                      // every object in the arguments
 )
 
-// renameKeys gives properties whose keys a provider refuses legal ones, everywhere that
-// the key stands: in properties, required, dependentRequired and dependentSchemas of
-// every schema that judges the object. The description of such a property tells its key,
-// and the rewrite's keyMap gives arguments their own keys back.
+// renameKeys renames the properties whose keys a provider refuses, in every schema that applies to
+// the object: in properties, required, dependentRequired and dependentSchemas. The description of
+// such a property tells its key, and the KeyMap of the Schema restores it in arguments.
 func renameKeys(rule keyRule, where keyScope) func(*Schema) {
 	return func(r *Schema) {
-		k := &keyRenamer{r: r, rule: rule, names: map[string]string{}, taken: map[string]bool{}, told: map[string]bool{}, at: map[*tree.Node]*tree.Path{}, changed: map[*tree.Node]*renames{}}
+		k := &keyRenamer{schema: r, rule: rule, names: map[string]string{}, taken: map[string]bool{}, noted: map[string]bool{}, paths: map[*tree.Node]*tree.Path{}, changed: map[*tree.Node]*keyChanges{}}
 		legal := true
 		r.each(func(s *tree.Node, at *tree.Path) {
-			k.at[s] = at
+			k.paths[s] = at
 			for _, key := range keysOf(s) {
 				k.taken[key] = true
-				legal = legal && rule.takes(key)
+				legal = legal && rule.allows(key)
 			}
 		})
 		if legal || !r.Root.Is(tree.Object) {
@@ -101,7 +99,7 @@ func renameKeys(rule keyRule, where keyScope) func(*Schema) {
 		scope := scopeOf(newStateGraph(r.Root), where)
 		r.each(func(s *tree.Node, _ *tree.Path) {
 			if scope[s] {
-				k.apply(s)
+				k.renameIn(s)
 			}
 		})
 		if len(k.changed) == 0 {
@@ -109,25 +107,23 @@ func renameKeys(rule keyRule, where keyScope) func(*Schema) {
 		}
 		g := newStateGraph(r.Root)
 		for _, st := range g.states {
-			k.free(st)
+			k.dropKeyPatterns(st)
 		}
-		k.freeData()
+		k.dropKeyValues()
 		r.Keys = g.keyMap(k.changed)
 	}
 }
 
-// scopeOf are the schemas whose properties are renamed: those of the arguments
-// themselves, or all. It is all too where one schema judges both: a key has one name in
-// it.
+// scopeOf returns the schemas in which keys are renamed: those that apply to the arguments
+// themselves, or all. It is all too if one schema applies both to the arguments and to an object in
+// them: a key has one name in a schema.
 func scopeOf(g *stateGraph, where keyScope) map[*tree.Node]bool {
-	scope, both := map[*tree.Node]bool{}, false
+	scope := map[*tree.Node]bool{}
 	for _, s := range g.states[0].schemas {
 		scope[s] = true
 	}
-	for _, st := range g.states[1:] {
-		both = both || slices.ContainsFunc(st.schemas, func(s *tree.Node) bool { return scope[s] })
-	}
-	if where == allKeys || both {
+	inScope := func(s *tree.Node) bool { return scope[s] }
+	if where == allKeys || slices.ContainsFunc(g.states[1:], func(st *state) bool { return slices.ContainsFunc(st.schemas, inScope) }) {
 		for _, st := range g.states {
 			for _, s := range st.schemas {
 				scope[s] = true
@@ -137,34 +133,34 @@ func scopeOf(g *stateGraph, where keyScope) map[*tree.Node]bool {
 	return scope
 }
 
-// keysOf are the keys that a schema speaks of.
+// keysOf returns the keys that a schema names.
 func keysOf(s *tree.Node) []string {
 	var all []string
-	for _, key := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for _, m := range membersOf(s.Get(key)) {
+	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
+		for _, m := range membersOf(s.Get(keyword)) {
 			all = append(all, m.Key)
-			if key == "dependentRequired" {
-				all = append(all, textsOf(m.Value)...)
+			if keyword == "dependentRequired" {
+				all = append(all, m.Value.Texts()...)
 			}
 		}
 	}
-	return append(all, textsOf(s.Get("required"))...)
+	return append(all, s.Get("required").Texts()...)
 }
 
-// A keyRenamer knows the names that keys have got, so that one key has one name.
+// A keyRenamer gives each illegal key one new name.
 type keyRenamer struct {
-	r       *Schema
+	schema  *Schema
 	rule    keyRule
 	names   map[string]string
 	taken   map[string]bool
-	told    map[string]bool           // keys that a note speaks of
-	at      map[*tree.Node]*tree.Path // where a schema stood, under the keys that it had
-	changed map[*tree.Node]*renames
+	noted   map[string]bool           // keys that a note mentions
+	paths   map[*tree.Node]*tree.Path // place of each schema, with the old keys
+	changed map[*tree.Node]*keyChanges
 }
 
-// name is the name that a key has from now on.
+// name returns the new name of a key.
 func (k *keyRenamer) name(key string) string {
-	if k.rule.takes(key) {
+	if k.rule.allows(key) {
 		return key
 	}
 	name, ok := k.names[key]
@@ -175,11 +171,9 @@ func (k *keyRenamer) name(key string) string {
 	return name
 }
 
-// apply renames the keys of one schema.
-func (k *keyRenamer) apply(s *tree.Node) {
-	at := k.at[s]
-	original := map[string]string{}
-	declared := map[string]*tree.Node{}
+// renameIn renames the keys in one schema.
+func (k *keyRenamer) renameIn(s *tree.Node) {
+	original, declared := map[string]string{}, map[string]*tree.Node{}
 	for _, m := range membersOf(s.Get("properties")) {
 		declared[m.Key] = m.Value
 	}
@@ -189,67 +183,69 @@ func (k *keyRenamer) apply(s *tree.Node) {
 			continue
 		}
 		original[name] = key
-		property := declared[key]
-		switch {
-		case property != nil:
-			k.r.note(at.At("properties").At(key), "the property %q is called %q: %s does not take its key", key, name, k.r.dialect)
-		case !k.told[key]:
-			k.r.note(at, "the property %q is called %q: %s does not take its key", key, name, k.r.dialect)
-		}
-		k.told[key] = true
-		if property.Is(tree.Object) {
-			p := &phraser{}
-			p.describe(property, []string{"key: " + p.bound(key)})
-		}
+		k.noteRenamed(k.paths[s], key, name, declared[key])
 	}
 	if len(original) == 0 {
 		return
 	}
-	k.changed[s] = &renames{original: original}
-	k.texts(s.Get("required"))
+	k.changed[s] = &keyChanges{original: original}
+	k.renameTexts(s.Get("required"))
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
 		for i, m := range membersOf(s.Get(keyword)) {
 			if keyword == "dependentRequired" {
-				k.texts(m.Value)
+				k.renameTexts(m.Value)
 			}
 			s.Get(keyword).Members[i].Key = k.name(m.Key)
 		}
 	}
 }
 
-// texts renames what an array names.
-func (k *keyRenamer) texts(list *tree.Node) {
-	if !list.Is(tree.Array) {
-		return
+// noteRenamed tells users of a new name, where the property is declared or named first, and models
+// of the key.
+func (k *keyRenamer) noteRenamed(at *tree.Path, key, name string, property *tree.Node) {
+	if property != nil {
+		at = at.At("properties").At(key)
 	}
-	for i, it := range list.Items {
+	if property != nil || !k.noted[key] {
+		k.schema.note(at, "the property %q renamed to %q: the key is not allowed by %s", key, name, k.schema.dialect)
+	}
+	k.noted[key] = true
+	if property.Is(tree.Object) {
+		d := &describer{}
+		d.addPhrases(property, []string{"key: " + d.shorten(key)})
+	}
+}
+
+// renameTexts renames the keys in an array of names.
+func (k *keyRenamer) renameTexts(list *tree.Node) {
+	for i, it := range list.List() {
 		if it.Is(tree.Text) && k.name(it.Text()) != it.Text() {
 			list.Items[i] = tree.NewText(k.name(it.Text()))
 		}
 	}
 }
 
-// free takes out of the schemas of a state what judges renamed keys by their spelling,
-// and says it in the description; additionalProperties goes with the patterns that it
-// excepts.
-func (k *keyRenamer) free(st *state) {
-	original := st.changes(k.changed).Original
+// dropKeyPatterns removes propertyNames and patternProperties that depend on the old spelling of a
+// key from the schemas of a state, and describes them. additionalProperties goes with the patterns
+// that it leaves alone.
+func (k *keyRenamer) dropKeyPatterns(st *state) {
+	original := st.changesOf(k.changed).Original
 	if original == nil {
 		return
 	}
 	for _, s := range st.schemas {
-		var moved []tree.Member
+		var dropped []tree.Member
 		patterned := patternsChange(s.Get("patternProperties"), original)
 		for _, m := range s.Members {
 			if m.Key == "propertyNames" || patterned && (m.Key == "patternProperties" || m.Key == "additionalProperties") {
-				moved = append(moved, m)
+				dropped = append(dropped, m)
 			}
 		}
-		k.move(s, moved)
+		k.describe(s, dropped)
 	}
 }
 
-// patternsChange reports whether a pattern may see a key otherwise than its new name.
+// patternsChange reports whether a pattern may match a key and not its new name, or the reverse.
 func patternsChange(patterns *tree.Node, original map[string]string) bool {
 	if patterns == nil {
 		return false
@@ -271,36 +267,30 @@ func patternsChange(patterns *tree.Node, original map[string]string) bool {
 	})
 }
 
-// freeData takes out enum and const with an object that has one of the renamed keys: it
-// could not be matched any more, and data is never rewritten.
-func (k *keyRenamer) freeData() {
-	k.r.each(func(s *tree.Node, _ *tree.Path) {
-		var moved []tree.Member
+// dropKeyValues removes enum and const with an object that has a renamed key, and describes them:
+// no value could match any more, and data is never rewritten.
+func (k *keyRenamer) dropKeyValues() {
+	k.schema.each(func(s *tree.Node, _ *tree.Path) {
+		var dropped []tree.Member
 		for _, m := range s.Members {
-			if (m.Key == "const" || m.Key == "enum") && k.renames(m.Value) {
-				moved = append(moved, m)
+			if (m.Key == "const" || m.Key == "enum") && k.hasRenamedKey(m.Value) {
+				dropped = append(dropped, m)
 			}
 		}
-		k.move(s, moved)
+		k.describe(s, dropped)
 	})
 }
 
-// renames reports whether a renamed key stands anywhere in a value.
-func (k *keyRenamer) renames(n *tree.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" || k.renames(m.Value) }) ||
-		slices.ContainsFunc(n.Items, k.renames)
+// hasRenamedKey reports whether a renamed key occurs anywhere in a value.
+func (k *keyRenamer) hasRenamedKey(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" || k.hasRenamedKey(m.Value) }) ||
+		slices.ContainsFunc(n.Items, k.hasRenamedKey)
 }
 
-// move moves keywords into the description.
-func (k *keyRenamer) move(s *tree.Node, moved []tree.Member) {
-	if len(moved) == 0 {
-		return
+// describe moves keywords into the description.
+func (k *keyRenamer) describe(s *tree.Node, moved []tree.Member) {
+	if len(moved) > 0 {
+		remark := moveToDescription(s, moved)
+		k.schema.note(k.paths[s], "%s moved into the description%s: properties have other names now", quotedKeys(moved), remark)
 	}
-	p := &phraser{}
-	phrases := p.phrases(s, moved)
-	for _, m := range moved {
-		s.Remove(m.Key)
-	}
-	p.describe(s, phrases)
-	k.r.note(k.at[s], "%s moved into the description%s: properties have other names now", quotedKeys(moved), cutRemark(p.cut))
 }

@@ -12,18 +12,18 @@ func TestRenameTopLevelKeys(t *testing.T) {
 	testPasses(t, []passCase{
 		{"odata", `{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"string","description":"Filter."},"@microsoft.graph.conflictBehavior":true,"ok-1.x":{"type":"object","properties":{"$skip":{}}}},"required":["$top"],"dependentRequired":{"$top":["filter[id]"]},"dependentSchemas":{"filter[id]":{"required":["$top"]}}}`,
 			`{"type":"object","properties":{"top_81bf98e4":{"type":"integer","description":"(key: $top)"},"filter_id_665d001d":{"type":"string","description":"Filter. (key: filter[id])"},"microsoft.graph.conflictBehavior_d5bddb68":true,"ok-1.x":{"type":"object","properties":{"$skip":{}}}},"required":["top_81bf98e4"],"dependentRequired":{"top_81bf98e4":["filter_id_665d001d"]},"dependentSchemas":{"filter_id_665d001d":{"required":["top_81bf98e4"]}}}`, `
-/properties/$top: the property "$top" is called "top_81bf98e4": X does not take its key
-/properties/filter[id]: the property "filter[id]" is called "filter_id_665d001d": X does not take its key
-/properties/@microsoft.graph.conflictBehavior: the property "@microsoft.graph.conflictBehavior" is called "microsoft.graph.conflictBehavior_d5bddb68": X does not take its key`},
+/properties/$top: the property "$top" renamed to "top_81bf98e4": the key is not allowed by X
+/properties/filter[id]: the property "filter[id]" renamed to "filter_id_665d001d": the key is not allowed by X
+/properties/@microsoft.graph.conflictBehavior: the property "@microsoft.graph.conflictBehavior" renamed to "microsoft.graph.conflictBehavior_d5bddb68": the key is not allowed by X`},
 		{"condition", `{"type":"object","properties":{"$a":{}},"if":{"properties":{"$a":{"const":1}}},"then":{"required":["$a"]},"propertyNames":{"pattern":"^.a"},"patternProperties":{"^\\$":{"type":"string"}}}`,
 			`{"type":"object","properties":{"a_7a0eec4b":{"description":"(key: $a)"}},"if":{"properties":{"a_7a0eec4b":{"const":1,"description":"(key: $a)"}}},"then":{"required":["a_7a0eec4b"]},"description":"(property names: {\"pattern\":\"^.a\"}; properties by pattern: {\"^\\\\$\":{\"type\":\"string\"}})"}`, `
-/properties/$a: the property "$a" is called "a_7a0eec4b": X does not take its key
-/if/properties/$a: the property "$a" is called "a_7a0eec4b": X does not take its key
+/properties/$a: the property "$a" renamed to "a_7a0eec4b": the key is not allowed by X
+/if/properties/$a: the property "$a" renamed to "a_7a0eec4b": the key is not allowed by X
 "propertyNames", "patternProperties" moved into the description: properties have other names now`},
 		{"itself", `{"type":"object","properties":{"$a":{"$ref":"#"},"b":{"type":"object","properties":{"$c":{}}}}}`,
 			`{"type":"object","properties":{"a_7a0eec4b":{"$ref":"#","description":"(key: $a)"},"b":{"type":"object","properties":{"c_564fe12e":{"description":"(key: $c)"}}}}}`, `
-/properties/$a: the property "$a" is called "a_7a0eec4b": X does not take its key
-/properties/b/properties/$c: the property "$c" is called "c_564fe12e": X does not take its key`},
+/properties/$a: the property "$a" renamed to "a_7a0eec4b": the key is not allowed by X
+/properties/b/properties/$c: the property "$c" renamed to "c_564fe12e": the key is not allowed by X`},
 		{"legal", `{"type":"object","properties":{"a.b-C_1":{"type":"object","properties":{"$x":{}}}}}`,
 			`{"type":"object","properties":{"a.b-C_1":{"type":"object","properties":{"$x":{}}}}}`, ``},
 	}, renameKeys(anthropicKey, topLevelKeys))
@@ -34,20 +34,20 @@ func TestRenameAllKeys(t *testing.T) {
 	testPasses(t, []passCase{
 		{"deep", `{"type":"object","properties":{"a-b":{"type":"array","items":{"type":"object","properties":{"1x":{}},"required":["1x"]}},"m":{"type":"object","additionalProperties":{"type":"object","properties":{"名前":{"type":"string"}}}},"u":{"anyOf":[{"type":"object","properties":{"x.y":{}}},{"type":"string"}]},"default":{"default":{"a-b":1},"enum":[{"a-b":1}]}}}`,
 			`{"type":"object","properties":{"a_b_d44362d6":{"type":"array","items":{"type":"object","properties":{"_1x_a048e640":{"description":"(key: 1x)"}},"required":["_1x_a048e640"]},"description":"(key: a-b)"},"m":{"type":"object","additionalProperties":{"type":"object","properties":{"key_7ec26292":{"type":"string","description":"(key: 名前)"}}}},"u":{"anyOf":[{"type":"object","properties":{"x_y_b24ca9b7":{"description":"(key: x.y)"}}},{"type":"string"}]},"default":{"default":{"a-b":1},"description":"(one of {\"a-b\":1})"}}}`, `
-/properties/a-b: the property "a-b" is called "a_b_d44362d6": X does not take its key
-/properties/a-b/items/properties/1x: the property "1x" is called "_1x_a048e640": X does not take its key
-/properties/m/additionalProperties/properties/名前: the property "名前" is called "key_7ec26292": X does not take its key
-/properties/u/anyOf/0/properties/x.y: the property "x.y" is called "x_y_b24ca9b7": X does not take its key
+/properties/a-b: the property "a-b" renamed to "a_b_d44362d6": the key is not allowed by X
+/properties/a-b/items/properties/1x: the property "1x" renamed to "_1x_a048e640": the key is not allowed by X
+/properties/m/additionalProperties/properties/名前: the property "名前" renamed to "key_7ec26292": the key is not allowed by X
+/properties/u/anyOf/0/properties/x.y: the property "x.y" renamed to "x_y_b24ca9b7": the key is not allowed by X
 /properties/default: "enum" moved into the description: properties have other names now`},
 		{"collision", `{"type":"object","properties":{"$a":{},"a_d07208f0":{},"@a":{}}}`,
 			`{"type":"object","properties":{"a_7a0eec4b":{"description":"(key: $a)"},"a_d07208f0":{},"a_5e75a6ff":{"description":"(key: @a)"}}}`, `
-/properties/$a: the property "$a" is called "a_7a0eec4b": X does not take its key
-/properties/@a: the property "@a" is called "a_5e75a6ff": X does not take its key`},
+/properties/$a: the property "$a" renamed to "a_7a0eec4b": the key is not allowed by X
+/properties/@a: the property "@a" renamed to "a_5e75a6ff": the key is not allowed by X`},
 		{"long", `{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{},"properties":{"type":"string"},"":{}},"required":["properties",""]}`,
 			`{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_574c61e5":{"description":"(key: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)"},"properties":{"type":"string"},"key_e3b0c442":{"description":"(key: ) (key: )"}},"required":["properties","key_e3b0c442"]}`, `
-/properties/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: the property "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" is called "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_574c61e5": X does not take its key
-/properties/: the property "" is called "key_e3b0c442": X does not take its key
-/properties/: the property "" is called "key_e3b0c442": X does not take its key`},
+/properties/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: the property "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" renamed to "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_574c61e5": the key is not allowed by X
+/properties/: the property "" renamed to "key_e3b0c442": the key is not allowed by X
+/properties/: the property "" renamed to "key_e3b0c442": the key is not allowed by X`},
 	}, renameKeys(geminiKey, allKeys))
 }
 
@@ -96,14 +96,14 @@ func TestRenameIsPure(t *testing.T) {
 		names := map[string]string{}
 		for _, key := range []string{"", "$", "$$", "$top", "top", "a b", "a_b", "a.b", "1", "-", "_", "ä", "名前", "名 前", strings.Repeat("long", 40), strings.Repeat("long", 41), "a\x00b"} {
 			name := rule.rename(key, nil)
-			if !rule.takes(name) {
+			if !rule.allows(name) {
 				t.Errorf("%q became %q, which is not legal", key, name)
 			}
 			if other, ok := names[name]; ok {
 				t.Errorf("%q and %q both became %q", key, other, name)
 			}
 			names[name] = key
-			if again := rule.rename(key, map[string]bool{name: true}); again == name || !rule.takes(again) {
+			if again := rule.rename(key, map[string]bool{name: true}); again == name || !rule.allows(again) {
 				t.Errorf("%q became %q, which is taken", key, again)
 			}
 		}

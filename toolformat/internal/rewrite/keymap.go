@@ -7,29 +7,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// A KeyMap knows the properties that a conversion has renamed, so that arguments in the
-// new names can be given the tool's own, and those that it made nullable because they
-// may not be left out. A nil keyMap changes nothing. One that a schema's recursion leads
-// back to is part of itself.
+// A KeyMap undoes in arguments what passes did to the keys of a schema: it knows the properties
+// that were renamed, and those that became nullable because they may not be left out. A nil
+// KeyMap changes nothing. The KeyMap of a recursive schema contains itself.
 type KeyMap struct {
-	Original   map[string]string  // the tool's own key by the new one
-	Optional   map[string]bool    // properties whose null says that they are not given, by the new key
-	Properties map[string]*KeyMap // what is changed below a property, by its new key
+	Original   map[string]string  // the tool's own key, by the new one
+	Optional   map[string]bool    // properties whose null means that they are left out, by the new key
+	Properties map[string]*KeyMap // what changed below a property, by the new key
 	Additional *KeyMap            // below properties that the schema does not name
 	Items      *KeyMap            // below the items of an array
 }
 
-// Restore gives arguments the tool's own keys, in place and in their order. A key that
-// is the tool's own already is left as it is; where the new one stands beside it, the
-// new one counts, since that is what the model was told to write.
+// Restore gives arguments the tool's own keys, in place and in order. A key that is the tool's own
+// is left alone. If the new key is there too, the new one counts: it is what the model was told to
+// write.
 func (k *KeyMap) Restore(arguments *tree.Node) {
-	switch {
-	case k == nil || arguments == nil:
-	case arguments.Is(tree.Array):
-		for _, it := range arguments.Items {
-			k.Items.Restore(it)
-		}
-	case arguments.Is(tree.Object):
+	if k == nil || arguments == nil {
+		return
+	}
+	for _, it := range arguments.Items {
+		k.Items.Restore(it)
+	}
+	if arguments.Is(tree.Object) {
 		k.restoreMembers(arguments)
 	}
 }
@@ -55,11 +54,7 @@ func (k *KeyMap) restoreMembers(object *tree.Node) {
 		if k.Optional[name] && m.Value.Is(tree.Null) {
 			continue
 		}
-		if below, named := k.Properties[name]; named {
-			below.Restore(m.Value)
-		} else {
-			k.Additional.Restore(m.Value)
-		}
+		k.below(name).Restore(m.Value)
 		if original, ok := k.Original[name]; ok {
 			m.Key = original
 		}
@@ -68,29 +63,40 @@ func (k *KeyMap) restoreMembers(object *tree.Node) {
 	object.Members = kept
 }
 
-// Spell puts the names of a conversion for a tool's own, in the keys of a path; below is
-// what is renamed there.
-func (k *KeyMap) Spell(tokens []string) (spelled []string, below *KeyMap) {
-	spelled = slices.Clone(tokens)
-	for i, token := range tokens {
+// below returns the KeyMap of a property, by its new key.
+func (k *KeyMap) below(name string) *KeyMap {
+	if below, named := k.Properties[name]; named {
+		return below
+	}
+	return k.Additional
+}
+
+// Translate returns the keys of a path with the tool's own keys replaced by the new ones, and the
+// KeyMap at its end.
+func (k *KeyMap) Translate(path []string) (translated []string, below *KeyMap) {
+	translated = slices.Clone(path)
+	for i, key := range path {
 		if k == nil {
 			break
 		}
-		name := token
 		for renamed, original := range k.Original {
-			if original == token {
-				name = renamed
+			if original == key {
+				translated[i] = renamed
 			}
 		}
-		spelled[i] = name
-		next, named := k.Properties[name]
-		if !named {
-			next = k.Additional
+		if _, err := strconv.Atoi(key); err == nil && k.Items != nil {
+			k = k.Items
+		} else {
+			k = k.below(translated[i])
 		}
-		if _, err := strconv.Atoi(token); err == nil && k.Items != nil {
-			next = k.Items
-		}
-		k = next
 	}
-	return spelled, k
+	return translated, k
+}
+
+// setProperty sets what changed below a property.
+func (k *KeyMap) setProperty(name string, below *KeyMap) {
+	if k.Properties == nil {
+		k.Properties = map[string]*KeyMap{}
+	}
+	k.Properties[name] = below
 }

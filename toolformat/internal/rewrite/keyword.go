@@ -8,20 +8,19 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// A keywordSet is what a provider takes of JSON Schema's keywords.
+// A keywordSet says which keywords of JSON Schema a provider takes.
 type keywordSet struct {
-	keep       map[string]bool
-	formats    map[string]bool // the values of "format"; nil: all
-	plain      bool            // no look-around in patterns
-	declared   bool            // what is required has to be among the properties
-	oldReaders bool            // "required" below the root is lost on old versions: it is described too
+	keep             map[string]bool
+	formats          map[string]bool // values of "format" that it takes; nil means all
+	noLookaround     bool            // it refuses look-around in patterns
+	declareRequired  bool            // it refuses a required property that is not declared
+	describeRequired bool            // old versions lose "required" below the root, so that it is described too
 }
 
-// openaiStrictKeywords are those of OpenAI's Structured Outputs (guide "Structured model
-// outputs", supported schemas; the rejected ones are pydantic-ai's list of default,
-// minLength, maxLength, patternProperties, propertyNames, minProperties, maxProperties,
-// contains, unevaluated*, uniqueItems; chatlas#255 for the format "uri"). Tuples are
-// refused.
+// openaiStrictKeywords are those of OpenAI's Structured Outputs (guide "Structured model outputs",
+// supported schemas). The rejected ones are pydantic-ai's list of default, minLength, maxLength,
+// patternProperties, propertyNames, minProperties, maxProperties, contains, unevaluated* and
+// uniqueItems; chatlas#255 for the format "uri". Tuples are refused.
 var openaiStrictKeywords = keywordSet{
 	keep: map[string]bool{
 		"$defs": true, "$ref": true, "additionalProperties": true, "anyOf": true, "const": true, "description": true, "enum": true,
@@ -31,35 +30,44 @@ var openaiStrictKeywords = keywordSet{
 	formats: map[string]bool{
 		"date": true, "date-time": true, "duration": true, "email": true, "hostname": true, "ipv4": true, "ipv6": true, "time": true, "uuid": true,
 	},
-	plain: true,
+	noLookaround: true,
 }
 
-// geminiKeywords are those that go-genai documents for ParametersJsonSchema, less $id,
-// $anchor, $defs and $ref, since references are put in, less title, which is noise, and
-// less oneOf, which is read as anyOf. A required property that is not declared is
-// refused ("required[0]: property is not defined").
+// geminiKeywords are those that go-genai documents for ParametersJsonSchema, without $id, $anchor,
+// $defs and $ref, since references are replaced, without title, which is noise, and without oneOf,
+// which is read as anyOf. "required[0]: property is not defined" is the error for a required
+// property that is not declared.
 var geminiKeywords = keywordSet{
 	keep: map[string]bool{
 		"additionalProperties": true, "anyOf": true, "description": true, "enum": true, "format": true, "items": true, "maxItems": true,
 		"maximum": true, "minItems": true, "minimum": true, "prefixItems": true, "properties": true, "required": true, "type": true,
 	},
-	declared: true,
+	declareRequired: true,
 }
 
-// ollamaKeywords are the fields of Ollama's ToolProperty (ollama/ollama api/types.go).
-// What it has no field for is lost there without a word. It had no "required" below the
-// root until commit 96b202d34, and has no description at the root: the format moves that
-// one to the tool.
+// ollamaKeywords are the fields of Ollama's ToolProperty (ollama/ollama api/types.go). It had no
+// "required" below the root until commit 96b202d34.
 var ollamaKeywords = keywordSet{
-	keep:       map[string]bool{"anyOf": true, "description": true, "enum": true, "items": true, "properties": true, "required": true, "type": true},
-	oldReaders: true,
+	keep:             map[string]bool{"anyOf": true, "description": true, "enum": true, "items": true, "properties": true, "required": true, "type": true},
+	describeRequired: true,
 }
 
-// describeKeywords takes the keywords that a provider has no use for out of every schema
-// and says them once in its description, so that a model still reads them: `The city.
-// (min length 1; default "x")`. Values over 200 bytes are cut there. Keywords that tell
-// a model nothing ($comment, $id, $anchor, $schema, unused definitions and what no
-// vocabulary knows) are only noted.
+// allows reports whether a keyword stays as it is.
+func (set keywordSet) allows(m tree.Member) bool {
+	switch {
+	case !set.keep[m.Key]:
+		return false
+	case m.Key == "format" && set.formats != nil:
+		return set.formats[m.Value.Text()]
+	case m.Key == "pattern" && set.noLookaround:
+		return !slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(s string) bool { return strings.Contains(m.Value.Text(), s) })
+	}
+	return true
+}
+
+// describeKeywords removes the keywords that a provider does not take and describes them, so that a
+// model still reads them: `The city. (min length 1; default "x")`. Those that tell a model nothing
+// are only noted: $comment, $id, $anchor, $schema, unused definitions, unknown keywords.
 func describeKeywords(set keywordSet) func(*Schema) {
 	return func(r *Schema) {
 		r.each(func(s *tree.Node, at *tree.Path) {
@@ -71,108 +79,93 @@ func describeKeywords(set keywordSet) func(*Schema) {
 }
 
 func (r *Schema) describeKeywords(s *tree.Node, at *tree.Path, set keywordSet) {
-	dropped := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return set.takes(m) })
-	said := slices.Clone(dropped)
+	dropped := slices.DeleteFunc(slices.Clone(s.Members), set.allows)
 	isDropped := func(key string) bool {
 		return slices.ContainsFunc(dropped, func(m tree.Member) bool { return m.Key == key })
 	}
-	if m := (tree.NewMember("additionalProperties", s.Get("additionalProperties"))); m.Value != nil && !unconstrained(m.Value) && isDropped("patternProperties") && !isDropped(m.Key) {
-		dropped, said = append(dropped, m), append(said, m) // it would refuse what the patterns let pass
+	if rest := s.Get("additionalProperties"); rest != nil && !acceptsAll(rest) && isDropped("patternProperties") && !isDropped("additionalProperties") {
+		dropped = append(dropped, tree.NewMember("additionalProperties", rest)) // it would refuse what the patterns allow
 	}
+	described := slices.Clone(dropped)
 	if rest := s.Get("items"); rest != nil && isDropped("prefixItems") && !isDropped("items") {
-		said = append(said, tree.NewMember("items", rest)) // it comes to speak of all items
+		described = append(described, tree.NewMember("items", rest)) // it will apply to all items
 	}
-	if set.oldReaders && at != r.base && s.Get("required") != nil {
-		said = append(said, tree.NewMember("required", s.Get("required")))
+	if set.describeRequired && at != r.base && s.Get("required") != nil {
+		described = append(described, tree.NewMember("required", s.Get("required")))
 	}
-	if len(said) > 0 {
-		p := &phraser{}
-		phrases := p.phrases(s, said)
+	if len(described) > 0 {
+		d := &describer{}
+		phrases := d.phrases(s, described)
 		for _, m := range dropped {
 			s.Remove(m.Key)
 		}
 		if isDropped("prefixItems") {
 			listItems(s, dropped)
 		}
-		p.describe(s, phrases)
-		r.noteKeywords(at, dropped, len(phrases) > 0, p.cut)
+		d.addPhrases(s, phrases)
+		r.noteKeywords(at, dropped, len(phrases) > 0, d.remark())
 	}
-	if set.declared {
+	if set.declareRequired {
 		r.declareRequired(s, at)
 	}
 }
 
-// takes reports whether a keyword stays as it is.
-func (set keywordSet) takes(m tree.Member) bool {
-	switch {
-	case !set.keep[m.Key]:
-		return false
-	case m.Key == "format" && set.formats != nil:
-		return set.formats[m.Value.Text()]
-	case m.Key == "pattern" && set.plain:
-		return !slices.ContainsFunc([]string{"(?=", "(?!", "(?<"}, func(s string) bool { return strings.Contains(m.Value.Text(), s) })
-	}
-	return true
-}
-
-// noteKeywords says what became of keywords.
-func (r *Schema) noteKeywords(at *tree.Path, dropped []tree.Member, described, cut bool) {
-	var told, silenced []tree.Member
+// noteKeywords notes what became of keywords.
+func (r *Schema) noteKeywords(at *tree.Path, dropped []tree.Member, described bool, remark string) {
+	var informative, other []tree.Member
 	for _, m := range dropped {
-		if _, plain := plainPhrases[m.Key]; !silent[m.Key] && (plain || vocabulary.Assertions[m.Key] || vocabulary.Keywords[m.Key] != vocabulary.NoSchema || slices.Contains([]string{"deprecated", "examples", "readOnly", "writeOnly"}, m.Key)) {
-			told = append(told, m)
+		_, plain := plainPhrases[m.Key]
+		_, flag := flagPhrases[m.Key]
+		if !uninformative[m.Key] && (plain || flag || m.Key == "examples" || isAssertion(m) || vocabulary.Keywords[m.Key] != vocabulary.NoSchema) {
+			informative = append(informative, m)
 		} else {
-			silenced = append(silenced, m)
+			other = append(other, m)
 		}
 	}
-	if len(told) > 0 && described {
-		r.note(at, "%s moved into the description%s: %s takes none of it here", quotedKeys(told), cutRemark(cut), r.dialect)
-	} else if len(told) > 0 {
-		r.note(at, "%s left out: it constrains nothing as it stands, and %s takes none of it", quotedKeys(told), r.dialect)
+	if len(informative) > 0 && described {
+		r.note(at, "%s moved into the description%s: not supported by %s here", quotedKeys(informative), remark, r.dialect)
+	} else if len(informative) > 0 {
+		r.note(at, "%s left out: restricts nothing here, and not supported by %s", quotedKeys(informative), r.dialect)
 	}
-	if len(silenced) > 0 {
-		r.note(at, "%s left out: it tells a model nothing, and %s takes none of it", quotedKeys(silenced), r.dialect)
+	if len(other) > 0 {
+		r.note(at, "%s left out: tells a model nothing, and not supported by %s", quotedKeys(other), r.dialect)
 	}
 }
 
-// listItems gives an array whose tuple is taken out items that may be any of the tuple's,
-// and any of those after it.
+// listItems replaces a dropped tuple by items that may be any of the tuple's, or any of those that
+// may follow it.
 func listItems(s *tree.Node, dropped []tree.Member) {
-	tuple := dropped[slices.IndexFunc(dropped, func(m tree.Member) bool { return m.Key == "prefixItems" })].Value
+	member := func(key string) *tree.Node { return tree.NewObject(dropped...).Get(key) }
+	tuple := member("prefixItems")
 	if !tuple.Is(tree.Array) {
 		return
 	}
-	kinds := slices.Clone(tuple.Items)
-	rest := s.Get("items")
-	most := number(s.Get("maxItems"))
-	for _, m := range dropped {
-		if m.Key == "maxItems" {
-			most = number(m.Value)
-		}
+	items := slices.Clone(tuple.Items)
+	most := numberOf(s.Get("maxItems"))
+	if dropped := member("maxItems"); dropped != nil {
+		most = numberOf(dropped)
 	}
-	if most == nil || !most.IsInt() || !most.Num().IsInt64() || most.Num().Int64() > int64(len(kinds)) {
+	if most == nil || !most.IsInt() || !most.Num().IsInt64() || most.Num().Int64() > int64(len(items)) {
+		rest := s.Get("items")
 		if rest == nil {
 			rest = tree.NewBool(true)
 		}
-		kinds = append(kinds, rest)
+		items = append(items, rest)
 	}
-	if items := either(kinds, false); items.Is(tree.Object) {
-		s.Set("items", items)
+	if union := unionOf(items, false); union.Is(tree.Object) {
+		s.Set("items", union)
 	}
 }
 
-// declareRequired gives what is required and not named among the properties a schema of
-// its own: that of the properties that are not named.
+// declareRequired declares the properties that are required and not declared, with the schema of
+// the additional properties.
 func (r *Schema) declareRequired(s *tree.Node, at *tree.Path) {
-	names := textsOf(s.Get("required"))
-	if len(names) == 0 {
-		return
-	}
+	names := s.Get("required").Texts()
 	properties := s.Get("properties")
 	if properties == nil {
 		properties = tree.NewObject()
 	}
-	if !properties.Is(tree.Object) {
+	if len(names) == 0 || !properties.Is(tree.Object) {
 		return
 	}
 	declared := make(map[string]bool, len(properties.Members))
@@ -185,11 +178,11 @@ func (r *Schema) declareRequired(s *tree.Node, at *tree.Path) {
 		}
 		declared[name] = true
 		schema := tree.NewObject()
-		if rest := s.Get("additionalProperties"); rest.Is(tree.Object) && r.spend(rest) {
+		if rest := s.Get("additionalProperties"); rest.Is(tree.Object) && r.reserve(rest) {
 			schema = rest.Clone()
 		}
 		properties.Members = append(properties.Members, tree.NewMember(name, schema))
-		r.note(at, "the required property %q is declared now: %s refuses one that is not", name, r.dialect)
+		r.note(at, "the required property %q declared: %s refuses one that is not", name, r.dialect)
 	}
 	s.Set("properties", properties)
 }

@@ -9,68 +9,67 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// moving runs a change that takes schemas from one place to another, and lets every
-// reference follow the schema that it leads to. What the schema no longer has, or has
-// where no keyword leads, becomes a definition.
-func (r *Schema) moving(change func(x *links)) {
-	x := r.links()
-	if len(x.strays) > 0 {
-		r.adopt(x)
+// moveSchemas runs a change that moves schemas, and lets every reference follow its target. A
+// target that ends up outside of the schema, or where no keyword leads, becomes a definition.
+func (r *Schema) moveSchemas(change func(x *refGraph)) {
+	x := r.resolveReferences()
+	if len(x.outside) > 0 {
+		r.defineDetached(x)
 	}
 	change(x)
-	if len(x.sites) == 0 {
+	if len(x.refs) == 0 {
 		return
 	}
-	places := r.adopt(x)
-	for _, s := range x.sites {
-		s.follow(places)
+	paths := r.defineDetached(x)
+	for _, s := range x.refs {
+		s.repoint(paths)
 	}
 }
 
-// adopt makes definitions of what holds targets and stands nowhere, such as what was
-// beside a $ref in draft-07, or a copy of #/components/schemas/Pet, which is what is left
-// of an OpenAPI document. It returns the places of all values.
-func (r *Schema) adopt(x *links) map[*tree.Node]*tree.Path {
-	places := map[*tree.Node]*tree.Path{}
-	root := r.base.At("") // no place is nil
-	locate(r.Root, root, places)
+// defineDetached makes definitions of what holds targets and is not part of the schema, such as
+// siblings of a $ref in draft-07, or the copy of #/components/schemas/Pet, which is what is left of
+// an OpenAPI document. It returns the paths of all values.
+func (r *Schema) defineDetached(x *refGraph) map[*tree.Node]*tree.Path {
+	paths := map[*tree.Node]*tree.Path{}
+	root := r.base.At("") // so that no path is nil
+	addPaths(r.Root, root, paths)
 	var defs *tree.Node
-	var taken names
-	queue := slices.Clone(x.sites)
+	var taken nameSet
+	queue := slices.Clone(x.refs)
 	for i := 0; i < len(queue); i++ {
 		s := queue[i]
-		if s.target == nil || places[s.target] != nil || places[s.value] == nil {
+		if s.target == nil || paths[s.target] != nil || paths[s.value] == nil {
 			continue
 		}
 		if defs == nil {
 			defs = r.definitions()
 			taken = newNames(defs)
 		}
-		lost := s.target
-		for up := x.above[lost][0]; up.keyword != "$ref" && places[up.schema] == nil && holds(up.schema, lost); up = x.above[lost][0] {
-			lost = up.schema
+		detached := s.target
+		for up := x.parents[detached][0]; up.keyword != "$ref" && paths[up.schema] == nil && isChild(up.schema, detached); up = x.parents[detached][0] {
+			detached = up.schema
 		}
-		name := taken.free(newDefinitionName(x.places[lost].Keys(r.base)))
-		r.note(s.at, "what the reference %.80q leads to is in the definition %q: nothing else leads there", s.ref, name)
-		defs.Members = append(defs.Members, tree.NewMember(name, lost))
-		locate(lost, root.At("$defs").At(name), places)
-		vocabulary.EachSchema(lost, nil, func(n *tree.Node, _ *tree.Path) {
-			if inner := x.from[n]; inner != nil {
+		name := taken.unused(newDefinitionName(x.paths[detached].Keys(r.base)))
+		r.note(s.at, "the target of the reference %s moved to the definition %q: nothing else leads there", quoteShort(s.ref), name)
+		defs.Members = append(defs.Members, tree.NewMember(name, detached))
+		addPaths(detached, root.At("$defs").At(name), paths)
+		vocabulary.EachSchema(detached, nil, func(n *tree.Node, _ *tree.Path) {
+			if inner := x.refOf[n]; inner != nil {
 				queue = append(queue, inner)
 			}
 		})
 	}
-	return places
+	return paths
 }
 
-// holds reports whether a schema stands right below another one.
-func holds(n *tree.Node, s *tree.Node) bool {
+// isChild reports whether a schema stands directly below another one.
+func isChild(above, s *tree.Node) bool {
 	found := false
-	vocabulary.EachChild(n, nil, func(child *tree.Node, _ *tree.Path) { found = found || child == s })
+	vocabulary.EachChild(above, nil, func(_ string, child *tree.Node, _ *tree.Path) { found = found || child == s })
 	return found
 }
 
-// definitions are those of the root, which has none yet perhaps.
+// definitions returns those of the root, which are created if there are none.
 func (r *Schema) definitions() *tree.Node {
 	defs := r.Root.Get("$defs")
 	if !defs.Is(tree.Object) {
@@ -80,21 +79,21 @@ func (r *Schema) definitions() *tree.Node {
 	return defs
 }
 
-// locate finds the place of every value below a node.
-func locate(n *tree.Node, at *tree.Path, places map[*tree.Node]*tree.Path) {
-	places[n] = at
+// addPaths adds the path of every value below a node.
+func addPaths(n *tree.Node, at *tree.Path, paths map[*tree.Node]*tree.Path) {
+	paths[n] = at
 	for _, m := range n.Members {
-		locate(m.Value, at.At(m.Key), places)
+		addPaths(m.Value, at.At(m.Key), paths)
 	}
 	for i, it := range n.Items {
-		locate(it, at.At(strconv.Itoa(i)), places)
+		addPaths(it, at.At(strconv.Itoa(i)), paths)
 	}
 }
 
-// follow rewrites the pointer of a site when its target has another place than before.
-// What did not change of it stays as it was spelled.
-func (s *site) follow(places map[*tree.Node]*tree.Path) {
-	from, to := places[s.resource], places[s.target]
+// repoint rewrites the pointer of a reference whose target has moved. Keys that stay keep their
+// spelling.
+func (s *reference) repoint(paths map[*tree.Node]*tree.Path) {
+	from, to := paths[s.resource], paths[s.target]
 	if len(s.tokens) == 0 || s.resource == nil || from == nil || to == nil {
 		return
 	}
@@ -113,19 +112,39 @@ func (s *site) follow(places map[*tree.Node]*tree.Path) {
 			spelled[s.tokens[i]] = token
 		}
 	}
-	var b strings.Builder
-	b.WriteString(uri + "#")
+	ref := uri + "#"
 	for _, token := range tokens {
 		if as, ok := spelled[token]; ok {
-			b.WriteString("/" + as)
+			ref += "/" + as
 		} else {
-			b.WriteString("/" + escapeFragment(token))
+			ref += "/" + escapeFragment(token)
 		}
 	}
-	s.value.Raw = tree.Quote(b.String())
+	s.value.Raw = tree.Quote(ref)
 }
 
-// escapeFragment writes a key as a token of a JSON Pointer in a URI (RFC 6901, 6).
-func escapeFragment(key string) string {
-	return (&tree.Path{Key: key}).Fragment()[len("#/"):]
+// escapeFragment returns a key as a token of a JSON Pointer in a URI (RFC 6901, 6).
+func escapeFragment(key string) string { return tree.At(key).Fragment()[len("#/"):] }
+
+// A nameSet gives out keys that an object does not have. Its values are the numbers that were last
+// appended to a name; 1 means none.
+type nameSet map[string]int
+
+func newNames(n *tree.Node) nameSet {
+	taken := nameSet{}
+	for _, m := range membersOf(n) {
+		taken[m.Key] = 1
+	}
+	return taken
+}
+
+// unused returns name, with a number if it is taken; the result is taken from then on.
+func (t nameSet) unused(name string) string {
+	unused := name
+	for t[unused] > 0 {
+		t[name]++
+		unused = name + "_" + strconv.Itoa(t[name])
+	}
+	t[unused] = 1
+	return unused
 }

@@ -4,13 +4,11 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// FoldNullable writes OpenAPI 3.0's nullable (Schema Object) as JSON Schema has it: null
-// is a type, and one of the values of an enum. JSON Schema knows no nullable and ignores
-// it, so that a schema only ever accepts more. At the root it is dropped: arguments are
-// never null.
+// FoldNullable writes nullable of OpenAPI 3.0 (Schema Object) as JSON Schema has it: null is a
+// type, and one of the values of an enum. JSON Schema ignores nullable, so that a schema can only
+// accept more. At the root it is dropped: arguments are never null.
 func FoldNullable(r *Schema) {
 	found := false
 	r.each(func(s *tree.Node, _ *tree.Path) { found = found || s.Get("nullable") != nil })
@@ -18,51 +16,51 @@ func FoldNullable(r *Schema) {
 		return
 	}
 	var widened []*tree.Node
-	r.moving(func(*links) {
+	r.moveSchemas(func(*refGraph) {
 		r.each(func(s *tree.Node, at *tree.Path) {
 			val := s.Remove("nullable")
 			switch {
 			case val == nil:
-			case val.IsTrue() && s != r.Root:
-				r.note(at, `"nullable" is OpenAPI's: null is a type here`)
-				if admitNull(s) {
+			case val.IsBool(true) && s != r.Root:
+				r.note(at, `OpenAPI's "nullable" replaced by the type null`)
+				if allowNull(s) {
 					widened = append(widened, s)
 				}
 			default:
-				r.note(at, `"nullable": %s is OpenAPI's, and changes nothing here: dropped`, val.Short())
+				r.note(at, `OpenAPI's "nullable": %s dropped: it changes nothing here`, val.Short())
 			}
 		})
 	})
-	r.loosen(widened, false)
+	r.relaxAbove(widened, false)
 }
 
-// admitNull makes a schema accept null and reports whether it had to change for that.
-func admitNull(n *tree.Node) bool {
-	if n.HasAny("$ref", "$dynamicRef", "allOf", "oneOf", "not", "if") || n.HasAny("const") && n.HasAny("enum") {
-		orNull(n)
+// allowNull makes a schema accept null and reports whether it had to change for that.
+func allowNull(s *tree.Node) bool {
+	if s.HasAny("$ref", "$dynamicRef", "allOf", "oneOf", "not", "if") || s.HasAny("const") && s.HasAny("enum") {
+		wrapNullable(s)
 		return true
 	}
 	changed := false
 	null := &tree.Node{Kind: tree.Null, Raw: "null"}
-	if val := n.Get("const"); val != nil && !val.Is(tree.Null) {
-		n.Set("const", tree.NewArray(val, null))
-		n.Rename("const", "enum")
+	if val := s.Get("const"); val != nil && !val.Is(tree.Null) {
+		s.Set("const", tree.NewArray(val, null))
+		s.Rename("const", "enum")
 		changed = true
 	}
-	if enum := n.Get("enum"); enum.Is(tree.Array) && !slices.ContainsFunc(enum.Items, null.Equal) {
+	if enum := s.Get("enum"); enum.Is(tree.Array) && !slices.ContainsFunc(enum.Items, null.Equal) {
 		enum.Items = append(enum.Items, null)
 		changed = true
 	}
-	switch kind := n.Get("type"); {
-	case kind.Is(tree.Text) && kind.Text() != "null":
-		n.Set("type", tree.NewArray(kind, tree.NewText("null")))
+	switch types := s.Get("type"); {
+	case types.Is(tree.Text) && types.Text() != "null":
+		s.Set("type", tree.NewArray(types, tree.NewText("null")))
 		changed = true
-	case kind.Is(tree.Array) && !hasText(kind, "null"):
-		kind.Items = append(kind.Items, tree.NewText("null"))
+	case types.Is(tree.Array) && !slices.Contains(types.Texts(), "null"):
+		types.Items = append(types.Items, tree.NewText("null"))
 		changed = true
 	}
-	if any := n.Get("anyOf"); any.Is(tree.Array) && !slices.ContainsFunc(any.Items, admitsNull) {
-		any.Items = append(any.Items, nullSchema())
+	if branches := s.Get("anyOf"); branches.Is(tree.Array) && !slices.ContainsFunc(branches.Items, allowsNull) {
+		branches.Items = append(branches.Items, nullSchema())
 		changed = true
 	}
 	return changed
@@ -70,26 +68,22 @@ func admitNull(n *tree.Node) bool {
 
 func nullSchema() *tree.Node { return tree.NewObject(tree.NewMember("type", tree.NewText("null"))) }
 
-// admitsNull reports whether a schema plainly has null among its types.
-func admitsNull(n *tree.Node) bool {
-	if n.Get("nullable").IsTrue() {
-		return true
-	}
-	kind := n.Get("type")
-	return (kind.Text() == "null" || hasText(kind, "null")) && n.Get("enum") == nil && n.Get("const") == nil
+// allowsNull reports whether a schema has null among its types and does not restrict the values.
+func allowsNull(s *tree.Node) bool {
+	return s.Get("nullable").IsBool(true) || slices.Contains(typesOf(s), "null") && !s.HasAny("enum", "const")
 }
 
-// orNull puts what a schema demands below an anyOf, beside null.
-func orNull(n *tree.Node) {
-	demands := tree.NewObject()
-	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool {
-		if vocabulary.Assertions[m.Key] {
-			demands.Members = append(demands.Members, m)
+// wrapNullable puts the assertions of a schema below an anyOf, beside null.
+func wrapNullable(s *tree.Node) {
+	inner := tree.NewObject()
+	s.Members = slices.DeleteFunc(s.Members, func(m tree.Member) bool {
+		if isAssertion(m) {
+			inner.Members = append(inner.Members, m)
 		}
-		return vocabulary.Assertions[m.Key]
+		return isAssertion(m)
 	})
-	if all := demands.Get("allOf"); len(demands.Members) == 1 && all.Is(tree.Array) && len(all.Items) == 1 {
-		demands = all.Items[0] // the way to put something beside a $ref before 2019-09
+	if all := inner.Get("allOf"); len(inner.Members) == 1 && all.Is(tree.Array) && len(all.Items) == 1 {
+		inner = all.Items[0] // the way to put something beside a $ref before 2019-09
 	}
-	n.Set("anyOf", tree.NewArray(demands, nullSchema()))
+	s.Set("anyOf", tree.NewArray(inner, nullSchema()))
 }

@@ -9,90 +9,90 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// links are what the references of a schema lead to (2020-12 core, 8.2). Only the
-// schema itself is looked at: nothing is ever loaded.
-type links struct {
+// A refGraph knows what the references of a schema lead to (2020-12 core, 8.2). Nothing outside of
+// the document is ever loaded.
+type refGraph struct {
 	root    *tree.Node
-	sites   []*site // in the order of the schema
-	schemas []placed
-	places  map[*tree.Node]*tree.Path
-	above   map[*tree.Node][]above // what a schema stands below
-	from    map[*tree.Node]*site   // the site that a schema is
-	strays  []*site                // those who are the first to lead to something that no keyword leads to
-	groups  map[*tree.Node]bool    // what holds many schemas, and is none
+	refs    []*reference // in the order of the schema
+	schemas []located
+	paths   map[*tree.Node]*tree.Path
+	parents map[*tree.Node][]parent
+	refOf   map[*tree.Node]*reference // the $ref of a schema
+	outside []*reference              // first references to a value that no keyword makes a schema
+	groups  map[*tree.Node]bool       // objects that hold schemas by name, such as $defs
 
-	home      map[*tree.Node]string // the URI that a schema resolves its references against
-	resources map[string]*tree.Node // what has an $id, by its URI; "" is the root
-	anchors   map[string]*tree.Node // what has an $anchor, by "URI#name"
+	baseURIs  map[*tree.Node]string // against which a schema resolves its references
+	resources map[string]*tree.Node // schemas with an $id, by their URI; "" is the root
+	anchors   map[string]*tree.Node // schemas with an $anchor, by "URI#name"
 	index     tree.Index
 }
 
-// placed is a schema and where it stands.
-type placed struct {
+// A located schema knows its place.
+type located struct {
 	schema *tree.Node
 	at     *tree.Path
 }
 
-// above is a schema right above another one, and the keyword between them, which is
-// $ref when it is above by reference.
-type above struct {
+// A parent is a schema directly above another one, and the keyword between them: $ref, if it refers
+// to the other one.
+type parent struct {
 	schema  *tree.Node
 	keyword string
 }
 
-// A site is a schema that has a $ref.
-type site struct {
-	placed
-	ref      string     // as it is written
-	value    *tree.Node // where it is written
-	target   *tree.Node // what it leads to
-	resource *tree.Node // what the pointer in it starts from; nil when it is no pointer
-	tokens   []string   // the pointer
-	fault    string     // why it leads nowhere, to follow the reference in a sentence
-	state    siteState
+// A reference is a schema that has a $ref.
+type reference struct {
+	located
+	ref      string     // as written
+	value    *tree.Node // the string
+	target   *tree.Node
+	resource *tree.Node // start of the JSON Pointer in ref; nil if ref is not a pointer
+	tokens   []string   // keys of the pointer
+	fault    string     // why it has no target: a predicate of "the reference"
+	state    refState
 }
 
-// A siteState is how far a pass has come with a site.
-type siteState uint8
+// A refState is how far a pass has come with a reference.
+type refState uint8
 
 const (
-	notVisited siteState = iota
+	notVisited refState = iota
 	inProgress
 	done
 )
 
-// links finds and resolves every $ref of the schema.
-func (r *Schema) links() *links {
-	x := &links{
-		root: r.Root, places: map[*tree.Node]*tree.Path{}, groups: map[*tree.Node]bool{}, above: map[*tree.Node][]above{}, from: map[*tree.Node]*site{}, home: map[*tree.Node]string{},
-		resources: map[string]*tree.Node{"": r.Root}, anchors: map[string]*tree.Node{},
+// resolveReferences finds and resolves every $ref of the schema.
+func (r *Schema) resolveReferences() *refGraph {
+	x := &refGraph{
+		root: r.Root, paths: map[*tree.Node]*tree.Path{}, groups: map[*tree.Node]bool{}, parents: map[*tree.Node][]parent{}, refOf: map[*tree.Node]*reference{},
+		baseURIs: map[*tree.Node]string{}, resources: map[string]*tree.Node{"": r.Root}, anchors: map[string]*tree.Node{},
 	}
-	x.add(r.Root, r.base, "")
-	strays := map[*tree.Node]*tree.Node{}
-	for i := 0; i < len(x.sites); i++ { // a stray adds sites of its own
-		s := x.sites[i]
+	x.addSchema(r.Root, r.base, "")
+	copies := map[*tree.Node]*tree.Node{}
+	for i := 0; i < len(x.refs); i++ { // copies add references of their own
+		s := x.refs[i]
 		if x.resolve(s); s.target == nil {
 			continue
 		}
-		if _, known := x.home[s.target]; !known {
-			r.stray(x, s, strays)
+		if _, known := x.baseURIs[s.target]; !known {
+			r.copyOutside(x, s, copies)
 		}
 		if s.target != nil {
-			x.above[s.target] = append(x.above[s.target], above{s.schema, "$ref"})
+			x.parents[s.target] = append(x.parents[s.target], parent{s.schema, "$ref"})
 		}
 	}
 	x.findLoops()
 	return x
 }
 
-// stray makes the target of a site its own copy of what stands where no keyword leads
-// (#/components/schemas/Pet), which may well be data.
-func (r *Schema) stray(x *links, s *site, strays map[*tree.Node]*tree.Node) {
+// copyOutside replaces the target of a reference by a copy if no keyword makes it a schema
+// (#/components/schemas/Pet): the original may well be data.
+func (r *Schema) copyOutside(x *refGraph, s *reference, copies map[*tree.Node]*tree.Node) {
 	found := s.target
-	if s.target = strays[found]; s.target != nil {
+	if s.target = copies[found]; s.target != nil {
 		return
 	}
-	if !r.afford(found) {
+	if !r.reserve(found) {
 		s.fault = "leads to more than can be copied"
 		return
 	}
@@ -101,25 +101,25 @@ func (r *Schema) stray(x *links, s *site, strays map[*tree.Node]*tree.Node) {
 		at = at.At(token)
 	}
 	s.target = found.Clone()
-	strays[found] = s.target
-	x.strays = append(x.strays, s)
-	x.add(s.target, at, x.home[s.schema])
+	copies[found] = s.target
+	x.outside = append(x.outside, s)
+	x.addSchema(s.target, at, x.baseURIs[s.schema])
 }
 
-// add takes in a schema and all below it.
-func (x *links) add(s *tree.Node, at *tree.Path, home string) {
+// addSchema adds a schema and all below it.
+func (x *refGraph) addSchema(s *tree.Node, at *tree.Path, base string) {
 	if id := s.Get("$id").Text(); id != "" {
 		uri, _, _ := strings.Cut(id, "#")
-		home = resolveURI(home, uri)
-		if x.resources[home] == nil {
-			x.resources[home] = s
+		base = resolveURI(base, uri)
+		if x.resources[base] == nil {
+			x.resources[base] = s
 		}
 	}
-	x.home[s] = home
-	x.schemas = append(x.schemas, placed{s, at})
-	x.places[s] = at
+	x.baseURIs[s] = base
+	x.schemas = append(x.schemas, located{s, at})
+	x.paths[s] = at
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if name := home + "#" + s.Get(keyword).Text(); s.Get(keyword) != nil && x.anchors[name] == nil {
+		if name := base + "#" + s.Get(keyword).Text(); s.Get(keyword) != nil && x.anchors[name] == nil {
 			x.anchors[name] = s
 		}
 	}
@@ -129,30 +129,22 @@ func (x *links) add(s *tree.Node, at *tree.Path, home string) {
 		}
 	}
 	if ref := s.Get("$ref"); ref != nil {
-		found := &site{placed: placed{s, at}, ref: ref.Text(), value: ref}
+		found := &reference{located: located{s, at}, ref: ref.Text(), value: ref}
 		if !ref.Is(tree.Text) {
 			found.ref, found.fault = ref.Short(), "is not a string"
 		}
-		x.sites = append(x.sites, found)
-		x.from[s] = found
+		x.refs = append(x.refs, found)
+		x.refOf[s] = found
 	}
-	vocabulary.EachChild(s, at, func(child *tree.Node, below *tree.Path) {
-		if _, known := x.home[child]; !known {
-			x.above[child] = append(x.above[child], above{s, keywordBetween(at, below)})
-			x.add(child, below, home)
+	vocabulary.EachChild(s, at, func(keyword string, child *tree.Node, at *tree.Path) {
+		if _, known := x.baseURIs[child]; !known {
+			x.parents[child] = append(x.parents[child], parent{s, keyword})
+			x.addSchema(child, at, base)
 		}
 	})
 }
 
-// keywordBetween is the keyword that leads from a schema to one right below it.
-func keywordBetween(at, below *tree.Path) string {
-	for below.Parent != at {
-		below = below.Parent
-	}
-	return below.Key
-}
-
-// resolveURI is a URI resolved against a base; it is itself when it is none that can be read.
+// resolveURI resolves a URI against a base; it returns the URI itself if one of them is not valid.
 func resolveURI(base, uri string) string {
 	if uri == "" {
 		return base
@@ -168,17 +160,17 @@ func resolveURI(base, uri string) string {
 	return u.String()
 }
 
-// resolve finds what a site leads to.
-func (x *links) resolve(s *site) {
+// resolve finds the target of a reference.
+func (x *refGraph) resolve(s *reference) {
 	if s.fault != "" {
 		return
 	}
 	uri, fragment, _ := strings.Cut(s.ref, "#")
-	home := resolveURI(x.home[s.schema], uri)
+	base := resolveURI(x.baseURIs[s.schema], uri)
 	if decoded, err := url.PathUnescape(fragment); err == nil {
 		fragment = decoded
 	}
-	resource := x.resources[home]
+	resource := x.resources[base]
 	switch {
 	case resource == nil:
 		s.fault = "leads out of the schema, and nothing is ever loaded"
@@ -187,20 +179,20 @@ func (x *links) resolve(s *site) {
 		s.resource, s.target = resource, resource
 	case fragment[0] == '/':
 		s.tokens = tree.ParsePointer(fragment)
-		s.resource, s.target = x.search(s, resource)
+		s.resource, s.target = x.searchPointer(s, resource)
 	default:
-		s.target = x.anchors[home+"#"+fragment]
+		s.target = x.anchors[base+"#"+fragment]
 	}
 	if !s.target.Is(tree.Object) && !s.target.Is(tree.Bool) || x.groups[s.target] {
 		s.target, s.fault = nil, "leads to no schema"
 	}
 }
 
-// search follows the pointer of a site from its resource. One to a definition that is not
-// there is looked for in the schemas around the site, too, and at last in the root: those
-// who put one schema into another forget that its references were meant from its own
-// root ({"properties":{"a":{"$ref":"#/$defs/A","$defs":{…}}}}).
-func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
+// searchPointer follows the pointer of a reference from its resource. A missing definition is
+// searched in the schemas around the reference too, and last in the root: generators put schemas
+// into others and keep references that are relative to the inner root
+// ({"properties":{"a":{"$ref":"#/$defs/A","$defs":{…}}}}).
+func (x *refGraph) searchPointer(s *reference, resource *tree.Node) (from, target *tree.Node) {
 	target = x.index.Find(resource, s.tokens...)
 	if target != nil || s.tokens[0] != "$defs" && s.tokens[0] != "definitions" {
 		return resource, target
@@ -209,7 +201,7 @@ func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
 		if target = x.index.Find(n, s.tokens...); target != nil {
 			return n, target
 		}
-		up := x.above[n]
+		up := x.parents[n]
 		if len(up) == 0 || up[0].keyword == "$ref" {
 			break
 		}
@@ -218,19 +210,19 @@ func (x *links) search(s *site, resource *tree.Node) (from, target *tree.Node) {
 	return x.root, x.index.Find(x.root, s.tokens...)
 }
 
-// findLoops faults the references that lead back to themselves before any part of an
-// instance has been taken: whoever follows them never ends (2020-12 core, 9.4.1). They are
-// those within one strongly connected component of what applies in place (Tarjan, 1972).
-func (x *links) findLoops() {
-	order := make(map[*tree.Node]int, len(x.schemas)) // when a schema was first seen, from 1
-	low := make(map[*tree.Node]int, len(x.schemas))   // the first seen of its component that is known
-	var open []*tree.Node                             // whose component is not complete
+// findLoops marks the references that lead back to themselves without taking any part of a value:
+// following them never ends (2020-12 core, 9.4.1). They connect schemas of one strongly connected
+// component of the keywords that apply in place (Tarjan, 1972).
+func (x *refGraph) findLoops() {
+	order := make(map[*tree.Node]int, len(x.schemas)) // of the first visit, from 1
+	low := make(map[*tree.Node]int, len(x.schemas))   // the first known schema of its component; 0 once that is complete
+	var open []*tree.Node                             // schemas of incomplete components
 	var visit func(s *tree.Node)
 	reach := func(s, next *tree.Node) {
 		if order[next] == 0 {
 			visit(next)
 		}
-		if low[next] > 0 { // its component is not complete
+		if low[next] > 0 {
 			low[s] = min(low[s], low[next])
 		}
 	}
@@ -238,11 +230,11 @@ func (x *links) findLoops() {
 		order[s] = len(order) + 1
 		low[s] = order[s]
 		open = append(open, s)
-		if link := x.from[s]; link != nil && link.target != nil {
-			reach(s, link.target)
+		if ref := x.refOf[s]; ref != nil && ref.target != nil {
+			reach(s, ref.target)
 		}
-		vocabulary.EachChild(s, nil, func(child *tree.Node, below *tree.Path) {
-			if vocabulary.InPlace(keywordBetween(nil, below)) {
+		vocabulary.EachChild(s, nil, func(keyword string, child *tree.Node, _ *tree.Path) {
+			if vocabulary.InPlace(keyword) {
 				reach(s, child)
 			}
 		})
@@ -254,8 +246,8 @@ func (x *links) findLoops() {
 			first--
 		}
 		for _, n := range open[first:] {
-			if link := x.from[n]; link != nil && low[link.target] > 0 && order[link.target] >= order[s] {
-				link.fault = "leads only back to itself"
+			if ref := x.refOf[n]; ref != nil && low[ref.target] > 0 && order[ref.target] >= order[s] {
+				ref.fault = "leads only back to itself"
 			}
 		}
 		for _, n := range open[first:] {
@@ -270,34 +262,33 @@ func (x *links) findLoops() {
 	}
 }
 
-// dropDead takes out the references that lead nowhere: what stands beside them stays,
-// else anything is accepted. It returns the sites that are left.
-func (r *Schema) dropDead(x *links) []*site {
-	var dead []*tree.Node
-	alive := slices.DeleteFunc(slices.Clone(x.sites), func(s *site) bool {
+// dropUnresolved drops the references without a target; what stands beside them stays. It returns
+// the others.
+func (r *Schema) dropUnresolved(x *refGraph) []*reference {
+	var dropped []*tree.Node
+	resolved := slices.DeleteFunc(slices.Clone(x.refs), func(s *reference) bool {
 		if s.fault == "" {
 			return false
 		}
-		r.note(s.at, "the reference %.80q %s: it is dropped, and what it would have refused is accepted", s.ref, s.fault)
+		r.note(s.at, "the reference %s %s: dropped, so that what it would refuse is accepted", quoteShort(s.ref), s.fault)
 		s.schema.Remove("$ref")
-		dead = append(dead, s.schema)
+		dropped = append(dropped, s.schema)
 		return true
 	})
-	r.loosen(dead, true)
-	return alive
+	r.relaxAbove(dropped, true)
+	return resolved
 }
 
-// settleDynamic makes every $dynamicRef a $ref (2020-12 core, 8.2.3.2). With one
-// $dynamicAnchor of its name it is one; with several its target depends on the way that
-// led to it, and it is dropped.
-func (r *Schema) settleDynamic() {
+// resolveDynamic replaces every $dynamicRef by a $ref (2020-12 core, 8.2.3.2). One with several
+// anchors of its name depends on the way that led to it, and is dropped.
+func (r *Schema) resolveDynamic() {
 	anchors := map[string]int{}
 	r.each(func(s *tree.Node, _ *tree.Path) {
 		if name := s.Get("$dynamicAnchor"); name != nil {
 			anchors[name.Text()]++
 		}
 	})
-	var dead []*tree.Node
+	var dropped []*tree.Node
 	r.each(func(s *tree.Node, at *tree.Path) {
 		ref := s.Remove("$dynamicRef")
 		if ref == nil {
@@ -305,12 +296,12 @@ func (r *Schema) settleDynamic() {
 		}
 		_, name, _ := strings.Cut(ref.Text(), "#")
 		if anchors[name] > 1 {
-			r.note(at, `"$dynamicRef": %s has %d anchors that it may mean: it is dropped, and what it would have refused is accepted`, ref.Short(), anchors[name])
-			dead = append(dead, s)
+			r.note(at, `"$dynamicRef": %s has %d possible anchors: dropped, so that what it would refuse is accepted`, ref.Short(), anchors[name])
+			dropped = append(dropped, s)
 			return
 		}
-		r.note(at, `"$dynamicRef": %s has one anchor only, and is a "$ref"`, ref.Short())
-		also(s, "$ref", ref)
+		r.note(at, `"$dynamicRef": %s replaced by a "$ref": it has one possible anchor`, ref.Short())
+		addKeyword(s, "$ref", ref)
 	})
-	r.loosen(dead, true)
+	r.relaxAbove(dropped, true)
 }

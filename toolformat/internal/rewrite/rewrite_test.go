@@ -23,7 +23,7 @@ func testRewrites(t *testing.T, cases []rewriteCase, passes ...func(*Schema)) {
 			plain := strings.NewReplacer(`"`, "").Replace
 			for i, n := range r.Notes {
 				if i >= len(c.notes) || !strings.Contains(plain(n.Path+": "+n.Text), plain(c.notes[i])) {
-					t.Errorf("note %d is %s", i, n)
+					t.Errorf("note %d is %s, expected %q in it", i, n, c.notes[min(i, len(c.notes)-1)])
 				}
 			}
 			if len(r.Notes) < len(c.notes) {

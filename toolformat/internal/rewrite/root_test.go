@@ -11,19 +11,19 @@ func TestObjectRoot(t *testing.T) {
 "properties": {} added`},
 		{"true", `true`,
 			`{"type":"object","properties":{}}`, `
-no schema: now "type": "object" without properties`},
+no schema: replaced by "type": "object" without properties`},
 		{"null", `null`,
 			`{"type":"object","properties":{}}`, `
-no schema: now "type": "object" without properties`},
+no schema: replaced by "type": "object" without properties`},
 		{"nullable", `{"type":["object","null"],"properties":{"a":{}}}`,
 			`{"type":"object","properties":{"a":{}}}`, `
-"type": ["object","null"] is "object" now: arguments are always an object`},
+"type": ["object","null"] replaced by "object": arguments are always an object`},
 		{"typeless", `{"description":"d","properties":{"a":{}}}`,
 			`{"type":"object","description":"d","properties":{"a":{}}}`, `
 "type": "object" added`},
 		{"itself", `{"properties":{"next":{"$ref":"#"}},"$defs":{"root":{}}}`,
 			`{"type":"object","properties":{"next":{"$ref":"#/$defs/root_2"}},"$defs":{"root":{},"root_2":{"properties":{"next":{"$ref":"#/$defs/root_2"}}}}}`, `
-references to the root ("#") are now to "#/$defs/root_2", which is the root as it was
+references to the root ("#") redirected to "#/$defs/root_2", which is the root as it was
 "type": "object" added`},
 		{"as is", `{"type":"object","properties":{}}`,
 			`{"type":"object","properties":{}}`, ``},
@@ -33,11 +33,11 @@ references to the root ("#") are now to "#/$defs/root_2", which is the root as i
 // TestObjectRootRefuses names what keeps objects out.
 func TestObjectRootRefuses(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"string", `{"type":"string"}`, `the schema takes no object ("type": "string"); a tool's arguments are an object, so that "type": "object" is expected`},
-		{"list", `{"type":["string","null"]}`, `the schema takes no object ("type": ["string","null"]); a tool's arguments are an object, so that "type": "object" is expected`},
-		{"false", `false`, `the schema false accepts nothing; a tool's arguments are an object, so that "type": "object" is expected`},
+		{"string", `{"type":"string"}`, `the schema accepts no object ("type": "string"); the arguments of a tool are an object; expected "type": "object"`},
+		{"list", `{"type":["string","null"]}`, `the schema accepts no object ("type": ["string","null"]); the arguments of a tool are an object; expected "type": "object"`},
+		{"false", `false`, `the schema false accepts nothing; the arguments of a tool are an object; expected "type": "object"`},
 		{"array", `[]`, `the schema is an array, expected an object`},
-		{"enum", `{"enum":["a",1]}`, `the schema takes no object ("enum": ["a",1]); a tool's arguments are an object, so that "type": "object" is expected`},
+		{"enum", `{"enum":["a",1]}`, `the schema accepts no object ("enum": ["a",1]); the arguments of a tool are an object; expected "type": "object"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if r := afterPasses(t, c.in, ObjectRoot); r.Err == nil || r.Err.Error() != c.want {

@@ -8,58 +8,72 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// The bounds of a schema that is rewritten. A hostile server can write a few hundred
-// bytes whose references expand to billions of nodes; no honest tool comes near these.
+// The bounds of a schema. A hostile server can write a few hundred bytes whose references expand
+// to billions of values; no honest tool comes near these.
 const (
 	MaxDepth = 100
 	MaxNodes = 100_000
 )
 
-// A Schema takes one schema through the passes of a dialect. Each pass changes root in
-// place, notes what it did, and leaves a schema that accepts whatever it accepted
-// before (OpenAI's strict mode and renamed keys aside).
+// A Schema is taken through the passes of a dialect. Each pass changes Root in place and notes
+// what it did. Root then accepts every value that it accepted before; only OpenAI's strict mode
+// and renamed keys change that.
 type Schema struct {
 	Root  *tree.Node
 	Notes []wording.Note
-	Keys  *KeyMap // properties that have another name than the tool gave them; nil: none
-	Err   error   // why the schema cannot be expressed; the passes that follow are not run
+	Keys  *KeyMap // how to undo renamed keys in arguments; nil if none was renamed
+	Err   error   // why the schema cannot be expressed; no further pass runs
 
-	dialect string     // whom it is for, as notes call it: "OpenAI"
-	base    *tree.Path // where the schema stands in the definition
-	rule    string     // of the pass that runs
-	spare   int        // nodes that may still be added
+	dialect string     // the provider, as notes call it: "OpenAI"
+	base    *tree.Path // place of the schema in the definition
+	rule    string     // rule of the running pass
+	budget  int        // cost of the copies that may still be added: see size
 }
 
 // A Pass is one step of a dialect.
 type Pass struct {
-	Rule string // its name in notes: one word, stable
+	Rule string // name in notes: one stable word
 	Run  func(*Schema)
 }
 
-// New reads a schema to be rewritten. The error says what is wrong with it.
+// An Error says why a schema cannot be expressed.
+type Error struct {
+	At   *tree.Path
+	Text string
+}
+
+func (e *Error) Error() string { return wording.Note{Path: e.At.String(), Text: e.Text}.String() }
+
+// New parses a schema that stands at base in its definition, for a dialect.
 func New(schema []byte, base *tree.Path, dialect string) (*Schema, error) {
 	root, err := tree.Parse(schema)
 	if err != nil {
 		return nil, err
 	}
-	r := &Schema{Root: root, base: base, dialect: dialect}
-	count, depth := root.Size()
-	switch {
-	case depth > MaxDepth:
-		return nil, &Error{base, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
-	case count > MaxNodes:
-		return nil, &Error{base, fmt.Sprintf("more than %d values", MaxNodes)}
+	if err := CheckSize(root); err != nil {
+		return nil, &Error{base, err.Error()}
 	}
-	r.spare = MaxNodes - count
-	return r, nil
+	count, _ := root.Size()
+	return &Schema{Root: root, base: base, dialect: dialect, budget: MaxNodes - count}, nil
 }
 
-// Of rewrites a schema that is known to be within the bounds.
+// Of returns a Schema of a root that CheckSize accepts.
 func Of(root *tree.Node, dialect string) *Schema {
-	return &Schema{Root: root, dialect: dialect, spare: MaxNodes}
+	return &Schema{Root: root, dialect: dialect, budget: MaxNodes}
 }
 
-// Apply runs passes in order until one finds that the schema cannot be expressed.
+// CheckSize returns an error for a schema that is too large or too deep.
+func CheckSize(root *tree.Node) error {
+	switch count, depth := root.Size(); {
+	case depth > MaxDepth:
+		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
+	case count > MaxNodes:
+		return fmt.Errorf("more than %d values", MaxNodes)
+	}
+	return nil
+}
+
+// Apply runs passes in order, up to one that finds that the schema cannot be expressed.
 func (r *Schema) Apply(passes []Pass) error {
 	for _, p := range passes {
 		r.rule = p.Rule
@@ -70,39 +84,53 @@ func (r *Schema) Apply(passes []Pass) error {
 	return nil
 }
 
-// note says what the pass did at a place.
+// note adds what the pass did at a place.
 func (r *Schema) note(at *tree.Path, format string, args ...any) {
 	r.Notes = append(r.Notes, wording.Note{Path: at.String(), Rule: r.rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// fail says why the schema cannot be expressed.
+// fail records why the schema cannot be expressed; the first reason counts.
 func (r *Schema) fail(at *tree.Path, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = &Error{at, fmt.Sprintf(format, args...)}
 	}
 }
 
-// A Error says why a schema cannot be expressed.
-type Error struct {
-	At   *tree.Path
-	Text string
-}
-
-func (e *Error) Error() string { return wording.Note{Path: e.At.String(), Text: e.Text}.String() }
-
-// spend takes the nodes of a copy from the budget; false when they are not there.
-func (r *Schema) spend(n *tree.Node) bool {
-	count, _ := n.Size()
-	if count > r.spare {
-		return false
-	}
-	r.spare -= count
-	return true
-}
-
-// each visits every schema of the root, parents before children. What visit puts in
-// the place of children is visited too. Boolean schemas are visited; what is not a
-// schema at all is not.
+// each visits every schema of the root: see [vocabulary.EachSchema].
 func (r *Schema) each(visit func(s *tree.Node, at *tree.Path)) {
 	vocabulary.EachSchema(r.Root, r.base, visit)
+}
+
+// bytesPerNode is how many bytes of text cost as much as one value, so that a bound on the cost
+// bounds bytes too.
+const bytesPerNode = 64
+
+// A size is the cost of a copy, in values and text, and its depth.
+type size struct{ cost, depth int }
+
+func sizeOf(n *tree.Node) size {
+	s := size{cost: 1 + len(n.Raw)/bytesPerNode}
+	add := func(n *tree.Node) {
+		below := sizeOf(n)
+		s = size{s.cost + below.cost, max(s.depth, below.depth)}
+	}
+	for _, m := range n.Members {
+		s.cost += len(m.Key) / bytesPerNode
+		add(m.Value)
+	}
+	for _, it := range n.Items {
+		add(it)
+	}
+	s.depth++
+	return s
+}
+
+// reserve takes the cost of a copy from the budget; false means that it is not left.
+func (r *Schema) reserve(n *tree.Node) bool {
+	cost := sizeOf(n).cost
+	if cost > r.budget {
+		return false
+	}
+	r.budget -= cost
+	return true
 }

@@ -1,97 +1,86 @@
 package rewrite
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// clash reports whether two schemas that both hold cannot become one object without a
-// change of meaning.
-func clash(s, d *tree.Node) bool {
-	if !d.Is(tree.Object) {
+// conflicts reports whether two schemas that both apply cannot become one object without changing
+// their meaning.
+func conflicts(s, d *tree.Node) bool {
+	if !d.Is(tree.Object) || !slices.ContainsFunc(s.Members, isAssertion) {
 		return false
 	}
-	demands := 0
 	for _, m := range s.Members {
-		if !vocabulary.Assertions[m.Key] {
-			continue
-		}
-		demands++
-		if other := d.Get(m.Key); other != nil && (m.Value.Is(tree.Object) || !m.Value.Equal(other)) {
+		if other := d.Get(m.Key); other != nil && isAssertion(m) && (m.Value.Is(tree.Object) || !m.Value.Equal(other)) {
 			return true
 		}
 	}
-	if demands == 0 {
-		return false
-	}
-	for _, kin := range [][]string{propertyKin, tupleKin, conditionKin, containsKin} {
-		if s.HasAny(kin...) && d.HasAny(kin...) {
-			return true
-		}
-	}
-	return d.HasAny("unevaluatedProperties", "unevaluatedItems") // what s knows is not known to it
+	return slices.ContainsFunc(groups, func(group []string) bool { return s.HasAny(group...) && d.HasAny(group...) }) ||
+		d.HasAny("unevaluatedProperties", "unevaluatedItems") // these do not see what s names
 }
 
-// absorb takes the members of a schema that does not clash, which is used up. Annotations
-// that both have stay as they are here; absorb returns those that the other had otherwise.
-func absorb(n *tree.Node, d *tree.Node) (overruled []string) {
+// mergeInto gives n the members of d, which does not conflict with it and is used up. n keeps its
+// own annotations; mergeInto returns the keys of those that d had with another value.
+func mergeInto(n *tree.Node, d *tree.Node) (overridden []string) {
 	switch {
-	case d.IsTrue():
+	case d.IsBool(true):
 		return nil
 	case d.Is(tree.Bool) && len(n.Members) == 0:
 		*n = *d
 		return nil
 	case d.Is(tree.Bool):
-		also(n, "not", tree.NewObject())
+		addKeyword(n, "not", tree.NewObject())
 		return nil
 	}
 	own := n.Members
 	n.Members = d.Members
 	for _, m := range own {
-		if old := n.Get(m.Key); old != nil && m.Key != "title" && !vocabulary.Assertions[m.Key] && !old.Equal(m.Value) {
-			overruled = append(overruled, m.Key)
+		if old := n.Get(m.Key); old != nil && m.Key != "title" && !isAssertion(m) && !old.Equal(m.Value) {
+			overridden = append(overridden, m.Key)
 		}
 		n.Set(m.Key, m.Value)
 	}
-	return overruled
+	return overridden
 }
 
-// overruled says which annotations of a definition are not those of its copy.
-func overruled(keys []string) string {
-	if len(keys) == 0 {
-		return ""
+// replaceByCopy merges a copy of its target into a schema that had a reference, and returns the
+// predicate of a note about that reference.
+func replaceByCopy(s, c *tree.Node) string {
+	const replaced = "replaced by a copy of its target"
+	if conflicts(s, c) {
+		addAllOf(s, c)
+		return replaced + ", in an allOf beside its siblings"
 	}
-	return "; what stood beside it stands instead of its " + wording.List(keys)
-}
-
-// allOfNext is where the next schema of an allOf will stand.
-func allOfNext(p *tree.Path, s *tree.Node) *tree.Path {
-	next := 0
-	if all := s.Get("allOf"); all.Is(tree.Array) {
-		next = len(all.Items)
+	if overridden := mergeInto(s, c); len(overridden) > 0 {
+		return replaced + ", whose " + wording.List(overridden) + " its siblings override"
 	}
-	return p.At("allOf").At(strconv.Itoa(next))
+	return replaced
 }
 
-// also adds a keyword to a schema; in an allOf when the schema has it already.
-func also(n *tree.Node, keyword string, val *tree.Node) {
-	if n.Get(keyword) == nil {
-		n.Set(keyword, val)
+// addKeyword adds a keyword to a schema: in an allOf, if the schema has it already.
+func addKeyword(s *tree.Node, keyword string, value *tree.Node) {
+	if s.Get(keyword) == nil {
+		s.Set(keyword, value)
 		return
 	}
-	addAllOf(n, tree.NewObject(tree.NewMember(keyword, val)))
+	addAllOf(s, tree.NewObject(tree.NewMember(keyword, value)))
 }
 
-// addAllOf adds a schema that has to hold as well and returns its place in allOf.
-func addAllOf(n *tree.Node, s *tree.Node) int {
-	all := n.Get("allOf")
+// addAllOf adds a branch to the allOf of a schema.
+func addAllOf(s, branch *tree.Node) {
+	all := s.Get("allOf")
 	if !all.Is(tree.Array) {
 		all = tree.NewArray()
-		n.Set("allOf", all)
+		s.Set("allOf", all)
 	}
-	all.Items = append(all.Items, s)
-	return len(all.Items) - 1
+	all.Items = append(all.Items, branch)
+}
+
+// nextAllOf returns the place of the branch that addAllOf would add.
+func nextAllOf(s *tree.Node, at *tree.Path) *tree.Path {
+	return at.At("allOf").At(strconv.Itoa(len(s.Get("allOf").List())))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// A state is the schemas that judge one value together: one and what it leads to by
-// $ref, allOf, anyOf, if and their like. From the root's state others follow, property
-// by property and down to the items, so that all schemas that see a key are known.
+// A state is the set of schemas that apply to one value together: a schema and what it leads to by
+// $ref, allOf, anyOf, if and the like. The states of the properties and items follow from it, so
+// that all schemas that apply to a key are known.
 type state struct {
 	schemas    []*tree.Node
 	names      []string // of the properties, in order
@@ -22,33 +22,28 @@ type state struct {
 // A stateGraph holds the states of a root, that of the arguments first.
 type stateGraph struct {
 	states []*state
-	known  map[string]*state
+	known  map[string]*state // by the ids of the schemas
 	ids    map[*tree.Node]int
-	work   int // steps that may still be done
+	work   int // steps left
 	root   *tree.Node
-	named  map[string]*tree.Node // the definitions
+	index  tree.Index // of the definitions
 }
 
-// maxStateWork bounds the states of a schema whose unions overlap in every way. What is
-// not reached is not renamed.
+// maxStateWork bounds the states of a schema whose unions overlap in every way. Beyond it nothing
+// is renamed.
 const maxStateWork = 20 * MaxNodes
 
 func newStateGraph(root *tree.Node) *stateGraph {
-	g := &stateGraph{known: map[string]*state{}, ids: map[*tree.Node]int{}, work: maxStateWork, root: root, named: map[string]*tree.Node{}}
-	if definitions := root.Get("$defs"); definitions.Is(tree.Object) {
-		for _, m := range definitions.Members {
-			g.named[m.Key] = m.Value
-		}
-	}
-	g.state([]*tree.Node{root})
+	g := &stateGraph{known: map[string]*state{}, ids: map[*tree.Node]int{}, work: maxStateWork, root: root}
+	g.stateOf([]*tree.Node{root})
 	for i := 0; i < len(g.states); i++ {
-		g.follow(g.states[i])
+		g.addNext(g.states[i])
 	}
 	return g
 }
 
-// state is the state of some schemas, with all that judges the same value; nil for none.
-func (g *stateGraph) state(schemas []*tree.Node) *state {
+// stateOf returns the state of some schemas and all that apply to the same value; nil for none.
+func (g *stateGraph) stateOf(schemas []*tree.Node) *state {
 	all := make([]*tree.Node, 0, len(schemas))
 	seen := map[*tree.Node]bool{}
 	add := func(s *tree.Node) {
@@ -61,7 +56,7 @@ func (g *stateGraph) state(schemas []*tree.Node) *state {
 		add(s)
 	}
 	for i := 0; i < len(all); i++ {
-		g.inPlace(all[i], add)
+		g.addInPlace(all[i], add)
 	}
 	if g.work -= len(all); len(all) == 0 || g.work < 0 {
 		return nil
@@ -87,15 +82,13 @@ func (g *stateGraph) state(schemas []*tree.Node) *state {
 	return st
 }
 
-// inPlace adds the schemas that judge the same value as s (2020-12 core, 10.2, and $ref).
-func (g *stateGraph) inPlace(s *tree.Node, add func(*tree.Node)) {
+// addInPlace adds the schemas that apply to the same value as s (2020-12 core, 10.2, and $ref).
+func (g *stateGraph) addInPlace(s *tree.Node, add func(*tree.Node)) {
 	for _, m := range s.Members {
 		switch m.Key {
 		case "allOf", "anyOf", "oneOf":
-			if m.Value.Is(tree.Array) {
-				for _, it := range m.Value.Items {
-					add(it)
-				}
+			for _, it := range m.Value.Items {
+				add(it)
 			}
 		case "not", "if", "then", "else":
 			add(m.Value)
@@ -105,7 +98,7 @@ func (g *stateGraph) inPlace(s *tree.Node, add func(*tree.Node)) {
 			}
 		case "$ref":
 			if name, ok := definitionName(m.Value.Text()); ok {
-				add(g.named[name])
+				add(g.index.Find(g.root, "$defs", name))
 			} else if m.Value.Text() == "#" {
 				add(g.root)
 			}
@@ -113,11 +106,11 @@ func (g *stateGraph) inPlace(s *tree.Node, add func(*tree.Node)) {
 	}
 }
 
-// follow finds the states right below one.
-func (g *stateGraph) follow(st *state) {
+// addNext adds the states of the properties and items of a state.
+func (g *stateGraph) addNext(st *state) {
 	var items, rest []*tree.Node
-	declared := make([]map[string]*tree.Node, len(st.schemas)) // properties by schema
-	others := make([][]*tree.Node, len(st.schemas))            // what judges those that it does not declare
+	declared := make([]map[string]*tree.Node, len(st.schemas)) // properties, by schema
+	others := make([][]*tree.Node, len(st.schemas))            // what applies to the others
 	seen := map[string]bool{}
 	for i, s := range st.schemas {
 		declared[i] = map[string]*tree.Node{}
@@ -156,24 +149,23 @@ func (g *stateGraph) follow(st *state) {
 		if g.work -= len(st.schemas); g.work < 0 {
 			return
 		}
-		st.properties[name] = g.state(below)
+		st.properties[name] = g.stateOf(below)
 	}
-	st.additional, st.items = g.state(rest), g.state(items)
+	st.additional, st.items = g.stateOf(rest), g.stateOf(items)
 }
 
-// renames are what has become of the properties of one schema.
-type renames struct {
-	original map[string]string // the tool's own key by the new one
-	optional map[string]bool   // may not be left out any more, and take null for it
+// keyChanges is what became of the properties of one schema.
+type keyChanges struct {
+	original map[string]string // the tool's own key, by the new one
+	optional map[string]bool   // properties that may not be left out any more, and take null instead
 }
 
-// keyMap is the way back for arguments, from the renames of each schema; nil when none
-// is reached.
-func (g *stateGraph) keyMap(changed map[*tree.Node]*renames) *KeyMap {
+// keyMap returns how to undo the changes in arguments; nil if no changed schema applies to them.
+func (g *stateGraph) keyMap(changed map[*tree.Node]*keyChanges) *KeyMap {
 	maps := make(map[*state]*KeyMap, len(g.states))
-	live := map[*state]bool{nil: false}
+	live := map[*state]bool{nil: false} // states that lead to a change
 	for _, st := range g.states {
-		maps[st] = st.changes(changed)
+		maps[st] = st.changesOf(changed)
 		live[st] = maps[st].Original != nil || maps[st].Optional != nil
 	}
 	for again := true; again; {
@@ -183,6 +175,9 @@ func (g *stateGraph) keyMap(changed map[*tree.Node]*renames) *KeyMap {
 				live[st], again = true, true
 			}
 		}
+	}
+	if !live[g.states[0]] {
+		return nil
 	}
 	for _, st := range g.states {
 		k := maps[st]
@@ -194,28 +189,18 @@ func (g *stateGraph) keyMap(changed map[*tree.Node]*renames) *KeyMap {
 		}
 		for _, name := range st.names {
 			if below := st.properties[name]; live[below] {
-				k.put(name, maps[below])
+				k.setProperty(name, maps[below])
 			} else if k.Additional != nil {
-				k.put(name, &KeyMap{}) // not one of the additional ones
+				k.setProperty(name, &KeyMap{}) // not an additional one
 			}
 		}
-	}
-	if !live[g.states[0]] {
-		return nil
 	}
 	return maps[g.states[0]]
 }
 
-func (k *KeyMap) put(name string, below *KeyMap) {
-	if k.Properties == nil {
-		k.Properties = map[string]*KeyMap{}
-	}
-	k.Properties[name] = below
-}
-
-// changes are the renames of all schemas of a state. A property is only optional where
-// every schema that declares it says so: another one may mean null.
-func (st *state) changes(changed map[*tree.Node]*renames) *KeyMap {
+// changesOf returns the changes of all schemas of a state. A property is optional only if every
+// schema that declares it says so: another one may mean null.
+func (st *state) changesOf(changed map[*tree.Node]*keyChanges) *KeyMap {
 	k := &KeyMap{}
 	for _, s := range st.schemas {
 		c := changed[s]
@@ -236,11 +221,10 @@ func (st *state) changes(changed map[*tree.Node]*renames) *KeyMap {
 		}
 	}
 	for _, s := range st.schemas {
-		properties := s.Get("properties")
-		if !properties.Is(tree.Object) || k.Optional == nil {
-			continue
+		if k.Optional == nil {
+			break
 		}
-		for _, m := range properties.Members {
+		for _, m := range membersOf(s.Get("properties")) {
 			if c := changed[s]; c == nil || !c.optional[m.Key] {
 				delete(k.Optional, m.Key)
 			}

@@ -8,166 +8,145 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// requireEverything makes a schema one of OpenAI's strict mode (guide "Structured model
-// outputs"): every object names all its properties, requires them and takes no others;
-// what was optional takes null, and null is left out again on the way back; every schema
-// has a type; $ref has no siblings ("$ref cannot have keywords {'description'}",
-// langchainjs#11384).
+// requireEverything makes a schema one of OpenAI's strict mode (guide "Structured model outputs"):
+// every object names all its properties, requires them and allows no others; what was optional
+// takes null, which is left out again in arguments; every schema has a type; a $ref has no siblings
+// ("$ref cannot have keywords {'description'}", langchainjs#11384).
 //
-// What strict mode has no form for is an error, not a guess: an object with free keys
-// (it would be closed to all of them) and a schema that takes anything.
+// What strict mode cannot express is an error rather than a guess: an object with free keys, to all
+// of which it would be closed, and a schema that accepts anything.
 func requireEverything(r *Schema) {
 	r.pruneDefinitions()
-	t := &strictness{r: r, inside: map[*tree.Node]*references{}, changed: map[*tree.Node]*renames{}}
-	r.each(t.shape)
-	eachUp(r.Root, r.base, t.require)
-	if r.Err == nil && len(t.changed) > 0 {
-		r.Keys = newStateGraph(r.Root).keyMap(t.changed)
+	p := &strictPass{Schema: r, expanded: map[*tree.Node]*refStack{}, changed: map[*tree.Node]*keyChanges{}}
+	r.each(p.reshape)
+	eachUp(r.Root, r.base, p.requireAll)
+	if r.Err == nil && len(p.changed) > 0 {
+		r.Keys = newStateGraph(r.Root).keyMap(p.changed)
 	}
 }
 
-// A strictness takes a schema through strict mode's rules.
-type strictness struct {
-	r       *Schema
-	inside  map[*tree.Node]*references // what was put in around a schema
-	changed map[*tree.Node]*renames
+// A strictPass applies the rules of strict mode.
+type strictPass struct {
+	*Schema
+	expanded map[*tree.Node]*refStack // references that were replaced around a schema
+	changed  map[*tree.Node]*keyChanges
 }
 
-// shape gives a schema a form that strict mode knows: a reference stands alone, and the
-// branches of a union have types of their own.
-func (t *strictness) shape(s *tree.Node, at *tree.Path) {
+// reshape gives a schema a form that strict mode knows: a reference stands alone, and the branches
+// of a union have types of their own.
+func (p *strictPass) reshape(s *tree.Node, at *tree.Path) {
 	if !s.Is(tree.Object) {
 		return
 	}
 	for ref := s.Get("$ref"); ref != nil && len(s.Members) > 1; ref = s.Get("$ref") {
-		t.spread(s, ref.Text(), at)
+		p.isolateReference(s, ref.Text(), at)
 	}
-	t.union(s, at)
-	if rest := s.Get("additionalProperties"); rest.Is(tree.Object) || rest.IsTrue() {
-		s.Remove("additionalProperties") // close says what it means that it is gone
-		if len(membersOf(s.Get("properties"))) > 0 || at == t.r.base {
-			t.r.note(at, "other properties (additionalProperties: %s) cannot be given: %s takes no free keys", rest.Short(), t.r.dialect)
+	p.typeBranches(s, at)
+	if rest := s.Get("additionalProperties"); rest.Is(tree.Object) || rest.IsBool(true) {
+		s.Remove("additionalProperties") // closeObject notes it
+		if len(membersOf(s.Get("properties"))) > 0 || at == p.base {
+			p.note(at, "other properties (additionalProperties: %s) cannot be given: %s allows no free keys", rest.Short(), p.dialect)
 		}
 	}
 }
 
-// union gives the branches of a union types, or makes them part of the object that they
-// are about.
-func (t *strictness) union(s *tree.Node, at *tree.Path) {
+// typeBranches gives the branches of a union types, or merges them into the object that they are
+// about.
+func (p *strictPass) typeBranches(s *tree.Node, at *tree.Path) {
 	branches := s.Get("anyOf")
 	if !branches.Is(tree.Array) {
 		return
 	}
-	if properties := s.Get("properties"); properties.Is(tree.Object) {
+	if s.Get("properties").Is(tree.Object) {
 		s.Remove("anyOf")
-		t.r.foldUnion(s, union{"anyOf", branches.Items, at.At("anyOf")}, t.inside[s])
+		p.foldCombinator(s, combinator{"anyOf", branches.Items, at.At("anyOf")}, p.expanded[s])
 		return
 	}
-	if typed := slices.DeleteFunc(slices.Clone(branches.Items), unconstrained); len(typed) > 0 && len(typed) < len(branches.Items) {
+	if typed := slices.DeleteFunc(slices.Clone(branches.Items), acceptsAll); len(typed) > 0 && len(typed) < len(branches.Items) {
 		branches.Items = typed
-		t.r.note(at.At("anyOf"), "the branches that take anything are left out: %s wants a type", t.r.dialect)
+		p.note(at.At("anyOf"), "branches that accept anything left out: %s requires a type", p.dialect)
 	}
-	if kinds := s.Remove("type"); kinds != nil {
+	if types := s.Remove("type"); types != nil {
 		for _, b := range branches.Items {
 			if b.Is(tree.Object) && !isTyped(b) {
-				b.Members = slices.Insert(b.Members, 0, tree.NewMember("type", kinds.Clone()))
+				b.Members = slices.Insert(b.Members, 0, tree.NewMember("type", types.Clone()))
 			}
 		}
-		t.r.note(at, `"type": %s is said in each branch of "anyOf" now: %s wants a type there`, kinds.Short(), t.r.dialect)
+		p.note(at, `"type": %s moved into each branch of "anyOf": %s requires a type there`, types.Short(), p.dialect)
 	}
 }
 
-// isTyped reports whether a schema says by itself of what type its instances are.
-func isTyped(s *tree.Node) bool {
-	return slices.ContainsFunc([]string{"type", "$ref", "anyOf", "enum", "const"}, func(key string) bool { return s.Get(key) != nil })
-}
+// isTyped reports whether a schema itself says which types it accepts.
+func isTyped(s *tree.Node) bool { return s.HasAny("type", "$ref", "anyOf", "enum", "const") }
 
-// spread does away with what stands beside a reference: a description goes above it,
-// with constraints the definition is put in. Where that would never end they are
-// described.
-func (t *strictness) spread(s *tree.Node, ref string, at *tree.Path) {
-	rest := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return !vocabulary.Assertions[m.Key] || m.Key == "$ref" })
+// isolateReference removes what stands beside a reference. A description moves above it; beside
+// assertions the definition replaces it, or, where that would never end, they are described.
+func (p *strictPass) isolateReference(s *tree.Node, ref string, at *tree.Path) {
+	rest := slices.DeleteFunc(slices.Clone(s.Members), func(m tree.Member) bool { return !isAssertion(m) || m.Key == "$ref" })
 	if len(rest) > 0 {
-		open := t.inside[s]
-		if target := t.r.expand(ref, at, open); target.Is(tree.Object) {
-			open = open.with(ref)
+		open := p.expanded[s]
+		if target := p.expandReference(ref, at, open); target.Is(tree.Object) {
+			open = open.push(ref)
 			s.Remove("$ref")
-			t.r.meet(s, target, at, open)
-			vocabulary.EachSchema(s, nil, func(below *tree.Node, _ *tree.Path) { t.inside[below] = open })
-			t.r.note(at, "the reference %s is put in: %s takes nothing beside it", ref, t.r.dialect)
+			p.intersect(s, target, at, open)
+			vocabulary.EachSchema(s, nil, func(below *tree.Node, _ *tree.Path) { p.expanded[below] = open })
+			p.note(at, "the reference %s replaced by its target: %s allows nothing beside it", ref, p.dialect)
 			return
 		}
-		p := &phraser{}
-		phrases := p.phrases(s, rest)
-		for _, m := range rest {
-			s.Remove(m.Key)
-		}
-		p.describe(s, phrases)
-		t.r.note(at, "%s moved into the description%s: %s takes nothing beside the reference %s", quotedKeys(rest), cutRemark(p.cut), t.r.dialect, ref)
+		remark := moveToDescription(s, rest)
+		p.note(at, "%s moved into the description%s: %s allows nothing beside the reference %s", quotedKeys(rest), remark, p.dialect, ref)
 	}
 	s.Set("anyOf", tree.NewArray(tree.NewObject(tree.NewMember("$ref", s.Remove("$ref")))))
-	t.r.note(at, `the reference %s stands in an "anyOf" now: %s takes nothing beside it`, ref, t.r.dialect)
+	p.note(at, `the reference %s moved into an "anyOf": %s allows nothing beside it`, ref, p.dialect)
 }
 
-// require closes a schema whose children are closed.
-func (t *strictness) require(s *tree.Node, at *tree.Path) {
-	if t.r.Err != nil {
+// requireAll makes a schema strict whose children are strict.
+func (p *strictPass) requireAll(s *tree.Node, at *tree.Path) {
+	const anything = "a schema without a type accepts anything, which %s cannot express: give it a type, or convert the tool without strict"
+	if p.Err != nil || s.IsBool(false) {
 		return
 	}
-	if !s.Is(tree.Object) {
-		if s.IsTrue() {
-			t.r.fail(at, anything, t.r.dialect)
-		}
-		return
-	}
-	if !isTyped(s) && !t.infer(s, at) {
-		t.r.fail(at, anything, t.r.dialect)
+	if !s.Is(tree.Object) || !isTyped(s) && !p.inferType(s, at) {
+		p.fail(at, anything, p.dialect)
 		return
 	}
 	types := typesOf(s)
-	if len(types) == 0 && (s.Get("enum") != nil || s.Get("const") != nil) {
-		t.infer(s, at)
+	if len(types) == 0 && s.HasAny("enum", "const") {
+		p.inferType(s, at)
 	}
 	if slices.Contains(types, "array") && s.Get("items") == nil {
-		t.r.fail(at, "an array of anything has no form in %s: say of what type its items are, or convert the tool without strict", t.r.dialect)
+		p.fail(at, "%s cannot express an array of anything: give its items a type, or convert the tool without strict", p.dialect)
 	}
 	if slices.Contains(types, "object") {
-		t.close(s, at)
+		p.closeObject(s, at)
 	} else if len(types) > 0 {
-		t.cut(s, at, "properties", "required", "additionalProperties")
+		p.dropKeywords(s, at, "properties", "required", "additionalProperties")
 	}
 	if len(types) > 0 && !slices.Contains(types, "array") {
-		t.cut(s, at, "items", "minItems", "maxItems")
+		p.dropKeywords(s, at, "items", "minItems", "maxItems")
 	}
 }
 
-// cut takes out keywords that are about another type than the schema's.
-func (t *strictness) cut(s *tree.Node, at *tree.Path, keys ...string) {
+// dropKeywords drops keywords that apply to other types than the schema's.
+func (p *strictPass) dropKeywords(s *tree.Node, at *tree.Path, keys ...string) {
 	for _, key := range keys {
 		if s.Remove(key) != nil {
-			t.r.note(at, "%q left out: it says nothing of the type %s", key, s.Get("type").Short())
+			p.note(at, "%q left out: it does not apply to the type %s", key, s.Get("type").Short())
 		}
 	}
 }
 
-const anything = "a schema without a type takes anything, which has no form in %s: give it a type, or convert the tool without strict"
-
-// infer gives a schema the type that its values or its keywords are about.
-func (t *strictness) infer(s *tree.Node, at *tree.Path) bool {
+// inferType gives a schema the types of its values, or those that its keywords apply to.
+func (p *strictPass) inferType(s *tree.Node, at *tree.Path) bool {
 	var types []string
-	values := []*tree.Node{}
+	values := slices.Clone(s.Get("enum").List())
 	if c := s.Get("const"); c != nil {
-		values = append(values, c)
-	}
-	if e := s.Get("enum"); e.Is(tree.Array) {
-		values = append(values, e.Items...)
+		values = slices.Insert(values, 0, c)
 	}
 	for _, v := range values {
 		types = addText(types, typeOf(v))
 	}
-	for _, k := range []struct {
-		keyword, kind string
-	}{
+	for _, k := range []struct{ keyword, kind string }{
 		{"properties", "object"}, {"required", "object"}, {"additionalProperties", "object"}, {"items", "array"}, {"minItems", "array"},
 		{"maxItems", "array"}, {"pattern", "string"}, {"format", "string"}, {"minimum", "number"}, {"maximum", "number"},
 		{"exclusiveMinimum", "number"}, {"exclusiveMaximum", "number"}, {"multipleOf", "number"},
@@ -179,98 +158,88 @@ func (t *strictness) infer(s *tree.Node, at *tree.Path) bool {
 	if len(types) == 0 {
 		return false
 	}
-	s.Remove("type") // it was none
+	s.Remove("type") // which names no type
 	s.Members = slices.Insert(s.Members, 0, tree.NewMember("type", nil))
 	setTypes(s, types)
-	t.r.note(at, `"type": %s added: %s wants one`, s.Get("type").Short(), t.r.dialect)
+	p.note(at, `"type": %s added: %s requires one`, s.Get("type").Short(), p.dialect)
 	return true
 }
 
-// close makes an object name, require and allow exactly its properties.
-func (t *strictness) close(s *tree.Node, at *tree.Path) {
-	properties, additional := s.Get("properties"), s.Get("additionalProperties")
-	isShut := additional.Is(tree.Bool) && !additional.IsTrue()
+// closeObject makes an object name, require and allow exactly its properties.
+func (p *strictPass) closeObject(s *tree.Node, at *tree.Path) {
+	properties := s.Get("properties")
 	if properties == nil {
 		properties = tree.NewObject()
 		s.Set("properties", properties)
 	}
 	if !properties.Is(tree.Object) {
-		return // no schema: whoever checks it says so
+		return // the check of the schema refuses it
 	}
-	if len(properties.Members) == 0 && !isShut && at != t.r.base {
-		t.r.fail(at, "an object with free keys has no form in %s: name its properties, or convert the tool without strict", t.r.dialect)
+	if len(properties.Members) == 0 && !s.Get("additionalProperties").IsBool(false) && at != p.base {
+		p.fail(at, "%s cannot express an object with free keys: name its properties, or convert the tool without strict", p.dialect)
 		return
 	}
-	properties.Members = slices.DeleteFunc(properties.Members, func(m tree.Member) bool { return m.Value.Is(tree.Bool) && !m.Value.IsTrue() }) // as the closed object does
-	required, had := tree.NewArray(), map[string]bool{}
-	for _, name := range textsOf(s.Get("required")) {
-		had[name] = true
+	properties.Members = slices.DeleteFunc(properties.Members, func(m tree.Member) bool { return m.Value.IsBool(false) }) // a closed object forbids them too
+	required, undeclared := tree.NewArray(), map[string]bool{}
+	for _, name := range s.Get("required").Texts() {
+		undeclared[name] = true
 	}
 	var optional []string
 	for i, m := range properties.Members {
 		required.Items = append(required.Items, tree.NewText(m.Key))
-		if had[m.Key] {
-			delete(had, m.Key)
+		if undeclared[m.Key] {
+			delete(undeclared, m.Key)
 			continue
 		}
-		optional = append(optional, m.Key)
+		optional = append(optional, strconv.Quote(m.Key))
 		if m.Value.Is(tree.Object) && !takesNull(m.Value, 0) {
 			properties.Members[i].Value = nullable(m.Value)
-			t.markOptional(s, m.Key)
+			p.markOptional(s, m.Key)
 		}
 	}
-	t.noteClosed(s, at, optional, had)
+	p.noteClosed(s, at, optional, undeclared)
 	s.Set("required", required)
 	s.Set("additionalProperties", tree.NewBool(false))
 }
 
-func (t *strictness) markOptional(s *tree.Node, name string) {
-	if t.changed[s] == nil {
-		t.changed[s] = &renames{optional: map[string]bool{}}
+func (p *strictPass) markOptional(s *tree.Node, name string) {
+	if p.changed[s] == nil {
+		p.changed[s] = &keyChanges{optional: map[string]bool{}}
 	}
-	t.changed[s].optional[name] = true
+	p.changed[s].optional[name] = true
 }
 
-// noteClosed says what became of an object.
-func (t *strictness) noteClosed(s *tree.Node, at *tree.Path, optional []string, undeclared map[string]bool) {
-	for _, name := range textsOf(s.Get("required")) {
+// noteClosed notes what closeObject changed.
+func (p *strictPass) noteClosed(s *tree.Node, at *tree.Path, optional []string, undeclared map[string]bool) {
+	for _, name := range s.Get("required").Texts() {
 		if undeclared[name] {
-			t.r.note(at, "%q is not required any more: it is no property of the object, and %s takes no others", name, t.r.dialect)
+			p.note(at, "%q removed from \"required\": it is not a property of the object, and %s allows no others", name, p.dialect)
 		}
 	}
 	if s.Get("additionalProperties") == nil {
-		t.r.note(at, `"additionalProperties": false added: %s wants it`, t.r.dialect)
+		p.note(at, `"additionalProperties": false added: %s requires it`, p.dialect)
 	}
 	if len(optional) > 0 {
-		t.r.note(at, "%s required now, and null where not given: %s takes no optional properties", quotedTexts(optional), t.r.dialect)
+		p.note(at, "%s required, and null if not given: %s allows no optional properties", joinAnd(optional), p.dialect)
 	}
 }
 
-func quotedTexts(all []string) string {
-	var quoted []string
-	for _, s := range all {
-		quoted = append(quoted, strconv.Quote(s))
-	}
-	return and(quoted)
-}
-
-// takesNull reports whether a schema's own keywords say that it accepts null.
+// takesNull reports whether a schema's own keywords accept null.
 func takesNull(s *tree.Node, depth int) bool {
 	if branches := s.Get("anyOf"); branches.Is(tree.Array) && depth < MaxDepth {
-		return mayBe(s, "null") && slices.ContainsFunc(branches.Items, func(b *tree.Node) bool { return takesNull(b, depth+1) })
+		return allowsType(s, "null") && slices.ContainsFunc(branches.Items, func(b *tree.Node) bool { return takesNull(b, depth+1) })
 	}
-	return s.Get("$ref") == nil && mayBe(s, "null")
+	return s.Get("$ref") == nil && allowsType(s, "null")
 }
 
-// nullable is a schema that accepts null too.
+// nullable returns a schema that accepts null too.
 func nullable(s *tree.Node) *tree.Node {
-	null := func() *tree.Node { return tree.NewObject(tree.NewMember("type", tree.NewText("null"))) }
 	if branches := s.Get("anyOf"); branches.Is(tree.Array) {
-		branches.Items = append(branches.Items, null())
+		branches.Items = append(branches.Items, nullSchema())
 		return s
 	}
 	if s.Get("$ref") != nil {
-		return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(s, null())))
+		return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(s, nullSchema())))
 	}
 	setTypes(s, addText(typesOf(s), "null"))
 	if c := s.Remove("const"); c != nil {

@@ -7,26 +7,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// unconstrained reports whether a schema accepts everything, as far as its own keywords
-// tell.
-func unconstrained(s *tree.Node) bool {
-	return s.IsTrue() || s.Is(tree.Object) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool { return vocabulary.Assertions[m.Key] })
+// isAssertion reports whether a member of a schema can refuse a value.
+func isAssertion(m tree.Member) bool { return vocabulary.Assertions[m.Key] }
+
+// acceptsAll reports whether a schema accepts everything, as far as its own keywords tell.
+func acceptsAll(s *tree.Node) bool {
+	return s.IsBool(true) || s.Is(tree.Object) && !slices.ContainsFunc(s.Members, isAssertion)
 }
 
-// typesOf are the types that a schema names; none when it names none.
+// typesOf returns the types that a schema names.
 func typesOf(s *tree.Node) []string {
-	var names []string
-	switch t := s.Get("type"); {
-	case t.Is(tree.Text):
-		names = append(names, t.Text())
-	case t.Is(tree.Array):
-		for _, it := range t.Items {
-			if it.Is(tree.Text) {
-				names = append(names, it.Text())
-			}
-		}
+	if t := s.Get("type"); t.Is(tree.Text) {
+		return []string{t.Text()}
 	}
-	return names
+	return s.Get("type").Texts()
 }
 
 // setTypes makes a schema name some types.
@@ -42,64 +36,34 @@ func setTypes(s *tree.Node, names []string) {
 	s.Set("type", list)
 }
 
-// typeOf is the type of a value as JSON Schema counts (2020-12 core, 4.2.1).
+// typeOf returns the type of a value as JSON Schema counts (2020-12 core, 4.2.1).
 func typeOf(n *tree.Node) string {
-	switch n.Kind {
-	case tree.Null:
-		return "null"
-	case tree.Bool:
-		return "boolean"
-	case tree.Number:
-		if tree.IsInteger(n.Raw) {
-			return "integer"
-		}
-		return "number"
-	case tree.Text:
-		return "string"
-	case tree.Array:
-		return "array"
+	if n.Is(tree.Number) && tree.IsInteger(n.Raw) {
+		return "integer"
 	}
-	return "object"
+	return vocabulary.Types[n.Kind]
 }
 
-// mayBe reports whether a schema's own keywords leave room for a type.
-func mayBe(s *tree.Node, kind string) bool {
+// includesType reports whether types include name, as "number" includes "integer".
+func includesType(types []string, name string) bool {
+	return slices.Contains(types, name) || name == "integer" && slices.Contains(types, "number")
+}
+
+// allowsType reports whether a schema's own keywords allow values of a type.
+func allowsType(s *tree.Node, name string) bool {
 	if s.Is(tree.Bool) {
-		return s.IsTrue()
+		return s.IsBool(true)
 	}
-	isKind := func(n *tree.Node) bool { return typeOf(n) == kind }
-	if types := typesOf(s); len(types) > 0 && !slices.Contains(types, kind) {
-		return false
-	}
-	if c := s.Get("const"); c != nil && !isKind(c) {
-		return false
-	}
-	if e := s.Get("enum"); e.Is(tree.Array) && !slices.ContainsFunc(e.Items, isKind) {
-		return false
-	}
-	return true
+	isType := func(n *tree.Node) bool { return typeOf(n) == name }
+	types, c, e := typesOf(s), s.Get("const"), s.Get("enum")
+	return (len(types) == 0 || slices.Contains(types, name)) && (c == nil || isType(c)) &&
+		(!e.Is(tree.Array) || slices.ContainsFunc(e.Items, isType))
 }
 
-// membersOf are the members of an object; none of anything else.
+// membersOf returns the members of an object; nil for any other value.
 func membersOf(n *tree.Node) []tree.Member {
-	if !n.Is(tree.Object) {
+	if n == nil {
 		return nil
 	}
 	return n.Members
 }
-
-// textsOf are the strings of an array.
-func textsOf(n *tree.Node) []string {
-	var all []string
-	if n.Is(tree.Array) {
-		for _, it := range n.Items {
-			if it.Is(tree.Text) {
-				all = append(all, it.Text())
-			}
-		}
-	}
-	return all
-}
-
-// hasText reports whether an array holds a string.
-func hasText(n *tree.Node, s string) bool { return slices.Contains(textsOf(n), s) }

@@ -2,35 +2,32 @@ package rewrite
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// typeWords are the names of types (2020-12 validation, 6.1.1) and, by their lower case,
-// those that servers send for them: Gemini's and OpenAPI's STRING, draft-03's any, and
-// what their authors' languages call them. "" is every type.
-var typeWords = map[string]string{
+// typeNames maps the names that servers send for types, in lower case, to those of JSON Schema
+// (2020-12 validation, 6.1.1): Gemini's and OpenAPI's STRING, draft-03's any, and the names of
+// programming languages. "" is every type.
+var typeNames = map[string]string{
 	"null": "null", "boolean": "boolean", "object": "object", "array": "array",
 	"number": "number", "string": "string", "integer": "integer",
-
 	"any": "", "type_unspecified": "",
 	"none": "null", "nil": "null", "bool": "boolean", "dict": "object", "list": "array",
 	"float": "number", "double": "number", "str": "string", "int": "integer",
 }
 
-// types writes the types of a schema as 2020-12 has them: names in lower case, or a list
-// of names. In draft-03 a list may hold schemas, too, and is an anyOf then. What names no
-// type at all stays for whoever checks the schema.
+// types writes the types of a schema as 2020-12 has them: names in lower case, or a list of names.
+// In draft-03 a list may hold schemas too; it becomes an anyOf. A name that is no type stays for
+// the check of the schema.
 func (u *upgrade) types(s *tree.Node, at *tree.Path) {
 	val := s.Get("type")
 	switch {
-	case val == nil:
 	case val.Is(tree.Text):
-		u.oneType(s, val, at)
+		u.typeName(s, val, at)
 	case val.Is(tree.Array) && slices.ContainsFunc(val.Items, func(it *tree.Node) bool { return it.Is(tree.Object) }):
-		u.note(at, `"type" has schemas in it: "anyOf" since draft-04`)
+		u.note(at, `"type" with schemas replaced by "anyOf", as since draft-04`)
 		s.Remove("type")
 		branches := tree.NewArray()
 		for _, it := range val.Items {
@@ -39,22 +36,22 @@ func (u *upgrade) types(s *tree.Node, at *tree.Path) {
 			}
 			branches.Items = append(branches.Items, it)
 		}
-		also(s, "anyOf", branches)
+		addKeyword(s, "anyOf", branches)
 	case val.Is(tree.Array):
 		u.typeList(s, val, at)
 	}
 }
 
-func (u *upgrade) oneType(s, val *tree.Node, at *tree.Path) {
-	said := val.Text()
-	name, known := typeWords[strings.ToLower(said)]
+func (u *upgrade) typeName(s, val *tree.Node, at *tree.Path) {
+	written := val.Text()
+	name, known := typeNames[strings.ToLower(written)]
 	switch {
-	case !known || name == said:
+	case !known || name == written:
 	case name == "":
-		u.note(at, `"type": %q is dropped: it is every type`, said)
+		u.note(at, `"type": %q dropped: it means every type`, written)
 		s.Remove("type")
 	default:
-		u.note(at, `"type": %q is %q in JSON Schema`, said, name)
+		u.note(at, `"type": %q replaced by %q, the name in JSON Schema`, written, name)
 		s.Set("type", tree.NewText(name))
 	}
 }
@@ -62,10 +59,10 @@ func (u *upgrade) oneType(s, val *tree.Node, at *tree.Path) {
 func (u *upgrade) typeList(s, val *tree.Node, at *tree.Path) {
 	list, seen := tree.NewArray(), map[string]bool{}
 	for _, it := range val.Items {
-		name, known := typeWords[strings.ToLower(it.Text())]
+		name, known := typeNames[strings.ToLower(it.Text())]
 		switch {
 		case known && name == "":
-			u.note(at, `"type": %s is dropped: %q is every type`, val.Short(), it.Text())
+			u.note(at, `"type": %s dropped: %q means every type`, val.Short(), it.Text())
 			s.Remove("type")
 			return
 		case known:
@@ -77,32 +74,7 @@ func (u *upgrade) typeList(s, val *tree.Node, at *tree.Path) {
 		}
 	}
 	if !list.Equal(val) {
-		u.note(at, `"type": %s is %s in JSON Schema`, val.Short(), list.Short())
+		u.note(at, `"type": %s replaced by %s, the names in JSON Schema`, val.Short(), list.Short())
 		s.Set("type", list)
 	}
-}
-
-// names gives out keys that an object does not have. It holds the number that a name was
-// last given with; 1 is none.
-type names map[string]int
-
-func newNames(n *tree.Node) names {
-	taken := names{}
-	if n.Is(tree.Object) {
-		for _, m := range n.Members {
-			taken[m.Key] = 1
-		}
-	}
-	return taken
-}
-
-// free is a name, or with a number behind it when it is taken; it is taken from then on.
-func (t names) free(name string) string {
-	free := name
-	for t[free] > 0 {
-		t[name]++
-		free = name + "_" + strconv.Itoa(t[name])
-	}
-	t[free] = 1
-	return free
 }

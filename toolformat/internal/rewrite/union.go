@@ -5,71 +5,74 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// A join collects, property by property, what the branches of a union say of it.
-type join struct {
-	names   []string // in the order in which they come
-	schemas map[string][]*tree.Node
-	opens   map[string]int  // branches that name the property and are open to others
-	opened  map[string]bool // properties that some branch lets be anything
+// branchProperties collects what the branches of a union say about each property.
+type branchProperties struct {
+	names        []string // in order of appearance
+	schemas      map[string][]*tree.Node
+	openBranches map[string]int  // branches that name the property and allow others
+	unlimited    map[string]bool // properties that some branch lets be anything
 }
 
-func newJoin() *join {
-	return &join{schemas: map[string][]*tree.Node{}, opens: map[string]int{}, opened: map[string]bool{}}
+func newBranchProperties() *branchProperties {
+	return &branchProperties{schemas: map[string][]*tree.Node{}, openBranches: map[string]int{}, unlimited: map[string]bool{}}
 }
 
-// add takes the properties of a branch; shut says that it takes no others.
-func (j *join) add(properties *tree.Node, shut bool) {
-	if !properties.Is(tree.Object) {
-		return
-	}
-	for _, m := range properties.Members {
-		if _, known := j.schemas[m.Key]; !known {
-			j.names = append(j.names, m.Key)
+// addBranch adds the properties of a branch; closed means that it allows no others.
+func (b *branchProperties) addBranch(properties *tree.Node, closed bool) {
+	for _, m := range membersOf(properties) {
+		if _, known := b.schemas[m.Key]; !known {
+			b.names = append(b.names, m.Key)
 		}
-		j.schemas[m.Key] = append(j.schemas[m.Key], m.Value)
-		if !shut {
-			j.opens[m.Key]++
+		b.schemas[m.Key] = append(b.schemas[m.Key], m.Value)
+		if !closed {
+			b.openBranches[m.Key]++
 		}
 	}
 }
 
-// schema is what a property may be, when so many branches are open to properties that
-// they do not name: where one of those says nothing of this one, it may be anything.
-func (j *join) schema(name string, open int) *tree.Node {
-	j.opened[name] = open > j.opens[name]
-	return either(j.schemas[name], j.opened[name])
+// property returns the union of a property's schemas. open is how many branches allow properties
+// that they do not name: the property may be anything if one of them does not name it.
+func (b *branchProperties) property(name string, open int) *tree.Node {
+	b.unlimited[name] = open > b.openBranches[name]
+	return unionOf(b.schemas[name], b.unlimited[name])
 }
 
-// An alternative is a schema that a union offers, and the descriptions it came with.
-type alternative struct {
-	schema *tree.Node
-	about  []string
+// A unionBranch is a schema of a union and the descriptions that it came with.
+type unionBranch struct {
+	schema       *tree.Node
+	descriptions []string
 }
 
-// either is a schema that accepts what one of several accepts: itself when they are the
-// same, one enum where they are lists of values, else an anyOf. With open set it accepts
-// everything, and still shows what it usually is. The schemas are used up.
-func either(schemas []*tree.Node, open bool) *tree.Node {
-	var kinds []*alternative
-	var about []string // of those that accept everything
+// unionOf returns a schema that accepts what any of several accepts: the schema itself if they are
+// equal, one enum if they are lists of values, else an anyOf. With open set it accepts everything
+// and still shows what is usual. The schemas are used up.
+func unionOf(schemas []*tree.Node, open bool) *tree.Node {
+	var branches []*unionBranch
+	var about []string // descriptions of schemas that accept everything
 	for _, s := range schemas {
 		text := s.Remove("description").Text()
-		known := slices.IndexFunc(kinds, func(k *alternative) bool { return k.schema.Equal(s) || addValues(k, s, text) })
+		known := slices.IndexFunc(branches, func(b *unionBranch) bool { return b.schema.Equal(s) || addValues(b, s, text) })
 		switch {
-		case unconstrained(s), len(kinds) > maxBranches:
+		case acceptsAll(s), len(branches) > maxBranches:
 			open = true
 			about = addText(about, text)
-		case s.Is(tree.Bool): // false: nothing
+		case s.Is(tree.Bool): // false adds nothing
 		case known >= 0:
-			kinds[known].about = addText(kinds[known].about, text)
+			branches[known].descriptions = addText(branches[known].descriptions, text)
 		default:
-			kinds = append(kinds, &alternative{s, addText(nil, text)})
+			branches = append(branches, &unionBranch{s, addText(nil, text)})
 		}
 	}
-	return alternatives(kinds, about, open)
+	switch {
+	case len(branches) == 0 && !open:
+		return tree.NewBool(false)
+	case len(branches) == 1 && !open:
+		setDescription(branches[0].schema, branches[0].descriptions)
+		return branches[0].schema
+	}
+	return buildUnion(branches, about, open)
 }
 
 func addText(all []string, text string) []string {
@@ -79,37 +82,31 @@ func addText(all []string, text string) []string {
 	return append(all, text)
 }
 
-// alternatives is a schema of several. A description that only one has, or that all
-// share, stands above them.
-func alternatives(kinds []*alternative, about []string, open bool) *tree.Node {
-	switch {
-	case len(kinds) == 0 && !open:
-		return tree.NewBool(false)
-	case len(kinds) == 1 && !open:
-		s := kinds[0].schema
-		if len(kinds[0].about) > 0 {
-			s.Set("description", tree.NewText(strings.Join(kinds[0].about, " / ")))
-		}
-		return s
+func setDescription(s *tree.Node, texts []string) {
+	if len(texts) > 0 {
+		s.Set("description", tree.NewText(strings.Join(texts, " / ")))
 	}
-	told := about
-	for _, k := range kinds {
-		for _, text := range k.about {
-			told = addText(told, text)
+}
+
+// buildUnion returns the anyOf of branches. A description that only one branch has, or that all
+// share, becomes that of the union.
+func buildUnion(branches []*unionBranch, about []string, open bool) *tree.Node {
+	texts := about
+	for _, b := range branches {
+		for _, text := range b.descriptions {
+			texts = addText(texts, text)
 		}
 	}
 	s, list := tree.NewObject(), tree.NewArray()
-	if len(told) == 1 {
-		about = told
+	if len(texts) == 1 {
+		about = texts
 	}
-	if len(about) > 0 {
-		s.Set("description", tree.NewText(strings.Join(about, " / ")))
-	}
-	for _, k := range kinds {
-		if len(k.about) > 0 && len(told) > 1 {
-			k.schema.Set("description", tree.NewText(strings.Join(k.about, " / ")))
+	setDescription(s, about)
+	for _, b := range branches {
+		if len(texts) > 1 {
+			setDescription(b.schema, b.descriptions)
 		}
-		list.Items = append(list.Items, k.schema)
+		list.Items = append(list.Items, b.schema)
 	}
 	if open {
 		list.Items = append(list.Items, tree.NewObject())
@@ -120,18 +117,18 @@ func alternatives(kinds []*alternative, about []string, open bool) *tree.Node {
 	return s
 }
 
-// addValues makes an alternative that is a list of values accept those of s too, when s
-// is another one and no description sets them apart.
-func addValues(k *alternative, s *tree.Node, text string) bool {
-	if !isValues(k.schema) || !isValues(s) || text != "" && !slices.Equal(k.about, []string{text}) || text == "" && len(k.about) > 0 {
+// addValues makes a branch that is a list of values accept those of s too, if s is another such
+// list and no description sets them apart.
+func addValues(b *unionBranch, s *tree.Node, text string) bool {
+	if !isValues(b.schema) || !isValues(s) || !slices.Equal(b.descriptions, addText(nil, text)) {
 		return false
 	}
-	a, b := valuesOf(k.schema), valuesOf(s)
-	if len(a)+len(b) > maxBranches || len(a) == 0 || len(b) == 0 {
+	mine, other := valuesOf(b.schema), valuesOf(s)
+	if len(mine)+len(other) > maxBranches || len(mine) == 0 || len(other) == 0 {
 		return false
 	}
-	all := tree.NewArray(a...)
-	for _, v := range b {
+	all := tree.NewArray(mine...)
+	for _, v := range other {
 		if !slices.ContainsFunc(all.Items, v.Equal) {
 			all.Items = append(all.Items, v)
 		}
@@ -140,9 +137,9 @@ func addValues(k *alternative, s *tree.Node, text string) bool {
 	for _, v := range all.Items {
 		types = addText(types, typeOf(v))
 	}
-	k.schema.Remove("const")
-	setTypes(k.schema, types)
-	k.schema.Set("enum", all)
+	b.schema.Remove("const")
+	setTypes(b.schema, types)
+	b.schema.Set("enum", all)
 	return true
 }
 
@@ -150,19 +147,16 @@ func addValues(k *alternative, s *tree.Node, text string) bool {
 func isValues(s *tree.Node) bool {
 	c, e := s.Get("const"), s.Get("enum")
 	return (c == nil) != (e == nil) && (e == nil || e.Is(tree.Array)) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool {
-		return vocabulary.Assertions[m.Key] && !slices.Contains([]string{"type", "const", "enum"}, m.Key)
+		return isAssertion(m) && !slices.Contains([]string{"type", "const", "enum"}, m.Key)
 	})
 }
 
-// valuesOf are the values that such a schema accepts.
+// valuesOf returns the values that such a schema accepts.
 func valuesOf(s *tree.Node) []*tree.Node {
 	all := []*tree.Node{s.Get("const")}
 	if e := s.Get("enum"); e != nil {
 		all = e.Items
 	}
 	types := typesOf(s)
-	return slices.DeleteFunc(slices.Clone(all), func(v *tree.Node) bool {
-		name := typeOf(v)
-		return len(types) > 0 && !slices.Contains(types, name) && (name != "integer" || !slices.Contains(types, "number"))
-	})
+	return slices.DeleteFunc(slices.Clone(all), func(v *tree.Node) bool { return len(types) > 0 && !includesType(types, typeOf(v)) })
 }

@@ -90,8 +90,8 @@ func (n *Node) Text() string {
 	return unquote(n.Raw)
 }
 
-// IsTrue reports whether n is true.
-func (n *Node) IsTrue() bool { return n.Is(Bool) && n.Raw == "true" }
+// IsBool reports whether n is the boolean b.
+func (n *Node) IsBool(b bool) bool { return n.Is(Bool) && (n.Raw == "true") == b }
 
 // List returns the items of an array; nil for another kind.
 func (n *Node) List() []*Node {

@@ -1,0 +1,105 @@
+package vocabulary
+
+import (
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+)
+
+// Below tells which schemas stand below a keyword.
+type Below uint8
+
+// The ways in which a keyword holds schemas.
+const (
+	NoSchema      Below = iota
+	OneSchema           // its value is a schema
+	ListOfSchemas       // an array of schemas
+	ManySchemas         // an object whose members are schemas
+	OneOrList           // a schema, or an array of schemas (items before 2020-12)
+)
+
+// Keywords lists the keywords that hold schemas, of every draft since 04.
+var Keywords = map[string]Below{
+	"additionalItems":       OneSchema,
+	"additionalProperties":  OneSchema,
+	"contains":              OneSchema,
+	"contentSchema":         OneSchema,
+	"else":                  OneSchema,
+	"if":                    OneSchema,
+	"items":                 OneOrList,
+	"not":                   OneSchema,
+	"propertyNames":         OneSchema,
+	"then":                  OneSchema,
+	"unevaluatedItems":      OneSchema,
+	"unevaluatedProperties": OneSchema,
+	"allOf":                 ListOfSchemas,
+	"anyOf":                 ListOfSchemas,
+	"oneOf":                 ListOfSchemas,
+	"prefixItems":           ListOfSchemas,
+	"$defs":                 ManySchemas,
+	"definitions":           ManySchemas,
+	"dependencies":          ManySchemas, // draft-07; arrays of names among them are not visited
+	"dependentSchemas":      ManySchemas,
+	"patternProperties":     ManySchemas,
+	"properties":            ManySchemas,
+}
+
+// Assertions lists the keywords that can refuse a value, alone or with others (2020-12 core,
+// 8.2.3, 10 and 11; validation, 6). All others are annotations, unknown keywords too (core, 6.5).
+var Assertions = map[string]bool{
+	"$dynamicRef": true, "$ref": true, "additionalItems": true, "additionalProperties": true, "allOf": true, "anyOf": true,
+	"const": true, "contains": true, "dependencies": true, "dependentRequired": true, "dependentSchemas": true, "else": true,
+	"enum": true, "exclusiveMaximum": true, "exclusiveMinimum": true, "format": true, "if": true, "items": true,
+	"maxContains": true, "maxItems": true, "maxLength": true, "maxProperties": true, "maximum": true, "minContains": true,
+	"minItems": true, "minLength": true, "minProperties": true, "minimum": true, "multipleOf": true, "not": true, "oneOf": true,
+	"pattern": true, "patternProperties": true, "prefixItems": true, "properties": true, "propertyNames": true, "required": true,
+	"then": true, "type": true, "unevaluatedItems": true, "unevaluatedProperties": true, "uniqueItems": true,
+}
+
+// Types lists the names of the types (2020-12 validation, 6.1.1): by the kind of a node, and then
+// "integer".
+var Types = [...]string{tree.Null: "null", tree.Bool: "boolean", tree.Number: "number", tree.Text: "string",
+	tree.Array: "array", tree.Object: "object", tree.Object + 1: "integer"}
+
+// InPlace reports whether a keyword applies schemas to the same value as the schema that has it
+// (2020-12 core, 10.2, and $ref).
+func InPlace(keyword string) bool {
+	switch keyword {
+	case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas":
+		return true
+	}
+	return false
+}
+
+// EachSchema visits s and every schema below it, parents before children. Schemas that visit puts
+// in the place of children are visited too. Boolean schemas are visited, values that are neither
+// an object nor a boolean are not.
+func EachSchema(s *tree.Node, at *tree.Path, visit func(s *tree.Node, at *tree.Path)) {
+	visit(s, at)
+	EachChild(s, at, func(_ string, child *tree.Node, at *tree.Path) { EachSchema(child, at, visit) })
+}
+
+// EachChild visits the schemas directly below s, in the order of its keywords. keyword is the one
+// that a child stands below.
+func EachChild(s *tree.Node, at *tree.Path, visit func(keyword string, child *tree.Node, at *tree.Path)) {
+	child := func(keyword string, c *tree.Node, at *tree.Path) {
+		if c.Is(tree.Object) || c.Is(tree.Bool) {
+			visit(keyword, c, at)
+		}
+	}
+	for i := 0; i < len(s.Members); i++ { // visit may change s
+		m := s.Members[i]
+		switch below := Keywords[m.Key]; {
+		case below == ManySchemas:
+			for j := 0; j < len(m.Value.Members); j++ {
+				child(m.Key, m.Value.Members[j].Value, at.At(m.Key).At(m.Value.Members[j].Key))
+			}
+		case below == ListOfSchemas, below == OneOrList && m.Value.Is(tree.Array):
+			for j := 0; j < len(m.Value.Items); j++ {
+				child(m.Key, m.Value.Items[j], at.At(m.Key).At(strconv.Itoa(j)))
+			}
+		case below != NoSchema:
+			child(m.Key, m.Value, at.At(m.Key))
+		}
+	}
+}
