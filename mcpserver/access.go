@@ -21,9 +21,9 @@ import (
 // identity. The zero value lets in every request that reaches a loopback address under a loopback
 // name.
 type Access struct {
-	Tokens         map[string]string // bearer tokens by the names of their holders; empty means that none is needed
-	AllowedOrigins []string          // origins of web pages that may connect, as browsers spell them; "null" only if listed
-	PublicHosts    []string          // host names beside loopback and the listen address, with or without a port
+	Tokens         map[string]string // bearer tokens by holder; empty means that no token is needed
+	AllowedOrigins []string          // of web pages, as browsers spell them; "null" only if listed
+	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 }
 
 // refusal says why a request is not let in.

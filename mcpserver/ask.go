@@ -63,5 +63,5 @@ func (q *questions) ask(ctx, life context.Context, box *outbox, method string, p
 	case <-life.Done():
 	case <-box.done: // nothing can be sent any more
 	}
-	return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
+	return nil, unavailable("the client has gone")
 }

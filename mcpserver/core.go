@@ -53,9 +53,13 @@ var (
 	errClosing   = errors.New("the bridge is shutting down") // why a Server's connections end
 )
 
+func unavailable(format string, args ...any) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Unavailable, format, args...)
+}
+
 // shuttingDown is the answer to requests that come too late; cause, if any, is for the log.
 func shuttingDown(cause error) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Unavailable, "%v", errClosing).Because(cause)
+	return unavailable("%v", errClosing).Because(cause)
 }
 
 // idleEnough is how long a session or a view must be unused to make room for a new one.

@@ -99,7 +99,7 @@ func (x *exchange) Notify(method string, params []byte) {
 // Ask implements bridge.Back: on the request's own stream, if its client accepts one.
 func (x *exchange) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	if x.session == nil {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "the client did not offer this capability")
+		return nil, unavailable("the client did not offer this capability")
 	}
 	if st := x.openStream(); st != nil {
 		return x.session.ask(ctx, st.box, method, params)
@@ -156,7 +156,7 @@ type answer interface {
 
 // finish ends the exchange with its answer; nil means that it has none.
 func (x *exchange) finish(a answer) {
-	x.upgrader.remove(x)
+	x.upgrader.forget(x)
 	if !x.accept.json && a != nil {
 		x.openStream()
 	}
@@ -196,7 +196,7 @@ type streamUpgrader struct {
 	added   bool // since the last tick
 }
 
-func (u *streamUpgrader) add(x *exchange) {
+func (u *streamUpgrader) watch(x *exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.waiting[x], u.added = time.Now(), true
@@ -206,7 +206,7 @@ func (u *streamUpgrader) add(x *exchange) {
 	}
 }
 
-func (u *streamUpgrader) remove(x *exchange) {
+func (u *streamUpgrader) forget(x *exchange) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.waiting, x)

@@ -63,7 +63,7 @@ func TestInitializeFailsLate(t *testing.T) {
 	fail := make(chan struct{})
 	p := newMade(t, Options{}, func(context.Context, *bridge.Request) bridge.Reply {
 		<-fail
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "x"))
+		return bridge.Failed(unavailable("x"))
 	})
 	var wg sync.WaitGroup
 	for range 20 {
@@ -86,7 +86,7 @@ func TestInitializeFailsLate(t *testing.T) {
 			if x == nil {
 				return
 			}
-			p.upgrader.remove(x)
+			p.upgrader.forget(x)
 			x.openStream()
 		}
 	})
@@ -120,7 +120,7 @@ func TestJournalsBound(t *testing.T) {
 	var sessions []*session
 	for range 10 {
 		s := p.newHTTPSession(identity{})
-		s.journal.add(1, 1, large)
+		s.journal.addEvent(1, 1, large)
 		sessions = append(sessions, s)
 	}
 	if kept := p.journals.Load(); kept > journalsBytes || kept == 0 {
@@ -134,7 +134,7 @@ func TestJournalsBound(t *testing.T) {
 	}
 }
 
-// A message that is posted as its SSE session ends starts no goroutine that close does not wait for.
+// A message that is posted as its SSE session ends starts no goroutine that outlives close.
 func TestSSEMessageAsItEnds(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	for range 200 {

@@ -127,7 +127,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		s.get(w, r, sender)
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
-			s.sessions.end(target)
+			s.sessions.endSession(target)
 			w.WriteHeader(http.StatusOK)
 		}
 	default:

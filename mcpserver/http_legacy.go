@@ -38,7 +38,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 	resp := target.respond(target.ctx, m, x)
 	if target.opened.Load() == nil { // initialize failed
 		x.withdraw(mcp.HeaderSessionID)
-		s.sessions.end(target)
+		s.sessions.endSession(target)
 	}
 	if resp.discard {
 		resp.reply.Free()

@@ -100,8 +100,8 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 	return nil
 }
 
-// headerLine returns the value of a header, "" without one. A header that occurs several times is the
-// list of its values, as any proxy may join them.
+// headerLine returns the value of a header, "" without one. A header that occurs several times is
+// the list of its values, as any proxy may join them.
 func headerLine(r *http.Request, header string) string {
 	return strings.Join(r.Header.Values(header), ", ")
 }

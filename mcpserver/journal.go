@@ -77,9 +77,9 @@ func (j *journal) forget(number int64) {
 	delete(j.streams, number)
 }
 
-// add keeps an event and evicts the oldest ones beyond the bound. The newest event is kept
+// addEvent keeps an event and evicts the oldest ones beyond the bound. The newest event is kept
 // whatever its size, as long as all journals together have room for it.
-func (j *journal) add(number, seq int64, data []byte) {
+func (j *journal) addEvent(number, seq int64, data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended {

@@ -144,7 +144,7 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 		c.cancel(errEnded)
 		<-c.done
 		c.reply.Free()
-		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "too many calls are waiting for answers of their clients: %d", p.most))
+		return bridge.Failed(unavailable("too many calls are waiting for answers of their clients: %d", p.most))
 	}
 	b := append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), `,"requestState":`...)
 	reply := bridge.Result(append(wire.AppendString(b, state), '}'), nil)

@@ -67,7 +67,7 @@ func (s *Server) newSession(sender identity) *session {
 func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
 	x.core, x.upgrader, x.w, x.ctx, x.accept = &s.core, &s.upgrader, w, r.Context(), accept
 	if accept.events {
-		s.upgrader.add(x)
+		s.upgrader.watch(x)
 	}
 	return x
 }

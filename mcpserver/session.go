@@ -28,7 +28,7 @@ type session struct {
 	readers atomic.Int64 // event streams that are being read
 	opened  atomic.Pointer[opened]
 
-	initializing atomic.Pointer[chan struct{}] // closed when the pending initialize has ended; nil without one
+	initializing atomic.Pointer[chan struct{}] // closed with the pending initialize; nil without one
 
 	journal *journal           // streams of an HTTP session; nil on other carriers
 	post    func(*wire.Buffer) // takes a message posted to an SSE session; nil on other carriers
@@ -136,11 +136,11 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
-		p.refused = toolformat.Errorf(toolformat.Unavailable, "%v", errEnded)
+		p.refused = unavailable("%v", errEnded)
 	case s.pending[p.id] != nil:
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
 	case len(s.pending) >= s.core.opts.CallsPerSession:
-		p.refused = toolformat.Errorf(toolformat.Unavailable, "too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
+		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
 	default:
 		s.pending[p.id] = p.cancel
 	}

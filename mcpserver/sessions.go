@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // registry holds the sessions of a Server that count towards Options.Sessions: those over HTTP,
@@ -27,13 +25,14 @@ func (r *registry) add(added *session) error {
 	}
 	if most := r.core.opts.Sessions; len(r.sessions) >= most && !r.evict() {
 		r.core.opts.Log.Warn("refused a session: too many are in use", "limit", most)
-		return toolformat.Errorf(toolformat.Unavailable, "too many sessions: %d (limits.sessions in the config)", most)
+		return unavailable("too many sessions: %d (limits.sessions in the config)", most)
 	}
 	r.sessions[added.id] = added
 	return nil
 }
 
-// register adds the session of an HTTP request, and ends it and reports false when it has refused that.
+// register adds the session of an HTTP request, or answers the request with the reason, ends the
+// session and reports false.
 func (r *registry) register(added *session, w http.ResponseWriter) bool {
 	err := r.add(added)
 	if err != nil {
@@ -70,8 +69,8 @@ func (r *registry) find(id string, sender identity) *session {
 	return found
 }
 
-// end ends a session.
-func (r *registry) end(s *session) {
+// endSession removes a session and ends it.
+func (r *registry) endSession(s *session) {
 	r.mu.Lock()
 	delete(r.sessions, s.id)
 	r.mu.Unlock()

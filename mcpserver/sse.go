@@ -38,7 +38,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 		release()
 		leave()
 	}
-	s.sessions.end(d.session)
+	s.sessions.endSession(d.session)
 	d.close(io.EOF)
 }
 

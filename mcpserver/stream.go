@@ -80,7 +80,7 @@ func (st *stream) record(batch []*wire.Buffer) int64 {
 	for _, msg := range batch {
 		seq := st.seq.Add(1)
 		if st.session != nil {
-			st.session.journal.add(st.number, seq, msg.B)
+			st.session.journal.addEvent(st.number, seq, msg.B)
 		}
 	}
 	return first

@@ -54,7 +54,7 @@ type view struct {
 
 	// The fields below are guarded by viewPool.mu.
 	users  int       // requests, and the opening of the source
-	leased bool      // to a call that may ask something: otherwise nobody could tell which call's question it is
+	leased bool      // to a call that may ask something: no other call could have asked it
 	left   time.Time // when the last request ended
 	tasks  int       // created in the view
 	idle   *time.Timer
@@ -103,7 +103,7 @@ func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.
 	defer p.mu.Unlock()
 	if i := slices.IndexFunc(p.views[key], func(v *view) bool { return !lease || !v.leased }); i >= 0 {
 		v = p.views[key][i]
-	} else if v, err = p.add(key); err != nil {
+	} else if v, err = p.addView(key); err != nil {
 		return nil, err
 	}
 	v.users++
@@ -111,17 +111,17 @@ func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.
 	return v, nil
 }
 
-// add adds a view whose source is opened in the background: a slow one holds up nothing but the
+// addView adds a view whose source is opened in the background: a slow one holds up nothing but the
 // requests for this view. p.mu is held.
-func (p *viewPool) add(key viewKey) (*view, *toolformat.Error) {
+func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 	most := p.core.opts.Sessions
 	switch {
 	case p.closed:
 		return nil, shuttingDown(nil)
 	case len(p.views[key]) >= maxViews:
-		return nil, toolformat.Errorf(toolformat.Unavailable, "too many pending calls that may ask something: %d", maxViews)
+		return nil, unavailable("too many pending calls that may ask something: %d", maxViews)
 	case p.count >= most && !p.evict():
-		return nil, toolformat.Errorf(toolformat.Unavailable, "too many clients of revision %s: %d (limits.sessions in the config)", wire.ModernRevision, most)
+		return nil, unavailable("too many clients of revision %s: %d (limits.sessions in the config)", wire.ModernRevision, most)
 	}
 	v := &view{
 		key:        key,
@@ -154,7 +154,7 @@ func (p *viewPool) open(v *view) {
 		Modern:       true,
 		Notify:       v.notify,
 		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
-			return nil, toolformat.Errorf(toolformat.Unavailable, "a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
+			return nil, unavailable("a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
 		},
 	})
 	p.mu.Lock()

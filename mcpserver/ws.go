@@ -44,7 +44,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if !s.sessions.register(d.session, w) {
 		return
 	}
-	defer s.sessions.end(d.session)
+	defer s.sessions.endSession(d.session)
 	conn, err := up.Upgrade(w, r, nil)
 	if err != nil {
 		return // Upgrade has answered
