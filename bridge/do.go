@@ -151,7 +151,7 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 		}
 	}
 	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[kind].noun, target)
-	if near := nearest(target, v.list); near != "" {
+	if near := toolformat.Closest(target, v.list.keys()); near != "" {
 		e.Message += " (did you mean " + near + "?)"
 	}
 	return route{}, e
@@ -178,22 +178,6 @@ func (s *session) awaitMember(ctx context.Context, kind ListKind, name string, v
 		return s.view(ctx, kind)
 	}
 	return v, nil
-}
-
-// nearest returns the listed key that was most likely meant: the only one with target behind a
-// prefix, else the closest one; "" when none is close.
-func nearest(target string, l *List) string {
-	keys, prefixed := make([]string, len(l.Items)), []string(nil)
-	for i, it := range l.Items {
-		keys[i] = it.Key
-		if strings.HasSuffix(it.Key, toolformat.PrefixSeparator+target) {
-			prefixed = append(prefixed, it.Key)
-		}
-	}
-	if len(prefixed) == 1 {
-		return prefixed[0]
-	}
-	return toolformat.Closest(target, keys)
 }
 
 // broadcast sends the request to every member in parallel. It succeeds when a member does, or when

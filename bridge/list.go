@@ -178,6 +178,15 @@ func (l *List) Find(key string) (it Item, ok bool) {
 	return l.Items[i], true
 }
 
+// keys returns the keys of all items, in order.
+func (l *List) keys() []string {
+	keys := make([]string, len(l.Items))
+	for i, it := range l.Items {
+		keys[i] = it.Key
+	}
+	return keys
+}
+
 // Equal reports whether the definitions of two lists are equal, byte for byte.
 func (l *List) Equal(other *List) bool {
 	if l == other {
