@@ -13,17 +13,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// approver asks somebody about calls.
+// An approver asks the user about calls.
 type approver struct {
-	show   func(call *providers.Call, tool *toolformat.Tool)                   // what is about to run
-	ask    func(ctx context.Context, question, prefill string) (string, error) // an answer, edited from prefill where that can be done
-	say    func(text string)                                                   // what is wrong with an answer
-	defers bool                                                                // an answer may come later
-	always map[string]bool                                                     // tools that need not be asked about again
+	show   func(call *providers.Call, tool *toolformat.Tool)                   // shows the call
+	ask    func(ctx context.Context, question, prefill string) (string, error) // returns an answer, edited from prefill if possible
+	say    func(text string)                                                   // explains what is wrong with an answer
+	defers bool                                                                // the user may decide later
+	always map[string]bool                                                     // tools that are always allowed from now on
 }
 
-// lineApprover asks line by line, at a terminal that can do no more or is used for no
-// more.
+// lineApprover returns an approver that asks line by line.
 func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 	return &approver{
 		show: func(call *providers.Call, _ *toolformat.Tool) {
@@ -38,7 +37,7 @@ func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 	}
 }
 
-// approve is a providers.Task's Approve.
+// approve implements providers.Task.Approve.
 func (a *approver) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
 	d, err := a.decide(ctx, call, tool)
 	if err != nil {
@@ -47,7 +46,7 @@ func (a *approver) approve(ctx context.Context, call *providers.Call, tool *tool
 	return d
 }
 
-// decide asks until there is an answer.
+// decide asks until the user has decided.
 func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolformat.Tool) (providers.Decision, error) {
 	if a.always[call.Name] {
 		return providers.Decision{Verdict: providers.VerdictAllow}, nil
@@ -68,7 +67,7 @@ func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolf
 	}
 }
 
-// decision is what an answer says; ok is false when it says nothing.
+// decision returns the decision of an answer; ok is false without one.
 func (a *approver) decision(ctx context.Context, call *providers.Call, answer string) (d providers.Decision, ok bool) {
 	word, rest, _ := strings.Cut(answer, " ")
 	switch strings.ToLower(strings.TrimRight(word, ",:")) {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -22,10 +21,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxInput bounds one file, or standard input, that a prompt takes along.
+// maxInput bounds a file, or standard input, that is part of a prompt, in bytes.
 const maxInput = 32 << 20
 
-// modelFlags are the flags of the commands that ask a model.
+// modelFlags are the flags of the commands that use a model.
 type modelFlags struct {
 	*sourceFlags
 	choice   stack.Choice
@@ -38,26 +37,26 @@ type modelFlags struct {
 func newModelFlags(f *sourceFlags) *modelFlags {
 	m := &modelFlags{sourceFlags: f}
 	f.toolless = true
-	f.StringVarP(&m.choice.Provider, "provider", "p", "", "ask this `PROVIDER`: one of the config's, or "+strings.Join(stack.ProviderTypes(), ", "))
-	f.StringVarP(&m.choice.Model, "model", "m", "", "ask this `MODEL` of it")
-	f.StringVar(&m.choice.BaseURL, "base-url", "", "the provider is at this `URL`, which stands before /v1/… or /api/…")
-	f.StringArrayVar(&m.choice.Scripts, "script", nil, "provider replay: play the recorded exchanges of this `FILE`; may be repeated")
-	f.StringVarP(&m.system, "system", "s", "", "tell the model this `TEXT` about its task")
-	f.IntVar(&m.maxTurns, "max-turns", 0, "end after `N` turns that call tools (default 20)")
-	f.BoolVar(&m.prompted, "prompted", false, "when the model takes no tools, describe them in its prompt")
-	f.StringArrayVar(&m.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and wins over the config")
+	f.StringVarP(&m.choice.Provider, "provider", "p", "", "use this `PROVIDER`: one of the config's, or "+strings.Join(stack.ProviderTypes(), ", "))
+	f.StringVarP(&m.choice.Model, "model", "m", "", "use this `MODEL` of the provider")
+	f.StringVar(&m.choice.BaseURL, "base-url", "", "use the provider's API at this `URL`, without the /v1/… or /api/…")
+	f.StringArrayVar(&m.choice.Scripts, "script", nil, "play the recorded exchanges of this `FILE` (provider replay); may be repeated")
+	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
+	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
+	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt if the model has none")
+	f.StringArrayVar(&m.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
 	return m
 }
 
-// check says what is wrong with the flags.
+// checkModel returns the fault of the flags.
 func (m *modelFlags) checkModel() error {
 	if m.maxTurns < 0 {
-		return usagef("%s: --max-turns %d: expected a number above zero", m.Name(), m.maxTurns)
+		return usagef("%s: --max-turns %d: expected a positive number", m.Name(), m.maxTurns)
 	}
 	return checkContext(m.Name(), m.hidden)
 }
 
-// options are those of the loop: the config's, then the flags.
+// options returns the options of the loop: those of the config, with the flags' overrides.
 func (m *modelFlags) options(cfg *config.Config) providers.Options {
 	l := cfg.Loop
 	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
@@ -67,9 +66,9 @@ func (m *modelFlags) options(cfg *config.Config) providers.Options {
 
 func runAsk(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("ask", "ask PROMPT [flags] [-- COMMAND [ARG…]]",
-		"Asks a model, which may use all tools, and prints its answer. What comes in on standard\ninput goes along.", std))
-	asJSON := f.Bool("json", false, "print what happens, one JSON object a line")
-	files := f.StringArrayP("file", "f", nil, "take this `FILE` along: text, an image, a PDF or audio; may be repeated")
+		"Asks a model, which may use all tools, and prints its answer. Standard input, if it is a\npipe or a file, is appended to the prompt.", std))
+	asJSON := f.Bool("json", false, "print the events, one JSON object a line")
+	files := f.StringArrayP("file", "f", nil, "attach this `FILE`: text, an image, a PDF or audio; may be repeated")
 	var parts []providers.Part
 	f.sourceFlags.check = func(words []string) (err error) {
 		if err = f.checkModel(); err == nil {
@@ -87,49 +86,31 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	sys, err := newPatient(f.sourceFlags, cfg, std)
+	p, err := newWaiting(f.sourceFlags, cfg, std.err)
 	if err != nil {
 		return err
 	}
-	sys.UseModel(chosen)
-	defer sys.close()
-	own, err := sys.openForModel(ctx, std)
-	if err != nil {
+	defer p.close()
+	p.UseModel(chosen)
+	if err := p.openForModel(ctx, std.err); err != nil {
 		return err
 	}
-	defer own.Close()
 	printer := newAskPrinter(std, *asJSON)
 	options := f.options(cfg)
-	options.Log = sys.log
+	options.Log = p.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
-		Settings(models.Settings(chosen.Name)).Options(options).Tools(sys).Caller(self()).Listen(printer.event)
+		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(self()).Listen(printer.event)
 	if terminal.IsTerminal(std.in) && terminal.IsTerminal(std.err) {
 		conversation = conversation.Approve(lineApprover(terminal.NewLines(std.in), std.err).approve)
 	}
 	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
 	run := next.Run()
-	sys.SaveChat(self(), messages, &run)
+	p.SaveChat(self(), messages, &run)
 	return printer.end(&run, err)
 }
 
-// openForModel opens the tools and waits for them. What is missing is said: a model can do
-// without.
-func (p *program) openForModel(ctx context.Context, std streams) (bridge.Session, error) {
-	own, err := p.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := own.List(ctx, bridge.Tools); ctx.Err() != nil {
-		own.Close()
-		return nil, err
-	}
-	_ = p.leftOut(std.err)
-	return own, nil
-}
-
-// promptParts is what a prompt holds: its words, standard input when something is piped
-// in, and files.
+// promptParts returns the parts of a prompt: its words with standard input, and files.
 func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) {
 	text := strings.Join(words, " ")
 	if text == "-" {
@@ -141,7 +122,7 @@ func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) 
 			return nil, err
 		}
 		if !utf8.Valid(data) {
-			return nil, usagef("ask: standard input is no text: give files with --file")
+			return nil, usagef("ask: standard input is not text: attach files with --file")
 		}
 		text = strings.TrimSpace(text + "\n\n" + strings.TrimSpace(string(data)))
 	}
@@ -162,7 +143,7 @@ func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) 
 	return parts, nil
 }
 
-// piped reports whether standard input was given to be read: a pipe or a file.
+// piped reports whether standard input is a pipe or a file.
 func piped(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -180,7 +161,7 @@ func readAtMost(r io.Reader, name string) ([]byte, error) {
 	return data, err
 }
 
-// filePart is a file as a prompt takes it along.
+// filePart returns a file as a part of a prompt.
 func filePart(name string) (providers.Part, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -205,17 +186,17 @@ func filePart(name string) (providers.Part, error) {
 	case utf8.Valid(data):
 		return providers.Part{Type: providers.PartText, Text: fmt.Sprintf("<file name=%q>\n%s\n</file>", base, data)}, nil
 	}
-	return providers.Part{}, usagef("ask: --file %s: %s is neither text, an image, a PDF nor audio", name, kind)
+	return providers.Part{}, usagef("ask: --file %s: %s is not text, an image, a PDF or audio", name, kind)
 }
 
-// askPrinter shows a run: the text on standard output, what else a person should know on
-// standard error, or all of it as JSON.
+// An askPrinter prints a run: the text on standard output and the rest on standard error, or all
+// events as JSON.
 type askPrinter struct {
 	out, err io.Writer
 	json     bool
 	shown    bool  // out is a terminal
-	open     bool  // text without a line break at its end has been printed
-	failed   error // of the output
+	open     bool  // the last line of text has not ended
+	failed   error // the first error of out
 }
 
 func newAskPrinter(std streams, asJSON bool) *askPrinter {
@@ -237,7 +218,7 @@ func (p *askPrinter) event(e providers.Event) {
 			p.say("%s failed: %s", e.Result.Name, clip(e.Result.Text(false), 200))
 		}
 	case providers.EventRetry:
-		p.say("asks again in %s: %s", e.After.Round(1e8), e.Text)
+		p.say("retrying in %s: %s", e.After.Round(1e8), e.Text)
 	case providers.EventNote:
 		p.say("%s", e.Text)
 	case providers.EventApproval:
@@ -249,7 +230,7 @@ func (p *askPrinter) event(e providers.Event) {
 	}
 }
 
-// line prints an event as JSON. Those that only a screen needs are left out.
+// line prints an event as JSON, unless only a screen needs it.
 func (p *askPrinter) line(e *providers.Event) {
 	if e.Type == providers.EventArgumentsDelta || e.Type == providers.EventToolStart {
 		return
@@ -273,7 +254,7 @@ func (p *askPrinter) write(text string) {
 	p.open = !strings.HasSuffix(text, "\n")
 }
 
-// say prints a line for people. It stands below the text that is being printed.
+// say prints a line for the user, after the end of the current line of text.
 func (p *askPrinter) say(format string, args ...any) {
 	p.newline()
 	fmt.Fprintf(p.err, "mcpbridge: %s\n", terminal.Inline(fmt.Sprintf(format, args...)))
@@ -285,7 +266,7 @@ func (p *askPrinter) newline() {
 	}
 }
 
-// end says how the run has ended, as the error of the command.
+// end returns the error of the command for the end of a run.
 func (p *askPrinter) end(run *providers.Run, err error) error {
 	if !p.json {
 		p.newline()
@@ -297,16 +278,16 @@ func (p *askPrinter) end(run *providers.Run, err error) error {
 		return p.failed
 	case run.Stop == providers.StopEnd:
 		if run.Text == "" && !p.json {
-			p.say(wordNothing)
+			p.say(emptyAnswer)
 		}
 		return nil
 	case p.json:
 		return &exitError{code: exitFailed}
 	}
-	return &exitError{exitFailed, "the answer is not whole: " + stopWords(run.Stop)}
+	return &exitError{exitFailed, "incomplete answer: " + stopWords(run.Stop)}
 }
 
-// askError is an error of a run with its exit code.
+// askError returns the error of a run with its exit code. said means that it was printed.
 func askError(err error, said bool) error {
 	var api *providers.APIError
 	var call *toolformat.Error
@@ -328,30 +309,30 @@ func askError(err error, said bool) error {
 	return e
 }
 
-// stopWords say why a run ended early.
+// stopWords returns the reason why a run stopped early.
 func stopWords(s providers.Stop) string {
 	switch s {
 	case providers.StopLength:
-		return "it was cut at the limit of tokens of one turn"
+		return "the model reached the token limit of a turn"
 	case providers.StopWindow:
-		return "the conversation has filled the model's window"
+		return "the conversation fills the model's context window"
 	case providers.StopRefused:
-		return "the model refused, or a filter of its provider"
+		return "refused by the model or a filter of its provider"
 	case providers.StopRounds:
-		return "the limit of turns was reached (--max-turns)"
+		return "turn limit reached (--max-turns)"
 	case providers.StopMaxCalls:
-		return "the limit of calls was reached"
+		return "call limit reached"
 	case providers.StopTime:
-		return "its time was up"
+		return "time limit reached"
 	case providers.StopTokens:
-		return "its budget of tokens was spent"
+		return "token budget spent"
 	case providers.StopRepeats:
-		return "the model made the same call over and over"
+		return "the model repeated the same call"
 	}
 	return string(s)
 }
 
-// clip is the beginning of a text.
+// clip cuts a text to a number of characters.
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

@@ -49,8 +49,8 @@ func TestPromptParts(t *testing.T) {
 		{"a file alone", "", "", []string{png}, "image image/png a.png", ""},
 		{"misnamed", "", "", []string{file("b.txt", "\x89PNG\r\n\x1a\n")}, "image image/png b.txt", ""},
 		{"nothing", "", "", nil, "", "ask: expected a prompt, as in: "},
-		{"noise", "", "", []string{file("noise", "\x00\x01\xfe")}, "", "application/octet-stream is neither text, an image, a PDF nor audio"},
-		{"noise piped", "", "\x00\xfe", nil, "", "ask: standard input is no text: give files with --file"},
+		{"noise", "", "", []string{file("noise", "\x00\x01\xfe")}, "", "application/octet-stream is not text, an image, a PDF or audio"},
+		{"noise piped", "", "\x00\xfe", nil, "", "ask: standard input is not text: attach files with --file"},
 		{"too large", "", "", []string{large.Name()}, "", "is larger than 32 MiB"},
 		{"missing", "", "", []string{filepath.Join(dir, "none")}, "", "ask: --file: open "},
 		{"a folder", "", "", []string{dir}, "", "is a directory"},
@@ -117,15 +117,15 @@ func TestAskSays(t *testing.T) {
 func TestNothingSaid(t *testing.T) {
 	model := chatDouble(t, chatSays(""), chatSays(""), chatSays(""))
 	flags := []string{"--provider", "openai", "--base-url", model.URL, "--model", "m"}
-	if code, out, errs := runWith(append([]string{"ask", "Is it?"}, flags...)...); code != exitDone || out != "" || !strings.Contains(errs, wordNothing) {
+	if code, out, errs := runWith(append([]string{"ask", "Is it?"}, flags...)...); code != exitDone || out != "" || !strings.Contains(errs, emptyAnswer) {
 		t.Errorf("ask: exit code %d\n%s%s", code, out, errs)
 	}
-	if code, out, errs := runWith(append([]string{"ask", "Is it?", "--json"}, flags...)...); code != exitDone || strings.Contains(out+errs, wordNothing) {
+	if code, out, errs := runWith(append([]string{"ask", "Is it?", "--json"}, flags...)...); code != exitDone || strings.Contains(out+errs, emptyAnswer) {
 		t.Errorf("ask --json: exit code %d\n%s%s", code, out, errs)
 	}
 	var out, errs bytes.Buffer
 	code := run(t.Context(), append([]string{"chat", "--no-history"}, flags...), streams{in: strings.NewReader("Is it?\n"), out: &out, err: &errs})
-	if code != exitDone || !strings.Contains(errs.String(), wordNothing) {
+	if code != exitDone || !strings.Contains(errs.String(), emptyAnswer) {
 		t.Errorf("chat: exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 }

@@ -11,37 +11,36 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-const chatAbout = `Talks with a model, which may use all tools. Tools that do more than read are asked about
-first, unless "approve" in the config's loop says otherwise. /help tells the commands.
+const chatAbout = `Talks with a model, which may use all tools. Read-only tools run without asking, and others
+need approval, unless "approve" in the config's loop says otherwise. /help lists the commands.
 
-Ctrl-C cancels an answer and keeps the conversation; at the prompt, twice in a row or
-Ctrl-D ends. Alt-Enter or Ctrl-J begins another line; what is pasted stays together.
-Conversations are kept in history.db in the user's state folder. Where the config's tools
-include InternalGetChatMessages, --resume without an ID goes on with what that API keeps,
-and with the last conversation of history.db only when the API keeps none.
+Ctrl-C cancels an answer and keeps the conversation; at the prompt, Ctrl-C twice or Ctrl-D
+exits. Alt-Enter or Ctrl-J starts a new line; a paste stays together. Conversations are
+saved in history.db in the user's state folder. If the config's tools include
+InternalGetChatMessages, --resume without an ID resumes the conversation of that API, or
+the last one of history.db if the API has none.
 
-When standard input is no terminal, each line of it is a prompt, answers go to standard
-output, all else to standard error, and a tool that would be asked about is denied.
+If standard input is not a terminal, each line of it is a prompt, answers go to standard
+output, everything else goes to standard error, and tools that need approval are denied.
 NO_COLOR and TERM=dumb are respected.`
 
 func runChat(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("chat", "chat [flags] [-- COMMAND [ARG…]]", chatAbout, std))
 	var keep history
-	f.BoolVar(&keep.resume, "resume", false, "go on with the last conversation, or with the one of this `[ID]`")
-	f.BoolVar(&keep.off, "no-history", false, "do not keep the conversation")
-	asJSON := f.Bool("json", false, "read a prompt a line, and print what happens, one JSON object a line")
+	f.BoolVar(&keep.resume, "resume", false, "resume the last conversation, or the one with this `[ID]`")
+	f.BoolVar(&keep.off, "no-history", false, "do not save the conversation")
+	asJSON := f.Bool("json", false, "read one prompt a line, and print the events, one JSON object a line")
 	f.sourceFlags.check = func(words []string) error {
 		if keep.resume && len(words) == 1 {
 			keep.id, words = words[0], nil
 		}
 		if keep.resume && keep.off {
-			return usagef("chat: --resume and --no-history exclude each other: give one of them")
+			return usagef("chat: --resume and --no-history are mutually exclusive")
 		}
 		return cmp.Or(f.noWords(words), f.checkModel())
 	}
@@ -50,32 +49,29 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.SetHidden(f.hidden)
-	c := &chat{cfg: cfg, flags: f, models: stack.NewModels(cfg)}
+	c := &chat{flags: f, models: stack.NewModels(cfg)}
 	if err := keep.open(ctx); err != nil {
 		return err
 	}
 	defer keep.close()
 	c.history = &keep
 	log := &logOutput{to: std.err}
-	logged := streams{std.in, std.out, log}
-	if c.sys, err = newPatient(f.sourceFlags, cfg, logged); err != nil {
+	if c.program, err = newWaiting(f.sourceFlags, cfg, log); err != nil {
 		return err
 	}
-	defer c.sys.close()
-	transcript, err := keep.begin(ctx, c.sys)
+	defer c.program.close()
+	transcript, err := keep.begin(ctx, c.program)
 	if err != nil {
 		return err
 	}
 	if c.now, err = c.modelFor(transcript); err != nil {
 		return usagef("%v", err)
 	}
-	c.sys.UseModel(c.now) // before a server that may ask for it is started
-	own, err := c.sys.openForModel(ctx, logged)
-	if err != nil {
+	c.UseModel(c.now) // before the servers that may ask for it are started
+	if err := c.openForModel(ctx, log); err != nil {
 		return err
 	}
-	defer own.Close()
-	if c.tools, err = c.sys.Open(ctx, self()); err != nil { // own sees more than a model does
+	if c.tools, err = c.Open(ctx, self()); err != nil { // the program's own session sees more tools than a model
 		return err
 	}
 	defer c.tools.Close()
@@ -90,25 +86,24 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	return c.run(ctx, transcript)
 }
 
-// A chat is a conversation at a console.
+// A chat is conversations at a console.
 type chat struct {
-	cfg     *config.Config
+	*program
 	flags   *modelFlags
 	models  *stack.Models
 	history *history
-	sys     *program
-	tools   bridge.Session // as the model sees them
+	tools   bridge.Session // sees the tools of the model
 	console console
 
-	now          providers.Candidate // the model that the next prompt goes to
+	now          providers.Candidate // the model of the next prompt
 	conversation *providers.Conversation
-	failed       error // of the last answer, when nobody saw it
+	failed       error // of the last answer, if nobody saw it
 	over         bool
 }
 
-// run is the whole chat.
+// run reads and answers prompts until the chat ends.
 func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error {
-	c.hold(c.now, transcript)
+	c.resume(c.now, transcript)
 	defer func() { c.conversation.Close() }()
 	if err := c.greet(ctx); err != nil {
 		return err
@@ -141,26 +136,26 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 	}
 }
 
-// modelFor is the model to begin with: as the flags say, else the one that the
-// conversation was held with, when it is still there.
+// modelFor returns the model to begin with: that of the flags, else that of the conversation if it is
+// still available.
 func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
-	say := c.flags.choice
-	if t == nil || len(say.Scripts) > 0 {
-		return c.models.Choose(say, true)
+	choice := c.flags.choice
+	if t == nil || len(choice.Scripts) > 0 {
+		return c.models.Choose(choice, true)
 	}
-	if say.Provider == "" || say.Provider == t.Provider {
-		again := say
-		again.Provider, again.Model = t.Provider, cmp.Or(say.Model, t.Model)
+	if choice.Provider == "" || choice.Provider == t.Provider {
+		again := choice
+		again.Provider, again.Model = t.Provider, cmp.Or(choice.Model, t.Model)
 		if found, err := c.models.Choose(again, true); err == nil {
 			return found, nil
 		}
 	}
-	return c.models.Choose(say, true)
+	return c.models.Choose(choice, true)
 }
 
-// hold goes on with a conversation and a model. nil is a new conversation; one without an
-// ID is new to the history.
-func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
+// resume continues a conversation with a model; nil starts a new one. A conversation without an ID is
+// new to the history.
+func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	if t == nil {
 		t = &providers.Transcript{}
 	}
@@ -175,25 +170,25 @@ func (c *chat) hold(model providers.Candidate, t *providers.Transcript) {
 	}
 	options := c.flags.options(c.cfg)
 	options.Policy = chatPolicy(options.Policy)
-	options.Log = c.sys.log
+	options.Log = c.log
 	next := providers.NewConversation(model).Settings(c.models.Settings(model.Name)).Options(options).
-		Tools(c.sys).Caller(self()).Listen(c.console.event)
+		Tools(c.program).Caller(self()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {
 		next = next.Approve(asks.approve)
 	}
 	c.now, c.conversation = model, next.Load(t)
-	c.sys.UseModel(model)
+	c.UseModel(model)
 }
 
-// chatPolicy is the config's, and for what that says nothing about: tools that say that
-// they only read run, others are asked about.
+// chatPolicy returns the config's policy, with a default: read-only tools run, and others need
+// approval.
 func chatPolicy(policy providers.Policy) providers.Policy {
 	return append(slices.Clip(policy),
 		providers.Rule{Match: "@readOnlyHint", Verdict: providers.VerdictAllow},
 		providers.Rule{Match: "*", Verdict: providers.VerdictAsk})
 }
 
-// greet says what there is.
+// greet prints the model and the number of tools.
 func (c *chat) greet(ctx context.Context) error {
 	list, err := c.tools.List(ctx, bridge.Tools)
 	if err != nil {
@@ -203,15 +198,15 @@ func (c *chat) greet(ctx context.Context) error {
 		return nil
 	}
 	p, columns := c.console.style()
-	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help tells the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
+	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help lists the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
 	c.recall()
 	return nil
 }
 
-// modelName is the model as /model takes it.
+// modelName returns the model in the form that /model accepts.
 func (c *chat) modelName() string { return terminal.Inline(c.now.Name + "/" + c.now.Model) }
 
-// number is so many of something.
+// number returns a count with its noun.
 func number(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -219,15 +214,15 @@ func number(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// answer lets the model answer, and keeps what came of it.
+// answer lets the model answer, and saves the messages.
 func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]providers.Message, *providers.Conversation, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c.console.begin(cancel)
+	c.console.Begin(cancel)
 	messages, next, err := ask(ctx)
 	c.conversation = next
 	run := next.Run()
-	c.sys.SaveChat(self(), messages, &run)
+	c.SaveChat(self(), messages, &run)
 	c.console.end(&run, err)
 	c.failed = nil
 	if _, bad := ending(&run, err); bad && !c.console.attended() {
@@ -237,6 +232,6 @@ func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]provider
 		}
 	}
 	if err := c.history.save(c.conversation.Transcript()); err != nil {
-		c.console.fail(fmt.Errorf("the conversation is not kept: %w", err))
+		c.console.fail(fmt.Errorf("the conversation was not saved: %w", err))
 	}
 }

@@ -19,31 +19,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// chatCommand is one thing that a chat does beside talking.
+// chatCommand is a command of a chat.
 type chatCommand struct {
 	name, argument, about string
 	run                   func(*chat, context.Context, string) error
 }
 
-// chatCommands are all of them, in the order of /help.
+// chatCommands returns all commands in the order of /help.
 func chatCommands() []chatCommand {
 	return []chatCommand{
-		{"/tools", "[TEXT]", "list the tools, or those that have this TEXT somewhere", (*chat).listTools},
-		{"/model", "[NAME]", "show the models, or go on with this one", (*chat).changeModel},
-		{"/system", "[TEXT]", "show what the model is told of its task, or tell it this", (*chat).changeSystem},
+		{"/tools", "[TEXT]", "list the tools, or those that contain TEXT", (*chat).listTools},
+		{"/model", "[NAME]", "show the models, or switch to this one", (*chat).changeModel},
+		{"/system", "[TEXT]", "show or set the system prompt", (*chat).changeSystem},
 		{"/expand", "[N]", "show the results of the last answer in full, or the last N", (*chat).expand},
-		{"/continue", "", "go on where an error or a limit has ended the answer", (*chat).goOn},
-		{"/decide", "", "ask about the calls that were deferred, and go on", (*chat).decide},
-		{"/history", "[ID]", "list the last conversations, or go on with one", (*chat).showHistory},
+		{"/continue", "", "continue after an error or a limit", (*chat).goOn},
+		{"/decide", "", "review the deferred calls, and continue", (*chat).decide},
+		{"/history", "[ID]", "list the last conversations, or resume one", (*chat).showHistory},
 		{"/save", "FILE", "save the conversation as JSON", (*chat).saveTo},
-		{"/load", "FILE", "go on with one that was saved", (*chat).loadFrom},
-		{"/clear", "", "begin another conversation", (*chat).clear},
+		{"/load", "FILE", "resume a saved conversation", (*chat).loadFrom},
+		{"/clear", "", "start a new conversation", (*chat).clear},
 		{"/help", "", "show the commands", (*chat).help},
-		{"/exit", "", "end; so do Ctrl-D, and Ctrl-C twice", (*chat).exit},
+		{"/exit", "", "exit, like Ctrl-D, and Ctrl-C twice", (*chat).exit},
 	}
 }
 
-// commandWords are the commands, to be completed while they are typed.
+// commandWords returns the names of the commands, for completion.
 func commandWords() []string {
 	var words []string
 	for _, c := range chatCommands() {
@@ -52,13 +52,13 @@ func commandWords() []string {
 	return words
 }
 
-// isCommand reports whether a line is a command, and neither a prompt nor a path.
+// isCommand reports whether a line is a command, not a prompt or a path.
 func isCommand(line string) bool {
 	word, _, _ := strings.Cut(line, " ")
 	return word[0] == '/' && len(word) > 1 && !strings.ContainsFunc(word[1:], func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// command carries one out.
+// command runs a command.
 func (c *chat) command(ctx context.Context, line string) {
 	name, argument, _ := strings.Cut(line, " ")
 	for _, command := range chatCommands() {
@@ -69,7 +69,7 @@ func (c *chat) command(ctx context.Context, line string) {
 			return
 		}
 	}
-	c.console.fail(fmt.Errorf("there is no command %s%s", hint.Quote(name), hint.DidYouMean(name, commandWords())))
+	c.console.fail(fmt.Errorf("unknown command %s%s", hint.Quote(name), hint.DidYouMean(name, commandWords())))
 }
 
 func (c *chat) help(context.Context, string) error {
@@ -100,7 +100,7 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 		}
 	}
 	if len(items) == 0 {
-		return fmt.Errorf("no tool has %s in its name or description", hint.Quote(text))
+		return fmt.Errorf("no tool contains %s in its name or description", hint.Quote(text))
 	}
 	_, columns := c.console.style()
 	var b, clipped strings.Builder
@@ -130,19 +130,19 @@ func (c *chat) changeModel(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.hold(model, c.conversation.Transcript())
-	c.console.print("the model is " + c.modelName())
+	c.resume(model, c.conversation.Transcript())
+	c.console.print("switched to " + c.modelName())
 	return nil
 }
 
 func (c *chat) changeSystem(_ context.Context, text string) error {
 	if text != "" {
 		c.conversation = c.conversation.Agent(text)
-		c.console.print("the model is told so from now on")
+		c.console.print("system prompt set")
 		return nil
 	}
 	if text = c.conversation.Transcript().System; text == "" {
-		return errors.New("the model has been told nothing: /system TEXT tells it something")
+		return errors.New("no system prompt: /system TEXT sets one")
 	}
 	c.console.print(terminal.Clean(text))
 	return nil
@@ -151,12 +151,12 @@ func (c *chat) changeSystem(_ context.Context, text string) error {
 func (c *chat) goOn(ctx context.Context, _ string) error {
 	run := c.conversation.Run()
 	last := len(run.Messages) - 1
-	whole := run.Stop == providers.StopEnd || run.Stop == "" // the API that keeps messages does not keep why an answer ended
+	whole := run.Stop == providers.StopEnd || run.Stop == "" // an API that saves messages does not save why an answer ended
 	switch {
-	case len(run.WaitingCalls()) > 0: // going on would call them off
-		return errors.New("there are calls that wait: /decide asks about them")
+	case len(run.WaitingCalls()) > 0: // continuing would cancel them
+		return errors.New("there are deferred calls: /decide reviews them")
 	case last < 0 || whole && run.Messages[last].Role == providers.RoleAssistant:
-		return errors.New("there is nothing to go on with: say something")
+		return errors.New("nothing to continue: type a prompt")
 	}
 	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
 		return c.conversation.Prompt(ctx, "")
@@ -169,15 +169,15 @@ func (c *chat) decide(ctx context.Context, _ string) error {
 	calls, asks := run.WaitingCalls(), c.console.asker()
 	switch {
 	case len(calls) == 0:
-		return errors.New("no call waits")
+		return errors.New("no deferred calls")
 	case asks == nil:
-		return errors.New("nobody is there to be asked")
+		return errors.New("calls can only be reviewed at a terminal")
 	}
 	decisions := map[string]providers.Decision{}
 	for _, call := range calls {
 		d, err := asks.decide(ctx, call, c.find(ctx, call.Name))
 		if err != nil {
-			return nil // whoever was asked has left the question
+			return nil // the user has left the question
 		}
 		if d.Verdict != providers.VerdictDefer {
 			decisions[call.ID] = d
@@ -193,8 +193,7 @@ func (c *chat) decide(ctx context.Context, _ string) error {
 	return nil
 }
 
-// newResults are messages of a run that was resumed, without the results that its round had
-// before.
+// newResults returns the messages of a resumed run, without the earlier results of its round.
 func newResults(messages []providers.Message, waiting []string) []providers.Message {
 	if len(messages) == 0 {
 		return nil
@@ -206,7 +205,7 @@ func newResults(messages []providers.Message, waiting []string) []providers.Mess
 	return append([]providers.Message{first}, messages[1:]...)
 }
 
-// find is a tool by its name; nil when it is gone.
+// find returns the tool of a name, or nil if it is gone.
 func (c *chat) find(ctx context.Context, name string) *toolformat.Tool {
 	list, err := c.tools.List(ctx, bridge.Tools)
 	if err != nil {
@@ -223,12 +222,12 @@ func (c *chat) find(ctx context.Context, name string) *toolformat.Tool {
 
 func (c *chat) clear(context.Context, string) error {
 	t := c.conversation.Transcript()
-	c.hold(c.now, &providers.Transcript{Heading: providers.Heading{ID: rand.Text(), System: t.System}})
-	c.console.print("a new conversation")
+	c.resume(c.now, &providers.Transcript{Heading: providers.Heading{ID: rand.Text(), System: t.System}})
+	c.console.print("new conversation")
 	return nil
 }
 
-// expand shows results as the model had them.
+// expand shows results as the model got them.
 func (c *chat) expand(_ context.Context, argument string) error {
 	results := lastResults(c.conversation.Messages())
 	if argument != "" {
@@ -252,13 +251,13 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	return nil
 }
 
-// callResult is a call and what came of it.
+// callResult is a call and its result.
 type callResult struct {
 	call   *providers.Call
 	result *providers.Result
 }
 
-// lastResults are those since the last prompt, in order.
+// lastResults returns the results since the last prompt, in order.
 func lastResults(messages []providers.Message) []callResult {
 	begin := 0
 	for i := range messages {
@@ -281,9 +280,9 @@ func lastResults(messages []providers.Message) []callResult {
 	return all
 }
 
-// other is the model that somebody means who talks with one: one of those configured, one
-// of another provider as PROVIDER/MODEL, else one of the same provider, which stays where
-// it is: the command line may have changed what the config says of it.
+// otherModel returns the model that /model NAME selects in a chat with one: a configured model, a model
+// of another provider as PROVIDER/MODEL, or else a model of the same provider. That provider stays as
+// it is, as the command line may override its config.
 func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, name string) (providers.Candidate, error) {
 	provider, model, split := strings.Cut(name, "/")
 	switch c, err := m.ByID(name); {
@@ -300,7 +299,7 @@ func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, na
 	return ofModel(now, name), nil
 }
 
-// ofModel is a candidate with another model of its provider.
+// ofModel returns a candidate with another model of its provider.
 func ofModel(c providers.Candidate, name string) providers.Candidate {
 	if name != c.Model {
 		c.Model, c.NoTools = name, false

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -13,29 +12,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// A console is where a chat is held.
+// A console is the user interface of a chat.
 type console interface {
-	// Prompt waits for what is typed next; io.EOF when there is no more.
+	// Prompt waits for the next prompt. The error at the end of input is io.EOF.
 	Prompt(ctx context.Context) (string, error)
-	Remember(line string) // as if it had been typed before
+	Remember(line string) // adds to the history of prompts
 	Close()
 
-	// begin and end surround an answer; cancel is for Ctrl-C. event shows what happens
-	// meanwhile.
-	begin(cancel func())
+	// Begin and end surround an answer, whose events are shown. Ctrl-C calls cancel.
+	Begin(cancel func())
 	event(e providers.Event)
 	end(run *providers.Run, err error)
 
-	print(text string) // the answer to a command, lines
-	fail(err error)    // what went wrong
+	print(text string) // shows the lines of a command's answer
+	fail(err error)    // shows an error
 	style() (p terminal.Paint, columns int)
 
-	attended() bool   // somebody sees what is said
-	asker() *approver // nil: nobody can be asked
+	attended() bool   // whether a user watches
+	asker() *approver // nil if no user can be asked
 }
 
-// openConsole is the terminal of the streams, or what reads prompts as lines where there
-// is none that could be more, or where JSON is wanted.
+// openConsole returns a console on the terminal of the streams. Without a capable terminal, or for JSON,
+// it returns one that reads prompts as lines.
 func openConsole(std streams, asJSON bool, complete []string) (console, error) {
 	if kind := os.Getenv("TERM"); !asJSON && terminal.IsTerminal(std.in) && terminal.IsTerminal(std.out) && kind != "dumb" {
 		return openFullConsole(std.in.(*os.File), std.out.(*os.File), complete)
@@ -70,13 +68,11 @@ func (c *fullConsole) print(text string) { c.Say(terminal.Alone, strings.TrimSuf
 
 func (c *fullConsole) fail(err error) { c.print(c.Paint.Red(terminal.Clean(err.Error()))) }
 
-func (c *fullConsole) begin(cancel func()) { c.Begin(cancel) }
-
 func (c *fullConsole) event(e providers.Event) { c.calls.event(e) }
 
 func (c *fullConsole) end(run *providers.Run, err error) {
 	c.End()
-	c.Update(func(*terminal.Printer) { c.calls.forget() }) // what /decide asks about belongs to the next answer
+	c.Update(func(*terminal.Printer) { c.calls.forget() }) // deferred calls belong to the next answer
 	if text, bad := ending(run, err); bad {
 		c.Say(secNotes, c.Paint.Red(text))
 	} else if text != "" {
@@ -84,36 +80,37 @@ func (c *fullConsole) end(run *providers.Run, err error) {
 	}
 }
 
-// wordNothing is said of an answer without a word: nothing else would show that there is one.
-const wordNothing = "the model has said nothing"
+// emptyAnswer is shown for an answer without text, which would show nothing else.
+const emptyAnswer = "empty answer"
 
-// ending is what is to be said of how an answer has ended; bad when it should have come
-// to more.
+// ending returns the note on the end of an answer. bad means that the answer is incomplete.
 func ending(run *providers.Run, err error) (text string, bad bool) {
-	waiting := len(run.Waiting)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "cancelled", false
+		return "canceled", false
 	case err != nil:
 		return terminal.Clean(err.Error()), true
 	case run.Stop == providers.StopEnd && run.Text == "":
-		return wordNothing, false
+		return emptyAnswer, false
 	case run.Stop == providers.StopEnd:
 		return "", false
-	case run.Stop == providers.StopDeferred && waiting == 1:
-		return "1 call waits: /decide asks about it", false
 	case run.Stop == providers.StopDeferred:
-		return fmt.Sprintf("%d calls wait: /decide asks about them", waiting), false
+		return deferred(len(run.Waiting)), false
 	}
-	return "the answer is not whole: " + stopWords(run.Stop), true
+	return "incomplete answer: " + stopWords(run.Stop), true
 }
 
-// logOutput is standard error, until a console takes what is written to it.
+// deferred returns the note on deferred calls.
+func deferred(n int) string {
+	return number(n, "call") + " deferred: /decide reviews " + map[bool]string{true: "it", false: "them"}[n == 1]
+}
+
+// logOutput writes to standard error, or prints on a console while there is one.
 type logOutput struct {
 	to io.Writer
 
 	mu      sync.Mutex // guards console
-	console console    // nil: there is none
+	console console    // nil without one
 }
 
 func (l *logOutput) through(c console) {

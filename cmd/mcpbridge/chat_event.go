@@ -21,12 +21,12 @@ const (
 	secNotes
 )
 
-// A callScreen shows the events of answers. Its maps are used within updates of the screen alone.
+// A callScreen shows the events of answers. Its maps are used only within updates of the screen.
 type callScreen struct {
 	*terminal.Screen
-	edited map[string]terminal.Title // calls that run with other arguments, by id
-	asked  map[string]bool           // those that somebody was asked about
-	fates  map[string]string         // what was decided, where it was not to run them
+	edited map[string]terminal.Title // calls that run with edited arguments, by ID
+	asked  map[string]bool           // calls that needed approval, by ID
+	fates  map[string]string         // decisions against running calls, by ID
 }
 
 func newCallScreen(s *terminal.Screen) *callScreen {
@@ -35,7 +35,7 @@ func newCallScreen(s *terminal.Screen) *callScreen {
 	return c
 }
 
-// forget drops what is known of calls.
+// forget drops the state of calls.
 func (s *callScreen) forget() {
 	s.edited, s.asked, s.fates = map[string]terminal.Title{}, map[string]bool{}, map[string]string{}
 }
@@ -70,18 +70,18 @@ func (s *callScreen) event(e providers.Event) {
 		case providers.EventToolResult:
 			s.result(p, &e)
 		case providers.EventRetry:
-			s.remark(p, fmt.Sprintf("asks again in %s: %s", terminal.Duration(e.After), terminal.Inline(e.Text)))
+			s.remark(p, fmt.Sprintf("retrying in %s: %s", terminal.Duration(e.After), terminal.Inline(e.Text)))
 			p.Wait("waiting for the model", s.Now())
 		case providers.EventNote:
 			s.remark(p, terminal.Inline(e.Text))
 		case providers.EventDone:
 			s.remark(p, costs(&e))
-		case providers.EventError, providers.EventUsage: // the end of the answer tells
+		case providers.EventError, providers.EventUsage: // shown at the end of the answer
 		}
 	})
 }
 
-// writeCall shows a call that the model is about to make, as far as it is written.
+// writeCall shows a call that the model is still writing.
 func writeCall(p *terminal.Printer, e *providers.Event) {
 	t := p.Find(e.Call.ID)
 	if t == nil {
@@ -93,7 +93,7 @@ func writeCall(p *terminal.Printer, e *providers.Event) {
 	}
 }
 
-// maxTitle is how much of a call's arguments can be on one line, in bytes.
+// maxTitle bounds the arguments of a call in its title, in bytes.
 const maxTitle = 2000
 
 func titleOf(call *providers.Call) terminal.Title {
@@ -101,7 +101,7 @@ func titleOf(call *providers.Call) terminal.Title {
 	return terminal.Title{Name: terminal.Inline(call.Name), Detail: string(arguments)}
 }
 
-// title is a call as it runs, which may be with other arguments than the model's.
+// title returns the title of a call as it runs, with the user's edits.
 func (s *callScreen) title(call *providers.Call) terminal.Title {
 	if t, ok := s.edited[call.ID]; ok {
 		return t
@@ -109,7 +109,7 @@ func (s *callScreen) title(call *providers.Call) terminal.Title {
 	return titleOf(call)
 }
 
-// progressWords are a call's progress.
+// progressWords returns the progress of a call.
 func progressWords(e *providers.Event) string {
 	text := terminal.Inline(e.Text)
 	number := ""
@@ -127,7 +127,7 @@ func (s *callScreen) remark(p *terminal.Printer, text string) {
 	p.Line(secNotes, s.Paint.Dim(text))
 }
 
-// decided shows what becomes of a call that does not run as it was made.
+// decided notes a decision other than to run the call unchanged.
 func (s *callScreen) decided(p *terminal.Printer, e *providers.Event) {
 	switch e.Decision {
 	case providers.VerdictDeny:
@@ -135,11 +135,11 @@ func (s *callScreen) decided(p *terminal.Printer, e *providers.Event) {
 	case providers.VerdictEdit:
 		s.edited[e.Call.ID] = titleOf(e.Call)
 	case providers.VerdictDefer:
-		p.Line(secCalls, s.title(e.Call).Line(s.Paint, "…", "waits: /decide", s.Columns()))
+		p.Line(secCalls, s.title(e.Call).Line(s.Paint, "…", "deferred: /decide", s.Columns()))
 	}
 }
 
-// maxFailure is how many rows of a failure are shown.
+// maxFailure bounds the rows of a failure that are shown.
 const maxFailure = 3
 
 // result shows a call that has ended.
@@ -156,7 +156,7 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 		more = fate
 	}
 	p.Line(secCalls, s.title(e.Call).Line(s.Paint, mark, more, columns))
-	if !failed || fate != "" && s.asked[e.Call.ID] { // whoever said no knows
+	if !failed || fate != "" && s.asked[e.Call.ID] { // the user has denied it
 		return
 	}
 	for i, row := range terminal.Wrap(terminal.Clean(e.Result.Text(false)), columns-2) {
@@ -168,19 +168,16 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 	}
 }
 
-// costs are what an answer cost.
+// costs returns the costs of an answer.
 func costs(e *providers.Event) string {
-	turns := "1 turn"
-	if e.Turns != 1 {
-		turns = fmt.Sprintf("%d turns", e.Turns)
-	}
+	turns := number(e.Turns, "turn")
 	if e.Usage.Input+e.Usage.Output == 0 {
 		return turns
 	}
 	return fmt.Sprintf("%s, %d tokens read, %d written", turns, e.Usage.Input, e.Usage.Output)
 }
 
-// question shows a call that somebody is asked about.
+// question shows a call that needs approval.
 func (s *callScreen) question(call *providers.Call, tool *toolformat.Tool) {
 	columns := s.Columns()
 	s.Update(func(p *terminal.Printer) {
@@ -190,7 +187,7 @@ func (s *callScreen) question(call *providers.Call, tool *toolformat.Tool) {
 	})
 }
 
-// summary is the first line of a tool's description, as far as there is room.
+// summary returns the first line of a tool's description, cut to the width.
 func summary(p terminal.Paint, tool *toolformat.Tool, columns int) string {
 	if tool == nil {
 		return ""
@@ -202,7 +199,7 @@ func summary(p terminal.Paint, tool *toolformat.Tool, columns int) string {
 	return "\n" + p.Dim("  "+terminal.Fit(terminal.Inline(about), columns-2))
 }
 
-// readable are arguments, all of them, on one line where they fit on it.
+// readable returns all arguments, on one line if they fit.
 func readable(arguments json.RawMessage, columns int) string {
 	line := terminal.VisibleJSON(arguments)
 	var b bytes.Buffer
@@ -212,7 +209,7 @@ func readable(arguments json.RawMessage, columns int) string {
 	return b.String()
 }
 
-// indent moves text to the right, and breaks its lines where they would reach the margin.
+// indent indents a text, and breaks lines that would exceed the width.
 func indent(s string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

@@ -17,25 +17,24 @@ import (
 	store "github.com/mcpbridge/mcpbridge/providers/history"
 )
 
-// history is where conversations are kept.
+// history is the saved conversations.
 type history struct {
-	off    bool   // they are not
-	resume bool   // begin with one that was kept
-	id     string // its ID, or how that begins; "": the last one
+	off    bool   // nothing is saved
+	resume bool   // begin with a saved conversation
+	id     string // its ID or a prefix of it; "" means the last one
 	kept   *store.Store
 }
 
-// saveTime bounds the writing of a conversation.
+// saveTime bounds the saving of a conversation.
 const saveTime = 10 * time.Second
 
-// maxListed is how many conversations /history shows, and maxSought among how many one is
-// looked for.
+// maxListed bounds the conversations that /history shows, and maxSought those that are searched.
 const (
 	maxListed = 20
 	maxSought = 10_000
 )
 
-// open opens the file.
+// open opens the file of the history.
 func (h *history) open(ctx context.Context) error {
 	if h.off {
 		return nil
@@ -45,13 +44,13 @@ func (h *history) open(ctx context.Context) error {
 		h.kept, err = store.Open(ctx, path)
 	}
 	if err != nil {
-		return fmt.Errorf("%w (--no-history does without)", err)
+		return fmt.Errorf("%w (pass --no-history to chat without)", err)
 	}
 	return nil
 }
 
-// begin is the conversation that is to be gone on with; nil: a new one is to begin. Without
-// an ID it is the one that the config's API keeps, and the file's last when that has none.
+// begin returns the conversation to resume, or nil for a new one. Without an ID it is that of the
+// config's API, or the last one of the file if the API has none.
 func (h *history) begin(ctx context.Context, api *program) (*providers.Transcript, error) {
 	if !h.resume {
 		return nil, nil
@@ -59,7 +58,7 @@ func (h *history) begin(ctx context.Context, api *program) (*providers.Transcrip
 	if h.id == "" {
 		t, err := api.LoadChat(ctx, self())
 		if err != nil {
-			return nil, askError(fmt.Errorf("chat: --resume: %w (--resume ID goes on with one of history.db; /history in a chat shows the last ones)", err), false)
+			return nil, askError(fmt.Errorf("chat: --resume: %w (--resume ID resumes one of history.db; /history in a chat lists the last ones)", err), false)
 		}
 		if t != nil {
 			return t, nil
@@ -78,13 +77,12 @@ func (h *history) close() {
 	}
 }
 
-// errNothingKept answers who looks for a conversation where none is kept.
-var errNothingKept = errors.New("no conversations are kept (--no-history)")
+var errNoHistory = errors.New("conversations are not saved (--no-history)")
 
-// load is the conversation whose ID begins like this; "" is the last one.
+// load returns the conversation whose ID begins with id; "" means the last one.
 func (h *history) load(ctx context.Context, id string) (*providers.Transcript, error) {
 	if h.kept == nil {
-		return nil, errNothingKept
+		return nil, errNoHistory
 	}
 	all, err := h.kept.List(ctx, maxSought)
 	if err != nil {
@@ -99,7 +97,7 @@ func (h *history) load(ctx context.Context, id string) (*providers.Transcript, e
 			continue
 		}
 		if found != "" {
-			return nil, fmt.Errorf("several conversations have an ID that begins with %s: give more of it", hint.Quote(id))
+			return nil, fmt.Errorf("several conversation IDs begin with %s: add more characters", hint.Quote(id))
 		}
 		found = heading.ID
 	}
@@ -107,12 +105,12 @@ func (h *history) load(ctx context.Context, id string) (*providers.Transcript, e
 	case found != "":
 		return h.kept.Load(ctx, found)
 	case len(all) == 0:
-		return nil, errors.New("there is no conversation yet")
+		return nil, errors.New("no saved conversations")
 	}
-	return nil, fmt.Errorf("there is no conversation %s (/history in a chat shows the last ones)", hint.Quote(id))
+	return nil, fmt.Errorf("unknown conversation %s (/history in a chat lists the last ones)", hint.Quote(id))
 }
 
-// save keeps a conversation, also when the program is about to end.
+// save saves a conversation, also while the program is ending.
 func (h *history) save(t *providers.Transcript) error {
 	if h.kept == nil || len(t.Messages) == 0 {
 		return nil
@@ -122,23 +120,23 @@ func (h *history) save(t *providers.Transcript) error {
 	return h.kept.Save(ctx, t)
 }
 
-// shortID is enough of an ID to find it.
+// shortID returns a prefix of an ID that is usually unique.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-// historyFile is where conversations are kept.
+// historyFile returns the path of the file with the conversations.
 func historyFile() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		var err error
 		if dir, err = systemState(); err != nil {
-			return "", fmt.Errorf("there is no folder for the history: %w", err)
+			return "", fmt.Errorf("no folder for the history: %w", err)
 		}
 	}
 	return filepath.Join(dir, "mcpbridge", "history.db"), nil
 }
 
-// systemState is where programs keep what their user would miss and nobody edits (XDG
-// Base Directory Specification 0.8, and what other systems have in its place).
+// systemState returns the system's folder for the state of programs (XDG Base Directory Specification
+// 0.8, and its equivalents on other systems).
 func systemState() (string, error) {
 	if runtime.GOOS == "windows" {
 		if dir := os.Getenv("LocalAppData"); dir != "" {
@@ -153,7 +151,7 @@ func systemState() (string, error) {
 	return filepath.Join(home, ".local", "state"), err
 }
 
-// headingLine is a conversation in a list.
+// headingLine returns the line of a conversation in a list.
 func headingLine(p terminal.Paint, h *providers.Heading, columns int) string {
 	front := fmt.Sprintf("%s  %s  ", shortID(h.ID), h.Updated.Local().Format("2006-01-02 15:04"))
 	about := terminal.Inline(cmp.Or(h.Title, "no title"))

@@ -10,14 +10,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// A plainConsole reads a prompt a line and writes answers to standard output, and what
-// else happens to standard error: for scripts, and for terminals that can do no more. With
-// JSON events are all that standard output gets.
+// A plainConsole reads one prompt a line. It writes answers, or events as JSON, to standard output and
+// the rest to standard error. It is for scripts and for terminals without cursor control.
 type plainConsole struct {
 	in      *terminal.Lines
 	out     io.Writer
 	err     io.Writer
-	typed   bool // by somebody, who can be asked
+	typed   bool // in is a terminal
 	asks    *approver
 	printer *askPrinter
 }
@@ -42,13 +41,13 @@ func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
 	return c.in.Read(ctx)
 }
 
-func (c *plainConsole) begin(func()) {}
+func (c *plainConsole) Begin(func()) {}
 
 func (c *plainConsole) event(e providers.Event) { c.printer.event(e) }
 
 func (c *plainConsole) end(run *providers.Run, err error) {
 	if c.printer.json {
-		return // its last event has said it
+		return // the last event has the end
 	}
 	c.printer.newline()
 	if text, _ := ending(run, err); text != "" {
@@ -64,7 +63,7 @@ func (c *plainConsole) style() (p terminal.Paint, columns int) {
 	if c.typed {
 		return false, 80
 	}
-	return false, 1000 // nothing that matters is cut off
+	return false, 1000 // cuts off nothing important
 }
 
 func (c *plainConsole) Remember(string) {}

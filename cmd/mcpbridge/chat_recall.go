@@ -27,14 +27,14 @@ func (c *chat) showHistory(ctx context.Context, id string) error {
 		return c.goOnWith(t)
 	}
 	if c.history.kept == nil {
-		return errNothingKept
+		return errNoHistory
 	}
 	all, err := c.history.kept.List(ctx, maxListed)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		return errors.New("there is no conversation yet")
+		return errors.New("no saved conversations")
 	}
 	p, columns := c.console.style()
 	var b strings.Builder
@@ -45,7 +45,7 @@ func (c *chat) showHistory(ctx context.Context, id string) error {
 	return nil
 }
 
-// goOnWith takes up another conversation, with its model where that is still there.
+// goOnWith resumes another conversation, with its model if that is still available.
 func (c *chat) goOnWith(t *providers.Transcript) error {
 	model := c.now
 	if t.Provider == model.Name {
@@ -55,12 +55,12 @@ func (c *chat) goOnWith(t *providers.Transcript) error {
 			model = found
 		}
 	}
-	c.hold(model, t)
+	c.resume(model, t)
 	c.recall()
 	return nil
 }
 
-// recall shows where a conversation stood.
+// recall shows the last answer of a conversation.
 func (c *chat) recall() {
 	t := c.conversation.Transcript()
 	if len(t.Messages) == 0 {
@@ -71,7 +71,7 @@ func (c *chat) recall() {
 	if !t.Updated.IsZero() {
 		line = t.Updated.Local().Format("2006-01-02 15:04") + ", " + line
 	}
-	if t.Title != "" { // an API keeps none, nor the ID
+	if t.Title != "" { // an API saves neither the title nor the ID
 		line = shortID(t.ID) + ", " + line + ": " + terminal.Inline(t.Title)
 	}
 	c.console.print(p.Dim(terminal.Fit(line, columns)))
@@ -90,11 +90,11 @@ func (c *chat) recall() {
 		c.console.print(said)
 	}
 	if waiting := len(t.Waiting); waiting > 0 {
-		c.console.print(number(waiting, "call") + " waiting: /decide asks")
+		c.console.print(deferred(waiting))
 	}
 }
 
-// maxSaved bounds a file that /load reads.
+// maxSaved bounds a file that /load reads, in bytes.
 const maxSaved = 256 << 20
 
 func (c *chat) saveTo(_ context.Context, name string) error {
@@ -102,7 +102,7 @@ func (c *chat) saveTo(_ context.Context, name string) error {
 		return errors.New("expected a file, as in /save talk.json")
 	}
 	if _, err := readTranscript(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is there and holds no conversation: give another name", name)
+		return fmt.Errorf("%s exists and is not a saved conversation: choose another name", name)
 	}
 	data, err := json.Marshal(c.conversation.Transcript())
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *chat) loadFrom(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.ID = rand.Text() // what is kept of the one that was saved stays as it is
+	t.ID = rand.Text() // the saved conversation stays in the history
 	return c.goOnWith(t)
 }
 
@@ -142,7 +142,7 @@ func readTranscript(name string) (*providers.Transcript, error) {
 	}
 	t := new(providers.Transcript)
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(t); err != nil {
-		return nil, fmt.Errorf("%s: expected a conversation as /save writes it: %w", name, err)
+		return nil, fmt.Errorf("%s: not a conversation of /save: %w", name, err)
 	}
 	return t, nil
 }

@@ -244,7 +244,7 @@ func TestChatInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.sees("openai/m, 1 tool. /help tells the commands.")
+	k.sees("openai/m, 1 tool. /help lists the commands.")
 	k.types("hello" + enter)
 	turn := k.asked(`"content":"hello"`)
 	turn.says("I was about to \x1b[2J")
@@ -253,7 +253,7 @@ func TestChatInterrupted(t *testing.T) {
 	k.types(ctrlC)
 	<-turn.gone
 	k.sees("you") // it has waited for its end
-	k.sees("cancelled")
+	k.sees("canceled")
 	k.sees("> ")
 
 	k.types("half a line" + ctrlC)
@@ -319,7 +319,7 @@ func TestChatApproval(t *testing.T) {
 	k.asked(`fake other {\"n\":6}`).calls("echo", `{"n":7}`)
 	k.sees("[d]efer: ")
 	k.types("d" + enter)
-	k.sees("1 call waits: /decide asks about it")
+	k.sees("1 call deferred: /decide reviews it")
 	k.sees("> ")
 	k.types("/decide" + enter)
 	k.sees("[d]efer: ")
@@ -336,7 +336,7 @@ func TestChatApproval(t *testing.T) {
 	k.asked().calls("echo", `{"n":8}`)
 	k.sees("[d]efer: ")
 	k.types(ctrlC)
-	k.sees("cancelled")
+	k.sees("canceled")
 	k.sees("> ")
 	k.types(ctrlD)
 	if err := k.leaves(); err != nil {
@@ -394,7 +394,7 @@ func TestChatDumb(t *testing.T) {
 	k.sees(`run echo {"n":1}?`)
 	k.sees("[d]efer: ")
 	k.types("d" + enter)
-	k.sees("1 call waits: /decide asks about it")
+	k.sees("1 call deferred: /decide reviews it")
 	k.sees("> ")
 	k.types("/decide" + enter)
 	k.sees("[d]efer: ")
@@ -479,7 +479,7 @@ func TestChatDecided(t *testing.T) {
 	k.asked().calls("echo", `{"n":1}`)
 	k.sees("[d]efer: ")
 	k.types("d" + enter)
-	k.sees("1 call waits")
+	k.sees("1 call deferred")
 	k.sees("> ")
 	k.types(ctrlD)
 	if err := k.leaves(); err != nil {
@@ -487,10 +487,10 @@ func TestChatDecided(t *testing.T) {
 	}
 
 	k = startTalk(t, state, "--resume", "--", "fakeserver")
-	k.sees("1 call waiting: /decide asks")
+	k.sees("1 call deferred: /decide reviews it")
 	k.sees("> ")
 	k.types("/continue" + enter)
-	k.sees("there are calls that wait: /decide asks about them")
+	k.sees("there are deferred calls: /decide reviews them")
 	k.sees("> ")
 	k.types("/decide" + enter)
 	k.sees(`{"n":1}`)
@@ -519,13 +519,13 @@ func TestChatContinued(t *testing.T) {
 	turn.says("Once upon ")
 	turn.chunk(object{}, "length")
 	close(turn.pipe)
-	k.sees("cut at the limit of tokens")
+	k.sees("reached the token limit")
 	k.types("/continue" + enter)
 	turn = k.asked("Once upon", "Continue.")
 	turn.says("a time not")
 	k.sees("time")
 	k.types(ctrlC)
-	k.sees("cancelled")
+	k.sees("canceled")
 	k.types("/continue" + enter)
 	turn = k.asked("Continue.")
 	if strings.Contains(turn.body, "a time") {
@@ -535,7 +535,7 @@ func TestChatContinued(t *testing.T) {
 	turn.ends()
 	k.sees("1 turn")
 	k.types("/continue" + enter)
-	k.sees("there is nothing to go on with")
+	k.sees("nothing to continue")
 	k.types(ctrlD)
 	if err := k.leaves(); err != nil {
 		t.Errorf("the program ended with %v", err)

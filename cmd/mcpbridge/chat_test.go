@@ -69,7 +69,7 @@ func TestScreen(t *testing.T) {
 		"  /expand shows all",
 		`⠋ shop__search {"text": "milk"} 3.0s 25% look�ing|✓ shop__search {"text": "milk"} 1m30s`,
 		"",
-		"asks again in 2.0s: too much",
+		"retrying in 2.0s: too much",
 		"⠋ waiting for the model 0.0s|",
 		"Milk it is.",
 		"",

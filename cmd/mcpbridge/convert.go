@@ -4,29 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"unicode"
-
-	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func runConvert(_ context.Context, args []string, std streams) error {
 	f := newFlags("convert", "convert [--from FORMAT] --to FORMAT [FILE]",
-		"Converts tool definitions from FILE, or from standard input, to another format: one,\na list, or several values one after another. What could not be kept is said on\nstandard error.\n\nFormats: "+formatList()+".", std)
-	from := f.String("from", "", "the `FORMAT` of the input (default: what the shape of each definition tells;\ninternal is read strictly only when it is named here)")
+		"Converts tool definitions from FILE, or from standard input, to another format: one,\na list, or several values one after another. Losses are reported on standard error.\n\nFormats: "+formatList()+".", std)
+	from := f.String("from", "", "the `FORMAT` of the input (default: auto-detected for each definition;\ninternal is read strictly only if it is named here)")
 	to := f.String("to", "", "the `FORMAT` of the output")
-	strict := f.Bool("strict", false, "for OpenAI's strict mode: every property required, no others")
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+	strict := f.Bool("strict", false, "for OpenAI's strict mode: every property is required, and no others are allowed")
+	if err := f.parseOwn(args); err != nil {
 		return err
-	} else if err != nil {
-		return usagef("convert: %v (mcpbridge convert --help tells the flags)", err)
 	}
 	source, target, err := convertFormats(*from, *to)
 	if err != nil {
@@ -55,7 +50,7 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	return explainSet(std.err, "convert", set, leftOut)
 }
 
-// formatList names all tool formats.
+// formatList returns the names of all tool formats.
 func formatList() string {
 	var names []string
 	for _, f := range toolformat.Formats() {
@@ -64,7 +59,7 @@ func formatList() string {
 	return strings.Join(names, ", ")
 }
 
-// convertFormats are the formats that the flags name.
+// convertFormats returns the formats that the flags name.
 func convertFormats(from, to string) (source, target toolformat.Format, err error) {
 	if from != "" {
 		if source, err = parseFormat("convert", "--from", from); err != nil {
@@ -78,7 +73,7 @@ func convertFormats(from, to string) (source, target toolformat.Format, err erro
 	return source, target, err
 }
 
-// parseFormat is the format that a flag of a command names.
+// parseFormat returns the format that a flag names.
 func parseFormat(command, flag, word string) (toolformat.Format, error) {
 	format, err := toolformat.ParseFormat(word)
 	if err != nil {
@@ -87,8 +82,8 @@ func parseFormat(command, flag, word string) (toolformat.Format, error) {
 	return format, nil
 }
 
-// readDefinitions reads a file of definitions; "-" is standard input. With from "" the
-// shape of each tells its format.
+// readDefinitions reads a file of definitions; "-" is standard input. Without from, the format of each
+// is auto-detected.
 func readDefinitions(name string, from toolformat.Format, std streams) (*toolformat.Reading, error) {
 	var data []byte
 	var err error
@@ -108,7 +103,7 @@ func readDefinitions(name string, from toolformat.Format, std streams) (*toolfor
 	return reading, nil
 }
 
-// printSet writes definitions, indented. A single one that was left out is nothing.
+// printSet prints definitions, indented. For a single one that was left out it prints nothing.
 func printSet(w io.Writer, set *toolformat.Set, single bool) error {
 	raw := set.JSON()
 	if single {
@@ -126,8 +121,8 @@ func printSet(w io.Writer, set *toolformat.Set, single bool) error {
 	return err
 }
 
-// explainSet says what became of the tools of a set. The error is for a tool that is
-// left out, from the set or before.
+// explainSet prints the notes on the tools of a set. The error is not nil if a tool was left out, of
+// the set or before.
 func explainSet(w io.Writer, command string, set *toolformat.Set, leftOut bool) error {
 	for _, c := range set.Tools {
 		printNotes(w, command, c.Notes)
@@ -140,11 +135,11 @@ func explainSet(w io.Writer, command string, set *toolformat.Set, leftOut bool) 
 
 func printNotes(w io.Writer, command string, notes []toolformat.Note) {
 	for _, n := range notes {
-		fmt.Fprintf(w, "mcpbridge: %s: %s\n", command, oneLine(n.String()))
+		fmt.Fprintf(w, "mcpbridge: %s: %s\n", command, terminal.Inline(n.String()))
 	}
 }
 
-// printFaults says which definitions are left out and why; false: none is.
+// printFaults prints which definitions are left out and why, and reports whether there are any.
 func printFaults(w io.Writer, command string, faults []toolformat.Fault) bool {
 	for _, fault := range faults {
 		who := fault.Tool
@@ -153,19 +148,8 @@ func printFaults(w io.Writer, command string, faults []toolformat.Fault) bool {
 		}
 		for _, n := range fault.Notes {
 			n.Tool = ""
-			fmt.Fprintf(w, "mcpbridge: %s: %s: left out: %s\n", command, oneLine(who), oneLine(n.String()))
+			fmt.Fprintf(w, "mcpbridge: %s: %s: left out: %s\n", command, terminal.Inline(who), terminal.Inline(n.String()))
 		}
 	}
 	return len(faults) > 0
-}
-
-// oneLine is a text without what would end its line or move a terminal's cursor: names
-// and keys come from whoever wrote the definitions.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -15,44 +14,52 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
-// sourceFlags say where the tools come from: a config, or one upstream.
+// sourceFlags are the flags of a command, with those that choose the source of its tools: a config,
+// or one server.
 type sourceFlags struct {
 	*pflag.FlagSet
 	config   string
 	upstream string
 	logLevel string
 	strict   bool
-	toolless bool                       // the command does without tools, and without a config
-	file     bool                       // the tools come from a file that the command reads itself: no config is read
-	check    func(words []string) error // what is wrong with the arguments and the command's own flags; may set upstream and file
+	toolless bool                       // the command also works without tools, and without a config
+	file     bool                       // the command reads its tools from a file, so that no config is loaded
+	check    func(words []string) error // checks the arguments and the command's own flags; may set upstream and file
 }
 
-// newFlags makes the flag set of a command. parse adds the flags that every command has,
-// behind the command's own.
+// newFlags returns the flags of a command, to which the caller adds its own before it parses.
 func newFlags(name, usage, about string, std streams) *sourceFlags {
 	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 	f.check = f.noWords
 	f.SetOutput(std.err)
 	f.SortFlags = false
 	f.Usage = func() {
-		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n\n", about, usage)
-		fmt.Fprint(std.out, f.FlagUsages())
+		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n", about, usage)
+		if f.HasFlags() {
+			fmt.Fprintf(std.out, "\n%s", f.FlagUsages())
+		}
 	}
 	return f
 }
 
-// parse reads the arguments and the configuration that they name. What stands before
-// "--" and is no flag is returned.
+// parseOwn parses the arguments of a command that needs no source of tools.
+func (f *sourceFlags) parseOwn(args []string) error {
+	err := f.Parse(args)
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		return usagef("%s: %v (see mcpbridge %s --help)", f.Name(), err, f.Name())
+	}
+	return err
+}
+
+// parse parses the arguments, loads the config that they name, and returns it with the words before
+// "--" that are not flags.
 func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then\nmcpbridge/mcpbridge.json in the user's config folder)")
-	f.StringVar(&f.upstream, "upstream", "", "no config: use the one server at this `URL`, http(s):// or ws(s)://")
-	f.BoolVar(&f.strict, "strict", false, "end when a native tool cannot be used, instead of leaving it out")
-	f.StringVar(&f.logLevel, "log-level", "", "log from this `LEVEL` on to standard error: debug, info, warn or error")
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil, nil, err
-		}
-		return nil, nil, usagef("%s: %v (mcpbridge %s --help tells the flags)", f.Name(), err, f.Name())
+	f.StringVar(&f.upstream, "upstream", "", "use only the server at this `URL`, http(s):// or ws(s)://, and no config")
+	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
+	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")
+	if err := f.parseOwn(args); err != nil {
+		return nil, nil, err
 	}
 	words, command := f.Args(), []string(nil)
 	if dash := f.ArgsLenAtDash(); dash >= 0 {
@@ -75,7 +82,7 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	return cfg, words, nil
 }
 
-// load reads the config, or makes one of the one upstream.
+// load loads the config, or returns one with only the given server.
 func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	given := 0
 	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil, f.file} {
@@ -83,36 +90,33 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 			given++
 		}
 	}
-	if given > 1 {
-		return nil, usagef("%s: --config, --upstream and -- COMMAND exclude each other: give one of them", f.Name())
-	}
 	switch {
+	case given > 1:
+		return nil, usagef("%s: --config, --upstream and -- COMMAND are mutually exclusive", f.Name())
 	case f.file:
 		return &config.Config{}, nil
 	case command != nil:
 		return &config.Config{Servers: []config.Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil
+	case f.upstream != "" && !config.IsServerURL(f.upstream):
+		return nil, usagef("%s: --upstream %s: expected a URL that begins with http://, https://, ws:// or wss://", f.Name(), f.upstream)
 	case f.upstream != "":
-		u, err := url.Parse(f.upstream)
-		if err != nil || u.Host == "" || !strings.Contains(" http https ws wss ", " "+u.Scheme+" ") {
-			return nil, usagef("%s: --upstream %s: expected a URL that begins with http://, https://, ws:// or wss://", f.Name(), f.upstream)
-		}
+		u, _ := url.Parse(f.upstream) // IsServerURL has
 		return &config.Config{Servers: []config.Server{{Name: u.Host, URL: f.upstream}}}, nil
 	}
 	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes()}.Load(f.config)
 	switch {
-	case err == nil:
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
 		return &config.Config{}, nil
-	default:
+	case err != nil:
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	return cfg, nil
 }
 
-// noWords refuses arguments that a command does not take.
+// noWords refuses arguments.
 func (f *sourceFlags) noWords(words []string) error {
 	if len(words) > 0 {
-		return usagef("%s: unexpected argument %q (a server's command stands after --)", f.Name(), words[0])
+		return usagef("%s: unexpected argument %q (put a server's command after --)", f.Name(), words[0])
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -17,8 +16,8 @@ import (
 
 func runLint(ctx context.Context, args []string, std streams) error {
 	f := newFlags("lint", "lint [flags] [FILE | URL | -- COMMAND [ARG…]]",
-		"Says which tool fails on which provider and why, what was repaired, and what each\ncosts in tokens. The tools come from the config, from a FILE of definitions in any\nformat (- is standard input), or from a running server.", std)
-	providers := f.StringSlice("for", nil, "check for this `PROVIDER` alone; may be repeated (default all)")
+		"Reports which tool fails on which provider and why, what was repaired, and what each\ncosts in tokens. The tools come from the config, from a FILE of definitions in any\nformat (- is standard input), or from a running server.", std)
+	providers := f.StringSlice("for", nil, "check only for this `PROVIDER`; may be repeated (default all)")
 	asJSON := f.Bool("json", false, "print one JSON object")
 	var file string
 	var to []string
@@ -92,7 +91,7 @@ func lintTargets(given []string) (names []string, formats []toolformat.Format, e
 	return names, formats, nil
 }
 
-// lintFile reads definitions; leftOut is not nil when some cannot be used.
+// lintFile returns the tools of a file. leftOut is not nil if some definitions are invalid.
 func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err error) {
 	reading, err := readDefinitions(name, "", std)
 	if err != nil {
@@ -104,25 +103,20 @@ func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err e
 	return reading.Tools, leftOut, nil
 }
 
-// lintConfig asks the servers of a config; leftOut is not nil when one is away.
+// lintConfig returns the tools of a config. leftOut is not nil if some are missing.
 func lintConfig(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
-	sys, own, err := openAll(ctx, f, cfg, std)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer sys.close()
-	defer own.Close()
-	list, err := own.List(ctx, bridge.Tools) // waits for every server
+	p, list, err := openWaiting(ctx, f, cfg, std.err)
+	defer p.close()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, it := range list.Items {
 		tools = append(tools, it.Tool())
 	}
-	return tools, sys.leftOut(std.err), nil
+	return tools, p.report(std.err), nil
 }
 
-// printLint writes a block a tool. What several providers have alike is said once.
+// printLint prints a block for each tool, in which providers with equal verdicts share a line.
 func printLint(w io.Writer, report *toolformat.Report, providers []string) error {
 	var b strings.Builder
 	for _, tool := range report.Tools {
@@ -149,11 +143,7 @@ func printLint(w io.Writer, report *toolformat.Report, providers []string) error
 	if len(report.Tools) > 0 {
 		b.WriteByte('\n')
 	}
-	if len(report.Tools) == 1 {
-		b.WriteString("1 tool\n")
-	} else {
-		fmt.Fprintf(&b, "%d tools\n", len(report.Tools))
-	}
+	b.WriteString(number(len(report.Tools), "tool") + "\n")
 	for i, t := range report.Targets {
 		fmt.Fprintf(&b, "  %s: %d ok, %d repaired, %d impossible, %d tokens\n", providers[i], t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens)
 		for _, n := range t.Notes {
@@ -185,7 +175,7 @@ func alike(verdicts []toolformat.Verdict) [][]int {
 	return groups
 }
 
-// tokenRange is what the verdicts of a group cost.
+// tokenRange returns the cost of a group of verdicts.
 func tokenRange(verdicts []toolformat.Verdict, group []int) string {
 	low, high := verdicts[group[0]].Tokens, verdicts[group[0]].Tokens
 	for _, i := range group {
@@ -197,13 +187,13 @@ func tokenRange(verdicts []toolformat.Verdict, group []int) string {
 	return fmt.Sprintf("%d–%d tokens", low, high)
 }
 
-// lintNote is a note below the name of its tool.
+// lintNote returns the text of a note without the name of its tool.
 func lintNote(n toolformat.Note) string {
 	n.Tool = ""
 	return n.String()
 }
 
-// lintJSON is what --json prints.
+// lintJSON is the output of --json.
 type lintJSON struct {
 	Tools   []lintToolJSON            `json:"tools"`
 	Targets map[string]lintTargetJSON `json:"providers"`
@@ -243,7 +233,7 @@ func lintNotesJSON(notes []toolformat.Note, tool string) []lintNoteJSON {
 	var all []lintNoteJSON
 	for _, n := range notes {
 		if n.Tool == tool {
-			n.Tool = "" // it stands below its tool
+			n.Tool = "" // the note is below its tool
 		}
 		all = append(all, lintNoteJSON(n))
 	}

@@ -1,4 +1,4 @@
-// Command mcpbridge puts many MCP servers behind one.
+// Command mcpbridge serves many MCP servers, and native tools, as a single MCP server.
 package main
 
 import (
@@ -23,29 +23,28 @@ import (
 // Exit codes.
 const (
 	exitDone        = 0
-	exitFailed      = 1   // the tool failed, or something was left out
+	exitFailed      = 1   // the tool failed, or a server or tool was left out
 	exitUsage       = 2   // bad usage, bad config, no such tool
 	exitAway        = 3   // denied, away or timed out
 	exitInterrupted = 130 // interrupted
 )
 
-// heapFloor is held so that the garbage collector does not run every few milliseconds: what the
-// bridge holds is small, and the collector's pace follows what is held. Nobody touches it, so it
-// costs address space and no memory. debug.SetGCPercent has no such floor: 800 gives the same pace
-// at 4 MB, and with 3,000 tools 385 MB where this needs 109.
+// heapFloor is the size of an untouched allocation, which costs no memory. It makes the garbage
+// collector run less often, as the live heap is small. debug.SetGCPercent has no such floor: 800 is as
+// good for a heap of 4 MB, but with 3,000 tools the process takes 385 MB instead of 109.
 const heapFloor = 16 << 20
 
 func main() {
 	process.Supervise()
 	held := make([]byte, heapFloor)
-	// A client may close its end of standard error and go on. Without a handler the next
-	// line of the log would end the program with SIGPIPE; with one, writing only fails.
-	// It is not ignored, since the servers that are started would inherit that.
+	// A client may close its end of standard error and continue. Without a handler the next line of
+	// the log would end the program with SIGPIPE; with one, the write only fails. The signal is not
+	// ignored, as servers would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the program at once
+		stop() // a second signal kills the program
 	}()
 	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	runtime.KeepAlive(held)
@@ -58,13 +57,13 @@ type streams struct {
 	out, err io.Writer
 }
 
-// command is one thing the program does.
+// command is a command of the program.
 type command struct {
 	name, usage, about string
 	run                func(context.Context, []string, streams) error
 }
 
-// commands are all of them, in the order of the help.
+// commands returns all commands, in the order of the help.
 func commands() []command {
 	return []command{
 		{"serve", "serve [--config FILE] [--listen HOST:PORT]", "serve MCP over HTTP, SSE and WebSocket until a signal", runServe},
@@ -74,34 +73,34 @@ func commands() []command {
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
 		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
-		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "say which tool fails on which provider, and what each costs", runLint},
-		{"gen", "gen [--check] [PACKAGES]", "write the tools that the marked functions of Go packages are", runGen},
-		{"check", "check [--config FILE]", "connect to every server and say what is wrong", runCheck},
-		{"version", "version", "version, commit, and the MCP revisions it speaks", runVersion},
+		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "report which tool fails on which provider, and what each costs", runLint},
+		{"gen", "gen [--check] [PACKAGES]", "generate tools from the marked functions of Go packages", runGen},
+		{"check", "check [--config FILE]", "connect to every server and report what is wrong", runCheck},
+		{"version", "version", "print the version, the commit and the MCP revisions", runVersion},
 	}
 }
 
 const helpTail = `
-Each command that takes --config takes one server instead of a config:
+Each command with --config also accepts a single server instead:
   mcpbridge serve -- COMMAND [ARG…]     a program, spoken to over stdio
   mcpbridge stdio --upstream URL        http(s):// or ws(s)://
 
 Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json in
-the user's config folder. mcpbridge COMMAND --help tells more about a command.
+the user's config folder. mcpbridge COMMAND --help lists the flags of a command.
 
 Exit codes: 0 done · 1 the tool failed, or a server or tool was left out · 2 bad
 usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupted.
 `
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "mcpbridge puts many MCP servers behind one.\n\n")
+	fmt.Fprint(w, "mcpbridge serves many MCP servers as a single one.\n\n")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  mcpbridge %s\n        %s\n", c.usage, c.about)
 	}
 	fmt.Fprint(w, helpTail)
 }
 
-// run carries out a command line and returns the exit code.
+// run runs a command line and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	if len(args) == 0 {
 		help(std.err)
@@ -129,14 +128,14 @@ func run(ctx context.Context, args []string, std streams) int {
 	return exitUsage
 }
 
-// unknownCommand says what may have been meant.
+// unknownCommand returns the error for an unknown command, with the nearest known one.
 func unknownCommand(args []string) string {
 	var names []string
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
 	if args[0] == "tools" && (len(args) == 1 || strings.HasPrefix(args[1], "-")) {
-		return "tools: expected list or call (mcpbridge tools list --help tells more)"
+		return "tools: expected list or call (see mcpbridge tools list --help)"
 	}
 	word := args[0]
 	near := toolformat.Closest(word, names)
@@ -152,8 +151,7 @@ func unknownCommand(args []string) string {
 	return fmt.Sprintf("unknown command %s (%s)", hint.Quote(word), advice)
 }
 
-// exitError ends the program with a code. Its text may be empty when everything has
-// been said.
+// An exitError sets the exit code. Its text is empty if the reason was printed.
 type exitError struct {
 	code int
 	text string
@@ -165,7 +163,7 @@ func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// exitCode says what went wrong and turns it into a code, in one switch.
+// exitCode prints an error and returns its exit code.
 func exitCode(ctx context.Context, err error, w io.Writer) int {
 	var exit *exitError
 	var call *toolformat.Error
@@ -181,7 +179,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 		code = exitInterrupted
 	case errors.As(err, &call):
 		code, text = callExit(call), call.Error()
-	case errors.Is(err, syscall.EPIPE): // who reads the output has read enough, as head does
+	case errors.Is(err, syscall.EPIPE): // the reader of the output, such as head, has read enough
 	default:
 		text = err.Error()
 	}
@@ -193,7 +191,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 	return code
 }
 
-// callExit is the exit code of a call that had no result.
+// callExit returns the exit code of a call without a result.
 func callExit(e *toolformat.Error) int {
 	switch e.Code {
 	case toolformat.NotFound, toolformat.Unsupported, toolformat.Invalid:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 const defaultListen = "127.0.0.1:7332"
@@ -35,15 +36,31 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err := mayListen(cfg); err != nil {
 		return err
 	}
-	sys, err := newProgram(f, cfg, "info", stack.Options{}, std.err)
+	p, err := newProgram(f, cfg, "info", stack.Options{}, std.err)
 	if err != nil {
 		return err
 	}
-	defer sys.close()
-	return sys.serve(ctx, std)
+	defer p.close()
+	return p.serve(ctx, std)
 }
 
-// mayListen refuses to open the bridge to the network without a token.
+func runStdio(ctx context.Context, args []string, std streams) error {
+	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+spoken(), std)
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	p, err := newProgram(f, cfg, "info", stack.Options{OneCaller: true}, std.err)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	front := mcpserver.New(p, p.serverOptions())
+	defer front.Close()
+	return front.ServeStdio(ctx, std.in, std.out)
+}
+
+// mayListen refuses an address that other machines can reach unless the config has tokens.
 func mayListen(cfg *config.Config) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
@@ -53,44 +70,36 @@ func mayListen(cfg *config.Config) error {
 	if host == "localhost" || err == nil && ip.IsLoopback() || len(cfg.Tokens) > 0 {
 		return nil
 	}
-	return usagef("listen: %s is reachable from other machines, and anybody there could run the tools: put \"tokens\": {\"NAME\": \"${SECRET}\"} in the config, or listen on 127.0.0.1", cfg.Listen)
+	return usagef("listen: %s is reachable from other machines, where anyone could run the tools: put \"tokens\": {\"NAME\": \"${SECRET}\"} in the config, or listen on 127.0.0.1", cfg.Listen)
 }
 
 // serve listens until ctx ends.
 func (p *program) serve(ctx context.Context, std streams) error {
-	// The program's own session keeps shared servers up and says how they are.
-	own, err := p.open(ctx)
-	if err != nil {
+	if err := p.open(ctx); err != nil { // keeps shared servers up
 		return err
 	}
-	defer own.Close()
-	if err := p.AwaitRequired(ctx, own); err != nil {
+	if err := p.AwaitRequired(ctx, p.own); err != nil {
 		return err
 	}
 	ln, err := net.Listen("tcp", p.cfg.Listen)
 	if err != nil {
-		return usagef("listen: %v (another port: --listen 127.0.0.1:0 lets the system pick one)", err)
+		return usagef("listen: %v (--listen 127.0.0.1:0 lets the system pick another port)", err)
 	}
 	chat, err := p.chatCompletions()
 	if err != nil {
 		ln.Close()
 		return err
 	}
-	l := p.cfg.Limits
-	front := mcpserver.New(p, mcpserver.Options{
-		HiddenHeaders: p.cfg.HiddenHeaders(), TicketValues: p.cfg.TicketValues(),
-		Access:       mcpserver.Access{Tokens: p.cfg.Tokens, AllowedOrigins: p.cfg.AllowedOrigins, PublicHosts: p.cfg.PublicHosts},
-		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
-		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
-		Protected: map[string]http.Handler{"/v1/": chat},
-		Ready:     http.HandlerFunc(p.serveReady), Log: p.log,
-	})
+	opts := p.serverOptions()
+	opts.Protected = map[string]http.Handler{"/v1/": chat}
+	opts.Ready = http.HandlerFunc(p.serveReady)
+	front := mcpserver.New(p, opts)
 	web := &http.Server{
 		Handler:           front.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(logWriter{p.log}, "", 0),
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(ln) }()
@@ -99,7 +108,7 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	front.Close() // ends the streams, so that Shutdown has nothing long to wait for
+	front.Close() // ends the streams, which Shutdown would wait for
 	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if web.Shutdown(grace) != nil {
@@ -111,8 +120,20 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	return err
 }
 
-// serveReady answers /readyz: 200 when every required server is up. It lists the
-// others to those who may know.
+// serverOptions returns the options of the config for a server of any carrier.
+func (p *program) serverOptions() mcpserver.Options {
+	l := p.cfg.Limits
+	return mcpserver.Options{
+		HiddenHeaders: p.cfg.HiddenHeaders(), TicketValues: p.cfg.TicketValues(),
+		Access:       mcpserver.Access{Tokens: p.cfg.Tokens, AllowedOrigins: p.cfg.AllowedOrigins, PublicHosts: p.cfg.PublicHosts},
+		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
+		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
+		Log: p.log,
+	}
+}
+
+// serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the state
+// of each server.
 func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
 	var report strings.Builder
 	status := http.StatusOK
@@ -135,10 +156,26 @@ func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, report.String())
 }
 
-// logWriter takes the lines of net/http's own log.
-type logWriter struct{ log *slog.Logger }
-
-func (w logWriter) Write(p []byte) (int, error) {
-	w.log.Debug("http", "message", strings.TrimSpace(string(p)))
-	return len(p), nil
+// chatCompletions returns the endpoint for clients of OpenAI's API.
+func (p *program) chatCompletions() (http.Handler, error) {
+	models := p.Models()
+	for name, err := range models.Faults() {
+		p.log.Warn("a provider is not available", "provider", name, "reason", err)
+	}
+	loop := stack.LoopOptions(p.cfg.Loop)
+	loop.Log = p.log
+	return serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(p),
+		Models:  models.IDs,
+		Model: func(id string) (providers.Candidate, providers.Settings, error) {
+			c, err := models.ByID(id)
+			return c, models.Settings(c.Name), err
+		},
+		Caller:  mcpserver.CallerOf,
+		System:  p.cfg.Loop.System,
+		Loop:    loop,
+		AtOnce:  p.cfg.Limits.Completions,
+		MaxBody: int64(p.cfg.Limits.MessageBytes),
+		Log:     p.log,
+	}), loop.Policy.Validate()
 }

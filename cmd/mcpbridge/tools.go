@@ -30,7 +30,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 			}
 		}
 		if *asJSON && format != toolformat.FormatMCP {
-			return usagef("tools list: --json prints mcp, --format %s something else: give one of them", format)
+			return usagef("tools list: --json, which prints mcp, and --format %s are mutually exclusive", format)
 		}
 		return f.noWords(words)
 	}
@@ -38,17 +38,12 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	sys, own, err := openAll(ctx, f, cfg, std)
+	p, list, err := openWaiting(ctx, f, cfg, std.err)
+	defer p.close()
 	if err != nil {
 		return err
 	}
-	defer sys.close()
-	defer own.Close()
-	list, err := own.List(ctx, bridge.Tools)
-	if err != nil {
-		return err
-	}
-	var lost error // what the format cannot express
+	var lost error // not nil if the format cannot express a tool
 	switch {
 	case format != toolformat.FormatMCP:
 		lost, err = printAs(format, list, std)
@@ -60,11 +55,10 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(sys.leftOut(std.err), lost)
+	return cmp.Or(p.report(std.err), lost)
 }
 
-// printAs writes the definitions in a format; lost is not nil when it cannot express
-// some.
+// printAs prints the definitions in a format. lost is not nil if it cannot express all.
 func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, err error) {
 	tools := make([]toolformat.Tool, len(list.Items))
 	for i, it := range list.Items {
@@ -80,7 +74,7 @@ func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, er
 	return explainSet(std.err, "tools list", set, false), nil
 }
 
-// printDefinitions writes the definitions as they are, one a line.
+// printDefinitions prints the definitions verbatim, one a line.
 func printDefinitions(w io.Writer, list *bridge.List) error {
 	b := []byte("[")
 	for i, it := range list.Items {
@@ -96,43 +90,21 @@ func printDefinitions(w io.Writer, list *bridge.List) error {
 	return err
 }
 
-// printNames writes a line a tool: its name and the first line of its description.
+// printNames prints a line for each tool: its name and the first line of its description.
 func printNames(w io.Writer, list *bridge.List) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, it := range list.Items {
 		about, _, _ := strings.Cut(strings.TrimSpace(it.Tool().Description), "\n")
-		if r := []rune(about); len(r) > 100 {
-			about = string(r[:99]) + "…"
-		}
-		fmt.Fprintf(tab, "%s\t%s\n", it.Key, about)
+		fmt.Fprintf(tab, "%s\t%s\n", it.Key, clip(about, 100))
 	}
 	return tab.Flush()
-}
-
-// leftOut says which servers and tools are missing from a list.
-func (p *program) leftOut(w io.Writer) error {
-	missing := false
-	for _, st := range p.Servers() {
-		if !st.Up() {
-			missing = true
-			fmt.Fprintf(w, "mcpbridge: %s\n", st)
-		}
-	}
-	for _, problem := range p.Problems() {
-		missing = missing || problem.LeftOut
-		fmt.Fprintf(w, "mcpbridge: %s\n", problem.Text)
-	}
-	if missing {
-		return &exitError{code: exitFailed}
-	}
-	return nil
 }
 
 func runToolsCall(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND [ARG…]]", "Calls one tool and prints the text of its result.", std)
 	arguments := f.String("args", "{}", "the arguments, a `JSON` object; - reads them from standard input")
 	asJSON := f.Bool("json", false, "print the whole MCP result")
-	hidden := f.StringArray("context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and wins over the config")
+	hidden := f.StringArray("context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
 	dir := f.String("out", "", "save images, audio and other binary content of the result in this `DIR`")
 	var params *wire.Params
 	f.check = func(words []string) (err error) {
@@ -153,19 +125,14 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.SetHidden(*hidden)
-	sys, own, err := openAll(ctx, f, cfg, std)
+	p, list, err := openWaiting(ctx, f, cfg, std.err)
+	defer p.close()
 	if err != nil {
 		return err
 	}
-	defer sys.close()
-	defer own.Close()
-	list, err := own.List(ctx, bridge.Tools) // waits for every server
-	if err != nil {
-		return err
-	}
-	reply := own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
+	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
 	if reply.Err != nil {
-		return sys.explain(reply.Err, words[0], list, std.err)
+		return p.explain(reply.Err, words[0], list, std.err)
 	}
 	result := &toolformat.Result{JSON: reply.Result}
 	if *asJSON {
@@ -179,7 +146,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	return nil
 }
 
-// checkContext says what is wrong with the values of --context.
+// checkContext returns the fault of the values of --context.
 func checkContext(command string, pairs []string) error {
 	for _, pair := range pairs {
 		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
@@ -189,8 +156,8 @@ func checkContext(command string, pairs []string) error {
 	return nil
 }
 
-// explain says more of a call without a result: what is behind it, which is for who has
-// the config and not for clients; why there is no such tool.
+// explain adds details to the error of a call: the cause, which clients do not get but the owner of the
+// config does, or why there is no such tool.
 func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
 	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
 		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
@@ -198,7 +165,7 @@ func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w
 	if e.Code != toolformat.NotFound || e.Raw != nil {
 		return e
 	}
-	p.leftOut(w)
+	_ = p.report(w)
 	if strings.Contains(e.Message, "did you mean") {
 		return e
 	}
@@ -235,7 +202,7 @@ func callParams(name, arguments string, in io.Reader) (*wire.Params, error) {
 	return &params, nil
 }
 
-// printResult prints what a person can read of a result and saves the rest.
+// printResult prints the readable parts of a result and saves the rest.
 func printResult(w io.Writer, result *toolformat.Result, dir string) error {
 	blocks, err := result.Content()
 	if err != nil {
@@ -268,8 +235,7 @@ func printResult(w io.Writer, result *toolformat.Result, dir string) error {
 	return nil
 }
 
-// save writes a binary block to a file of dir and prints where; without a dir it says
-// what there is.
+// save writes a binary block to a file in dir and prints its name. Without dir it prints a summary.
 func save(w io.Writer, dir string, n int, c *toolformat.Content) error {
 	if dir == "" {
 		fmt.Fprintf(w, "[%s, %s, %d bytes: --out DIR saves it]\n", c.Type, c.MimeType, base64.StdEncoding.DecodedLen(len(c.Data)))
@@ -290,8 +256,8 @@ func save(w io.Writer, dir string, n int, c *toolformat.Content) error {
 	return nil
 }
 
-// extension is the end of a file's name that tells its type. The system's table comes in
-// no useful order, so that the customary ones come first.
+// extension returns the file name extension of a MIME type. The system's table has no useful order, so
+// the common types come first.
 func extension(mimeType string) string {
 	mimeType, _, _ = mime.ParseMediaType(mimeType)
 	switch mimeType {
@@ -306,4 +272,40 @@ func extension(mimeType string) string {
 		return known[0]
 	}
 	return ".bin"
+}
+
+func runCheck(ctx context.Context, args []string, std streams) error {
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to do.", std)
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	for i := range cfg.Servers {
+		cfg.Servers[i].Lazy = false // check connects every server
+	}
+	p, _, err := openWaiting(ctx, f, cfg, std.err)
+	defer p.close()
+	if p == nil || p.own == nil || ctx.Err() != nil { // the states of the servers explain any other error
+		return err
+	}
+	bad := len(cfg.Warnings) > 0
+	for _, st := range p.Servers() {
+		mark := "ok  "
+		if !st.Up() {
+			mark, bad = "FAIL", true
+		}
+		fmt.Fprintf(std.out, "%s %s\n", mark, st)
+	}
+	var notes []string
+	for _, problem := range p.Problems() {
+		notes = append(notes, problem.Text)
+	}
+	for _, text := range append(notes, p.Warnings()...) {
+		bad = true
+		fmt.Fprintf(std.out, "note %s\n", text)
+	}
+	if bad {
+		return &exitError{code: exitFailed}
+	}
+	return nil
 }

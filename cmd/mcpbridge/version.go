@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// version is the module's version as the go command recorded it.
+// version returns the module's version, as the go command recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -20,17 +20,17 @@ func version() string {
 	return info.Main.Version
 }
 
-// revisions are those of MCP that the bridge speaks on both sides, newest first.
+// revisions returns the MCP revisions that the bridge speaks on both sides, newest first.
 func revisions() []string {
 	return append([]string{wire.ModernRevision}, wire.Revisions...)
 }
 
-// spoken says in the help which revisions clients and servers may speak.
+// spoken returns the sentence of the help on MCP revisions.
 func spoken() string {
 	return "Clients and servers may each speak any of MCP's revisions " + wire.Revisions[len(wire.Revisions)-1] + " to " + wire.ModernRevision + "."
 }
 
-// commit is the revision that was built; "unknown" when it was not recorded.
+// commit returns the commit that was built, or "unknown" if it was not recorded.
 func commit() string {
 	revision, dirty := "unknown", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -49,12 +49,12 @@ func commit() string {
 }
 
 func runVersion(_ context.Context, args []string, std streams) error {
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-		fmt.Fprint(std.out, "Prints the version, the commit, the Go version and the MCP revisions.\n\nUsage: mcpbridge version\n")
-		return nil
+	f := newFlags("version", "version", "Prints the version, the commit, the Go version and the MCP revisions.", std)
+	if err := f.parseOwn(args); err != nil {
+		return err
 	}
-	if len(args) > 0 {
-		return usagef("version: unexpected argument %s", hint.Quote(args[0]))
+	if f.NArg() > 0 {
+		return usagef("version: unexpected argument %s", hint.Quote(f.Arg(0)))
 	}
 	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(revisions(), " "))
 	return nil
