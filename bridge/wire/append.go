@@ -19,20 +19,11 @@ func AppendRequest(dst []byte, id int64, method string, params *Params, edits ..
 	if params == nil {
 		params = &Params{}
 	}
-	if params.Raw != nil || setsAny(edits) {
+	if params.Raw != nil || setsFrom(0, edits) {
 		dst = append(dst, `,"params":`...)
 		dst = params.Append(dst, edits...)
 	}
 	return append(dst, '}')
-}
-
-func setsAny(edits []Edit) bool {
-	for i := range edits {
-		if lastEdit(edits, edits[i].Key).Value != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // AppendCall appends a request with raw params; nil leaves them out.

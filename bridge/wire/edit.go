@@ -97,7 +97,7 @@ func (p *Params) appendValue(dst []byte, k Key, edits []Edit) []byte {
 	switch {
 	case from < to && meta.Raw[from] == '{':
 		return meta.appendObject(dst, from, to, metaLevel, edits)
-	case setsMeta(edits):
+	case setsFrom(metaLevel.first, edits):
 		return appendNew(dst, metaLevel, edits)
 	default:
 		return append(dst, meta.Raw[from:to]...)
@@ -128,12 +128,13 @@ func lastEdit(edits []Edit, k Key) *Edit {
 // sets reports whether the edits set a value of a key, itself or inside.
 func sets(edits []Edit, k Key) bool {
 	e := lastEdit(edits, k)
-	return e != nil && e.Value != nil || k == Meta && setsMeta(edits)
+	return e != nil && e.Value != nil || k == Meta && setsFrom(metaLevel.first, edits)
 }
 
-func setsMeta(edits []Edit) bool {
+// setsFrom reports whether the edits set a value of a key from first on.
+func setsFrom(first Key, edits []Edit) bool {
 	for i := range edits {
-		if k := edits[i].Key; k >= metaLevel.first && lastEdit(edits, k).Value != nil {
+		if k := edits[i].Key; k >= first && lastEdit(edits, k).Value != nil {
 			return true
 		}
 	}

@@ -219,7 +219,10 @@ func (l *LineWriter) writeGroup(group []line, size int) bool {
 			out.B = append(append(out.B, m.b.B...), '\n')
 		}
 	}
-	if l.isDropped() {
+	l.mu.Lock()
+	dropped := l.dropped
+	l.mu.Unlock()
+	if dropped {
 		return false
 	}
 	for _, m := range group {
@@ -237,12 +240,6 @@ func (l *LineWriter) writeGroup(group []line, size int) bool {
 	l.err = err
 	l.wakeWriters()
 	return err == nil && !l.dropped
-}
-
-func (l *LineWriter) isDropped() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dropped
 }
 
 func free(batch []line) {
