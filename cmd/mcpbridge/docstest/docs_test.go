@@ -1,0 +1,179 @@
+// Package docstest holds what the documentation shows to what the program does: links lead
+// somewhere, configs load, commands and flags exist.
+package docstest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+const root = "../../.."
+
+// pages are the Markdown files of the project, by their path from its root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/README.md"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, _ := filepath.Rel(root, file)
+			all[filepath.ToSlash(name)] = string(text)
+		}
+	}
+	return all
+}
+
+// The README is for the first ten minutes.
+func TestREADME(t *testing.T) {
+	if size := len(pages(t)["README.md"]); size == 0 || size > 8000 {
+		t.Errorf("README.md has %d bytes, 8000 are allowed", size)
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	for name, text := range all {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := name
+			if target != "" {
+				path = filepath.ToSlash(filepath.Join(filepath.Dir(name), target))
+			}
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("%s: %s leads nowhere", name, m[1])
+			} else if anchor != "" && !anchors(all[path])[anchor] {
+				t.Errorf("%s: %s has no heading #%s", name, path, anchor)
+			}
+		}
+	}
+}
+
+// anchors are the headings of a page, as links spell them.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.Lines(page) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
+			heading = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			all[strings.ReplaceAll(heading, " ", "-")] = true
+		}
+	}
+	return all
+}
+
+// blocks are the fenced blocks of a page in one of the languages.
+func blocks(page string, languages ...string) (all []string) {
+	for i, part := range strings.Split(page, "```") {
+		language, body, _ := strings.Cut(part, "\n")
+		for _, l := range languages {
+			if i%2 == 1 && language == l {
+				all = append(all, body)
+			}
+		}
+	}
+	return all
+}
+
+var variable = regexp.MustCompile(`\$\{(?:env:)?([A-Z_]+)\}`)
+
+// Every config that is shown loads, and all other JSON is JSON.
+func TestConfigs(t *testing.T) {
+	loaded := 0
+	for name, text := range pages(t) {
+		for _, block := range blocks(text, "json", "jsonc") {
+			raw, err := hujson.Standardize([]byte(block))
+			if err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, block)
+				continue
+			}
+			var keys map[string]any
+			if json.Unmarshal(raw, &keys) != nil || !isConfig(keys) {
+				continue
+			}
+			for _, m := range variable.FindAllStringSubmatch(block, -1) {
+				t.Setenv(m[1], "a-value-of-sixteen-characters")
+			}
+			file := filepath.Join(t.TempDir(), "mcpbridge.json")
+			if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := config.Load(file); err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, block)
+			}
+			loaded++
+		}
+	}
+	if loaded < 5 {
+		t.Errorf("only %d configs were found", loaded)
+	}
+}
+
+// isConfig reports whether an object is a config, and not one of an editor.
+func isConfig(keys map[string]any) bool {
+	for _, key := range []string{"mcpServers", "apis", "providers", "tools", "context", "loop"} {
+		if _, ok := keys[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/mcpbridge|mcpbridge) ([a-z]+(?: (?:list|call))?)(.*)$`)
+
+// Every command that is shown exists, and has the flags that it is shown with.
+func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	program := filepath.Join(t.TempDir(), "mcpbridge")
+	if out, err := exec.Command("go", "build", "-o", program, "../").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	help := map[string]string{}
+	found := 0
+	for name, text := range pages(t) {
+		for _, block := range blocks(text, "sh", "console") {
+			for _, m := range command.FindAllStringSubmatch(strings.ReplaceAll(block, "\\\n", " "), -1) {
+				found++
+				words := m[1]
+				if _, ok := help[words]; !ok {
+					out, err := exec.CommandContext(context.Background(), program, append(strings.Fields(words), "--help")...).CombinedOutput()
+					if err != nil {
+						t.Errorf("%s: mcpbridge %s --help: %v\n%s", name, words, err, out)
+					}
+					help[words] = string(out)
+				}
+				arguments, _, _ := strings.Cut(m[2], " -- ")
+				for _, flag := range regexp.MustCompile(` --[a-z-]+`).FindAllString(arguments, -1) {
+					if !strings.Contains(help[words], flag) {
+						t.Errorf("%s: mcpbridge %s has no flag%s", name, words, flag)
+					}
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
