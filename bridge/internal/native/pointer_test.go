@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ func TestPointer(t *testing.T) {
 		{"a", "", "is not a JSON Pointer"},
 		{"/a~", "", "is not a JSON Pointer"},
 		{"/a~2", "", "is not a JSON Pointer"},
+		{"/a~~01", "", "is not a JSON Pointer"},
 	} {
 		p, err := ParsePointer(c.pointer)
 		part := []byte(nil)
@@ -64,6 +66,22 @@ func TestSuggest(t *testing.T) {
 		}
 		if got := Suggest("{%s}", name, known); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestReference(t *testing.T) {
+	for ref, want := range map[string]string{
+		"#": "[]", "#/": "[]", "#/$defs/a%20b": "[$defs a b]", "#/a~1b/~0": "[a/b ~]", "#/paths/~1a~1%7Bid%7D/get": "[paths /a/{id} get]", "#/100%": "[100%]",
+		"": "none", "#a": "none", "other.json#/a": "none", "https://example.com/#/a": "none",
+	} {
+		p, ok := ParseReference(ref)
+		got := fmt.Sprint([]string(p))
+		if !ok {
+			got = "none"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", ref, got, want)
 		}
 	}
 }

@@ -17,12 +17,16 @@ func Text(value []byte) string {
 // Shorten cuts s to the 40 bytes that an error repeats of it.
 func Shorten(s string) string { return Cut(s, 40) }
 
-// Cut returns s, or about as many bytes of it as given and an ellipsis. No rune is split.
+// Cut returns s, or its first bytes and "…" if it is longer. It never splits a character. Package
+// toolformat cuts by the same rule, held by a test of the same cases.
 func Cut(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s
 	}
-	return Whole(s[:bytes]) + "…"
+	for bytes > 0 && !utf8.RuneStart(s[bytes]) {
+		bytes--
+	}
+	return s[:bytes] + "…"
 }
 
 // Whole returns s without an incomplete rune at its end.
