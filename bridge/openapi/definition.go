@@ -8,6 +8,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -204,6 +205,9 @@ func (d *definition) renameRoute(names map[string]string) (string, error) {
 	rest := d.route
 	for {
 		before, after, found := strings.Cut(rest, "{")
+		if _, err := url.PathUnescape(before); err != nil {
+			return "", errors.New("its path contains a % that is not followed by two hexadecimal digits")
+		}
 		if b.WriteString(before); !found {
 			return b.String(), nil
 		}

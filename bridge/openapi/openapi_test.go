@@ -24,15 +24,15 @@ func load(t *testing.T, doc string, opt openapi.Options) *openapi.API {
 	return api
 }
 
-// document is one of a version with paths, and components when they are given.
+// document returns a document of a version with paths, and with components unless they are "".
 func document(version, paths, components string) string {
 	return `{"openapi":"` + version + `","info":{"title":"t","version":"1"},"servers":[{"url":"https://api.example.com/v1"}],"paths":` + paths + `,"components":{` + components + `}}`
 }
 
 const ok = `"responses":{"200":{"description":"ok"}}`
 
-// definitions are what operations become. want is a line each of NAME: DESCRIPTION, the
-// schema and the spec, and then of what is left out and of the notes.
+// definitions lists operations and their definitions: want has a line each for NAME: DESCRIPTION, the
+// schema and the spec, and then for the notes of LeftOut and Notes.
 var definitions = []struct {
 	name, version, paths, components string
 	want                             string
@@ -117,7 +117,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// loadable: the kind rest takes each definition, and finds nothing odd in it.
+// loadable checks that the kind rest accepts each definition without a note.
 func loadable(t *testing.T, api *openapi.API) []bridge.Tool {
 	t.Helper()
 	config, _ := json.Marshal(map[string]string{"url": api.URL})
@@ -166,7 +166,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// What only reads says so, by its method.
+// An operation is read-only or idempotent by its method.
 func TestReadOnly(t *testing.T) {
 	doc := document("3.1.0", `{"/a":{"get":{"operationId":"get",`+ok+`},"head":{"operationId":"head",`+ok+`},"put":{"operationId":"put",`+ok+`},"post":{"operationId":"post",`+ok+`},"delete":{"operationId":"delete",`+ok+`}}}`, "")
 	var readOnly, idempotent []string
@@ -183,7 +183,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// Which auth to set is told to whoever has not.
+// With Secured, there are no notes about auth.
 func TestSecured(t *testing.T) {
 	doc := document("3.1.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]}],`+ok+`}}}`, `"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}`)
 	for secured, want := range map[bool]int{false: 1, true: 0} {
@@ -277,7 +277,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestCall: an imported operation is called, from the document to the wire.
+// TestCall calls an imported operation, from the document to the wire.
 func TestCall(t *testing.T) {
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -298,9 +298,10 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever a document is, what comes of it can be loaded.
+// FuzzImport: the kind rest accepts the definitions of any document.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(yamlDocument))
+	f.Add([]byte(document("3.0.0", `{"/%":{"get":{`+ok+`}},"/{100%}":{"get":{`+ok+`}}}`, "")))
 	f.Add([]byte(document("3.1.0", `{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","required":true,"schema":{"$ref":"#/components/schemas/A"}}],`+ok+`}}}`, `"schemas":{"A":{"anyOf":[{"$ref":"#/components/schemas/A"}]}}`)))
 	backend, err := rest.Kind.Open(bridge.BackendConfig{Name: "api", Config: json.RawMessage(`{"url":"http://localhost"}`), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
