@@ -10,8 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
-// BenchmarkCall is a call of a GraphQL tool, against the same request with a bare
-// http.Client.
+// BenchmarkCall compares a call of a GraphQL tool with the same request of a bare http.Client.
 func BenchmarkCall(b *testing.B) {
 	const query = "query Orders($id: ID!, $limit: Int = 10) { orders(id: $id, limit: $limit) { id total items { name } } }"
 	sourcetest.CompareHTTP(b, func(b *testing.B, url string) bridge.Tool {

@@ -15,13 +15,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// openAPI opens a backend of a config, in which URL stands for a double's.
+// openAPI opens a backend; URL in the config stands for url.
 func openAPI(t testing.TB, url, config string) bridge.Backend {
 	t.Helper()
 	return sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(config, "URL", url))})
 }
 
-// says answers with a status and a body.
+// says returns a handler that answers with a status and a body.
 func says(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -29,7 +29,7 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// newTool makes a tool of a spec.
+// newTool returns a tool of a spec.
 func newTool(t testing.TB, b bridge.Backend, spec Spec) bridge.Tool {
 	t.Helper()
 	raw, err := json.Marshal(spec)
@@ -39,7 +39,7 @@ func newTool(t testing.TB, b bridge.Backend, spec Spec) bridge.Tool {
 	return sourcetest.Tool(t, b, string(raw))
 }
 
-// wantTexts wants a result of these texts.
+// wantTexts checks the texts of a result.
 func wantTexts(t testing.TB, r *toolformat.Result, failed bool, texts ...string) {
 	t.Helper()
 	if got := sourcetest.Texts(t, r); !slices.Equal(got, texts) || r.IsError() != failed {
@@ -148,7 +148,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// An API that repeats who asks does not tell the model, whatever it says it in.
+// The model does not see credentials that the API repeats, in whatever part of its answer.
 func TestFailureHides(t *testing.T) {
 	for _, body := range []string{`{"errors":[{"message":"no t0k3n-of-ann"}]}`, `{"errors":["t0k3n-of-ann"]}`, `not t0k3n-of-ann`, `{"a":"t0k3n-of-ann"}`} {
 		d := sourcetest.NewDouble(t, says(200, body))
@@ -160,7 +160,7 @@ func TestFailureHides(t *testing.T) {
 	}
 }
 
-// With an output schema whatever was selected is the structured content.
+// With an output schema, the selected part is structured content whatever its type.
 func TestOutputSchema(t *testing.T) {
 	d := sourcetest.NewDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
 	b := openAPI(t, d.URL, `{"url":"URL"}`)
@@ -190,8 +190,8 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// A connection that breaks is an error of the caller's without a secret in it, and the
-// request is not sent again, on a new connection or one that has been used.
+// A broken connection is an error without secrets, and the request is not sent again, neither on a
+// new connection nor on one that was used before.
 func TestBroken(t *testing.T) {
 	for query, want := range map[string]string{"{a}": "try again later", "mutation {a}": "may have been carried out"} {
 		d := sourcetest.NewDouble(t, nil)
@@ -257,7 +257,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// A query reads, whatever else is in its document.
+// A tool whose operation is a query is read-only, whatever else its document has.
 func TestReadOnly(t *testing.T) {
 	b := openAPI(t, "http://127.0.0.1", `{"url":"URL"}`)
 	for _, c := range []struct {
@@ -276,7 +276,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A tool's own timeout comes before its API's.
+// A tool's timeout overrides its API's.
 func TestTimeout(t *testing.T) {
 	b := openAPI(t, "http://api.example.com", `{"url":"URL","timeout":"3s"}`)
 	for spec, want := range map[string]time.Duration{`{"query":"{a}"}`: 3 * time.Second, `{"query":"{a}","timeout":90}`: 90 * time.Second} {

@@ -74,7 +74,7 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
-// everything has each construct of an executable document.
+// everything contains every construct of an executable document.
 const everything = "\ufeff# a comment with { and \"\n" + `
 """A description with \""" in it and }"""
 query Q("of a variable" $a: [[Int!]!]! = [[1], [-2]] @d(x: 1), $b: In = {a: "}", b: [E, true, null, 1.5e-3]}, $c: ID) @d(x: $c) {
@@ -157,12 +157,12 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestCorpus: each GraphQL tool of Acorn's own examples loads, and sends its query.
+// TestCorpus: every GraphQL tool of Acorn's examples loads and sends its query.
 // $MCPBRIDGE_CORPUS has them below acorn/.
 func TestCorpus(t *testing.T) {
 	want := map[string]struct {
 		arguments, variables string
-		notes                int // of the last two the arguments are not the model's, and no properties
+		notes                int // the arguments of the last two come from the program and are not properties
 	}{
 		"character_by_name":       {`{"name":"Rick"}`, `{"name":"Rick"}`, 0},
 		"episode_by_id":           {`{"episodeid":"S01E01"}`, `{"episodeid":"S01E01"}`, 0},

@@ -12,7 +12,7 @@ import (
 )
 
 func TestVariables(t *testing.T) {
-	for _, c := range []struct{ typ, value, want string }{ // want: the variables, or what the error says
+	for _, c := range []struct{ typ, value, want string }{ // want: the variables or the error
 		{"Int!", `12`, `{"v":12}`},
 		{"Int!", `12.0`, `{"v":12}`},
 		{"Int", `-1.20e1`, `{"v":-12}`},
@@ -88,7 +88,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// No error shows a value: it may come from the context.
+// No error shows a value, which may be a hidden one.
 func TestVariablesSecret(t *testing.T) {
 	s := Spec{Query: "query($v: Int!, $w: [[Int]]) {a(v: $v, w: $w)}"}
 	tool, err := s.compile()
@@ -102,7 +102,7 @@ func TestVariablesSecret(t *testing.T) {
 	}
 }
 
-// hostile are arguments that mean to become a part of the query, or of the request.
+// hostile lists arguments that try to become a part of the query or of the request.
 var hostile = []string{
 	`"`, `""`, `"""`, `\"`, `\"""`, `\`, `\\`, `'`, "`", `"}`, `"})`, `") { id } }`, `") { id } admin: user(id: "1`, `"){__typename}#`, `"}, {a: "`, `}`, `{`, `{}`, `}}`, `)`, `(`, `]`, `[`, `[]`,
 	`$id`, `$admin`, `${id}`, `{{id}}`, `{id}`, `{x}`, `$(id)`, `%s`, `%22`, `&quot;`, `\u0022`, `\u{22}`, `\x22`, `"+"`, `#`, `# comment`, `a # b`, "a\n# b", `...`, `...F`, `... on Admin { secret }`, `@skip(if: true)`, `@include(if: false)`,
@@ -112,8 +112,8 @@ var hostile = []string{
 	"", " ", strings.Repeat(`"`, 1000), strings.Repeat("{", 10000), strings.Repeat(`\`, 999), strings.Repeat("a", 100000), `https://evil.example/`, `../../etc/passwd`, `?query={admin}`, `&query={admin}`, `Bearer x`,
 }
 
-// Wherever a hostile argument stands, it is the value of its variable and nothing else:
-// the query has the same bytes, and the request the same members, as with a harmless one.
+// A hostile argument is the value of its variable and nothing else, in every place: the query has
+// the same bytes, and the request the same members, as with a harmless argument.
 func TestHostile(t *testing.T) {
 	d := sourcetest.NewDouble(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/graphql?key=k","auth":"secret"}`)
@@ -158,7 +158,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// stays checks that a request is that of a query with these variables.
+// stays checks that a request has this query and these variables.
 func stays(r sourcetest.Seen, query string, variables map[string]any) error {
 	head := `{"query":` + quote(query) + `,"operationName":"Q","variables":`
 	var sent struct {
@@ -180,7 +180,7 @@ func stays(r sourcetest.Seen, query string, variables map[string]any) error {
 	return nil
 }
 
-// quote is a JSON string without HTML escapes.
+// quote returns a JSON string without HTML escapes.
 func quote(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -189,7 +189,7 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// FuzzInteger: an integer has the value of the number that it was.
+// FuzzInteger: an integer has the value of the number that it was converted from.
 func FuzzInteger(f *testing.F) {
 	for _, s := range []string{"1", "-1.0", "10e-1", "1e39", "0.1e1", "-0.0", "1e41", "12.5", "00", "1e", "100000e-5", "1E+2"} {
 		f.Add(s)
@@ -206,7 +206,7 @@ func FuzzInteger(f *testing.F) {
 			return
 		}
 		if _, digits, found := strings.Cut(strings.ToLower(s), "e"); found && len(strings.TrimLeft(digits, "+-0")) > 3 {
-			return // more than the check below can hold
+			return // more than the check below supports
 		}
 		value, valid := new(big.Rat).SetString(s)
 		if !valid {
@@ -224,8 +224,8 @@ func FuzzInteger(f *testing.F) {
 	})
 }
 
-// FuzzParse: no document makes the parser panic or hang; what it takes has the parts that
-// the scanner alone finds, and types that are read as they are written.
+// FuzzParse: no document makes the parser panic or hang; one that it accepts consists of the tokens
+// that the scanner alone finds, and its types are parsed again as they are printed.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{everything, "", "{a}", "query ($a: [Int!]! = [1]) {a(x: $a)}", `{a(s: """\""" """)}`, `{a(s: "\u{0}")}`, "{a(n: -1.5e+3)}", "#", "\ufeff{...F}", "{{{{", "query($"} {
 		f.Add(s)

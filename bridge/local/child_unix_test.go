@@ -13,8 +13,8 @@ import (
 
 func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }
 
-// runs reports whether there is a process with that id that is no zombie: one whose
-// parent is gone stays until process 1 reaps it.
+// runs reports whether a process with that id runs. A zombie does not: one whose parent has ended
+// stays until process 1 reaps it.
 func runs(t *testing.T, id int) bool {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))

@@ -7,7 +7,7 @@ import (
 
 func ignoreTerm() {}
 
-// runs reports whether there is a process with that id.
+// runs reports whether a process with that id runs.
 func runs(t *testing.T, id int) bool {
 	t.Helper()
 	p, err := os.FindProcess(id)

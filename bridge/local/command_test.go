@@ -103,7 +103,7 @@ func TestCommandFlood(t *testing.T) {
 	}
 }
 
-// A meeting is where commands tell their ids that stay.
+// A meeting is a listener to which commands in the mode stay report their ids.
 type meeting struct {
 	testing.TB
 	net.Listener
@@ -121,7 +121,7 @@ func newMeeting(t testing.TB) *meeting {
 	return &meeting{t, l}
 }
 
-// next is the id of the next that comes.
+// next returns the next reported id.
 func (m *meeting) next() (id int) {
 	m.Helper()
 	conn, err := m.Accept()
@@ -135,7 +135,7 @@ func (m *meeting) next() (id int) {
 	return id
 }
 
-// TestCommandRunning: one runs, the others wait, and all end with their context.
+// TestCommandRunning: one command runs, the others wait, and all end with their context.
 func TestCommandRunning(t *testing.T) {
 	m := newMeeting(t)
 	tool := sourcetest.Tool(t, open(t, Options{}), spec("stay", `"maxRunning":1`, m.Addr().String()))
@@ -154,8 +154,8 @@ func TestCommandRunning(t *testing.T) {
 	calls.Wait()
 }
 
-// TestCommandLeavesNothing: when a call is over, a command that ignores TERM and its
-// child, which does too, are gone.
+// TestCommandLeavesNothing: after a call, a command that ignores TERM has ended, and so has its
+// child, which does the same.
 func TestCommandLeavesNothing(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	supervisor := process.NewSupervisor()
@@ -181,7 +181,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCommandLog: what a command says on standard error is in the log, with its tool.
+// TestCommandLog: the standard error of a command is logged with the name of its tool.
 func TestCommandLog(t *testing.T) {
 	var log bytes.Buffer
 	b, err := Kind.Open(bridge.BackendConfig{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -217,7 +217,7 @@ func BenchmarkCommand(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(bare), "×bare")
 }
 
-// With an output schema the output is structured content whatever JSON it is.
+// With an output schema, any JSON is structured content.
 func TestCommandOutput(t *testing.T) {
 	b := open(t, Options{})
 	for schema, want := range map[string]string{"": "", `{"type":"array"}`: `[1, 2]`} {

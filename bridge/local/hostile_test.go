@@ -15,8 +15,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// hostile are arguments that a shell, a splitter or a program would take for more than
-// text.
+// hostile returns arguments that a shell, a splitter or a program might not read as plain text.
 func hostile() []string {
 	return []string{
 		"", " ", "a b", " a", "a ", "a  b", "\t", "a\tb", "\n", "a\nb", "a\r\nb", "\r", "\v\f",
@@ -30,13 +29,13 @@ func hostile() []string {
 	}
 }
 
-// dashed are arguments that would be options.
+// dashed returns arguments that would be options.
 func dashed() []string {
 	return []string{"-", "--", "-o", "-rf", "--help", "--output=/etc/passwd", "-oProxyCommand=id", "--upload-pack=id", "-e id", "-\n", "-1", "--\nx", "-$(id)", "- x", "--exec=id"}
 }
 
-// TestHostileArguments: each argument stays in its element, and on standard input,
-// whatever it is, and no element comes or goes.
+// TestHostileArguments: an argument stays in its element and on standard input, and no element is
+// added or removed.
 func TestHostileArguments(t *testing.T) {
 	if n := len(hostile()) + len(dashed()); n < 130 {
 		t.Fatalf("%d arguments", n)
@@ -48,13 +47,13 @@ func TestHostileArguments(t *testing.T) {
 			harmless = append(harmless, x)
 		}
 	}
-	for texts := range slices.Chunk(harmless, 10) { // of one command, as each takes its time to start
+	for texts := range slices.Chunk(harmless, 10) { // for one command, as starting one is slow
 		checkArguments(t, b, texts, []string{"{x}", "--name={x}", "a{x}b{x}"}, []string{"{x}"})
 	}
 	for texts := range slices.Chunk(dashed(), 10) {
 		checkArguments(t, b, texts, []string{"--name={x}"}, []string{"{x}"})
 	}
-	tool := sourcetest.Tool(t, b, spec("told", "", "{x}"))
+	tool := sourcetest.Tool(t, b, spec("received", "", "{x}"))
 	for _, x := range dashed() {
 		if r, err := tool.Call(t.Context(), json.RawMessage(object(x))); err == nil || !strings.Contains(err.Error(), "option") {
 			t.Errorf("%q: %v, %v", x, r, err)
@@ -62,7 +61,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// checkArguments runs a command that has elements for each of some texts, before and after "--".
+// checkArguments runs a command with elements for each text, before and after "--".
 func checkArguments(t *testing.T, b bridge.Backend, texts, before, after []string) {
 	t.Helper()
 	command, want, arguments := []string{"first"}, []string{"first"}, map[string]string{}
@@ -83,26 +82,26 @@ func checkArguments(t *testing.T, b bridge.Backend, texts, before, after []strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got told
-	r := sourcetest.Do(t, sourcetest.Tool(t, b, spec("told", `"maxBytes":10000000`, append(command, "last")...)), string(raw))
+	var got received
+	r := sourcetest.Do(t, sourcetest.Tool(t, b, spec("received", `"maxBytes":10000000`, append(command, "last")...)), string(raw))
 	if json.Unmarshal(r.Structured(), &got) != nil || !slices.Equal(got.Argv, append(want, "last")) || got.Stdin != string(raw)+"\n" {
 		t.Errorf("%.60q: got %.300s", texts, r.JSON)
 	}
 }
 
-// object is the arguments {"x": x}.
+// object returns the arguments {"x": x}.
 func object(x string) string {
 	b, _ := json.Marshal(map[string]string{"x": x})
 	return string(b)
 }
 
-// TestRefusedArguments: what no argument vector can hold runs nothing.
+// TestRefusedArguments: an argument that an argument vector cannot hold is refused.
 func TestRefusedArguments(t *testing.T) {
 	b := open(t, Options{})
 	for _, c := range []struct{ element, arguments, want string }{
 		{"{x}", `{"x":"\u0000"}`, "NUL"},
 		{"--n={x}", `{"x":"a\u0000b"}`, "NUL"},
-		{"--n={x}", `{"x":["a\u0000"]}`, ""}, // JSON text, in which it is \u0000
+		{"--n={x}", `{"x":["a\u0000"]}`, ""}, // JSON text, in which the NUL is \u0000
 		{"{x}", `{"x":"` + strings.Repeat("a", maxElement+1) + `"}`, "at most"},
 		{"{x}", `{}`, "missing argument: x"},
 		{"{x}", `{"x":null}`, "missing argument: x"},
@@ -174,14 +173,14 @@ func FuzzExpand(f *testing.F) {
 		if args[0] != "" && args[0][0] == '-' && element[0] != '-' {
 			t.Fatalf("%q %q became the option %q", element, x, args[0])
 		}
-		x = string([]rune(x)) // a byte that is not UTF-8 is U+FFFD in JSON, each one
+		x = string([]rune(x)) // in JSON, each byte that is not UTF-8 is U+FFFD
 		if element == "{x}" && args[0] != x {
 			t.Fatalf("%q became %q", x, args[0])
 		}
 	})
 }
 
-// TestHostileCancelled: a call that is over before it begins runs nothing.
+// TestHostileCancelled: a call that is canceled before it begins runs nothing.
 func TestHostileCancelled(t *testing.T) {
 	tool := sourcetest.Tool(t, open(t, Options{}), spec("argv", ""))
 	ctx, cancel := context.WithCancel(t.Context())

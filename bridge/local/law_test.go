@@ -44,7 +44,7 @@ func TestLaw(t *testing.T) {
 	})
 }
 
-// TestSideBySide: calls that run at once do not see each other's arguments.
+// TestSideBySide: concurrent calls do not see each other's arguments.
 func TestSideBySide(t *testing.T) {
 	tool := sourcetest.Tool(t, open(t, Options{}), spec("argv", "", "{x}"))
 	var calls sync.WaitGroup

@@ -12,13 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// limited is a spec of a shell script that waits for its arguments first.
+// limited returns the spec of a shell script that reads its arguments first.
 func limited(script, limits string) string {
 	return fmt.Sprintf(`{"command":["sh","-c",%q],"timeout":"1m","limits":%s}`, "read line; "+script, limits)
 }
 
-// Limits hold for a command and what it starts, and nothing of them, or of its
-// arguments, shows in the process list.
+// Limits apply to a command and its children, and neither they nor its arguments show in the process
+// list.
 func TestLimits(t *testing.T) {
 	b := open(t, Options{})
 	got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, limited("cat /proc/self/limits; tr '\\0' ' ' </proc/$$/cmdline; :", `{"memory":268435456,"cpu":1.5,"files":20,"fileSize":4096}`)), `{"key":"secret"}`))
@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What takes more is ended or refused, and the result says how.
+// A command that exceeds a limit is ended or refused, and the result says how.
 func TestLimitsReached(t *testing.T) {
 	b := open(t, Options{})
 	file := filepath.Join(t.TempDir(), "out")

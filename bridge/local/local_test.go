@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// childMode in the environment makes the test binary one of the commands below.
+// childMode is the variable that makes the test binary one of the commands below.
 const childMode = "LOCAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -33,9 +33,9 @@ func child(mode string) int {
 	switch mode {
 	case "argv":
 		json.NewEncoder(os.Stdout).Encode(map[string]any{"argv": os.Args[1:]})
-	case "told": // all that it has been told
+	case "received": // its arguments and standard input
 		in, _ := io.ReadAll(os.Stdin)
-		json.NewEncoder(os.Stdout).Encode(told{os.Args[1:], string(in)})
+		json.NewEncoder(os.Stdout).Encode(received{os.Args[1:], string(in)})
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 	case "environ":
@@ -53,7 +53,7 @@ func child(mode string) int {
 		}
 	case "deaf": // reads nothing
 		fmt.Print("deaf")
-	case "tree": // has a child that stays too
+	case "tree": // starts a child that stays, and stays
 		c := exec.Command(os.Args[0], os.Args[1])
 		c.Env = append(os.Environ(), childMode+"=stay")
 		c.Stdout = os.Stdout
@@ -61,7 +61,7 @@ func child(mode string) int {
 			return 1
 		}
 		fallthrough
-	case "stay": // tells its id at the address, and stays until that is closed
+	case "stay": // reports its id to an address, and stays until the connection is closed
 		ignoreTerm()
 		conn, err := net.Dial("tcp", os.Args[1])
 		if err != nil {
@@ -73,29 +73,29 @@ func child(mode string) int {
 	return 0
 }
 
-// told is what has reached a command.
-type told struct {
+// received is the input of a command.
+type received struct {
 	Argv  []string `json:"argv"`
 	Stdin string   `json:"stdin"`
 }
 
-// open is a backend of the kind.
+// open opens a backend of the kind.
 func open(t testing.TB, o Options) bridge.Backend {
 	t.Helper()
 	return sourcetest.Open(t, o.Kind(), bridge.BackendConfig{Dir: t.TempDir()})
 }
 
-// spec is that of a command which is the test binary in a mode. more are members.
+// spec returns the spec of a command that is the test binary in a mode. more has further members.
 func spec(mode, more string, args ...string) string {
 	command, _ := json.Marshal(append([]string{os.Args[0]}, args...))
 	if more != "" {
 		more = "," + more
 	}
-	// A program built with -race sleeps for a second at its end unless it is told not to.
+	// By default, a program built with -race sleeps for a second at its end.
 	return fmt.Sprintf(`{"command":%s,"env":{%q:%q,"GORACE":"atexit_sleep_ms=0"}%s}`, command, childMode, mode, more)
 }
 
-// text is the result's first block of text.
+// text returns the first block of text of a result.
 func text(t testing.TB, r *toolformat.Result) string {
 	t.Helper()
 	all := sourcetest.Texts(t, r)

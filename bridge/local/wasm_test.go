@@ -21,7 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// guest is a tool of testdata/guest; more are members of its spec.
+// guest returns a tool of testdata/guest. more has further members of its spec.
 func guest(t *testing.T, more string) bridge.Tool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guest.wasm")
@@ -69,7 +69,7 @@ func TestModule(t *testing.T) {
 	})
 	for _, c := range []struct{ arguments, want string }{
 		{`{"mode":"exit","n":3}`, "the module failed: exit status 3: no such thing\nstandard output: half of it"},
-		{`{"mode":"exit","n":4294967295}`, "exit status"}, // what wazero says of a context that ended
+		{`{"mode":"exit","n":4294967295}`, "exit status"}, // wazero's own code for a context that ended
 		{`{"mode":"exit","n":4026531839}`, "exit status"},
 		{`{"mode":"panic"}`, "on purpose"},
 		{`{"mode":"recurse"}`, "exit status 2"}, // Go's stack is in the limited memory
@@ -94,8 +94,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// endless checks that a call which would never end does so with its context, and that
-// nothing of it is left.
+// endless checks that a call that would never end does so with its context, and leaves nothing.
 func endless(t *testing.T, tool bridge.Tool, arguments string) {
 	t.Helper()
 	sourcetest.NoLeaks(t)
@@ -128,8 +127,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// bounded checks that the memory of a module is that of this program, which does not
-// grow by more than the limit.
+// bounded checks that the memory of a module, which is this program's, does not grow beyond the
+// limit.
 func bounded(t *testing.T, tool bridge.Tool) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -143,7 +142,7 @@ func bounded(t *testing.T, tool bridge.Tool) {
 	}
 }
 
-// assemble is a module of sections.
+// assemble returns a module of sections.
 func assemble(sections ...[]byte) []byte {
 	b := []byte("\x00asm\x01\x00\x00\x00")
 	for _, s := range sections {
@@ -153,8 +152,8 @@ func assemble(sections ...[]byte) []byte {
 	return b
 }
 
-// program is a module whose function 0, exported as _start, has that body. more are
-// sections between the functions' and the exports'.
+// program returns a module whose function 0, exported as _start, has that body. more are sections
+// between the functions and the exports.
 func program(body []byte, more ...[]byte) []byte {
 	sections := append([][]byte{
 		{1, 1, 0x60, 0, 0}, // a type: () -> ()
@@ -165,7 +164,7 @@ func program(body []byte, more ...[]byte) []byte {
 	return assemble(append(sections, append(binary.AppendUvarint([]byte{10, 1}, uint64(len(code))), code...))...)
 }
 
-// written is the spec of a module.
+// written writes a module to a file and returns its spec.
 func written(t *testing.T, module []byte, more string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.wasm")
@@ -201,7 +200,7 @@ func TestModuleBombs(t *testing.T) {
 	grow := []byte{0xd0, 0x70, 0x41, 0x80, 0x80, 0xc0, 0x00 /* n = 1<<20 */, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x47, 0x04, 0x40, 0, 0x0b}
 	for _, limits := range [][]byte{{0x70, 0, 1}, {0x70, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f}} {
 		t.Run(fmt.Sprintf("table %x", limits), func(t *testing.T) {
-			if r := sourcetest.Do(t, tool(program(grow, append([]byte{4, 1}, limits...))), `{}`); r.IsError() { // it has grown
+			if r := sourcetest.Do(t, tool(program(grow, append([]byte{4, 1}, limits...))), `{}`); r.IsError() { // the table has grown
 				t.Errorf("%s", r.JSON)
 			}
 		})
@@ -238,7 +237,7 @@ func TestModuleErrors(t *testing.T) {
 	}
 }
 
-// FuzzCapTables: whatever the bytes, there is a module or an error.
+// FuzzCapTables: any input gives a module or an error, and a module stays as it is.
 func FuzzCapTables(f *testing.F) {
 	f.Add(program(nil))
 	f.Add(program(nil, []byte{4, 1, 0x70, 0, 1}))

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
-// BenchmarkCall is a call of a REST tool, against the same request with a bare
-// http.Client; 1.2 is what the ratio may be. For records that holds where the same result is
-// made: to escape and check them costs more than their way over loopback.
+// BenchmarkCall compares a call of a REST tool with the same request of a bare http.Client. The
+// ratio may be 1.2; for records, if the bare client makes the same result: to escape and check them
+// costs more than their way over loopback.
 func BenchmarkCall(b *testing.B) {
 	sourcetest.CompareHTTP(b, func(b *testing.B, url string) bridge.Tool {
 		return sourcetest.Tool(b, openAPI(b, url, `{"url":"URL","auth":"x"}`), `{"method":"GET","path":"/users/{id}/orders?limit={limit}&sort=desc"}`)

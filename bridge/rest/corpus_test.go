@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestCorpus: each REST tool of Acorn's own examples loads, and sends the request that
-// its file says. $MCPBRIDGE_CORPUS has them below acorn/.
+// TestCorpus: every REST tool of Acorn's examples loads and sends the request of its file.
+// $MCPBRIDGE_CORPUS has them below acorn/.
 func TestCorpus(t *testing.T) {
 	want := map[string]struct{ arguments, request, notes string }{
 		"generic_activity": {`{}`, "GET /v1/random", ""},

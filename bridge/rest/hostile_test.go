@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// hostile are arguments that mean to get out of where they stand.
+// hostile lists arguments that try to leave their place.
 var hostile = []string{
 	"..", ".", "../", "..\\", "../../etc/passwd", "/../admin", "a/../b", "a/..", "./x", "..;/admin", "..;a=b/x", "a\\..\\b", "/..", "//..//", "...", ". .", ".. ",
 	"/", "//evil.example", "//evil.example/x", "\\\\evil.example", "https://evil.example/", "@evil.example", ":80@evil.example", "evil.example:1", ".evil.example",
@@ -25,9 +25,8 @@ var hostile = []string{
 	"http:evil", "javascript:alert(1)", "file:///etc/passwd", "data:,x", "[::1]", "127.0.0.1", "localhost", "a@b@c", "user:pass@host", "|", "^", "<>", "~", "*", "!", "$&", ",", "(", ")",
 }
 
-// Wherever a hostile argument stands it stays there, byte for byte, or is refused: the
-// request has the same host, segments, pairs and headers as one with a harmless
-// argument.
+// A hostile argument stays in its place, byte for byte, or is refused: the request has the same
+// host, segments, pairs and headers as one with a harmless argument.
 func TestHostile(t *testing.T) {
 	d := sourcetest.NewDouble(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/base?key=k","auth":"secret","headers":{"X-Static":"s"}}`)
@@ -77,7 +76,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// stays checks that a request has the argument in its place and nothing else anywhere.
+// stays checks that a request has the argument in its place and is otherwise unchanged.
 func stays(r sourcetest.Seen, place, text string) error {
 	path, query, _ := strings.Cut(r.URI, "?")
 	segments := strings.Split(path, "/")
@@ -139,7 +138,7 @@ func stays(r sourcetest.Seen, place, text string) error {
 	return nil
 }
 
-// The cookie of an argument is one cookie.
+// An argument in a cookie is a single cookie.
 func TestHostileCookie(t *testing.T) {
 	d := sourcetest.NewDouble(t, nil)
 	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), `{"method":"GET","path":"/","headers":{"Cookie":"sid={x}"}}`)
@@ -154,9 +153,8 @@ func TestHostileCookie(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: whatever a template and its arguments are, a request that comes of them
-// goes to the API's host below its path, with the template's number of segments, and no
-// line break gets into its head.
+// FuzzTemplate: the request of any template and arguments goes to the API's host below its path, has
+// the template's number of segments, and no line break in its head.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range hostile {
 		f.Add("/a/{x}/b?c={x}&d=e{y}", text, "v")

@@ -12,13 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// openAPI opens a backend of a config, in which URL stands for a double's.
+// openAPI opens a backend; URL in the config stands for url.
 func openAPI(t testing.TB, url, config string) bridge.Backend {
 	t.Helper()
 	return sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(strings.ReplaceAll(config, "URL", url))})
 }
 
-// wantText wants a result of one text.
+// wantText checks that a result is one text.
 func wantText(t testing.TB, r *toolformat.Result, text string, failed bool) {
 	t.Helper()
 	if got := sourcetest.Texts(t, r); len(got) != 1 || got[0] != text || r.IsError() != failed {
@@ -186,7 +186,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// What does not answer is an error for the caller, which shows no URL.
+// A missing answer is an error that does not show the URL.
 func TestAway(t *testing.T) {
 	d := sourcetest.NewDouble(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/?key=s3cr3t","retries":0}`)
@@ -201,7 +201,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Safe methods read; of the others PUT and DELETE may be repeated.
+// Safe methods are read-only; of the others, PUT and DELETE are idempotent.
 func TestHints(t *testing.T) {
 	b := openAPI(t, "http://127.0.0.1", `{"url":"URL"}`)
 	for method, want := range map[string][2]bool{

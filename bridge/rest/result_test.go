@@ -64,7 +64,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// With an output schema any JSON is structured content.
+// With an output schema, any JSON is structured content.
 func TestStructured(t *testing.T) {
 	for body, want := range map[string]string{`[1]`: `[1]`, `5`: `5`, `"x"`: `"x"`, `x`: ``} {
 		d := sourcetest.NewDouble(t, sourcetest.Answer(200, "application/json", body))
@@ -95,7 +95,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// An answer that inflates is cut where it is too long, not where it is too long packed.
+// The limit of an answer applies to its decompressed bytes.
 func TestCutInflated(t *testing.T) {
 	d := sourcetest.NewDouble(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")

@@ -23,7 +23,7 @@ func TestRedirects(t *testing.T) {
 		method   string
 		status   int
 		location string
-		want     string // the last request; "" when it is not followed
+		want     string // the last request; "" if the redirect is not followed
 	}{
 		{"GET", 302, "/there?x=1", "GET /there?x=1 "},
 		{"GET", 301, "URL/there", "GET /there "},
@@ -63,7 +63,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// trip is an API in memory, for faked time.
+// trip is an API in memory, for tests with fake time.
 type trip func(*http.Request) (*http.Response, error)
 
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -134,7 +134,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A call that ends while it waits to try again ends at once.
+// A call whose context ends while it waits to try again returns at once.
 func TestRetryCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openAPI(t, "", `{"url":"http://api.example.com"}`).(*backend)
@@ -149,7 +149,7 @@ func TestRetryCancelled(t *testing.T) {
 	})
 }
 
-// Where an answer is lost, the next step is not the same for what may be repeated.
+// After a lost answer, the next step depends on whether the request may be repeated.
 func TestLost(t *testing.T) {
 	b := openAPI(t, "", `{"url":"http://api.example.com","retries":0}`).(*backend)
 	b.HTTP.Transport = trip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
@@ -164,7 +164,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A tool's own timeout comes before its API's.
+// A tool's timeout overrides its API's.
 func TestTimeout(t *testing.T) {
 	b := openAPI(t, "", `{"url":"http://api.example.com","timeout":"3s"}`)
 	for spec, want := range map[string]time.Duration{`{"method":"GET","path":"/"}`: 3 * time.Second, `{"method":"GET","path":"/","timeout":90}`: 90 * time.Second} {

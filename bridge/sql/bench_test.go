@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// BenchmarkCall is a call of a tool, against database/sql alone with the same query,
-// encoding and result; 1.3 is what the ratio may be.
+// BenchmarkCall compares a call of a tool with database/sql alone, with the same query, encoding and
+// result. The ratio may be 1.3.
 func BenchmarkCall(b *testing.B) {
 	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
 		for _, rows := range []int{1, 10, 100, 1000} {
@@ -39,7 +39,7 @@ func benchmark(b *testing.B, d dialect, rows int) {
 	})
 }
 
-// bare makes the result of the query with database/sql alone.
+// bare returns a function that makes the result with database/sql alone.
 func (s *shop) bare(b *testing.B) func(n int64) []byte {
 	b.Helper()
 	var c driver.Connector

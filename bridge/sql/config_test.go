@@ -18,10 +18,10 @@ import (
 
 const secret = `p:w@rd/?#%x '"`
 
-// secretInURL is the secret as it stands in a URL.
+// secretInURL is the secret as it is written in a URL.
 const secretInURL = `p%3Aw%40rd%2F%3F%23%25x%20%27%22`
 
-// What is wrong with an API is said when it is opened, without its password.
+// A fault of an API is an error of Open, without its password.
 func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct{ config, want string }{
 		{`{}`, `sql: api shop: missing required property "url"`},
@@ -61,8 +61,8 @@ func noSecret(t testing.TB, text string) {
 	}
 }
 
-// A database that is away is an error of the caller's. Its cause, for the log, has no
-// password in it either.
+// An unreachable database is an error for the caller. Its cause, for the log, does not show the
+// password either.
 func TestUnreachable(t *testing.T) {
 	for _, config := range []string{
 		`{"url":"sqlite:absent/shop.db"}`,
@@ -94,7 +94,7 @@ func dialectOf(config string) dialect {
 	return mysqlDialect
 }
 
-// A wrong password, a wrong database: the server's own words stay in the log.
+// If the server refuses the connection, its message goes to the log only.
 func TestRefusedConnection(t *testing.T) {
 	for _, d := range []dialect{postgresDialect, mysqlDialect} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestJDBC(t *testing.T) {
 	}
 }
 
-// What JDBC says about TLS is said to the drivers.
+// JDBC's parameters about TLS are converted to the drivers'.
 func TestJDBCEncryption(t *testing.T) {
 	for _, c := range []struct{ from, want string }{
 		{"mysql?useSSL=true", "tls=skip-verify"}, {"mysql?useSSL=false", "tls=false"}, {"mysql?useSSL=true&sslMode=VERIFY_IDENTITY", "tls=true"}, {"mysql?sslMode=disabled", "tls=false"}, {"mysql?sslMode=PREFERRED", ""},
@@ -153,7 +153,7 @@ func TestJDBCEncryption(t *testing.T) {
 	}
 }
 
-// A file's name may have any character but one, and its folder is that of the config. One
+// The name of a file may have any character except ?, and is relative to the config's folder. A file
 // that another program writes to in WAL mode can be read.
 func TestSQLiteFile(t *testing.T) {
 	dir := t.TempDir()
@@ -178,7 +178,7 @@ func TestSQLiteFile(t *testing.T) {
 	}
 }
 
-// A proxy that cannot have prepared statements is told of in the URL.
+// A parameter of the URL turns prepared statements off, for proxies without support for them.
 func TestPostgresUnprepared(t *testing.T) {
 	config := fmt.Sprintf(`{"url":%q,"write":true}`, fromEnvironment(t, postgresVariable)+"&default_query_exec_mode=exec")
 	s := openShop(t, postgresDialect, "", config).fill()
@@ -189,7 +189,7 @@ func TestPostgresUnprepared(t *testing.T) {
 	want(t, "prepared", s.query(`SELECT count(*) AS n FROM pg_prepared_statements`, `{}`), `[{"n":0}]`)
 }
 
-// A database in memory is one for all connections, and read-only where it should be.
+// All connections share a database in memory, and readers cannot write to it.
 func TestMemory(t *testing.T) {
 	s := openShop(t, sqliteDialect, "", `{"url":"sqlite::memory:","write":true}`).fill()
 	want(t, "rows", s.query(`SELECT count(*) AS n FROM product`, `{}`), `[{"n":3}]`)
@@ -210,7 +210,7 @@ func TestMemory(t *testing.T) {
 	want(t, "rows", s.query(`SELECT count(*) AS n FROM product`, `{}`), `[{"n":3}]`)
 }
 
-// What a definition says is checked when it is loaded.
+// A definition is checked when it is loaded.
 func TestTool(t *testing.T) {
 	b := openShop(t, sqliteDialect, "", `{"url":"sqlite:"}`)
 	schema := `{"type":"object","properties":{"customerid":{"type":"integer"},"ids":{"type":"array"},"a~b/c":{}},"allOf":[{"properties":{"more":{}}},{"$ref":"#/$defs/x"}],"$defs":{"x":{"$ref":"#/$defs/x","properties":{"far":{}}}}}`
@@ -240,7 +240,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// Durations are texts or seconds; a tool's own timeout comes before its API's.
+// Durations are texts or seconds; a tool's timeout overrides its API's.
 func TestDurations(t *testing.T) {
 	b := sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(`{"url":"sqlite:a.db","timeout":"2m","idleTimeout":90,"maxLifetime":"1h"}`)})
 	if c := b.(*backend).engine.(*sqliteEngine).readers.config; c.idle != 90*time.Second || c.lifetime != time.Hour {
@@ -253,7 +253,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// What the log says of a file that is not there names it; the caller is not told.
+// The log names a missing file, the caller's error does not.
 func TestNoFile(t *testing.T) {
 	b := sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Dir: t.TempDir(), Config: json.RawMessage(`{"url":"sqlite:lost.db"}`)})
 	_, err := sourcetest.Tool(t, b, `{"query":"SELECT 1"}`).Call(t.Context(), json.RawMessage(`{}`))

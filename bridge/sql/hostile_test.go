@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// hostile are arguments that would do something if they were SQL.
+// hostile lists arguments that would have an effect as SQL.
 var hostile = []string{
 	`' OR '1'='1`, `' OR 1=1 --`, `' OR 1=1 #`, `' OR 1=1/*`, `" OR ""="`, `') OR ('1'='1`, `1 OR 1=1`, `1; DROP TABLE product`,
 	`'; DROP TABLE product; --`, `'; DROP TABLE product; #`, `x'; DELETE FROM product WHERE 'a'='a`, `'); DELETE FROM product; --`,
@@ -20,7 +20,7 @@ var hostile = []string{
 	`null`, `NULL`, `true`, `{}`, `[]`, `{"a":"'"}`, `["'"]`, ``, ` `, `'||(SELECT name FROM product LIMIT 1)||'`, `' || pg_read_file('/etc/passwd') || '`, `1e309`, `-1`, `0x1`, `١`,
 }
 
-// No argument becomes SQL: it comes back as it is, finds nothing, and nothing is lost.
+// No argument becomes SQL: it is returned unchanged, matches nothing, and changes nothing.
 func TestHostile(t *testing.T) {
 	if len(hostile) < 90 {
 		t.Fatalf("%d hostile arguments", len(hostile))
@@ -30,7 +30,7 @@ func TestHostile(t *testing.T) {
 		const rows = `SELECT id, name FROM product ORDER BY id`
 		before := s.query(rows, `{}`)
 		echo := s.tool(`SELECT :x AS x`)
-		if s.dialect == mysqlDialect { // the server would give it the character set that it likes
+		if s.dialect == mysqlDialect { // without it, the server chooses a character set
 			echo = s.tool(`SELECT CAST(:x AS CHAR CHARACTER SET utf8mb4) AS x`)
 		}
 		find := s.tool(`SELECT id FROM product WHERE name = :x OR name IN (:x, :list) OR name = :x`)
@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 			arguments := json.RawMessage(`{"id":` + strconv.Itoa(i) + `,"x":` + string(raw) + `,"list":[` + string(raw) + `,` + string(raw) + `,"z"]}`)
 			r, err := echo.Call(t.Context(), arguments)
 			if err != nil && s.dialect == postgresDialect && strings.Contains(x, "\x00") && strings.Contains(err.Error(), "invalid byte sequence") {
-				continue // PostgreSQL has no text with it
+				continue // PostgreSQL's text cannot contain it
 			}
 			if err != nil {
 				t.Fatalf("%.60q: %s", x, describe(err))
@@ -68,7 +68,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// Other JSON than text is bound as what it is, and too many values are refused.
+// JSON values are bound with their types, and too many values are refused.
 func TestArguments(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.write(`DROP TABLE IF EXISTS v`)

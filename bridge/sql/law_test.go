@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestLaw: a source of SQL tools keeps the contract. Each tool has a definition of the
-// Fake's; its call runs the query, and then hands on to the Fake, which answers.
+// TestLaw: a Native of SQL tools keeps the contract of a Source. Each tool has a definition of the
+// Fake; its call runs the query and is then answered by the Fake.
 func TestLaw(t *testing.T) {
 	sourcetest.Run(t, func(t *testing.T) bridge.Source {
 		s := openShop(t, sqliteDialect, "", `{"url":"sqlite::memory:","maxOpen":4}`)
@@ -30,8 +30,8 @@ func TestLaw(t *testing.T) {
 	})
 }
 
-// Through a Native: valid arguments with their defaults, the model's errors as results,
-// and nothing that goes on when all has been closed.
+// Within a Native, arguments are valid and have their defaults, errors for the model are results, and
+// nothing goes on after Close.
 func TestNative(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		sourcetest.NoLeaks(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// series is a query for the numbers up to :n, each with a text of :width.
+// series is a query for the numbers up to :n, each with a text of length :width.
 func (s *shop) series() string {
 	switch s.dialect {
 	case postgresDialect:
@@ -23,7 +23,7 @@ func (s *shop) series() string {
 	return `WITH RECURSIVE c(v) AS (SELECT 1 UNION ALL SELECT v+1 FROM c WHERE v < :n) SELECT v AS i, printf('%.*c', :width, 'x') AS t FROM c`
 }
 
-// A result has so many rows and bytes, and says when there are more.
+// Rows and bytes of a result are limited, and it says when there are more.
 func TestLimits(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// endless are queries without end: before the first row, behind it, and while writing.
+// endless lists queries that do not end: before the first row, after it, and while writing.
 func (s *shop) endless() []string {
 	switch s.dialect {
 	case postgresDialect:
@@ -81,7 +81,7 @@ func (s *shop) endless() []string {
 	}
 }
 
-// running is how many statements run on the server; -1 if that cannot be seen.
+// running returns the number of statements that run on the server, or -1 if it cannot be seen.
 func (s *shop) running() string {
 	switch s.dialect {
 	case postgresDialect:
@@ -92,8 +92,7 @@ func (s *shop) running() string {
 	return `[{"n":0}]`
 }
 
-// A statement ends with its context, on the server too, and its connection is not lost to
-// the others.
+// A statement ends with its context, also on the server, and others can use its connection.
 func TestCancel(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s = newShop(t, s.dialect, `,"maxOpen":1`)
@@ -125,7 +124,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Calls at once take turns on the connections that there are.
+// Concurrent calls share the connections.
 func TestConcurrent(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s = newShop(t, s.dialect, `,"maxOpen":2,"idleTimeout":"1m","maxLifetime":"1h"`).fill()
@@ -144,8 +143,8 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// What the database says is for the model; a statement goes on when its table has
-// changed; after Close there is nothing.
+// The model gets the database's message; a statement works after its table has changed; nothing works
+// after Close.
 func TestFailures(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.fill()

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// attempts are statements that a tool may not run which only reads. Those for all systems
-// come first.
+// attempts lists statements that a read-only tool must not run. Those for all systems come first.
 var attempts = map[string][]string{
 	"all": {
 		`INSERT INTO product (id) VALUES (9)`, `UPDATE product SET name = 'x'`, `DELETE FROM product`, `DROP TABLE product`, `CREATE TABLE p2 (a int)`,
@@ -36,8 +35,8 @@ var attempts = map[string][]string{
 	},
 }
 
-// What only reads cannot write, however it tries. Most of it is refused when it is loaded.
-// So that the database is seen to refuse the rest, all of it runs once more without that.
+// A read-only tool cannot write, however it tries. Most attempts are refused when it is loaded; all
+// run once more without that check, to show that the database refuses them as well.
 func TestReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.fill()
@@ -64,7 +63,7 @@ func TestReadOnly(t *testing.T) {
 			want(t, "the table after "+query, s.query(rows, `{}`), before)
 			st, err := parse(s.dialect, query)
 			if err != nil || st.files || slices.Contains([]string{"COPY", "FLUSH", "KILL"}, st.verb) || s.dialect == mysqlDialect && st.verb == "SET" {
-				continue // only loading keeps these from files, and from the session whose transactions are read-only
+				continue // only the check at loading protects files and the session's read-only mode
 			}
 			err = b.engine.run(t.Context(), query1(st), newOutput(limits{10, 1000}))
 			t.Logf("%-70.70s %v", query, err)
@@ -76,10 +75,10 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// query1 is a statement without parameters, which may not write.
+// query1 returns the query of a statement without parameters that must not write.
 func query1(st *statement) query { return query{statement: st, text: st.plain} }
 
-// What a function changes on a connection of PostgreSQL's is gone with the transaction.
+// Settings that a function of PostgreSQL changes are reset with the transaction.
 func TestPostgresRollsBack(t *testing.T) {
 	s := newShop(t, postgresDialect, `,"maxOpen":1`)
 	for _, query := range []string{`SELECT set_config('default_transaction_read_only', 'off', false)`, `SELECT set_config('search_path', 'nowhere', false)`, `SELECT lo_create(0) > 0 AS set_config`} {
@@ -89,7 +88,7 @@ func TestPostgresRollsBack(t *testing.T) {
 		`[{"path":true,"ro":"on","objects":0}]`)
 }
 
-// A tool that says write needs an API that does.
+// A tool may write only if its API allows it.
 func TestWriteNeedsAPI(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "shop.db"), nil, 0o600); err != nil {
@@ -105,7 +104,7 @@ func TestWriteNeedsAPI(t *testing.T) {
 	}
 }
 
-// Settings that a tool may not change are refused also where it may write.
+// A tool that may write cannot change settings either.
 func TestWriteIsNoSession(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		for _, query := range []string{`PRAGMA foreign_keys = 0`, `ATTACH 'x' AS x`, `BEGIN`, `SET x = 1`, `LOCK TABLES a WRITE`, `USE mysql`, `COPY a FROM STDIN`, `LISTEN a`, `VACUUM INTO 'x'`, `LOAD DATA LOCAL INFILE 'x' INTO TABLE a`} {
@@ -117,7 +116,7 @@ func TestWriteIsNoSession(t *testing.T) {
 	})
 }
 
-// What writes says what it did.
+// The result of a statement that writes has its effect.
 func TestWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.write(`DROP TABLE IF EXISTS w`)
@@ -146,7 +145,7 @@ func TestWrite(t *testing.T) {
 	})
 }
 
-// A tool says that it reads when its database holds it to that.
+// A tool is listed as read-only if its database enforces that.
 func TestSaysReadOnly(t *testing.T) {
 	s := newShop(t, sqliteDialect, "")
 	for _, c := range []struct {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What stands in quotes and comments is left alone, and what looks like a parameter and
-// is none.
+// Text in quotes and comments, and text that only looks like a parameter, stays unchanged.
 func TestParse(t *testing.T) {
 	const all = "SQLite PostgreSQL MySQL"
 	for _, c := range []struct{ dialects, query, want, names string }{
@@ -72,8 +71,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// placeholders are a test's placeholders as a dialect has them: ? is a new one, ?1 the
-// first again.
+// placeholders converts a test's placeholders to those of a dialect: ? is a new one, ?1 repeats the
+// first.
 func placeholders(d dialect, text string) string {
 	var b strings.Builder
 	n := 0
@@ -143,7 +142,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What a statement does is known before it runs.
+// The kind of a statement is known before it runs.
 func TestVerb(t *testing.T) {
 	for _, c := range []struct {
 		query, verb string
@@ -168,9 +167,8 @@ func TestVerb(t *testing.T) {
 	}
 }
 
-// FuzzNamed: a statement's parts are its text, so that nothing but parameters changes;
-// there are as many placeholders as values; and what comes out is understood again as
-// the same, without parameters.
+// FuzzNamed: the parts of a statement add up to its text, so that only parameters change; there are
+// as many placeholders as values; and the result is parsed again without parameters.
 func FuzzNamed(f *testing.F) {
 	for _, query := range []string{
 		`SELECT :a FROM t WHERE b IN (:c) AND d = ':e' -- :f`, `SELECT E'\':a' || $x$ :b $x$::text`, "SELECT `a:b`, [c:d] /* /* :e */ */",
@@ -199,7 +197,7 @@ func FuzzNamed(f *testing.F) {
 	})
 }
 
-// around reads a query as the parts of its statement. It gives what is left.
+// around matches a query with the parts of its statement and returns the rest.
 func around(st *statement, query string) (rest string, ok bool) {
 	for _, p := range st.parts {
 		if query, ok = strings.CutPrefix(query, p.text); !ok {
@@ -218,8 +216,8 @@ func around(st *statement, query string) (rest string, ok bool) {
 	return query, true
 }
 
-// countPlaceholders counts the different placeholders in SQL for a driver, by the
-// scanner's own rules: it takes them for parameters of another dialect.
+// countPlaceholders counts the different placeholders in SQL for a driver with the scanner, which
+// reads them as foreign parameters.
 func countPlaceholders(t *testing.T, d dialect, text string, st *statement) int {
 	var seen []string
 	s := scanner{dialect: d, text: text}

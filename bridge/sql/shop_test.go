@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The servers that tests run against, as URLs; .ci/databases starts them.
+// The variables with the URLs of the servers under test; .ci/databases starts them.
 const (
 	postgresVariable = "MCPBRIDGE_TEST_POSTGRES"
 	mysqlVariable    = "MCPBRIDGE_TEST_MYSQL"
@@ -30,14 +30,14 @@ type shop struct {
 	log     *bytes.Buffer // what the backend logs
 }
 
-// onEach runs a test on each database system that is there.
+// onEach runs a test on each database system that is available.
 func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
 	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
 		t.Run(d.String(), func(t *testing.T) { test(t, newShop(t, d, "")) })
 	}
 }
 
-// newShop opens a database of a system, or skips the test. more are members of its API.
+// newShop opens a database of a system, or skips the test. more has further members of its API.
 func newShop(t testing.TB, d dialect, more string) *shop {
 	t.Helper()
 	dir, url := t.TempDir(), "sqlite:shop.db"
@@ -70,7 +70,7 @@ func openShop(t testing.TB, d dialect, dir, config string) *shop {
 	return s
 }
 
-// fill makes the table product, with three rows.
+// fill creates the table product with three rows.
 func (s *shop) fill() *shop {
 	s.Helper()
 	decimal, id := "NUMERIC(30,10)", "INTEGER PRIMARY KEY"
@@ -89,8 +89,8 @@ func (s *shop) write(query string) string {
 	return s.must(s.tool(query, `"write":true`), `{}`)
 }
 
-// tool makes a tool of a query, with a property for each of its parameters that takes
-// anything. more are members of its spec.
+// tool returns a tool of a query, with a property of any type for each parameter. more has further
+// members of its spec.
 func (s *shop) tool(query string, more ...string) bridge.Tool {
 	s.Helper()
 	tool, _, err := s.make(query, more...)
@@ -115,7 +115,7 @@ func (s *shop) make(query string, more ...string) (bridge.Tool, []toolformat.Not
 	return s.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(schema + "}}")}, json.RawMessage("{"+strings.Join(spec, ",")+"}"))
 }
 
-// must is the text of a call's result, which did not fail.
+// must returns the text of a call's result, which must not have failed.
 func (s *shop) must(tool bridge.Tool, arguments string) string {
 	s.Helper()
 	r, err := tool.Call(s.Context(), json.RawMessage(arguments))
@@ -125,7 +125,7 @@ func (s *shop) must(tool bridge.Tool, arguments string) string {
 	return textOf(s, r)
 }
 
-// describe is an error with its cause.
+// describe returns an error with its cause.
 func describe(err error) string {
 	if cause := toolformat.AsError(err).Cause; cause != nil {
 		return fmt.Sprintf("%v: %v", err, cause)
@@ -133,19 +133,19 @@ func describe(err error) string {
 	return err.Error()
 }
 
-// textOf is the text of a result, whose JSON must be valid.
+// textOf returns the text of a result, whose JSON must be valid.
 func textOf(t testing.TB, r *toolformat.Result) string {
 	t.Helper()
 	return strings.Join(sourcetest.Texts(t, r), "\n")
 }
 
-// query is the text of what a query answers.
+// query returns the text of a query's result.
 func (s *shop) query(query, arguments string, more ...string) string {
 	s.Helper()
 	return s.must(s.tool(query, more...), arguments)
 }
 
-// refused is the error of a query that must fail, when it is loaded or when it runs.
+// refused returns the error of a query that must fail, at loading or when it runs.
 func (s *shop) refused(query, arguments string, more ...string) string {
 	s.Helper()
 	tool, _, err := s.make(query, more...)

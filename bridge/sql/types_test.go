@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// expression is SQL and the JSON that its value becomes.
+// expression is an SQL expression and the JSON of its value.
 type expression struct{ sql, json string }
 
-// How the types of each system become JSON.
+// Values of each system's types become JSON.
 var expressions = map[dialect][]expression{
 	sqliteDialect: {
 		{`NULL`, `null`}, {`9223372036854775807`, `9223372036854775807`}, {`-5`, `-5`}, {`1.0`, `1`}, {`0.1`, `0.1`}, {`1e300`, `1e+300`}, {`9e999`, `"Infinity"`}, {`-9e999`, `"-Infinity"`},
@@ -48,7 +48,7 @@ func TestTypes(t *testing.T) {
 	})
 }
 
-// SQLite says nothing of a value's type that the table has not declared.
+// In SQLite, a value has a type only if the table declares it.
 func TestSQLiteDeclaredTypes(t *testing.T) {
 	s := newShop(t, sqliteDialect, "")
 	s.write(`CREATE TABLE t (b BOOLEAN, d DATE, dt DATETIME, ts TIMESTAMP, j JSON, n DECIMAL(10,2))`)
@@ -63,7 +63,7 @@ func TestSQLiteDeclaredTypes(t *testing.T) {
 	want(t, "the schema", s.query(`SELECT name FROM pragma_table_info('t') LIMIT 1`, `{}`), `[{"name":"b"}]`)
 }
 
-// An array parameter of PostgreSQL's takes a list, one of JSON takes it as that.
+// In PostgreSQL, an array parameter takes a list, a JSON parameter takes it as JSON.
 func TestPostgresArrays(t *testing.T) {
 	s := newShop(t, postgresDialect, "")
 	for _, c := range []struct{ query, arguments, want string }{
@@ -81,7 +81,7 @@ func TestPostgresArrays(t *testing.T) {
 	}
 }
 
-// Times of MySQL's are in UTC, whatever the server's zone.
+// Times of MySQL are in UTC, whatever the zone of the server.
 func TestMySQLTimes(t *testing.T) {
 	s := newShop(t, mysqlDialect, "")
 	s.write(`DROP TABLE IF EXISTS t`)
@@ -102,8 +102,8 @@ func TestInstant(t *testing.T) {
 	}
 }
 
-// FuzzArray: whatever PostgreSQL says an array is, it becomes JSON, and a list that is
-// sent there comes back as it was.
+// FuzzArray: any text of an array becomes JSON, and a list that is sent to PostgreSQL comes back
+// unchanged.
 func FuzzArray(f *testing.F) {
 	for _, text := range []string{`{1,2,NULL}`, `{{a,"b\"c"},{"",d}}`, `[0:1]={5,6}`, `{,}`, `{`, `}{`, `{"`, `{"\`, ``, `["a","b\u0000\"\\",["c"],null]`, `[1,true,{"a":[]}]`} {
 		f.Add(text)

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// What gives no answer is an error for the caller, which shows no URL, says what came of
-// it, and whether another time may be better.
+// A missing answer is an error that says what happened and whether trying again may help, without
+// showing a URL.
 func TestAway(t *testing.T) {
 	const later, operator = "; try again later", "; waiting does not help: the operator of the bridge has to look into it"
 	c := Client{Name: "shop"}
@@ -48,7 +48,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// An answer that is still coded is none that anybody can read.
+// An answer in a content coding is unreadable.
 func TestCoding(t *testing.T) {
 	c := Client{MaxBytes: 100}
 	for coding, readable := range map[string]bool{"": true, "identity": true, "br": false, "gzip": false} {

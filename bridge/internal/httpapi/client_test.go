@@ -14,7 +14,7 @@ func TestRedirects(t *testing.T) {
 	for _, c := range []struct {
 		from, to     string // METHOD URL
 		status, hops int
-		follow, see  bool // as it is, and when 303 is followed
+		follow, see  bool // followed without and with SeeOther
 	}{
 		{"GET https://h/a", "GET https://h/b", 302, 1, true, true},
 		{"GET https://h/a", "GET https://H:443/b", 302, maxRedirects, true, true},
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// An API that repeats who asks does not tell the model.
+// The model does not see credentials that the API repeats.
 func TestFailureHides(t *testing.T) {
 	for config, body := range map[string]string{
 		`"auth":"Bearer t0k3n-of-ann"`:                                "no Bearer t0k3n-of-ann: t0k3n-of-ann",

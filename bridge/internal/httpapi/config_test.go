@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// client makes the client of a config, as a kind does that is called http.
+// client returns the client of a config, for a kind named http.
 func client(config string, log *slog.Logger) (*Client, error) {
 	cfg := bridge.BackendConfig{Name: "shop", Config: json.RawMessage(config), Log: log}
 	api, err := Decode[Config]("http", cfg)
@@ -23,7 +23,7 @@ func client(config string, log *slog.Logger) (*Client, error) {
 	return api.Client(Options{Kind: "http", Header: http.Header{"Accept": {"text/plain"}}, SeeOther: true}, cfg)
 }
 
-// No fault of a config shows what is secret in it.
+// No error about a config shows its secrets.
 func TestConfigErrors(t *testing.T) {
 	const secret = "s3cr3t"
 	for config, want := range map[string]string{
@@ -100,7 +100,7 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// Auth without encryption is told of, unless it stays on this machine.
+// Credentials that are sent unencrypted cause a warning, unless they stay on this machine.
 func TestPlainAuth(t *testing.T) {
 	for config, want := range map[string]bool{
 		`{"url":"http://h","auth":"x"}`:                 true,
