@@ -1,7 +1,6 @@
-// Package mcpserver makes an MCP server of a bridge.Source: over stdio, streamable HTTP, legacy SSE
-// and WebSocket, for clients of the legacy era, which have a session, and of the modern era, since
-// revision 2026-07-28, which have not. All methods of a Server may be called by many goroutines at
-// once.
+// Package mcpserver makes an MCP server of a bridge.Source, over stdio, streamable HTTP, legacy
+// SSE and WebSocket. Clients of the legacy era have a session; those of the modern era, since
+// revision 2026-07-28, do not. All methods of a [Server] may be called by many goroutines at once.
 //
 // # Files
 //
@@ -44,8 +43,8 @@
 //
 //   - Close of a Server waits for: the expiry of sessions, the opening of views, the end of evicted
 //     sessions and views, calls that may ask something, and the writers of WebSockets.
-//   - exchange.finish waits for the writer of its stream, session.batch for a goroutine a member,
-//     duplex.close for a goroutine a request.
+//   - exchange.finish waits for the writer of its stream, session.batch for one goroutine a member,
+//     duplex.close for one goroutine a request.
 //   - ServeStdio has a reader and a writer. It leaves behind a Read or Write that does not return.
 //
 // Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run shortly and are not waited for.

@@ -191,7 +191,7 @@ const (
 // the rest of a small call's bookkeeping.
 type streamUpgrader struct {
 	mu      sync.Mutex              // guards the fields below
-	waiting map[*exchange]time.Time // when those without an answer began
+	waiting map[*exchange]time.Time // since when, without an answer
 	ticking bool
 	added   bool // since the last tick
 }
