@@ -12,26 +12,25 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// answer writes the response of a chat completion, streamed or whole.
-type answer struct {
+// A completionWriter writes the response of a chat completion, streamed or whole.
+type completionWriter struct {
 	w      http.ResponseWriter
-	giveUp func() // ends the run: the client takes nothing any more
+	cancel func() // ends the run when the client has disconnected
 	stream bool
-	usage  bool // a stream ends with what it cost
+	usage  bool // a stream ends with the usage
 	head   completion
 
-	mu      sync.Mutex // guards what follows, and the response
-	text    strings.Builder
-	begun   bool        // the response has
-	between bool        // what comes next belongs to another turn
-	pulse   *time.Timer // of a stream; else nil
-	over    bool        // nothing may be sent any more
+	mu        sync.Mutex // guards what follows, and w
+	text      strings.Builder
+	begun     bool        // the head of a stream was sent
+	newTurn   bool        // the next text belongs to another turn than the last
+	keepAlive *time.Timer // nil without a stream
+	closed    bool
 }
 
-// quietTime is how long a stream is silent before a comment says that it lives: tools may
-// take long, and so may thoughts, which a client gets to see nothing of. An error that comes
-// earlier still has a status.
-const quietTime = 15 * time.Second
+// keepAliveTime is how long a stream is silent before a comment is sent: tools and thinking,
+// which a client does not see, may take long. An error before that still has a status.
+const keepAliveTime = 15 * time.Second
 
 // completion is a response, or a chunk of one.
 type completion struct {
@@ -44,21 +43,21 @@ type completion struct {
 }
 
 type choice struct {
-	Index   int     `json:"index"`
-	Message *spoken `json:"message,omitempty"`
-	Delta   *delta  `json:"delta,omitempty"`
-	Finish  *string `json:"finish_reason"`
+	Index   int         `json:"index"`
+	Message *outMessage `json:"message,omitempty"`
+	Delta   *delta      `json:"delta,omitempty"`
+	Finish  *string     `json:"finish_reason"`
 }
 
-// spoken is the message of the assistant.
-type spoken struct {
+// outMessage is the message of the assistant.
+type outMessage struct {
 	Role    string  `json:"role"`
-	Content *string `json:"content"` // null when there is none
+	Content *string `json:"content"` // may be null
 	Refusal *string `json:"refusal"`
 	Calls   []call  `json:"tool_calls,omitempty"`
 }
 
-// delta is a piece of it.
+// delta is a piece of the message.
 type delta struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
@@ -77,38 +76,38 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-func newAnswer(w http.ResponseWriter, r *request, giveUp func()) *answer {
+func newCompletionWriter(w http.ResponseWriter, r *request, cancel func()) *completionWriter {
 	object := "chat.completion"
 	if r.Stream {
 		object = "chat.completion.chunk"
 	}
-	a := &answer{
-		w: w, giveUp: giveUp, stream: r.Stream, usage: r.Streamed.Usage,
+	a := &completionWriter{
+		w: w, cancel: cancel, stream: r.Stream, usage: r.Streamed.Usage,
 		head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model},
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stream {
-		a.pulse = time.AfterFunc(quietTime, a.beat)
+		a.keepAlive = time.AfterFunc(keepAliveTime, a.sendKeepAlive)
 	}
 	return a
 }
 
-// event takes the text as it comes. What the bridge's own calls do is not the client's.
-func (a *answer) event(e providers.Event) {
+// event takes the text of the model. The client does not see the calls of the bridge's tools.
+func (a *completionWriter) event(e providers.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch e.Type {
 	case providers.EventTurnStart:
-		a.between = a.text.Len() > 0
+		a.newTurn = a.text.Len() > 0
 	case providers.EventTextDelta:
 		if e.Text == "" {
 			return
 		}
-		if a.between {
+		if a.newTurn {
 			e.Text = "\n\n" + e.Text
 		}
-		a.between = false
+		a.newTurn = false
 		a.text.WriteString(e.Text)
 		if a.stream {
 			a.chunk(&delta{Content: &e.Text}, nil)
@@ -116,19 +115,19 @@ func (a *answer) event(e providers.Event) {
 	}
 }
 
-// beat sends a comment, which clients of server-sent events skip.
-func (a *answer) beat() {
+// sendKeepAlive sends a comment, which clients of server-sent events ignore.
+func (a *completionWriter) sendKeepAlive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
+	if a.closed {
 		return
 	}
-	a.begin()
+	a.sendHead()
 	a.write(": nothing yet\n\n")
 }
 
-// begin sends the head of a stream.
-func (a *answer) begin() {
+// sendHead sends the head of a stream, once.
+func (a *completionWriter) sendHead() {
 	if a.begun {
 		return
 	}
@@ -140,15 +139,15 @@ func (a *answer) begin() {
 	a.chunk(&delta{Role: "assistant", Content: &empty}, nil)
 }
 
-func (a *answer) chunk(d *delta, finish *string) {
-	a.begin()
+func (a *completionWriter) chunk(d *delta, finish *string) {
+	a.sendHead()
 	c := a.head
 	c.Choices = []choice{{Delta: d, Finish: finish}}
 	a.send(&c)
 }
 
-// send writes one event of a stream.
-func (a *answer) send(v any) {
+// send sends an event of a stream.
+func (a *completionWriter) send(v any) {
 	var b strings.Builder
 	b.WriteString("data: ")
 	enc := json.NewEncoder(&b)
@@ -158,19 +157,20 @@ func (a *answer) send(v any) {
 	a.write(b.String())
 }
 
-// write sends a piece of a stream. A client that does not take it has gone.
-func (a *answer) write(text string) {
-	a.pulse.Stop()
-	defer a.pulse.Reset(quietTime)
+// write sends a piece of a stream. If that fails, the client has disconnected.
+func (a *completionWriter) write(text string) {
+	a.keepAlive.Stop()
+	defer a.keepAlive.Reset(keepAliveTime)
 	control := http.NewResponseController(a.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
 	if _, err := io.WriteString(a.w, text); err != nil || control.Flush() != nil {
-		a.giveUp()
+		a.cancel()
 	}
 }
 
-// end sends what is left when a run has ended; calls are those of the client's own tools.
-func (a *answer) end(run *providers.Run, calls []*providers.Call) {
+// finish sends the rest of the response when the run has ended. calls are those of the
+// client's own tools.
+func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	finish := finishReason(run.Stop, len(calls) > 0)
@@ -189,7 +189,7 @@ func (a *answer) end(run *providers.Run, calls []*providers.Call) {
 		a.write("data: [DONE]\n\n")
 		return
 	}
-	m := &spoken{Role: "assistant", Calls: wireCalls(calls, false)}
+	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false)}
 	if text := a.text.String(); text != "" {
 		m.Content = &text
 	}
@@ -198,32 +198,30 @@ func (a *answer) end(run *providers.Run, calls []*providers.Call) {
 	writeJSON(a.w, http.StatusOK, &c)
 }
 
-// close lets nothing be sent any more.
-func (a *answer) close() {
+// close ends the writer.
+func (a *completionWriter) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over = true
-	if a.pulse != nil {
-		a.pulse.Stop()
+	a.closed = true
+	if a.keepAlive != nil {
+		a.keepAlive.Stop()
 	}
 }
 
-// wireCalls are calls as the client reads them.
+// wireCalls returns calls in OpenAI's form.
 func wireCalls(calls []*providers.Call, indexed bool) []call {
-	var all []call
+	all := make([]call, len(calls))
 	for i, c := range calls {
-		var one call
-		one.ID, one.Type, one.Function.Name, one.Function.Arguments = c.ID, "function", c.Name, string(c.Arguments)
+		all[i].ID, all[i].Type, all[i].Function.Name, all[i].Function.Arguments = c.ID, "function", c.Name, string(c.Arguments)
 		if indexed {
-			one.Index = &i
+			all[i].Index = &i
 		}
-		all = append(all, one)
 	}
 	return all
 }
 
 // fail ends the response with an error.
-func (a *answer) fail(status int, kind, code, message string) {
+func (a *completionWriter) fail(status int, kind, code, message string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.begun {
@@ -233,7 +231,7 @@ func (a *answer) fail(status int, kind, code, message string) {
 	a.send(newError(kind, code, message))
 }
 
-// finishReason is OpenAI's word for the end of a run.
+// finishReason maps the end of a run to OpenAI's finish_reason.
 func finishReason(s providers.Stop, calls bool) string {
 	if calls {
 		return "tool_calls"

@@ -11,11 +11,12 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// request is the body of a chat completion (OpenAI's API reference, "Create chat
-// completion"). What else a body has stands in rest.
+// A request is the body of a chat completion (OpenAI's API reference, "Create chat
+// completion").
 type request struct {
 	Model    string          `json:"model"`
 	Messages []message       `json:"messages"`
@@ -34,12 +35,12 @@ type request struct {
 
 	system   strings.Builder
 	messages []providers.Message
-	set      *providers.ToolSet // the client's own
+	set      *providers.ToolSet // of the client's own tools
 	choice   providers.Choice
-	rest     map[string]json.RawMessage
+	rest     map[string]json.RawMessage // the members that are not known
 }
 
-// message is one message of a request.
+// message is a message of a request.
 type message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -50,7 +51,7 @@ type message struct {
 
 // call is a call of a tool, in requests and responses.
 type call struct {
-	Index    *int   `json:"index,omitempty"` // in a stream
+	Index    *int   `json:"index,omitempty"` // in a stream only
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -59,31 +60,31 @@ type call struct {
 	} `json:"function"`
 }
 
-// known are the members of a request that are read here.
+// known are the members of a request that are read.
 var known = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options",
 	"max_tokens", "max_completion_tokens", "temperature", "top_p", "n"}
 
-// maxUnknown bounds the members of a request that are not read here.
+// maxUnknown bounds the other members of a request.
 const maxUnknown = 100
 
-// harmless are members that change nothing of an answer.
+// harmless are members that do not change an answer.
 var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "service_tier"}
 
-// readRequest reads a body. The error says what is wrong with it, by its path.
+// readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte) (*request, error) {
 	var r request
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, unread(err)
+		return nil, withoutGoTypes(err)
 	}
 	if err := json.Unmarshal(body, &r.rest); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(r.rest, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json reads them
+		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json matches them
 	})
 	switch {
 	case len(r.rest) > maxUnknown:
-		return nil, fmt.Errorf("the request has %d members that are not known here: expected at most %d", len(r.rest), maxUnknown)
+		return nil, fmt.Errorf("the request has %d unknown members: expected at most %d", len(r.rest), maxUnknown)
 	case r.Model == "":
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
@@ -91,16 +92,16 @@ func readRequest(body []byte) (*request, error) {
 	case r.MaxTokens < 0 || r.MaxCompletion < 0:
 		return nil, fmt.Errorf("max_tokens: expected a number above 0")
 	case r.N > 1:
-		return nil, fmt.Errorf("n: %d answers at once are not supported: send as many requests", r.N)
+		return nil, fmt.Errorf("n: %d answers are not supported: send %d requests", r.N, r.N)
 	}
 	for i := range r.Messages {
 		if err := r.add(&r.Messages[i]); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 	}
-	said := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
-	if !slices.ContainsFunc(r.messages, said) {
-		return nil, fmt.Errorf("messages: expected one of the user that says something")
+	hasContent := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
+	if !slices.ContainsFunc(r.messages, hasContent) {
+		return nil, fmt.Errorf("messages: expected a user message with content")
 	}
 	var err error
 	if r.set, err = readTools(r.Tools, toolformat.FormatOpenAI); err != nil {
@@ -109,16 +110,17 @@ func readRequest(body []byte) (*request, error) {
 	return &r, r.readChoice()
 }
 
-// unread is why a request could not be read, without the words that Go has for it.
-func unread(err error) error {
+// withoutGoTypes returns the error of a request that cannot be parsed, without the names of
+// Go's types.
+func withoutGoTypes(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(wrong.Field, "all of it"), wrong.Value)
+		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
 	}
-	return fmt.Errorf("the request is not as expected: %w", err)
+	return fmt.Errorf("invalid request: %w", err)
 }
 
-// add takes a message into the conversation.
+// add adds a message to the conversation.
 func (r *request) add(m *message) error {
 	parts, err := m.parts()
 	if err != nil {
@@ -139,7 +141,7 @@ func (r *request) add(m *message) error {
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleAssistant, Parts: parts})
 	case "tool":
 		if m.CallID == "" {
-			return fmt.Errorf("tool_call_id: expected the id of the call that this is the result of")
+			return fmt.Errorf("tool_call_id: expected the id of the call with this result")
 		}
 		text := (&providers.Message{Parts: parts}).Text()
 		result := &providers.Result{ID: m.CallID, Content: toolformat.TextResult(text, false)}
@@ -150,8 +152,8 @@ func (r *request) add(m *message) error {
 	return nil
 }
 
-// addPart puts a part behind a conversation: into its last message when that has the role,
-// else into a new one.
+// addPart appends a part to a conversation: to its last message if that has the role, else as
+// a new message.
 func addPart(messages []providers.Message, role providers.Role, part providers.Part) []providers.Message {
 	if n := len(messages); n > 0 && messages[n-1].Role == role {
 		messages[n-1].Parts = append(messages[n-1].Parts, part)
@@ -160,9 +162,9 @@ func addPart(messages []providers.Message, role providers.Role, part providers.P
 	return append(messages, providers.Message{Role: role, Parts: []providers.Part{part}})
 }
 
-// readTools reads the asker's own tools; nil for none.
+// readTools reads the client's own tools, if any.
 func readTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, error) {
-	if isNull(tools) {
+	if rawjson.IsNull(tools) {
 		return nil, nil
 	}
 	reading, err := toolformat.Read(tools, f)
@@ -176,15 +178,12 @@ func readTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, 
 	return providers.NewToolSet(reading.Tools), nil
 }
 
-// isNull reports whether a member is not there, or null.
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
 // readChoice reads tool_choice: a word, or the tool that must be called.
 func (r *request) readChoice() error {
 	word, isWord := wire.Text(r.Choice)
 	name, isNamed := wire.Text(wire.Lookup(r.Choice, "function", "name"))
 	switch {
-	case isNull(r.Choice), word == "auto":
+	case rawjson.IsNull(r.Choice), word == "auto":
 	case word == "none":
 		r.choice = providers.ChoiceNone
 	case word == "required", word == "any":
@@ -197,10 +196,9 @@ func (r *request) readChoice() error {
 	return nil
 }
 
-// settle puts what a request says over a model's settings. A provider of the same API
-// gets the members that are not known here; of another the names of those that it has no
-// place for are returned.
-func (r *request) settle(s *providers.Settings, p providers.Provider) (ignored []string) {
+// override applies the request to a model's settings. A provider of Chat Completions gets the
+// unknown members too; for any other their names are returned.
+func (r *request) override(s *providers.Settings, p providers.Provider) (ignored []string) {
 	if n := max(r.MaxTokens, r.MaxCompletion); n > 0 {
 		s.MaxTokens = n
 	}
@@ -214,7 +212,7 @@ func (r *request) settle(s *providers.Settings, p providers.Provider) (ignored [
 	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
 		value := r.rest[name]
 		switch {
-		case isNull(value):
+		case rawjson.IsNull(value):
 		case p.Format() == toolformat.FormatOpenAI:
 			if s.Body == nil {
 				s.Body = json.RawMessage("{}")

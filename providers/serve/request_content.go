@@ -8,9 +8,10 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// part is one part of a message's content.
+// part is a part of a message's content.
 type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -28,13 +29,13 @@ type part struct {
 	} `json:"file"`
 }
 
-// parts are the content of a message: a string, or an array.
+// parts returns the content of a message: a string, or an array.
 func (m *message) parts() ([]providers.Part, error) {
 	text, isText := wire.Text(m.Content)
 	switch {
 	case isText && text != "":
 		return []providers.Part{{Type: providers.PartText, Text: text}}, nil
-	case isText, isNull(m.Content):
+	case isText, rawjson.IsNull(m.Content):
 		return nil, nil
 	}
 	var list []part
@@ -76,14 +77,14 @@ func (p *part) read() (providers.Part, error) {
 	return providers.Part{}, fmt.Errorf("type: expected text, image_url, input_audio or file, got %.40q", p.Type)
 }
 
-// dataURL reads data:TYPE;base64,DATA. Nothing is fetched for a client: what it can reach
-// and what the bridge can are two things.
+// dataURL parses data:TYPE;base64,DATA. No other URL is fetched: the bridge can reach hosts
+// that a client cannot.
 func dataURL(url string) (data []byte, mime string, err error) {
 	head, encoded, ok := strings.Cut(url, ",")
 	head, isData := strings.CutPrefix(head, "data:")
 	mime, inBase64 := strings.CutSuffix(head, ";base64")
 	if !ok || !isData || !inBase64 {
-		return nil, "", fmt.Errorf("expected data:TYPE;base64,DATA: nothing is fetched from elsewhere")
+		return nil, "", fmt.Errorf("expected data:TYPE;base64,DATA: other URLs are not fetched")
 	}
 	data, err = base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A ledger keeps what a client's next request cannot carry: the rounds that ran inside
-// the bridge, and the raw items of the provider. A conversation is found again by the
-// calls that were handed to the client, whose ids nobody else can guess, and by what stood
-// before them: whoever edits its history gets what it says.
-type ledger struct {
+// hiddenRounds keeps what a client's next request lacks: the rounds that ran inside the
+// bridge, and the raw items of the provider. A conversation is found by the calls that the
+// client got, whose ids cannot be guessed, and by the messages before them: a client that
+// edits its history gets that history.
+type hiddenRounds struct {
 	keepFor time.Duration
-	most    int // bytes
+	maxSize int // bytes
 
 	mu      sync.Mutex // guards what follows
 	entries map[digest]*list.Element
@@ -26,24 +26,24 @@ type ledger struct {
 	size    int
 }
 
-// digest stands for a client's view of a conversation so far.
+// A digest identifies a conversation as the client sees it.
 type digest [sha256.Size]byte
 
 type entry struct {
 	key      digest
 	messages []providers.Message
-	ids      map[string]string // of the calls that were handed out: the provider's by the client's
+	ids      map[string]string // the provider's ids of the calls, by the client's
 	size     int
 	expires  time.Time
 }
 
-func newLedger(keep time.Duration, most int) *ledger {
-	return &ledger{keepFor: keep, most: most, entries: map[digest]*list.Element{}, order: list.New()}
+func newHiddenRounds(keepFor time.Duration, maxSize int) *hiddenRounds {
+	return &hiddenRounds{keepFor: keepFor, maxSize: maxSize, entries: map[digest]*list.Element{}, order: list.New()}
 }
 
-// after is the digest of a conversation with one more message. Of one with calls only
-// their ids count, since clients write the rest in ways of their own.
-func (d digest) after(m *providers.Message) digest {
+// with returns the digest of the conversation with one more message. Of a message with calls
+// only their ids count, since clients change the rest.
+func (d digest) with(m *providers.Message) digest {
 	h := sha256.New()
 	h.Write(d[:])
 	h.Write([]byte(m.Role))
@@ -63,24 +63,24 @@ func (d digest) after(m *providers.Message) digest {
 	return digest(h.Sum(nil))
 }
 
-// expand puts what is kept of a conversation into it, and returns the digest of what the
-// client sent. What is lost or unknown stays as it was sent, which is valid too. The
-// messages are the ledger's to change.
-func (l *ledger) expand(principal string, messages []providers.Message) ([]providers.Message, digest) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget(time.Now())
-	chain := digest(sha256.Sum256([]byte(principal)))
+// expand inserts the hidden rounds into a conversation, and returns the digest of what the
+// client sent. A conversation that is unknown, or has expired, stays as it was sent, which is
+// valid too. expand may change the messages.
+func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([]providers.Message, digest) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.evictExpired(time.Now())
+	key := digest(sha256.Sum256([]byte(principal)))
 	var known *entry
 	rest := messages
 	for i := range messages {
-		chain = chain.after(&messages[i])
-		if at := l.entries[chain]; at != nil {
+		key = key.with(&messages[i])
+		if at := h.entries[key]; at != nil {
 			known, rest = at.Value.(*entry), messages[i+1:]
 		}
 	}
 	if known == nil {
-		return messages, chain
+		return messages, key
 	}
 	for i := range rest {
 		for _, p := range rest[i].Parts {
@@ -92,15 +92,14 @@ func (l *ledger) expand(principal string, messages []providers.Message) ([]provi
 			}
 		}
 	}
-	return append(slices.Clip(known.messages), rest...), chain
+	return append(slices.Clip(known.messages), rest...), key
 }
 
-// hand makes of the calls that wait in a run those that the client gets, and keeps the run
-// for the request that comes with their results; chain is the digest of the one before. They
-// have the arguments as the tools name them, of which what does not fit a tool is the
-// client's to judge, and ids of their own, since there are providers whose ids another
-// client could guess, or have too.
-func (l *ledger) hand(chain digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
+// handOut returns the calls that wait in a run as the client gets them, and keeps the run for
+// the request with their results. key is the digest of the client's request. The arguments
+// have the tools' own names; invalid ones are left to the client. The ids are new: those of
+// some providers can be guessed, or are not unique.
+func (h *hiddenRounds) handOut(key digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
 	last := providers.Message{Role: providers.RoleAssistant}
 	ids := map[string]string{}
 	for _, c := range run.WaitingCalls() {
@@ -113,37 +112,37 @@ func (l *ledger) hand(chain digest, run *providers.Run, set *providers.ToolSet, 
 		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: &own})
 	}
 	if last.Parts != nil {
-		l.keep(&entry{key: chain.after(&last), messages: run.Messages, ids: ids})
+		h.keep(&entry{key: key.with(&last), messages: run.Messages, ids: ids})
 	}
 	return last.Calls()
 }
 
-// keep remembers a conversation that ended in calls for the client.
-func (l *ledger) keep(e *entry) {
-	e.size, e.expires = size(e.messages), time.Now().Add(l.keepFor)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries[e.key] = l.order.PushBack(e)
-	l.size += e.size
-	for l.size > l.most {
-		l.remove(l.order.Front())
+// keep keeps a conversation that ends with calls for the client.
+func (h *hiddenRounds) keep(e *entry) {
+	e.size, e.expires = size(e.messages), time.Now().Add(h.keepFor)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.entries[e.key] = h.order.PushBack(e)
+	h.size += e.size
+	for h.size > h.maxSize {
+		h.remove(h.order.Front())
 	}
 }
 
-// forget drops what has expired; l.mu is held.
-func (l *ledger) forget(now time.Time) {
-	for at := l.order.Front(); at != nil && now.After(at.Value.(*entry).expires); at = l.order.Front() {
-		l.remove(at)
+// evictExpired removes the expired entries. h.mu is held.
+func (h *hiddenRounds) evictExpired(now time.Time) {
+	for at := h.order.Front(); at != nil && now.After(at.Value.(*entry).expires); at = h.order.Front() {
+		h.remove(at)
 	}
 }
 
-func (l *ledger) remove(at *list.Element) {
-	e := l.order.Remove(at).(*entry)
-	delete(l.entries, e.key)
-	l.size -= e.size
+func (h *hiddenRounds) remove(at *list.Element) {
+	e := h.order.Remove(at).(*entry)
+	delete(h.entries, e.key)
+	h.size -= e.size
 }
 
-// size is about how many bytes messages take.
+// size estimates the bytes that messages take.
 func size(messages []providers.Message) int {
 	n := 0
 	for i := range messages {

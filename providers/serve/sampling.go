@@ -17,53 +17,52 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// SamplingOptions are what a Sampling is made of. Zero limits mean the default that stands
-// beside them.
+// SamplingOptions configure a Sampling.
 type SamplingOptions struct {
-	// Model is the model to ask, and how it is to answer when a request says nothing. hints
-	// are names of models, or parts of them, that the server would like, the best first.
+	// Model returns the model to ask, and its default settings. hints are names of models,
+	// or parts of names, that the server prefers, the best first.
 	Model func(hints []string) (providers.Candidate, providers.Settings, error)
 
-	Loop      providers.Options // of it what concerns a model that takes no tools
-	MaxTokens int               // of one answer, whatever a server asks for; 0: 16,384
-	AtOnce    int               // requests under way; others wait, within their Timeout; 0: 4
-	PerMinute int               // further requests are refused; 0: 60
-	Timeout   time.Duration     // of one request; 0: 5 min
-	Log       *slog.Logger      // nil: nothing is logged
+	Loop      providers.Options // only StandIn and Toolless are used
+	MaxTokens int               // bounds the tokens of an answer; 0 means 16,384
+	AtOnce    int               // requests in progress, beyond which they wait within Timeout; 0 means 4
+	PerMinute int               // requests in a minute, beyond which they are refused; 0 means 60
+	Timeout   time.Duration     // of a request; 0 means 5 min
+	Log       *slog.Logger      // nil discards the log
 }
 
-// A Sampling answers the requests of one MCP server for an answer of a language model
-// (sampling/createMessage, in its form of 2025-11-25), in the place of a client. The model
-// gets no tools but those in a request, whose calls go back to the server. It may be used
-// from many goroutines.
+// A Sampling answers the requests of an MCP server for an answer of a language model
+// (sampling/createMessage of revision 2025-11-25), in place of a client. The model gets only
+// the tools in a request, whose calls go back to the server. It may be used from many
+// goroutines.
 type Sampling struct {
 	opts    SamplingOptions
-	ledger  *ledger
+	rounds  *hiddenRounds
 	limiter *bridge.Limiter // of requests
 
 	mu     sync.Mutex  // guards recent
-	recent []time.Time // when the requests of the last minute came
+	recent []time.Time // the times of the requests of the last minute
 }
 
-// maxWaiting bounds the requests that wait for their turn.
+// maxWaiting bounds the requests that wait.
 const maxWaiting = 1000
 
-// NewSampling makes one for a server.
+// NewSampling makes a Sampling for one server.
 func NewSampling(o SamplingOptions) *Sampling {
 	o.MaxTokens = cmp.Or(o.MaxTokens, 16_384)
 	o.AtOnce = cmp.Or(o.AtOnce, 4)
 	o.PerMinute = cmp.Or(o.PerMinute, 60)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Sampling{opts: o, ledger: newLedger(time.Hour, 16<<20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
+	return &Sampling{opts: o, rounds: newHiddenRounds(time.Hour, 16<<20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
 }
 
-// CreateMessage answers one request: params are MCP's CreateMessageRequestParams, the
-// result its CreateMessageResult. The error is for the server, and its causes go to the log.
+// CreateMessage answers a request: params are MCP's CreateMessageRequestParams, the result is
+// its CreateMessageResult. The error is for the server; its cause is logged.
 func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []byte, failed *toolformat.Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.opts.Log.Error("a sampling request has panicked", "panic", p, "stack", string(debug.Stack()))
+			s.opts.Log.Error("a sampling request panicked", "panic", p, "stack", string(debug.Stack()))
 			failed = samplingError(wire.InternalError, "internal error")
 		}
 	}()
@@ -74,7 +73,7 @@ func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []b
 	if !s.admit(time.Now()) {
 		return nil, samplingError(wire.InternalError, fmt.Sprintf("too many sampling requests: at most %d a minute", s.opts.PerMinute))
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errTimeout)
 	defer cancel()
 	if busy := s.limiter.Enter(ctx, 2*s.opts.Timeout); busy != nil { // ctx ends first
 		return nil, s.failed(ctx, busy)
@@ -88,11 +87,11 @@ func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []b
 }
 
 var (
-	errSlow    = errors.New("it took too long")
-	errStopped = errors.New("a stop sequence came")
+	errTimeout      = errors.New("the request timed out")
+	errStopSequence = errors.New("the answer has a stop sequence")
 )
 
-// admit counts a request; false when there are too many.
+// admit counts a request. It reports false beyond PerMinute.
 func (s *Sampling) admit(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,37 +115,37 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	if req.Temperature != nil {
 		settings.Temperature = req.Temperature
 	}
-	session, err := providers.NewToolbox(nil).Open(ctx, nil)
+	loop, err := providers.NewToolbox(nil).Open(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
+	defer loop.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	messages, chain := s.ledger.expand("", req.messages)
-	said := &untilStop{sequences: req.StopSequences, stop: func() { stop(errStopped) }}
-	run, err := session.Run(ctx, providers.Task{
-		Provider: chosen.Provider, NoTools: chosen.NoTools, Emit: said.event,
+	messages, key := s.rounds.expand("", req.messages)
+	answer := &untilStop{sequences: req.StopSequences, stop: func() { stop(errStopSequence) }}
+	run, err := loop.Run(ctx, providers.Task{
+		Provider: chosen.Provider, NoTools: chosen.NoTools, Emit: answer.event,
 		Request: providers.Request{
 			Model: chosen.Model, System: req.SystemPrompt, Messages: messages,
 			Tools: req.set, Choice: req.choice, Settings: settings,
 		},
 		Options: providers.Options{
-			Limits:  providers.Limits{Rounds: 3}, // calls of tools that there are not
+			Limits:  providers.Limits{Rounds: 3}, // of calls of unknown tools
 			StandIn: s.opts.Loop.StandIn, Toolless: s.opts.Loop.Toolless, Log: s.opts.Log,
 		},
 	})
 	switch {
-	case said.stopped: // whether or not the model was quicker
-		return sampled(said.text.String(), nil, chosen.Model, "stopSequence"), nil
+	case answer.stopped: // even if the run ended first
+		return sampled(answer.text.String(), nil, chosen.Model, "stopSequence"), nil
 	case err != nil:
 		return nil, err
 	}
-	calls := s.ledger.hand(chain, run, req.set, chosen.Provider.Format())
+	calls := s.rounds.handOut(key, run, req.set, chosen.Provider.Format())
 	return sampled(run.Text, calls, chosen.Model, samplingStop(run.Stop, len(calls) > 0)), nil
 }
 
-// least is the smallest of some limits; 0 is none.
+// least returns the smallest of some limits; 0 means no limit.
 func least(limits ...int) int {
 	found := 0
 	for _, n := range limits {
@@ -157,8 +156,8 @@ func least(limits ...int) int {
 	return found
 }
 
-// untilStop gathers what a model says and stops it at the first of some sequences: not
-// every API has a place for them.
+// untilStop collects the text of a model up to the first of some sequences, and then stops
+// the run: not every API has stop sequences.
 type untilStop struct {
 	sequences []string
 	stop      func()
@@ -179,26 +178,26 @@ func (u *untilStop) event(e providers.Event) {
 func (u *untilStop) add(text string) {
 	before := u.text.Len()
 	u.text.WriteString(text)
-	so := u.text.String()
-	end := len(so)
+	all := u.text.String()
+	end := len(all)
 	for _, sequence := range u.sequences {
-		from := max(0, before-len(sequence)+1) // in front of it there is none
+		from := max(0, before-len(sequence)+1) // before that it was searched already
 		if sequence == "" || from >= end {
 			continue
 		}
-		if at := strings.Index(so[from:end], sequence); at >= 0 {
+		if at := strings.Index(all[from:end], sequence); at >= 0 {
 			end = from + at
 		}
 	}
-	if end < len(so) {
+	if end < len(all) {
 		u.stopped = true
 		u.text.Reset()
-		u.text.WriteString(so[:end])
+		u.text.WriteString(all[:end])
 		u.stop()
 	}
 }
 
-// samplingStop is MCP's word for the end of a run.
+// samplingStop maps the end of a run to MCP's stopReason.
 func samplingStop(s providers.Stop, calls bool) string {
 	switch {
 	case calls:
@@ -211,20 +210,19 @@ func samplingStop(s providers.Stop, calls bool) string {
 	return string(s)
 }
 
-// failed is an error of a model as one for the server, which need not know whom the bridge
-// asks, and how.
+// failed returns an error for the server, which must not learn about the bridge's models.
 func (s *Sampling) failed(ctx context.Context, err error) *toolformat.Error {
 	switch cause := context.Cause(ctx); {
-	case cause == errSlow:
+	case cause == errTimeout:
 		return samplingError(wire.InternalError, fmt.Sprintf("the model took longer than %s", s.opts.Timeout))
 	case cause != nil:
 		return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
 	}
-	s.opts.Log.Warn("a sampling request has failed", "error", err)
-	return samplingError(wire.InternalError, "the model of the bridge could not be asked ("+providers.ErrorCode(err)+")")
+	s.opts.Log.Warn("a sampling request failed", "error", err)
+	return samplingError(wire.InternalError, "the bridge's model failed ("+providers.ErrorCode(err)+")")
 }
 
-// samplingError is an error with a code of JSON-RPC's own.
+// samplingError returns an error with a code of JSON-RPC.
 func samplingError(code int, message string) *toolformat.Error {
 	whole := wire.AppendError(nil, nil, code, message, nil)
 	return &toolformat.Error{Code: toolformat.Internal, Message: message, Raw: wire.Lookup(whole, "error")}

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,12 +8,13 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // samplingRequest is MCP's CreateMessageRequestParams (specification 2025-11-25, client,
-// sampling). includeContext is not looked at, which a client may do, and nor is metadata:
-// it is for a provider that the server does not know.
+// sampling). includeContext is ignored, as a client may do, and so is metadata, which is for
+// a provider that the server knows.
 type samplingRequest struct {
 	Messages []struct {
 		Role    string          `json:"role"`
@@ -35,20 +35,19 @@ type samplingRequest struct {
 	} `json:"toolChoice"`
 
 	messages []providers.Message
-	set      *providers.ToolSet // the server's own
+	set      *providers.ToolSet // of the server's own tools
 	choice   providers.Choice
-	calls    map[string]bool // the ids of those so far
+	calls    map[string]bool // the ids of the calls read so far
 }
 
-// maxSequences bounds the stop sequences of a request, each of which is looked for in all
-// that a model says.
+// maxSequences bounds the stop sequences of a request, each of which is searched for.
 const maxSequences = 100
 
-// readSampling reads a request. The error says what is wrong with it, by its path.
+// readSampling parses a request. The error names the path of what is invalid.
 func readSampling(params []byte) (*samplingRequest, error) {
 	r := &samplingRequest{calls: map[string]bool{}}
 	if err := json.Unmarshal(params, r); err != nil {
-		return nil, unread(err)
+		return nil, withoutGoTypes(err)
 	}
 	for i := range r.Messages {
 		if err := r.add(r.Messages[i].Role, r.Messages[i].Content); err != nil {
@@ -56,7 +55,7 @@ func readSampling(params []byte) (*samplingRequest, error) {
 		}
 	}
 	if n := len(r.messages); n == 0 || r.messages[n-1].Role == providers.RoleAssistant {
-		return nil, fmt.Errorf("messages: expected at least one, and the last one of the user")
+		return nil, fmt.Errorf("messages: expected at least one, the last of the user")
 	}
 	if n := len(r.StopSequences); n > maxSequences {
 		return nil, fmt.Errorf("stopSequences: expected at most %d, got %d", maxSequences, n)
@@ -75,7 +74,7 @@ func readSampling(params []byte) (*samplingRequest, error) {
 	return r, err
 }
 
-// hints are the models that the server would like.
+// hints returns the models that the server prefers.
 func (r *samplingRequest) hints() []string {
 	var names []string
 	for _, h := range r.Preferences.Hints {
@@ -86,8 +85,7 @@ func (r *samplingRequest) hints() []string {
 	return names
 }
 
-// add takes a message into the conversation. Those of one role that follow one another are
-// one there.
+// add adds a message to the conversation. Consecutive messages of one role are merged.
 func (r *samplingRequest) add(role string, content json.RawMessage) error {
 	if role != "user" && role != "assistant" {
 		return fmt.Errorf("role: expected user or assistant, got %.40q", role)
@@ -103,14 +101,14 @@ func (r *samplingRequest) add(role string, content json.RawMessage) error {
 			return fmt.Errorf("content: %w", err)
 		}
 		if first = cmp.Or(first, as); first != as {
-			return fmt.Errorf("content: a message with tool results has nothing else")
+			return fmt.Errorf("content: a message with tool results must not have other blocks")
 		}
 		r.messages = addPart(r.messages, as, part)
 	}
 	return nil
 }
 
-// samplingBlock is one block of a message.
+// samplingBlock is a block of a message.
 type samplingBlock struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -122,7 +120,7 @@ type samplingBlock struct {
 	CallID   string          `json:"toolUseId"`
 }
 
-// part is a block as a conversation has it, and whose it is there.
+// part returns the part for a block, and the role of its message.
 func (r *samplingRequest) part(role providers.Role, raw []byte) (providers.Role, providers.Part, error) {
 	var b samplingBlock
 	if err := json.Unmarshal(raw, &b); err != nil {
@@ -147,7 +145,7 @@ func (r *samplingRequest) part(role providers.Role, raw []byte) (providers.Role,
 		return role, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: b.ID, Name: b.Name, Arguments: b.Input}}, nil
 	case b.Type == "tool_result" && ofUser:
 		if !r.calls[b.CallID] {
-			return "", providers.Part{}, fmt.Errorf("tool_result: no tool_use before it has the id %.60q", b.CallID)
+			return "", providers.Part{}, fmt.Errorf("tool_result: no tool_use with the id %.60q precedes it", b.CallID)
 		}
 		result := []byte("{}")
 		for _, key := range []string{"content", "structuredContent", "isError"} {
@@ -161,27 +159,25 @@ func (r *samplingRequest) part(role providers.Role, raw []byte) (providers.Role,
 		}
 		return providers.RoleTool, providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: b.CallID, Content: content}}, nil
 	}
-	return "", providers.Part{}, fmt.Errorf("type: %.40q is none that a message of role %s has here", b.Type, role)
+	return "", providers.Part{}, fmt.Errorf("type: %.40q is not valid in a message of role %s", b.Type, role)
 }
 
-// sampled is a CreateMessageResult. One without calls has a single block, as all revisions
-// know it.
+// sampled returns a CreateMessageResult. Without calls its content is a single block, as in
+// all revisions.
 func sampled(text string, calls []*providers.Call, model, stop string) []byte {
 	var blocks [][]byte
 	if text != "" || len(calls) == 0 {
-		blocks = append(blocks, append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}'))
+		blocks = append(blocks, append(rawjson.Text([]byte(`{"type":"text"`), "text", text), '}'))
 	}
 	for _, c := range calls {
-		b := wire.AppendString([]byte(`{"type":"tool_use","id":`), c.ID)
-		b = wire.AppendString(append(b, `,"name":`...), c.Name)
-		blocks = append(blocks, append(append(append(b, `,"input":`...), c.Object()...), '}'))
+		b := rawjson.Text(rawjson.Text([]byte(`{"type":"tool_use"`), "id", c.ID), "name", c.Name)
+		blocks = append(blocks, append(rawjson.Raw(b, "input", c.Object()), '}'))
 	}
-	content := bytes.Join(blocks, []byte{','})
+	content := blocks[0]
 	if len(calls) > 0 {
-		content = slices.Concat([]byte{'['}, content, []byte{']'})
+		content = rawjson.Array(blocks)
 	}
-	b := append([]byte(`{"role":"assistant","content":`), content...)
-	b = wire.AppendString(append(b, `,"model":`...), model)
-	b = wire.AppendString(append(b, `,"stopReason":`...), stop)
+	b := rawjson.Raw([]byte(`{"role":"assistant"`), "content", content)
+	b = rawjson.Text(rawjson.Text(b, "model", model), "stopReason", stop)
 	return append(b, '}')
 }

@@ -140,16 +140,16 @@ func TestSamplingRefuses(t *testing.T) {
 	for params, want := range map[string]string{
 		`null`:            "messages: expected at least one",
 		`{"messages":[]}`: "messages: expected at least one",
-		`{"messages":7}`:  "the request is not as expected: messages: unexpected type: number",
+		`{"messages":7}`:  "invalid request: messages: unexpected type: number",
 		`{"messages":[{"role":"system","content":{"type":"text","text":"a"}}]}`:                        "messages[0]: role: expected user or assistant",
-		`{"messages":[` + user + `,{"role":"assistant","content":{"type":"text","text":"a"}}]}`:        "the last one of the user",
+		`{"messages":[` + user + `,{"role":"assistant","content":{"type":"text","text":"a"}}]}`:        "the last of the user",
 		`{"messages":[{"role":"user","content":"a"}]}`:                                                 "messages[0]: content: expected a block",
-		`{"messages":[{"role":"user","content":{"type":"video"}}]}`:                                    `type: \"video\" is none`,
-		`{"messages":[{"role":"assistant","content":{"type":"image","data":"AAAA"}}]}`:                 `type: \"image\" is none that a message of role assistant has here`,
+		`{"messages":[{"role":"user","content":{"type":"video"}}]}`:                                    `type: \"video\" is not valid in a message of role user`,
+		`{"messages":[{"role":"assistant","content":{"type":"image","data":"AAAA"}}]}`:                 `type: \"image\" is not valid in a message of role assistant`,
 		`{"messages":[{"role":"user","content":{"type":"image","data":"?"}}]}`:                         "messages[0]: content: expected a block",
-		`{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"x","content":[]}}]}`: `no tool_use before it has the id \"x\"`,
+		`{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"x","content":[]}}]}`: `no tool_use with the id \"x\" precedes it`,
 		`{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"x"}}]}`:                   "expected an id and a name",
-		`{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"x","name":"n"}},{"role":"user","content":[{"type":"tool_result","toolUseId":"x","content":[]},{"type":"text","text":"b"}]}]}`: "has nothing else",
+		`{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"x","name":"n"}},{"role":"user","content":[{"type":"tool_result","toolUseId":"x","content":[]},{"type":"text","text":"b"}]}]}`: "must not have other blocks",
 		`{"messages":[` + user + `],"tools":[{"description":"nameless"}]}`:                     "tools[0]: ",
 		`{"messages":[` + user + `],"stopSequences":["a"` + strings.Repeat(`,"a"`, 100) + `]}`: "stopSequences: expected at most 100, got 101",
 		`{"messages":[` + user + `],"toolChoice":{"mode":"maybe"}}`:                            "toolChoice.mode: expected auto, required or none",
@@ -165,10 +165,10 @@ func TestSamplingRefuses(t *testing.T) {
 func TestSamplingFails(t *testing.T) {
 	const ask = `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":9`
 	p := &scripted{err: &providers.APIError{Status: 401, Type: "authentication_error", Message: "sk-s3cr3t is no key"}}
-	if got, want := sampled(t, newSampling(p), ask+"}"), `{"code":-32603,"message":"the model of the bridge could not be asked (authentication_error)"}`; got != want {
+	if got, want := sampled(t, newSampling(p), ask+"}"), `{"code":-32603,"message":"the bridge's model failed (authentication_error)"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := sampled(t, newSampling(p), ask+`,"modelPreferences":{"hints":[{"name":"x"}]}}`); !strings.Contains(got, "could not be asked (internal)") {
+	if got := sampled(t, newSampling(p), ask+`,"modelPreferences":{"hints":[{"name":"x"}]}}`); !strings.Contains(got, "model failed (internal)") {
 		t.Errorf("without a model: %s", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

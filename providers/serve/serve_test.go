@@ -231,9 +231,9 @@ func TestRefusals(t *testing.T) {
 		many += `,"x` + strconv.Itoa(i) + `":1`
 	}
 	for body, want := range map[string]string{
-		`{"model":"x","messages":[]` + many + `}`: "101 members that are not known here: expected at most 100",
-		`{`:                  "not as expected",
-		`[]`:                 "all of it: unexpected type: array",
+		`{"model":"x","messages":[]` + many + `}`: "101 unknown members: expected at most 100",
+		`{`:                  "invalid request",
+		`[]`:                 "the whole: unexpected type: array",
 		`{"temperature":""}`: "temperature: unexpected type: string",
 		`{"messages":[]}`:    "model: expected",
 		`{"model":"here/m"}`: "messages: expected",
@@ -282,7 +282,7 @@ func TestModels(t *testing.T) {
 	f := newFront(t)
 	for path, want := range map[string]string{
 		"/v1/models": `{"object":"list","data":[{"id":"here/m","object":"model","created":0,"owned_by":"here"}]}`, "/v1/models/here/m": `{"id":"here/m"`,
-		"/v1/models/x": "model_not_found", "/v1/embeddings": "unknown path", "/v1/chat/completions": "GET is not for",
+		"/v1/models/x": "model_not_found", "/v1/embeddings": "unknown path", "/v1/chat/completions": "GET is not allowed for",
 	} {
 		resp, err := http.Get(f.URL + path)
 		if err != nil {

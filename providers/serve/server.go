@@ -1,5 +1,3 @@
-// Package serve offers the loop as a service: the endpoint that OpenAI's clients speak to
-// (Chat Completions), with the bridge's tools at hand.
 package serve
 
 import (
@@ -20,35 +18,35 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// Options are what a Server is made of.
+// Options configure a Server.
 type Options struct {
 	Toolbox *providers.Toolbox // the tools that every model is offered
 
-	// Models are the ids of the models that there are to ask, as /v1/models lists them.
+	// Models returns the ids of the models, for /v1/models.
 	Models func() []string
 
-	// Model is the one that a request names, and how it is to answer when the request
-	// says nothing. The error is for the client.
+	// Model returns the model that a request names, and its default settings. The error is
+	// sent to the client.
 	Model func(id string) (providers.Candidate, providers.Settings, error)
 
-	// Caller is who sent a request, established by what stands before the server.
+	// Caller returns the authenticated sender of a request.
 	Caller func(*http.Request) bridge.Caller
 
-	System  string            // for requests without a system message
-	Loop    providers.Options // how far the loop goes
-	AtOnce  int               // completions under way; a further one is refused. 0: 100
-	Keep    time.Duration     // how long hidden rounds are kept after a response; 0: 1 h
-	MaxKept int               // bytes of them in all; 0: 64 MiB
-	MaxBody int64             // bytes of a request; 0: 64 MiB
-	Log     *slog.Logger      // nil: nothing is logged
+	System  string            // the system prompt of requests without one
+	Loop    providers.Options // of all runs
+	AtOnce  int               // completions in progress, beyond which requests are refused; 0 means 100
+	Keep    time.Duration     // how long the rounds that a client does not see are kept; 0 means 1 h
+	MaxKept int               // bounds their bytes; 0 means 64 MiB
+	MaxBody int64             // bounds the bytes of a request; 0 means 64 MiB
+	Log     *slog.Logger      // nil discards the log
 }
 
-// A Server answers /v1/chat/completions and /v1/models. A client's own tools are offered
-// to the model beside the bridge's and win where names clash; their calls are handed back,
-// while the bridge's run inside. Who may use it is for the handler before it to say.
+// A Server answers /v1/chat/completions and /v1/models, behind a handler that authenticates. A
+// client's own tools are offered to the model beside the bridge's and win where names clash.
+// Their calls are handed back; the bridge's run inside.
 type Server struct {
 	opts    Options
-	ledger  *ledger
+	rounds  *hiddenRounds
 	limiter *bridge.Limiter // of completions
 }
 
@@ -59,7 +57,7 @@ func New(o Options) *Server {
 	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{opts: o, ledger: newLedger(o.Keep, o.MaxKept), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
+	return &Server{opts: o, rounds: newHiddenRounds(o.Keep, o.MaxKept), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
 }
 
 // ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
@@ -71,8 +69,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.complete(w, r)
 	case path == "/v1/models" && r.Method == http.MethodGet:
 		list := []model{}
-		for _, one := range s.opts.Models() {
-			list = append(list, newModel(one))
+		for _, id := range s.opts.Models() {
+			list = append(list, newModel(id))
 		}
 		writeJSON(w, http.StatusOK, struct {
 			Object string  `json:"object"`
@@ -90,13 +88,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			allowed = http.MethodGet
 		}
 		w.Header().Set("Allow", allowed)
-		fail(w, http.StatusMethodNotAllowed, invalidRequest, "", r.Method+" is not for "+path)
+		fail(w, http.StatusMethodNotAllowed, invalidRequest, "", r.Method+" is not allowed for "+path+": expected "+allowed)
 	default:
-		fail(w, http.StatusNotFound, invalidRequest, "", "unknown path: there are /v1/chat/completions and /v1/models")
+		fail(w, http.StatusNotFound, invalidRequest, "", "unknown path: expected /v1/chat/completions or /v1/models")
 	}
 }
 
-// model is one of /v1/models.
+// model is an entry of /v1/models.
 type model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -126,22 +124,22 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, invalidRequest, "model_not_found", err.Error())
 		return
 	}
-	ctx, giveUp := context.WithCancel(r.Context())
-	defer giveUp()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
 	caller := s.opts.Caller(r)
-	session, err := s.opts.Toolbox.Open(ctx, &caller)
+	loop, err := s.opts.Toolbox.Open(ctx, &caller)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
 		return
 	}
-	defer session.Close()
-	if ignored := req.settle(&settings, chosen.Provider); len(ignored) > 0 {
-		w.Header().Set("X-Mcpbridge-Ignored", strings.Join(ignored, ", ")) // never in silence
+	defer loop.Close()
+	if ignored := req.override(&settings, chosen.Provider); len(ignored) > 0 {
+		w.Header().Set("X-Mcpbridge-Ignored", strings.Join(ignored, ", "))
 	}
-	messages, chain := s.ledger.expand(caller.Principal.Name, req.messages)
-	out := newAnswer(w, req, giveUp)
+	messages, key := s.rounds.expand(caller.Principal.Name, req.messages)
+	out := newCompletionWriter(w, req, cancel)
 	defer out.close()
-	run, err := session.Run(ctx, providers.Task{
+	run, err := loop.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
 		Request: providers.Request{
 			Model: chosen.Model, System: cmp.Or(req.system.String(), s.opts.System), Messages: messages,
@@ -152,17 +150,17 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		s.failed(ctx, out, err)
 		return
 	}
-	out.end(run, s.ledger.hand(chain, run, req.set, chosen.Provider.Format()))
+	out.finish(run, s.rounds.handOut(key, run, req.set, chosen.Provider.Format()))
 }
 
-// read reads a request; nil when it has refused it.
+// read reads a request; nil if it was refused.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
 	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, invalidRequest, "", fmt.Sprintf("the request is longer than %d bytes, or was cut", s.opts.MaxBody))
+		fail(w, http.StatusRequestEntityTooLarge, invalidRequest, "", fmt.Sprintf("the request is longer than %d bytes, or was cut off", s.opts.MaxBody))
 		return nil
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which was for the body
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
 	req, err := readRequest(body)
 	if err != nil {
 		fail(w, http.StatusBadRequest, invalidRequest, "", err.Error())
@@ -171,10 +169,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
 	return req
 }
 
-// failed answers with an error of a run.
-func (s *Server) failed(ctx context.Context, out *answer, err error) {
+// failed answers with the error of a run.
+func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
 	if ctx.Err() != nil {
-		return // nobody listens any more
+		return // the client has disconnected
 	}
 	status, kind := http.StatusBadGateway, "server_error"
 	var api *providers.APIError
@@ -191,11 +189,11 @@ func (s *Server) failed(ctx context.Context, out *answer, err error) {
 			status = http.StatusServiceUnavailable
 		}
 	}
-	s.opts.Log.Warn("a chat completion has failed", "error", err)
+	s.opts.Log.Warn("a chat completion failed", "error", err)
 	out.fail(status, kind, providers.ErrorCode(err), err.Error())
 }
 
-// invalidRequest is OpenAI's type of the errors that are the client's own.
+// invalidRequest is OpenAI's type of the client's errors.
 const invalidRequest = "invalid_request_error"
 
 // apiError is the body of an error.
@@ -221,14 +219,14 @@ func fail(w http.ResponseWriter, status int, kind, code, message string) {
 	writeJSON(w, status, newError(kind, code, message))
 }
 
-// writeTime is how long a client may take to take something.
-const writeTime = 30 * time.Second
+// writeTimeout bounds a write to a client.
+const writeTimeout = 30 * time.Second
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // to somebody who has gone
+	_ = enc.Encode(v) // fails if the client has disconnected
 }
