@@ -111,7 +111,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if ctx.Err() != nil {
+	if s.ctx.Err() != nil || ctx.Err() != nil {
 		return canceled(ctx)
 	}
 	c := s.newClient(req.Back)
