@@ -17,8 +17,8 @@ var Kind = bridge.NativeKind{Name: kindName, Open: open}
 
 const kindName = "graphql"
 
-// An API describes a GraphQL API in the config. Every request is a POST to its url. An answer longer
-// than its maxBytes is a failed result.
+// An API describes a GraphQL API in the config. Every request is a POST to its url. An answer
+// longer than its maxBytes is a failed result.
 type API struct{ httpapi.Config }
 
 // backend is an open API.

@@ -162,8 +162,8 @@ func (c *command) expand(arguments json.RawMessage) ([]string, error) {
 	return args, nil
 }
 
-// exitText describes how a command ended, in the words of package process: "exit status 3: " and the
-// last lines of its standard error.
+// exitText describes how a command ended, in the words of package process: "exit status 3: " and
+// the last lines of its standard error.
 func exitText(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

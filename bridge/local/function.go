@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// currentTime returns the function CurrentTime, with Acorn's description. It ignores arguments, such
-// as context that every tool gets.
+// currentTime returns the function CurrentTime, with Acorn's description. It ignores arguments,
+// such as context that every tool gets.
 func currentTime() bridge.Tool {
 	return bridge.Tool{
 		Tool: toolformat.Tool{

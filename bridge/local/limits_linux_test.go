@@ -17,8 +17,8 @@ func limited(script, limits string) string {
 	return fmt.Sprintf(`{"command":["sh","-c",%q],"timeout":"1m","limits":%s}`, "read line; "+script, limits)
 }
 
-// Limits apply to a command and its children, and neither they nor its arguments show in the process
-// list.
+// Limits apply to a command and its children, and neither they nor its arguments show in the
+// process list.
 func TestLimits(t *testing.T) {
 	b := open(t, Options{})
 	got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, limited("cat /proc/self/limits; tr '\\0' ' ' </proc/$$/cmdline; :", `{"memory":268435456,"cpu":1.5,"files":20,"fileSize":4096}`)), `{"key":"secret"}`))

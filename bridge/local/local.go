@@ -23,8 +23,8 @@ import (
 
 const kindName = "local"
 
-// Kind is the kind local without Options. It needs no API in the config; the spec of a definition is
-// a [Spec].
+// Kind is the kind local without Options. It needs no API in the config; the spec of a definition
+// is a [Spec].
 var Kind = Options{}.Kind()
 
 // Options are what a program adds to the kind.

@@ -67,8 +67,8 @@ func placeholder(s string) string {
 // isFixed reports whether the element has no placeholder.
 func (t template) isFixed() bool { return len(t) == 1 && t[0].name == "" }
 
-// expand returns the element with arguments in the place of placeholders. ok is false if the element
-// is omitted. An error is for the model.
+// expand returns the element with arguments in the place of placeholders. ok is false if the
+// element is omitted. An error is for the model.
 func (t template) expand(arguments map[string][]byte, afterDashes bool) (element string, ok bool, err error) {
 	var b strings.Builder
 	positional := t[0].name != ""

@@ -198,8 +198,8 @@ func escapeName(name string) string {
 	return b.String()
 }
 
-// renameRoute replaces the placeholders of the route by the names of arguments, and adds an argument
-// for a placeholder that the document does not declare.
+// renameRoute replaces the placeholders of the route by the names of arguments, and adds an
+// argument for a placeholder that the document does not declare.
 func (d *definition) renameRoute(names map[string]string) (string, error) {
 	var b strings.Builder
 	rest := d.route

@@ -59,8 +59,8 @@ const (
 // maxDocument bounds a document, also as JSON, in bytes.
 const maxDocument = 64 << 20
 
-// Import imports a document in JSON or YAML. It never loads anything: a reference to another file or
-// host is an error. Definitions come in the order of the document.
+// Import imports a document in JSON or YAML. It never loads anything: a reference to another file
+// or host is an error. Definitions come in the order of the document.
 func Import(doc []byte, opt Options) (api *API, err error) {
 	defer func() { // for panics of the libraries
 		if r := recover(); r != nil {

@@ -31,8 +31,8 @@ func document(version, paths, components string) string {
 
 const ok = `"responses":{"200":{"description":"ok"}}`
 
-// definitions lists operations and their definitions: want has a line each for NAME: DESCRIPTION, the
-// schema and the spec, and then for the notes of LeftOut and Notes.
+// definitions lists operations and their definitions: want has a line each for NAME: DESCRIPTION,
+// the schema and the spec, and then for the notes of LeftOut and Notes.
 var definitions = []struct {
 	name, version, paths, components string
 	want                             string

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// rewrite converts a schema of the document to JSON Schema 2020-12 with references to $defs. Keywords
-// keep their order and bytes, except those that only OpenAPI has, which are left out. A value that
-// is not a schema becomes one that accepts everything.
+// rewrite converts a schema of the document to JSON Schema 2020-12 with references to $defs.
+// Keywords keep their order and bytes, except those that only OpenAPI has, which are left out. A
+// value that is not a schema becomes one that accepts everything.
 func (s *schemas) rewrite(schema []byte) []byte { return s.appendSchema(nil, schema, 0) }
 
 func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {

@@ -12,8 +12,8 @@ import (
 // maxDepth bounds the nesting of a schema and the length of a chain of references.
 const maxDepth = 100
 
-// schemas converts schemas of a document to JSON Schema 2020-12, with the schemas that they refer to
-// in $defs.
+// schemas converts schemas of a document to JSON Schema 2020-12, with the schemas that they refer
+// to in $defs.
 type schemas struct {
 	raw        []byte            // the document
 	is30       bool              // OpenAPI 3.0: nullable and the like

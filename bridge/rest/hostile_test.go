@@ -153,8 +153,8 @@ func TestHostileCookie(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: the request of any template and arguments goes to the API's host below its path, has
-// the template's number of segments, and no line break in its head.
+// FuzzTemplate: the request of any template and arguments goes to the API's host below its path,
+// has the template's number of segments, and no line break in its head.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range hostile {
 		f.Add("/a/{x}/b?c={x}&d=e{y}", text, "v")

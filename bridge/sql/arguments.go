@@ -74,8 +74,8 @@ func (s *statement) appendList(values []any, p part, raw []byte) ([]any, error) 
 	return values, nil
 }
 
-// value returns an argument as the driver takes it: nil, bool, string, int64, float64 or jsonText. A
-// value that these cannot hold exactly is text, which the database converts.
+// value returns an argument as the driver takes it: nil, bool, string, int64, float64 or jsonText.
+// A value that these cannot hold exactly is text, which the database converts.
 func (s *statement) value(raw []byte) any {
 	if len(raw) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// BenchmarkCall compares a call of a tool with database/sql alone, with the same query, encoding and
-// result. The ratio may be 1.3.
+// BenchmarkCall compares a call of a tool with database/sql alone, with the same query, encoding
+// and result. The ratio may be 1.3.
 func BenchmarkCall(b *testing.B) {
 	for _, d := range []dialect{sqliteDialect, postgresDialect, mysqlDialect} {
 		for _, rows := range []int{1, 10, 100, 1000} {

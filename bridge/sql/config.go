@@ -41,14 +41,14 @@ type API struct {
 // A Spec describes the statement of a tool.
 //
 // The result of a call is text and structured content. The text is the JSON array of the rows, the
-// structured content is {"rows": [...], "truncated": false}. For a statement that writes and returns
-// no rows, both are {"affected": 1, "last_id": 7}, with last_id where MySQL or SQLite has generated
-// an id; with RETURNING, affected comes beside rows.
+// structured content is {"rows": [...], "truncated": false}. For a statement that writes and
+// returns no rows, both are {"affected": 1, "last_id": 7}, with last_id where MySQL or SQLite has
+// generated an id; with RETURNING, affected comes beside rows.
 //
 // Numbers are JSON numbers with all their digits, whatever their size; NaN and the infinities are
 // strings. A date is "2006-01-02". A date with a time is RFC 3339 in UTC, which is assumed if the
-// database stores no zone. Bytes are base64. JSON columns and PostgreSQL's arrays are JSON. Anything
-// else is a string as the database writes it. A second column named name is name_2.
+// database stores no zone. Bytes are base64. JSON columns and PostgreSQL's arrays are JSON.
+// Anything else is a string as the database writes it. A second column named name is name_2.
 type Spec struct {
 	// Query is one SQL statement. :name stands for the argument of that name, :{any name} for
 	// one whose name is not an identifier. An absent argument is NULL. In IN (:ids), a list stands

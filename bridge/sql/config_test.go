@@ -37,7 +37,7 @@ func TestOpenErrors(t *testing.T) {
 		{`{"url":"postgres://u:` + secret + `@h/d"}`, `sql: api shop: url: expected postgres://user:password@host:port/database; in a password, @ : / ? # and % are written %40 %3A %2F %3F %23 %25; the key password needs no escapes`},
 		{`{"url":"postgres://u:` + secretInURL + `@h/d?sslmode=odd"}`, `sslmode`},
 		{`{"url":"postgres://u@h/d?password=` + secretInURL + `&connect_timeout=x"}`, `connect_timeout`},
-		{`{"url":"jdbc:postgresql://h/d?user=u&password=` + secretInURL + `&foo=1"}`, `sql: api shop: url: unknown JDBC parameter foo; to use the parameters of the driver, write the URL without jdbc:`},
+		{`{"url":"jdbc:postgresql://h/d?user=u&password=` + secretInURL + `&foo=1"}`, `sql: api shop: url: unknown JDBC parameter foo; without jdbc: the URL takes the parameters of the driver`},
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?time_zone=1"}`, `sql: api shop: url: time_zone: always UTC`},
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?tls=odd"}`, `sql: api shop: url: invalid value / unknown config name: odd`},
 		{`{"url":"mysql://u:` + secretInURL + `@h/d?parseTime=` + secretInURL + `"}`, `xxxxx`},
@@ -153,8 +153,8 @@ func TestJDBCEncryption(t *testing.T) {
 	}
 }
 
-// The name of a file may have any character except ?, and is relative to the config's folder. A file
-// that another program writes to in WAL mode can be read.
+// The name of a file may have any character except ?, and is relative to the config's folder. A
+// file that another program writes to in WAL mode can be read.
 func TestSQLiteFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"shop.db", "a b#c%20&d=é'.db", "sub/../shop.db"} {

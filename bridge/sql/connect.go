@@ -47,8 +47,8 @@ func (b *backend) connect(dir string) error {
 	return nil
 }
 
-// isScheme reports whether text can be the scheme of a URL (RFC 3986, section 3.1). Text that cannot
-// may hold a password.
+// isScheme reports whether text can be the scheme of a URL (RFC 3986, section 3.1). Text that
+// cannot may hold a password.
 func isScheme(text string) bool {
 	return text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
@@ -98,7 +98,7 @@ func rename(u *url.URL, names map[string]string) error {
 		name, known := names[key]
 		switch {
 		case !known:
-			return fmt.Errorf("url: unknown JDBC parameter %s; to use the parameters of the driver, write the URL without jdbc:", native.Shorten(key))
+			return fmt.Errorf("url: unknown JDBC parameter %s; without jdbc: the URL takes the parameters of the driver", native.Shorten(key))
 		case name != "":
 			to[name] = values
 		}

@@ -23,6 +23,6 @@ func (d dialect) reads() []string {
 	return []string{"SELECT", "VALUES", "EXPLAIN"}
 }
 
-// writes are the other statements that a tool may run. Statements that begin a transaction, change a
-// setting or leave the database are not among them, since another tool uses the connection next.
+// writes are the other statements that a tool may run. Statements that begin a transaction, change
+// a setting or leave the database are not among them, since another tool uses the connection next.
 var writes = []string{"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "CALL", "CREATE", "ALTER", "DROP", "TRUNCATE", "REFRESH"}

@@ -32,7 +32,8 @@ func (t *tool) failure(ctx context.Context, err error) error {
 	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.HideError(err))
 }
 
-// statementFault returns the database's message about a faulty statement, or "" for any other error.
+// statementFault returns the database's message about a faulty statement, or "" for any other
+// error.
 func statementFault(err error) string {
 	var (
 		away *connectError

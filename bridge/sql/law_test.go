@@ -30,8 +30,8 @@ func TestLaw(t *testing.T) {
 	})
 }
 
-// Within a Native, arguments are valid and have their defaults, errors for the model are results, and
-// nothing goes on after Close.
+// Within a Native, arguments are valid and have their defaults, errors for the model are results,
+// and nothing goes on after Close.
 func TestNative(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		sourcetest.NoLeaks(t)

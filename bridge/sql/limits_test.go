@@ -143,8 +143,8 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// The model gets the database's message; a statement works after its table has changed; nothing works
-// after Close.
+// The model gets the database's message; a statement works after its table has changed; nothing
+// works after Close.
 func TestFailures(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.fill()

@@ -45,7 +45,8 @@ func (o *output) columns(names []string) {
 	o.json = append(o.json, '[')
 }
 
-// row adds a row, whose values value appends, unless that would exceed the limits: then it sets cut.
+// row adds a row, whose values value appends, unless that would exceed the limits: then it sets
+// cut.
 func (o *output) row(value func(dst []byte, column int) []byte) {
 	if o.rows == o.limits.rows {
 		o.cut = fmt.Sprintf("truncated: only the first %d rows are shown, and there are more. Narrow the query or ask for the next rows, if the tool can.", o.rows)

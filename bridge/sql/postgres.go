@@ -124,8 +124,8 @@ type session struct {
 // rollbackTimeout bounds the rollback of a failed transaction and the closing of a connection.
 const rollbackTimeout = 5 * time.Second
 
-// restore returns the connection to its state before the statement, or else closes it. It returns the
-// statement's error.
+// restore returns the connection to its state before the statement, or else closes it. It returns
+// the statement's error.
 func (s session) restore(ctx context.Context, err error) error {
 	switch {
 	case s.conn.IsClosed():

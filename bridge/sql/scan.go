@@ -146,8 +146,8 @@ func (s *scanner) comment() (int, error) {
 	return len(s.text), s.fail(s.at, "unterminated comment: expected */")
 }
 
-// quote returns the end of the quoted text at i. A doubled quote does not end it, nor does one after
-// a backslash if backslash is an escape.
+// quote returns the end of the quoted text at i. A doubled quote does not end it, nor does one
+// after a backslash if backslash is an escape.
 func (s *scanner) quote(i int, backslash bool) (int, error) {
 	end := s.text[i]
 	if end == '[' {
@@ -167,8 +167,8 @@ func (s *scanner) quote(i int, backslash bool) (int, error) {
 	return len(s.text), s.fail(i, "unterminated quoted text: expected %c", end)
 }
 
-// escapeString returns the end of PostgreSQL's E'…', whose quote is at i. The string continues after
-// white space with a line break if another quote follows.
+// escapeString returns the end of PostgreSQL's E'…', whose quote is at i. The string continues
+// after white space with a line break if another quote follows.
 func (s *scanner) escapeString(i int) (int, error) {
 	end, err := s.quote(i, true)
 	for err == nil {
@@ -194,7 +194,8 @@ func (s *scanner) escapeString(i int) (int, error) {
 	return end, err
 }
 
-// dollarQuote returns the end of PostgreSQL's $tag$…$tag$, or of the dollar if it does not begin one.
+// dollarQuote returns the end of PostgreSQL's $tag$…$tag$, or of the dollar if it does not begin
+// one.
 func (s *scanner) dollarQuote() (int, error) {
 	i := s.at + 1
 	for i < len(s.text) && s.text[i] != '$' && isName(s.text[i]) {

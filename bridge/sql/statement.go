@@ -180,8 +180,8 @@ func (s *statement) inserts() bool { return s.verb == "INSERT" || s.verb == "REP
 // index: 1 unless it is a list. 0 values are NULL.
 //
 // PostgreSQL's placeholders have numbers, and all places of a parameter share one, so that it has
-// one type. Where nothing implies a type, a placeholder of its own gets one. The placeholders of the
-// others only have an order.
+// one type. Where nothing implies a type, a placeholder of its own gets one. The placeholders of
+// the others only have an order.
 func (s *statement) render(size func(part int) int) string {
 	var b strings.Builder
 	numbers := make([]int, len(s.names)) // of parameters outside of lists

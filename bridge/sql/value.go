@@ -106,8 +106,8 @@ func document(text string) (raw []byte, ok bool) {
 	return raw[around : len(raw)-around], true
 }
 
-// appendFloat appends a floating-point number as encoding/json does, or the name of a value that JSON
-// does not have.
+// appendFloat appends a floating-point number as encoding/json does, or the name of a value that
+// JSON does not have.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f):
@@ -122,7 +122,8 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return strconv.AppendFloat(dst, f, 'f', -1, size)
 }
 
-// appendTime appends a time, or a date if the column is one: in SQLite such a column may hold a time.
+// appendTime appends a time, or a date if the column is one: in SQLite such a column may hold a
+// time.
 func appendTime(dst []byte, f format, t time.Time) []byte {
 	layout := time.RFC3339Nano
 	if h, m, s := t.Clock(); f == date && h+m+s+t.Nanosecond() == 0 {
