@@ -38,7 +38,7 @@ var acornFiles = map[string]struct {
 	"advice.tools.json": {
 		api:   "rest",
 		list:  `random_advice{} search_advice{query}query advice_by_id{slid_id}slid_id`,
-		notes: "tool advice_by_id: /rest: the placeholder {slip_id} is no property (did you mean {slid_id}?)",
+		notes: "tool advice_by_id: /rest: the placeholder {slip_id} is not a property (did you mean {slid_id}?)",
 		calls: []acornCall{
 			{tool: "random_advice", request: "GET /advice"},
 			{tool: "search_advice", args: `{"query":"a b/é?d"}`, request: "GET /advice/search/a%20b%2F%C3%A9%3Fd"},
