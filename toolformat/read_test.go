@@ -236,3 +236,47 @@ func TestStrictDefinition(t *testing.T) {
 		}
 	}
 }
+
+// abstractLLMTool is the example of AbstractLLM's tool model, section 4, as it stands there.
+const abstractLLMTool = `{
+	"name": "get_current_weather",
+	"description": "Retrieves the current weather conditions for a specified location.",
+	"input_schema": {
+		"type": "object",
+		"properties": {
+			"location": {
+				"type": "string",
+				"description": "The city and state/country, e.g., 'San Francisco, CA' or 'London, UK'."
+			},
+			"unit": {"type": "string", "description": "The temperature unit to use.", "enum": ["celsius", "fahrenheit"]}
+		},
+		"required": ["location"]
+	},
+	"output_schema": {
+		"type": "object",
+		"properties": {
+			"temperature": {"type": "number", "description": "The current temperature in the requested unit."},
+			"conditions": {"type": "string", "description": "Text description of the current weather conditions."},
+			"humidity": {"type": "number", "description": "The current humidity percentage."}
+		},
+		"required": ["temperature", "conditions"]
+	}
+}`
+
+// TestAbstractLLMExample: the example keeps every rule of the internal format, and is written as
+// it was read. A provider gets it without the output schema.
+func TestAbstractLLMExample(t *testing.T) {
+	reading, err := Read([]byte(abstractLLMTool), FormatInternal)
+	if err != nil || len(reading.Tools) != 1 || len(reading.Faults)+len(reading.Notes) > 0 {
+		t.Fatalf("%v %+v", err, reading)
+	}
+	set, err := Encode(reading.Tools, FormatInternal, Options{})
+	if want := string(compact([]byte(abstractLLMTool))); err != nil || len(set.Tools) != 1 || string(set.Tools[0].JSON) != want {
+		t.Errorf("%v %s, want %s", err, set.JSON(), want)
+	}
+	set, err = Encode(reading.Tools, FormatAnthropic, Options{})
+	definition, _, _ := strings.Cut(string(compact([]byte(abstractLLMTool))), `,"output_schema"`)
+	if want := "[" + definition + "}]"; err != nil || string(set.JSON()) != want {
+		t.Errorf("%v %s, want %s", err, set.JSON(), want)
+	}
+}
