@@ -345,3 +345,21 @@ func TestCallerContext(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The settings of a conversation go with each of its turns.
+func TestSettings(t *testing.T) {
+	p := play(calls(call("1", "add", `{"a":1,"b":1}`)), says("2"), says("bye"))
+	c := talk(t, p, adder(t)).Settings(providers.Settings{MaxTokens: 7, Body: []byte(`{"seed":1}`)})
+	_, next, err := c.Prompt(t.Context(), "go")
+	if err == nil {
+		_, _, err = next.Prompt(t.Context(), "bye")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if got := p.request(i).Settings; got.MaxTokens != 7 || string(got.Body) != `{"seed":1}` {
+			t.Errorf("turn %d: %+v", i, got)
+		}
+	}
+}
