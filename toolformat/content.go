@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// A ContentType is the kind of a block of content. A block of another type than these is
-// kept as well, with its Raw.
+// A ContentType is the type of a content block. A block of a type that is not listed here is kept
+// too, with its Raw.
 type ContentType string
 
 // The types of content (MCP 2025-06-18, tools, "Tool Result").
@@ -17,30 +17,30 @@ const (
 	ImageContent    ContentType = "image"
 	AudioContent    ContentType = "audio"
 	ResourceContent ContentType = "resource"      // the content of a resource
-	LinkContent     ContentType = "resource_link" // where one is
+	LinkContent     ContentType = "resource_link" // the URI of a resource
 )
 
-// A Content is one block of a result. Which fields count depends on its Type.
+// A Content is one block of a result. Its Type decides which fields are set.
 type Content struct {
 	Type     ContentType
-	Text     string // of text, and of a resource that is text
-	Data     string // of an image, audio or a resource that is no text: base64, as it came
-	MimeType string // of Data, and of what a link leads to
-	URI      string // of a resource and a link
+	Text     string // text, of a text block or a text resource
+	Data     string // base64 as received, of an image, audio or a binary resource
+	MimeType string // media type of Data, or of a link's resource
+	URI      string // URI of a resource or a link
 
-	// Of a link.
+	// Of a link's resource.
 	Name, Title, Description string
 
-	Annotations json.RawMessage // for whom it is and how much it matters; nil for none
-	Meta        json.RawMessage // _meta; nil for none
-	Raw         json.RawMessage // the block as it came
+	Annotations json.RawMessage // audience and priority; nil if the block has none
+	Meta        json.RawMessage // _meta; nil if the block has none
+	Raw         json.RawMessage // the block as received
 }
 
-// Content is what a result has for a model or its user to read, in order. A block of an
-// unknown type has only its Type and Raw. The error names a block that is malformed.
+// Content returns the content blocks of a result, in order. A block of an unknown type has only its
+// Type and Raw. The error names a malformed block.
 func (r *Result) Content() ([]Content, error) {
 	var blocks []json.RawMessage
-	if raw := r.member("content"); raw != nil {
+	if raw := r.members()["content"]; raw != nil {
 		if err := json.Unmarshal(raw, &blocks); err != nil {
 			return nil, fmt.Errorf("content: expected an array")
 		}
@@ -56,29 +56,10 @@ func (r *Result) Content() ([]Content, error) {
 	return all, nil
 }
 
-// Structured is a result's structured content; nil when it has none.
-func (r *Result) Structured() json.RawMessage {
-	if raw := r.member("structuredContent"); string(raw) != "null" {
-		return raw
-	}
-	return nil
-}
-
-// IsError reports whether the tool ran and failed.
-func (r *Result) IsError() bool { return string(r.member("isError")) == "true" }
-
-// member is a member of the result; nil when there is none.
-func (r *Result) member(key string) json.RawMessage { return r.members()[key] }
-
-func (r *Result) members() (members map[string]json.RawMessage) {
-	_ = json.Unmarshal(r.JSON, &members) // what is no object has none
-	return members
-}
-
-// A block is a block of content while it is read.
+// A block is a content block while it is read.
 type block struct {
-	at  string
-	err error // the first
+	at  string // its place, for errors
+	err error  // the first error
 }
 
 func (b *block) content(raw json.RawMessage) Content {
@@ -115,8 +96,8 @@ func (b *block) fail(at, what string) {
 	}
 }
 
-// object reads an object, whose keys are exactly these: encoding/json would take other
-// letter case for a field.
+// object reads an object into a map, not a struct: encoding/json takes keys in other letter case for
+// the field of a struct.
 func (b *block) object(raw json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -125,7 +106,7 @@ func (b *block) object(raw json.RawMessage) map[string]json.RawMessage {
 	return members
 }
 
-// text is a member that is a string; "" for one that is not there.
+// text returns a member that is a string; "" if it is missing.
 func (b *block) text(members map[string]json.RawMessage, key string) string {
 	var s string
 	if raw := members[key]; raw != nil {

@@ -11,74 +11,74 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// noArguments is the schema of a tool that says nothing of its arguments.
+// noArguments is the schema of a tool without arguments.
 const noArguments = `{"type":"object","properties":{}}`
 
-// input converts the schema of the arguments; false: the format cannot express it.
+// input converts the schema of the arguments; false means that the format cannot express it.
 func (c *conversion) input(d *definition) bool {
 	if isMissing(c.Tool.InputSchema) {
 		c.Tool.InputSchema = json.RawMessage(noArguments)
-		c.note("/input_schema", ruleNoSchema, "there is none: the tool is taken for one without arguments")
+		c.note("/input_schema", ruleNoSchema, "no input schema: treated as a tool without arguments")
 	}
 	if len(c.hidden) > 0 {
 		r, err := c.schema("input_schema", c.Tool.InputSchema, []rewrite.Pass{{Rule: ruleContext, Run: rewrite.Hide(c.hidden)}})
 		if err != nil {
-			return c.refuse("input_schema", err)
+			return c.failSchema("input_schema", err)
 		}
-		c.keep(r)
+		c.addNotes(r)
 		c.Tool.InputSchema = r.bytes
 	}
 	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.Input())
 	if err != nil {
-		return c.refuse("input_schema", err)
+		return c.failSchema("input_schema", err)
 	}
-	c.keep(r)
+	c.addNotes(r)
 	c.keys, d.input = r.Keys, r.bytes
-	if about := r.Root.Get("description"); c.to.mute && about.Is(tree.Text) {
+	if about := r.Root.Get("description"); c.to.noRootDescription && about.Is(tree.Text) {
 		r.Root.Remove("description")
 		d.input = r.Root.JSON()
 		d.description = strings.TrimSpace(d.description + "\n\n" + about.Text())
-		c.note("/input_schema/description", ruleDescription, "goes to the description of the tool: %s reads none at the root of a schema", c.to.name)
+		c.note("/input_schema/description", ruleDescription, "moved to the description of the tool: %s reads none at the root of a schema", c.to.name)
 	}
 	return true
 }
 
-// output converts the schema of the result. It describes and constrains nothing that a
-// model sends, so that a tool is not lost for it.
+// output converts the schema of the result. It restricts nothing that a model sends, so that a tool is
+// not left out for it.
 func (c *conversion) output(d *definition) {
 	switch {
 	case isMissing(c.Tool.OutputSchema):
 		return
 	case c.to.output == nil:
-		c.note("/output_schema", ruleLeftOut, "\"output_schema\" is left out: %s has no place for it", c.to.name)
+		c.note("/output_schema", ruleLeftOut, "%q left out: %s has no place for it", "output_schema", c.to.name)
 		return
 	}
 	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.Output())
 	if err == nil {
-		c.keep(r)
+		c.addNotes(r)
 		d.output = r.bytes
 		return
 	}
-	c.refuse("output_schema", err)
-	for _, n := range c.wrong {
-		c.note(n.Path, ruleOutput, "\"output_schema\" is left out, for it cannot be converted: %s", n.Text)
+	c.failSchema("output_schema", err)
+	for _, n := range c.violations {
+		c.note(n.Path, ruleOutput, "\"output_schema\" left out, since it cannot be converted: %s", n.Text)
 	}
-	c.wrong = nil
+	c.violations = nil
 }
 
-// isMissing reports whether a schema is not there; null is none.
+// isMissing reports whether a tool has no schema; null means none.
 func isMissing(schema json.RawMessage) bool { return len(schema) == 0 || string(schema) == "null" }
 
-// keep takes the notes of a rewritten schema.
-func (c *conversion) keep(r *rewritten) {
+// addNotes adds the notes of a rewritten schema.
+func (c *conversion) addNotes(r *rewritten) {
 	for _, n := range r.Notes {
 		n.Tool = c.source.Name
 		c.Notes = append(c.Notes, n)
 	}
 }
 
-// refuse says why a schema cannot be converted.
-func (c *conversion) refuse(member string, err error) bool {
+// failSchema adds why a schema cannot be converted, and returns false.
+func (c *conversion) failSchema(member string, err error) bool {
 	at := tree.At(member).String()
 	var violations invalidSchema
 	var wrong *rewrite.Error
@@ -98,10 +98,10 @@ func (c *conversion) refuse(member string, err error) bool {
 	return false
 }
 
-// draftRule is the pass after which a schema is of 2020-12, and can be held against it.
+// draftRule is the rule of the pass after which a schema is of 2020-12, and can be validated.
 const draftRule = "draft"
 
-// invalidSchema is the violations of a schema that is none.
+// invalidSchema is the error for a schema that violates the meta-schema.
 type invalidSchema []Note
 
 func (v invalidSchema) Error() string { return fmt.Sprintf("%d violations of JSON Schema", len(v)) }
@@ -112,14 +112,14 @@ type rewritten struct {
 	bytes json.RawMessage
 }
 
-// schema takes a schema through passes. What none of them changes keeps its bytes.
+// schema takes a schema through passes. One that they do not change keeps its bytes.
 func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite.Pass) (*rewritten, error) {
 	at := tree.At(member)
 	r, err := rewrite.New(raw, at, c.dialect.Name)
 	if err != nil {
 		return nil, err
 	}
-	if r.Root.Kind != tree.Object && r.Root.Kind != tree.Bool {
+	if !r.Root.Is(tree.Object) && !r.Root.Is(tree.Bool) {
 		return nil, &rewrite.Error{At: at, Text: "expected a JSON Schema, an object, got " + r.Root.Kind.String()}
 	}
 	before := r.Root.JSON()
@@ -127,7 +127,7 @@ func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite
 		if err := r.Apply(passes[i : i+1]); err != nil {
 			return nil, err
 		}
-		if c.to.checked && passes[i].Rule == draftRule {
+		if c.to.needsValidSchema && passes[i].Rule == draftRule {
 			if violations := check.CheckSchema(r.Root.JSON(), at); len(violations) > 0 {
 				return nil, invalidSchema(violations)
 			}

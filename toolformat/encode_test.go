@@ -129,7 +129,7 @@ func TestEncodeLeftOut(t *testing.T) {
 		}
 	}
 	set := encodeOne(t, everything, FormatOpenAI)
-	if got, want := set.Tools[0].Notes[0].String(), `a: /title: "title" is left out: openai has no place for it`; got != want {
+	if got, want := set.Tools[0].Notes[0].String(), `a: /title: "title" left out: openai has no place for it`; got != want {
 		t.Errorf("got %s", got)
 	}
 	if back := encodeOne(t, everything, FormatMCP); string(back.Tools[0].JSON) != everything {
@@ -208,7 +208,7 @@ func TestEncodeFaults(t *testing.T) {
 	want := []string{
 		"/name: the tool has no name",
 		"b: /input_schema/properties/x/type: ", // two of them
-		`a: /name: the name is taken: tools 1 and 4 of the set are both called "a", and the first is kept`,
+		`a: /name: duplicate name: tools 1 and 4 of the set are both called "a", and the first is kept`,
 		"c: /input_schema: not JSON: unexpected end of input, expected a JSON value",
 		`d: /input_schema: expected a JSON Schema, an object, got a string`,
 		"e: /input_schema: nested deeper than 100 levels",

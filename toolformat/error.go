@@ -4,26 +4,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// A Code says what kind of thing kept a call from having a result. The set is closed;
-// each front maps it in one switch.
+// A Code is the reason why a call has no result. The set is closed; each front maps it in one switch.
 type Code uint8
 
+// The codes.
 const (
-	Internal    Code = iota // our own fault; the cause is for the log only
-	Invalid                 // the request itself is malformed: a parameter is missing or of the wrong type
+	Internal    Code = iota // a fault of the bridge; the cause is for the log only
+	Invalid                 // malformed request: a parameter is missing or of the wrong type
 	NotFound                // no such tool, prompt or resource
-	Unsupported             // no such method here
-	Denied                  // the caller may not
-	Unavailable             // its source is away, or too busy
-	Timeout                 // it took too long
-	Canceled                // the caller gave up; nothing is sent to it any more
+	Unsupported             // no such method
+	Denied                  // not allowed for the caller
+	Unavailable             // the source is unreachable or too busy
+	Timeout                 // deadline exceeded
+	Canceled                // canceled by the caller; nothing more is sent to it
 )
 
-var codeNames = [...]string{"internal", "invalid", "not_found", "unsupported", "denied", "unavailable", "timeout", "canceled"}
+var codeNames = []string{"internal", "invalid", "not_found", "unsupported", "denied", "unavailable", "timeout", "canceled"}
 
-// String is the word that stands in data.code of a JSON-RPC error.
+// String returns the word for data.code of a JSON-RPC error.
 func (c Code) String() string {
 	if int(c) < len(codeNames) {
 		return codeNames[c]
@@ -31,31 +32,27 @@ func (c Code) String() string {
 	return codeNames[Internal]
 }
 
-// ParseCode is the reverse of String; ok is false for a word that is not a code.
+// ParseCode is the inverse of String; ok is false for an unknown word.
 func ParseCode(word string) (c Code, ok bool) {
-	for i, name := range codeNames {
-		if name == word {
-			return Code(i), true
-		}
-	}
-	return Internal, false
+	i := slices.Index(codeNames, word)
+	return Code(max(i, 0)), i >= 0
 }
 
-// An Error says why there is no result. A tool that ran and failed has a Result.
+// An Error says why a call has no result. A tool that ran and failed has a Result.
 type Error struct {
 	Code    Code
-	Message string          // may be shown to anybody: lower case, names the thing, says what to do next
-	Raw     json.RawMessage // the JSON-RPC error object of a remote server, which passes unchanged; nil for an error of ours
+	Message string          // for anybody to read: lower case, names the thing and the next step
+	Raw     json.RawMessage // JSON-RPC error object of a remote server, passed on unchanged; nil for an error of the bridge
 	Cause   error           // for the log, never shown
 }
 
-// Errorf is an Error whose message is formatted.
+// Errorf returns an Error with a formatted message.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// AsError is any error as one for the caller: itself when it is one, else an internal
-// error that keeps it as its cause.
+// AsError returns err as an Error for the caller: the Error that it is or wraps, or else an internal
+// error with err as its cause.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -64,12 +61,13 @@ func AsError(err error) *Error {
 	return Errorf(Internal, "internal error").Because(err)
 }
 
-// Because adds the cause, which goes to the log and not to the caller.
+// Because sets the cause and returns e.
 func (e *Error) Because(cause error) *Error {
 	e.Cause = cause
 	return e
 }
 
+// Error returns the message, or the raw error of a remote server without one.
 func (e *Error) Error() string {
 	if e.Message == "" && e.Raw != nil {
 		return string(e.Raw)
@@ -77,5 +75,5 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }

@@ -8,20 +8,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// fields are the members of a definition that is written, in order. One without a value
-// is not written.
+// fields are the members of a definition to be written, in order. One without a value is not
+// written.
 type fields []field
 
 type field struct {
-	key  string
-	val  json.RawMessage
-	in   fields // the members of its value, instead of val
-	weak bool   // only what stands there when the definition itself says nothing else
+	key      string
+	val      json.RawMessage
+	in       fields // members of its value, instead of val
+	fallback bool   // only if the original definition does not have the member
 }
 
 func (f field) empty() bool { return f.val == nil && f.in == nil }
 
-// text is a JSON string; nil for the empty one.
+// text returns a JSON string; nil for the empty string.
 func text(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -51,20 +51,20 @@ func (fs fields) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// over puts the fields over an object of source: a member that is written again stands
-// where it stood, one of known that is not written is gone, and the others are kept. The
-// known members stand in the innermost fields.
-func (fs fields) over(n *tree.Node, source []byte, known []string) fields {
+// merge puts the fields over the object n of source: a member that is written again keeps its place,
+// a known one that is not written is gone, and the others stay. The known members are in the
+// innermost fields.
+func (fs fields) merge(n *tree.Node, source []byte, known []string) fields {
 	nested := slices.ContainsFunc(fs, func(f field) bool { return f.in != nil })
 	var all fields
 	for _, m := range n.Members {
 		i := slices.IndexFunc(fs, func(f field) bool { return f.key == m.Key && !f.empty() })
 		switch {
 		case i < 0 && !nested && slices.Contains(known, m.Key) && !(m.Key == "description" && m.Value.Text() == ""):
-		case i < 0, fs[i].weak && m.Value.Kind != tree.Null:
+		case i < 0, fs[i].fallback && m.Value.Kind != tree.Null:
 			all = append(all, field{key: m.Key, val: compact(source[m.Value.Start:m.Value.End])})
 		case fs[i].in != nil && m.Value.Is(tree.Object):
-			all = append(all, field{key: m.Key, in: fs[i].in.over(m.Value, source, known)})
+			all = append(all, field{key: m.Key, in: fs[i].in.merge(m.Value, source, known)})
 		default:
 			all = append(all, fs[i])
 		}
@@ -77,8 +77,7 @@ func (fs fields) over(n *tree.Node, source []byte, known []string) fields {
 	return all
 }
 
-// compact is JSON without the white space between its tokens, and otherwise as it is:
-// definitions are sent on carriers that take a line a message.
+// compact returns JSON without white space between its tokens: carriers take one line for a message.
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.Grow(len(raw))

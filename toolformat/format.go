@@ -1,19 +1,17 @@
 package toolformat
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// A Format is a way to write tool definitions down: a provider's, MCP's or our own.
+// A Format is a way to write tool definitions: that of a provider, MCP, or our own.
 type Format string
 
-// The formats. Their names are those of the command line.
+// The formats, named as on the command line.
 const (
 	FormatInternal        Format = "internal"         // name, description, input_schema, output_schema, and nothing else (AbstractLLM's tool model)
 	FormatMCP             Format = "mcp"              // MCP's Tool
@@ -25,7 +23,7 @@ const (
 	FormatAcorn           Format = "acorn"            // an Acorn tools file (DataSQRL/Acorn TOOLS_CONFIG.md)
 )
 
-// Formats are all formats, in the order in which they are named.
+// Formats returns all formats.
 func Formats() []Format {
 	all := make([]Format, len(formats))
 	for i := range formats {
@@ -34,7 +32,7 @@ func Formats() []Format {
 	return all
 }
 
-// ParseFormat is the format of a name; the error lists those that there are.
+// ParseFormat returns the format of a name; the error lists all names.
 func ParseFormat(name string) (Format, error) {
 	if _, err := lookup(Format(name)); err != nil {
 		return "", err
@@ -48,42 +46,44 @@ func lookup(name Format) (*format, error) {
 			return &formats[i], nil
 		}
 	}
-	return nil, fmt.Errorf("unknown tool format %q (expected one of %s)", name, formatNames())
+	return nil, fmt.Errorf("unknown tool format %q (expected one of %s)", name, formatNames(", ", func(*format) bool { return true }))
 }
 
-// formatNames lists the formats for an error.
-func formatNames() string {
-	names := make([]string, len(formats))
+// formatNames lists formats for an error.
+func formatNames(separator string, include func(*format) bool) string {
+	var names []string
 	for i := range formats {
-		names[i] = string(formats[i].name)
+		if include(&formats[i]) {
+			names = append(names, string(formats[i].name))
+		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, separator)
 }
 
-// formats is the one place where a format is wired in. Where a definition could be of
-// several, the first takes it.
+// formats is the one place where a format is wired in. A definition that several formats match is
+// read as the first of them.
 var formats = [...]format{
 	internalFormat, mcpFormat, anthropicFormat, openaiFormat, responsesFormat, ollamaFormat, geminiFormat, acornFormat,
 }
 
-// A format is all that reading and encoding know of one.
+// A format is everything that reading and encoding know of a Format.
 type format struct {
-	name       Format
-	match      func(def *tree.Node) match // whether a definition is of this format
-	write      func(d *definition) fields // a definition as the format writes it
-	inner      string                     // the member that holds name, description and schemas; "": they stand at the top
-	input      []string                   // the members that hold the schema of the arguments: the first is written, all are read
-	output     []string                   // those of the structured result; none: the format has no place for it
-	idle       map[string]string          // other members that say nothing when they have this value; "": whatever they have
-	closed     bool                       // a definition has no other members
-	open, shut string                     // around the definitions of a list
+	name           Format
+	match          func(def *tree.Node) match
+	write          func(d *definition, function fields) fields // wraps the members of a definition; nil means that they are the definition
+	inner          string                                      // member that holds name, description and schemas; "" means the definition itself
+	input          []string                                    // members for the schema of the arguments: the first is written, all are read
+	output         []string                                    // members for the schema of the structured result; nil if the format has no place for it
+	ignored        map[string]string                           // other members that are left out without a note if they have this value; "" means any value
+	exact          bool                                        // a definition has no other members
+	prefix, suffix string                                      // around the definitions of a list
 
-	names     nameRule
-	described bool            // a definition must have a description
-	checked   bool            // a schema must be valid JSON Schema; the first pass of the dialect brings it up to 2020-12
-	mute      bool            // the root of a schema has no description
-	dialect   rewrite.Dialect // what is taken of JSON Schema
-	strict    rewrite.Dialect // the same in strict mode; without passes there is none
+	names             nameRule
+	needsDescription  bool
+	needsValidSchema  bool            // by the meta-schema of 2020-12, after the first pass of the dialect
+	noRootDescription bool            // the root of a schema has no description
+	dialect           rewrite.Dialect // what the format takes of JSON Schema
+	strict            rewrite.Dialect // the same in strict mode; the zero Dialect means that there is none
 }
 
 // A match says how well a definition fits a format.
@@ -91,85 +91,23 @@ type match uint8
 
 const (
 	noMatch  match = iota
-	mayMatch       // it can be read as one, and as one of another format
-	isMatch        // nothing else looks like this
+	mayMatch       // it can be read as this format, and as another one
+	isMatch        // no other format looks like this
 )
 
-// Options say how tools are encoded. The zero value is right for almost everybody.
-type Options struct {
-	Strict bool // OpenAI's strict mode: every property required, no others; refused elsewhere
+// members returns the members for name, description and schemas, in every spelling of the format.
+func (f *format) members() []string {
+	return append(append([]string{"name", "description"}, f.input...), f.output...)
 }
 
-// A Reading is what Read found.
-type Reading struct {
-	Tools  []Tool
-	Single bool    // the input was one definition, not a list
-	Notes  []Note  // what reading repaired or left out, such as OpenAPI's spelling of types
-	Faults []Fault // the definitions that are left out
-}
-
-// A Fault is a tool that is left out, and why.
-type Fault struct {
-	Index int    // its place in the input, from 0
-	Tool  string // its name, when that is known
-	Notes []Note // every violation, each with its path
-}
-
-// A Set is a set of tools in one format: what a provider is sent, and the way back.
-// It is immutable and may be used from many goroutines.
-type Set struct {
-	Format Format
-	Tools  []Converted // in the order of the input; no two have the same name
-	Faults []Fault     // the tools that the format cannot express
-
-	byName map[string]int // places in Tools
-}
-
-// Converted is one tool of a Set.
-type Converted struct {
-	Tool  Tool            // what it was made of; its InputSchema is what arguments are held against: less what a model never sees
-	Name  string          // as the format spells it
-	JSON  json.RawMessage // the definition in the format
-	Notes []Note          // what could not be kept as it was
-
-	keys  *rewrite.KeyMap // the properties that the format could not spell
-	check check.Lazy      // compiled when the first arguments come
-}
-
-// JSON is the whole set as the format writes a list.
-func (s *Set) JSON() json.RawMessage {
-	f, err := lookup(s.Format)
-	if err != nil || len(s.Tools) == 0 {
-		return json.RawMessage("[]")
+// definition returns the members of a definition, in order.
+func (f *format) definition(d *definition) fields {
+	all := fields{{key: "name", val: text(d.name)}, {key: "description", val: text(d.description)}, {key: f.input[0], val: d.input}}
+	if f.output != nil {
+		all = append(all, field{key: f.output[0], val: d.output})
 	}
-	b := []byte(f.open)
-	for i := range s.Tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, s.Tools[i].JSON...)
+	if f.write != nil {
+		all = f.write(d, all)
 	}
-	return append(b, f.shut...)
-}
-
-// Find is the tool that has a name in the format.
-func (s *Set) Find(name string) (*Converted, bool) {
-	i, ok := s.byName[name]
-	if !ok {
-		return nil, false
-	}
-	return &s.Tools[i], true
-}
-
-// Arguments makes of the arguments that a model gave in a format those that the tool
-// takes, and checks them: the names of properties are the tool's own again, and what
-// (*Checker).Arguments puts right is right. Arguments that need nothing keep their bytes.
-//
-// What a model can put right is a *CheckError, in the names that the model knows.
-func (c *Converted) Arguments(raw json.RawMessage) (json.RawMessage, error) {
-	checker, err := c.check.Get(c.Tool.InputSchema)
-	if err != nil {
-		return nil, uncheckable(c.Tool.Name, err)
-	}
-	return checker.Arguments(c.Name, raw, c.keys)
+	return all
 }

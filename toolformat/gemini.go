@@ -9,35 +9,32 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// geminiFormat is a functionDeclaration of Gemini's generateContent (genai
-// FunctionDeclaration, v1.77). Its schemas are JSON Schema under parametersJsonSchema
-// and responseJsonSchema; "parameters" and "response", an OpenAPI subset with types in
-// capitals, are read too. A description is required (the API's reference of
-// FunctionDeclaration).
+// geminiFormat is a functionDeclaration of Gemini's generateContent (genai FunctionDeclaration,
+// v1.77). Its schemas are JSON Schema in parametersJsonSchema and responseJsonSchema; "parameters" and
+// "response", an OpenAPI subset with types in capitals, are read too. A description is required (the
+// API's reference of FunctionDeclaration).
 var geminiFormat = format{
 	name:   FormatGemini,
 	match:  matchGemini,
-	write:  writeGemini,
 	input:  []string{"parametersJsonSchema", "parameters_json_schema", openAPIParameters},
 	output: []string{"responseJsonSchema", "response_json_schema", openAPIResponse},
-	open:   `[{"functionDeclarations":[`,
-	shut:   `]}]`,
+	prefix: `[{"functionDeclarations":[`,
+	suffix: `]}]`,
 	// The documentation: "must start with a letter or an underscore", then [a-zA-Z0-9_.:-];
 	// 128 in the SDK's comment, 64 in the API's errors (gemini-cli#20987, vscode#246409).
-	names:     nameRule{first: letters + "_", rest: letters + digits + "_.:-", most: 64, pattern: "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"},
-	described: true,
-	checked:   true,
-	dialect:   rewrite.Gemini,
+	names:            nameRule{first: letters + "_", rest: letters + digits + "_.:-", max: 64, pattern: "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"},
+	needsDescription: true,
+	needsValidSchema: true,
+	dialect:          rewrite.Gemini,
 }
 
-// The members whose schemas are of OpenAPI.
+// The members whose schemas are OpenAPI's.
 const (
 	openAPIParameters = "parameters"
 	openAPIResponse   = "response"
 )
 
-// matchGemini: parameters alone are taken for a function of OpenAI's, unless a type in
-// capitals tells.
+// matchGemini leaves a definition with parameters alone to OpenAI, unless a type is in capitals.
 func matchGemini(def *tree.Node) match {
 	if def.Has("type") || def.Has("function") {
 		return noMatch
@@ -56,8 +53,8 @@ func matchGemini(def *tree.Node) match {
 	return noMatch
 }
 
-// hasCapitalTypes reports whether a schema spells types as OpenAPI in protocol buffers
-// does: "STRING".
+// hasCapitalTypes reports whether a schema writes a type as OpenAPI in protocol buffers does:
+// "STRING".
 func hasCapitalTypes(schema *tree.Node) bool {
 	found := false
 	vocabulary.EachSchema(schema, nil, func(s *tree.Node, _ *tree.Path) {
@@ -67,7 +64,7 @@ func hasCapitalTypes(schema *tree.Node) bool {
 	return found
 }
 
-// fromOpenAPI is an OpenAPI schema as JSON Schema, and what had to be changed.
+// fromOpenAPI returns an OpenAPI schema as JSON Schema, with notes on what had to be changed.
 func fromOpenAPI(schema json.RawMessage, at *tree.Path) (json.RawMessage, []Note, error) {
 	r, err := rewrite.New(schema, at, "JSON Schema")
 	if err != nil {
@@ -80,13 +77,4 @@ func fromOpenAPI(schema json.RawMessage, at *tree.Path) (json.RawMessage, []Note
 		return schema, nil, nil
 	}
 	return r.Root.JSON(), r.Notes, nil
-}
-
-func writeGemini(d *definition) fields {
-	return fields{
-		{key: "name", val: text(d.name)},
-		{key: "description", val: text(d.description)},
-		{key: "parametersJsonSchema", val: d.input},
-		{key: "responseJsonSchema", val: d.output},
-	}
 }

@@ -10,24 +10,26 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// internalFormat is the project's own: AbstractLLM's tool model, "name, description,
-// input_schema, output_schema" and nothing else (its general-tool-call-model.md, section
-// 2, and ToolDefinition with extra = "forbid"). Its name rule is [a-zA-Z0-9_]+ without
-// a limit, the description is required, and the schema of the arguments has
-// type "object" and properties (types.py refuses it without).
+// internalFormat is the project's own: AbstractLLM's tool model, "name, description, input_schema,
+// output_schema" and nothing else (its general-tool-call-model.md, section 2, and ToolDefinition with
+// extra = "forbid"). Its name rule is [a-zA-Z0-9_]+ without a limit, the description is required, and
+// the schema of the arguments has type "object" and properties (types.py refuses it without).
 var internalFormat = format{
-	name:      FormatInternal,
-	match:     matchInternal,
-	write:     writeInternal,
-	input:     []string{"input_schema"},
-	output:    []string{"output_schema"},
-	open:      "[",
-	shut:      "]",
-	names:     internalNames,
-	closed:    true,
-	described: true,
-	checked:   true,
-	dialect:   rewrite.Dialect{Name: "the internal format", Opening: []rewrite.Pass{{Rule: "draft", Run: upgradeInvalid}}, Root: []rewrite.Pass{{Rule: "root", Run: rewrite.ObjectRoot}}},
+	name:             FormatInternal,
+	match:            matchInternal,
+	input:            []string{"input_schema"},
+	output:           []string{"output_schema"},
+	prefix:           "[",
+	suffix:           "]",
+	names:            internalNames,
+	exact:            true,
+	needsDescription: true,
+	needsValidSchema: true,
+	dialect: rewrite.Dialect{
+		Name:    "the internal format",
+		Opening: []rewrite.Pass{{Rule: draftRule, Run: upgradeInvalid}},
+		Root:    []rewrite.Pass{{Rule: "root", Run: rewrite.ObjectRoot}},
+	},
 }
 
 var (
@@ -35,8 +37,8 @@ var (
 	internalMembers = []string{"name", "description", "input_schema", "output_schema"}
 )
 
-// matchInternal: an Anthropic definition looks the same, so that only an output schema,
-// or keeping every rule of the format, tells.
+// matchInternal: an Anthropic definition looks the same, so that only an output schema, or following
+// every rule of the format, tells.
 func matchInternal(def *tree.Node) match {
 	switch {
 	case !def.Has("input_schema"):
@@ -47,27 +49,17 @@ func matchInternal(def *tree.Node) match {
 	return mayMatch
 }
 
-func writeInternal(d *definition) fields {
-	return fields{
-		{key: "name", val: text(d.name)},
-		{key: "description", val: text(d.description)},
-		{key: "input_schema", val: d.input},
-		{key: "output_schema", val: d.output},
-	}
-}
-
-// upgradeInvalid leaves a valid schema of any draft as it is, for the format allows each
-// one, and upgrades what is of a draft that it does not name: draft-04's
-// "exclusiveMinimum": true is invalid where no $schema makes it 2020-12.
+// upgradeInvalid keeps a valid schema of any draft, since the format allows each, and upgrades one
+// that is of another draft than it declares: draft-04's "exclusiveMinimum": true is invalid where no
+// $schema makes it 2020-12.
 func upgradeInvalid(r *rewrite.Schema) {
 	if draft, _ := vocabulary.DraftOf(r.Root); !check.IsValid(r.Root, draft) {
 		rewrite.UpgradeDraft(r)
 	}
 }
 
-// strictDefinition finds all that keeps a definition from being one of the internal
-// format.
-func strictDefinition(def *tree.Node) []Note {
+// internalViolations returns what keeps a definition from being one of the internal format.
+func internalViolations(def *tree.Node) []Note {
 	notes := shapeViolations(def)
 	for _, key := range []string{"input_schema", "output_schema"} {
 		if schema := def.Get(key); schema.Is(tree.Object) {
@@ -77,43 +69,42 @@ func strictDefinition(def *tree.Node) []Note {
 	return notes
 }
 
-// shapeViolations are those of strictDefinition that need no look into the schemas.
+// shapeViolations returns the violations that show without a check of the schemas.
 func shapeViolations(def *tree.Node) []Note {
 	var notes []Note
 	wrong := func(at *tree.Path, format string, args ...any) {
 		notes = append(notes, Note{Path: at.String(), Rule: ruleInvalid, Text: fmt.Sprintf(format, args...)})
 	}
-	top := func(key string) *tree.Path { return tree.At(key) }
 	for _, m := range def.Members {
 		if !slices.Contains(internalMembers, m.Key) {
-			wrong(top(m.Key), "unknown member (the internal format has name, description, input_schema and output_schema, and no other)")
+			wrong(tree.At(m.Key), "unknown member (the internal format has only name, description, input_schema and output_schema)")
 		}
 	}
-	if name := def.Get("name"); !name.Is(tree.Text) || !internalNames.takes(name.Text()) {
-		wrong(top("name"), "expected a name of %s, got %s", internalNames.pattern, seen(name))
+	if name := def.Get("name"); !name.Is(tree.Text) || !internalNames.allows(name.Text()) {
+		wrong(tree.At("name"), "expected a name matching %s, got %s", internalNames.pattern, describeValue(name))
 	}
 	if description := def.Get("description"); description.Text() == "" {
-		wrong(top("description"), "expected a text that says what the tool does, got %s", seen(description))
+		wrong(tree.At("description"), "expected a description of the tool, got %s", describeValue(description))
 	}
-	switch input := def.Get("input_schema"); {
-	case !input.Is(tree.Object):
-		wrong(top("input_schema"), "expected a JSON Schema, an object, got %s", seen(input))
-	default:
+	input, at := def.Get("input_schema"), tree.At("input_schema")
+	if !input.Is(tree.Object) {
+		wrong(at, "expected a JSON Schema, an object, got %s", describeValue(input))
+	} else {
 		if kind := input.Get("type"); kind.Text() != "object" {
-			wrong(top("input_schema").At("type"), "expected \"object\", got %s", seen(kind))
+			wrong(at.At("type"), `expected "object", got %s`, describeValue(kind))
 		}
-		if properties := input.Get("properties"); properties == nil {
-			wrong(top("input_schema").At("properties"), "expected an object, got nothing")
+		if input.Get("properties") == nil {
+			wrong(at.At("properties"), "expected an object, got nothing")
 		}
 	}
-	if output := def.Get("output_schema"); output != nil && output.Kind != tree.Null && output.Kind != tree.Object {
-		wrong(top("output_schema"), "expected a JSON Schema, an object, got %s", seen(output))
+	if output := def.Get("output_schema"); def.Has("output_schema") && !output.Is(tree.Object) {
+		wrong(tree.At("output_schema"), "expected a JSON Schema, an object, got %s", describeValue(output))
 	}
 	return notes
 }
 
-// seen is what stands at a place, for an error.
-func seen(n *tree.Node) string {
+// describeValue returns a value cut short, for an error.
+func describeValue(n *tree.Node) string {
 	if n == nil {
 		return "nothing"
 	}

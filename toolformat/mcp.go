@@ -5,20 +5,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// mcpFormat is MCP's Tool (specification 2025-11-25 and 2026-07-28, server/tools, and
-// schema.ts): name and inputSchema are required, the schema's type is "object"; title,
-// annotations, icons, _meta and execution are for clients. The specification only
-// recommends a rule for names, so that none is kept here (2025-11-25, "Tool Names":
-// SHOULD be 1 to 128 of [A-Za-z0-9_.-]). Schemas pass as their servers wrote them.
-// Servers that leave the schema out are read all the same: they exist.
+// mcpFormat is MCP's Tool (specification 2025-11-25 and 2026-07-28, server/tools, and schema.ts):
+// name and inputSchema are required, the schema's type is "object"; title, annotations, icons, _meta
+// and execution are for clients. The specification only recommends a rule for names (2025-11-25,
+// "Tool Names": SHOULD be 1 to 128 of [A-Za-z0-9_.-]). Schemas pass as their servers wrote them. A
+// definition without schema is read too: servers send them.
 var mcpFormat = format{
 	name:    FormatMCP,
 	match:   matchMCP,
-	write:   writeMCP,
 	input:   []string{"inputSchema"},
 	output:  []string{"outputSchema"},
-	open:    "[",
-	shut:    "]",
+	prefix:  "[",
+	suffix:  "]",
 	dialect: rewrite.Dialect{Name: "MCP", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
 }
 
@@ -32,23 +30,14 @@ func matchMCP(def *tree.Node) match {
 	return noMatch
 }
 
-func writeMCP(d *definition) fields {
-	return fields{
-		{key: "name", val: text(d.name)},
-		{key: "description", val: text(d.description)},
-		{key: "inputSchema", val: d.input},
-		{key: "outputSchema", val: d.output},
-	}
-}
-
-// typedRoot makes the root say that it is an object, and asks no more than that.
+// typedRoot makes the root say that it is an object, and asks for no more.
 func typedRoot(r *rewrite.Schema) {
 	if r.Root.Get("type").Text() != "object" {
 		rewrite.ObjectRoot(r)
 	}
 }
 
-// isBare: a name, perhaps a description, and nothing that tells the format.
+// isBare reports whether a definition has a name and nothing that tells its format.
 func isBare(def *tree.Node) bool {
 	for _, key := range []string{
 		"type", "function", "input_schema", "output_schema", "inputSchema", "outputSchema", "parameters", "response",

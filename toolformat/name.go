@@ -9,57 +9,51 @@ import (
 // PrefixSeparator, "__", stands between the prefix of a source and the name of its tool.
 const PrefixSeparator = wording.PrefixSeparator
 
-// Prefix is the prefix that a source's name gives: characters outside [A-Za-z0-9_-]
-// become "_", then PrefixSeparator.
+// Prefix returns the prefix for the tools of a source: its name with "_" for characters outside of
+// [A-Za-z0-9_-], and PrefixSeparator.
 func Prefix(source string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+		if strings.ContainsRune(letters+digits+"_-", r) {
 			return r
 		}
 		return '_'
 	}, source) + PrefixSeparator
 }
 
-// Shorten cuts a name that is longer than limit bytes and ends it in a hash of the
-// whole name, so that the result depends on that name alone and two long names stay
-// apart. A limit under 16 means none.
+// Shorten returns a name of at most limit bytes: one that is longer is cut and ends in a hash of the
+// whole name, so that the result depends on that name alone and two long names stay apart. A limit
+// below 16 means no limit.
 func Shorten(name string, limit int) string { return wording.Shorten(name, limit) }
 
-// The characters that names are made of.
+// The characters of names.
 const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	digits  = "0123456789"
 )
 
-// A nameRule says which names a format takes. The zero rule takes every name.
+// A nameRule says which names a format allows. The zero nameRule allows every name.
 type nameRule struct {
-	first, rest string // the characters that may stand first, and after that; "": any
-	most        int    // the most characters; 0: any number
-	pattern     string // the same as a regular expression, for notes
+	first, rest string // characters allowed first and after that; "" means any
+	max         int    // characters; 0 means no limit
+	pattern     string // the rule as a regular expression, for notes
 }
 
-// takes reports whether a name keeps the rule.
-func (r nameRule) takes(name string) bool {
+// allows reports whether a name follows the rule.
+func (r nameRule) allows(name string) bool {
 	switch {
-	case name == "" || r.most > 0 && len(name) > r.most:
+	case name == "" || r.max > 0 && len(name) > r.max:
 		return false
 	case r.rest == "":
 		return true
 	}
-	for i := range len(name) {
-		if allowed := r.rest; strings.IndexByte(allowed, name[i]) < 0 {
-			return false
-		}
-	}
-	return strings.IndexByte(r.first, name[0]) >= 0
+	return strings.Contains(r.first, name[:1]) && strings.Trim(name, r.rest) == ""
 }
 
-// fit makes a name that keeps the rule of one that does not: what can be kept of it, and
-// a hash of all of it. It depends on the name alone.
-func (r nameRule) fit(name string, digits int) string {
+// mangle returns a name that follows the rule for one that does not: the characters that can be kept,
+// and a hash of all. It depends on the name alone.
+func (r nameRule) mangle(name string, digits int) string {
 	var stem strings.Builder
-	gap := false // between two runs of characters that can be kept
+	gap := false // since the last character that can be kept
 	for i := 0; i < len(name); i++ {
 		if strings.IndexByte(r.rest, name[i]) < 0 {
 			gap = true
@@ -75,64 +69,62 @@ func (r nameRule) fit(name string, digits int) string {
 	if readable == "" {
 		readable = "tool"
 	}
-	if room := r.most - 1 - digits; r.most > 0 && len(readable) > room {
+	if room := r.max - 1 - digits; r.max > 0 && len(readable) > room {
 		readable = readable[:room]
 	}
 	return strings.TrimRight(readable, "_-.:") + "_" + wording.Hash(name, digits)
 }
 
-// The hash of a made name has eight digits and grows by eight for as long as another
-// tool has the same name, which is as good as never unless somebody wants it.
+// The hash of a mangled name has eight digits. It grows by eight while another tool has the same
+// name, which happens only by intent.
 const (
 	shortHash = 8
 	longHash  = 48
 )
 
-// spell gives each name one that keeps the rule, and no two the same. A name that keeps
-// the rule stays. The others depend on themselves alone, so that a tool keeps its name
-// when others come and go; only a made name that is another tool's is made again, with
-// a longer hash. A name without a spelling has none even then.
-func (r nameRule) spell(names []string) map[string]string {
-	spelled := make(map[string]string, len(names))
+// assign returns a name that follows the rule for each name, no two the same. A name that follows the
+// rule stays. The others depend on themselves alone, so that a tool keeps its name when others come
+// and go; only one that another tool has gets a longer hash. A name may be left without.
+func (r nameRule) assign(names []string) map[string]string {
+	assigned := make(map[string]string, len(names))
 	taken := map[string]bool{}
 	var left []string
 	for _, name := range names {
-		if _, again := spelled[name]; again {
+		if _, again := assigned[name]; again {
 			continue
 		}
-		spelled[name] = name
-		if r.takes(name) {
+		assigned[name] = name
+		if r.allows(name) {
 			taken[name] = true
 		} else {
 			left = append(left, name)
 		}
 	}
 	for digits := shortHash; digits <= longHash && len(left) > 0; digits += shortHash {
-		left = r.spellLeft(left, digits, spelled, taken)
+		left = r.assignMangled(left, digits, assigned, taken)
 	}
 	for _, name := range left {
-		delete(spelled, name)
+		delete(assigned, name)
 	}
-	return spelled
+	return assigned
 }
 
-// spellLeft spells names with a hash of so many digits and returns those whose spelling
-// is not theirs alone.
-func (r nameRule) spellLeft(names []string, digits int, spelled map[string]string, taken map[string]bool) []string {
-	made := make([]string, len(names))
-	wanted := map[string]int{}
+// assignMangled mangles names with a hash of a length, and returns those whose result is not unique.
+func (r nameRule) assignMangled(names []string, digits int, assigned map[string]string, taken map[string]bool) []string {
+	mangled := make([]string, len(names))
+	count := map[string]int{}
 	for i, name := range names {
-		made[i] = r.fit(name, digits)
-		wanted[made[i]]++
+		mangled[i] = r.mangle(name, digits)
+		count[mangled[i]]++
 	}
 	var left []string
 	for i, name := range names {
-		if wanted[made[i]] > 1 || taken[made[i]] {
+		if count[mangled[i]] > 1 || taken[mangled[i]] {
 			left = append(left, name)
 			continue
 		}
-		spelled[name] = made[i]
-		taken[made[i]] = true
+		assigned[name] = mangled[i]
+		taken[mangled[i]] = true
 	}
 	return left
 }

@@ -41,7 +41,7 @@ func TestSpell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := f.names.spell([]string{c.name})[c.name]
+		got := f.names.assign([]string{c.name})[c.name]
 		want := c.want
 		if strings.HasSuffix(want, "_") {
 			want += wording.Hash(c.name, shortHash)
@@ -57,19 +57,19 @@ func TestSpellClash(t *testing.T) {
 	r := openaiNames
 	taken := []string{"a.b"}
 	for digits := shortHash; digits <= longHash; digits += shortHash {
-		made := r.fit("a.b", digits)
-		if !r.takes(made) {
+		made := r.mangle("a.b", digits)
+		if !r.allows(made) {
 			t.Errorf("%s breaks the rule", made)
 		}
 		for range 2 { // in any order
-			if got := r.spell(taken); got["a.b"] != made {
+			if got := r.assign(taken); got["a.b"] != made {
 				t.Errorf("%q: a.b is %s, want %s", taken, got["a.b"], made)
 			}
 			slices.Reverse(taken)
 		}
 		taken = append(taken, made)
 	}
-	got := r.spell(taken)
+	got := r.assign(taken)
 	if _, ok := got["a.b"]; ok || len(got) != len(taken)-1 {
 		t.Errorf("%q is spelled %q", taken, got)
 	}
@@ -78,7 +78,7 @@ func TestSpellClash(t *testing.T) {
 		tools = append(tools, Tool{Name: name})
 	}
 	set, err := Encode(tools, FormatOpenAI, Options{})
-	if err != nil || len(set.Tools) != len(taken)-1 || len(set.Faults) != 1 || set.Faults[0].Notes[0].Text != "no name for it is free in openai" {
+	if err != nil || len(set.Tools) != len(taken)-1 || len(set.Faults) != 1 || set.Faults[0].Notes[0].Text != "every name that it could have in openai is taken" {
 		t.Errorf("%v %+v", err, set)
 	}
 }
@@ -97,11 +97,11 @@ func TestNames(t *testing.T) {
 		names := randomNames(random)
 		for format, pattern := range patterns {
 			f, _ := lookup(format)
-			spelled := f.names.spell(names)
+			spelled := f.names.assign(names)
 			if problem := wrongNames(names, spelled, pattern); problem != "" {
 				t.Fatalf("%s: %q: %s", format, names, problem)
 			}
-			fewer := f.names.spell(names[:len(names)/2])
+			fewer := f.names.assign(names[:len(names)/2])
 			for name, want := range fewer {
 				if spelled[name] != want {
 					t.Fatalf("%s: %q is %s among others and %s among fewer", format, name, spelled[name], want)
@@ -109,7 +109,7 @@ func TestNames(t *testing.T) {
 			}
 			backwards := slices.Clone(names)
 			slices.Reverse(backwards)
-			if !maps.Equal(f.names.spell(backwards), spelled) {
+			if !maps.Equal(f.names.assign(backwards), spelled) {
 				t.Fatalf("%s: %q: the order counts", format, names)
 			}
 		}

@@ -6,26 +6,26 @@ import (
 )
 
 // openaiFormat is a function of OpenAI's Chat Completions (openai-go
-// ChatCompletionFunctionToolParam). strict is written only for strict mode, since its
-// absence means false. The functions of old requests, and what Acorn's configurations
-// name, are the inner object alone; they are read too.
+// ChatCompletionFunctionToolParam). strict is written only for strict mode, since its absence means
+// false. The functions of old requests, and those that Acorn's configurations name, are the inner
+// object alone; they are read too.
 var openaiFormat = format{
-	name:  FormatOpenAI,
-	match: matchOpenAI,
-	write: writeOpenAI,
-	inner: "function",
-	input: []string{"parameters"},
-	idle:  map[string]string{"type": `"function"`, "strict": "false"},
-	open:  "[",
-	shut:  "]",
+	name:    FormatOpenAI,
+	match:   matchOpenAI,
+	write:   writeOpenAI,
+	inner:   "function",
+	input:   []string{"parameters"},
+	ignored: map[string]string{"type": `"function"`, "strict": "false"},
+	prefix:  "[",
+	suffix:  "]",
 	// The SDK's comment on the name; "string too long … 64": 5ire#403, mastra#6302.
-	names:   openaiNames,
-	checked: true,
-	dialect: rewrite.OpenAI,
-	strict:  rewrite.OpenAIStrict,
+	names:            openaiNames,
+	needsValidSchema: true,
+	dialect:          rewrite.OpenAI,
+	strict:           rewrite.OpenAIStrict,
 }
 
-var openaiNames = nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", most: 64, pattern: "[a-zA-Z0-9_-]{1,64}"}
+var openaiNames = nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", max: 64, pattern: "[a-zA-Z0-9_-]{1,64}"}
 
 func matchOpenAI(def *tree.Node) match {
 	bare := def.Has("parameters") && !def.Has("type")
@@ -42,14 +42,9 @@ func matchOpenAI(def *tree.Node) match {
 	return noMatch
 }
 
-func writeOpenAI(d *definition) fields {
-	function := fields{
-		{key: "name", val: text(d.name)},
-		{key: "description", val: text(d.description)},
-		{key: "parameters", val: d.input},
-	}
+func writeOpenAI(d *definition, function fields) fields {
 	if d.strict {
 		function = append(function, field{key: "strict", val: []byte("true")})
 	}
-	return fields{{key: "type", val: text("function"), weak: true}, {key: "function", in: function}}
+	return fields{{key: "type", val: text("function"), fallback: true}, {key: "function", in: function}}
 }

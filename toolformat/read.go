@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -11,19 +12,27 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// Read reads tool definitions: one, an array, several values one after another, or what
-// a provider or a server wraps them in. With from "" the format of each definition is
-// recognised by its shape, so that a list may mix them (as convert_to_openai_tools of
-// AbstractLLM takes them). What could be of several formats is taken for the first:
-// what keeps all rules of the internal format or has an output_schema for internal and
-// not anthropic, a function for openai and not ollama, a bare name for mcp.
+// A Reading is the result of Read.
+type Reading struct {
+	Tools  []Tool
+	Single bool    // the input was one definition, not a list
+	Notes  []Note  // what reading repaired or left out, such as OpenAPI's spelling of types
+	Faults []Fault // the definitions that are left out
+}
+
+// Read reads tool definitions: one, an array, several values one after another, or a list as a
+// provider or a server wraps it. With from "" the format of each definition is recognized by its
+// shape, so that a list may mix formats (as convert_to_openai_tools of AbstractLLM takes them). What
+// could be of several formats is read as the first of them: a definition that follows all rules of
+// the internal format or has an output_schema as internal rather than anthropic, a function as openai
+// rather than ollama, a bare name as mcp.
 //
-// Read with from FormatInternal is strict and finds every violation of that format; the
-// others are met halfway.
+// Reading with from FormatInternal is strict and finds every violation of that format; the other
+// formats are read leniently.
 //
-// The tools come in the order of the input. One that cannot be used stands in Faults
-// and the others are whole; the error is for input that is no list of definitions at
-// all and begins with the line and the column: "3:14: unexpected …".
+// The tools come in the order of the input. Definitions that cannot be used are in Faults, and the
+// others are complete. The error is for input that is not a list of definitions at all, and begins
+// with the line and the column: "3:14: unexpected …".
 func Read(data []byte, from Format) (*Reading, error) {
 	r := &reader{data: bytes.TrimPrefix(data, []byte("\ufeff")), reading: &Reading{}}
 	if from != "" {
@@ -47,30 +56,31 @@ func Read(data []byte, from Format) (*Reading, error) {
 // A reader reads one input.
 type reader struct {
 	data    []byte
-	from    *format // nil: each definition tells
+	from    *format // nil means that each definition tells
 	reading *Reading
 	count   int // definitions so far
 }
 
-// values are the JSON values of the input, one after another: "JSON lines" is that too.
+// values parses the input.
 func (r *reader) values() ([]*tree.Node, error) {
+	const expected = "expected a tool definition or an array of definitions"
 	var all []*tree.Node
 	for v, err := range tree.ParseAll(r.data) {
 		if err != nil {
 			return nil, r.errorAt(err.Offset, err.Message)
 		}
 		if !v.Is(tree.Object) && !v.Is(tree.Array) {
-			return nil, r.errorAt(v.Start, "expected a tool definition or an array of them, got "+v.Kind.String())
+			return nil, r.errorAt(v.Start, expected+", got "+v.Kind.String())
 		}
 		all = append(all, v)
 	}
 	if all == nil {
-		return nil, r.errorAt(len(r.data), "there is nothing: expected a tool definition or an array of them")
+		return nil, r.errorAt(len(r.data), "empty input: "+expected)
 	}
 	return all, nil
 }
 
-// errorAt is an error that begins with a place: line and column, in characters, from 1.
+// errorAt returns an error that begins with a place: line and column, in characters, from 1.
 func (r *reader) errorAt(offset int, msg string) error {
 	before := r.data[:min(offset, len(r.data))]
 	line := bytes.Count(before, []byte("\n"))
@@ -82,11 +92,11 @@ func (r *reader) errorAt(offset int, msg string) error {
 type wrapped struct {
 	key   string
 	items []*tree.Node
-	hint  *format // what the wrapper says of their format; nil: nothing
+	hint  *format // the format that the wrapper implies; nil if it implies none
 }
 
-// wrappers are the members that hold definitions: of MCP's tools/list and of every
-// provider's request; of Gemini's tools; of old OpenAI requests.
+// wrappers are the members that hold definitions: of MCP's tools/list and of every provider's
+// request, of Gemini's tools, of old OpenAI requests.
 var wrappers = [...]struct {
 	key  string
 	hint Format
@@ -94,7 +104,7 @@ var wrappers = [...]struct {
 	{"tools", ""}, {"functionDeclarations", FormatGemini}, {"function_declarations", FormatGemini}, {"functions", FormatOpenAI},
 }
 
-// lists are the definitions that an object wraps; nil when it is a definition itself.
+// lists returns the definitions that an object wraps; nil if it is a definition itself.
 func (r *reader) lists(n *tree.Node) []wrapped {
 	if n.Get("function").Is(tree.Object) || n.Get("name").Is(tree.Text) && !isBare(n) {
 		return nil
@@ -109,7 +119,7 @@ func (r *reader) lists(n *tree.Node) []wrapped {
 	return all
 }
 
-// payload is what a message carries: an answer to tools/list, when it was recorded whole.
+// payload returns the result of a recorded response to tools/list, and any other value as it is.
 func payload(n *tree.Node) *tree.Node {
 	if result := n.Get("result"); result.Is(tree.Object) && n.Has("jsonrpc") {
 		return result
@@ -117,7 +127,7 @@ func payload(n *tree.Node) *tree.Node {
 	return n
 }
 
-// value reads what stands where definitions do.
+// value reads a value that is a definition, or holds some.
 func (r *reader) value(n *tree.Node, hint *format) {
 	if n.Is(tree.Array) {
 		r.items(n.Items, hint)
@@ -131,16 +141,16 @@ func (r *reader) value(n *tree.Node, hint *format) {
 	}
 	var beside []string
 	for _, m := range n.Members {
+		isList := slices.ContainsFunc(lists, func(l wrapped) bool { return l.key == m.Key })
 		switch {
-		case isHostedByGemini(m.Key):
+		case slices.Contains(hostedByGemini, m.Key):
 			r.fault("", fmt.Sprintf("%q: %s", m.Key, hostedTool))
-		case r.wraps(lists, m.Key), m.Value.Kind == tree.Null:
-		default:
+		case !isList && m.Value.Kind != tree.Null:
 			beside = append(beside, strconv.Quote(m.Key))
 		}
 	}
 	if beside != nil {
-		r.reading.Notes = append(r.reading.Notes, Note{Rule: ruleLeftOut, Text: fmt.Sprintf("beside %q is left out: %s", lists[0].key, wording.List(beside))})
+		r.reading.Notes = append(r.reading.Notes, Note{Rule: ruleLeftOut, Text: fmt.Sprintf("left out beside %q: %s", lists[0].key, wording.List(beside))})
 	}
 	for _, l := range lists {
 		if l.hint == nil {
@@ -150,16 +160,7 @@ func (r *reader) value(n *tree.Node, hint *format) {
 	}
 }
 
-func (r *reader) wraps(lists []wrapped, key string) bool {
-	for _, l := range lists {
-		if l.key == key {
-			return true
-		}
-	}
-	return false
-}
-
-// items reads the elements of a list, each of which may wrap some in turn.
+// items reads the elements of a list, each of which may wrap a list in turn.
 func (r *reader) items(items []*tree.Node, hint *format) {
 	for _, it := range items {
 		if it.Is(tree.Object) {
@@ -170,7 +171,7 @@ func (r *reader) items(items []*tree.Node, hint *format) {
 	}
 }
 
-// fault leaves out the definition that comes next.
+// fault leaves the next definition out for one reason.
 func (r *reader) fault(name, text string) {
 	r.leaveOut(name, []Note{{Rule: ruleInvalid, Text: text}})
 }
@@ -183,20 +184,22 @@ func (r *reader) leaveOut(name string, notes []Note) {
 	r.count++
 }
 
-// definition reads one.
+// definition reads one definition.
 func (r *reader) definition(n *tree.Node, hint *format) {
-	name := nameOf(n)
+	name := n.Get("function").Get("name").Text()
+	if name == "" {
+		name = n.Get("name").Text()
+	}
 	f, why := r.formatOf(n, hint)
 	if why != "" {
 		r.fault(name, why)
 		return
 	}
-	var violations []Note
+	var notes, violations []Note
 	if r.from == f && f.name == FormatInternal {
-		violations = strictDefinition(n)
+		violations = internalViolations(n)
 	}
 	t := Tool{Extra: r.raw(n), Format: f.name}
-	var notes []Note
 	if violations == nil {
 		notes, violations = r.members(&t, n, f)
 	}
@@ -212,20 +215,12 @@ func (r *reader) definition(n *tree.Node, hint *format) {
 	r.count++
 }
 
-// nameOf is the name that a definition has in whatever format.
-func nameOf(n *tree.Node) string {
-	if name := n.Get("function").Get("name").Text(); name != "" {
-		return name
-	}
-	return n.Get("name").Text()
-}
-
-// formatOf is the format of a definition, or why it is none that can be read.
+// formatOf returns the format of a definition, or why it cannot be read.
 func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 	if why := notAFunction(n); why != "" {
 		return nil, why
 	}
-	best := recognise(n)
+	best := recognize(n)
 	if f = r.from; f == nil {
 		f = hint
 	}
@@ -233,7 +228,7 @@ func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 	case f != nil && (f.match(n) != noMatch || f.name == FormatInternal && r.from != nil):
 		return f, ""
 	case r.from != nil && best != nil:
-		return nil, fmt.Sprintf("is not of the format %s: it looks like %s", r.from.name, best.name)
+		return nil, fmt.Sprintf("not of the format %s: it looks like %s", r.from.name, best.name)
 	case best != nil:
 		return best, ""
 	}
@@ -241,11 +236,12 @@ func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 	for _, m := range n.Members {
 		keys = append(keys, strconv.Quote(m.Key))
 	}
-	return nil, fmt.Sprintf("of no tool format: it has %s (the formats are %s; a definition has a \"name\" and a schema)", wording.List(keys), formatNames())
+	return nil, fmt.Sprintf("not of any tool format: it has %s; expected a \"name\" and a schema, in one of the formats %s",
+		wording.List(keys), formatNames(", ", func(*format) bool { return true }))
 }
 
-// recognise is the format that fits a definition best; nil when none does.
-func recognise(n *tree.Node) *format {
+// recognize returns the format that fits a definition best; nil if none does.
+func recognize(n *tree.Node) *format {
 	var maybe *format
 	for i := range formats {
 		switch formats[i].match(n) {
@@ -260,8 +256,5 @@ func recognise(n *tree.Node) *format {
 	return maybe
 }
 
-// raw is the JSON of a node as it stands in the input.
+// raw returns the JSON of a value as it stands in the input.
 func (r *reader) raw(n *tree.Node) json.RawMessage { return r.data[n.Start:n.End:n.End] }
-
-// ruleLeftOut is the rule of what a format has no place for and leaves out.
-const ruleLeftOut = "left-out"

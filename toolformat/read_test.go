@@ -91,12 +91,12 @@ func TestReadLists(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                    "1:1: there is nothing: expected a tool definition or an array of them",
-		" \n ":                "2:2: there is nothing: expected a tool definition or an array of them",
+		"":                    "1:1: empty input: expected a tool definition or an array of definitions",
+		" \n ":                "2:2: empty input: expected a tool definition or an array of definitions",
 		"{\n \"é\": x}":       "2:7: unexpected 'x', expected a JSON value",
 		"[1,\n":               "2:1: unexpected end of input, expected a JSON value",
-		"{}\n 42":             "2:2: expected a tool definition or an array of them, got a number",
-		`"name"`:              "1:1: expected a tool definition or an array of them, got a string",
+		"{}\n 42":             "2:2: expected a tool definition or an array of definitions, got a number",
+		`"name"`:              "1:1: expected a tool definition or an array of definitions, got a string",
 		`{"name":1,"name":2}`: `1:11: the key "name" stands twice in one object`,
 	} {
 		if reading, err := Read([]byte(in), ""); err == nil || err.Error() != want {
@@ -111,24 +111,24 @@ func TestReadErrors(t *testing.T) {
 // TestReadFaults: what is no function is left out, and the others are read.
 func TestReadFaults(t *testing.T) {
 	for _, c := range []struct{ in, from, want string }{
-		{`{}`, "", `of no tool format: it has nothing (the formats are internal, mcp,`},
-		{`{"id":1,"title":"x"}`, "", `of no tool format: it has "id", "title" (the formats are`},
+		{`{}`, "", `not of any tool format: it has nothing; expected a "name" and a schema, in one of the formats internal, mcp,`},
+		{`{"id":1,"title":"x"}`, "", `not of any tool format: it has "id", "title"; expected a "name"`},
 		{`[7]`, "", `expected a tool definition, an object, got 7`},
 		{`[[{"name":"a"}]]`, "", `expected a tool definition, an object, got [{"name":"a"}]`},
-		{`{"type":"web_search_20250305","name":"web_search"}`, "", `web_search: type "web_search_20250305": a tool that the provider itself defines`},
-		{`{"type":"mcp","server_label":"x"}`, "openai-responses", `type "mcp": a tool that the provider itself defines`},
+		{`{"type":"web_search_20250305","name":"web_search"}`, "", `web_search: type "web_search_20250305": a tool hosted by the provider`},
+		{`{"type":"mcp","server_label":"x"}`, "openai-responses", `type "mcp": a tool hosted by the provider`},
 		{`{"type":"custom","custom":{"name":"x"}}`, "", `a custom tool: it takes text`},
 		{`{"type":"custom","name":"x","format":{"type":"text"}}`, "", `x: a custom tool: it takes text`},
-		{`{"googleSearch":{}}`, "", `"googleSearch": a tool that the provider itself defines`},
-		{`[{"functionDeclarations":[],"code_execution":{}}]`, "", `"code_execution": a tool that the provider itself defines`},
-		{`{"type":"object","properties":{}}`, "", `a JSON Schema and not a tool definition`},
+		{`{"googleSearch":{}}`, "", `"googleSearch": a tool hosted by the provider`},
+		{`[{"functionDeclarations":[],"code_execution":{}}]`, "", `"code_execution": a tool hosted by the provider`},
+		{`{"type":"object","properties":{}}`, "", `a JSON Schema instead of a tool definition`},
 		{`{"type":"graphql","function":{"name":"x"},"api":{}}`, "", `x: an Acorn entry of type "graphql": expected "api", "local" or "client"`},
 		{`{"function":{"name":"x"},"context":["id"]}`, "", `x: an Acorn entry of type nothing: expected`},
-		{`{"name":"x","inputSchema":{}}`, "openai", `x: is not of the format openai: it looks like mcp`},
-		{`{"name":"x","parameters":{}}`, "mcp", `x: is not of the format mcp: it looks like openai`},
-		{`{"name":"x","parameters":{},"type":"function"}`, "openai", `x: is not of the format openai: it looks like openai-responses`},
-		{`{"name":"","inputSchema":[]}`, "", `/name: expected a string that is not empty, got ""; /input_schema: expected a JSON Schema, an object, got []`},
-		{`{"inputSchema":{},"description":["d"]}`, "", `/name: expected a string that is not empty, got nothing; /description: expected a string, got ["d"]`},
+		{`{"name":"x","inputSchema":{}}`, "openai", `x: not of the format openai: it looks like mcp`},
+		{`{"name":"x","parameters":{}}`, "mcp", `x: not of the format mcp: it looks like openai`},
+		{`{"name":"x","parameters":{},"type":"function"}`, "openai", `x: not of the format openai: it looks like openai-responses`},
+		{`{"name":"","inputSchema":[]}`, "", `/name: expected a non-empty string, got ""; /input_schema: expected a JSON Schema, an object, got []`},
+		{`{"inputSchema":{},"description":["d"]}`, "", `/name: expected a non-empty string, got nothing; /description: expected a string, got ["d"]`},
 		{`{"name":"x","outputSchema":"no"}`, "", `x: /output_schema: expected a JSON Schema, an object, got "no"`},
 	} {
 		reading, err := Read([]byte(c.in), Format(c.from))
@@ -156,8 +156,8 @@ func joinNotes(notes []Note) string {
 
 func TestReadNotes(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{`{"tools":[{"name":"a"}],"nextCursor":"2"}`, `beside "tools" is left out: "nextCursor"`},
-		{`{"model":"m","stream":true,"tools":[{"name":"a"}]}`, `beside "tools" is left out: "model", "stream"`},
+		{`{"tools":[{"name":"a"}],"nextCursor":"2"}`, `left out beside "tools": "nextCursor"`},
+		{`{"model":"m","stream":true,"tools":[{"name":"a"}]}`, `left out beside "tools": "model", "stream"`},
 		{`{"name":"a","inputSchema":{}}`, ``},
 	} {
 		reading, err := Read([]byte(c.in), "")
@@ -203,15 +203,15 @@ func TestStrictDefinition(t *testing.T) {
 		{`{"name":"get_w","description":"d","input_schema":{"type":"object","properties":{}},"output_schema":null}`, ``},
 		{`{"name":"get_w","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"string"}}},"output_schema":{"type":"number"}}`, ``},
 		{`{"name":"get-w","description":"","input_schema":{"type":"array"},"strict":true}`,
-			`get-w: /strict: unknown member (the internal format has name, description, input_schema and output_schema, and no other); ` +
-				`get-w: /name: expected a name of [a-zA-Z0-9_]+, got "get-w"; get-w: /description: expected a text that says what the tool does, got ""; ` +
+			`get-w: /strict: unknown member (the internal format has only name, description, input_schema and output_schema); ` +
+				`get-w: /name: expected a name matching [a-zA-Z0-9_]+, got "get-w"; get-w: /description: expected a description of the tool, got ""; ` +
 				`get-w: /input_schema/type: expected "object", got "array"; get-w: /input_schema/properties: expected an object, got nothing`},
 		{`{"name":"w","description":7,"input_schema":true,"output_schema":[]}`,
-			`w: /description: expected a text that says what the tool does, got 7; w: /input_schema: expected a JSON Schema, an object, got true; ` +
+			`w: /description: expected a description of the tool, got 7; w: /input_schema: expected a JSON Schema, an object, got true; ` +
 				`w: /output_schema: expected a JSON Schema, an object, got []`},
 		{`{"name":"w","inputSchema":{}}`,
-			`w: /inputSchema: unknown member (the internal format has name, description, input_schema and output_schema, and no other); ` +
-				`w: /description: expected a text that says what the tool does, got nothing; w: /input_schema: expected a JSON Schema, an object, got nothing`},
+			`w: /inputSchema: unknown member (the internal format has only name, description, input_schema and output_schema); ` +
+				`w: /description: expected a description of the tool, got nothing; w: /input_schema: expected a JSON Schema, an object, got nothing`},
 	} {
 		reading, err := Read([]byte(c.in), FormatInternal)
 		if err != nil {

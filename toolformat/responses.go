@@ -1,29 +1,30 @@
 package toolformat
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// responsesFormat is a function of OpenAI's Responses (openai-go FunctionToolParam,
-// v3.95). strict is always written: where it is absent the API assumes true and
-// rewrites the schema, as all of 14 recorded requests show. output_schema is the
-// "JSON value encoded in string outputs" (v3.95), which is what MCP's outputSchema is.
+// responsesFormat is a function of OpenAI's Responses (openai-go FunctionToolParam, v3.95). strict is
+// always written: where it is absent the API assumes true and rewrites the schema, as all of 14
+// recorded requests show. output_schema is the "JSON value encoded in string outputs" (v3.95), which
+// is what MCP's outputSchema is.
 var responsesFormat = format{
-	name:    FormatOpenAIResponses,
-	match:   matchResponses,
-	write:   writeResponses,
-	input:   []string{"parameters"},
-	output:  []string{"output_schema"},
-	idle:    map[string]string{"type": `"function"`, "strict": "false", "defer_loading": "false"},
-	open:    "[",
-	shut:    "]",
-	names:   openaiNames,
-	checked: true,
-	dialect: rewrite.OpenAI,
-	strict:  rewrite.OpenAIStrict,
+	name:             FormatOpenAIResponses,
+	match:            matchResponses,
+	write:            writeResponses,
+	input:            []string{"parameters"},
+	output:           []string{"output_schema"},
+	ignored:          map[string]string{"type": `"function"`, "strict": "false", "defer_loading": "false"},
+	prefix:           "[",
+	suffix:           "]",
+	names:            openaiNames,
+	needsValidSchema: true,
+	dialect:          rewrite.OpenAI,
+	strict:           rewrite.OpenAIStrict,
 }
 
 func matchResponses(def *tree.Node) match {
@@ -38,13 +39,7 @@ func matchResponses(def *tree.Node) match {
 	return noMatch
 }
 
-func writeResponses(d *definition) fields {
-	return fields{
-		{key: "type", val: text("function"), weak: true},
-		{key: "name", val: text(d.name)},
-		{key: "description", val: text(d.description)},
-		{key: "parameters", val: d.input},
-		{key: "strict", val: []byte(strconv.FormatBool(d.strict)), weak: !d.strict},
-		{key: "output_schema", val: d.output},
-	}
+func writeResponses(d *definition, function fields) fields {
+	function = slices.Insert(function, 0, field{key: "type", val: text("function"), fallback: true})
+	return slices.Insert(function, 4, field{key: "strict", val: []byte(strconv.FormatBool(d.strict)), fallback: !d.strict})
 }

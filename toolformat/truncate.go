@@ -6,15 +6,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// truncated stands at the end of a text that has been cut, and in the place of what has
-// been left out (AbstractLLM, docs/architecture/tools.md, "Security Considerations").
+// truncated ends a text that was cut, and replaces content that was left out (AbstractLLM,
+// docs/architecture/tools.md, "Security Considerations").
 const truncated = "... [output truncated]"
 
-// Truncate is the result with at most maxRunes characters of text: of its text blocks and
-// text resources together, in their order. Where the text is cut it ends with the mark
-// "... [output truncated]", which does not count, and what text follows is left out.
-// Structured content that is longer by itself is left out as a whole; where there is no
-// text, its JSON becomes the text. Images and other binary content stay, as does all else.
+// Truncate returns the result with at most maxRunes characters of text, counted over its text blocks
+// and text resources in order. A text that is cut ends with the mark "... [output truncated]", which
+// does not count, and all text after it is left out. Structured content that alone is longer is left
+// out; if there is no text, its JSON becomes the text. Images and other binary content stay.
 //
 // A result that needs no cut is returned as it is, with its bytes.
 func (r *Result) Truncate(maxRunes int) *Result {
@@ -22,7 +21,7 @@ func (r *Result) Truncate(maxRunes int) *Result {
 		return r
 	}
 	root, err := tree.Parse(r.JSON)
-	if err != nil || !root.Is(tree.Object) { // not in a form in which a part could be kept
+	if err != nil || !root.Is(tree.Object) { // no part of it can be kept
 		return TextResult(cutText(string(r.JSON), maxRunes), r.IsError())
 	}
 	t := truncation{left: maxRunes}
@@ -44,14 +43,14 @@ func (r *Result) Truncate(maxRunes int) *Result {
 	return &Result{JSON: root.JSON()}
 }
 
-// A truncation is a cut under way.
+// A truncation is the state of one Truncate.
 type truncation struct {
 	left    int // characters
 	hasText bool
 	cut     bool
 }
 
-// content are the blocks that are left.
+// content returns the blocks that are kept.
 func (t *truncation) content(blocks *tree.Node) *tree.Node {
 	kept := tree.NewArray()
 	for _, block := range blocks.List() {
@@ -82,7 +81,7 @@ func (t *truncation) content(blocks *tree.Node) *tree.Node {
 	return kept
 }
 
-// cutText is a text of so many characters and the mark.
+// cutText returns the first characters of a text, and the mark if that is not all.
 func cutText(s string, runes int) string {
 	for i := range s {
 		if runes--; runes < 0 {
