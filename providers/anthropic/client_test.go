@@ -41,7 +41,7 @@ func TestErrors(t *testing.T) {
 // TestNoRetryOnceBegun: what has been told cannot be taken back.
 func TestNoRetryOnceBegun(t *testing.T) {
 	answer := providertest.Answer{Header: http.Header{"Request-Id": {"req_7"}}, Body: strings.NewReader(stream(start, blockStart(0, `{"type":"text","text":"Hel"}`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`))}
-	carrier := &providertest.Carrier{Answers: []providertest.Answer{answer, {Body: strings.NewReader("")}}}
+	carrier := &providertest.Transport{Answers: []providertest.Answer{answer, {Body: strings.NewReader("")}}}
 	_, err := New(Options{Client: providers.Client{HTTP: carrier.Client()}}).Turn(t.Context(), testRequest(), nil)
 	var e *providers.APIError
 	if !errors.As(err, &e) || e.Status != 200 || !e.Again || e.RequestID != "req_7" || len(carrier.Requests) != 1 {

@@ -212,7 +212,7 @@ func TestDecodeWhole(t *testing.T) {
 
 // TestUsage: message_delta has the last word, on what it tells.
 func TestUsage(t *testing.T) {
-	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(start,
+	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(start,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":20,"cache_read_input_tokens":null,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"context_management":{"applied_edits":[]}}`, finish)))
 	want := providers.Usage{Input: 27, Output: 50, Cached: 4, Reasoning: 30}
 	if err != nil || turn.Usage != want {
@@ -226,7 +226,7 @@ func TestUsage(t *testing.T) {
 
 // TestArgumentsDelta: the pieces of arguments come with the call that they are of.
 func TestArgumentsDelta(t *testing.T) {
-	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(start, blockStart(0, `{"type":"tool_use","name":"get_time","input":{}}`), input(0, `{\"a\"`), input(0, `:1}`), toolUse, finish)))
+	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(start, blockStart(0, `{"type":"tool_use","name":"get_time","input":{}}`), input(0, `{\"a\"`), input(0, `:1}`), toolUse, finish)))
 	var pieces []string
 	for _, e := range events {
 		pieces = append(pieces, fmt.Sprintf("%s %s %s %s", e.Type, e.Call.ID, e.Call.Name, e.Text))

@@ -176,7 +176,7 @@ func TestDecodeWhole(t *testing.T) {
 
 // TestUsage: of each number the last word counts, and the raw candidate has all members.
 func TestUsage(t *testing.T) {
-	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(
+	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}],"usageMetadata":{"trafficType":"ON_DEMAND","cachedContentTokenCount":4}}`,
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"x":1}}],"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":2,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`)))
 	want := providers.Usage{Input: 12, Output: 8, Cached: 4, Reasoning: 3}
@@ -191,7 +191,7 @@ func TestUsage(t *testing.T) {
 
 // TestArgumentsDelta: a call comes whole, and is told as one piece.
 func TestArgumentsDelta(t *testing.T) {
-	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.Say("text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP"))))
+	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP"))))
 	if len(events) != 1 || err != nil {
 		t.Fatalf("%+v (%v)", events, err)
 	}

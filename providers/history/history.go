@@ -1,5 +1,3 @@
-// Package history keeps conversations in a file: an SQLite database that several programs
-// may use at once, and that a crash leaves whole.
 package history
 
 import (
@@ -30,8 +28,9 @@ type Store struct {
 
 var _ providers.Store = (*Store)(nil)
 
-// Open opens the file, or makes it and its folder; only their user can read it. It must
-// be closed. A file of a newer version of this program is an error, and is not touched.
+// Open opens the file, or creates it and its folder, readable by their owner only. The Store
+// must be closed. For a file of a newer version of this program Open returns an error, and
+// leaves the file alone.
 func Open(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path}
 	if err := s.open(ctx); err != nil {
@@ -51,7 +50,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives what stands beside it the same mode
+	file, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives the files beside it the same mode
 	if err != nil {
 		return err
 	}
@@ -77,8 +76,8 @@ func (s *Store) open(ctx context.Context) error {
 // Close closes the file.
 func (s *Store) Close() error { return s.db.Close() }
 
-// versions are what makes each version of the schema of the one before it. A version
-// that was released is not changed any more.
+// versions are the steps from each version of the schema to the next. A step that was
+// released must not change.
 var versions = []string{
 	`CREATE TABLE conversation (
 		id TEXT PRIMARY KEY,
@@ -99,7 +98,7 @@ var versions = []string{
 	) STRICT, WITHOUT ROWID;`,
 }
 
-// migrate brings the file up to the version of this program.
+// migrate updates the file to the latest version of the schema.
 func (s *Store) migrate(ctx context.Context) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		var version int
@@ -107,7 +106,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 		if version > len(versions) {
-			return fmt.Errorf("it is of version %d, and this program knows %d: use a newer mcpbridge, or another file", version, len(versions))
+			return fmt.Errorf("its version is %d, and this program knows up to %d: use a newer mcpbridge, or another file", version, len(versions))
 		}
 		if version == len(versions) {
 			return nil
@@ -122,7 +121,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-// change makes a change as a whole or not at all.
+// change runs a transaction.
 func (s *Store) change(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Store) change(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// ignoreDone leaves out the error of a transaction that a context has ended.
+// ignoreDone removes the error of a transaction that a context has ended.
 func ignoreDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
@@ -142,8 +141,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// Save implements providers.Store. Of a conversation that has grown only what is new is
-// written.
+// Save implements providers.Store. It writes only the messages that changed.
 func (s *Store) Save(ctx context.Context, t *providers.Transcript) error {
 	if t.ID == "" {
 		return errors.New("history: the conversation has no ID")
@@ -194,7 +192,7 @@ func save(ctx context.Context, tx *sql.Tx, t *providers.Transcript) error {
 	return nil
 }
 
-// messages are the bodies that are kept of a conversation, in order.
+// messages returns the stored messages of a conversation, in order.
 func messages(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT body FROM message WHERE conversation = ? ORDER BY place", id)
 	if err != nil {
@@ -240,7 +238,7 @@ func load(ctx context.Context, tx *sql.Tx, id string) (*providers.Transcript, er
 	if err != nil {
 		return nil, err
 	}
-	// The whole is read as any transcript is, so that it is checked and repaired.
+	// Unmarshal validates and repairs the transcript.
 	whole := wire.SetMember([]byte(state), "messages", []byte("["+strings.Join(bodies, ",")+"]"))
 	t := new(providers.Transcript)
 	if err := json.Unmarshal(whole, t); err != nil {
@@ -250,7 +248,7 @@ func load(ctx context.Context, tx *sql.Tx, id string) (*providers.Transcript, er
 	return t, nil
 }
 
-// scan reads a row of headingColumns and what follows them.
+// scan reads a row of headingColumns and further columns.
 func scan(read func(...any) error, more ...any) (h providers.Heading, err error) {
 	var created, updated int64
 	err = read(append([]any{&h.ID, &h.Title, &h.Provider, &h.Model, &h.System, &created, &updated}, more...)...)
@@ -279,7 +277,7 @@ func (s *Store) List(ctx context.Context, most int) ([]providers.Heading, error)
 	return all, nil
 }
 
-// encode writes what is kept, with <, > and & as they are.
+// encode returns JSON, with <, > and & unescaped.
 func encode(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

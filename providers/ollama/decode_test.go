@@ -119,14 +119,14 @@ func TestProvider(t *testing.T) {
 
 func TestUsageAndModel(t *testing.T) {
 	body := line(`{"content":"","thinking":"hm"}`) + line(`{"content":"Hi"}`) + line(`{"tool_calls":[{"id":"x","function":{"name":"add","arguments":{"a":1}}}]}`) + last
-	turn, events, err := providertest.Ask(t, provider, request(), providertest.Say(streamed, body))
+	turn, events, err := providertest.Ask(t, provider, request(), providertest.NewAnswer(streamed, body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "usage", turn.Usage, providers.Usage{Input: 26, Output: 298})
 	want(t, "model", turn.Model, "qwen3:8b")
 	for kind, text := range map[providers.EventType]string{providers.EventThinkingDelta: "hm", providers.EventTextDelta: "Hi", providers.EventArgumentsDelta: `{"a":1}`} {
-		want(t, string(kind), providertest.Told(events, kind), text)
+		want(t, string(kind), providertest.JoinText(events, kind), text)
 	}
 }
 

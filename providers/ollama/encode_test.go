@@ -76,7 +76,7 @@ func TestRequests(t *testing.T) {
 // What came is sent back byte for byte.
 func TestVerbatim(t *testing.T) {
 	body := line(`{"role":"assistant","content":"","thinking":"a\u003cb"}`) + line(`{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}`) + last
-	first, _, err := providertest.Ask(t, provider, request(), providertest.Say(streamed, body))
+	first, _, err := providertest.Ask(t, provider, request(), providertest.NewAnswer(streamed, body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (q *quirk) check(t *testing.T, provider func(Options) providers.Provider) (
 	if raw := string(turn.Message.Raw.Items); q.raw != "" && raw != q.raw || !json.Valid([]byte(raw)) {
 		t.Errorf("raw:\n%s\nwant:\n%s", raw, q.raw)
 	}
-	if notes := providertest.Told(events, providers.EventNote); notes != q.notes {
+	if notes := providertest.JoinText(events, providers.EventNote); notes != q.notes {
 		t.Errorf("notes: %s, want %s", notes, q.notes)
 	}
 	return turn, events
@@ -273,7 +273,7 @@ func TestChatQuirks(t *testing.T) {
 			turn, events := q.check(t, chat)
 			checkIDs(t, turn)
 			for kind, part := range map[providers.EventType]providers.PartType{providers.EventTextDelta: providers.PartText, providers.EventThinkingDelta: providers.PartThinking} {
-				if told := providertest.Told(events, kind); told != texts(&turn.Message, part) {
+				if told := providertest.JoinText(events, kind); told != texts(&turn.Message, part) {
 					t.Errorf("%s: %q, the turn: %q", kind, told, texts(&turn.Message, part))
 				}
 			}

@@ -72,7 +72,7 @@ func TestChatWhole(t *testing.T) {
 			if raw := string(turn.Message.Raw.Of("openai")); test.raw == "" && raw != test.message || test.raw != "" && raw != test.raw {
 				t.Errorf("raw %s", raw)
 			}
-			if providertest.Told(events, providers.EventTextDelta) != test.text {
+			if providertest.JoinText(events, providers.EventTextDelta) != test.text {
 				t.Errorf("events %+v", events)
 			}
 		})

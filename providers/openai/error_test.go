@@ -122,7 +122,7 @@ func TestMalformedCall(t *testing.T) {
 		if turn.Stop != providers.StopMalformed || turn.Message.Text() != test.want || turn.Message.Role != providers.RoleAssistant || turn.Message.Raw != nil {
 			t.Errorf("%s: %+v", name, turn)
 		}
-		if providertest.Told(events, providers.EventNote) != "Failed to call a function." {
+		if providertest.JoinText(events, providers.EventNote) != "Failed to call a function." {
 			t.Errorf("%s: %+v", name, events)
 		}
 	}
@@ -186,7 +186,7 @@ func TestNoAnswer(t *testing.T) {
 			{whole(`{}`), " no "},
 			{whole(`null`), " no "},
 			{whole(`{"error":{"message":"broken"}}`), "broken"},
-			{providertest.Say("text/html", "<html>a proxy's page</html>"), `the Content-Type is "text/html"`},
+			{providertest.NewAnswer("text/html", "<html>a proxy's page</html>"), `the Content-Type is "text/html"`},
 			{providertest.Answer{Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
 			{providertest.Answer{Header: http.Header{"Content-Type": {"application/json"}}, Body: iotest.ErrReader(errors.New("connection reset"))}, "connection reset"},
 		} {

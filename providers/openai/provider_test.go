@@ -27,15 +27,15 @@ func over(provider func(Options) providers.Provider) providertest.Maker {
 }
 
 // answering are options whose provider gets these answers.
-func answering(answers ...providertest.Answer) (Options, *providertest.Carrier) {
-	c := &providertest.Carrier{Answers: answers}
+func answering(answers ...providertest.Answer) (Options, *providertest.Transport) {
+	c := &providertest.Transport{Answers: answers}
 	return Options{Client: providers.Client{HTTP: c.Client(), Retry: providers.Retries{First: 1, Most: 1}}}, c
 }
 
 // stream is an answer of events, each the JSON of one; of another kind than "message" when
 // it begins with it: "error {…}".
 func stream(all ...string) providertest.Answer {
-	return providertest.Say("text/event-stream", events(all...))
+	return providertest.NewAnswer("text/event-stream", events(all...))
 }
 
 func events(all ...string) string {
@@ -51,7 +51,7 @@ func events(all ...string) string {
 }
 
 func whole(body string) providertest.Answer {
-	return providertest.Say("application/json; charset=utf-8", body)
+	return providertest.NewAnswer("application/json; charset=utf-8", body)
 }
 
 func refusal(status int, body string) providertest.Answer {

@@ -130,7 +130,7 @@ func TestResponsesQuirks(t *testing.T) {
 			if text := turn.Message.Text(); text != q.text {
 				t.Errorf("text %q, want %q", text, q.text)
 			}
-			if told := providertest.Told(events, providers.EventThinkingDelta); told != "" && told != texts(&turn.Message, providers.PartThinking) {
+			if told := providertest.JoinText(events, providers.EventThinkingDelta); told != "" && told != texts(&turn.Message, providers.PartThinking) {
 				t.Errorf("told %q, the turn thinks %q", told, texts(&turn.Message, providers.PartThinking))
 			}
 		})
@@ -164,7 +164,7 @@ func TestResponsesStops(t *testing.T) {
 func TestResponsesWhole(t *testing.T) {
 	items := `[ ` + reasoningItem + `, ` + messageItem + ` ]`
 	turn, events := answered(t, responses, whole(`{"status":"completed","output":`+items+`}`))
-	if providertest.Told(events, providers.EventTextDelta) != "Hello" || providertest.Told(events, providers.EventThinkingDelta) != "Hm\n\nso" {
+	if providertest.JoinText(events, providers.EventTextDelta) != "Hello" || providertest.JoinText(events, providers.EventThinkingDelta) != "Hm\n\nso" {
 		t.Errorf("%+v", events)
 	}
 	if raw := string(turn.Message.Raw.Items); raw != `[`+reasoningItem+`,`+messageItem+`]` {

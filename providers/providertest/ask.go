@@ -35,88 +35,88 @@ func Request(model, id string) *providers.Request {
 	}
 }
 
-// Call is the part of a call.
+// Call returns the part with a call.
 func Call(id, name, arguments string) providers.Part {
 	return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}}
 }
 
-// Result is the part of what came of a call, given as MCP has it.
+// Result returns the part with the result of a call, an MCP result.
 func Result(id, name, mcp string) providers.Part {
 	return providers.Part{Type: providers.PartResult, Result: &providers.Result{ID: id, Name: name, Content: &toolformat.Result{JSON: json.RawMessage(mcp)}}}
 }
 
-// Ask is what becomes of an answer, and what was told on the way.
+// Ask returns the turn that a provider makes of an answer, and the events.
 func Ask(t testing.TB, p Maker, req *providers.Request, a Answer) (*providers.Turn, []providers.Event, error) {
 	t.Helper()
 	var events []providers.Event
-	carrier := &Carrier{Answers: []Answer{a}}
-	turn, err := p(carrier.Client()).Turn(t.Context(), req, func(e providers.Event) { events = append(events, e) })
+	transport := &Transport{Answers: []Answer{a}}
+	turn, err := p(transport.Client()).Turn(t.Context(), req, func(e providers.Event) { events = append(events, e) })
 	return turn, events, err
 }
 
-// Sent is what goes over the wire for a request, and what the caller is told about it.
+// Sent returns what a provider sends for a request, and the notes about it.
 func Sent(t testing.TB, p Maker, req *providers.Request) (sent *http.Request, body []byte, notes []string) {
 	t.Helper()
-	carrier := &Carrier{}
-	_, err := p(carrier.Client()).Turn(t.Context(), req, func(e providers.Event) {
+	transport := &Transport{}
+	_, err := p(transport.Client()).Turn(t.Context(), req, func(e providers.Event) {
 		if e.Type == providers.EventNote {
 			notes = append(notes, e.Text)
 		}
 	})
-	if len(carrier.Requests) != 1 {
-		t.Fatalf("%d requests: %v", len(carrier.Requests), err)
+	if len(transport.Requests) != 1 {
+		t.Fatalf("%d requests: %v", len(transport.Requests), err)
 	}
-	return carrier.Requests[0], carrier.Bodies[0], notes
+	return transport.Requests[0], transport.Bodies[0], notes
 }
 
-// Refused is the error of a request that is refused each time, and how often it was tried
-// in what time: "Slow down (HTTP 429): 3 tries in 14s".
+// Refused returns the error of a request that is always refused, and as what the number and
+// time of the attempts: "Slow down (HTTP 429): 3 tries in 14s".
 func Refused(t *testing.T, p Maker, req *providers.Request, status int, header http.Header, body string) (what string, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		carrier := &Carrier{}
+		transport := &Transport{}
 		for range 5 {
-			carrier.Answers = append(carrier.Answers, Answer{Status: status, Header: header, Body: strings.NewReader(body)})
+			transport.Answers = append(transport.Answers, Answer{Status: status, Header: header, Body: strings.NewReader(body)})
 		}
 		begin, told := time.Now(), 0
 		var turn *providers.Turn
-		turn, err = p(carrier.Client()).Turn(t.Context(), req, func(e providers.Event) {
+		turn, err = p(transport.Client()).Turn(t.Context(), req, func(e providers.Event) {
 			if e.Type == providers.EventRetry {
 				told++
 			}
 		})
-		if tries := len(carrier.Requests); turn != nil || told != tries-1 {
+		if tries := len(transport.Requests); turn != nil || told != tries-1 {
 			t.Errorf("%d tries, %d of them told, and a turn: %+v", tries, told, turn)
 		}
-		what = fmt.Sprintf("%v: %d tries in %v", err, len(carrier.Requests), time.Since(begin))
+		what = fmt.Sprintf("%v: %d tries in %v", err, len(transport.Requests), time.Since(begin))
 	})
 	return what, err
 }
 
-// CheckTurn holds what becomes of an answer, read whole and byte by byte: the stop of the
-// turn, its parts, its model when that is not the request's, the notes, the error, such as
+// CheckTurn checks what a provider makes of an answer, read at once and byte by byte: the
+// turn's stop and parts, its model if that is not the request's, the notes, and the error:
 //
 //	tool_calls text<Let me see.> call<id name {"a":1}>
 //	cut text<Hel> model<x> note<…> error<Overloaded again>
 //
-// where "again" is for an error that is worth another try.
+// where "again" is APIError.Again.
 func CheckTurn(t *testing.T, p Maker, req *providers.Request, kind, body, want string) *providers.Turn {
 	t.Helper()
-	turn, events, err := Ask(t, p, req, Say(kind, body))
+	turn, events, err := Ask(t, p, req, NewAnswer(kind, body))
 	if got := describe(req, turn, events, err); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if raw := turn.Message.Raw; raw != nil && (err != nil || !json.Valid(raw.Items)) {
 		t.Errorf("%v, and the raw items %s", err, raw.Items)
 	}
-	again, eventsAgain, err := Ask(t, p, req, say(kind, iotest.OneByteReader(strings.NewReader(body))))
-	if got := describe(req, again, eventsAgain, err); got != want || told(events) != told(eventsAgain) {
-		t.Errorf("byte by byte: got\n%s\n%s\nwant\n%s\n%s", got, told(eventsAgain), want, told(events))
+	again, eventsAgain, err := Ask(t, p, req, newAnswer(kind, iotest.OneByteReader(strings.NewReader(body))))
+	if got := describe(req, again, eventsAgain, err); got != want || eventLines(events) != eventLines(eventsAgain) {
+		t.Errorf("byte by byte: got\n%s\n%s\nwant\n%s\n%s", got, eventLines(eventsAgain), want, eventLines(events))
 	}
 	return turn
 }
 
-// describe is what came of a request on one line.
+// describe returns the outcome of a request on one line.
 func describe(req *providers.Request, turn *providers.Turn, events []providers.Event, err error) string {
 	words := []string{"no turn"}
 	if turn != nil {
@@ -146,8 +146,8 @@ func describe(req *providers.Request, turn *providers.Turn, events []providers.E
 	return strings.Join(words, " ")
 }
 
-// told are events on a line each.
-func told(events []providers.Event) string {
+// eventLines are events on a line each.
+func eventLines(events []providers.Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		fmt.Fprintf(&b, "%s %s", e.Type, e.Text)
@@ -159,8 +159,8 @@ func told(events []providers.Event) string {
 	return b.String()
 }
 
-// Told is the text that events of a type tell.
-func Told(events []providers.Event, kind providers.EventType) string {
+// JoinText returns the joined text of the events of a type.
+func JoinText(events []providers.Event, kind providers.EventType) string {
 	var b strings.Builder
 	for _, e := range events {
 		if e.Type == kind {

@@ -10,11 +10,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// CompareDecoding measures how long decoders take for streams of a format, and beside it
-// encoding/json alone, for each event into what a program would declare that reads them so:
-// x is how many times as long the decoders take, by the medians. The streams are one that
-// was made, of a Content-Type, and, with MCPBRIDGE_CORPUS, all that were recorded of format;
-// "" means that there are no recordings.
+// CompareDecoding measures how long decoders take for streams, relative to encoding/json with
+// a struct for each event: the metric x is the ratio of the medians. The streams are made, with
+// a Content-Type, and with MCPBRIDGE_CORPUS all recorded ones of a format; "" means that there
+// are none.
 func CompareDecoding(b *testing.B, kind, made, format string, decoder func(*providers.Request) providers.Decoder, into func() any) {
 	b.Run("made", func(b *testing.B) { compareDecoding(b, kind, []string{made}, decoder, into) })
 	if format == "" || os.Getenv("MCPBRIDGE_CORPUS") == "" {
@@ -49,12 +48,12 @@ func compareDecoding(b *testing.B, kind string, streams []string, decoder func(*
 	b.ReportMetric(float64(median(ours))/float64(median(theirs)), "x")
 }
 
-// decodeAll is how long streams take.
+// decodeAll returns how long it takes to decode streams.
 func decodeAll(b *testing.B, kind string, streams []string, decoder func() providers.Decoder) time.Duration {
 	begin := time.Now()
 	for _, s := range streams {
-		carrier := &Carrier{Answers: []Answer{Say(kind, s)}}
-		client := providers.Client{BaseURL: "http://api.invalid", HTTP: carrier.Client()}
+		transport := &Transport{Answers: []Answer{NewAnswer(kind, s)}}
+		client := providers.Client{BaseURL: "http://api.invalid", HTTP: transport.Client()}
 		if _, err := client.Turn(b.Context(), providers.Exchange{Decoder: decoder()}, nil); err != nil {
 			b.Fatal(err)
 		}
@@ -62,7 +61,7 @@ func decodeAll(b *testing.B, kind string, streams []string, decoder func() provi
 	return time.Since(begin)
 }
 
-// typedDecoder decodes events into values of a type, and makes nothing of them.
+// A typedDecoder decodes events into values of a type.
 type typedDecoder func() any
 
 func (d typedDecoder) Read(resp *providers.Response, _ func(providers.Event)) error {

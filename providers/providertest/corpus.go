@@ -1,5 +1,3 @@
-// Package providertest is what the tests of all providers share: the contract of a provider
-// (Run), answers without a network, golden requests, recorded exchanges with real servers.
 package providertest
 
 import (
@@ -12,19 +10,19 @@ import (
 	"testing"
 )
 
-// An Exchange is one recorded request and its response.
+// An Exchange is a recorded request and its response.
 type Exchange struct {
-	File   string          `json:"file"` // the conversation that it is of
-	I      int             `json:"i"`    // its place there
-	Format string          `json:"fmt"`  // openai-chat, openai-responses, anthropic, gemini
+	File   string          `json:"file"` // of the conversation
+	I      int             `json:"i"`    // the index in the conversation
+	Format string          `json:"fmt"`  // as in scripts of package replay
 	URL    string          `json:"url"`
 	Status int             `json:"status"`
-	SSE    bool            `json:"sse"` // whether the response was streamed
+	SSE    bool            `json:"sse"` // the response was streamed
 	Req    json.RawMessage `json:"req"`
-	Resp   json.RawMessage `json:"resp"` // the body; of a stream a JSON string
+	Resp   json.RawMessage `json:"resp"` // the body; a JSON string for a stream
 }
 
-// Body is the response's body as it went over the wire.
+// Body returns the body of the response.
 func (e *Exchange) Body() []byte {
 	var text string
 	if e.SSE && json.Unmarshal(e.Resp, &text) == nil {
@@ -33,12 +31,12 @@ func (e *Exchange) Body() []byte {
 	return e.Resp
 }
 
-// String names the exchange.
+// String returns the file and the index of the exchange.
 func (e *Exchange) String() string { return fmt.Sprintf("%s %d", e.File, e.I) }
 
-// Answer is the response, for a Carrier.
+// Answer returns the response, for a Transport.
 func (e *Exchange) Answer() Answer {
-	a := say("application/json", bytes.NewReader(e.Body()))
+	a := newAnswer("application/json", bytes.NewReader(e.Body()))
 	if e.SSE {
 		a.Header.Set("Content-Type", "text/event-stream")
 	}
@@ -46,8 +44,8 @@ func (e *Exchange) Answer() Answer {
 	return a
 }
 
-// Corpus are the recorded conversations of a format, from the folder wire of
-// MCPBRIDGE_CORPUS. Without that variable the test is skipped.
+// Corpus returns the recorded conversations of a format, from the folder wire of
+// MCPBRIDGE_CORPUS. Without that variable it skips the test.
 func Corpus(t testing.TB, format string) [][]Exchange {
 	t.Helper()
 	dir := os.Getenv("MCPBRIDGE_CORPUS")
@@ -64,7 +62,7 @@ func Corpus(t testing.TB, format string) [][]Exchange {
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, len(data)+1)
 		for lines.Scan() {
-			if !bytes.Contains(lines.Bytes(), []byte(format)) { // to decode them takes its time
+			if !bytes.Contains(lines.Bytes(), []byte(format)) { // decoding is slow
 				continue
 			}
 			var e Exchange

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// A Known is a difference between our request and a recorded one that is meant.
+// A Known is an intended difference between a request of ours and a recorded one.
 type Known struct {
-	Path string // in the request, as path.Match takes it: messages/*/content/*/caller
-	File string // a part of the name of the conversations that it is in; "" for any
+	Path string // a pattern of path.Match for paths in the request: messages/*/content/*/caller
+	File string // a part of the file names of its conversations; "" means any
 	Why  string
 }
 
@@ -26,8 +26,7 @@ type Differences struct {
 	met   map[Known]bool
 }
 
-// NewDifferences allows the known differences, each of which has to be met by the end of
-// the test.
+// NewDifferences allows known differences. The test fails if one of them is never met.
 func NewDifferences(t *testing.T, known ...Known) *Differences {
 	d := &Differences{known: known, met: map[Known]bool{}}
 	t.Cleanup(func() {
@@ -40,7 +39,7 @@ func NewDifferences(t *testing.T, known ...Known) *Differences {
 	return d
 }
 
-// Check reports where got differs from want, both JSON, but for what is known.
+// Check reports where got differs from want, both JSON, except for known differences.
 func (d *Differences) Check(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	d.compare(t, name, "", decode(t, got), decode(t, want))
@@ -56,7 +55,7 @@ func decode(t *testing.T, raw []byte) (v any) {
 	return v
 }
 
-// absent stands for a member that is not there.
+// absent is the value of a missing member.
 type absent struct{}
 
 func (d *Differences) compare(t *testing.T, name, at string, got, want any) {

@@ -8,16 +8,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// CheckAnswer holds what any answer must become, sensible or not, streamed or not, whole
-// and in two pieces: the same turn, told in the same events, and one that can be sent back.
-// It is the body of fuzz targets.
+// CheckAnswer checks what a provider makes of any answer, valid or not, at once and in two
+// pieces: the same turn with the same events, which can be sent back. It is the body of fuzz
+// targets.
 func CheckAnswer(t *testing.T, p Maker, kind string, body []byte, cut int) {
 	t.Helper()
 	req := Request("m", "call_0")
-	whole, events, err := Ask(t, p, req, say(kind, pieces(body)))
-	inTwo, eventsInTwo, errInTwo := Ask(t, p, req, say(kind, pieces(body, cut)))
-	if a, b := marshal(t, whole), marshal(t, inTwo); a != b || (err == nil) != (errInTwo == nil) || told(events) != told(eventsInTwo) {
-		t.Fatalf("whole: %s (%v)\n%s\npieces: %s (%v)\n%s", a, err, told(events), b, errInTwo, told(eventsInTwo))
+	whole, events, err := Ask(t, p, req, newAnswer(kind, pieces(body)))
+	inTwo, eventsInTwo, errInTwo := Ask(t, p, req, newAnswer(kind, pieces(body, cut)))
+	if a, b := marshal(t, whole), marshal(t, inTwo); a != b || (err == nil) != (errInTwo == nil) || eventLines(events) != eventLines(eventsInTwo) {
+		t.Fatalf("whole: %s (%v)\n%s\npieces: %s (%v)\n%s", a, err, eventLines(events), b, errInTwo, eventLines(eventsInTwo))
 	}
 	if whole == nil || err != nil && (whole.Stop != providers.StopCut || whole.Message.Raw != nil) {
 		t.Fatalf("%v and %s", err, marshal(t, whole))
@@ -38,7 +38,7 @@ func CheckAnswer(t *testing.T, p Maker, kind string, body []byte, cut int) {
 	checkSent(t, p, &next)
 }
 
-// checkSent holds that what is sent for a request is JSON.
+// checkSent checks that a request is sent as JSON.
 func checkSent(t *testing.T, p Maker, req *providers.Request) []byte {
 	t.Helper()
 	_, body, _ := Sent(t, p, req)

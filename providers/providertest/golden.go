@@ -11,11 +11,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// Section is what a provider sends for a request, for a golden file, and behind it what the
-// caller is told. It holds that the request stays as it was.
+// Section returns what a provider sends for a request, and the notes about it, for a golden
+// file. It checks that the request is not changed.
 func Section(t *testing.T, name string, p Maker, req *providers.Request) txtar.File {
 	t.Helper()
-	before, _ := json.Marshal(req) // there are requests with arguments that are no JSON
+	before, _ := json.Marshal(req) // fails for requests with arguments that are not JSON
 	_, body, notes := Sent(t, p, req)
 	if after, _ := json.Marshal(req); !bytes.Equal(after, before) {
 		t.Errorf("%s: the request is\n%s\nand was\n%s", name, after, before)
@@ -30,7 +30,7 @@ func Section(t *testing.T, name string, p Maker, req *providers.Request) txtar.F
 	return txtar.File{Name: name, Data: []byte(text)}
 }
 
-// Golden holds a golden file, or writes it anew.
+// Golden checks a golden file, or updates it.
 func Golden(t *testing.T, update bool, file string, sections ...txtar.File) {
 	t.Helper()
 	got := txtar.Format(&txtar.Archive{Files: sections})
@@ -44,6 +44,6 @@ func Golden(t *testing.T, update bool, file string, sections ...txtar.File) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what comes now (go test -update writes it anew):\n%s", file, got)
+		t.Errorf("%s differs (go test -update rewrites it):\n%s", file, got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Outline is JSON for people to read in a golden file: as deep as depth each member and
-// element on a line of its own, what is deeper without white space.
+// Outline formats JSON for a golden file: down to depth each member and element is on its own
+// line, deeper values have no white space.
 func Outline(raw []byte, depth int) string {
 	var b strings.Builder
 	outline(&b, bytes.TrimSpace(raw), depth, "")

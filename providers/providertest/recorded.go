@@ -8,9 +8,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// Decoded is the turn of a recorded exchange, and holds what all of those have: a text that
-// was told as it came, calls that can be made and the stop that goes with them, a usage, a
-// model.
+// Decoded returns the turn of a recorded exchange, and checks what all have: the same text in
+// events and message, valid calls and their stop, a usage, a model.
 func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *providers.Turn {
 	t.Helper()
 	turn, events, err := Ask(t, p, req, e.Answer())
@@ -21,7 +20,7 @@ func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *provid
 	if turn.Stop == providers.StopOther || len(turn.Message.Parts) == 0 || turn.Model == "" || u.Input == 0 || u.Output == 0 || u.Output < u.Reasoning {
 		t.Errorf("%s: %+v", e, turn)
 	}
-	if told := Told(events, providers.EventTextDelta); told != turn.Message.Text() {
+	if told := JoinText(events, providers.EventTextDelta); told != turn.Message.Text() {
 		t.Errorf("%s: told %q, the message says %q", e, told, turn.Message.Text())
 	}
 	if (turn.Stop == providers.StopCalls) != (len(calls) > 0) {
@@ -37,12 +36,12 @@ func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *provid
 
 const (
 	pieceSize = 97      // a prime, so that pieces end at all places of a stream's lines
-	mostBytes = 3 << 20 // that are read to cut one stream again and again
+	mostBytes = 3 << 20 // read in total while one stream is cut at many places
 )
 
-// CheckChunks holds that the recorded streams of a format say the same however they come:
-// each in small pieces; the shortest with a call also byte by byte, and in two, cut at each
-// place, or where it is too long for that at places that are as far apart as one another.
+// CheckChunks checks that the recorded streams of a format are decoded the same in any pieces:
+// each in small ones; the shortest with a call also byte by byte, and in two, cut at every
+// place, or at regular distances if it is long.
 func CheckChunks(t *testing.T, format string, p Maker) {
 	t.Helper()
 	var shortest []byte
@@ -73,7 +72,7 @@ func CheckChunks(t *testing.T, format string, p Maker) {
 	}
 }
 
-// each is a cut behind so many bytes each.
+// each returns cuts after every size bytes.
 func each(size int, body []byte) (cuts []int) {
 	for at := size; at < len(body); at += size {
 		cuts = append(cuts, at)
@@ -81,10 +80,10 @@ func each(size int, body []byte) (cuts []int) {
 	return cuts
 }
 
-// streamed is all that becomes of a stream in pieces, and whether it has calls.
+// streamed returns all that is made of a stream in pieces, and whether it has calls.
 func streamed(t *testing.T, p Maker, body []byte, cuts ...int) (says string, calls bool) {
 	t.Helper()
 	req := &providers.Request{Model: "m", Messages: []providers.Message{providers.UserText("Hello")}}
-	turn, events, err := Ask(t, p, req, say("text/event-stream", pieces(body, cuts...)))
-	return fmt.Sprintf("%s (%v)\n%s", marshal(t, turn), err, told(events)), turn != nil && len(turn.Message.Calls()) > 0
+	turn, events, err := Ask(t, p, req, newAnswer("text/event-stream", pieces(body, cuts...)))
+	return fmt.Sprintf("%s (%v)\n%s", marshal(t, turn), err, eventLines(events)), turn != nil && len(turn.Message.Calls()) > 0
 }

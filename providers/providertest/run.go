@@ -22,21 +22,21 @@ type Samples struct {
 	Call string // a call of get_weather with the city Rome and the id call_7, to its end
 }
 
-// Run holds the contract of providers.Provider, as far as it is the same for all APIs.
+// Run checks the contract of providers.Provider, as far as it is the same for all APIs.
 func Run(t *testing.T, p Maker, s Samples) {
 	t.Run("text", func(t *testing.T) { checkText(t, p, &s) })
 	t.Run("call", func(t *testing.T) { checkCall(t, p, &s) })
 	t.Run("request", func(t *testing.T) { checkRequest(t, p) })
 	t.Run("cut", func(t *testing.T) { checkCut(t, p, &s) })
-	t.Run("side by side", func(t *testing.T) { checkSideBySide(t, p, &s) })
+	t.Run("parallel", func(t *testing.T) { checkParallel(t, p, &s) })
 	t.Run("cancel", func(t *testing.T) { checkCancel(t, p, &s) })
 	t.Run("retry", func(t *testing.T) { checkRetry(t, p, &s) })
 }
 
-// checkText: a text is told as it comes, to nobody as well.
+// checkText: text is emitted as it arrives; without a listener the turn is the same.
 func checkText(t *testing.T, p Maker, s *Samples) {
 	req := Request("m", "call_0")
-	turn, events, err := Ask(t, p, req, Say(s.Kind, s.Text))
+	turn, events, err := Ask(t, p, req, NewAnswer(s.Kind, s.Text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,20 +45,20 @@ func checkText(t *testing.T, p Maker, s *Samples) {
 	if turn.Stop != providers.StopEnd || m.Role != providers.RoleAssistant || m.Text() != "Hello" || m.Raw.Of(name) == nil || m.Raw.Model != "m" {
 		t.Errorf("%s", marshal(t, turn))
 	}
-	if told := Told(events, providers.EventTextDelta); told != "Hello" || len(events) < 2 {
+	if told := JoinText(events, providers.EventTextDelta); told != "Hello" || len(events) < 2 {
 		t.Errorf("%d events tell %q", len(events), told)
 	}
-	carrier := &Carrier{Answers: []Answer{Say(s.Kind, s.Text)}}
-	quiet, err := p(carrier.Client()).Turn(t.Context(), req, nil)
+	transport := &Transport{Answers: []Answer{NewAnswer(s.Kind, s.Text)}}
+	quiet, err := p(transport.Client()).Turn(t.Context(), req, nil)
 	if a, b := marshal(t, quiet), marshal(t, turn); a != b || err != nil {
 		t.Errorf("to nobody %s (%v), to somebody %s", a, err, b)
 	}
 }
 
-// checkCall: a call is made with the tool's own name, and what it came to goes back.
+// checkCall: a call has the tool's own name, and its result can be sent back.
 func checkCall(t *testing.T, p Maker, s *Samples) {
 	req := Request("m", "call_0")
-	turn, events, err := Ask(t, p, req, Say(s.Kind, s.Call))
+	turn, events, err := Ask(t, p, req, NewAnswer(s.Kind, s.Call))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func checkCall(t *testing.T, p Maker, s *Samples) {
 	if turn.Stop != providers.StopCalls || len(calls) != 1 || calls[0].ID != "call_7" || calls[0].Name != "get_weather" {
 		t.Fatalf("%s", marshal(t, turn))
 	}
-	if city, _ := wire.Text(wire.Lookup(calls[0].Arguments, "city")); city != "Rome" || Told(events, providers.EventArgumentsDelta) != string(calls[0].Arguments) {
-		t.Errorf("arguments %s, told %s", calls[0].Arguments, told(events))
+	if city, _ := wire.Text(wire.Lookup(calls[0].Arguments, "city")); city != "Rome" || JoinText(events, providers.EventArgumentsDelta) != string(calls[0].Arguments) {
+		t.Errorf("arguments %s, told %s", calls[0].Arguments, eventLines(events))
 	}
 	results := providers.Message{Role: providers.RoleTool, Parts: []providers.Part{Result("call_7", "get_weather", `{"content":[{"type":"text","text":"sunny"}]}`)}}
 	req.Messages = append(req.Messages, turn.Message, results)
@@ -80,7 +80,7 @@ func checkCall(t *testing.T, p Maker, s *Samples) {
 	}
 }
 
-// checkRequest: tools are sent to the byte, the caller's members win, nothing is changed.
+// checkRequest: tools are sent unchanged, the caller's members override, the request stays.
 func checkRequest(t *testing.T, p Maker) {
 	req := Request("m", "call_0")
 	req.System = "Be <brief>."
@@ -100,7 +100,7 @@ func checkRequest(t *testing.T, p Maker) {
 	}
 }
 
-// checkCut: a stream that ends before its end is an error, with what had come of the turn.
+// checkCut: a stream that breaks off is an error, with the turn so far.
 func checkCut(t *testing.T, p Maker, s *Samples) {
 	req := Request("m", "call_0")
 	for _, body := range []string{s.Text, s.Call} {
@@ -109,7 +109,7 @@ func checkCut(t *testing.T, p Maker, s *Samples) {
 			if end%7 != 0 && end < len(body) {
 				continue
 			}
-			turn, _, err := Ask(t, p, req, Say(s.Kind, body[:end]))
+			turn, _, err := Ask(t, p, req, NewAnswer(s.Kind, body[:end]))
 			var e *providers.APIError
 			switch {
 			case turn == nil, (err == nil) != (turn.Message.Raw != nil), err != nil && (!errors.As(err, &e) || turn.Stop != providers.StopCut):
@@ -125,10 +125,10 @@ func checkCut(t *testing.T, p Maker, s *Samples) {
 	}
 }
 
-// checkSideBySide: one provider has many turns at once.
-func checkSideBySide(t *testing.T, p Maker, s *Samples) {
+// checkParallel: one provider has many turns at once.
+func checkParallel(t *testing.T, p Maker, s *Samples) {
 	one := p(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		return (&Carrier{Answers: []Answer{Say(s.Kind, s.Text)}}).RoundTrip(r)
+		return (&Transport{Answers: []Answer{NewAnswer(s.Kind, s.Text)}}).RoundTrip(r)
 	})})
 	req := Request("m", "call_0")
 	var all sync.WaitGroup
@@ -146,13 +146,13 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// checkCancel: the end of the context is the error, and what had come stays.
+// checkCancel: the end of the context is the error, with the turn so far.
 func checkCancel(t *testing.T, p Maker, s *Samples) {
 	gone := errors.New("the user has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	carrier := &Carrier{Answers: []Answer{say(s.Kind, iotest.OneByteReader(strings.NewReader(s.Text)))}}
+	transport := &Transport{Answers: []Answer{newAnswer(s.Kind, iotest.OneByteReader(strings.NewReader(s.Text)))}}
 	said := ""
-	turn, err := p(carrier.Client()).Turn(ctx, Request("m", "call_0"), func(e providers.Event) {
+	turn, err := p(transport.Client()).Turn(ctx, Request("m", "call_0"), func(e providers.Event) {
 		said += e.Text
 		cancel(gone)
 	})
@@ -161,17 +161,17 @@ func checkCancel(t *testing.T, p Maker, s *Samples) {
 	}
 }
 
-// checkRetry: a refusal that passes is tried again, another is not.
+// checkRetry: a temporary refusal is retried, another is not.
 func checkRetry(t *testing.T, p Maker, s *Samples) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := func() Answer {
 			return Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}, Body: strings.NewReader("slow down")}
 		}
-		carrier := &Carrier{Answers: []Answer{busy(), busy(), Say(s.Kind, s.Text)}}
+		transport := &Transport{Answers: []Answer{busy(), busy(), NewAnswer(s.Kind, s.Text)}}
 		var events []providers.Event
-		turn, err := p(carrier.Client()).Turn(t.Context(), Request("m", "call_0"), func(e providers.Event) { events = append(events, e) })
-		if err != nil || turn.Message.Text() != "Hello" || events[0].Type != providers.EventRetry || events[0].After.Seconds() != 7 || len(carrier.Requests) != 3 {
-			t.Errorf("%s after %d requests, %v", marshal(t, turn), len(carrier.Requests), err)
+		turn, err := p(transport.Client()).Turn(t.Context(), Request("m", "call_0"), func(e providers.Event) { events = append(events, e) })
+		if err != nil || turn.Message.Text() != "Hello" || events[0].Type != providers.EventRetry || events[0].After.Seconds() != 7 || len(transport.Requests) != 3 {
+			t.Errorf("%s after %d requests, %v", marshal(t, turn), len(transport.Requests), err)
 		}
 	})
 	what, err := Refused(t, p, Request("m", "call_0"), http.StatusBadRequest, nil, `{"error":{"message":"No."}}`)

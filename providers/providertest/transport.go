@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-// An Answer is what a Carrier answers a request with.
+// An Answer is the response of a Transport to a request.
 type Answer struct {
-	Status int         // 0: 200
+	Status int         // 0 means 200
 	Header http.Header // may be nil
 	Body   io.Reader
 }
 
-// Say is an answer of a Content-Type.
-func Say(kind, body string) Answer { return say(kind, strings.NewReader(body)) }
+// NewAnswer returns an answer with a Content-Type.
+func NewAnswer(kind, body string) Answer { return newAnswer(kind, strings.NewReader(body)) }
 
-func say(kind string, body io.Reader) Answer {
+func newAnswer(kind string, body io.Reader) Answer {
 	return Answer{Header: http.Header{"Content-Type": {kind}}, Body: body}
 }
 
-// A Carrier is an http.RoundTripper without a network: it gives its answers one after
-// another and keeps the requests. It is for one goroutine.
-type Carrier struct {
+// A Transport is an http.RoundTripper without a network: it returns its answers in order and
+// records the requests. It is for one goroutine.
+type Transport struct {
 	Answers  []Answer
 	Requests []*http.Request
 	Bodies   [][]byte // of the requests
 }
 
-// Client is an http.Client over the carrier.
-func (c *Carrier) Client() *http.Client { return &http.Client{Transport: c} }
+// Client returns an http.Client over the transport.
+func (c *Transport) Client() *http.Client { return &http.Client{Transport: c} }
 
-// RoundTrip gives the next answer; an error when there is none left.
-func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip returns the next answer, or an error if none is left.
+func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := c.Answers[0]
 	c.Answers = c.Answers[1:]
-	resp := &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(&carried{a.Body, r.Context()}), Request: r}
+	resp := &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(&boundBody{a.Body, r.Context()}), Request: r}
 	if resp.StatusCode == 0 {
 		resp.StatusCode = http.StatusOK
 	}
@@ -56,21 +56,20 @@ func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// carried is a body that ends with its request, as one of net/http does.
-type carried struct {
+// A boundBody ends with its request, as bodies of net/http do.
+type boundBody struct {
 	io.Reader
 	ctx context.Context
 }
 
-func (c *carried) Read(p []byte) (int, error) {
+func (c *boundBody) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return c.Reader.Read(p)
 }
 
-// pieces reads data in pieces that end at the places given, in order; those outside of it
-// do not count.
+// pieces returns a reader of data in pieces that end at the given offsets, which are in order.
 func pieces(data []byte, cuts ...int) io.Reader {
 	var all []io.Reader
 	from := 0

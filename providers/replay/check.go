@@ -11,13 +11,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// result is what a request says that a call came to.
+// A result is a tool's result in a request.
 type result struct {
-	call string // its id; the tool's name where the request has none
+	call string // the call's id, or the tool's name in an API without ids
 	text string
 }
 
-// A resultPlace is where the requests of an API have the results of tools.
+// A resultPlace is a provider that says where the requests of its API have results of tools.
 type resultPlace interface {
 	// ResultPlace returns the path of the objects that are results, and their members: those
 	// that name the call, of which the first present counts, and the one with the result. A
@@ -36,10 +36,10 @@ func check(place resultPlace, recorded, request []byte) error {
 	for _, want := range results(place, recorded) {
 		i := slices.IndexFunc(have, func(r result) bool { return r.call == want.call })
 		if i < 0 {
-			return fmt.Errorf("the request lacks a result of the call %s; the recorded one has %s", want.call, quote(want.text))
+			return fmt.Errorf("the request lacks a result of the call %s; the recorded one has %.200q", want.call, want.text)
 		}
 		if have[i].text != want.text {
-			return fmt.Errorf("the result of the call %s is %s; the recorded one has %s", want.call, quote(have[i].text), quote(want.text))
+			return fmt.Errorf("the result of the call %s is %.200q; the recorded one has %.200q", want.call, have[i].text, want.text)
 		}
 		have = have[i+1:]
 	}
@@ -78,7 +78,7 @@ func results(place resultPlace, request []byte) []result {
 	return all
 }
 
-// flatten is what a result says, whether it was written as a text or as blocks.
+// flatten returns the text of a result, which can be a string or blocks.
 func flatten(raw []byte) string {
 	if text, ok := wire.Text(raw); ok {
 		return text
@@ -94,14 +94,6 @@ func flatten(raw []byte) string {
 		return text
 	}
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it is part of valid JSON, or nothing
+	_ = json.Compact(&b, raw) // raw is valid, or empty
 	return b.String()
-}
-
-// quote is a text for an error, cut where it is long.
-func quote(text string) string {
-	if r := []rune(text); len(r) > 200 {
-		text = string(r[:200]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
 }

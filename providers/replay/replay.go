@@ -1,16 +1,3 @@
-// Package replay answers the requests of a provider from a script of recorded exchanges:
-// no network, no key, and every run like the one before.
-//
-// A script is a file of JSON lines, an exchange each, in the order in which they are used:
-//
-//	{"fmt": "anthropic", "status": 200, "sse": true, "req": {…}, "resp": "event: …"}
-//
-// fmt is the format of the API: openai-chat (or openai), openai-responses, anthropic,
-// gemini or ollama, the same on all lines. resp is the response's body, or with sse, when
-// it was streamed, a JSON string of the stream as it went over the wire (of ollama that is
-// JSON lines). status is 200 when left out. req, the request's body, is for readers, unless
-// check is true: then a request must carry the results of tools that the recorded one did.
-// file, i and url say where an exchange is from, and nothing looks at them.
 package replay
 
 import (
@@ -28,14 +15,14 @@ import (
 // maxScript bounds the bytes of a file.
 const maxScript = 256 << 20
 
-// A Script is what one or more files hold. It is immutable and may be used from many
+// A Script is the exchanges of one or more files. It is immutable and may be used from many
 // goroutines.
 type Script struct {
 	format    toolformat.Format
 	exchanges []exchange
 }
 
-// exchange is a line of a script.
+// An exchange is a line of a script.
 type exchange struct {
 	at       string          // file:line
 	Format   string          `json:"fmt"`
@@ -43,15 +30,14 @@ type exchange struct {
 	Streamed bool            `json:"sse"`
 	Check    bool            `json:"check"`
 	Req      json.RawMessage `json:"req"`
-	Resp     json.RawMessage `json:"resp"` // as the body goes over the wire
+	Resp     json.RawMessage `json:"resp"` // the bytes of the body
 
-	File string `json:"file"` // where it is from, for readers
+	File string `json:"file"` // this and what follows is for people
 	I    int    `json:"i"`
 	URL  string `json:"url"`
 }
 
-// Open reads the files of a script, whose exchanges follow one another. The error names
-// the file and the line.
+// Open reads the files of a script, in order. The error names the file and the line.
 func Open(files ...string) (*Script, error) {
 	s := &Script{}
 	for _, file := range files {
@@ -92,7 +78,7 @@ func (s *Script) load(file string) error {
 	return nil
 }
 
-// add reads a line and appends its exchange.
+// add appends the exchange in a line.
 func (s *Script) add(e *exchange, line []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -108,13 +94,13 @@ func (s *Script) add(e *exchange, line []byte) error {
 	case format == "":
 		return fmt.Errorf("fmt is missing: expected the format of the API, such as openai-chat or anthropic")
 	case s.format != "" && s.format != format:
-		return fmt.Errorf("fmt %s: the exchanges before it are of %s, and a script is of one", format, s.format)
+		return fmt.Errorf("fmt %s: expected %s, as in the exchanges before it", format, s.format)
 	case e.Status < 200 || e.Status > 599:
 		return fmt.Errorf("status %d: expected one from 200 to 599", e.Status)
 	case e.Resp == nil:
 		return fmt.Errorf("resp is missing: expected the body of the response")
 	case e.Check && e.Req == nil:
-		return fmt.Errorf("check without req: expected the body of the request that is to be checked against")
+		return fmt.Errorf("check without req: expected the body of the recorded request")
 	case e.Streamed:
 		if json.Unmarshal(e.Resp, &stream) != nil {
 			return fmt.Errorf("resp: expected a JSON string of the stream, as sse is true")

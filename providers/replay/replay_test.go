@@ -131,7 +131,7 @@ func TestFaults(t *testing.T) {
 		{"no JSON", `{"fmt":"gemini","resp":{}}` + "\nhello", "0.jsonl:2: expected an exchange as one JSON object a line: invalid character 'h'"},
 		{"unknown key", `{"fmt":"gemini","resp":{},"chek":true}`, `0.jsonl:1: expected an exchange as one JSON object a line: json: unknown field "chek"`},
 		{"no format", `{"resp":{}}`, `0.jsonl:1: fmt is missing: expected the format of the API`},
-		{"two formats", `{"fmt":"gemini","resp":{}}` + "\n" + `{"fmt":"ollama","resp":{}}`, "0.jsonl:2: fmt ollama: the exchanges before it are of gemini"},
+		{"two formats", `{"fmt":"gemini","resp":{}}` + "\n" + `{"fmt":"ollama","resp":{}}`, "0.jsonl:2: fmt ollama: expected gemini, as in the exchanges before it"},
 		{"status", `{"fmt":"gemini","status":20,"resp":{}}`, "0.jsonl:1: status 20: expected"},
 		{"no response", `{"fmt":"gemini"}`, "0.jsonl:1: resp is missing"},
 		{"no stream", `{"fmt":"gemini","sse":true,"resp":{}}`, "0.jsonl:1: resp: expected a JSON string of the stream"},
@@ -193,7 +193,7 @@ func TestCheck(t *testing.T) {
 			{"white space", request(" \n\"one\" "), ""},
 			{"another result", request(`"another"`), `0.jsonl:1: the result of the call c1 is "another"; the recorded one has "one"`},
 			{"no results", `{}`, `0.jsonl:1: the request lacks a result of the call c1; the recorded one has "one"`},
-			{"a long one", request(`"` + strings.Repeat("é", 300) + `"`), "is \"" + strings.Repeat("é", 200) + "…\"; the"},
+			{"a long one", request(`"` + strings.Repeat("é", 300) + `"`), "is \"" + strings.Repeat("é", 200) + "\"; the"},
 			{"no JSON", "x", "0.jsonl:1: the request is not JSON"},
 		} {
 			_, _, err := post(t, play(t, s), c.request)

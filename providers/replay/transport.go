@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -49,7 +48,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer t.mu.Unlock()
 	all := t.script.exchanges
 	if t.next == len(all) {
-		return nil, refuse(&all[len(all)-1], "the script has ended: it has "+strconv.Itoa(len(all))+" exchanges, and this is one request more")
+		return nil, refuse(&all[len(all)-1], fmt.Sprintf("the script has ended: it has %d exchanges, and this is one request more", len(all)))
 	}
 	e := &all[t.next]
 	if e.Check {
