@@ -46,10 +46,10 @@ func ParseReference(ref string) (p Pointer, ok bool) {
 	if !ok || rest != "" && rest[0] != '/' {
 		return nil, false
 	}
+	if plain, err := url.PathUnescape(rest); err == nil {
+		rest = plain
+	}
 	for token := range strings.SplitSeq(rest, "/") {
-		if plain, err := url.PathUnescape(token); err == nil {
-			token = plain
-		}
 		p = append(p, unescapeToken.Replace(token))
 	}
 	return p[1:], true

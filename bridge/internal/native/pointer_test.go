@@ -3,6 +3,8 @@ package native
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +37,38 @@ func TestPointer(t *testing.T) {
 		}
 		if string(part) != c.part || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %s, %v", c.pointer, part, err)
+		}
+	}
+}
+
+// TestPointerRule holds the rule that toolformat keeps too.
+func TestPointerRule(t *testing.T) {
+	table, err := os.ReadFile("../../../testdata/rules/pointer.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, cases, _ := strings.Cut(string(table), "\n")
+	for line := range strings.Lines(cases) {
+		quoted, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		pointer, _ := strconv.Unquote(quoted)
+		want := strings.TrimSpace(line[len(quoted):])
+		p, err := ParsePointer(pointer)
+		if strings.HasPrefix(pointer, "#") {
+			p, _ = ParseReference(pointer)
+			err = nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "-"
+		if part, err := p.Select("the document", []byte(document)); err == nil {
+			got = string(part)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func Text(value []byte) string {
 func Shorten(s string) string { return Cut(s, 40) }
 
 // Cut returns s, or its first bytes and "…" if it is longer. It never splits a character. Package
-// toolformat cuts by the same rule, held by a test of the same cases.
+// toolformat keeps the same rule: see testdata/rules.
 func Cut(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s

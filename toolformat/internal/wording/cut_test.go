@@ -1,21 +1,25 @@
 package wording
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
 
 func TestCut(t *testing.T) {
-	for _, c := range []struct {
-		s    string
-		most int
-		want string
-	}{
-		{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"aüb", 2, "a…"}, {"aüb", 3, "aü…"}, {"日本", 2, "…"},
-		{"\x80\x80\x80", 2, "…"}, // not UTF-8: no place where a character begins
-	} {
-		if got := Cut(c.s, c.most); got != c.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
+	table, err := os.ReadFile("../../../testdata/rules/cut.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		var text, want string
+		var most int
+		if _, err := fmt.Sscanf(line, "%q %d %q", &text, &most, &want); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if got := Cut(text, most); got != want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", text, most, got, want)
 		}
 	}
 }
