@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -117,9 +118,9 @@ func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) 
 		text = ""
 	}
 	if piped(in) {
-		data, err := readAtMost(in, "standard input")
+		data, err := file.ReadAll(in, maxInput)
 		if err != nil {
-			return nil, err
+			return nil, usagef("ask: standard input: %v", err)
 		}
 		if !utf8.Valid(data) {
 			return nil, usagef("ask: standard input is not text: attach files with --file")
@@ -153,24 +154,11 @@ func piped(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0 && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
 }
 
-func readAtMost(r io.Reader, name string) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	if err == nil && len(data) > maxInput {
-		err = usagef("ask: %s is larger than %d MiB", name, maxInput>>20)
-	}
-	return data, err
-}
-
 // filePart returns a file as a part of a prompt.
 func filePart(name string) (providers.Part, error) {
-	f, err := os.Open(name)
+	data, err := file.Read(name, maxInput)
 	if err != nil {
-		return providers.Part{}, usagef("ask: --file: %v", err)
-	}
-	defer f.Close()
-	data, err := readAtMost(f, name)
-	if err != nil {
-		return providers.Part{}, err
+		return providers.Part{}, usagef("ask: --file %s: %v", name, err)
 	}
 	kind := mime.TypeByExtension(filepath.Ext(name))
 	if kind == "" || strings.HasPrefix(kind, "text/") {
@@ -189,8 +177,7 @@ func filePart(name string) (providers.Part, error) {
 	return providers.Part{}, usagef("ask: --file %s: %s is not text, an image, a PDF or audio", name, kind)
 }
 
-// An askPrinter prints a run: the text on standard output and the rest on standard error, or all
-// events as JSON.
+// An askPrinter prints a run: its text to out and the rest to err, or all events as JSON to out.
 type askPrinter struct {
 	out, err io.Writer
 	json     bool
@@ -284,7 +271,7 @@ func (p *askPrinter) end(run *providers.Run, err error) error {
 	case p.json:
 		return &exitError{code: exitFailed}
 	}
-	return &exitError{exitFailed, "incomplete answer: " + stopWords(run.Stop)}
+	return &exitError{exitFailed, incomplete(run.Stop)}
 }
 
 // askError returns the error of a run with its exit code. said means that it was printed.
@@ -309,27 +296,21 @@ func askError(err error, said bool) error {
 	return e
 }
 
-// stopWords returns the reason why a run stopped early.
-func stopWords(s providers.Stop) string {
-	switch s {
-	case providers.StopLength:
-		return "the model reached the token limit of a turn"
-	case providers.StopWindow:
-		return "the conversation fills the model's context window"
-	case providers.StopRefused:
-		return "refused by the model or a filter of its provider"
-	case providers.StopRounds:
-		return "turn limit reached (--max-turns)"
-	case providers.StopMaxCalls:
-		return "call limit reached"
-	case providers.StopTime:
-		return "time limit reached"
-	case providers.StopTokens:
-		return "token budget spent"
-	case providers.StopRepeats:
-		return "the model repeated the same call"
-	}
-	return string(s)
+// stopWords has the reasons why a run stopped early.
+var stopWords = map[providers.Stop]string{
+	providers.StopLength:   "the model reached the token limit of a turn",
+	providers.StopWindow:   "the conversation fills the model's context window",
+	providers.StopRefused:  "refused by the model or a filter of its provider",
+	providers.StopRounds:   "turn limit reached (--max-turns)",
+	providers.StopMaxCalls: "call limit reached",
+	providers.StopTime:     "time limit reached",
+	providers.StopTokens:   "token budget spent",
+	providers.StopRepeats:  "the model repeated the same call",
+}
+
+// incomplete returns the note on a run that stopped early.
+func incomplete(s providers.Stop) string {
+	return "incomplete answer: " + cmp.Or(stopWords[s], string(s))
 }
 
 // clip cuts a text to a number of characters.

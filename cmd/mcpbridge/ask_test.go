@@ -51,8 +51,8 @@ func TestPromptParts(t *testing.T) {
 		{"nothing", "", "", nil, "", "ask: expected a prompt, as in: "},
 		{"noise", "", "", []string{file("noise", "\x00\x01\xfe")}, "", "application/octet-stream is not text, an image, a PDF or audio"},
 		{"noise piped", "", "\x00\xfe", nil, "", "ask: standard input is not text: attach files with --file"},
-		{"too large", "", "", []string{large.Name()}, "", "is larger than 32 MiB"},
-		{"missing", "", "", []string{filepath.Join(dir, "none")}, "", "ask: --file: open "},
+		{"too large", "", "", []string{large.Name()}, "", ": larger than 32 MiB"},
+		{"missing", "", "", []string{filepath.Join(dir, "none")}, "", "ask: --file "},
 		{"a folder", "", "", []string{dir}, "", "is a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

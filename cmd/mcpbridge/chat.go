@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -49,7 +48,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	cfg.SetHidden(f.hidden)
-	c := &chat{flags: f, models: stack.NewModels(cfg)}
+	c := &chat{flags: f}
 	if err := keep.open(ctx); err != nil {
 		return err
 	}
@@ -90,7 +89,6 @@ func runChat(ctx context.Context, args []string, std streams) error {
 type chat struct {
 	*program
 	flags   *modelFlags
-	models  *stack.Models
 	history *history
 	tools   bridge.Session // sees the tools of the model
 	console console
@@ -136,21 +134,20 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 	}
 }
 
-// modelFor returns the model to begin with: that of the flags, else that of the conversation if it is
-// still available.
+// modelFor returns the first model: that of the flags, or that of the conversation if available.
 func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
 	choice := c.flags.choice
 	if t == nil || len(choice.Scripts) > 0 {
-		return c.models.Choose(choice, true)
+		return c.Models().Choose(choice, true)
 	}
 	if choice.Provider == "" || choice.Provider == t.Provider {
 		again := choice
 		again.Provider, again.Model = t.Provider, cmp.Or(choice.Model, t.Model)
-		if found, err := c.models.Choose(again, true); err == nil {
+		if found, err := c.Models().Choose(again, true); err == nil {
 			return found, nil
 		}
 	}
-	return c.models.Choose(choice, true)
+	return c.Models().Choose(choice, true)
 }
 
 // resume continues a conversation with a model; nil starts a new one. A conversation without an ID is
@@ -171,7 +168,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	options := c.flags.options(c.cfg)
 	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.log
-	next := providers.NewConversation(model).Settings(c.models.Settings(model.Name)).Options(options).
+	next := providers.NewConversation(model).Settings(c.Models().Settings(model.Name)).Options(options).
 		Tools(c.program).Caller(self()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {
 		next = next.Approve(asks.approve)
@@ -180,8 +177,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	c.UseModel(model)
 }
 
-// chatPolicy returns the config's policy, with a default: read-only tools run, and others need
-// approval.
+// chatPolicy adds a default to a policy: only read-only tools run without approval.
 func chatPolicy(policy providers.Policy) providers.Policy {
 	return append(slices.Clip(policy),
 		providers.Rule{Match: "@readOnlyHint", Verdict: providers.VerdictAllow},

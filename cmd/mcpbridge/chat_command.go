@@ -118,7 +118,7 @@ func (c *chat) changeModel(_ context.Context, name string) error {
 	if name == "" {
 		p, _ := c.console.style()
 		lines := []string{p.Bold(c.modelName())}
-		for _, id := range c.models.IDs() {
+		for _, id := range c.Models().IDs() {
 			if id = terminal.Inline(id); id != c.modelName() {
 				lines = append(lines, id)
 			}
@@ -126,7 +126,7 @@ func (c *chat) changeModel(_ context.Context, name string) error {
 		c.console.print(strings.Join(lines, "\n"))
 		return nil
 	}
-	model, err := otherModel(c.cfg, c.models, c.now, name)
+	model, err := otherModel(c.cfg, c.Models(), c.now, name)
 	if err != nil {
 		return err
 	}

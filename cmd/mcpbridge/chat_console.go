@@ -33,8 +33,7 @@ type console interface {
 	asker() *approver // nil if no user can be asked
 }
 
-// openConsole returns a console on the terminal of the streams. Without a capable terminal, or for JSON,
-// it returns one that reads prompts as lines.
+// openConsole returns a full console on a capable terminal, and otherwise a plain one.
 func openConsole(std streams, asJSON bool, complete []string) (console, error) {
 	if kind := os.Getenv("TERM"); !asJSON && terminal.IsTerminal(std.in) && terminal.IsTerminal(std.out) && kind != "dumb" {
 		return openFullConsole(std.in.(*os.File), std.out.(*os.File), complete)
@@ -98,7 +97,7 @@ func ending(run *providers.Run, err error) (text string, bad bool) {
 	case run.Stop == providers.StopDeferred:
 		return deferred(len(run.Waiting)), false
 	}
-	return "incomplete answer: " + stopWords(run.Stop), true
+	return incomplete(run.Stop), true
 }
 
 // deferred returns the note on deferred calls.

@@ -8,13 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -93,26 +94,17 @@ func (h *history) load(ctx context.Context, id string) (*providers.Transcript, e
 	if err != nil {
 		return nil, err
 	}
-	if id == "" && len(all) > 0 {
-		return h.kept.Load(ctx, all[0].ID)
-	}
-	found := ""
-	for _, heading := range all {
-		if id == "" || !strings.HasPrefix(heading.ID, strings.ToUpper(id)) {
-			continue
-		}
-		if found != "" {
-			return nil, fmt.Errorf("several conversation IDs begin with %s: add more characters", hint.Quote(id))
-		}
-		found = heading.ID
-	}
-	switch {
-	case found != "":
-		return h.kept.Load(ctx, found)
-	case len(all) == 0:
+	if len(all) == 0 {
 		return nil, errors.New("no saved conversations")
 	}
-	return nil, fmt.Errorf("unknown conversation %s (/history in a chat lists the last ones)", hint.Quote(id))
+	all = slices.DeleteFunc(all, func(h providers.Heading) bool { return !strings.HasPrefix(h.ID, strings.ToUpper(id)) })
+	switch {
+	case len(all) == 0:
+		return nil, fmt.Errorf("unknown conversation %s (/history in a chat lists the last ones)", hint.Quote(id))
+	case len(all) > 1 && id != "":
+		return nil, fmt.Errorf("several conversation IDs begin with %s: add more characters", hint.Quote(id))
+	}
+	return h.kept.Load(ctx, all[0].ID)
 }
 
 // save saves a conversation, also while the program is ending.
@@ -140,14 +132,10 @@ func historyFile() (string, error) {
 	return filepath.Join(dir, "mcpbridge", "history.db"), nil
 }
 
-// systemState returns the system's folder for the state of programs (XDG Base Directory Specification
-// 0.8, and its equivalents on other systems).
+// systemState returns the folder for programs' state (XDG Base Directory Specification 0.8).
 func systemState() (string, error) {
 	if runtime.GOOS == "windows" {
-		if dir := os.Getenv("LocalAppData"); dir != "" {
-			return dir, nil
-		}
-		return "", errors.New("%LocalAppData% is not set")
+		return os.UserCacheDir() // %LocalAppData%
 	}
 	home, err := os.UserHomeDir()
 	if runtime.GOOS == "darwin" {
@@ -196,7 +184,7 @@ func (c *chat) goOnWith(t *providers.Transcript) error {
 	if t.Provider == model.Name {
 		model = ofModel(model, cmp.Or(t.Model, model.Model))
 	} else if t.Provider != "" {
-		if found, err := c.models.Choose(stack.Choice{Provider: t.Provider, Model: t.Model}, true); err == nil {
+		if found, err := c.Models().Choose(stack.Choice{Provider: t.Provider, Model: t.Model}, true); err == nil {
 			model = found
 		}
 	}
@@ -273,17 +261,9 @@ func (c *chat) loadFrom(_ context.Context, name string) error {
 }
 
 func readTranscript(name string) (*providers.Transcript, error) {
-	f, err := os.Open(name)
+	data, err := file.Read(name, maxSaved)
 	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSaved+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > maxSaved:
-		return nil, fmt.Errorf("%s: larger than %d MiB", name, maxSaved>>20)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	t := new(providers.Transcript)
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(t); err != nil {

@@ -23,9 +23,16 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
-	source, target, err := convertFormats(*from, *to)
+	source, err := parseFormat("convert", "--from", *from)
 	if err != nil {
 		return err
+	}
+	target, err := parseFormat("convert", "--to", *to)
+	switch {
+	case err != nil:
+		return err
+	case target == "":
+		return usagef("convert: expected --to FORMAT, one of %s", formatList())
 	}
 	name := "-"
 	switch words := f.Args(); {
@@ -59,31 +66,16 @@ func formatList() string {
 	return strings.Join(names, ", ")
 }
 
-// convertFormats returns the formats that the flags name.
-func convertFormats(from, to string) (source, target toolformat.Format, err error) {
-	if from != "" {
-		if source, err = parseFormat("convert", "--from", from); err != nil {
-			return "", "", err
-		}
-	}
-	if to == "" {
-		return "", "", usagef("convert: expected --to FORMAT, one of %s", formatList())
-	}
-	target, err = parseFormat("convert", "--to", to)
-	return source, target, err
-}
-
-// parseFormat returns the format that a flag names.
+// parseFormat returns the format that a flag names, or "".
 func parseFormat(command, flag, word string) (toolformat.Format, error) {
 	format, err := toolformat.ParseFormat(word)
-	if err != nil {
+	if err != nil && word != "" {
 		return "", usagef("%s: %s %s: expected one of %s", command, flag, hint.Shorten(word), formatList())
 	}
 	return format, nil
 }
 
-// readDefinitions reads a file of definitions; "-" is standard input. Without from, the format of each
-// is auto-detected.
+// readDefinitions reads a file, or standard input for "-". An empty from means auto-detection.
 func readDefinitions(name string, from toolformat.Format, std streams) (*toolformat.Reading, error) {
 	var data []byte
 	var err error
@@ -121,8 +113,7 @@ func printSet(w io.Writer, set *toolformat.Set, single bool) error {
 	return err
 }
 
-// explainSet prints the notes on the tools of a set. The error is not nil if a tool was left out, of
-// the set or before.
+// explainSet prints the notes on a set. The error is not nil if a tool was left out.
 func explainSet(w io.Writer, command string, set *toolformat.Set, leftOut bool) error {
 	for _, c := range set.Tools {
 		printNotes(w, command, c.Notes)

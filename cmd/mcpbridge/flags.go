@@ -14,8 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
-// sourceFlags are the flags of a command, with those that choose the source of its tools: a config,
-// or one server.
+// sourceFlags are a command's flags, and those that choose a config or a single server.
 type sourceFlags struct {
 	*pflag.FlagSet
 	config   string

@@ -110,10 +110,7 @@ func lintConfig(ctx context.Context, f *sourceFlags, cfg *config.Config, std str
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, it := range list.Items {
-		tools = append(tools, it.Tool())
-	}
-	return tools, p.report(std.err), nil
+	return toolsOf(list), p.report(std.err), nil
 }
 
 // printLint prints a block for each tool, in which providers with equal verdicts share a line.
@@ -193,41 +190,39 @@ func lintNote(n toolformat.Note) string {
 	return n.String()
 }
 
-// lintJSON is the output of --json.
-type lintJSON struct {
-	Tools   []lintToolJSON            `json:"tools"`
-	Targets map[string]lintTargetJSON `json:"providers"`
-	Notes   []lintNoteJSON            `json:"notes,omitempty"`
-	Rule    string                    `json:"token_rule"`
-}
-
-type lintToolJSON struct {
-	Name     string                     `json:"name"`
-	Notes    []lintNoteJSON             `json:"notes,omitempty"`
-	Verdicts map[string]lintVerdictJSON `json:"providers"`
-}
-
-type lintVerdictJSON struct {
-	Status string         `json:"status"`
-	Name   string         `json:"name,omitempty"`
-	Tokens int            `json:"tokens,omitempty"`
-	Notes  []lintNoteJSON `json:"notes,omitempty"`
-}
-
-type lintTargetJSON struct {
-	OK         int            `json:"ok"`
-	Repaired   int            `json:"repaired"`
-	Impossible int            `json:"impossible"`
-	Tokens     int            `json:"tokens"`
-	Notes      []lintNoteJSON `json:"notes,omitempty"`
-}
-
-type lintNoteJSON struct {
-	Tool string `json:"tool,omitempty"`
-	Path string `json:"path,omitempty"`
-	Rule string `json:"rule"`
-	Text string `json:"text"`
-}
+// The output of --json.
+type (
+	lintJSON struct {
+		Tools   []lintToolJSON            `json:"tools"`
+		Targets map[string]lintTargetJSON `json:"providers"`
+		Notes   []lintNoteJSON            `json:"notes,omitempty"`
+		Rule    string                    `json:"token_rule"`
+	}
+	lintToolJSON struct {
+		Name     string                     `json:"name"`
+		Notes    []lintNoteJSON             `json:"notes,omitempty"`
+		Verdicts map[string]lintVerdictJSON `json:"providers"`
+	}
+	lintVerdictJSON struct {
+		Status string         `json:"status"`
+		Name   string         `json:"name,omitempty"`
+		Tokens int            `json:"tokens,omitempty"`
+		Notes  []lintNoteJSON `json:"notes,omitempty"`
+	}
+	lintTargetJSON struct {
+		OK         int            `json:"ok"`
+		Repaired   int            `json:"repaired"`
+		Impossible int            `json:"impossible"`
+		Tokens     int            `json:"tokens"`
+		Notes      []lintNoteJSON `json:"notes,omitempty"`
+	}
+	lintNoteJSON struct {
+		Tool string `json:"tool,omitempty"`
+		Path string `json:"path,omitempty"`
+		Rule string `json:"rule"`
+		Text string `json:"text"`
+	}
+)
 
 func lintNotesJSON(notes []toolformat.Note, tool string) []lintNoteJSON {
 	var all []lintNoteJSON

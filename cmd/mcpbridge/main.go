@@ -1,4 +1,3 @@
-// Command mcpbridge serves many MCP servers, and native tools, as a single MCP server.
 package main
 
 import (
@@ -201,7 +200,6 @@ func callExit(e *toolformat.Error) int {
 	case toolformat.Canceled:
 		return exitInterrupted
 	case toolformat.Internal:
-		return exitFailed
 	}
 	return exitFailed
 }

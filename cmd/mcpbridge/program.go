@@ -53,8 +53,7 @@ func newWaiting(f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program,
 	return p, err
 }
 
-// openWaiting returns the program of a command that waits for every server, and its tools. The list
-// may come with an error.
+// openWaiting returns a waiting program and its tools. The list may come with an error.
 func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program, *bridge.List, error) {
 	p, err := newWaiting(f, cfg, stderr)
 	if err != nil {
@@ -67,8 +66,7 @@ func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr
 	return p, tools, err
 }
 
-// self returns the caller that the program itself is. Its sessions share their links, so that a
-// server is started once.
+// self returns the program as a caller. Its sessions share links, so that a server starts once.
 func self() *bridge.Caller { return &bridge.Caller{ID: "mcpbridge"} }
 
 // open opens the program's session.
@@ -79,8 +77,7 @@ func (p *program) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openForModel opens the program's session, waits for the tools, and reports those that are missing,
-// as a model can do without them.
+// openForModel opens the session, waits for the tools, and reports the missing ones.
 func (p *program) openForModel(ctx context.Context, stderr io.Writer) error {
 	if err := p.open(ctx); err != nil {
 		return err
@@ -105,8 +102,7 @@ func (p *program) close() {
 	}
 }
 
-// report prints the servers that are down and the tools that are left out or changed. The error is
-// not nil if something is missing.
+// report prints servers that are down and problems with tools. It fails if a tool is missing.
 func (p *program) report(w io.Writer) error {
 	missing := false
 	for _, st := range p.Servers() {

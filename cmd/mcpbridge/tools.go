@@ -22,14 +22,12 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools list", "tools list [flags] [-- COMMAND [ARG…]]", "Lists the tools of all servers, under the names that clients see.", std)
 	asJSON := f.Bool("json", false, "print the definitions as a JSON array, one a line")
 	word := f.String("format", "", "print the definitions in this `FORMAT`: "+formatList()+"\n(mcp is what --json prints)")
-	format := toolformat.FormatMCP
+	var format toolformat.Format
 	f.check = func(words []string) (err error) {
-		if *word != "" {
-			if format, err = parseFormat("tools list", "--format", *word); err != nil {
-				return err
-			}
+		if format, err = parseFormat("tools list", "--format", *word); err != nil {
+			return err
 		}
-		if *asJSON && format != toolformat.FormatMCP {
+		if format = cmp.Or(format, toolformat.FormatMCP); *asJSON && format != toolformat.FormatMCP {
 			return usagef("tools list: --json, which prints mcp, and --format %s are mutually exclusive", format)
 		}
 		return f.noWords(words)
@@ -60,11 +58,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 
 // printAs prints the definitions in a format. lost is not nil if it cannot express all.
 func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, err error) {
-	tools := make([]toolformat.Tool, len(list.Items))
-	for i, it := range list.Items {
-		tools[i] = it.Tool()
-	}
-	set, err := toolformat.Encode(tools, format, toolformat.Options{})
+	set, err := toolformat.Encode(toolsOf(list), format, toolformat.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +66,13 @@ func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, er
 		return nil, err
 	}
 	return explainSet(std.err, "tools list", set, false), nil
+}
+
+func toolsOf(list *bridge.List) (tools []toolformat.Tool) {
+	for _, it := range list.Items {
+		tools = append(tools, it.Tool())
+	}
+	return tools
 }
 
 // printDefinitions prints the definitions verbatim, one a line.
@@ -156,8 +157,7 @@ func checkContext(command string, pairs []string) error {
 	return nil
 }
 
-// explain adds details to the error of a call: the cause, which clients do not get but the owner of the
-// config does, or why there is no such tool.
+// explain adds the cause to a call's error, or the reason why there is no such tool.
 func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
 	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
 		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
@@ -256,8 +256,7 @@ func save(w io.Writer, dir string, n int, c *toolformat.Content) error {
 	return nil
 }
 
-// extension returns the file name extension of a MIME type. The system's table has no useful order, so
-// the common types come first.
+// extension returns the file name extension of a MIME type, common types first.
 func extension(mimeType string) string {
 	mimeType, _, _ = mime.ParseMediaType(mimeType)
 	switch mimeType {

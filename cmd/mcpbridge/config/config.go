@@ -3,12 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
 
 // FileName is the customary name of a config.
@@ -88,14 +89,9 @@ func (l Loader) Load(path string) (*Config, error) {
 		}
 		path = found
 	}
-	f, err := os.Open(path)
+	data, err := file.Read(path, maxFileSize)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
 	return l.Parse(path, data)
 }
@@ -140,7 +136,7 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
 	if len(data) > maxFileSize {
-		return nil, fmt.Errorf("%s: larger than %d MiB, too large for a config", path, maxFileSize>>20)
+		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxFileSize>>20)
 	}
 	d := l.newDecoder(path, dir, data)
 	c := &Config{Path: path, Dir: dir}

@@ -139,8 +139,7 @@ func (d *decoder) lacks(n node, format string, args ...any) {
 	}
 }
 
-// wrongf reports an invalid value: an error, or a Fault of the entry if the value came from the
-// environment.
+// wrongf reports an invalid value: an error, or a Fault if it came from the environment.
 func (d *decoder) wrongf(n node, format string, args ...any) {
 	if d.inside != nil && n.filled() {
 		d.inside.fault(n.path, fmt.Sprintf(format, args...))

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
@@ -178,8 +176,7 @@ func (d *decoder) home(n node) (string, bool) {
 	return "", false
 }
 
-// absolute makes a path absolute: from the home folder for ~/, else from the config's. A false ok is
-// passed on.
+// absolute makes a path absolute, from the home folder for ~/ or the config's. It passes on !ok.
 func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 	if !ok {
 		return "", false
@@ -215,37 +212,15 @@ func beneath(under, over map[string]string) map[string]string {
 
 // loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file and no value.
 func loadEnvFile(path string) (map[string]string, error) {
-	// Stat comes first, as opening or reading a pipe or a device may block.
-	if info, err := os.Stat(path); err != nil {
-		return nil, plainPathError(path, err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	f, err := os.Open(path)
+	data, err := file.ReadRegular(path, maxEnvFileSize)
 	if err != nil {
-		return nil, plainPathError(path, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxEnvFileSize+1))
-	if err != nil {
-		return nil, plainPathError(path, err)
-	}
-	if len(data) > maxEnvFileSize {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxEnvFileSize>>20)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	vars, line, err := parseEnv(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 	}
 	return vars, nil
-}
-
-// plainPathError names the path once, and not the system call that failed.
-func plainPathError(path string, err error) error {
-	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // parseEnv reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The

@@ -17,5 +17,5 @@ func ExampleLoader_Parse() {
 	fmt.Println(err)
 	// Output:
 	// mcpbridge.json:3:14: mcpServers.docs: unknown key "comand" (did you mean "command"?)
-	// mcpbridge.json:5:27: limits.sessions: expected a positive integer, got a string
+	// mcpbridge.json:5:27: limits.sessions: expected a positive integer (omit the key for the default), got a string
 }

@@ -196,13 +196,6 @@ func readObject(d *decoder, n node) (json.RawMessage, bool) {
 }
 
 func readRatio(d *decoder, n node) (*float64, bool) {
-	const want = "a number not below 0"
 	f, ok := n.number()
-	switch {
-	case !ok:
-		d.expected(n, want)
-	case f < 0:
-		d.errorf(n, "expected "+want)
-	}
-	return &f, ok && f >= 0
+	return &f, d.fits(n, ok && f >= 0, "0", "a number not below 0")
 }

@@ -93,13 +93,7 @@ func whole(f float64) (int, bool) {
 func readCount(d *decoder, n node) (int, bool) {
 	f, ok := n.number()
 	count, fits := whole(f)
-	switch {
-	case !ok:
-		d.expected(n, "a positive integer")
-	case !fits:
-		d.errorf(n, "expected a positive integer (omit the key for the default)")
-	}
-	return count, ok && fits
+	return count, d.fits(n, ok && fits, "0", "a positive integer (omit the key for the default)")
 }
 
 func readSize(d *decoder, n node) (int, bool) {
@@ -113,7 +107,7 @@ func readSize(d *decoder, n node) (int, bool) {
 		f, ok = parseSize(text)
 	}
 	size, fits := whole(f)
-	return size, d.fits(n, ok && fits, want)
+	return size, d.fits(n, ok && fits, `0"`, want)
 }
 
 // sizeUnits maps the units of sizes to bytes.
@@ -132,11 +126,11 @@ func parseSize(text string) (n float64, ok bool) {
 	return n * unit, known && err == nil
 }
 
-// fits reports what was wanted if a string or number is not that.
-func (d *decoder) fits(n node, ok bool, want string) bool {
-	switch k := n.value.Kind(); {
+// fits reports what was wanted unless ok. Other values of the given kinds could fit.
+func (d *decoder) fits(n node, ok bool, kinds, want string) bool {
+	switch {
 	case ok:
-	case k == '"' || k == '0':
+	case strings.ContainsRune(kinds, rune(n.value.Kind())):
 		d.wrongf(n, "expected %s", want)
 	default:
 		d.expected(n, want)
@@ -158,7 +152,7 @@ func readDuration(d *decoder, n node) (time.Duration, bool) {
 		}
 		dur, _ = time.ParseDuration(text)
 	}
-	return dur, d.fits(n, dur > 0, want)
+	return dur, d.fits(n, dur > 0, `0"`, want)
 }
 
 // readTimeout reads a duration. Some clients write seconds (60), others milliseconds (60000).

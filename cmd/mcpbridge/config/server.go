@@ -184,10 +184,10 @@ func (d *decoder) server(n node) Server {
 		d.checkServer(n, &s, reach)
 	}
 	if envFile != "" {
-		if file, err := loadEnvFile(envFile); err != nil {
+		if vars, err := loadEnvFile(envFile); err != nil {
 			d.lacks(n, "envFile %v", err)
 		} else {
-			s.Env = beneath(file, s.Env)
+			s.Env = beneath(vars, s.Env)
 		}
 	}
 	s.Fault = errors.Join(d.inside.faults...)

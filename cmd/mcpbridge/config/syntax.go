@@ -96,8 +96,7 @@ func stringEnd(b []byte, start int) (offset int, mistake string) {
 	return start, `the string is not closed: expected '"'`
 }
 
-// syntaxMistakes maps the parser's errors to texts that say what was expected and quote nothing of
-// the file.
+// syntaxMistakes maps the parser's errors to texts that quote nothing of the file.
 var syntaxMistakes = []struct{ parser, text string }{
 	{"parsing value", "expected a value"},
 	{"parsing object after name", "expected ':' after the key"},

@@ -61,8 +61,9 @@ var rules = []struct {
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.
-	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint")},
+	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file")},
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
+	{"cmd/mcpbridge/internal/file", nil},
 	{"cmd/mcpbridge/internal/*", with(centre, "cmd/mcpbridge/internal/hint")},
 	{"cmd/mcpbridge/...", []string{"..."}},
 	{"cmd/*", []string{"..."}},

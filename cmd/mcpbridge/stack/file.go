@@ -2,18 +2,17 @@ package stack
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/bridge/openapi"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -27,41 +26,19 @@ func (n *nativeLoader) readFiles(d config.Definitions) {
 	if err != nil || len(files) == 0 {
 		n.fault("%s:%d: no file matches %s", n.cfg.Path, d.Line, d.Files)
 	}
-	for _, file := range files {
-		data, err := readFile(file)
-		file = n.short(file)
+	for _, name := range files {
+		data, err := file.ReadRegular(name, maxFile)
+		name = n.short(name)
 		if err != nil {
-			n.fault("%s:%d: %s: %v", n.cfg.Path, d.Line, file, err)
+			n.fault("%s:%d: %s: %v", n.cfg.Path, d.Line, name, err)
 			continue
 		}
-		n.read(file, data, true)
+		n.read(name, data, true)
 	}
 }
 
 // maxFile bounds a file of definitions or an OpenAPI document.
 const maxFile = 64 << 20 // bytes
-
-// readFile reads a whole file, and no pipe or device, which may block. The error does not name the
-// file.
-func readFile(path string) (data []byte, err error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-	}
-	var at *fs.PathError
-	switch {
-	case errors.As(err, &at):
-		return nil, at.Err
-	case len(data) > maxFile:
-		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
-	}
-	return data, err
-}
 
 // short returns the path of a file for messages: relative to the config if it is below.
 func (n *nativeLoader) short(path string) string {
@@ -71,8 +48,7 @@ func (n *nativeLoader) short(path string) string {
 	return path
 }
 
-// read reads the definitions of a file, or an inline definition of the config. Either may have
-// comments and trailing commas.
+// read reads the definitions of a file or of the config, with comments and trailing commas.
 func (n *nativeLoader) read(where string, data []byte, isFile bool) {
 	if standard, err := hujson.Standardize(data); err == nil { // keeps every byte in its place
 		data = standard
@@ -116,8 +92,7 @@ func (n *nativeLoader) read(where string, data []byte, isFile bool) {
 	}
 }
 
-// lineOf returns the first line of the definition of an index, or 0 if the file is not a plain list
-// of definitions.
+// lineOf returns the first line of a definition, or 0 if the file is not a plain list.
 func lineOf(data []byte, index int) int {
 	list := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	from := len(data) - len(list)
@@ -133,4 +108,98 @@ func lineOf(data []byte, index int) int {
 		index--
 	}
 	return 0
+}
+
+// imported is the definitions of an OpenAPI document.
+type imported struct {
+	api         *config.API
+	where       string // the document, as messages name it
+	definitions []openapi.Definition
+}
+
+// importAll reads the documents of the APIs of type openapi, which become APIs of type rest. An API
+// whose document cannot be read keeps its type, so that no tool can use it.
+func (n *nativeLoader) importAll() []imported {
+	var all []imported
+	for i := range n.apis {
+		api := &n.apis[i]
+		if api.Import == nil {
+			continue
+		}
+		i, err := n.importDocument(api)
+		if err != nil {
+			n.fault("%s:%d: api %s: %v", n.cfg.Path, api.Line, api.Name, err)
+			continue
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// importDocument returns the definitions of an API's document, and adds warnings about them.
+func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
+	from := api.Import
+	document, opt := from.Inline, openapi.Options{Tags: from.Tags, Include: from.Include, Exclude: from.Exclude, Deprecated: from.Deprecated}
+	i = imported{api: api, where: fmt.Sprintf("%s:%d", n.cfg.Path, api.Line)}
+	if document == nil {
+		i.where = n.short(api.Import.File)
+		if document, err = file.ReadRegular(api.Import.File, maxFile); err != nil {
+			return i, fmt.Errorf("%s: %w", i.where, err)
+		}
+	}
+	opt.URL, _ = wire.Text(wire.Lookup(api.Config, "url"))
+	opt.Secured = wire.Lookup(api.Config, "auth") != nil || wire.Lookup(api.Config, "headers") != nil || strings.Contains(opt.URL, "?")
+	got, err := openapi.Import(document, opt)
+	if err != nil && api.Import.Inline == nil {
+		err = fmt.Errorf("%s: %w", i.where, err)
+	}
+	if err != nil {
+		return i, err
+	}
+	for _, note := range got.LeftOut {
+		n.fault("%s: %s", i.where, ofOperation(note))
+	}
+	for _, note := range got.Notes {
+		text := i.where + ": " + ofOperation(note)
+		if note.Rule == openapi.RuleRenamed { // nothing is lost
+			n.log.Info(text)
+		} else {
+			n.warnings = append(n.warnings, text)
+		}
+	}
+	if len(got.Definitions)+len(got.LeftOut) == 0 {
+		n.warnings = append(n.warnings, i.where+": no operation of the document is a tool: tags, include and exclude filter out all")
+	}
+	api.Type = rest.Kind.Name
+	api.Config = wire.SetMember(api.Config, "type", wire.AppendString(nil, api.Type))
+	api.Config = wire.SetMember(api.Config, "url", wire.AppendString(nil, got.URL))
+	i.definitions = got.Definitions
+	return i, nil
+}
+
+// ofOperation returns the text of a note, which begins with its operation.
+func ofOperation(note toolformat.Note) string {
+	if note.Tool != "" {
+		note.Tool = "operation " + note.Tool
+	}
+	return note.String()
+}
+
+// addImported adds the tools of a document.
+func (n *nativeLoader) addImported(i imported) {
+	kind := n.kind(i.api.Type)
+	if _, err := n.backend(kind, i.api); err != nil { // report it once, not for each operation
+		n.fault("%v", err)
+		return
+	}
+	for _, d := range i.definitions {
+		notes, err := n.make(d.Tool, kind, i.api, d.Spec)
+		if err != nil {
+			n.fault("%s: operation %s: %v", i.where, d.Tool.Name, err)
+		}
+		for _, note := range notes {
+			note.Tool = d.Tool.Name
+			n.warnings = append(n.warnings, i.where+": "+ofOperation(note))
+		}
+	}
 }

@@ -259,8 +259,7 @@ func (s *Stack) sampled(hints []string) (c providers.Candidate, settings provide
 	return c, all.Settings(c.Name), err
 }
 
-// fitting returns the index of the first model whose ID contains a hint, trying the best hint first,
-// or -1.
+// fitting returns the index of the first model whose ID contains a hint, or -1.
 func (m *Models) fitting(hints []string) int {
 	for _, hint := range hints {
 		at := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool {

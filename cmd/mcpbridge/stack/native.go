@@ -31,8 +31,7 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 	}
 }
 
-// A nativeLoader makes the native tools of a config. It leaves out definitions that are invalid, and
-// reports them.
+// A nativeLoader makes the native tools of a config, and reports invalid definitions.
 type nativeLoader struct {
 	cfg      *config.Config
 	log      *slog.Logger

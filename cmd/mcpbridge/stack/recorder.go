@@ -191,8 +191,7 @@ func recordsOf(caller *bridge.Caller, messages []providers.Message, run *provide
 	return all
 }
 
-// storeMessages returns a message as a store has it. Its text mentions the parts that a store
-// cannot hold.
+// storeMessages returns a message as a store has it. The text names the parts that it lacks.
 func storeMessages(m *providers.Message) []acorn.Message {
 	var all []acorn.Message
 	said := acorn.Message{Role: string(m.Role)}

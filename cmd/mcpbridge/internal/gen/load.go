@@ -31,8 +31,7 @@ func (e *NotFoundError) Error() string { return e.text }
 
 func notFound(format string, args ...any) error { return &NotFoundError{fmt.Sprintf(format, args...)} }
 
-// loadGo reads the packages that match patterns, as the go command understands them. A file that
-// gen writes is skipped.
+// loadGo reads the packages that match patterns, without the files that gen writes.
 func loadGo(ctx context.Context, file string, patterns []string) (*goSource, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, notFound("the go command is needed to find packages, and is not in PATH")

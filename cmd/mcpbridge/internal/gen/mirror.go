@@ -253,8 +253,7 @@ func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructFiel
 	return f, nil
 }
 
-// describe adds a description to the tag of a field unless it has one: that of the function's
-// comment, else the comment on the field.
+// describe adds the description of the function's comment or the field's to a tag without one.
 func (m *mirror) describe(f *reflect.StructField, v *types.Var, name string) {
 	if name == "" {
 		name = v.Name()

@@ -19,8 +19,7 @@ type editor struct {
 	resized func() // makes lines query the size of the terminal
 }
 
-// queryCursor asks for the position of the cursor. The prompt is always at the beginning of a line, so
-// no terminal has to answer.
+// queryCursor asks for the cursor's position, which is always the beginning of a line.
 const queryCursor = "\x1b[6n"
 
 // newEditor returns an editor of the input of keys, which is shown on out.
@@ -54,8 +53,7 @@ func showBreaks(line []rune, _ int) []rune {
 	return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
 }
 
-// typed is the input of the editor. With each key the editor queries the size of the terminal, which
-// may have changed.
+// typed is the input of the editor, which queries the terminal's size with each key.
 type typed struct{ *editor }
 
 func (t typed) Read(p []byte) (int, error) {

@@ -18,8 +18,7 @@ const (
 	pasteEnd     = "\x1b[201~"
 )
 
-// lineBreak, a private-use character, represents a line break in the edited line. It is shown as
-// breakSign.
+// lineBreak, a private-use character, is a line break in the edited line, shown as breakSign.
 const (
 	lineBreak = '\ue000'
 	breakSign = '␤'
@@ -116,8 +115,7 @@ func (k *keyboard) forget() {
 	k.ahead = nil
 }
 
-// Read implements io.Reader for the editor. It returns at most one line, so that the editor does not
-// buffer the next.
+// Read implements io.Reader. It returns at most one line, so that the editor buffers no other.
 func (k *keyboard) Read(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
