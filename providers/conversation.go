@@ -147,7 +147,7 @@ func (c *Conversation) Tools(tools ...any) *Conversation {
 	return c.with(func(c *Conversation) {
 		c.tools = c.tools.clone()
 		for _, t := range tools {
-			if err := c.tools.add(t); err != nil {
+			if err := c.tools.addTool(t); err != nil {
 				c.fail(err)
 			}
 		}

@@ -36,8 +36,8 @@ func (t *conversationTools) clone() *conversationTools {
 // reservedNames are the names that a tool must not have: commands that people type in a chat.
 var reservedNames = []string{"help", "exit", "quit", "print", "input"}
 
-// add adds a tool, as Conversation.Tools takes it.
-func (t *conversationTools) add(added any) error {
+// addTool adds a tool, as Conversation.Tools takes it.
+func (t *conversationTools) addTool(added any) error {
 	var tool bridge.Tool
 	var err error
 	switch added := added.(type) {

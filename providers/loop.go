@@ -180,7 +180,7 @@ func (r *runner) turns() error {
 		case err == nil:
 			stop, err = r.follow(turn)
 		case turn != nil:
-			r.add(textOnly(&turn.Message))
+			r.addMessage(textOnly(&turn.Message))
 		}
 		if turn != nil {
 			r.emit(Event{Type: EventUsage, Usage: turn.Usage})
@@ -198,7 +198,7 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	switch stop := turn.Stop; {
 	case stop == StopPaused && len(m.Calls()) == 0 && r.pauses < r.limits.Pauses:
 		r.pauses++
-		r.add(*m)
+		r.addMessage(*m)
 		return "", nil
 	case stop == StopMalformed && r.malformed < r.limits.Malformed:
 		r.malformed++
@@ -207,17 +207,17 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	case stop == StopWindow && r.dropHalf("the conversation filled the model's context window"):
 		return "", nil
 	case !stop.Runs():
-		r.add(textOnly(m))
+		r.addMessage(textOnly(m))
 		return cmp.Or(stop, StopOther), nil
 	}
 	r.pauses, r.malformed = 0, 0
 	calls := m.Calls()
 	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone { // some models call tools that they were not offered
 		r.note("the model called tools, which the request forbids: nothing was run")
-		r.add(textOnly(m))
+		r.addMessage(textOnly(m))
 		return StopEnd, nil
 	}
-	r.add(*m)
+	r.addMessage(*m)
 	if len(calls) > 0 {
 		return r.round(calls)
 	}
@@ -227,8 +227,8 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	return StopEnd, nil
 }
 
-// add appends a message to the conversation.
-func (r *runner) add(m Message) {
+// addMessage appends a message to the conversation.
+func (r *runner) addMessage(m Message) {
 	if !m.empty() {
 		r.run.Messages = append(r.run.Messages, m)
 	}
@@ -237,7 +237,7 @@ func (r *runner) add(m Message) {
 // explainMalformed tells the model that its provider could not parse its calls, and quotes
 // them.
 func (r *runner) explainMalformed(m *Message) {
-	r.add(textOnly(m))
+	r.addMessage(textOnly(m))
 	text := "The tool call could not be parsed, so nothing was run. Call again with the name of an available tool and JSON arguments that match its schema."
 	for _, c := range m.Calls() {
 		var written string
@@ -246,7 +246,7 @@ func (r *runner) explainMalformed(m *Message) {
 		}
 		text += fmt.Sprintf("\nThe call was %s: %s", clip(c.Name, 100), clip(written, 1000))
 	}
-	r.add(UserText(text))
+	r.addMessage(UserText(text))
 }
 
 // limitReached ends the run at a limit, or lets the model have one more turn without tools.

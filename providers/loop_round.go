@@ -138,7 +138,7 @@ func (r *runner) addResults(calls []*roundCall) (waiting *roundCall) {
 			r.run.Waiting = append(r.run.Waiting, c.call.ID)
 		}
 	}
-	r.add(m)
+	r.addMessage(m)
 	return waiting
 }
 

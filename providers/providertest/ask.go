@@ -78,15 +78,15 @@ func Refused(t *testing.T, p Maker, req *providers.Request, status int, header h
 		for range 5 {
 			transport.Answers = append(transport.Answers, Answer{Status: status, Header: header, Body: strings.NewReader(body)})
 		}
-		begin, told := time.Now(), 0
+		begin, retries := time.Now(), 0
 		var turn *providers.Turn
 		turn, err = p(transport.Client()).Turn(t.Context(), req, func(e providers.Event) {
 			if e.Type == providers.EventRetry {
-				told++
+				retries++
 			}
 		})
-		if tries := len(transport.Requests); turn != nil || told != tries-1 {
-			t.Errorf("%d tries, %d of them told, and a turn: %+v", tries, told, turn)
+		if tries := len(transport.Requests); turn != nil || retries != tries-1 {
+			t.Errorf("%d tries, %d of them retries, and a turn: %+v", tries, retries, turn)
 		}
 		what = fmt.Sprintf("%v: %d tries in %v", err, len(transport.Requests), time.Since(begin))
 	})

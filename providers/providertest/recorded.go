@@ -20,8 +20,8 @@ func Decoded(t *testing.T, p Maker, req *providers.Request, e *Exchange) *provid
 	if turn.Stop == providers.StopOther || len(turn.Message.Parts) == 0 || turn.Model == "" || u.Input == 0 || u.Output == 0 || u.Output < u.Reasoning {
 		t.Errorf("%s: %+v", e, turn)
 	}
-	if told := JoinText(events, providers.EventTextDelta); told != turn.Message.Text() {
-		t.Errorf("%s: told %q, the message says %q", e, told, turn.Message.Text())
+	if emitted := JoinText(events, providers.EventTextDelta); emitted != turn.Message.Text() {
+		t.Errorf("%s: emitted %q, the message says %q", e, emitted, turn.Message.Text())
 	}
 	if (turn.Stop == providers.StopCalls) != (len(calls) > 0) {
 		t.Errorf("%s: %s with %d calls", e, turn.Stop, len(calls))

@@ -45,13 +45,13 @@ func checkText(t *testing.T, p Maker, s *Samples) {
 	if turn.Stop != providers.StopEnd || m.Role != providers.RoleAssistant || m.Text() != "Hello" || m.Raw.Of(name) == nil || m.Raw.Model != "m" {
 		t.Errorf("%s", marshal(t, turn))
 	}
-	if told := JoinText(events, providers.EventTextDelta); told != "Hello" || len(events) < 2 {
-		t.Errorf("%d events tell %q", len(events), told)
+	if emitted := JoinText(events, providers.EventTextDelta); emitted != "Hello" || len(events) < 2 {
+		t.Errorf("%d events tell %q", len(events), emitted)
 	}
 	transport := &Transport{Answers: []Answer{NewAnswer(s.Kind, s.Text)}}
 	quiet, err := p(transport.Client()).Turn(t.Context(), req, nil)
 	if a, b := marshal(t, quiet), marshal(t, turn); a != b || err != nil {
-		t.Errorf("to nobody %s (%v), to somebody %s", a, err, b)
+		t.Errorf("without a listener %s (%v), with one %s", a, err, b)
 	}
 }
 
@@ -67,7 +67,7 @@ func checkCall(t *testing.T, p Maker, s *Samples) {
 		t.Fatalf("%s", marshal(t, turn))
 	}
 	if city, _ := wire.Text(wire.Lookup(calls[0].Arguments, "city")); city != "Rome" || JoinText(events, providers.EventArgumentsDelta) != string(calls[0].Arguments) {
-		t.Errorf("arguments %s, told %s", calls[0].Arguments, eventLines(events))
+		t.Errorf("arguments %s, emitted %s", calls[0].Arguments, eventLines(events))
 	}
 	results := providers.Message{Role: providers.RoleTool, Parts: []providers.Part{Result("call_7", "get_weather", `{"content":[{"type":"text","text":"sunny"}]}`)}}
 	req.Messages = append(req.Messages, turn.Message, results)
@@ -127,14 +127,14 @@ func checkCut(t *testing.T, p Maker, s *Samples) {
 
 // checkParallel: one provider has many turns at once.
 func checkParallel(t *testing.T, p Maker, s *Samples) {
-	one := p(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	shared := p(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		return (&Transport{Answers: []Answer{NewAnswer(s.Kind, s.Text)}}).RoundTrip(r)
 	})})
 	req := Request("m", "call_0")
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			if turn, err := one.Turn(t.Context(), req, nil); err != nil || turn.Message.Text() != "Hello" {
+			if turn, err := shared.Turn(t.Context(), req, nil); err != nil || turn.Message.Text() != "Hello" {
 				t.Errorf("%+v, %v", turn, err)
 			}
 		})
@@ -151,12 +151,12 @@ func checkCancel(t *testing.T, p Maker, s *Samples) {
 	gone := errors.New("the user has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	transport := &Transport{Answers: []Answer{newAnswer(s.Kind, iotest.OneByteReader(strings.NewReader(s.Text)))}}
-	said := ""
+	emitted := ""
 	turn, err := p(transport.Client()).Turn(ctx, Request("m", "call_0"), func(e providers.Event) {
-		said += e.Text
+		emitted += e.Text
 		cancel(gone)
 	})
-	if !errors.Is(err, gone) || turn == nil || turn.Stop != providers.StopCut || turn.Message.Text() != said || said == "" || turn.Message.Raw != nil {
+	if !errors.Is(err, gone) || turn == nil || turn.Stop != providers.StopCut || turn.Message.Text() != emitted || emitted == "" || turn.Message.Raw != nil {
 		t.Errorf("%s, %v", marshal(t, turn), err)
 	}
 }
