@@ -177,3 +177,51 @@ func TestCommands(t *testing.T) {
 		t.Errorf("only %d commands were found", found)
 	}
 }
+
+var testName = regexp.MustCompile("`((?:Test|Example)[A-Z]\\w*)`")
+
+// Each promise in seeds.md has a test in a package that its row links to, or a reason why not.
+func TestSeeds(t *testing.T) {
+	rows := 0
+	for row := range strings.Lines(pages(t)["docs/seeds.md"]) {
+		cells := strings.Split(strings.TrimSpace(row), "|")
+		if len(cells) != 5 || strings.HasPrefix(cells[1], " ---") || cells[1] == " promise " {
+			continue
+		}
+		rows++
+		names := testName.FindAllStringSubmatch(row, -1)
+		if names == nil && !strings.Contains(cells[2], ".txtar)") && strings.TrimSpace(cells[3]) == "" {
+			t.Errorf("neither a test nor a reason: %s", row)
+		}
+		tests := testsBeside(t, link.FindAllStringSubmatch(row, -1))
+		for _, m := range names {
+			if !strings.Contains(tests, "\nfunc "+m[1]+"(") {
+				t.Errorf("%s is not in a package that its row links to: %s", m[1], row)
+			}
+		}
+	}
+	if rows < 60 {
+		t.Errorf("only %d promises were found", rows)
+	}
+}
+
+// testsBeside returns the test files in the folders that links of a page in docs lead to.
+func testsBeside(t *testing.T, links [][]string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, m := range links {
+		path := filepath.Join(root, "docs", m[1])
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			path = filepath.Dir(path)
+		}
+		files, _ := filepath.Glob(filepath.Join(path, "*_test.go"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+	}
+	return all.String()
+}
