@@ -1,6 +1,7 @@
 package process
 
 import (
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -35,55 +36,33 @@ func environ(goos string, parent []string, extra map[string]string) []string {
 			env[fold(name)] = name + "=" + value
 		}
 	}
-	entries := make([]string, 0, len(env))
-	for _, entry := range env {
-		entries = append(entries, entry)
-	}
-	slices.Sort(entries)
-	return entries
+	return slices.Sorted(maps.Values(env))
 }
+
+// The allow-list: the variables of every system, of Unix beside LC_*, and of Windows.
+var (
+	common = strings.Fields(`LANG LANGUAGE TZ SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE
+		CURL_CA_BUNDLE`)
+	onUnix = strings.Fields(`HOME LOGNAME PATH SHELL TERM USER TMPDIR XDG_CACHE_HOME XDG_CONFIG_DIRS
+		XDG_CONFIG_HOME XDG_DATA_DIRS XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME`)
+	onWindows = strings.Fields(`ALLUSERSPROFILE APPDATA COMMONPROGRAMFILES COMMONPROGRAMFILES(X86)
+		COMMONPROGRAMW6432 COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS OS PATH PATHEXT
+		PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 PUBLIC
+		SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR`)
+)
 
 // passes reports whether the list has a variable of this program.
 func passes(goos, name, value string) bool {
 	if strings.HasPrefix(value, "()") {
 		return false
 	}
-	switch strings.ToUpper(name) {
-	case "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY":
-		// http://user:password@host
-		return !strings.Contains(value, "@")
-	case "NO_PROXY":
+	switch upper := strings.ToUpper(name); {
+	case upper == "HTTP_PROXY" || upper == "HTTPS_PROXY" || upper == "ALL_PROXY":
+		return !strings.Contains(value, "@") // http://user:password@host
+	case upper == "NO_PROXY" || slices.Contains(common, name):
 		return true
+	case goos == "windows":
+		return slices.Contains(onWindows, name)
 	}
-	switch name {
-	case "LANG", "LANGUAGE", "TZ",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE":
-		return true
-	}
-	if goos == "windows" {
-		return passesWindows(name)
-	}
-	return passesUnix(name)
-}
-
-func passesUnix(name string) bool {
-	switch name {
-	case "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "TMPDIR",
-		"XDG_CACHE_HOME", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS",
-		"XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME":
-		return true
-	}
-	return strings.HasPrefix(name, "LC_")
-}
-
-func passesWindows(name string) bool {
-	switch name {
-	case "ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432",
-		"COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS",
-		"PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)",
-		"PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
-		"USERNAME", "USERPROFILE", "WINDIR":
-		return true
-	}
-	return false
+	return slices.Contains(onUnix, name) || strings.HasPrefix(name, "LC_")
 }
