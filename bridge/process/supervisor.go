@@ -30,7 +30,7 @@ const (
 type Supervisor struct {
 	mu     sync.Mutex // guards what follows
 	groups map[int]bool
-	run    *supervisorRun // nil: not started yet
+	run    *supervisorRun // nil until it is started
 	err    error
 	closed bool
 }
@@ -46,7 +46,7 @@ type supervisorRun struct {
 // other process it returns at once. A program that uses [NewSupervisor] must call it first in main,
 // before it reads its flags; a test binary in TestMain.
 func Supervise() {
-	// Both, since a child could be given either by chance.
+	// Both are checked, since a child could be given either one by chance.
 	if os.Args[0] == supervisorName && os.Getenv(supervisorMark) == "1" {
 		supervise(os.Stdin)
 		os.Exit(0)
@@ -58,33 +58,22 @@ func NewSupervisor() *Supervisor {
 	return &Supervisor{groups: make(map[int]bool)}
 }
 
-// Err returns why the supervisor could not be started. Children start regardless, since a bridge
-// without a supervisor is better than no bridge.
-func (s *Supervisor) Err() error {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
-}
-
 // Close ends the supervisor, which ends the children that are left, and reaps it. Later children
-// are not supervised. The error says that the supervisor had to be killed.
+// are not supervised. The error says why the supervisor could not be started, or that it had to be
+// killed. Without a supervisor children start regardless.
 func (s *Supervisor) Close() error {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	s.closed = true
-	run := s.run
+	run, err := s.run, s.err
 	s.run = nil
 	s.mu.Unlock()
-	if run == nil {
-		return nil
+	if run != nil { // without the lock, which remove takes for the children that end
+		err = errors.Join(err, run.close())
 	}
-	// Without the lock, which remove takes for the children that end.
-	return run.close()
+	return err
 }
 
 // ready starts the supervisor, if necessary, before a child starts, so that the child is registered

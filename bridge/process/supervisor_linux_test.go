@@ -134,8 +134,8 @@ func TestSupervisorReturns(t *testing.T) {
 	first.cmd.Process.Kill()
 	await(t, "its death", first.dead)
 	two := mustStart(t, c)
-	if s.run == first || !s.run.alive() || s.Err() != nil {
-		t.Fatalf("no new supervisor: %v", s.Err())
+	if s.run == first || !s.run.alive() || s.err != nil {
+		t.Fatalf("no new supervisor: %v", s.err)
 	}
 	// It knows the child of before, for it ends both.
 	if err := s.Close(); err != nil {
@@ -174,14 +174,14 @@ func TestSupervisorNeedsSupervise(t *testing.T) {
 	c := self(t, "echo")
 	c.Supervisor = s
 	mustStart(t, c).Stop()
-	if s.Err() == nil {
+	if s.err == nil {
 		t.Error("a supervisor supervises itself")
 	}
 }
 
 func TestNoSupervisor(t *testing.T) {
 	var s *Supervisor
-	if s.Err() != nil || s.Close() != nil {
+	if s.Close() != nil {
 		t.Error("nil is not idle")
 	}
 }
