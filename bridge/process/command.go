@@ -18,6 +18,9 @@ func (c Command) prepare() (*exec.Cmd, error) {
 	if c.Path == "" {
 		return nil, errors.New("no command given")
 	}
+	if !CanLimit && c.Limits != (Limits{}) {
+		return nil, fmt.Errorf("command %q: its limits cannot be set: only Linux has them", c.Path)
+	}
 	if c.Dir != "" {
 		info, err := os.Stat(c.Dir)
 		switch {
@@ -33,17 +36,12 @@ func (c Command) prepare() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := &exec.Cmd{
+	return &exec.Cmd{
 		Path: path,
 		Args: append([]string{c.Path}, c.Args...),
 		Dir:  c.Dir,
-		// A nil Env would inherit everything.
-		Env: append([]string{}, c.Env...),
-	}
-	if err := setup(cmd); err != nil {
-		return nil, fmt.Errorf("command %q: %w", c.Path, err)
-	}
-	return cmd, nil
+		Env:  append([]string{}, c.Env...), // a nil Env would inherit everything
+	}, nil
 }
 
 // Lookup returns the absolute path of the program. The error says why it cannot be run.
@@ -129,14 +127,6 @@ func exitError(state *os.ProcessState, tail string) error {
 		text += ": " + tail
 	}
 	return &exitStatus{&exec.ExitError{ProcessState: state}, text}
-}
-
-// named puts the name of a command before an error.
-func named(name string, err error) error {
-	if name == "" || err == nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }
 
 // cause strips the operation and the path from an error, where the text around it names both.

@@ -11,10 +11,11 @@
 //
 // # Files
 //
-// process.go has Command and Process (process_*.go the groups, signals and pipes of each system),
-// command.go the checks before the start and errors for the user, batch.go the command line of a
-// Windows batch file, environ.go the environment, limits.go resource limits, stderr.go standard
-// error with its allowance and the tail for errors, supervisor.go the Supervisor.
+// process.go has Command and Process, process_*.go what differs between systems (groups, signals,
+// pipes, limits, the supervisor's process), command.go the checks before the start and errors for
+// the user, batch.go the command line of a Windows batch file, environ.go the environment,
+// stderr.go standard error with its allowance and the tail for errors, supervisor.go the
+// Supervisor.
 //
 // # Concurrency
 //

@@ -11,7 +11,7 @@ import (
 
 func ExampleStart() {
 	p, err := process.Start(process.Command{
-		Name: "copier", Path: "cat", Env: process.Environ(nil),
+		Path: "cat", Env: process.Environ(nil),
 		Stderr: func(line string) { fmt.Println("stderr:", line) },
 	})
 	if err != nil {
@@ -26,10 +26,10 @@ func ExampleStart() {
 	<-p.Done()
 	fmt.Println(p.Err())
 
-	_, err = process.Start(process.Command{Name: "server", Path: "no-such-program", Env: process.Environ(nil)})
+	_, err = process.Start(process.Command{Path: "no-such-program", Env: process.Environ(nil)})
 	fmt.Println(err)
 	// Output:
 	// hello <nil>
 	// <nil>
-	// server: command "no-such-program" not found in PATH (is it installed?)
+	// command "no-such-program" not found in PATH (is it installed?)
 }

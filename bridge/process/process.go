@@ -1,11 +1,12 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -23,9 +24,6 @@ const (
 
 // Command says what to run. Its zero value lacks only Path.
 type Command struct {
-	// Name is the command's name for the user. It begins every error, when set.
-	Name string
-
 	// Path is the program, Args are its arguments; no shell reads them. A Path without a separator
 	// is looked up in the PATH of Env, whose relative entries are skipped; a relative one with a
 	// separator is relative to Dir. On Windows a batch file is run by cmd.exe with each argument
@@ -33,7 +31,7 @@ type Command struct {
 	Path string
 	Args []string
 
-	// Dir is the working directory; empty: this program's.
+	// Dir is the working directory; "" means this program's.
 	Dir string
 
 	// Env is the complete environment, KEY=VALUE; nothing is inherited beside it. See Environ.
@@ -42,7 +40,7 @@ type Command struct {
 	// Stderr is given each line of standard error without its line end, in order, from one
 	// goroutine, as valid UTF-8 of at most 8 KiB. What exceeds a burst of 256 KiB plus 64 KiB a
 	// second, or what waits while the function is busy, is counted instead, and a line reports how
-	// much was left out. The child is never blocked by it. Nil drops the lines. All lines have been
+	// much was left out. The child is never blocked by it. nil drops the lines. All lines have been
 	// passed on when Done is closed, unless the function holds a line for more than a second.
 	Stderr func(line string)
 
@@ -63,16 +61,18 @@ type Grace struct {
 	Stdin, Term time.Duration
 }
 
-// withDefaults replaces zero fields.
-func (g Grace) withDefaults() Grace {
-	if g.Stdin == 0 {
-		g.Stdin = defaultGrace
-	}
-	if g.Term == 0 {
-		g.Term = defaultGrace
-	}
-	return g
+// Limits bound the resources of each process of a child's group; a zero field sets no bound. They
+// are the kernel's (setrlimit(2)), never above those of this program, and set right after the
+// start, before the standard input can be written to. Only Linux has them: see CanLimit.
+type Limits struct {
+	Memory   uint64        // bytes of address space; some runtimes reserve far more than they use
+	CPU      time.Duration // rounded up to seconds; SIGXCPU ends a process beyond it
+	Files    uint64        // open files
+	FileSize uint64        // bytes of a file that it writes; SIGXFSZ ends a process beyond it
 }
+
+// CanLimit reports whether this system has Limits.
+const CanLimit = runtime.GOOS == "linux"
 
 // Process is a started child and its group. All methods may be called from any goroutine at any
 // time.
@@ -85,11 +85,8 @@ type Process struct {
 	// Read.
 	Stdout io.ReadCloser
 
-	name     string
 	grace    Grace
-	cmd      *exec.Cmd
 	group    *group
-	ours     pipes
 	log      *stderrLog
 	stopOnce sync.Once
 	stop     chan struct{} // closed by the first Stop
@@ -99,14 +96,6 @@ type Process struct {
 
 // Start starts c. Its errors are for the user: they name the command and say what to do.
 func Start(c Command) (*Process, error) {
-	p, err := start(c)
-	if err != nil {
-		return nil, named(c.Name, err)
-	}
-	return p, nil
-}
-
-func start(c Command) (*Process, error) {
 	cmd, err := c.prepare()
 	if err != nil {
 		return nil, err
@@ -129,11 +118,8 @@ func start(c Command) (*Process, error) {
 	p := &Process{
 		Stdin:  ours.stdin,
 		Stdout: ours.stdout,
-		name:   c.Name,
-		grace:  c.Grace.withDefaults(),
-		cmd:    cmd,
+		grace:  Grace{cmp.Or(c.Grace.Stdin, defaultGrace), cmp.Or(c.Grace.Term, defaultGrace)},
 		group:  group,
-		ours:   ours,
 		log:    newStderrLog(c.Stderr),
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
@@ -149,7 +135,7 @@ func start(c Command) (*Process, error) {
 }
 
 // PID returns the child's process id, on Unix also the id of its group.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+func (p *Process) PID() int { return p.group.cmd.Process.Pid }
 
 // Done returns a channel that is closed when the child has been reaped and the rest of its group
 // was killed.
@@ -174,12 +160,12 @@ func (p *Process) Err() error {
 func (p *Process) Stop() {
 	p.stopOnce.Do(func() {
 		// Closing comes first: it also frees a writer that the child keeps waiting.
-		p.ours.stdin.Close()
+		p.Stdin.Close()
 		close(p.stop)
 	})
 	longest := max(p.grace.Stdin, 0) + 2*max(p.grace.Term, 0) + 2*killWait
 	within(longest, p.done)
-	p.ours.stdout.Close()
+	p.Stdout.Close()
 }
 
 // run owns the child from its start to the closing of done. It alone signals the group, so that no
@@ -196,9 +182,9 @@ func (p *Process) run(s *Supervisor) {
 	s.remove(p.PID())
 	p.group.reap()
 
-	p.ours.stdin.Close()
-	p.log.finish(p.ours.stderr)
-	p.err = named(p.name, exitError(p.cmd.ProcessState, p.log.tail()))
+	p.Stdin.Close()
+	p.log.finish()
+	p.err = exitError(p.group.cmd.ProcessState, p.log.tail())
 	close(p.done)
 }
 

@@ -2,13 +2,16 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize has room for a large message, so that neither side waits in the middle of one.
+// pipeSize has room for a large message, so that neither side waits in the middle of limit.
 const pipeSize = 1 << 20
 
 func widen(f *os.File) {
@@ -24,7 +27,7 @@ func widen(f *os.File) {
 // cannot be used again while the group is signaled.
 func (g *group) awaitLeader() {
 	for {
-		switch err := unix.Waitid(unix.P_PID, g.id, nil, unix.WEXITED|unix.WNOWAIT, nil); err {
+		switch err := unix.Waitid(unix.P_PID, g.id(), nil, unix.WEXITED|unix.WNOWAIT, nil); err {
 		case nil:
 			return
 		case unix.EINTR:
@@ -40,21 +43,10 @@ func (g *group) awaitLeader() {
 // zombies, and the leader is a zombie. Without /proc it returns false: the rest is killed without a
 // grace rather than after all of it.
 func (g *group) alive() bool {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return false
-	}
-	defer proc.Close()
-	names, err := proc.Readdirnames(-1)
-	if err != nil {
-		return false
-	}
-	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' {
-			continue
-		}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
 		// A process that has ended meanwhile lacks stat.
-		if stat, err := os.ReadFile("/proc/" + name + "/stat"); err == nil && runsIn(stat, g.id) {
+		if stat, err := os.ReadFile(dir + "/stat"); err == nil && runsIn(stat, g.id()) {
 			return true
 		}
 	}
@@ -77,4 +69,31 @@ func runsIn(stat []byte, group int) bool {
 		return string(fields[threads]) != "0" && string(fields[threads]) != "1"
 	}
 	return true
+}
+
+// set sets the limits of a process that has not been reaped.
+func (l Limits) set(pid int) error {
+	for _, limit := range []struct {
+		resource   int
+		max, spare uint64
+	}{
+		{unix.RLIMIT_AS, l.Memory, 0},
+		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second), 1}, // before SIGKILL
+		{unix.RLIMIT_NOFILE, l.Files, 0},
+		{unix.RLIMIT_FSIZE, l.FileSize, 0},
+	} {
+		if limit.max == 0 {
+			continue
+		}
+		var old unix.Rlimit
+		err := unix.Prlimit(pid, limit.resource, nil, &old)
+		if err == nil {
+			own := unix.Rlimit{Cur: min(limit.max, old.Max), Max: min(limit.max+limit.spare, old.Max)}
+			err = unix.Prlimit(pid, limit.resource, &own, nil)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: it has ended
+			return err
+		}
+	}
+	return nil
 }

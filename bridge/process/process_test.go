@@ -152,10 +152,9 @@ func TestStopUnblocksReader(t *testing.T) {
 
 func TestExitStatus(t *testing.T) {
 	c := self(t, "fail")
-	c.Name = "files"
 	p := mustStart(t, c)
 	await(t, "done", p.Done())
-	want := "files: exit status 3: node:internal/modules/cjs/loader:1143 | Error: Cannot find module 'x'"
+	want := "exit status 3: node:internal/modules/cjs/loader:1143 | Error: Cannot find module 'x'"
 	if p.Err() == nil || p.Err().Error() != want {
 		t.Errorf("got  %v\nwant %s", p.Err(), want)
 	}
@@ -265,7 +264,7 @@ func TestStartErrors(t *testing.T) {
 		unix bool
 	}{
 		{Command{}, "no command given", false},
-		{Command{Name: "files", Path: "npx", Env: path}, `files: command "npx" not found in PATH (is it installed?)`, false},
+		{Command{Path: "npx", Env: path}, `command "npx" not found in PATH (is it installed?)`, false},
 		{Command{Path: "npx"}, `command "npx" not found: its environment has no PATH`, false},
 		{Command{Path: "x", Dir: "/no/such", Env: path}, "working directory /no/such does not exist", false},
 		{Command{Path: "x", Dir: plain, Env: path}, "working directory " + plain + " is not a directory", false},

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,40 +18,34 @@ type group struct {
 	job windows.Handle
 }
 
-func setup(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
-	}
-	if !isBatch(cmd.Path) {
-		return nil
-	}
-	line, err := batchLine(cmd.Path, cmd.Args[1:])
-	if err != nil {
-		return err
-	}
-	system, err := windows.GetSystemDirectory()
-	if err != nil {
-		return err
-	}
-	cmd.Path = filepath.Join(system, "cmd.exe")
-	cmd.SysProcAttr.CmdLine = line
-	return nil
-}
-
 // startGroup starts the child and puts it in a job. A process that the child starts before that
 // escapes the job; programs take longer to come up.
 func startGroup(cmd *exec.Cmd) (*group, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
+	}
+	if isBatch(cmd.Path) {
+		line, err := batchLine(cmd.Path, cmd.Args[1:])
+		if err != nil {
+			return nil, err
+		}
+		system, err := windows.GetSystemDirectory()
+		if err != nil {
+			return nil, err
+		}
+		cmd.Path, cmd.SysProcAttr.CmdLine = filepath.Join(system, "cmd.exe"), line
+	}
 	job, err := newJob()
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		windows.CloseHandle(job)
-		return nil, err
+	if err = cmd.Start(); err == nil {
+		if err = assign(job, cmd.Process.Pid); err != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
 	}
-	if err := assign(job, cmd.Process.Pid); err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	if err != nil {
 		windows.CloseHandle(job)
 		return nil, err
 	}
@@ -104,3 +99,10 @@ func (g *group) reap() { windows.CloseHandle(g.job) }
 
 // signalName returns "": Windows has no signals.
 func signalName(*os.ProcessState) string { return "" }
+
+// supervisorCommand returns nil: a job object ends with its last handle.
+func supervisorCommand() (*exec.Cmd, error) { return nil, nil }
+
+func supervise(io.Reader) {}
+
+func (Limits) set(int) error { return nil }

@@ -28,6 +28,7 @@ const (
 // keeps the last lines. Its reader never waits for the function pass.
 type stderrLog struct {
 	pass   func(string)  // nil drops the lines
+	file   *os.File      // what start was given
 	read   chan struct{} // closed when all has been read
 	passed chan struct{} // closed when all has been passed on
 
@@ -59,12 +60,12 @@ func newStderrLog(pass func(string)) *stderrLog {
 	return l
 }
 
-// start starts reading r, until its end, and passing on.
-func (l *stderrLog) start(r io.Reader) {
+// start starts reading f, until its end, and passing on.
+func (l *stderrLog) start(f *os.File) {
+	l.file = f
 	go func() {
 		defer close(l.read)
-		// The error is the end of file, or finish closing r.
-		_, _ = io.Copy(l, r)
+		_, _ = io.Copy(l, f) // the error is that finish closes f
 		l.end()
 	}()
 	go func() {
@@ -73,12 +74,11 @@ func (l *stderrLog) start(r io.Reader) {
 	}()
 }
 
-// finish waits until all is read and passed on. The writers are dead by now, so only a process that
-// left the group can hold f open. finish does not wait for it, nor for a function that holds a
-// line.
-func (l *stderrLog) finish(f *os.File) {
+// finish waits until all is read and passed on. The group has ended, so only a process that left it
+// can hold the file open. finish does not wait for that, nor for a function that holds a line.
+func (l *stderrLog) finish() {
 	within(settleWait, l.read)
-	f.Close()
+	l.file.Close()
 	<-l.read
 	within(settleWait, l.passed)
 }
@@ -205,7 +205,13 @@ func (l *stderrLog) push(text string) {
 // deliver passes on the queue until the end.
 func (l *stderrLog) deliver() {
 	for {
-		lines := l.next()
+		l.mu.Lock()
+		for len(l.queue) == 0 && !l.ended {
+			l.more.Wait()
+		}
+		lines := l.queue
+		l.queue = nil
+		l.mu.Unlock()
 		if lines == nil {
 			return
 		}
@@ -218,17 +224,6 @@ func (l *stderrLog) deliver() {
 		l.queued -= size
 		l.mu.Unlock()
 	}
-}
-
-func (l *stderrLog) next() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) == 0 && !l.ended {
-		l.more.Wait()
-	}
-	lines := l.queue
-	l.queue = nil
-	return lines
 }
 
 // remember keeps a line for tail.
