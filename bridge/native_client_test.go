@@ -295,7 +295,7 @@ func (c clients) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessio
 func TestClientLaw(t *testing.T) {
 	law := func(prefix string, over func(*bridge.Native) bridge.Source) func(*testing.T) {
 		return func(t *testing.T) {
-			sourcetest.Law{Prefix: prefix}.Run(t, func(t *testing.T) bridge.Source {
+			sourcetest.Contract{Prefix: prefix}.Run(t, func(t *testing.T) bridge.Source {
 				n, err := bridge.NewNative(bridge.NativeOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -306,7 +306,7 @@ func TestClientLaw(t *testing.T) {
 					}
 				})
 				f := &functions{}
-				sourcetest.Follow(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
+				sourcetest.FollowFake(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
 					f.follow(definitions, handOn)
 					var tools []bridge.Tool
 					for _, d := range definitions {

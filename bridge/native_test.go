@@ -25,7 +25,7 @@ func TestNativeLaw(t *testing.T) {
 		sourcetest.Run(t, func(t *testing.T) bridge.Source { return nativeFake(t) })
 	})
 	t.Run("bridge", func(t *testing.T) {
-		sourcetest.Law{Prefix: "n__"}.Run(t, func(t *testing.T) bridge.Source {
+		sourcetest.Contract{Prefix: "n__"}.Run(t, func(t *testing.T) bridge.Source {
 			return bridge.New(bridge.Options{}, bridge.Member{Name: "beside", Source: sourcetest.NewFake()}, bridge.Member{Name: "n", Source: nativeFake(t)})
 		})
 	})

@@ -146,7 +146,7 @@ func TestOverlayLaw(t *testing.T) {
 			}
 			t.Cleanup(func() { none.Close() })
 			own := &ownFunctions{clients: clients{bridge.NewOverlay(none, bridge.OverlayOptions{}), &functions{}}}
-			sourcetest.Follow(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
+			sourcetest.FollowFake(t, func(definitions []toolformat.Tool, handOn sourcetest.Call) {
 				own.functions.follow(definitions, handOn)
 				own.tell()
 			})

@@ -63,7 +63,7 @@ func TestWrappers(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sourcetest.Law{Prefix: "a__"}.Run(t, func(*testing.T) bridge.Source {
+			sourcetest.Contract{Prefix: "a__"}.Run(t, func(*testing.T) bridge.Source {
 				return c.wrap(bridge.New(bridge.Options{},
 					bridge.Member{Name: "a", Source: c.member(sourcetest.NewFake())},
 					bridge.Member{Name: "b", Source: c.member(sourcetest.NewFake())}))

@@ -48,7 +48,7 @@ func wantTexts(t testing.TB, r *toolformat.Result, failed bool, texts ...string)
 }
 
 func TestRequest(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"type":"GraphQL","url":"URL/graphql?key=k","auth":"verbatim secret","headers":{"X-Version":"2"}}`)
 	const query = "query Orders($id: Int!, $limit: Int = 10) {\n\torders(id: $id, limit: $limit) { id <é> }\n}"
 	tool := newTool(t, b, Spec{Query: strings.ReplaceAll(query, "<é>", `a(s: "<é>")`)})
@@ -131,7 +131,7 @@ func TestResult(t *testing.T) {
 		{"503", "", 503, "", true, []string{"HTTP 503 Service Unavailable"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := sourcetest.NewDouble(t, says(c.status, c.body))
+			d := sourcetest.NewAPI(t, says(c.status, c.body))
 			tool := newTool(t, openAPI(t, d.URL, `{"url":"URL"}`), Spec{Query: "mutation {a}", Select: c.sel})
 			r, err := tool.Call(t.Context(), nil)
 			if err != nil {
@@ -151,7 +151,7 @@ func TestResult(t *testing.T) {
 // The model does not see credentials that the API repeats, in whatever part of its answer.
 func TestFailureHides(t *testing.T) {
 	for _, body := range []string{`{"errors":[{"message":"no t0k3n-of-ann"}]}`, `{"errors":["t0k3n-of-ann"]}`, `not t0k3n-of-ann`, `{"a":"t0k3n-of-ann"}`} {
-		d := sourcetest.NewDouble(t, says(200, body))
+		d := sourcetest.NewAPI(t, says(200, body))
 		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","auth":{"bearer":"t0k3n-of-ann"}}`), Spec{Query: "{a}"})
 		r, err := tool.Call(t.Context(), nil)
 		if err != nil || !r.IsError() || strings.Contains(string(r.JSON), "t0k3n") || !strings.Contains(string(r.JSON), "xxxxx") {
@@ -162,7 +162,7 @@ func TestFailureHides(t *testing.T) {
 
 // With an output schema, the selected part is structured content whatever its type.
 func TestOutputSchema(t *testing.T) {
-	d := sourcetest.NewDouble(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
+	d := sourcetest.NewAPI(t, says(200, `{"data":{"a":["x"],"b":"y"}}`))
 	b := openAPI(t, d.URL, `{"url":"URL"}`)
 	for sel, want := range map[string]string{"/a": `["x"]`, "/b": `"y"`} {
 		tool, _, err := b.Tool(toolformat.Tool{Name: "t", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"query":"{a b}","select":"`+sel+`"}`))
@@ -177,7 +177,7 @@ func TestOutputSchema(t *testing.T) {
 }
 
 func TestMaxBytes(t *testing.T) {
-	d := sourcetest.NewDouble(t, says(200, `{"data":{}}`))
+	d := sourcetest.NewAPI(t, says(200, `{"data":{}}`))
 	tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","maxBytes":10}`), Spec{Query: "{a}"})
 	r, err := tool.Call(t.Context(), nil)
 	if err != nil {
@@ -194,12 +194,12 @@ func TestMaxBytes(t *testing.T) {
 // new connection nor on one that was used before.
 func TestBroken(t *testing.T) {
 	for query, want := range map[string]string{"{a}": "try again later", "mutation {a}": "may have been carried out"} {
-		d := sourcetest.NewDouble(t, nil)
+		d := sourcetest.NewAPI(t, nil)
 		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL/?key=s3cret"}`), Spec{Query: query})
 		if _, err := tool.Call(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		d.Tell(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		d.Respond(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		_, err := tool.Call(t.Context(), nil)
 		var e *toolformat.Error
 		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "s3cret") || strings.Contains(e.Cause.Error(), "s3cret") {
@@ -212,7 +212,7 @@ func TestBroken(t *testing.T) {
 }
 
 func TestRedirect(t *testing.T) {
-	other := sourcetest.NewDouble(t, nil)
+	other := sourcetest.NewAPI(t, nil)
 	for _, c := range []struct {
 		status int
 		to     string
@@ -227,7 +227,7 @@ func TestRedirect(t *testing.T) {
 		{307, "https://s3cret@example.com/s3cret", "HTTP 307 Temporary Redirect: redirected to https://example.com, which", 1},
 		{307, "", "HTTP 307 Temporary Redirect: redirected to ", 6}, // to itself
 	} {
-		d := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
+		d := sourcetest.NewAPI(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/new" {
 				io.WriteString(w, `{"data":{}}`)
 				return

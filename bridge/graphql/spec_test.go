@@ -112,7 +112,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestOperationName(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	tool := newTool(t, openAPI(t, d.URL, `{"url":"URL"}`), Spec{Query: "query A($x: Int!) {a(x: $x)} mutation B($y: Int!) {b(y: $y)}", OperationName: "B"})
 	if _, err := tool.Call(t.Context(), json.RawMessage(`{"x":1,"y":2}`)); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestCorpus(t *testing.T) {
 		"InternalSaveChatMessage": {`{"role":"user","content":"c","customerid":5,"uuid":"u"}`, `{"role":"user","content":"c","customerid":5}`, 5},
 		"InternalGetChatMessages": {`{"customerid":5,"limit":50}`, `{"customerid":5,"limit":50}`, 2},
 	}
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"type":"graphql","url":"URL"}`)
 	found := 0
 	for _, e := range sourcetest.AcornTools(t) {

@@ -115,7 +115,7 @@ var hostile = []string{
 // A hostile argument is the value of its variable and nothing else, in every place: the query has
 // the same bytes, and the request the same members, as with a harmless argument.
 func TestHostile(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/graphql?key=k","auth":"secret"}`)
 	const query = "query Q($x: String, $list: [String!], $in: In, $id: ID) {\n  a(x: $x, s: \"$x {x} \\\" é\", list: $list, in: $in, id: $id) { b } # $x {x}\n}"
 	tool := newTool(t, b, Spec{Query: query})
@@ -159,7 +159,7 @@ func TestHostile(t *testing.T) {
 }
 
 // stays checks that a request has this query and these variables.
-func stays(r sourcetest.Seen, query string, variables map[string]any) error {
+func stays(r sourcetest.Request, query string, variables map[string]any) error {
 	head := `{"query":` + quote(query) + `,"operationName":"Q","variables":`
 	var sent struct {
 		Query, OperationName string

@@ -19,7 +19,7 @@ import (
 
 // Both directions at once: the Fake's tools are added to an mcp-go server, which is a source again.
 func TestContract(t *testing.T) {
-	sourcetest.Law{Decoded: true}.Run(t, func(t *testing.T) bridge.Source {
+	sourcetest.Contract{Decoded: true}.Run(t, func(t *testing.T) bridge.Source {
 		return mcpgo.NewSource(newServer(t, sourcetest.NewFake()))
 	})
 }

@@ -20,7 +20,7 @@ func TestCorpus(t *testing.T) {
 		"advice_by_id":     {`{"slid_id":"1"}`, "missing argument: slip_id, a part of the path /advice/{slip_id}", "did you mean {slid_id}?"},
 		"weather_forecast": {`{"latitude":52.5,"longitude":-13.40,"measurement":"cloudcover"}`, "GET /v1/forecast?latitude=52.5&longitude=-13.40&hourly=cloudcover&past_hours=1&forecast_hours=12", ""},
 	}
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"type":"rest","url":"URL/v1"}`)
 	found := 0
 	for _, e := range sourcetest.AcornTools(t) {

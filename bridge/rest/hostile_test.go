@@ -28,7 +28,7 @@ var hostile = []string{
 // A hostile argument stays in its place, byte for byte, or is refused: the request has the same
 // host, segments, pairs and headers as one with a harmless argument.
 func TestHostile(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/base?key=k","auth":"secret","headers":{"X-Static":"s"}}`)
 	host := strings.TrimPrefix(d.URL, "http://")
 	places := map[string]struct{ spec, arguments string }{
@@ -77,7 +77,7 @@ func TestHostile(t *testing.T) {
 }
 
 // stays checks that a request has the argument in its place and is otherwise unchanged.
-func stays(r sourcetest.Seen, place, text string) error {
+func stays(r sourcetest.Request, place, text string) error {
 	path, query, _ := strings.Cut(r.URI, "?")
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -140,7 +140,7 @@ func stays(r sourcetest.Seen, place, text string) error {
 
 // An argument in a cookie is a single cookie.
 func TestHostileCookie(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), `{"method":"GET","path":"/","headers":{"Cookie":"sid={x}"}}`)
 	for _, text := range []string{"a; admin=1", "a,b", "a b", `a"`, `a\\`, "a\t"} {
 		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"x":%q}`, text))); err == nil {

@@ -63,7 +63,7 @@ func TestRequest(t *testing.T) {
 		{"duplicates: the last", `{"method":"GET","path":"/{a}"}`, `{"a":1,"a":2}`, "GET /v1/2 "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := sourcetest.NewDouble(t, nil)
+			d := sourcetest.NewAPI(t, nil)
 			sourcetest.Do(t, sourcetest.Tool(t, openAPI(t, d.URL, `{"type":"rest","url":"URL/v1/"}`), c.spec), c.arguments)
 			if r := d.Last(t); r.Method+" "+r.URI+" "+r.Body != c.want {
 				t.Errorf("%s %s %s\nwant %s", r.Method, r.URI, r.Body, c.want)
@@ -75,7 +75,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestMissingArgument(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"}`), `{"method":"GET","path":"/advice/{slip_id}"}`)
 	for _, arguments := range []string{`{"slid_id":"1"}`, `{"slip_id":null}`} {
 		_, err := tool.Call(t.Context(), json.RawMessage(arguments))
@@ -89,7 +89,7 @@ func TestMissingArgument(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL?key=s%26t","auth":{"bearer":"abc"},"headers":{"X-A":"1","X-B":"{2}","Accept":"text/plain"}}`)
 	sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"POST","path":"/?x={x}","headers":{"X-B":"b{b}","x-c":"{c}","Content-Type":"application/merge-patch+json"}}`), `{"x":1,"b":[1,"é"],"d":1}`)
 	r := d.Last(t)
@@ -188,7 +188,7 @@ func TestNotes(t *testing.T) {
 
 // A missing answer is an error that does not show the URL.
 func TestAway(t *testing.T) {
-	d := sourcetest.NewDouble(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL/?key=s3cr3t","retries":0}`)
 	d.Close()
 	_, err := sourcetest.Tool(t, b, `{"method":"GET","path":"/{a}"}`).Call(t.Context(), json.RawMessage(`{"a":"s3cr3t"}`))

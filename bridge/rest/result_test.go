@@ -53,7 +53,7 @@ func TestResults(t *testing.T) {
 		{"select from bytes", 200, "image/png", `x`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is image/png, not JSON: nothing can be selected from it`) + `,"isError":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := sourcetest.NewDouble(t, sourcetest.Answer(c.status, c.contentType, c.body))
+			d := sourcetest.NewAPI(t, sourcetest.Answer(c.status, c.contentType, c.body))
 			if c.spec == "" {
 				c.spec = `{"method":"GET","path":"/"}`
 			}
@@ -67,7 +67,7 @@ func TestResults(t *testing.T) {
 // With an output schema, any JSON is structured content.
 func TestStructured(t *testing.T) {
 	for body, want := range map[string]string{`[1]`: `[1]`, `5`: `5`, `"x"`: `"x"`, `x`: ``} {
-		d := sourcetest.NewDouble(t, sourcetest.Answer(200, "application/json", body))
+		d := sourcetest.NewAPI(t, sourcetest.Answer(200, "application/json", body))
 		tool, _, err := openAPI(t, d.URL, `{"url":"URL"}`).Tool(toolformat.Tool{Name: "tool", OutputSchema: json.RawMessage(`{}`)}, json.RawMessage(`{"method":"GET","path":"/"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestCut(t *testing.T) {
 		{"image/png", "0123456789a", "", "the answer (image/png) is longer than the limit of 10 bytes", true},
 		{"application/json", `{"a":"bcdefg"}`, `,"select":"/a"`, "the answer is longer than the limit of 10 bytes: nothing can be selected from it", true},
 	} {
-		d := sourcetest.NewDouble(t, sourcetest.Answer(200, c.contentType, c.body))
+		d := sourcetest.NewAPI(t, sourcetest.Answer(200, c.contentType, c.body))
 		b := openAPI(t, d.URL, `{"url":"URL","maxBytes":10}`)
 		wantText(t, sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"GET","path":"/"`+c.spec+`}`), `{}`), c.want, c.failed)
 	}
@@ -97,7 +97,7 @@ func TestCut(t *testing.T) {
 
 // The limit of an answer applies to its decompressed bytes.
 func TestCutInflated(t *testing.T) {
-	d := sourcetest.NewDouble(t, func(w http.ResponseWriter, _ *http.Request) {
+	d := sourcetest.NewAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "text/plain")
 		z := gzip.NewWriter(w)

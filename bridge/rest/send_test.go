@@ -16,8 +16,8 @@ import (
 )
 
 func TestRedirects(t *testing.T) {
-	other := sourcetest.NewDouble(t, nil)
-	d := sourcetest.NewDouble(t, nil)
+	other := sourcetest.NewAPI(t, nil)
+	d := sourcetest.NewAPI(t, nil)
 	b := openAPI(t, d.URL, `{"url":"URL","auth":"s3cr3t"}`)
 	for _, c := range []struct {
 		method   string
@@ -39,7 +39,7 @@ func TestRedirects(t *testing.T) {
 		{"GET", 302, "/loop", ""},
 	} {
 		location := strings.NewReplacer("URL", d.URL, "OTHER", other.URL, "HOST", strings.TrimPrefix(d.URL, "http://")).Replace(c.location)
-		d.Tell(func(w http.ResponseWriter, r *http.Request) {
+		d.Respond(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/there" {
 				io.WriteString(w, "{}")
 				return

@@ -15,10 +15,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// Compare measures the call of a tool through a source, that of the tool alone, and what
-// it does without a bridge: ratio and tool-ratio are how many times as long as bare the
-// first two take, by the medians. They take turns, so that what else the machine does
-// meets all.
+// Compare measures a tool called through a source, the tool called directly, and bare, the same
+// work without a bridge. The metrics ratio and tool-ratio are the medians of the first two
+// relative to that of bare. The three take turns, so that other load meets all of them.
 func Compare(b *testing.B, tool bridge.Tool, arguments string, bare func() error) {
 	serve := Serve(b, tool)
 	runs := []func() error{
@@ -54,11 +53,10 @@ func Compare(b *testing.B, tool bridge.Tool, arguments string, bare func() error
 	b.ReportMetric(0, "ns/op") // of all three together
 }
 
-// CompareHTTP is Compare for tools that send a request, with answers short and long: a
-// string, and records. open makes the tool for an API at a URL, format makes what it
-// answers of the JSON that is wanted, and request is what a bare client sends. That reads
-// the answer and leaves it at that; in a second comparison it makes the same result of it
-// with encoding/json, as a program does that has no bridge.
+// CompareHTTP is Compare for tools that send a request, with short and long answers. open makes
+// the tool for an API at a URL, format is the answer around the wanted JSON, and request is what
+// a bare client sends. That client only reads the answer; in a second comparison it also makes
+// the same result with encoding/json, as a program without a bridge does.
 func CompareHTTP(b *testing.B, open func(b *testing.B, url string) bridge.Tool, format, arguments string, request func(ctx context.Context, url string) (*http.Request, error)) {
 	record := `{"id":12,"name":"Ada","tags":["a","b"],"ok":true,"text":"some words in a row"}`
 	for _, c := range []struct{ name, answer string }{
@@ -94,7 +92,7 @@ func CompareHTTP(b *testing.B, open func(b *testing.B, url string) bridge.Tool, 
 	}
 }
 
-// wants checks the length of an answer.
+// wants returns a function that checks the length of an answer.
 func wants(size int) func([]byte) error {
 	return func(answer []byte) error {
 		if len(answer) != size {
@@ -104,7 +102,7 @@ func wants(size int) func([]byte) error {
 	}
 }
 
-// encode makes the result of an answer that is JSON.
+// encode makes a result of an answer that is JSON.
 func encode(answer []byte) error {
 	type text struct {
 		Type string `json:"type"`

@@ -13,27 +13,27 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// want are the definitions as the source must show them.
-func (l Law) want() []string {
+// want returns the definitions as the source must show them.
+func (c Contract) want() []string {
 	var all []string
 	for _, d := range definitions {
-		if d == arrayDefinition && l.Legacy {
+		if d == arrayDefinition && c.Legacy {
 			d = string(wire.CutMember([]byte(d), "outputSchema"))
 		}
 		for _, before := range []string{`"name":"`, `"name" : "`} {
-			d = strings.Replace(d, before, before+l.Prefix, 1)
+			d = strings.Replace(d, before, before+c.Prefix, 1)
 		}
 		all = append(all, d)
 	}
-	return l.inOrder(all)
+	return c.inOrder(all)
 }
 
-// list: it is immutable, in order, whole, and its items are found.
+// list checks that a list is immutable, ordered and complete, and that its items are found.
 func (s *subject) list() {
 	l := s.listed()
 	var got []string
 	for _, it := range l.Items {
-		if strings.HasPrefix(it.Key, s.law.Prefix) {
+		if strings.HasPrefix(it.Key, s.contract.Prefix) {
 			got = append(got, string(it.Raw))
 		}
 		found, ok := l.Find(it.Key)
@@ -44,30 +44,30 @@ func (s *subject) list() {
 			s.Errorf("%s: its key is %q and its definition says %q (%v)", it.Raw, it.Key, again.Key, err)
 		}
 	}
-	want := s.law.want()
+	want := s.contract.want()
 	if len(got) != len(want) {
 		s.Fatalf("%d tools, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
 	}
 	for i := range want {
-		if !s.law.sameTool(got[i], want[i]) {
+		if !s.contract.sameTool(got[i], want[i]) {
 			s.Errorf("tool %d:\n%s\nwant:\n%s", i, got[i], want[i])
 		}
 	}
 	if _, ok := l.Find("no such tool"); ok {
-		s.Error("Find finds what is not there")
+		s.Error("Find finds an unknown tool")
 	}
 	if again := s.listed(); !again.Equal(l) {
-		s.Error("the same list says something else the second time")
+		s.Error("the second list differs from the first one")
 	}
 	s.pages(l)
 	size := len(l.Items)
 	s.result(s.call("change", `{"name":"later"}`), done)
 	if len(l.Items) != size {
-		s.Error("a list that was given out has changed")
+		s.Error("a list has changed after it was returned")
 	}
 }
 
-// pages: together they are the list; a cursor that was not given out is Invalid.
+// pages checks that the pages make up the list, and that an unknown cursor is Invalid.
 func (s *subject) pages(l *bridge.List) {
 	n := 0
 	for cursor := ""; ; {
@@ -99,14 +99,14 @@ func (s *subject) pages(l *bridge.List) {
 	}
 }
 
-// listChange: the caller is told, and then there is another list.
+// listChange checks that the caller is notified of a change and then gets another list.
 func (s *subject) listChange() {
 	old := s.listed()
 	for _, name := range []string{"new1", "new2"} {
 		s.result(s.call("change", `{"name":"`+name+`"}`), done)
 		for {
-			if it, ok := s.listed().Find(s.law.Prefix + name); ok {
-				if want := `{"name":"` + s.law.Prefix + name + `","inputSchema":{"type":"object"}}`; !s.law.sameTool(string(it.Raw), want) {
+			if it, ok := s.listed().Find(s.contract.Prefix + name); ok {
+				if want := `{"name":"` + s.contract.Prefix + name + `","inputSchema":{"type":"object"}}`; !s.contract.sameTool(string(it.Raw), want) {
 					s.Fatalf("the new tool is %s", it.Raw)
 				}
 				break
@@ -115,12 +115,12 @@ func (s *subject) listChange() {
 		}
 		s.result(s.call(name, ""), done)
 	}
-	if _, ok := old.Find(s.law.Prefix + "new1"); ok {
+	if _, ok := old.Find(s.contract.Prefix + "new1"); ok {
 		s.Error("the old list has the new tool")
 	}
 }
 
-// bytes: arguments and results cross as they are.
+// bytes checks that arguments and results pass unchanged.
 func (s *subject) bytes() {
 	s.listed()
 	for _, args := range []string{
@@ -133,8 +133,8 @@ func (s *subject) bytes() {
 		`{ "spaces" : [ 1 ,	2 ] , "o" : { } }`,
 		`{"deep":` + strings.Repeat(`[{"a":`, 240) + "1" + strings.Repeat("}]", 240) + `}`,
 	} {
-		if s.law.Decoded && strings.Contains(args, "1e400") {
-			continue // encoding/json has no place for it in a float64
+		if s.contract.Decoded && strings.Contains(args, "1e400") {
+			continue // beyond a float64, which encoding/json decodes numbers to
 		}
 		s.result(s.call("echo", args), `{"content":[],"structuredContent":`+args+`}`)
 	}
@@ -143,7 +143,7 @@ func (s *subject) bytes() {
 	s.result(s.do(s.request("echo", `{"with":"meta"}`, `{"vendor/x":12345678901234567890}`)), `{"content":[],"structuredContent":{"with":"meta"}}`)
 }
 
-// large: so do long ones.
+// large does so for long ones.
 func (s *subject) large() {
 	for _, size := range []int{64 << 10, 5 << 20} {
 		args := `{"text":"` + strings.Repeat("0123456789abcde\\n", size/17) + `"}`
@@ -151,10 +151,10 @@ func (s *subject) large() {
 	}
 }
 
-// failures: an error passes unchanged; what is not there is NotFound.
+// failures checks that an error passes unchanged and that an unknown tool is NotFound.
 func (s *subject) failures() {
 	r := s.call("error", `{}`)
-	if r.Err == nil || string(r.Err.Raw) != errorObject && !(s.law.Decoded && strings.Contains(r.Err.Message, "this <fails>")) {
+	if r.Err == nil || string(r.Err.Raw) != errorObject && !(s.contract.Decoded && strings.Contains(r.Err.Message, "this <fails>")) {
 		s.Errorf("error is %+v (result %s), want the raw object %s", r.Err, r.Result, errorObject)
 	}
 	for range 2 {
@@ -167,7 +167,7 @@ func (s *subject) failures() {
 	}
 }
 
-// progress: all of it comes, in order, before the reply, under the caller's own token.
+// progress checks that all progress arrives in order before the reply, under the caller's token.
 func (s *subject) progress() {
 	const n = 300
 	for _, token := range []string{`"a token"`, `7`, `12345678901234567890`, `"7"`, `"\u00e9\ud800<"`, `1.50`} {
@@ -178,12 +178,12 @@ func (s *subject) progress() {
 		s.progressed(b, token, n)
 	}
 	b := newBack()
-	req := s.request("progress", `{"n":3}`, "") // nobody asked for it
+	req := s.request("progress", `{"n":3}`, "") // the caller has no token
 	req.Back = b
 	s.result(s.do(req), done)
-	for _, one := range b.got() {
-		if !strings.Contains(one.params, `"progressToken":null`) {
-			s.Errorf("progress under a token that the caller did not give: %v", one)
+	for _, n := range b.got() {
+		if !strings.Contains(n.params, `"progressToken":null`) {
+			s.Errorf("progress under a token that is not the caller's: %v", n)
 		}
 	}
 }
@@ -191,9 +191,9 @@ func (s *subject) progress() {
 func (s *subject) progressed(b *back, token string, n int) {
 	s.Helper()
 	got := b.got()
-	for i, one := range got {
-		if want := string(progress([]byte(token), i+1, n)); one.method != wire.NotificationProgress || !s.law.same(one.params, want) {
-			s.Fatalf("notification %d is %v, want %s", i+1, one, want)
+	for i, note := range got {
+		if want := string(progress([]byte(token), i+1, n)); note.method != wire.NotificationProgress || !s.contract.same(note.params, want) {
+			s.Fatalf("notification %d is %v, want %s", i+1, note, want)
 		}
 	}
 	if len(got) != n {
@@ -201,7 +201,7 @@ func (s *subject) progressed(b *back, token string, n int) {
 	}
 }
 
-// logs: what a tool logs reaches the call that caused it.
+// logs checks that the messages that a tool logs reach the call that caused them.
 func (s *subject) logs() {
 	s.listed()
 	b := newBack()
@@ -213,13 +213,13 @@ func (s *subject) logs() {
 		s.Fatalf("%d of %d log messages: %v", len(got), len(logMessages), got)
 	}
 	for i := range got {
-		if got[i].method != wire.NotificationMessage || !s.law.same(got[i].params, logMessages[i]) {
+		if got[i].method != wire.NotificationMessage || !s.contract.same(got[i].params, logMessages[i]) {
 			s.Errorf("log message %d is %v, want %s", i, got[i], logMessages[i])
 		}
 	}
 }
 
-// waiting starts a call of wait and returns when it runs.
+// waiting starts a call of the tool wait and returns when it runs.
 func (s *subject) waiting(ctx context.Context) <-chan bridge.Reply {
 	s.Helper()
 	b := newBack()
@@ -234,7 +234,7 @@ func (s *subject) waiting(ctx context.Context) <-chan bridge.Reply {
 	return reply
 }
 
-// cancel: it ends the call, as Canceled, here and where it runs; other calls go on.
+// cancel checks that a canceled call ends here and where it runs, and that other calls go on.
 func (s *subject) cancel() {
 	for n := 1; n <= 3; n++ {
 		ctx, cancel := context.WithCancel(s.Context())
@@ -257,7 +257,7 @@ func (s *subject) canceled(r bridge.Reply) {
 	}
 }
 
-// concurrent: each call gets its own answer and its own progress.
+// concurrent checks that each call gets its own answer and its own progress.
 func (s *subject) concurrent() {
 	s.listed()
 	var wg sync.WaitGroup
@@ -265,7 +265,7 @@ func (s *subject) concurrent() {
 		wg.Go(func() {
 			text := strconv.Itoa(i)
 			args := `{"i":` + text + `,"pad":"` + strings.Repeat(text, i*20) + `"}`
-			if r := s.session.Do(s.Context(), s.request("echo", args, "")); !s.law.same(string(r.Result), `{"content":[],"structuredContent":`+args+`}`) {
+			if r := s.session.Do(s.Context(), s.request("echo", args, "")); !s.contract.same(string(r.Result), `{"content":[],"structuredContent":`+args+`}`) {
 				s.Errorf("call %d: %.100s %v", i, r.Result, r.Err)
 			}
 			b := newBack()
@@ -274,7 +274,7 @@ func (s *subject) concurrent() {
 			if r := s.session.Do(s.Context(), req); r.Err != nil {
 				s.Errorf("call %d: %v", i, r.Err)
 			}
-			if got := b.got(); len(got) != 5 || !s.law.same(got[4].params, string(progress([]byte(text), 5, 5))) {
+			if got := b.got(); len(got) != 5 || !s.contract.same(got[4].params, string(progress([]byte(text), 5, 5))) {
 				s.Errorf("call %d: its progress is %v", i, got)
 			}
 		})
@@ -282,8 +282,7 @@ func (s *subject) concurrent() {
 	wg.Wait()
 }
 
-// close: it ends the calls under way, and none begins after it; another session of the
-// source goes on.
+// close checks that Close ends the calls of its session, and that another session goes on.
 func (s *subject) close() {
 	s.listed()
 	other, err := s.source.Open(s.Context(), &bridge.Caller{ID: s.Name() + " other"})

@@ -16,8 +16,8 @@ type AcornTool struct {
 	API json.RawMessage
 }
 
-// AcornTools are all the entries of acorn/*.tools.json below $MCPBRIDGE_CORPUS. Without it
-// the test is skipped.
+// AcornTools returns the entries of acorn/*.tools.json below $MCPBRIDGE_CORPUS. Without that
+// variable it skips the test.
 func AcornTools(t *testing.T) (all []AcornTool) {
 	t.Helper()
 	root := os.Getenv("MCPBRIDGE_CORPUS")

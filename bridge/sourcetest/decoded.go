@@ -10,13 +10,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// same reports whether two texts of JSON are the same, as far as the source keeps what passes.
-func (l Law) same(got, want string) bool {
+// same reports whether two JSON texts are equal as far as the source keeps them.
+func (c Contract) same(got, want string) bool {
 	known := func(text string) string { return canonical(wire.CutMember([]byte(text), "x-unknown")) }
-	return got == want || l.Decoded && known(got) == known(want)
+	return got == want || c.Decoded && known(got) == known(want)
 }
 
-// canonical is raw as encoding/json writes it, with its numbers as they are.
+// canonical returns raw as encoding/json writes it, with its numbers as they are.
 func canonical(raw []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -29,8 +29,8 @@ func canonical(raw []byte) string {
 }
 
 // sameTool is same for the definitions of tools.
-func (l Law) sameTool(got, want string) bool {
-	if !l.Decoded {
+func (c Contract) sameTool(got, want string) bool {
+	if !c.Decoded {
 		return got == want
 	}
 	for _, key := range []string{"name", "title", "description", "inputSchema", "outputSchema"} {
@@ -41,9 +41,9 @@ func (l Law) sameTool(got, want string) bool {
 	return true
 }
 
-// inOrder sorts definitions by name if the source does.
-func (l Law) inOrder(definitions []string) []string {
-	if l.Decoded {
+// inOrder sorts definitions by name if the source does so.
+func (c Contract) inOrder(definitions []string) []string {
+	if c.Decoded {
 		slices.SortFunc(definitions, func(a, b string) int { return strings.Compare(key(a), key(b)) })
 	}
 	return definitions

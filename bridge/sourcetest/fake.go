@@ -1,12 +1,3 @@
-// Package sourcetest is the contract of bridge.Source as a test, and the one fake
-// source that it is held to.
-//
-// The fake is scripted through its own tools, so that it can stand at the far end of
-// anything, another process included: Law.Run needs no more than a source that leads to
-// it.
-//
-// For kinds of native tools there is what makes such a source of one, Native, and what
-// their tests have in common: backends, calls, the double of an HTTP API, benchmarks.
 package sourcetest
 
 import (
@@ -20,9 +11,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// definitions are the tools of a new Fake, in the order in which it lists them. They
-// are what remote servers send and decoders lose: unknown members, big numbers, odd
-// spacing, escapes, icons, annotations, an output schema that is no object.
+// definitions are the tools of a new Fake, in the order of its list. They have what remote
+// servers send and decoders lose: unknown members, big numbers, unusual spacing, escapes, icons,
+// annotations, an output schema that is not an object.
 var definitions = []string{
 	`{"name":"echo","description":"gives its arguments back as structuredContent","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
 	`{"inputSchema":{"type":"object"},"description":"fails as a tool fails: <b>\u00e9\u2028 & \ud83d\ude00 \/","name":"fail"}`,
@@ -38,23 +29,23 @@ var definitions = []string{
 
 const arrayDefinition = `{"name":"array","inputSchema":{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema"},"outputSchema":{"type":"array","items":{"type":"integer","minimum":-12345678901234567890}}}`
 
-// errorObject is what the tool error fails with: a JSON-RPC error object that only
-// passes unchanged when nobody decodes it.
+// errorObject is the JSON-RPC error of the tool error. It passes unchanged only if it is not
+// decoded.
 const errorObject = `{"code":-32050,"message":"this \u003cfails\u003e","data":{"n":12345678901234567890,"k":[1]}}`
 
 // failResult is the result of the tool fail.
 const failResult = `{"content":[{"type":"text","text":"it \u003cfailed\u003e: \ud800"}],"isError":true,"x-unknown":12345678901234567890}`
 
-// A Fake is a source whose tools do what a test needs. It may be used from many
-// goroutines, and is open for ever: it has nothing to close.
+// A Fake is a source whose tools do what a test needs. It may be used from many goroutines and
+// need not be closed.
 //
-//	echo       gives its arguments back, byte for byte, as structuredContent
+//	echo       returns its arguments, byte for byte, as structuredContent
 //	fail       failResult
 //	error      errorObject
 //	progress   n notifications of progress, then a result
 //	log        two log messages, then a result
-//	wait       one notification of progress, then nothing until it is cancelled
-//	cancelled  waits until n calls of wait have been cancelled, with progress before and after
+//	wait       one notification of progress, then nothing until it is canceled
+//	cancelled  waits until n calls of wait have been canceled, with progress before and after
 //	change     adds a tool of the given name to the list
 type Fake struct {
 	mu        sync.Mutex // guards what follows
@@ -79,12 +70,12 @@ func NewFake() *Fake {
 func item(definition string) bridge.Item {
 	it, err := bridge.NewItem(bridge.Tools, []byte(definition))
 	if err != nil {
-		panic(err) // a definition that a test wrote
+		panic(err) // the definition of a test
 	}
 	return it
 }
 
-// Add puts a tool into the list, which its callers are told of.
+// Add adds a tool to the list and notifies the callers.
 func (f *Fake) Add(definition string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,14 +87,14 @@ func (f *Fake) Add(definition string) {
 	}
 }
 
-// Sessions is how many sessions are open.
+// Sessions returns the number of open sessions.
 func (f *Fake) Sessions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.sessions)
 }
 
-// Calls is how often a tool was called.
+// Calls returns how often a tool has been called.
 func (f *Fake) Calls(tool string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,14 +214,14 @@ func (s *session) call(ctx context.Context, req *bridge.Request) bridge.Reply {
 	return bridge.Result([]byte(done), nil)
 }
 
-// logMessages are the log messages of the tool log: raw params.
+// logMessages are the raw params of the messages of the tool log.
 var logMessages = []string{
 	`{"level":"info","data":{"n":12345678901234567890,"html":"<>&"}}`,
 	`{"data":"\ud800","level":"warning","logger":"x","x-unknown":1e400}`,
 }
 
-// progress is the params of the i-th notification of progress of n. Its message holds
-// what decoders change.
+// progress returns the params of the i-th of n notifications of progress. They hold what
+// decoders change.
 func progress(token []byte, i, n int) []byte {
 	if token == nil {
 		token = []byte("null")

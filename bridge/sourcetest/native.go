@@ -17,9 +17,9 @@ import (
 // A Call carries out a call of a native tool, as bridge.Tool.Call does.
 type Call func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error)
 
-// Native is a source of native tools that leads to a new Fake. For each of the Fake's
-// tools through says how a call of it passes the kind under test; handOn is that of Follow.
-func Native(t *testing.T, through func(definition toolformat.Tool, handOn Call) Call) *bridge.Native {
+// Native returns a source of native tools in front of a new Fake. For each of the Fake's tools
+// through makes the function that calls it through the kind under test; forward calls the Fake.
+func Native(t *testing.T, through func(definition toolformat.Tool, forward Call) Call) *bridge.Native {
 	t.Helper()
 	n, err := bridge.NewNative(bridge.NativeOptions{})
 	if err != nil {
@@ -30,10 +30,10 @@ func Native(t *testing.T, through func(definition toolformat.Tool, handOn Call) 
 			t.Error(err)
 		}
 	})
-	Follow(t, func(definitions []toolformat.Tool, handOn Call) {
+	FollowFake(t, func(definitions []toolformat.Tool, forward Call) {
 		var tools []bridge.Tool
 		for _, d := range definitions {
-			tools = append(tools, bridge.Tool{Tool: d, Timeout: time.Minute, Call: through(d, handOn)})
+			tools = append(tools, bridge.Tool{Tool: d, Timeout: time.Minute, Call: through(d, forward)})
 		}
 		if err := n.Replace(tools...); err != nil {
 			t.Error(err)
@@ -42,9 +42,9 @@ func Native(t *testing.T, through func(definition toolformat.Tool, handOn Call) 
 	return n
 }
 
-// Follow tells take of the tools of a new Fake, at once and whenever they change until the
-// test ends; handOn makes the call of a native tool that its ctx belongs to of the Fake.
-func Follow(t *testing.T, take func(definitions []toolformat.Tool, handOn Call)) {
+// FollowFake calls update with the tools of a new Fake, now and after each change until the test
+// ends. forward makes the call of a native tool that its ctx belongs to a call of the Fake.
+func FollowFake(t *testing.T, update func(definitions []toolformat.Tool, forward Call)) {
 	t.Helper()
 	fake := NewFake()
 	below, err := fake.Open(t.Context(), &bridge.Caller{ID: t.Name()})
@@ -61,14 +61,14 @@ func Follow(t *testing.T, take func(definitions []toolformat.Tool, handOn Call))
 		for _, it := range l.Items {
 			definitions = append(definitions, it.Tool())
 		}
-		take(definitions, func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-			return handOn(ctx, below, arguments)
+		update(definitions, func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			return forward(ctx, below, arguments)
 		})
 	}
 	tell()
 	var changes sync.WaitGroup
 	changed, err := fake.Open(t.Context(), &bridge.Caller{ID: "changes", Notify: func(string, []byte) {
-		changes.Go(tell) // the Fake tells of a change while it makes it
+		changes.Go(tell) // the Fake announces a change while it makes it
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +80,8 @@ func Follow(t *testing.T, take func(definitions []toolformat.Tool, handOn Call))
 	})
 }
 
-// handOn makes the call that ctx belongs to of another session, with these arguments.
-func handOn(ctx context.Context, below bridge.Session, arguments json.RawMessage) (*toolformat.Result, error) {
+// forward makes the call that ctx belongs to in another session, with these arguments.
+func forward(ctx context.Context, below bridge.Session, arguments json.RawMessage) (*toolformat.Result, error) {
 	req, _ := bridge.RequestOf(ctx)
 	raw := append(wire.AppendString([]byte(`{"name":`), req.Target), `,"arguments":`...)
 	raw = append(raw, arguments...)
@@ -100,7 +100,7 @@ func handOn(ctx context.Context, below bridge.Session, arguments json.RawMessage
 	return &toolformat.Result{JSON: bytes.Clone(reply.Result)}, nil
 }
 
-// Serve makes a source of tools, and gives what calls one of them by its name.
+// Serve makes a source of tools and returns a function that calls a tool by its name.
 func Serve(t testing.TB, tools ...bridge.Tool) func(ctx context.Context, tool, arguments string) bridge.Reply {
 	t.Helper()
 	n, err := bridge.NewNative(bridge.NativeOptions{}, tools...)
@@ -126,8 +126,7 @@ func Serve(t testing.TB, tools ...bridge.Tool) func(ctx context.Context, tool, a
 	}
 }
 
-// Open opens a backend of a kind, which is closed when the test has ended. Without a Log
-// nothing is logged.
+// Open opens a backend of a kind, which is closed when the test ends. A nil Log discards.
 func Open(t testing.TB, kind bridge.NativeKind, cfg bridge.BackendConfig) bridge.Backend {
 	t.Helper()
 	if cfg.Log == nil {
@@ -145,7 +144,7 @@ func Open(t testing.TB, kind bridge.NativeKind, cfg bridge.BackendConfig) bridge
 	return b
 }
 
-// Tool makes a tool of a spec, whose name is tool and whose arguments are any object.
+// Tool makes a tool of a spec. Its name is tool, and its arguments are any object.
 func Tool(t testing.TB, b bridge.Backend, spec string) bridge.Tool {
 	t.Helper()
 	tool, _, err := b.Tool(toolformat.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`)}, json.RawMessage(spec))
@@ -155,7 +154,7 @@ func Tool(t testing.TB, b bridge.Backend, spec string) bridge.Tool {
 	return tool
 }
 
-// Do calls a tool as a Native does, but for its timeout. There must be a result.
+// Do calls a tool as a Native does, without its timeout, and fails the test on an error.
 func Do(t testing.TB, tool bridge.Tool, arguments string) *toolformat.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -167,7 +166,7 @@ func Do(t testing.TB, tool bridge.Tool, arguments string) *toolformat.Result {
 	return r
 }
 
-// Texts are those of a result, which must be valid.
+// Texts returns the texts of a result, which must be valid.
 func Texts(t testing.TB, r *toolformat.Result) (texts []string) {
 	t.Helper()
 	if err := wire.Valid(bytes.Clone(r.JSON)); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Relay is an HTTP API whose requests are calls of a Fake, for kinds that send some.
-// What has no place in a request goes past it: progress, and errors.
+// A Relay is an HTTP server whose requests are calls of a Fake, for kinds that send requests.
+// Progress and errors, which have no place in a request, bypass it.
 type Relay struct {
 	*httptest.Server
 
@@ -24,15 +24,16 @@ type Relay struct {
 	last  int
 }
 
-// relayed is a call whose request may come.
+// relayed is a call whose request is expected.
 type relayed struct {
-	ctx    context.Context // knows the call
-	handOn Call
-	err    error // written before the answer, read after it
+	ctx     context.Context // of the call
+	forward Call
+	err     error // written before the answer, read after it
 }
 
-// NewRelay starts a Relay, which ends with the test. variables finds the object with the
-// arguments of the tool in a request's body, and answer makes an answer of a result.
+// NewRelay starts a Relay, which is closed when the test ends. variables finds the object with
+// the tool's arguments in the body of a request, and answer makes the body of a response from a
+// result.
 func NewRelay(t *testing.T, variables, answer func([]byte) []byte) *Relay {
 	x := &Relay{calls: map[string]*relayed{}}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,18 +46,18 @@ func NewRelay(t *testing.T, variables, answer func([]byte) []byte) *Relay {
 			return
 		}
 		var result *toolformat.Result
-		if result, c.err = c.handOn(knowing{r.Context(), c.ctx}, wire.Lookup(sent, "arguments")); c.err != nil {
+		if result, c.err = c.forward(knowing{r.Context(), c.ctx}, wire.Lookup(sent, "arguments")); c.err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain")
-		_, _ = w.Write(answer(result.JSON)) // who is gone does not read it
+		_, _ = w.Write(answer(result.JSON)) // fails when the client has gone
 	}))
 	t.Cleanup(x.Close)
 	return x
 }
 
-// knowing is a context that ends by itself, and knows what another one knows.
+// knowing is a context with the values of another one.
 type knowing struct {
 	context.Context
 	known context.Context
@@ -71,12 +72,12 @@ func (x *Relay) call(id string) *relayed {
 	return x.calls[id]
 }
 
-// Through makes the calls of a Native pass a tool that sends its arguments, id and
-// arguments, to the Relay, and whose result is a text: the answer.
+// Through sends the calls of a Native through a tool that sends its arguments, an id and the
+// arguments of the call, to the Relay, and whose result is the text of the answer.
 func (x *Relay) Through(tool Call) func(toolformat.Tool, Call) Call {
-	return func(_ toolformat.Tool, handOn Call) Call {
+	return func(_ toolformat.Tool, forward Call) Call {
 		return func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
-			c := &relayed{ctx: ctx, handOn: handOn}
+			c := &relayed{ctx: ctx, forward: forward}
 			x.mu.Lock()
 			x.last++
 			id := strconv.Itoa(x.last)

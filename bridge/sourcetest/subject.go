@@ -12,17 +12,17 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// subject is a source under test with one session on it.
+// subject is a source under test with one of its sessions.
 type subject struct {
 	*testing.T
-	law     Law
-	source  bridge.Source
-	session bridge.Session
-	changes chan struct{} // holds one when the list has changed
+	contract Contract
+	source   bridge.Source
+	session  bridge.Session
+	changes  chan struct{} // holds a value when the list has changed
 }
 
-func newSubject(t *testing.T, l Law, source bridge.Source) *subject {
-	s := &subject{T: t, law: l, source: source, changes: make(chan struct{}, 1)}
+func newSubject(t *testing.T, c Contract, source bridge.Source) *subject {
+	s := &subject{T: t, contract: c, source: source, changes: make(chan struct{}, 1)}
 	var err error
 	s.session, err = source.Open(t.Context(), &bridge.Caller{ID: t.Name(), Notify: func(method string, _ []byte) {
 		if method == bridge.Tools.Changed() {
@@ -39,7 +39,7 @@ func newSubject(t *testing.T, l Law, source bridge.Source) *subject {
 	return s
 }
 
-// listed is the list of tools, of which there must be one.
+// listed returns the list of tools.
 func (s *subject) listed() *bridge.List {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -51,10 +51,10 @@ func (s *subject) listed() *bridge.List {
 	return l
 }
 
-// request is a call of one of the Fake's tools. meta is its raw _meta, "" for none.
+// request returns a call of a tool of the Fake. meta is its raw _meta; "" leaves it out.
 func (s *subject) request(tool, args, meta string) *bridge.Request {
 	s.Helper()
-	raw := wire.AppendString([]byte(`{"name":`), s.law.Prefix+tool)
+	raw := wire.AppendString([]byte(`{"name":`), s.contract.Prefix+tool)
 	if args != "" {
 		raw = append(append(raw, `,"arguments":`...), args...)
 	}
@@ -65,10 +65,10 @@ func (s *subject) request(tool, args, meta string) *bridge.Request {
 	if err != nil {
 		s.Fatalf("the params of a test: %v", err)
 	}
-	return &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: s.law.Prefix + tool}
+	return &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: s.contract.Prefix + tool}
 }
 
-// call calls a tool; the reply comes within the bound of all waits.
+// call calls a tool and waits for the reply.
 func (s *subject) call(tool, args string) bridge.Reply {
 	s.Helper()
 	return s.do(s.request(tool, args, ""))
@@ -81,14 +81,14 @@ func (s *subject) do(req *bridge.Request) bridge.Reply {
 	return within(s, "the reply to "+req.Target, s.start(ctx, req))
 }
 
-// start carries out a request beside the test.
+// start sends a request in a goroutine.
 func (s *subject) start(ctx context.Context, req *bridge.Request) <-chan bridge.Reply {
 	c := make(chan bridge.Reply, 1)
 	go func() { c <- s.session.Do(ctx, req) }()
 	return c
 }
 
-// within receives from c, or fails the test when nothing comes.
+// within receives from c, or fails the test after patience.
 func within[T any](s *subject, what string, c <-chan T) (v T) {
 	s.Helper()
 	t := time.NewTimer(patience)
@@ -101,19 +101,19 @@ func within[T any](s *subject, what string, c <-chan T) (v T) {
 	return v
 }
 
-// result fails the test unless the reply is that result.
+// result fails the test unless the reply is the result want.
 func (s *subject) result(r bridge.Reply, want string) {
 	s.Helper()
 	if r.Err != nil {
 		s.Fatalf("error %v (cause: %v), want a result", r.Err, r.Err.Cause)
 	}
-	if got := string(r.Result); !s.law.same(got, want) {
+	if got := string(r.Result); !s.contract.same(got, want) {
 		s.Fatalf("result:\n%s\nwant:\n%s", clip(got, want), clip(want, got))
 	}
 	r.Free()
 }
 
-// clip is the part of a long text in which it begins to differ from another.
+// clip returns the part of s in which it begins to differ from other.
 func clip(s, other string) string {
 	i := 0
 	for i < len(s) && i < len(other) && s[i] == other[i] {
@@ -123,7 +123,7 @@ func clip(s, other string) string {
 	return strings.Repeat("…", min(from, 1)) + s[from:to] + strings.Repeat("…", min(len(s)-to, 1))
 }
 
-// back takes what flows back along a request.
+// back receives the notifications of a request.
 type back struct {
 	first chan struct{} // closed with the first notification
 
@@ -135,7 +135,7 @@ type note struct{ method, params string }
 
 func newBack() *back { return &back{first: make(chan struct{})} }
 
-// Ask implements bridge.Back: this caller offers nothing that it could be asked for.
+// Ask implements bridge.Back: this caller answers no questions.
 func (b *back) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 	return nil, toolformat.Errorf(toolformat.Unsupported, "not offered")
 }
@@ -148,7 +148,7 @@ func (b *back) Notify(method string, params []byte) {
 	}
 }
 
-// got is what has come so far.
+// got returns the notifications so far.
 func (b *back) got() []note {
 	b.mu.Lock()
 	defer b.mu.Unlock()

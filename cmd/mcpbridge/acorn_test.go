@@ -106,7 +106,7 @@ func TestAcornFiles(t *testing.T) {
 			if !known {
 				t.Fatal("nothing is said about this file")
 			}
-			api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"data":{"answer":true}}`))
+			api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"data":{"answer":true}}`))
 			config := writeConfig(t, file, map[string]string{"type": c.api, "url": api.URL})
 			code, out, _ := runWith("tools", "list", "--json", "--config", config)
 			if got := seenTools([]byte(out)); code != exitDone || got != c.list {
@@ -123,7 +123,7 @@ func TestAcornFiles(t *testing.T) {
 	}
 }
 
-func (c acornCall) check(t *testing.T, config string, api *sourcetest.Double) {
+func (c acornCall) check(t *testing.T, config string, api *sourcetest.API) {
 	t.Helper()
 	args := []string{"tools", "call", c.tool, "--config", config}
 	if c.args != "" {
@@ -154,7 +154,7 @@ func (c acornCall) check(t *testing.T, config string, api *sourcetest.Double) {
 }
 
 // acornRequest is a request as a table has it.
-func acornRequest(r sourcetest.Seen) string {
+func acornRequest(r sourcetest.Request) string {
 	s := r.Method + " " + r.URI
 	var body struct {
 		Variables map[string]json.RawMessage // in no order

@@ -134,7 +134,7 @@ func TestNothingSaid(t *testing.T) {
 func TestAskInterrupted(t *testing.T) {
 	for _, flag := range []string{"--json=false", "--json"} {
 		ctx, interrupt := context.WithCancel(t.Context())
-		model := sourcetest.NewDouble(t, func(_ http.ResponseWriter, r *http.Request) {
+		model := sourcetest.NewAPI(t, func(_ http.ResponseWriter, r *http.Request) {
 			interrupt()
 			<-r.Context().Done()
 		})

@@ -40,7 +40,7 @@ func chatConfig(t *testing.T, api, model string) string {
 // and the model is not told of them. The tools that it calls are told of the same request.
 func TestAskKeeps(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--context", "requestid=own"}} {
-		api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"pencils":200}`))
+		api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"pencils":200}`))
 		model := chatDouble(t, chatCalls("c1", "stock", `{"of":"pencils"}`), chatCalls("c2", "stock", `{"of":"ink"}`), chatSays("200 pencils."))
 		code, out, errs := runWith(append([]string{"ask", "How many pencils?", "--config", chatConfig(t, api.URL, model.URL)}, flags...)...)
 		if code != exitDone || out != "200 pencils.\n" {
@@ -89,7 +89,7 @@ func TestAskKeeps(t *testing.T) {
 
 // An answer is not lost with its record, which is said.
 func TestAskCannotKeep(t *testing.T) {
-	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusInternalServerError, "text/plain", "full"))
+	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusInternalServerError, "text/plain", "full"))
 	model := chatDouble(t, chatSays("Hello."))
 	code, out, errs := runWith("ask", "Hi", "--config", chatConfig(t, api.URL, model.URL))
 	if code != exitDone || out != "Hello.\n" || !strings.Contains(errs, "mcpbridge: warning: 2 of the conversation's messages could not be saved: InternalSaveChatMessage: HTTP 500") {

@@ -451,7 +451,7 @@ func TestChatEnded(t *testing.T) {
 
 // What an API keeps is shown as far as it is known.
 func TestChatKept(t *testing.T) {
-	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `[{"role":"assistant","content":"200.","timestamp":"2024-06-05T10:34:56Z"},{"role":"user","content":"Ink?"}]`))
+	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `[{"role":"assistant","content":"200.","timestamp":"2024-06-05T10:34:56Z"},{"role":"user","content":"Ink?"}]`))
 	k := startTalk(t, t.TempDir(), "--resume", "--config", chatConfig(t, api.URL, api.URL))
 	k.sees("2024-06-0") // the day depends on where one is
 	k.sees(", openai/m, 2 messages")

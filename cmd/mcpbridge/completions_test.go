@@ -102,7 +102,7 @@ func completion(model, rest string) string {
 // /v1 is behind the same door as all else: tokens, Host, Origin, CORS.
 func TestCompletionsDoor(t *testing.T) {
 	const token = "0123456789abcdef"
-	model := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
+	model := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
 	s := serveConfig(t, fmt.Sprintf(`{
 		"tools": [{"name":"chart","description":"Draws.","parameters":{"type":"object"}}],
 		"context": {"customerid":{"from":"header:X-Customer"}},
@@ -166,7 +166,7 @@ func TestCompletionsDoor(t *testing.T) {
 // Whose data a tool reads, the headers of the request say, and nothing else; client
 // functions are for callers that have them.
 func TestCompletionsCaller(t *testing.T) {
-	shop := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", `{"orders":[]}`))
+	shop := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"orders":[]}`))
 	calls := chatCalls("c1", "orders", `{"limit":2,"customerid":9}`)
 	model := chatDouble(t, calls, chatSays("None."), calls, chatSays("None."), calls, chatSays("None."), chatCalls("c2", "chart", `{"n":1}`))
 	s := serveConfig(t, fmt.Sprintf(`{
@@ -219,7 +219,7 @@ func TestCompletionsLimit(t *testing.T) {
 	asked, done := make(chan struct{}), make(chan struct{})
 	end := sync.OnceFunc(func() { close(done) })
 	defer end()
-	model := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
+	model := sourcetest.NewAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-done
 		sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`)(w, r)

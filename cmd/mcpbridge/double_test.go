@@ -10,13 +10,13 @@ import (
 
 // chatDouble is a server of Chat Completions whose answers are messages of an assistant,
 // as JSON, in turn.
-func chatDouble(t *testing.T, messages ...string) *sourcetest.Double {
+func chatDouble(t *testing.T, messages ...string) *sourcetest.API {
 	t.Helper()
 	next := make(chan string, len(messages))
 	for _, m := range messages {
 		next <- m
 	}
-	return sourcetest.NewDouble(t, func(w http.ResponseWriter, _ *http.Request) {
+	return sourcetest.NewAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		select {
 		case m := <-next:

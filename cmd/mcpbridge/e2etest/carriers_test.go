@@ -102,7 +102,7 @@ func dial(t testing.TB, cfg mcpclient.Config) *mcpclient.Client {
 func TestCarriers(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
-			sourcetest.Law{Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
+			sourcetest.Contract{Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
 				return bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(t, c.config(t))})
 			})
 		})
@@ -113,7 +113,7 @@ func TestCarriers(t *testing.T) {
 func TestClients(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
-			sourcetest.Law{Legacy: true}.Run(t, func(t *testing.T) bridge.Source { return dial(t, c.config(t)) })
+			sourcetest.Contract{Legacy: true}.Run(t, func(t *testing.T) bridge.Source { return dial(t, c.config(t)) })
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestClients(t *testing.T) {
 func TestCarriersChained(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
-			sourcetest.Law{Prefix: "outer__inner__", Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
+			sourcetest.Contract{Prefix: "outer__inner__", Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
 				inner := bridge.New(bridge.Options{},
 					bridge.Member{Name: "beside", Source: sourcetest.NewFake()},
 					bridge.Member{Name: "inner", Source: dial(t, c.config(t))})

@@ -88,14 +88,14 @@ func TestChooseModel(t *testing.T) {
 func TestModelKeys(t *testing.T) {
 	const secret = "sk-s3cr3t-0123456789"
 	refuse := sourcetest.Answer(http.StatusBadRequest, "application/json", `{"error":{"message":"no"}}`)
-	configured, other := sourcetest.NewDouble(t, refuse), sourcetest.NewDouble(t, refuse)
+	configured, other := sourcetest.NewAPI(t, refuse), sourcetest.NewAPI(t, refuse)
 	config := func(entry string) string {
 		return `{"providers":{` + strings.ReplaceAll(entry, "$URL", configured.URL) + `}}`
 	}
 	for _, c := range []struct {
 		name, config, env string // env: OPENAI_API_KEY
 		say               Choice
-		to                *sourcetest.Double
+		to                *sourcetest.API
 		want              string // the Authorization
 		org               string // the header X-Org
 	}{

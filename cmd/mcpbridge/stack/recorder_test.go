@@ -22,7 +22,7 @@ import (
 // What is kept is a conversation that can be gone on with.
 func TestKeeperLoads(t *testing.T) {
 	kept := `[{"role":"assistant","content":"200."},{"role":"function","name":"stock","content":"200"},{"role":"assistant","content":"I look.","functionCall":"{\"name\":\"stock\",\"arguments\":{\"of\":\"ink\"}}"},{"role":"user","content":"Ink?"}]`
-	api := sourcetest.NewDouble(t, sourcetest.Answer(http.StatusOK, "application/json", kept))
+	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", kept))
 	cfg, err := config.Loader{}.Parse("", fmt.Appendf(nil, `{
 		"tools": [{"name": "InternalGetChatMessages", "description": "Loads.", "context": ["customerid"], "kind": "rest",
 			"input_schema": {"type": "object", "properties": {"limit": {"type": "integer"}}},

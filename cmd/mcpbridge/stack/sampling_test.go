@@ -19,7 +19,7 @@ func TestSamplingLimits(t *testing.T) {
 	const most = 5 // the default is 4 at once
 	var mu sync.Mutex
 	waiting, all := 0, make(chan struct{})
-	model := sourcetest.NewDouble(t, func(w http.ResponseWriter, r *http.Request) {
+	model := sourcetest.NewAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		if waiting++; waiting == most {
 			close(all)

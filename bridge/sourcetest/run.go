@@ -12,11 +12,11 @@ import (
 // patience bounds what a test waits for; it is reached only when something is wrong.
 const patience = 30 * time.Second
 
-// A Law is how a source shows the Fake that it leads to. The zero value is a source
-// that shows it as it is.
-type Law struct {
-	Prefix string // stands before the Fake's names
-	Legacy bool   // a hop on the way hides output schemas that are not objects
+// A Contract says how a source shows the Fake behind it. The zero value is for a source that
+// changes nothing.
+type Contract struct {
+	Prefix string // stands before the names of the Fake's tools
+	Legacy bool   // a hop in between hides output schemas that are not objects
 
 	// Decoded relaxes the contract for a source that decodes JSON and encodes it again: JSON is
 	// compared by meaning, numbers beyond a float64, unknown members and the code of an error may
@@ -24,13 +24,13 @@ type Law struct {
 	Decoded bool
 }
 
-// Run is Law.Run for a source that shows its Fake as it is.
-func Run(t *testing.T, open func(t *testing.T) bridge.Source) { Law{}.Run(t, open) }
+// Run is Contract.Run for a source that changes nothing.
+func Run(t *testing.T, open func(t *testing.T) bridge.Source) { Contract{}.Run(t, open) }
 
-// Run checks the contract of bridge.Source. open makes a source that leads to a new
-// Fake, and registers with t.Cleanup what ends it: nothing of it may be left then, no
-// goroutine either.
-func (l Law) Run(t *testing.T, open func(t *testing.T) bridge.Source) {
+// Run checks that a source keeps the contract of bridge.Source. open makes a source in front
+// of a new Fake and registers with t.Cleanup what closes it; after that none of its goroutines
+// may be left.
+func (c Contract) Run(t *testing.T, open func(t *testing.T) bridge.Source) {
 	for _, part := range []struct {
 		name string
 		run  func(*subject)
@@ -48,18 +48,18 @@ func (l Law) Run(t *testing.T, open func(t *testing.T) bridge.Source) {
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			NoLeaks(t)
-			part.run(newSubject(t, l, open(t)))
+			part.run(newSubject(t, c, open(t)))
 		})
 	}
 }
 
-// NoLeaks fails the test when, after all that it registers with Cleanup later has run,
-// more goroutines are there than now. It is not for parallel tests.
+// NoLeaks fails the test when there are more goroutines than now after the functions that the
+// test registers with Cleanup later have run. It is not for parallel tests.
 func NoLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		// What has been ended may need a moment to go; nothing says when it has.
+		// A goroutine that has been told to end may need a moment, and nothing announces its end.
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for end := time.Now().Add(patience / 3); runtime.NumGoroutine() > before; <-tick.C {

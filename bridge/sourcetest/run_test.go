@@ -20,7 +20,7 @@ func TestBridgeOfOne(t *testing.T) {
 func TestBridgeOfTwo(t *testing.T) {
 	for _, prefix := range []string{"a__", "b__"} {
 		t.Run(prefix, func(t *testing.T) {
-			sourcetest.Law{Prefix: prefix}.Run(t, func(*testing.T) bridge.Source {
+			sourcetest.Contract{Prefix: prefix}.Run(t, func(*testing.T) bridge.Source {
 				return bridge.New(bridge.Options{},
 					bridge.Member{Name: "a", Source: sourcetest.NewFake()},
 					bridge.Member{Name: "b", Source: sourcetest.NewFake(), Concurrency: 50})
@@ -31,7 +31,7 @@ func TestBridgeOfTwo(t *testing.T) {
 
 // A Bridge is a source like any other, a Bridge of Bridges too.
 func TestBridgeOfBridges(t *testing.T) {
-	sourcetest.Law{Prefix: "outer__inner__"}.Run(t, func(*testing.T) bridge.Source {
+	sourcetest.Contract{Prefix: "outer__inner__"}.Run(t, func(*testing.T) bridge.Source {
 		inner := bridge.New(bridge.Options{},
 			bridge.Member{Name: "other", Source: sourcetest.NewFake()},
 			bridge.Member{Name: "inner", Source: sourcetest.NewFake()})
