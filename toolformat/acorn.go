@@ -19,8 +19,6 @@ var acornFormat = format{
 	inner:   "function",
 	input:   []string{"parameters"},
 	ignored: map[string]string{"type": "", "context": ""}, // other notes tell, where it matters
-	prefix:  "[",
-	suffix:  "]",
 	dialect: rewrite.Dialect{Name: "Acorn", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
 }
 

@@ -13,8 +13,6 @@ var anthropicFormat = format{
 	match:   matchAnthropic,
 	input:   []string{"input_schema"},
 	ignored: map[string]string{"type": `"custom"`, "strict": "false", "defer_loading": "false"},
-	prefix:  "[",
-	suffix:  "]",
 	// The API takes 128 characters (claude-code#96152), its documentation and the
 	// tool_reference block of tool search only 64 (claude-code#20830, #16425, #23149).
 	names:            nameRule{first: letters + digits + "_-", rest: letters + digits + "_-", max: 64, pattern: "[a-zA-Z0-9_-]{1,64}"},

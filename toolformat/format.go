@@ -76,7 +76,7 @@ type format struct {
 	output         []string                                    // members for the schema of the structured result; nil if the format has no place for it
 	ignored        map[string]string                           // other members that are left out without a note if they have this value; "" means any value
 	exact          bool                                        // a definition has no other members
-	prefix, suffix string                                      // around the definitions of a list
+	prefix, suffix string                                      // around the definitions of a list; "" means "[" and "]"
 
 	names             nameRule
 	needsDescription  bool

@@ -19,8 +19,6 @@ var internalFormat = format{
 	match:            matchInternal,
 	input:            []string{"input_schema"},
 	output:           []string{"output_schema"},
-	prefix:           "[",
-	suffix:           "]",
 	names:            internalNames,
 	exact:            true,
 	needsDescription: true,

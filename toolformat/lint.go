@@ -130,6 +130,7 @@ var clientTools = []struct {
 	max    int
 }{{"Cursor", 40}, {"VS Code", 128}}
 
+// clientLimits returns a note for each client that does not pass so many tools on.
 func clientLimits(tools int) []Note {
 	var notes []Note
 	for _, c := range clientTools {

@@ -15,8 +15,6 @@ var mcpFormat = format{
 	match:   matchMCP,
 	input:   []string{"inputSchema"},
 	output:  []string{"outputSchema"},
-	prefix:  "[",
-	suffix:  "]",
 	dialect: rewrite.Dialect{Name: "MCP", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// PrefixSeparator, "__", stands between the prefix of a source and the name of its tool.
+// PrefixSeparator stands between the prefix of a source and the name of its tool: "__".
 const PrefixSeparator = wording.PrefixSeparator
 
 // Prefix returns the prefix for the tools of a source: its name with "_" for characters outside of

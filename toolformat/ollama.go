@@ -15,8 +15,6 @@ var ollamaFormat = format{
 	inner:             "function",
 	input:             []string{"parameters"},
 	ignored:           map[string]string{"type": `"function"`, "strict": "false"},
-	prefix:            "[",
-	suffix:            "]",
 	needsValidSchema:  true,
 	noRootDescription: true,
 	dialect:           rewrite.Ollama,

@@ -16,8 +16,6 @@ var openaiFormat = format{
 	inner:   "function",
 	input:   []string{"parameters"},
 	ignored: map[string]string{"type": `"function"`, "strict": "false"},
-	prefix:  "[",
-	suffix:  "]",
 	// The SDK's comment on the name; "string too long … 64": 5ire#403, mastra#6302.
 	names:            openaiNames,
 	needsValidSchema: true,

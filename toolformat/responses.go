@@ -19,8 +19,6 @@ var responsesFormat = format{
 	input:            []string{"parameters"},
 	output:           []string{"output_schema"},
 	ignored:          map[string]string{"type": `"function"`, "strict": "false", "defer_loading": "false"},
-	prefix:           "[",
-	suffix:           "]",
 	names:            openaiNames,
 	needsValidSchema: true,
 	dialect:          rewrite.OpenAI,

@@ -193,7 +193,7 @@ func TestSchemaForRefusals(t *testing.T) {
 		{reflect.TypeFor[struct{ E error }](), `toolformat: E: nothing can be decoded into the interface error; use a type that implements it`},
 		{reflect.TypeFor[tree](), `toolformat: toolformat_test.tree.Kids[]: toolformat_test.tree contains itself, which JSON Schema cannot express without references; use json.RawMessage there`},
 		{reflect.TypeFor[sync.Mutex](), `toolformat: sync.Mutex: the struct has no exported field`},
-		{reflect.StructOf([]reflect.StructField{{Name: "unit", PkgPath: "weather", Type: reflect.TypeFor[string](), Tag: `json:"unit"`}}), `toolformat: unit: has a json tag and is not exported`},
+		{reflect.StructOf([]reflect.StructField{{Name: "unit", PkgPath: "weather", Type: reflect.TypeFor[string](), Tag: `json:"unit"`}}), `toolformat: unit: has a json tag but is not exported`},
 		{reflect.TypeFor[struct{ *page }](), `toolformat: page: encoding/json cannot set an embedded pointer`},
 		{reflect.TypeFor[struct {
 			N int `default:"five"`
@@ -206,10 +206,10 @@ func TestSchemaForRefusals(t *testing.T) {
 		}](), `toolformat: P: the default "{\"limt\":1}" is not of type toolformat_test.page`},
 		{reflect.TypeFor[struct {
 			U string `enum:"a,b" default:"c"`
-		}](), `toolformat: U: the default "c" is not one that the field may have: `},
+		}](), `toolformat: U: the default "c" is not valid: `},
 		{reflect.TypeFor[struct {
 			U []string `enum:"a,b" default:"[\"c\"]"`
-		}](), `toolformat: U: the default "[\"c\"]" is not one that the field may have: `},
+		}](), `toolformat: U: the default "[\"c\"]" is not valid: `},
 		{reflect.TypeFor[struct {
 			U uint `default:"-1"`
 		}](), `toolformat: U: the default "-1" is not of type uint`},

@@ -1,6 +1,7 @@
 package toolformat
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
@@ -46,14 +47,14 @@ func (s *Set) JSON() json.RawMessage {
 	if err != nil || len(s.Tools) == 0 {
 		return json.RawMessage("[]")
 	}
-	b := []byte(f.prefix)
+	b := []byte(cmp.Or(f.prefix, "["))
 	for i := range s.Tools {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, s.Tools[i].JSON...)
 	}
-	return append(b, f.suffix...)
+	return append(b, cmp.Or(f.suffix, "]")...)
 }
 
 // Find returns the tool that has a name in the format.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -113,17 +111,21 @@ func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 			if below := vocabulary.Keywords[keyword]; below == vocabulary.ManySchemas || below == vocabulary.NoSchema {
 				parts = len(value)
 			}
+			if keyword == "patternProperties" {
+				for pattern := range value {
+					result.addPattern(pattern)
+				}
+			}
 		case []any:
 			parts = len(value)
+		case string:
+			if keyword == "pattern" {
+				result.addPattern(value)
+			}
 		}
 		result.fixed += parts
 		if vocabulary.InPlace(keyword) || keyword == "patternProperties" {
 			result.perPart += parts
-		}
-		for _, pattern := range patternsIn(keyword, value) {
-			if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-				result.pattern += patternSize(re)
-			}
 		}
 	}
 	m.engine.perPart = max(m.engine.perPart, result.perPart)
@@ -131,18 +133,11 @@ func (m meters) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 	return result, nil
 }
 
-func patternsIn(keyword string, value any) []string {
-	switch value := value.(type) {
-	case string:
-		if keyword == "pattern" {
-			return []string{value}
-		}
-	case map[string]any:
-		if keyword == "patternProperties" {
-			return slices.Collect(maps.Keys(value))
-		}
+// addPattern counts the instructions of a regular expression.
+func (m *meter) addPattern(pattern string) {
+	if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		m.pattern += patternSize(re)
 	}
-	return nil
 }
 
 // Validate takes the work from the budget. An error costs by the square of its depth, as the library

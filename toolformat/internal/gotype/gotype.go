@@ -1,119 +1,96 @@
 package gotype
 
 import (
-	"bytes"
 	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// Arguments is the JSON Schema of the arguments that encoding/json decodes into a value of
-// the type.
-func Arguments(t reflect.Type) (json.RawMessage, error) {
-	return schemaOf(t, &typeSchema{spare: maxTypeParts})
-}
+// Arguments returns the JSON Schema of the arguments that encoding/json decodes into a value of the
+// type.
+func Arguments(t reflect.Type) (json.RawMessage, error) { return schemaOf(t, false) }
 
-// Result is the JSON Schema of what encoding/json makes of a value of the type.
-func Result(t reflect.Type) (json.RawMessage, error) {
-	return schemaOf(t, &typeSchema{result: true, spare: maxTypeParts})
-}
+// Result returns the JSON Schema of what encoding/json encodes a value of the type to.
+func Result(t reflect.Type) (json.RawMessage, error) { return schemaOf(t, true) }
 
-func schemaOf(t reflect.Type, s *typeSchema) (json.RawMessage, error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+func schemaOf(t reflect.Type, result bool) (json.RawMessage, error) {
+	t = deref(t)
 	path := ""
 	if t.Name() != "" || t.Kind() != reflect.Struct {
 		path = t.String()
 	}
-	n, err := s.of(t, path)
+	n, err := (&typeSchema{result: result, budget: maxParts}).of(t, path)
 	if err != nil {
 		return nil, fmt.Errorf("toolformat: %w", err)
 	}
 	return n.JSON(), nil
 }
 
-// maxTypeParts bounds the schema of a type: a few lines of Go can make a struct of
-// billions of fields.
-const maxTypeParts = 10_000
+// maxParts bounds the schema of a type: a few lines of Go can make a struct of billions of fields.
+const maxParts = 10_000
 
 // typeSchema makes the schema of one type.
 type typeSchema struct {
-	result bool           // of what is encoded, not of what is decoded
-	above  []reflect.Type // the named types that are being expressed
-	spare  int            // types that may still be expressed
+	result bool           // of what is encoded, else of what is decoded
+	above  []reflect.Type // named types around the current one
+	budget int            // types that may still be described
 }
 
-// of is the schema of a type that is no pointer. Path names it in errors.
+// of returns the schema of a type that is not a pointer. path names it in errors.
 func (s *typeSchema) of(t reflect.Type, path string) (*tree.Node, error) {
-	if s.spare--; s.spare < 0 {
-		return nil, fmt.Errorf("%s: the type has more than %d parts", path, maxTypeParts)
+	if s.budget--; s.budget < 0 {
+		return nil, fmt.Errorf("%s: the type has more than %d parts", path, maxParts)
 	}
 	if known := s.known(t); known != nil {
 		return known, nil
 	}
 	if t.Name() != "" {
-		for _, up := range s.above {
-			if up == t {
-				return nil, fmt.Errorf("%s: %s contains itself, which JSON Schema cannot express without references; use json.RawMessage there", path, t)
-			}
+		if slices.Contains(s.above, t) {
+			return nil, fmt.Errorf("%s: %s contains itself, which JSON Schema cannot express without references; use json.RawMessage there", path, t)
 		}
 		s.above = append(s.above, t)
 		defer func() { s.above = s.above[:len(s.above)-1] }()
 	}
-	switch t.Kind() {
-	case reflect.Bool:
+	switch k := t.Kind(); {
+	case k == reflect.Bool:
 		return typed("boolean"), nil
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case k >= reflect.Int && k <= reflect.Int64:
 		return typed("integer"), nil
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+	case k >= reflect.Uint && k <= reflect.Uintptr:
 		return typed("integer", tree.NewMember("minimum", newInteger(0))), nil
-	case reflect.Float32, reflect.Float64:
+	case k == reflect.Float32 || k == reflect.Float64:
 		return typed("number"), nil
-	case reflect.String:
+	case k == reflect.String:
 		return typed("string"), nil
-	case reflect.Interface:
-		if s.result || t.NumMethod() == 0 {
-			return tree.NewObject(), nil
-		}
+	case k == reflect.Interface && (s.result || t.NumMethod() == 0):
+		return tree.NewObject(), nil
+	case k == reflect.Interface:
 		return nil, fmt.Errorf("%s: nothing can be decoded into the interface %s; use a type that implements it", path, t)
-	case reflect.Slice, reflect.Array:
+	case k == reflect.Slice || k == reflect.Array:
 		return s.list(t, path)
-	case reflect.Map:
+	case k == reflect.Map:
 		return s.dictionary(t, path)
-	case reflect.Struct:
+	case k == reflect.Struct:
 		return s.object(t, path)
 	}
-	return nil, fmt.Errorf(`%s: %s cannot be expressed in JSON Schema; use json:"-" to leave it out`, path, inexpressible(t))
+	kind := map[reflect.Kind]string{reflect.Chan: "channel"}[t.Kind()]
+	return nil, fmt.Errorf(`%s: a %s cannot be expressed in JSON Schema; use json:"-" to leave it out`, path, cmp.Or(kind, t.Kind().String()))
 }
 
-// inexpressible is a type in a sentence.
-func inexpressible(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Chan:
-		return "a channel"
-	case reflect.Func:
-		return "a func"
-	}
-	return "a " + t.Kind().String()
-}
-
-func typed(word string, more ...tree.Member) *tree.Node {
-	return tree.NewObject(append([]tree.Member{{Key: "type", Value: tree.NewText(word)}}, more...)...)
+func typed(name string, more ...tree.Member) *tree.Node {
+	return tree.NewObject(append([]tree.Member{tree.NewMember("type", tree.NewText(name))}, more...)...)
 }
 
 func newInteger(i int) *tree.Node { return &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(i)} }
 
-// known is the schema of a type whose JSON does not follow from what it is made of; nil
-// for others.
+// known returns the schema of a type whose JSON does not follow from its Go structure; nil for others.
 func (s *typeSchema) known(t reflect.Type) *tree.Node {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -134,14 +111,12 @@ func (s *typeSchema) known(t reflect.Type) *tree.Node {
 	return nil
 }
 
-// below is the schema of what stands in a type: an item, a value, a field. What is
-// encoded is null when it is nil, unless it is left out then.
+// below returns the schema of an item, a value or a field. A nil value is encoded as null, unless it is
+// omitted.
 func (s *typeSchema) below(t reflect.Type, path string, omitted bool) (*tree.Node, error) {
 	null := t.Kind() == reflect.Slice || t.Kind() == reflect.Map
-	for t.Kind() == reflect.Pointer {
-		t, null = t.Elem(), true
-	}
-	n, err := s.of(t, path)
+	null = null || t.Kind() == reflect.Pointer
+	n, err := s.of(deref(t), path)
 	if err == nil && s.result && null && !omitted && n.Get("type") != nil {
 		n.Set("type", tree.NewArray(n.Get("type"), tree.NewText("null")))
 	}
@@ -184,7 +159,7 @@ func (s *typeSchema) object(t reflect.Type, path string) (*tree.Node, error) {
 		return nil, err
 	}
 	if len(fields) == 0 && t.NumField() > 0 && !t.Field(0).IsExported() {
-		return nil, fmt.Errorf("%s: the struct has no exported field, so that nothing of it would be in JSON", cmp.Or(path, t.String()))
+		return nil, fmt.Errorf("%s: the struct has no exported field, so that its JSON would be empty", cmp.Or(path, t.String()))
 	}
 	properties, required := tree.NewObject(), tree.NewArray()
 	for _, f := range fields {
@@ -207,13 +182,7 @@ func (s *typeSchema) object(t reflect.Type, path string) (*tree.Node, error) {
 	return n, nil
 }
 
-// required reports whether the property has to be there.
-func (f *jsonField) required(result bool) bool {
-	_, hasDefault := f.Tag.Lookup("default")
-	return !f.optional && (result || !hasDefault && f.Type.Kind() != reflect.Pointer)
-}
-
-// property is the schema of a field, with what its tags say.
+// property returns the schema of a field with what its tags say: type, description and enum first.
 func (s *typeSchema) property(f jsonField) (*tree.Node, error) {
 	n, err := s.below(f.Type, f.path, f.omitted)
 	if err != nil {
@@ -222,112 +191,19 @@ func (s *typeSchema) property(f jsonField) (*tree.Node, error) {
 	if f.quoted {
 		n = typed("string")
 	}
-	head := tree.NewObject() // what a reader wants to know first
-	if kind := n.Remove("type"); kind != nil {
-		head.Set("type", kind)
+	head := tree.NewObject()
+	if types := n.Remove("type"); types != nil {
+		head.Set("type", types)
 	}
-	if err := f.describe(head); err != nil {
+	if err := f.addDescription(head); err != nil {
 		return nil, err
 	}
-	if err := f.enumerate(head, n); err != nil {
+	if err := f.addEnum(head, n); err != nil {
 		return nil, err
 	}
 	head.Members = append(head.Members, n.Members...)
 	if !s.result {
-		err = f.preset(head)
+		err = f.addDefault(head)
 	}
 	return head, err
-}
-
-func (f *jsonField) fail(format string, args ...any) error {
-	return fmt.Errorf("%s: "+format, append([]any{f.path}, args...)...)
-}
-
-// describe takes the description from the tag jsonschema. What begins with WORD= is
-// another library's, or a later one's (google/jsonschema-go, For).
-func (f *jsonField) describe(n *tree.Node) error {
-	text, ok := f.Tag.Lookup("jsonschema")
-	if !ok {
-		return nil
-	}
-	if word, _, found := strings.Cut(text, "="); text == "" || found && !strings.ContainsAny(word, " \t\n") {
-		return f.fail("the tag jsonschema:%q is not a description, which is all that it may be", text)
-	}
-	n.Set("description", tree.NewText(text))
-	return nil
-}
-
-// enumerate takes the values from the tag enum; those of a list are its items'.
-func (f *jsonField) enumerate(head, n *tree.Node) error {
-	text, ok := f.Tag.Lookup("enum")
-	if !ok {
-		return nil
-	}
-	t, into := f.Type, head
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if items := n.Get("items"); items != nil {
-		t, into = t.Elem(), items
-	}
-	values := tree.NewArray()
-	for word := range strings.SplitSeq(text, ",") {
-		v, err := f.literal(t, strings.TrimSpace(word), "the enum value")
-		if err != nil {
-			return err
-		}
-		for _, other := range values.Items {
-			if other.Equal(v) {
-				return f.fail("the enum value %q stands twice", word)
-			}
-		}
-		values.Items = append(values.Items, v)
-	}
-	if into.Get("type").Is(tree.Array) { // or null
-		values.Items = append(values.Items, &tree.Node{Raw: "null"})
-	}
-	into.Set("enum", values)
-	return nil
-}
-
-// preset takes the default from its tag.
-func (f *jsonField) preset(n *tree.Node) error {
-	text, ok := f.Tag.Lookup("default")
-	if !ok {
-		return nil
-	}
-	v, err := f.literal(f.Type, text, "the default")
-	if err != nil {
-		return err
-	}
-	checker, _, err := check.NewChecker(n.JSON())
-	if err == nil {
-		err = checker.Check(v.JSON())
-	}
-	if err != nil {
-		return f.fail("the default %q is not one that the field may have: %v", text, err)
-	}
-	n.Set("default", v)
-	return nil
-}
-
-// literal is the JSON that a word in a tag stands for. A string stands for itself.
-func (f *jsonField) literal(t reflect.Type, word, what string) (*tree.Node, error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	raw := word
-	if schema := (&typeSchema{}).known(t); t.Kind() == reflect.String && schema == nil || schema.Get("type").Text() == "string" {
-		raw = tree.Quote(word)
-	}
-	n, err := tree.Parse([]byte(raw))
-	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader([]byte(raw)))
-		dec.DisallowUnknownFields()
-		err = dec.Decode(reflect.New(t).Interface())
-	}
-	if err != nil || f.quoted {
-		return nil, f.fail("%s %q is not of type %s", what, word, f.Type)
-	}
-	return n, nil
 }

@@ -1,6 +1,9 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // A Node is one JSON value. The methods that read it may be called on nil, which is no value.
 type Node struct {
@@ -48,12 +51,7 @@ func NewArray(items ...*Node) *Node { return &Node{Kind: Array, Items: items} }
 func NewText(s string) *Node { return &Node{Kind: Text, Raw: Quote(s)} }
 
 // NewBool returns true or false.
-func NewBool(b bool) *Node {
-	if b {
-		return &Node{Kind: Bool, Raw: "true"}
-	}
-	return &Node{Kind: Bool, Raw: "false"}
-}
+func NewBool(b bool) *Node { return &Node{Kind: Bool, Raw: strconv.FormatBool(b)} }
 
 // Is reports whether n is a value of a kind.
 func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }

@@ -20,28 +20,12 @@ const (
 
 // Keywords lists the keywords that hold schemas, of every draft since 04.
 var Keywords = map[string]Below{
-	"additionalItems":       OneSchema,
-	"additionalProperties":  OneSchema,
-	"contains":              OneSchema,
-	"contentSchema":         OneSchema,
-	"else":                  OneSchema,
-	"if":                    OneSchema,
-	"items":                 OneOrList,
-	"not":                   OneSchema,
-	"propertyNames":         OneSchema,
-	"then":                  OneSchema,
-	"unevaluatedItems":      OneSchema,
-	"unevaluatedProperties": OneSchema,
-	"allOf":                 ListOfSchemas,
-	"anyOf":                 ListOfSchemas,
-	"oneOf":                 ListOfSchemas,
-	"prefixItems":           ListOfSchemas,
-	"$defs":                 ManySchemas,
-	"definitions":           ManySchemas,
-	"dependencies":          ManySchemas, // draft-07; arrays of names among them are not visited
-	"dependentSchemas":      ManySchemas,
-	"patternProperties":     ManySchemas,
-	"properties":            ManySchemas,
+	"additionalItems": OneSchema, "additionalProperties": OneSchema, "contains": OneSchema, "contentSchema": OneSchema,
+	"else": OneSchema, "if": OneSchema, "items": OneOrList, "not": OneSchema, "propertyNames": OneSchema, "then": OneSchema,
+	"unevaluatedItems": OneSchema, "unevaluatedProperties": OneSchema,
+	"allOf": ListOfSchemas, "anyOf": ListOfSchemas, "oneOf": ListOfSchemas, "prefixItems": ListOfSchemas,
+	"$defs": ManySchemas, "definitions": ManySchemas, "dependentSchemas": ManySchemas, "patternProperties": ManySchemas,
+	"properties": ManySchemas, "dependencies": ManySchemas, // draft-07: arrays of names among them are not visited
 }
 
 // Assertions lists the keywords that can refuse a value, alone or with others (2020-12 core,
