@@ -1,5 +1,3 @@
-// Package peer has the other ends of MCP connections for tests: servers and clients whose
-// every byte the test decides, over each carrier, and a network in memory to join them.
 package peer
 
 import (

@@ -1,22 +1,14 @@
 package peer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
-
-// patience bounds what a test waits for; it is reached only when something is wrong.
-const patience = 20 * time.Second
 
 // The eras that a Server may speak. One that speaks both has "".
 const (
@@ -60,83 +52,6 @@ type conn struct {
 	end  func()
 }
 
-// A Call is a message that a Server was sent.
-type Call struct {
-	wire.Message
-	Modern bool
-	Header http.Header     // of HTTP
-	Ctx    context.Context // ends when the call is canceled or its connection has ended
-	Say    func(string)    // sends messages, a line each, on the stream of the call
-	Drop   func()          // ends the connection, or the response of streamable HTTP
-
-	server   *Server
-	answered bool
-}
-
-// Reply answers a request with a result. members are those of the result.
-func (c *Call) Reply(members string) {
-	if c.Modern && !strings.Contains(members, `"resultType"`) {
-		members = strings.TrimSuffix(`"resultType":"complete",`+members, ",")
-	}
-	c.answer(`"result":{` + members + `}`)
-}
-
-// Fail answers a request with an error. more are members of the error, after a comma.
-func (c *Call) Fail(code int, message, more string) {
-	text, _ := json.Marshal(message)
-	c.answer(fmt.Sprintf(`"error":{"code":%d,"message":%s%s}`, code, text, more))
-}
-
-func (c *Call) answer(member string) {
-	c.answered = true
-	c.Say(`{"jsonrpc":"2.0","id":` + string(c.ID) + `,` + member + `}`)
-}
-
-// A Question is a request that a server sends to its client.
-type Question struct{ Method, Params string }
-
-// Ask sends questions together and returns the raw results or errors, or nil when the call
-// has ended.
-func (c *Call) Ask(questions ...Question) []string {
-	var messages []string
-	waiting := make([]chan string, len(questions))
-	c.server.Update(func() {
-		for i, q := range questions {
-			id := fmt.Sprintf(`"q%d"`, c.server.next())
-			waiting[i] = make(chan string, 1)
-			c.server.asked[id] = waiting[i]
-			messages = append(messages, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+q.Method+`","params":`+q.Params+`}`)
-		}
-	})
-	c.Say(strings.Join(messages, "\n"))
-	answers := make([]string, len(questions))
-	for i := range waiting {
-		select {
-		case answers[i] = <-waiting[i]:
-		case <-c.Ctx.Done():
-			return nil
-		}
-	}
-	return answers
-}
-
-// Name returns the tool that is called.
-func (c *Call) Name() string { return c.text(wire.Name) }
-
-// URI returns the resource that a request is about.
-func (c *Call) URI() string { return c.text(wire.URI) }
-
-func (c *Call) text(key wire.Key) string {
-	text, _ := c.Params.Text(key)
-	return text
-}
-
-// Argument returns an argument of a tool that is text, and "" when it is not.
-func (c *Call) Argument(name string) string {
-	text, _ := wire.Text(wire.Lookup(c.Params.Get(wire.Arguments), name))
-	return text
-}
-
 // next numbers a connection or a question; the state is locked.
 func (s *Server) next() int {
 	s.last++
@@ -173,16 +88,6 @@ func (s *Server) Await(t testing.TB, method string, n int) []*Call {
 	t.Helper()
 	s.MustUntil(t, fmt.Sprintf("%d × %s", n, method), func() bool { return s.Count(method) >= n })
 	return s.Seen(method)
-}
-
-// MustUntil is Until for at most 20 seconds, after which it fails the test.
-func (s *State) MustUntil(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if !s.Until(ctx, ok) {
-		t.Fatalf("%s does not happen", what)
-	}
 }
 
 // Announce sends a message to all clients of the legacy era that have connected.
@@ -296,68 +201,5 @@ func (s *Server) dispatch(c *Call, tools string) {
 		c.Reply(`"content":[]`)
 	default:
 		s.Take(c)
-	}
-}
-
-// Members joins raw members of an object.
-func Members(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "," + b
-}
-
-// newCall splits a message that a client sent; the bridge sends none that is not valid.
-func (s *Server) newCall(raw []byte, say func(string), drop func()) *Call {
-	m, err := wire.Split(bytes.Clone(raw))
-	if err != nil {
-		panic(fmt.Sprintf("the client sent %s: %v", raw, err))
-	}
-	return &Call{Message: m, Modern: m.Params.Get(wire.MetaProtocolVersion) != nil, Say: say, Drop: drop, server: s}
-}
-
-// State guards what tests change and wait for. The zero value is ready to use.
-type State struct {
-	mu   sync.Mutex
-	turn chan struct{} // closed by the next Update; nil when nothing waits
-}
-
-// Update changes the state.
-func (s *State) Update(change func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change()
-	if s.turn != nil {
-		close(s.turn)
-		s.turn = nil
-	}
-}
-
-// Read looks at the state.
-func (s *State) Read(look func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	look()
-}
-
-// Until waits until ok, which it calls with the state locked. It reports whether ok was true
-// before ctx ended.
-func (s *State) Until(ctx context.Context, ok func() bool) bool {
-	for {
-		s.mu.Lock()
-		done := ok()
-		if s.turn == nil {
-			s.turn = make(chan struct{})
-		}
-		turn := s.turn
-		s.mu.Unlock()
-		if done {
-			return true
-		}
-		select {
-		case <-turn:
-		case <-ctx.Done():
-			return false
-		}
 	}
 }
