@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"go/token"
 	"maps"
 	"testing"
 )
@@ -37,6 +38,29 @@ func TestSnakeCase(t *testing.T) {
 	} {
 		if got := snakeCase(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Problems are printed in the order of the source, each once.
+func TestProblems(t *testing.T) {
+	at := func(file string, offset int) token.Position {
+		return token.Position{Filename: file, Offset: offset, Line: offset, Column: 1}
+	}
+	p := Problems{{at("b.go", 1), "x"}, {at("a.go", 9), "y"}, {at("a.go", 2), "z"}, {at("b.go", 1), "x"}}
+	if got, want := p.Error(), "a.go:2:1: z\na.go:9:1: y\nb.go:1:1: x"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A literal is raw where that reads better and is possible.
+func TestLiteral(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": `"plain"`, `with "quotes"`: "`with \"quotes\"`", "two\nlines": "`two\nlines`",
+		"a `tick` and \"quotes\"": "\"a `tick` and \\\"quotes\\\"\"", "tab\t": `"tab\t"`,
+	} {
+		if got := literal(in); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}
 }

@@ -1,0 +1,122 @@
+package stack
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+// openConfig returns the stack of a config with a file of definitions beside it.
+func openConfig(t *testing.T, text, definitions string, opts Options) (*Stack, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tools.json"), []byte(definitions), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Loader{}.Parse(filepath.Join(dir, config.FileName), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Path = config.FileName
+	st, err := New(cfg, opts)
+	if err == nil {
+		t.Cleanup(func() { st.Close() })
+	}
+	return st, err
+}
+
+// TestDefinitions: a faulty definition is left out with its line and the reason, and an odd one is
+// kept with a warning.
+func TestDefinitions(t *testing.T) {
+	const config = `{"tools": ["tools.json"], "context": {"who": {"from": "config", "value": "me"}}, "apis": {
+		"shop": {"type": "rest", "url": "http://127.0.0.1:1"}, "odd": {"type": "telnet"}, "gone": {"type": "openapi", "document": "gone.yaml"}}}`
+	for _, c := range []struct{ name, definition, leftOut, warning string }{
+		{"fine", `"kind": "client"`, "", ""},
+		{"kind", ``, `tools.json:1: tool t: no kind: expected a "kind" (known: client, graphql, local, rest, sql)`, ""},
+		{"unknown kind", `"kind": "locl"`, `tool t: unknown kind "locl" (known: client, `, ""},
+		{"misspelled", `"kind": "client", "annotation": {}`, `tool t: unknown key "annotation" (did you mean "annotations"?)`, ""},
+		{"another kind's key", `"kind": "local", "local": {"command": ["x"]}, "rest": {}`, `tool t: key "rest" has no effect, as the kind is "local": remove the key or change the kind`, ""},
+		{"API", `"kind": "rest", "api": "shp", "rest": {"path": "/"}`, `tool t: its API "shp" is not in "apis" of the config (shop, odd, gone)`, ""},
+		{"type of the API", `"kind": "rest", "api": "odd", "rest": {"path": "/"}`, `tool t: its API "odd" has the unknown type "telnet" (known: `, ""},
+		{"kind of the API", `"kind": "sql", "api": "shop", "sql": {"query": "SELECT 1"}`, `tool t: its API "shop" has type rest, but the tool has kind sql`, ""},
+		{"missing document", `"kind": "rest", "api": "gone", "rest": {"path": "/"}`, `tool t: its API "gone" was left out`, ""},
+		{"annotation", `"kind": "client", "annotations": {"readOnlyHint": "yes"}`, `tool t: annotations: readOnlyHint: expected true or false, got "yes"`, ""},
+		{"title", `"kind": "client", "annotations": {"title": 1}`, `tool t: annotations: title: expected a string, got 1`, ""},
+		{"context", `"kind": "client", "context": "who"`, `tool t: context: expected an array of names of properties`, ""},
+		{"no such property", `"kind": "client", "context": ["where"]`, "", `tools.json:1: tool t: /context: "where" is not a property of the tool`},
+		{"twice", `"kind": "client"}, {"name": "t", "description": "Again.", "input_schema": {"type": "object"}, "kind": "client"`, `tool t: an earlier tool has the same name`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			definition := `[{"name": "t", "description": "A tool.", "input_schema": {"type": "object", "properties": {"Who": {}}}, ` + c.definition + "}]"
+			st, err := openConfig(t, config, strings.ReplaceAll(definition, ", }", "}"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var leftOut []string
+			for _, p := range st.Problems() {
+				if !strings.Contains(p.Text, "api gone: ") { // its own problem
+					leftOut = append(leftOut, p.Text)
+				}
+			}
+			if got := strings.Join(leftOut, "\n"); !strings.Contains(got, c.leftOut) || c.leftOut == "" && got != "" {
+				t.Errorf("left out: %q, want %q", got, c.leftOut)
+			}
+			if got := strings.Join(st.Warnings(), "\n"); got != c.warning {
+				t.Errorf("warnings: %q, want %q", got, c.warning)
+			}
+		})
+	}
+}
+
+// A value of the config's context is not in the schema that callers see, in any letter case.
+func TestHidden(t *testing.T) {
+	st, err := openConfig(t, `{"tools": ["tools.json"], "context": {"WHO": {"from": "config", "value": "me"}}}`,
+		`[{"name": "t", "description": "A tool.", "input_schema": {"type": "object", "properties": {"Who": {}, "what": {}}}, "kind": "local", "local": {"command": ["cat"]}}]`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := st.Open(t.Context(), &bridge.Caller{ID: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	tools, err := session.List(t.Context(), bridge.Tools)
+	if err != nil || len(tools.Items) != 1 {
+		t.Fatalf("%v, %v", tools, err)
+	}
+	if raw := string(tools.Items[0].Raw); strings.Contains(raw, "Who") || !strings.Contains(raw, "what") {
+		t.Errorf("listed as %s", raw)
+	}
+}
+
+// Strict makes an unusable tool an error, and a server that cannot start is no reason for one.
+func TestStrict(t *testing.T) {
+	const servers = `"mcpServers": {"a": {"url": "http://127.0.0.1:1", "lazy": true}, "b": {"command": "${NOT_SET_ANYWHERE}", "required": true}}`
+	if _, err := openConfig(t, `{`+servers+`, "tools": ["tools.json"]}`, `[{"name": "t"}]`, Options{Strict: true}); err == nil ||
+		!strings.Contains(err.Error(), "tools.json:1: ") || !strings.Contains(err.Error(), "nothing is started, as --strict requires every native tool to be usable") {
+		t.Errorf("got %v", err)
+	}
+	st, err := openConfig(t, `{`+servers+`}`, `[]`, Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := st.Open(t.Context(), &bridge.Caller{ID: "test", Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := st.AwaitRequired(ctx, session); err == nil {
+		t.Error("b is not required")
+	}
+	states := st.Servers()
+	if a, b := states[0], states[1]; a.Name != "a" || a.Required || !b.Required || b.Up() {
+		t.Errorf("the servers are %s and %s", a, b)
+	}
+}

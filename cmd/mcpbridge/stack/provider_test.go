@@ -1,0 +1,52 @@
+package stack
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// TestProviderKinds checks what the rest of the program derives from the table.
+func TestProviderKinds(t *testing.T) {
+	names := ProviderTypes()
+	if !slices.Contains(names, config.TypeReplay) || len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
+		t.Errorf("the types are %q", names)
+	}
+	for _, k := range providerKinds() {
+		if !slices.Contains(toolformat.Formats(), k.format) || ToolFormat(k.name) != k.format {
+			t.Errorf("%s: the format is %q, ToolFormat says %q", k.name, k.format, ToolFormat(k.name))
+		}
+		p := k.make(providers.Client{BaseURL: "http://127.0.0.1:1"}, &config.Provider{Name: k.name}, "key")
+		if p == nil {
+			t.Errorf("%s: no provider", k.name)
+		}
+	}
+	for _, name := range []string{config.TypeReplay, "unknown", ""} {
+		if got := ToolFormat(name); got != "" {
+			t.Errorf("%q has the format %s", name, got)
+		}
+	}
+}
+
+// A set of variables counts only if it is complete.
+func TestKeyFromEnv(t *testing.T) {
+	kind := providerKind{env: [][]string{{"TEST_KEY_ID", "TEST_SECRET"}, {"TEST_TOKEN"}}}
+	for _, c := range []struct{ id, secret, token, want string }{
+		{"", "", "", ""},
+		{"id", "", "", ""},
+		{"", "secret", "", ""},
+		{"id", "secret", "", "id"},
+		{"id", "secret", "token", "id"},
+		{"id", "", "token", "token"},
+	} {
+		t.Setenv("TEST_KEY_ID", c.id)
+		t.Setenv("TEST_SECRET", c.secret)
+		t.Setenv("TEST_TOKEN", c.token)
+		if got := kind.keyFromEnv(); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
