@@ -13,9 +13,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// FuzzRun: whatever a model, its provider, the tools and the people who decide come up
-// with, each request and each run has one result a call, in call order, but for the calls
-// that wait in the last round, and a run that is saved is the same when it is loaded.
+// FuzzRun: whatever a model, its provider, the tools and the people who decide do, each
+// request and each run has one result for each call, in call order, except for the calls that
+// wait in the last round, and a saved run is the same after it is loaded.
 func FuzzRun(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)
@@ -44,7 +44,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// chaos is everybody around a run.
+// chaos is the provider, the source and the people of a run.
 type chaos struct {
 	*testing.T
 	*rand.Rand
@@ -55,7 +55,7 @@ type chaos struct {
 
 func pick[T any](c *chaos, of ...T) T { return of[c.IntN(len(of))] }
 
-// begin is the context of the next run.
+// begin returns the context of the next run.
 func (c *chaos) begin() context.Context {
 	if c.cancel != nil {
 		c.cancel()
@@ -97,7 +97,7 @@ func (c *chaos) decisions(waiting []string) map[string]providers.Decision {
 	return all
 }
 
-// turn is a step of the script.
+// turn returns the next step of the script.
 func (c *chaos) turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	if len(req.Messages) == 0 {
 		c.Fatal("a request without a message")
@@ -134,7 +134,7 @@ func (c *chaos) turn(ctx context.Context, req *providers.Request, emit func(prov
 	return &providers.Turn{Message: m, Stop: stop, Usage: providers.Usage{Input: 10}}, nil
 }
 
-// check holds a run to the law, and returns it saved and loaded.
+// check checks the messages of a run, and returns it saved and loaded.
 func (c *chaos) check(r *providers.Run) *providers.Run {
 	c.Helper()
 	c.valid(r.Messages, r.Waiting)
@@ -155,7 +155,7 @@ func (c *chaos) check(r *providers.Run) *providers.Run {
 	return &loaded
 }
 
-// valid holds messages to the law; the calls that wait are in the last round.
+// valid checks messages; the calls that wait are in the last round.
 func (c *chaos) valid(messages []providers.Message, waiting []string) {
 	c.Helper()
 	for i := 0; i < len(messages); i++ {

@@ -71,9 +71,9 @@ func Bearer(key string) string {
 	return "Bearer " + key
 }
 
-// Post sends a JSON body to a path of the API, such as /v1/messages. It retries as Retry
+// post sends a JSON body to a path of the API, such as /v1/messages. It retries as Retry
 // allows, with an event for each retry. The error is an *APIError if the provider refused.
-func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(Event)) (*Response, error) {
+func (c *Client) post(ctx context.Context, path string, body []byte, emit func(Event)) (*Response, error) {
 	emit = emitter(emit)
 	for tries := 0; ; tries++ {
 		r, err := c.send(ctx, path, body)
@@ -91,8 +91,8 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, emit func(E
 	}
 }
 
-// URL returns the address of a path of the API.
-func (c *Client) URL(path string) (*url.URL, error) {
+// address returns the address of a path of the API.
+func (c *Client) address(path string) (*url.URL, error) {
 	base := strings.TrimRight(c.BaseURL, "/")
 	if c.Version != "" {
 		base = strings.TrimSuffix(base, "/"+c.Version)
@@ -106,7 +106,7 @@ func (c *Client) URL(path string) (*url.URL, error) {
 
 // send makes one attempt.
 func (c *Client) send(ctx context.Context, path string, body []byte) (*Response, error) {
-	u, err := c.URL(path)
+	u, err := c.address(path)
 	if err != nil {
 		return nil, err
 	}

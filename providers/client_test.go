@@ -30,7 +30,7 @@ func answered(status int, header http.Header, body io.Reader) (*http.Response, e
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body)}, nil
 }
 
-// over is a client whose requests go to a function.
+// over returns a client whose requests go to a function.
 func over(f roundTrip) *Client {
 	return &Client{BaseURL: "http://api.invalid", HTTP: &http.Client{Transport: f}}
 }
@@ -46,7 +46,7 @@ func TestURL(t *testing.T) {
 		{"http://[::1]:8080", "v1", "http://[::1]:8080/v1/x"},
 		{"", "v1", ""}, {"api.example", "v1", ""}, {"127.0.0.1:8080", "v1", ""}, {"ftp://secret@x", "v1", ""}, {"http://", "v1", ""}, {"http://a b", "v1", ""}, {"http://secret:%zz@x", "", ""},
 	} {
-		u, err := (&Client{BaseURL: c.base, Version: c.version}).URL("/v1/x")
+		u, err := (&Client{BaseURL: c.base, Version: c.version}).address("/v1/x")
 		switch {
 		case c.want == "" && (err == nil || strings.Contains(err.Error(), "secret")):
 			t.Errorf("%s: %v, %v", c.base, u, err)
@@ -75,11 +75,11 @@ func TestHeaders(t *testing.T) {
 	c.Header = http.Header{"A": {"theirs"}}
 	*c = c.For(Client{Header: http.Header{"a": {"vendor's"}, "b": {"vendor's"}, "C": {""}}})
 	c.Auth = func(r *http.Request) error {
-		signed++ // each attempt is signed anew
+		signed++ // each attempt is signed
 		r.Header.Set("Signed", fmt.Sprint(signed))
 		return nil
 	}
-	resp, err := c.Post(t.Context(), "/v1/x", []byte("{}"), nil)
+	resp, err := c.post(t.Context(), "/v1/x", []byte("{}"), nil)
 	if err != nil || signed != 2 {
 		t.Fatal(signed, err)
 	}
@@ -87,13 +87,12 @@ func TestHeaders(t *testing.T) {
 		t.Error(err)
 	}
 	c.Auth = func(*http.Request) error { return errors.New("no key") }
-	if _, err := c.Post(t.Context(), "/v1/x", nil, nil); err == nil || err.Error() != "authorization: no key" {
+	if _, err := c.post(t.Context(), "/v1/x", nil, nil); err == nil || err.Error() != "authorization: no key" {
 		t.Error(err)
 	}
 }
 
-// retried posts within a bubble, and returns the waits before each try that followed the
-// first, with how it ended.
+// retried posts within a bubble, and returns the waits before the retries, and the outcome.
 func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Duration, told int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +111,7 @@ func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Durati
 			return answers[n-1](r)
 		})}
 		var resp *Response
-		resp, err = c.Post(t.Context(), "/x", nil, func(ev Event) {
+		resp, err = c.post(t.Context(), "/x", nil, func(ev Event) {
 			if ev.Type != EventRetry || ev.Text == "" || ev.After <= 0 {
 				t.Errorf("%+v", ev)
 			}
@@ -125,7 +124,7 @@ func retried(t *testing.T, c *Client, answers ...roundTrip) (waits []time.Durati
 	return waits, told, err
 }
 
-// refusal answers with a status and headers, given as name and value by turns.
+// refusal answers with a status and headers, given as pairs of name and value.
 func refusal(status int, headers ...string) roundTrip {
 	return func(*http.Request) (*http.Response, error) {
 		h := http.Header{}
@@ -181,24 +180,24 @@ func TestUnreachable(t *testing.T) {
 	})
 	c.Header = http.Header{"Authorization": {Bearer("secret")}}
 	c.BaseURL, c.Retry.Max = "https://user:secret@api.invalid:1/secret?key=secret#", -1
-	_, err := c.Post(t.Context(), "/x", nil, nil)
+	_, err := c.post(t.Context(), "/x", nil, nil)
 	var e *APIError
 	if !errors.As(err, &e) || e.Status != 0 || !e.Again || err.Error() != "cannot reach api.invalid:1: dial tcp: connection refused" {
 		t.Errorf("%#v", err)
 	}
 	own := &APIError{Message: "the script has ended"}
 	c.HTTP.Transport = roundTrip(func(*http.Request) (*http.Response, error) { return nil, own })
-	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.Is(err, own) || err.Error() != own.Message {
+	if _, err := c.post(t.Context(), "/x", nil, nil); !errors.Is(err, own) || err.Error() != own.Message {
 		t.Errorf("the transport's own: %v", err)
 	}
 	c.BaseURL = "nowhere"
-	if _, err := c.Post(t.Context(), "/x", nil, nil); err == nil || errors.As(err, &e) && e.Again {
+	if _, err := c.post(t.Context(), "/x", nil, nil); err == nil || errors.As(err, &e) && e.Again {
 		t.Errorf("no address: %v", err)
 	}
 }
 
-// A response that does not come is asked for again; one that stops coming is not, since
-// something of it has been read.
+// A response that does not begin is requested again; one that stalls is not, since part of it
+// was read.
 func TestPatience(t *testing.T) {
 	waits, told, err := retried(t, &Client{Patience: time.Minute}, func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
@@ -215,13 +214,13 @@ func TestPatience(t *testing.T) {
 			return answered(200, nil, body)
 		})
 		c.Patience = time.Minute
-		resp, err := c.Post(t.Context(), "/x", nil, nil)
+		resp, err := c.post(t.Context(), "/x", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
 			for range 3 {
-				time.Sleep(50 * time.Second) // within the patience, each time
+				time.Sleep(50 * time.Second) // less than Patience, each time
 				_, _ = io.WriteString(w, "x\n")
 			}
 		}()
@@ -243,14 +242,14 @@ func TestPostCanceled(t *testing.T) {
 			return nil, r.Context().Err()
 		})
 		time.AfterFunc(time.Second, func() { cancel(why) })
-		if _, err := c.Post(ctx, "/x", nil, nil); !errors.Is(err, why) {
+		if _, err := c.post(ctx, "/x", nil, nil); !errors.Is(err, why) {
 			t.Errorf("while waiting for the response: %v", err)
 		}
 		ctx, cancel = context.WithCancelCause(t.Context())
 		c = over(refusal(429, "retry-after", "30"))
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		begin := time.Now()
-		if _, err := c.Post(ctx, "/x", nil, nil); !errors.Is(err, why) || time.Since(begin) != time.Second {
+		if _, err := c.post(ctx, "/x", nil, nil); !errors.Is(err, why) || time.Since(begin) != time.Second {
 			t.Errorf("while waiting for the next try: %v after %v", err, time.Since(begin))
 		}
 		ctx, cancel = context.WithCancelCause(t.Context())
@@ -259,7 +258,7 @@ func TestPostCanceled(t *testing.T) {
 			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
 			return answered(200, nil, body)
 		})
-		resp, err := c.Post(ctx, "/x", nil, nil)
+		resp, err := c.post(ctx, "/x", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +270,7 @@ func TestPostCanceled(t *testing.T) {
 	})
 }
 
-// A redirect would take the key elsewhere.
+// A redirect would send the key to another host.
 func TestRedirect(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed") }))
 	defer elsewhere.Close()
@@ -279,12 +278,12 @@ func TestRedirect(t *testing.T) {
 	defer server.Close()
 	c := &Client{BaseURL: server.URL, Header: http.Header{"X-Api-Key": {"secret"}}}
 	var e *APIError
-	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || e.Status != 307 || e.Again {
+	if _, err := c.post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || e.Status != 307 || e.Again {
 		t.Errorf("%v", err)
 	}
 }
 
-// There are servers that repeat the key.
+// Some servers repeat the key.
 func TestSecrets(t *testing.T) {
 	const key = "sk-0123456789"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -294,7 +293,7 @@ func TestSecrets(t *testing.T) {
 	defer server.Close()
 	for _, header := range []http.Header{{"Authorization": {"Bearer " + key}}, {"X-Api-Key": {key}}} {
 		c := &Client{BaseURL: server.URL, Header: header}
-		_, err := c.Post(t.Context(), "/x", nil, nil)
+		_, err := c.post(t.Context(), "/x", nil, nil)
 		if err == nil || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "bad key [hidden]") {
 			t.Errorf("%v", err)
 		}
@@ -302,19 +301,19 @@ func TestSecrets(t *testing.T) {
 	u, _ := url.Parse(server.URL)
 	u.User = url.UserPassword("me", key)
 	server.Close()
-	if _, err := (&Client{BaseURL: u.String(), Retry: Retries{Max: -1}}).Post(t.Context(), "/x", nil, nil); err == nil || strings.Contains(err.Error(), key) {
+	if _, err := (&Client{BaseURL: u.String(), Retry: Retries{Max: -1}}).post(t.Context(), "/x", nil, nil); err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("%v", err)
 	}
 }
 
-// opened is the response with a body.
+// opened returns a response with a body.
 func opened(t *testing.T, c Client, body string) *Response {
 	t.Helper()
 	c.BaseURL = "http://api.invalid"
 	c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return answered(200, nil, strings.NewReader(body))
 	})}
-	resp, err := c.Post(t.Context(), "/x", nil, nil)
+	resp, err := c.post(t.Context(), "/x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +381,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// All of a response is bounded too, however short its events and lines are.
+// The whole response is bounded too, however short its events and lines are.
 func TestMaxBody(t *testing.T) {
 	lines := "{}\n{}\n{}\n{}\n"
 	events := "data: 1\n\ndata: 2\n\ndata: 3\n\n"
@@ -414,7 +413,7 @@ func TestMaxBody(t *testing.T) {
 			t.Errorf("%s: %d, %v", c.name, n, err)
 		}
 	}
-	for range 3 { // whoever reads on gets no further
+	for range 3 { // the error stays
 		if n, err := opened(t, Client{MaxBody: 1}, lines).body.Read(make([]byte, 9)); n != 1 || err == nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
@@ -425,7 +424,7 @@ func TestMaxBody(t *testing.T) {
 func TestLongError(t *testing.T) {
 	c := over(func(*http.Request) (*http.Response, error) { return answered(400, nil, endless{}) })
 	var e *APIError
-	if _, err := c.Post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || len(e.Message) > 1000 {
+	if _, err := c.post(t.Context(), "/x", nil, nil); !errors.As(err, &e) || len(e.Message) > 1000 {
 		t.Errorf("%.100v", err)
 	}
 }
@@ -439,7 +438,7 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Whoever closes a response early ends what it came over.
+// To close a response early ends its connection.
 func TestClose(t *testing.T) {
 	gone := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -448,7 +447,7 @@ func TestClose(t *testing.T) {
 		close(gone)
 	}))
 	defer server.Close()
-	resp, err := (&Client{BaseURL: server.URL}).Post(t.Context(), "/x", nil, nil)
+	resp, err := (&Client{BaseURL: server.URL}).post(t.Context(), "/x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

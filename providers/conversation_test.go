@@ -18,13 +18,12 @@ type placeIn struct {
 	Location string `json:"location"`
 }
 
-// getWeather is the tool of the seed documents' scenario.
+// getWeather is the tool of the scenario.
 func getWeather(_ context.Context, in placeIn) (string, error) {
 	return "Weather in " + in.Location + ": Sunny, 72°F", nil
 }
 
-// The scenario of fluent-llm's design (seed 001): a function is a tool, and the
-// conversation goes on.
+// The scenario of fluent-llm's design: a function is a tool, and the conversation continues.
 func ExampleConversation() {
 	model := play( // a real provider in a program
 		calls(call("toolu_1", "getWeather", `{"location":"Paris"}`)), says("It is sunny in Paris."),
@@ -54,7 +53,7 @@ func ExampleConversation() {
 	// <nil>
 }
 
-// talk is a conversation with a script.
+// talk returns a conversation with a script.
 func talk(t *testing.T, p *script, tools ...any) *providers.Conversation {
 	c := providers.NewConversation(providers.Candidate{Provider: p, Model: "m"}).Tools(tools...)
 	t.Cleanup(func() {
@@ -65,7 +64,7 @@ func talk(t *testing.T, p *script, tools ...any) *providers.Conversation {
 	return c
 }
 
-// Every round is kept, and two continuations never touch each other.
+// Every round is kept, and two continuations are independent.
 func TestContinuations(t *testing.T) {
 	p := play(calls(call("1", "add", `{"a":1,"b":1}`)), calls(call("2", "add", `{"a":2,"b":2}`)), says("4"), says("left"), says("right"))
 	c := talk(t, p, adder(t))
@@ -217,8 +216,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// A conversation that moves to another provider keeps what can move, and raw items stay
-// with their own.
+// A conversation that switches to another provider keeps its text and calls; raw items only go
+// to the provider that sent them.
 func TestMove(t *testing.T) {
 	first, second := play(calls(call("1", "add", `{"a":1,"b":1}`)), says("2")), play(says("hello"))
 	second.name = "other"
@@ -256,7 +255,7 @@ func whole(context.Context, none) (*toolformat.Result, error) {
 	return toolformat.TextResult("whole", true), nil
 }
 
-// A function's values are what bridge.Func makes of them.
+// A function's results are converted as by bridge.Func.
 func TestFunctionResults(t *testing.T) {
 	p := play(calls(call("1", "name", "{}"), call("2", "list", "{}"), call("3", "table", "{}"), call("4", "refuse", "{}"), call("5", "whole", "{}")), says("ok"))
 	_, next, err := talk(t, p, name, list, table, refuse, whole).Prompt(t.Context(), "go")
@@ -270,7 +269,7 @@ func TestFunctionResults(t *testing.T) {
 	}
 }
 
-// What is given straight to a conversation is a tool, or why it is none.
+// What can be added to a conversation as a tool, and the errors for anything else.
 func TestTools(t *testing.T) {
 	fake := sourcetest.NewFake()
 	p := play(calls(call("1", "Spin", "{}"), call("2", "describe", `{"location":"x"}`), call("3", "echo", `{"x":1}`), call("4", "add", `{"a":1,"b":1}`)), says("ok"))
@@ -324,7 +323,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// The caller's hidden values reach the tools and no model.
+// The caller's hidden values reach the tools, and never a model.
 func TestCallerContext(t *testing.T) {
 	tool, err := bridge.Func("orders", "Lists orders.", func(_ context.Context, in struct {
 		Customer int `json:"customerid"`
@@ -346,7 +345,7 @@ func TestCallerContext(t *testing.T) {
 	}
 }
 
-// The settings of a conversation go with each of its turns.
+// The settings of a conversation apply to each turn.
 func TestSettings(t *testing.T) {
 	p := play(calls(call("1", "add", `{"a":1,"b":1}`)), says("2"), says("bye"))
 	c := talk(t, p, adder(t)).Settings(providers.Settings{MaxTokens: 7, Body: []byte(`{"seed":1}`)})

@@ -57,14 +57,14 @@ func TestReadError(t *testing.T) {
 	}
 }
 
-// refusedWith is the error of a response.
+// refusedWith returns the error of a response.
 func refusedWith(t *testing.T, c *Client, status int, header http.Header, body string) *APIError {
 	t.Helper()
 	c.BaseURL, c.Retry.Max = "http://api.invalid", -1
 	c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return answered(status, header, strings.NewReader(body))
 	})}
-	_, err := c.Post(t.Context(), "/x", nil, nil)
+	_, err := c.post(t.Context(), "/x", nil, nil)
 	var e *APIError
 	if !errors.As(err, &e) {
 		t.Fatalf("%v", err)
@@ -121,7 +121,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// No settings make a wait that is too long, or none that can be waited for.
+// No settings make a wait too long, or invalid.
 func TestAfter(t *testing.T) {
 	e := &APIError{Again: true}
 	for _, r := range []Retries{{Max: 100}, {Max: 100, First: -1}, {Max: 100, Most: -1}, {Max: 100, First: 1 << 62, Most: 1 << 62}, {Max: 100, First: 1, Most: 1 << 62}} {

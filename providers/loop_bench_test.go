@@ -11,9 +11,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// BenchmarkRound is what the loop adds to a round of four calls with a hundred tools at
-// hand: arguments made and checked, calls made side by side, results put into the
-// conversation, events told. µs/round is to stay below 100.
+// BenchmarkRound measures what the loop adds to a round of four calls with a hundred tools:
+// arguments converted and validated, parallel calls, results added to the conversation, events
+// emitted. µs/round is to stay below 100.
 func BenchmarkRound(b *testing.B) {
 	tools := []bridge.Tool{adder(b)}
 	for i := range 99 {
@@ -50,7 +50,7 @@ func BenchmarkRound(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// endless is a provider that costs nothing.
+// endless is a provider that takes no time.
 type endless struct {
 	format toolformat.Format
 	turn   int

@@ -126,7 +126,7 @@ func TestApproval(t *testing.T) {
 	same(t, "nobody to ask", show(r.Messages[2:3]), "tool: [1 Error: denied: tool add needs approval, and nobody can be asked]")
 }
 
-// The words of an edit stand beside structured content that had no text.
+// The note about an edit is added to structured content without text.
 func TestEditOfStructuredResult(t *testing.T) {
 	tool := function(t, "f", "", nil)
 	tool.Call = func(context.Context, json.RawMessage) (*toolformat.Result, error) {
@@ -147,8 +147,7 @@ func TestEditOfStructuredResult(t *testing.T) {
 	}
 }
 
-// A run that is deferred is saved, and resumed by another program: what ran before does
-// not run again.
+// A deferred run is saved, and resumed by another program: calls that ran do not run again.
 func TestDefer(t *testing.T) {
 	ran := map[string]int{}
 	tools := func() []bridge.Tool {
@@ -212,7 +211,7 @@ func TestDefer(t *testing.T) {
 	}
 }
 
-// A run that is resumed under a smaller limit has no calls left.
+// A run resumed with a lower limit has no calls left.
 func TestResumeUnderASmallerLimit(t *testing.T) {
 	task := ask(play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":2,"b":2}`))), "go")
 	task.Options.Policy = providers.Policy{{"add", providers.VerdictAsk}}
@@ -233,7 +232,7 @@ func TestResumeUnderASmallerLimit(t *testing.T) {
 	}
 }
 
-// Whoever goes on instead has cancelled what waits.
+// A new prompt cancels the calls that wait.
 func TestGoOnInsteadOfDeciding(t *testing.T) {
 	c := providers.NewConversation(providers.Candidate{Provider: play(calls(call("1", "add", `{"a":1,"b":2}`)), says("fine"))}).
 		Tools(adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.VerdictAsk}}}).
@@ -269,7 +268,7 @@ func TestGoOnInsteadOfDeciding(t *testing.T) {
 	}
 }
 
-// Approve that is cut short decides nothing.
+// A decision after the run was canceled is ignored.
 func TestCancelWhileAsking(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	task := ask(play(calls(call("1", "add", `{"a":1,"b":2}`), call("2", "add", `{"a":3,"b":4}`))), "go")

@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 	)
 	task := ask(p, "add these")
 	task.Request.System, task.Request.Choice = "be brief", providers.ChoiceRequired
-	task.Options.Serial = []string{"*"} // so that the events have one order
+	task.Options.Serial = []string{"*"} // so that the order of the events is fixed
 	r, events, err := run(t, s, task)
 	if err != nil || r.Stop != providers.StopEnd || r.Text != "3 and 7" || r.Turns != 2 || r.Rounds != 1 || r.Calls != 2 || r.Usage.Input != 20 {
 		t.Errorf("%+v, %v", r, err)
@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What becomes of a call that does not go well: the model gets one result, in words.
+// A call that fails has one result, a text for the model.
 func TestFailingCalls(t *testing.T) {
 	var log bytes.Buffer
 	tools := []bridge.Tool{
@@ -79,7 +79,7 @@ func TestFailingCalls(t *testing.T) {
 		function(t, "long", "", func(context.Context) (string, error) { return strings.Repeat("é", 10_050), nil }),
 	}
 	for _, c := range []struct{ name, arguments, want string }{
-		{"add", `{"a":1,"b":"2"}`, "3"}, // put right
+		{"add", `{"a":1,"b":"2"}`, "3"}, // converted
 		{"add", `{"a":1}`, "Error: invalid arguments for tool add: missing required property \"b\""},
 		{"add", `{"a":1,"b":[]}`, "Error: invalid arguments for tool add: /b: expected integer, got array []"},
 		{"add", `"{\"a\":1,"`, "Error: invalid arguments for tool add: "},
@@ -156,7 +156,7 @@ func TestNoTools(t *testing.T) {
 		assistant: sorry`)
 }
 
-// Turns that run nothing, turns that go back as they are, calls that could not be read.
+// Turns without calls, turns that are sent back unchanged, calls that could not be parsed.
 func TestStops(t *testing.T) {
 	cut := []providers.Part{txt("I will"), {Type: providers.PartThinking, Text: "hm"}, call("1", "add", `{"a":1}`)}
 	for _, c := range []struct {
@@ -307,7 +307,7 @@ func TestRepeats(t *testing.T) {
 	if err != nil || r.Stop != providers.StopRepeats || strings.Count(show(r.Messages), told) != 1 || !strings.Contains(events, "note the same call had the same result 4 times: the run ends here") {
 		t.Errorf("%s, %v\n%s\n%s", r.Stop, err, events, show(r.Messages))
 	}
-	// What it learns in between begins the count again; two calls in turn do not.
+	// Anything new resets the count; two calls in alternation do not.
 	p = play(same1, same1, calls(call("y", "add", `{"a":5,"b":5}`)), same1, same1, says("3"))
 	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || strings.Contains(show(r.Messages), "same result") {
 		t.Errorf("with news: %s, %v\n%s", r.Stop, err, show(r.Messages))
@@ -324,7 +324,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// Who wants no tools called gets none called, whatever the model does.
+// With ChoiceNone no tools are called, whatever the model does.
 func TestChoiceNone(t *testing.T) {
 	p := play(turn(providers.StopPaused, txt("searching")), calls(txt("so"), call("1", "add", `{"a":1,"b":1}`), call("2", "draw", "{}")))
 	task := ask(p, "go")
@@ -338,7 +338,7 @@ func TestChoiceNone(t *testing.T) {
 	}
 }
 
-// Tools can know which request of the user they are called for, and in which turn.
+// Tools can find out the user's request for which they are called, and the turn.
 func TestTurnsOfARequest(t *testing.T) {
 	tool, err := bridge.Func("where", "", func(_ context.Context, in struct {
 		Request string `json:"requestid"`
@@ -383,7 +383,7 @@ func TestTurnsOfARequest(t *testing.T) {
 	}
 }
 
-// The asker's own tools are offered beside the others, win a clash, and are handed back.
+// The tools of a request are offered beside the others, win a clash, and are handed back.
 func TestOwnTools(t *testing.T) {
 	s := session(t, adder(t), function(t, "time", "", func(context.Context) (string, error) { return "noon", nil }))
 	p := play(calls(call("1", "time", "{}"), call("2", "add", `{"a":1,"b":1}`), call("3", "draw", "{}")), says("drawn"))

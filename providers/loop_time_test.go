@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// sleeper is a tool that takes its time.
+// sleeper is a slow tool.
 func sleeper(t *testing.T, name, annotations string, d time.Duration) bridge.Tool {
 	return function(t, name, annotations, func(ctx context.Context) (string, error) {
 		select {
@@ -98,10 +98,10 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// deaf is a source that does not heed its context.
-type deaf struct{ bridge.Source }
+// unresponsive is a source that ignores its context.
+type unresponsive struct{ bridge.Source }
 
-func (d deaf) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+func (d unresponsive) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
 	s, err := d.Source.Open(ctx, caller)
 	return deafSession{s}, err
 }
@@ -124,7 +124,7 @@ func TestDeafSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := providers.NewToolbox(deaf{native}).Open(t.Context(), nil)
+		s, err := providers.NewToolbox(unresponsive{native}).Open(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,11 +134,11 @@ func TestDeafSource(t *testing.T) {
 			t.Errorf("took %s, %v\n%s", took, err, events)
 		}
 		same(t, "messages", show(r.Messages[2:3]), `tool: [1 Error: tool hangs timed out: no result or progress for 30s] [2 Error: internal error]`)
-		time.Sleep(time.Hour) // until it has returned
+		time.Sleep(time.Hour) // until Do returns
 	})
 }
 
-// Calls run side by side, but for those whose tools change things or are in one chain.
+// Calls run in parallel, except for those of tools that modify things or match a serial glob.
 func TestSideBySide(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -146,7 +146,7 @@ func TestSideBySide(t *testing.T) {
 		limits providers.Limits
 		serial []string
 		took   int // seconds
-		most   int // under way at once
+		most   int // in progress at once
 	}{
 		{name: "all", calls: "read read plain plain", took: 1, most: 4},
 		{name: "eight at once", calls: "read read read read read read read read read", took: 2, most: 8},
@@ -190,7 +190,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// A run that is cancelled has one result a call, and can be gone on with.
+// A canceled run has one result for each call, and can be continued.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := session(t, sleeper(t, "quick", "", time.Second), sleeper(t, "slow", "", time.Hour))
@@ -220,7 +220,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// stream is a turn that has said something when it ends so.
+// stream is a turn that has output before it ends with an error.
 func stream(said string, end func(context.Context) error) step {
 	return func(ctx context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 		turn := &providers.Turn{Stop: providers.StopCut, Usage: providers.Usage{Input: 1}, Message: providers.Message{Role: providers.RoleAssistant}}
@@ -262,7 +262,7 @@ func TestTimeLimit(t *testing.T) {
 	})
 }
 
-// The time that people take to decide or to answer counts for no limit.
+// The time that people take to decide or to answer counts towards no limit.
 func TestPeopleTakeTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asks := function(t, "asks", "", func(ctx context.Context) (string, error) {
@@ -314,7 +314,7 @@ func TestPeopleTakeTheirTime(t *testing.T) {
 	})
 }
 
-// A slow listener holds up no call, and loses nothing but progress.
+// A slow listener delays no call, and misses nothing but progress.
 func TestSlowListener(t *testing.T) {
 	var all sync.WaitGroup
 	chatty := function(t, "chatty", "", func(ctx context.Context) (string, error) {
@@ -341,7 +341,7 @@ func TestSlowListener(t *testing.T) {
 	}
 }
 
-// What may be asked for again, and what may not.
+// Which turns are retried, and which are not.
 func TestRestart(t *testing.T) {
 	overloaded := &providers.APIError{Status: 200, Again: true, Message: "overloaded", After: 3 * time.Second}
 	cut := func(context.Context) error { return io.ErrUnexpectedEOF }

@@ -29,7 +29,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// A message is the same when it has been written and read, to the numbers and the letter.
+// A message is the same after it was written and read, with its numbers and characters.
 func TestMessageJSON(t *testing.T) {
 	const result = `{"content":[{"type":"text","text":"<b> & é"}],"structuredContent":{"n":12345678901234567890,"x":1.0}}`
 	m := Message{Role: RoleTool, Parts: []Part{

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// offered are the names of the tools in a request, as its format spells them.
+// offered returns the names of the tools in a request, in its format.
 func offered(req providers.Request, f toolformat.Format) string {
 	if req.Tools == nil {
 		return "none"
@@ -26,11 +26,11 @@ func offered(req providers.Request, f toolformat.Format) string {
 
 func nothing(context.Context) (string, error) { return "", nil }
 
-// A tool that a provider refuses is left out, and the rest asked for again.
+// A tool that a provider refuses is left out, and the turn retried.
 func TestQuarantine(t *testing.T) {
 	for _, c := range []struct {
 		message string
-		out     string // "" for an error that is about something else
+		out     string // "" for an error with another reason
 	}{
 		{"tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12", "b"},
 		{"Invalid 'tools[0].function.name': string does not match pattern.", "a"},
@@ -85,7 +85,7 @@ func TestQuarantineEnds(t *testing.T) {
 	}
 }
 
-// stub is a source of definitions as they stand, whose calls all have one reply.
+// stub is a source of definitions whose calls all have one reply.
 type stub struct {
 	bridge.Session
 	list  *bridge.List
@@ -111,8 +111,8 @@ func (s *stub) List(context.Context, bridge.ListKind) (*bridge.List, error)  { r
 func (s *stub) Do(context.Context, *bridge.Request) bridge.Reply             { return s.reply }
 func (s *stub) Close() error                                                 { return nil }
 
-// A tool that the format cannot express is left out, and said; what its source answers
-// to others is given to the model whatever it is.
+// A tool that the format cannot express is left out, with a note; any result of the source is
+// given to the model.
 func TestFaults(t *testing.T) {
 	source := newStub(t, `{"name":"bad","inputSchema":{"type":"array"}}`, `{"name":"odd","annotations":{}}`)
 	for _, c := range []struct {
@@ -143,7 +143,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A list that cannot be had is an error at first; later what is known is used.
+// A list that fails is an error at first; later the last known list is used.
 func TestListFails(t *testing.T) {
 	source := newStub(t, `{"name":"f","inputSchema":{"type":"object"}}`)
 	s, err := providers.NewToolbox(source).Open(t.Context(), nil)
@@ -201,7 +201,7 @@ func TestModelWithoutTools(t *testing.T) {
 	}
 }
 
-// history is a conversation with so many rounds of calls.
+// history returns a conversation with so many rounds of calls.
 func history(rounds int) []providers.Message {
 	all := []providers.Message{providers.UserText("first")}
 	for i := range rounds {
@@ -216,7 +216,7 @@ func history(rounds int) []providers.Message {
 	return all
 }
 
-// ids are the calls and results of a request.
+// ids returns the calls and results of a request.
 func ids(messages []providers.Message) string {
 	var all []string
 	for _, m := range messages {
@@ -286,7 +286,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// What a provider counts sets the scale of the limit.
+// The provider's count of tokens scales the limit.
 func TestWindowIsWeighed(t *testing.T) {
 	heavy := func(s step) step { // each byte is a token
 		return func(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
@@ -306,7 +306,7 @@ func TestWindowIsWeighed(t *testing.T) {
 	}
 }
 
-// A list that changes between rounds is followed; one that does not costs nothing.
+// A list that changes between rounds is offered; one that does not costs nothing.
 func TestListChanges(t *testing.T) {
 	native, err := bridge.NewNative(bridge.NativeOptions{})
 	if err != nil {
@@ -339,7 +339,7 @@ func TestListChanges(t *testing.T) {
 	}
 }
 
-// A task that cannot be done says what it lacks.
+// The error for an invalid task names what is missing.
 func TestBadTasks(t *testing.T) {
 	s := session(t)
 	if r, events, err := run(t, s, providers.Task{}); err == nil || r == nil || !strings.HasPrefix(events, "error the task has no provider") {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A script is a provider whose turns a test has written. It may be asked from many
+// A script is a provider whose turns are written by a test. It may be used from many
 // goroutines.
 type script struct {
 	name   string // "" is "script"
@@ -57,14 +57,14 @@ func (s *script) Turn(ctx context.Context, req *providers.Request, emit func(pro
 	return next(ctx, req, emit)
 }
 
-// request is what was asked in a turn, from 0.
+// request returns the request of the turn with an index.
 func (s *script) request(i int) providers.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[i]
 }
 
-// turn is a step that answers with parts, for a reason.
+// turn returns a step that answers with parts and a stop.
 func turn(stop providers.Stop, parts ...providers.Part) step {
 	return func(_ context.Context, _ *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 		for _, p := range parts {
@@ -99,7 +99,7 @@ func call(id, name, arguments string) providers.Part {
 	return providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}}
 }
 
-// show writes messages for a test to compare, a line each.
+// show returns messages on a line each.
 func show(messages []providers.Message) string {
 	var b strings.Builder
 	for i := range messages {
@@ -122,7 +122,7 @@ func show(messages []providers.Message) string {
 	return b.String()
 }
 
-// A listener writes events down, a line each.
+// A listener writes events, each on a line.
 type listener struct{ lines []string }
 
 func (l *listener) hear(e providers.Event) {
@@ -155,7 +155,7 @@ func (l *listener) hear(e providers.Event) {
 
 func (l *listener) String() string { return strings.Join(l.lines, "\n") + "\n" }
 
-// same compares what came with what a test wants, indented as it likes.
+// same compares a text with the wanted one, which may be indented.
 func same(t *testing.T, what, got, want string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(want), "\n")
@@ -177,8 +177,7 @@ func add(_ context.Context, in addIn) (string, error) { return fmt.Sprint(in.A +
 
 type none struct{}
 
-// function makes a tool of a Go function without arguments. With annotations, raw JSON,
-// it says something of itself.
+// function makes a tool of a Go function without arguments, with annotations as raw JSON.
 func function(t testing.TB, name, annotations string, f func(context.Context) (string, error)) bridge.Tool {
 	t.Helper()
 	tool, err := bridge.Func(name, "A tool.", func(ctx context.Context, _ none) (string, error) { return f(ctx) })
@@ -192,7 +191,7 @@ func function(t testing.TB, name, annotations string, f func(context.Context) (s
 	return tool
 }
 
-// adder is the function add as a tool.
+// adder returns the function add as a tool.
 func adder(t testing.TB) bridge.Tool {
 	t.Helper()
 	tool, err := bridge.Func("add", "Adds two numbers.", add)
@@ -202,7 +201,7 @@ func adder(t testing.TB) bridge.Tool {
 	return tool
 }
 
-// session opens tools. It ends with the test.
+// session opens tools until the end of the test.
 func session(t testing.TB, tools ...bridge.Tool) *providers.Loop {
 	t.Helper()
 	native, err := bridge.NewNative(bridge.NativeOptions{}, tools...)
@@ -222,12 +221,12 @@ func session(t testing.TB, tools ...bridge.Tool) *providers.Loop {
 	return s
 }
 
-// ask is the task of a prompt.
+// ask returns the task of a prompt.
 func ask(p providers.Provider, prompt string) providers.Task {
 	return providers.Task{Provider: p, Request: providers.Request{Messages: []providers.Message{providers.UserText(prompt)}}}
 }
 
-// run runs a task and returns what it told beside what came of it.
+// run runs a task and returns its events beside the outcome.
 func run(t *testing.T, s *providers.Loop, task providers.Task) (*providers.Run, string, error) {
 	t.Helper()
 	var l listener

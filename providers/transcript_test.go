@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A conversation is saved, loaded elsewhere and gone on with, by the same model.
+// A conversation is saved, loaded elsewhere and continued, with the same model.
 func TestSaveAndLoad(t *testing.T) {
 	p := play(calls(txt("a<b & c"), call("1", "add", `{"a":12345678901234567890,"b":1}`)), says("done"), says("again"))
 	candidates := []providers.Candidate{{Name: "local", Provider: play()}, {Name: "cloud", Provider: p, Model: "small"}, {Name: "cloud", Provider: p, Model: "large"}}
@@ -47,7 +47,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// A conversation that waits for a decision waits on after it was loaded.
+// A conversation that waits for a decision still waits after it was loaded.
 func TestSaveWhatWaits(t *testing.T) {
 	later := func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
 		return providers.Decision{Verdict: providers.VerdictDefer}
@@ -74,8 +74,7 @@ func TestSaveWhatWaits(t *testing.T) {
 	}
 }
 
-// What a program that was killed left is repaired; what is none of ours is an error that
-// says where.
+// What a killed program left is repaired; invalid data is an error with its path.
 func TestLoad(t *testing.T) {
 	const head = `{"version":"1.0","id":"x","messages":[`
 	ask := `{"role":"user","parts":[{"type":"text","text":"go"}]}`
@@ -160,7 +159,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// check holds a history to what every provider wants of one.
+// check checks that every provider takes a history.
 func check(t *testing.T, messages []providers.Message, waiting []string) {
 	t.Helper()
 	for i := range messages {

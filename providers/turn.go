@@ -29,7 +29,7 @@ func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn,
 	for _, note := range x.Notes {
 		emit(Event{Type: EventNote, Text: note})
 	}
-	resp, err := c.Post(ctx, x.Path, x.Body, emit)
+	resp, err := c.post(ctx, x.Path, x.Body, emit)
 	if err != nil {
 		return nil, err
 	}

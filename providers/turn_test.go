@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// lineDecoder makes a text of lines. One that says "end" is the last; "error" is an error
-// that repeats a key.
+// A lineDecoder makes a text of lines. The line "end" is the last; "error" is an error that
+// repeats a key.
 type lineDecoder struct {
 	text string
 	done bool

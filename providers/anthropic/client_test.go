@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// TestErrors holds which refusals are tried again, and after how long.
+// TestErrors checks which errors are retried, and after how long.
 func TestErrors(t *testing.T) {
 	const overloaded = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`
 	for _, c := range []struct {
@@ -18,7 +18,7 @@ func TestErrors(t *testing.T) {
 		status int
 		header http.Header
 		body   string
-		want   string // the error, the tries, and the waits
+		want   string // the error, the attempts, and the waits
 	}{
 		{"429 with a hint", 429, http.Header{"Retry-After": {"7"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 3 tries in 14s"},
 		{"429 with a hint too long", 429, http.Header{"Retry-After": {"3600"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 1 tries in 0s"},
@@ -38,7 +38,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNoRetryOnceBegun: what has been told cannot be taken back.
+// TestNoRetryOnceBegun: a turn that has emitted something is not retried.
 func TestNoRetryOnceBegun(t *testing.T) {
 	answer := providertest.Answer{Header: http.Header{"Request-Id": {"req_7"}}, Body: strings.NewReader(stream(start, blockStart(0, `{"type":"text","text":"Hel"}`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`))}
 	carrier := &providertest.Transport{Answers: []providertest.Answer{answer, {Body: strings.NewReader("")}}}
@@ -49,7 +49,7 @@ func TestNoRetryOnceBegun(t *testing.T) {
 	}
 }
 
-// TestRequest is what goes over the wire beside the body.
+// TestRequest checks the URL and the headers.
 func TestRequest(t *testing.T) {
 	for _, c := range []struct{ base, want string }{
 		{"", "https://api.anthropic.com/v1/messages"},

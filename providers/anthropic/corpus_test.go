@@ -15,8 +15,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestCorpus plays each recorded conversation: every response becomes a turn, and the
-// request that we send next is the recorded one, but for what is listed here.
+// TestCorpus plays each recorded conversation: every response becomes a turn, and our next
+// request is the recorded one, except for the differences listed here.
 func TestCorpus(t *testing.T) {
 	diff := providertest.NewDifferences(t,
 		providertest.Known{Path: "stream", Why: "we always ask for a stream"},
@@ -51,10 +51,11 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusChunks: a stream says the same however it comes.
+// TestCorpusChunks: a stream is decoded the same in any pieces.
 func TestCorpusChunks(t *testing.T) { providertest.CheckChunks(t, "anthropic", provider) }
 
-// decodeRecorded is a recorded response as a turn. The raw items are what came unstreamed.
+// decodeRecorded returns the turn of a recorded response. Raw items are those of the response
+// that is not streamed.
 func decodeRecorded(t *testing.T, req *providers.Request, e *providertest.Exchange) *providers.Turn {
 	t.Helper()
 	turn := providertest.Decoded(t, provider, req, e)
@@ -70,7 +71,7 @@ func decodeRecorded(t *testing.T, req *providers.Request, e *providertest.Exchan
 	return turn
 }
 
-// newRecorded is the request that a recorded one was made of.
+// newRecorded returns the request of which a recorded one was made.
 func newRecorded(t *testing.T, raw []byte) *providers.Request {
 	t.Helper()
 	req := &providers.Request{Messages: readMessages(t, wire.Lookup(raw, "messages"))}
@@ -92,7 +93,7 @@ func newRecorded(t *testing.T, raw []byte) *providers.Request {
 			t.Fatal(err)
 		}
 		req.Tools = providers.NewToolSet(reading.Tools)
-		if len(reading.Faults) > 0 { // tools of the API's own
+		if len(reading.Faults) > 0 { // the API's own tools
 			req.Tools = nil
 			body = wire.SetMember(body, "tools", tools)
 		}
@@ -101,7 +102,7 @@ func newRecorded(t *testing.T, raw []byte) *providers.Request {
 	return req
 }
 
-// afterAssistant are the messages behind the last of the assistant.
+// afterAssistant returns the messages after the last of the assistant.
 func afterAssistant(raw []byte) []byte {
 	var rest [][]byte
 	for m := range wire.Elements(wire.Lookup(raw, "messages")) {
@@ -155,7 +156,7 @@ func readPart(t *testing.T, raw []byte) providers.Part {
 	}
 }
 
-// readResult is a recorded result as MCP has it.
+// readResult returns a recorded result as an MCP result.
 func readResult(t *testing.T, raw []byte) *toolformat.Result {
 	t.Helper()
 	var content [][]byte

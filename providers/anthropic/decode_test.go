@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// stream is a stream of events, each given as its data.
+// stream returns a stream of events with the given data.
 func stream(events ...string) string {
 	var b strings.Builder
 	for _, data := range events {
@@ -45,13 +45,12 @@ func stopFor(reason string) string {
 	return `{"type":"message_delta","delta":{"stop_reason":"` + reason + `"},"usage":{"output_tokens":7}}`
 }
 
-// decodeCases are the things that have been seen in the API's streams and in those of
-// programs that speak like it.
+// decodeCases are from streams of the API and of programs that imitate it.
 var decodeCases = []struct {
 	name   string
 	events []string
-	want   string // the turn, as describe has it
-	raw    string // the content of the raw items; "": not looked at
+	want   string // the turn: see providertest.CheckTurn
+	raw    string // the content of the raw items; "" means not compared
 }{
 	{
 		"text", []string{start, `{"type": "ping"}`, blockStart(0, `{"type":"text","text":""}`), blockDelta(0, `{"type":"text_delta","text":"Hello"}`), blockDelta(0, `{"type":"text_delta","text":", \"you\""}`), `{"type":"content_block_stop","index":0}`, endTurn, finish},
@@ -173,15 +172,15 @@ var decodeCases = []struct {
 	},
 }
 
-// provider is one whose requests go through a client.
+// provider returns a provider over a client.
 func provider(c *http.Client) providers.Provider {
 	return New(Options{Client: providers.Client{HTTP: c}})
 }
 
-// testRequest offers two tools and has a call with the id toolu_0 behind it.
+// testRequest offers two tools and has an earlier call with the id toolu_0.
 func testRequest() *providers.Request { return providertest.Request("claude-x", "toolu_0") }
 
-// TestDecode holds what becomes of each of them.
+// TestDecode checks the turn of each case.
 func TestDecode(t *testing.T) {
 	for _, c := range decodeCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -195,7 +194,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeWhole: programs that only speak like the API may not stream.
+// TestDecodeWhole: programs that imitate the API may not stream.
 func TestDecodeWhole(t *testing.T) {
 	for _, c := range []struct{ name, kind, body, want string }{
 		{"message", "application/json; charset=utf-8", `{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"toolu_1","name":"get_time","input":{"zone": "CET"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`, `tool_calls text<Hi> call<toolu_1 get_time {"zone": "CET"}>`},
@@ -210,7 +209,7 @@ func TestDecodeWhole(t *testing.T) {
 	}
 }
 
-// TestUsage: message_delta has the last word, on what it tells.
+// TestUsage: the members of message_delta override earlier ones.
 func TestUsage(t *testing.T) {
 	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(start,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":20,"cache_read_input_tokens":null,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"context_management":{"applied_edits":[]}}`, finish)))
@@ -224,7 +223,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestArgumentsDelta: the pieces of arguments come with the call that they are of.
+// TestArgumentsDelta: arguments are emitted with their call.
 func TestArgumentsDelta(t *testing.T) {
 	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(start, blockStart(0, `{"type":"tool_use","name":"get_time","input":{}}`), input(0, `{\"a\"`), input(0, `:1}`), toolUse, finish)))
 	var pieces []string

@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestEncode holds the requests that are made of the conversations below: a section each,
-// behind it what the caller is told.
+// TestEncode checks the requests for the conversations below, each with its notes.
 func TestEncode(t *testing.T) {
 	var sections []txtar.File
 	for _, c := range conversations() {
@@ -64,7 +63,7 @@ func conversations() []conversation {
 	return append(all, histories()...)
 }
 
-// raw is a message of the API's own.
+// raw returns a message that the API sent.
 func raw(items string, calls ...*providers.Call) providers.Message {
 	m := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: name, Model: "claude-x", Items: json.RawMessage(items)}}
 	for _, c := range calls {
@@ -73,7 +72,7 @@ func raw(items string, calls ...*providers.Call) providers.Message {
 	return m
 }
 
-// results is a message of results, each given as MCP has it.
+// results returns a message with MCP results.
 func results(of map[string]string) providers.Message {
 	m := providers.Message{Role: providers.RoleTool}
 	for _, id := range slices.Sorted(maps.Keys(of)) {

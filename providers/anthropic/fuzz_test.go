@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// FuzzDecode: no answer brings a turn down, or makes a request that is no JSON.
+// FuzzDecode: no answer causes a panic, or a next request that is not JSON.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(stream(start, call, input(0, ``), input(0, `{\"a\":`), input(0, `1}`), toolUse, finish)), true, 300)
 	f.Add([]byte(stream(start, blockStart(0, `{"type":"thinking","thinking":"","signature":""}`), blockDelta(0, `{"type":"signature_delta","signature":"x"}`), endTurn)), true, 9)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// typedEvent is an event as a program would declare it that decodes with encoding/json.
+// typedEvent is an event as a program declares it that uses encoding/json.
 type typedEvent struct {
 	Candidates []struct {
 		Content struct {

@@ -15,14 +15,14 @@ func quota(id, details string) string {
 	return `{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaMetric":"m","quotaId":"` + id + `"}]}` + details + `]}}`
 }
 
-// TestErrors holds which refusals are tried again, and after how long.
+// TestErrors checks which errors are retried, and after how long.
 func TestErrors(t *testing.T) {
 	const retryInfo = `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.4s"}`
 	for _, c := range []struct {
 		name   string
 		status int
 		body   string
-		want   string // the error, the tries, and the waits
+		want   string // the error, the attempts, and the waits
 	}{
 		{"a quota of a minute", 429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED): 3 tries in 1m8.8s"},
 		{"a quota of a day", 429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED, GenerateRequestsPerDayPerProjectPerModel-FreeTier): 1 tries in 0s"},
@@ -41,7 +41,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestUnavailable: what says nothing of waiting is tried again too.
+// TestUnavailable: an error without a time to wait is retried too.
 func TestUnavailable(t *testing.T) {
 	const body = `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`
 	if got, _ := providertest.Refused(t, provider, testRequest(), 503, nil, body); !strings.Contains(got, "): 3 tries in ") {
@@ -49,7 +49,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestNoTools: Gemma takes none.
+// TestNoTools: Gemma does not support tools.
 func TestNoTools(t *testing.T) {
 	const body = `{"error":{"code":400,"message":"Function calling is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`
 	_, err := providertest.Refused(t, provider, testRequest(), 400, nil, body)
@@ -59,7 +59,7 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
-// TestRequest is what goes over the wire beside the body.
+// TestRequest checks the URL and the headers.
 func TestRequest(t *testing.T) {
 	const google = "https://generativelanguage.googleapis.com/v1beta/"
 	for _, c := range []struct{ base, model, want string }{

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestCorpus plays each recorded conversation: every response becomes a turn, and the
-// request that we send next is the recorded one, but for what is listed here.
+// TestCorpus plays each recorded conversation: every response becomes a turn, and our next
+// request is the recorded one, except for the differences listed here.
 func TestCorpus(t *testing.T) {
 	diff := providertest.NewDifferences(t,
 		providertest.Known{Path: "tools", Why: "schemas are JSON Schema under parametersJsonSchema"},
@@ -25,7 +25,7 @@ func TestCorpus(t *testing.T) {
 		providertest.Known{Path: "contents/*/parts/*/functionCall/id", Why: "the recording client makes ids where the API gives none"},
 		providertest.Known{Path: "contents/*/parts/*/functionResponse/id", Why: "the same id"},
 	)
-	result := regexp.MustCompile(`"response": ?{"result"`) // which the recording client calls so; "output" and "error" are the API's words
+	result := regexp.MustCompile(`"response": ?{"result"`) // the name of the recording client; those of the API are "output" and "error"
 	for _, conversation := range providertest.Corpus(t, "gemini") {
 		req := newRecorded(t, &conversation[0])
 		for i := range conversation {
@@ -47,8 +47,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// withoutThoughts is a request without the summaries of thoughts. They go back as they came,
-// but the recording client drops them.
+// withoutThoughts returns a request without the summaries of thoughts. We send them back, the
+// recording client does not.
 func withoutThoughts(body []byte) []byte {
 	var contents [][]byte
 	for c := range wire.Elements(wire.Lookup(body, "contents")) {
@@ -63,10 +63,11 @@ func withoutThoughts(body []byte) []byte {
 	return wire.SetMember(body, "contents", rawjson.Array(contents))
 }
 
-// TestCorpusChunks: a stream says the same however it comes.
+// TestCorpusChunks: a stream is decoded the same in any pieces.
 func TestCorpusChunks(t *testing.T) { providertest.CheckChunks(t, "gemini", provider) }
 
-// decodeRecorded is a recorded response as a turn. The raw items are what came unstreamed.
+// decodeRecorded returns the turn of a recorded response. Raw items are those of the response
+// that is not streamed.
 func decodeRecorded(t *testing.T, req *providers.Request, e *providertest.Exchange) *providers.Turn {
 	t.Helper()
 	turn := providertest.Decoded(t, provider, req, e)
@@ -78,7 +79,7 @@ func decodeRecorded(t *testing.T, req *providers.Request, e *providertest.Exchan
 	return turn
 }
 
-// candidate is the first of a response.
+// candidate returns the first candidate of a response.
 func candidate(resp []byte) []byte {
 	for c := range wire.Elements(wire.Lookup(resp, "candidates")) {
 		return c
@@ -95,7 +96,7 @@ func compact(t *testing.T, raw []byte) string {
 	return b.String()
 }
 
-// newRecorded is the request that a recorded one was made of.
+// newRecorded returns the request of which a recorded one was made.
 func newRecorded(t *testing.T, e *providertest.Exchange) *providers.Request {
 	t.Helper()
 	req := &providers.Request{}
@@ -132,8 +133,7 @@ func newRecorded(t *testing.T, e *providertest.Exchange) *providers.Request {
 	return req
 }
 
-// readResults are the results in the last content of a recorded request, for the calls that
-// they are of.
+// readResults returns the results in the last content of a recorded request, for their calls.
 func readResults(t *testing.T, raw []byte, calls []*providers.Call) providers.Message {
 	t.Helper()
 	var last []byte

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// stream is a stream of events, each given as its data, with the line ends of the API.
+// stream returns a stream of events with the given data and the line ends of the API.
 func stream(events ...string) string {
 	var b strings.Builder
 	for _, data := range events {
@@ -20,23 +20,22 @@ func stream(events ...string) string {
 	return b.String()
 }
 
-// parts is an event with parts of the content.
+// parts returns an event with parts of the content.
 func parts(parts string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"},"index":0}],"modelVersion":"gemini-x"}`
 }
 
-// last is an event with the last parts, and why it is the last.
+// last returns an event with the last parts and the finishReason.
 func last(parts, reason string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"},"finishReason":"` + reason + `","index":0}],"modelVersion":"gemini-x"}`
 }
 
-// decodeCases are the things that have been seen in the API's streams and in those of
-// programs that speak like it.
+// decodeCases are from streams of the API and of programs that imitate it.
 var decodeCases = []struct {
 	name   string
 	events []string
-	want   string // the turn, as describe has it
-	raw    string // the parts of the raw items; "": not looked at
+	want   string // the turn: see providertest.CheckTurn
+	raw    string // the parts of the raw items; "" means not compared
 }{
 	{
 		"text in pieces", []string{parts(`{"text":"The sum of \""}`), parts(`{"text":"2\" and"}`), last(`{"text":" 3"}`, "STOP")},
@@ -136,15 +135,15 @@ var decodeCases = []struct {
 	},
 }
 
-// provider is one whose requests go through a client.
+// provider returns a provider over a client.
 func provider(c *http.Client) providers.Provider {
 	return New(Options{Client: providers.Client{HTTP: c}})
 }
 
-// testRequest offers two tools and has a call with the id id_0 behind it.
+// testRequest offers two tools and has an earlier call with the id id_0.
 func testRequest() *providers.Request { return providertest.Request("gemini-x", "id_0") }
 
-// TestDecode holds what becomes of each of them.
+// TestDecode checks the turn of each case.
 func TestDecode(t *testing.T) {
 	for _, c := range decodeCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +157,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeWhole: programs that only speak like the API may not stream, or stream an array.
+// TestDecodeWhole: programs that imitate the API may not stream, or send an array.
 func TestDecodeWhole(t *testing.T) {
 	for _, c := range []struct{ name, kind, body, want string }{
 		{"response", "application/json; charset=UTF-8", last(`{"text":"Hi"},{"functionCall":{"name":"get_time","id":"x"}}`, "STOP"), `tool_calls text<Hi> call<x get_time {}>`},
@@ -174,7 +173,7 @@ func TestDecodeWhole(t *testing.T) {
 	}
 }
 
-// TestUsage: of each number the last word counts, and the raw candidate has all members.
+// TestUsage: the last value of each number counts, and the raw candidate has all members.
 func TestUsage(t *testing.T) {
 	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}],"usageMetadata":{"trafficType":"ON_DEMAND","cachedContentTokenCount":4}}`,
@@ -189,7 +188,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestArgumentsDelta: a call comes whole, and is told as one piece.
+// TestArgumentsDelta: a call is complete, and emitted as one piece.
 func TestArgumentsDelta(t *testing.T) {
 	_, events, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(last(`{"functionCall":{"name":"get_time","args":{"a":1}}}`, "STOP"))))
 	if len(events) != 1 || err != nil {

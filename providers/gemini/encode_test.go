@@ -14,8 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestEncode holds the requests that are made of the conversations below: a section each,
-// behind it what the caller is told.
+// TestEncode checks the requests for the conversations below, each with its notes.
 func TestEncode(t *testing.T) {
 	var sections []txtar.File
 	for _, c := range conversations() {
@@ -63,7 +62,7 @@ func conversations() []conversation {
 	return all
 }
 
-// raw is a message of the API's own.
+// raw returns a message that the API sent.
 func raw(model, parts string, calls ...string) providers.Message {
 	m := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: name, Model: model, Items: json.RawMessage(`{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP"}`)}}
 	for _, id := range calls {
@@ -72,7 +71,7 @@ func raw(model, parts string, calls ...string) providers.Message {
 	return m
 }
 
-// result is what came of a call, given as MCP has it.
+// result returns the part of an MCP result.
 func result(id, mcp string) providers.Part { return providertest.Result(id, "get_weather", mcp) }
 
 func histories(model string) []conversation {
@@ -129,8 +128,8 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// What another API's model said in several messages in a row is one content: contents of
-// the two sides take turns.
+// Consecutive messages of another API's model are one content: the roles of contents
+// alternate.
 func TestEncodeMessagesInARow(t *testing.T) {
 	said := func(text string) providers.Message {
 		return providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: text}}}

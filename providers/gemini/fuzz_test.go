@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// FuzzDecode: no answer brings a turn down, or makes a request that is no JSON.
+// FuzzDecode: no answer causes a panic, or a next request that is not JSON.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(stream(parts(`{"text":"a"}`), parts(`{"text":"\\ud83d"}`), last(`{"text":"","thoughtSignature":"x"}`, "STOP"))), true, 99)
 	f.Add([]byte(stream(parts(`{"functionCall":{"name":"f","args":[],"id":"x"}}`), last(`{"functionCall":{"id":"x"}},{"functionCall":7}`, "STOP"))), true, 130)

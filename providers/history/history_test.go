@@ -32,7 +32,7 @@ func open(t *testing.T, path string) *Store {
 	return s
 }
 
-// transcript is a conversation of so many prompts, each with a call.
+// transcript returns a conversation of so many prompts, each with a call.
 func transcript(id string, prompts int) *providers.Transcript {
 	at := time.Date(2026, 11, 21, 8, 0, prompts, 5_000_000, time.UTC)
 	t := &providers.Transcript{Heading: providers.Heading{ID: id, Title: "about <" + id + ">", Provider: "local", Model: "m", System: "be brief", Created: at, Updated: at}}
@@ -64,7 +64,7 @@ func mustSave(t *testing.T, s *Store, c *providers.Transcript) {
 	}
 }
 
-// compare loads a conversation and holds it against what was saved.
+// compare loads a conversation and compares it with the saved one.
 func compare(t *testing.T, s *Store, want *providers.Transcript) {
 	t.Helper()
 	got, err := s.Load(t.Context(), want.ID)
@@ -94,7 +94,7 @@ func TestStore(t *testing.T) {
 	}
 	shorter := transcript("b", 2)
 	shorter.Messages[3] = providers.UserText("another way")
-	mustSave(t, s, shorter) // another continuation of the same one
+	mustSave(t, s, shorter) // another continuation
 	compare(t, s, shorter)
 	compare(t, s, transcript("a", 3))
 	all, err := s.List(t.Context(), 2)
@@ -107,11 +107,11 @@ func TestStore(t *testing.T) {
 	if err := s.Save(t.Context(), &providers.Transcript{}); err == nil {
 		t.Error("a conversation without an ID was saved")
 	}
-	// What is opened again, here while it is open, has all of it.
+	// A second store on the same file has the same conversations.
 	compare(t, open(t, path), shorter)
 }
 
-// Only their user can read what was said.
+// Only the owner can read the file.
 func TestPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such modes")
@@ -127,7 +127,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A call that was under way when the program was killed is cancelled.
+// A call that was in progress when the program was killed is canceled.
 func TestKilled(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "h.db"))
 	c := transcript("a", 2)
@@ -139,7 +139,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What waits for a decision waits on.
+// Calls that wait for a decision still wait.
 func TestWaiting(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "h.db"))
 	c := transcript("a", 2)
@@ -148,7 +148,7 @@ func TestWaiting(t *testing.T) {
 	compare(t, s, c)
 }
 
-// Several programs write at once, each whole.
+// Several programs can write at once.
 func TestManyWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.db")
 	var writers sync.WaitGroup
@@ -175,7 +175,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A change that is cut short is no change.
+// A change that is interrupted has no effect.
 func TestCancelled(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "h.db"))
 	before := transcript("a", 2)
@@ -193,7 +193,7 @@ func TestCancelled(t *testing.T) {
 	compare(t, s, before)
 }
 
-// A file of a newer version, or one that is something else, is not touched.
+// A file of a newer version, or of another kind, is left alone.
 func TestForeignFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.db")
 	s := open(t, path)
@@ -224,7 +224,7 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// A message that another program has broken is said, with its place.
+// A message that another program corrupted is an error with its path.
 func TestBrokenBody(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "h.db"))
 	mustSave(t, s, transcript("a", 1))

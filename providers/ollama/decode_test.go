@@ -25,7 +25,7 @@ func request(messages ...providers.Message) *providers.Request {
 	return &providers.Request{Model: "qwen3:8b", Tools: testTools(), Messages: append([]providers.Message{providers.UserText("Hi.")}, messages...)}
 }
 
-// provider is one whose requests go through a client.
+// provider returns a provider over a client.
 func provider(c *http.Client) providers.Provider {
 	return New(Options{Client: providers.Client{HTTP: c}})
 }
@@ -39,14 +39,14 @@ func want(t *testing.T, what string, got, want any) {
 
 const streamed = "application/x-ndjson"
 
-// decodeCase is a response and its turn. The responses are written after api/types.go and
-// docs/api.md of Ollama: there is no public recording of native calls.
+// A decodeCase is a response and its turn. The responses follow api/types.go and docs/api.md of
+// Ollama: no recordings of native calls are public.
 type decodeCase struct {
-	name, body, want string // want: see providertest.CheckTurn
-	items            string // the raw items; "": not looked at
+	name, body, want string // want as for providertest.CheckTurn
+	items            string // the raw items; "" means not compared
 }
 
-// line is one of a stream that goes on behind it.
+// line returns a line of a stream that continues.
 func line(message string) string {
 	return `{"model":"qwen3:8b","created_at":"2026-01-02T03:04:05.678Z","message":` + message + `,"done":false}` + "\n"
 }
@@ -130,7 +130,7 @@ func TestUsageAndModel(t *testing.T) {
 	}
 }
 
-// One object over many lines, as a proxy may write it.
+// One object on many lines, as a proxy may write it.
 func TestWholeIndented(t *testing.T) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(last), "", "  "); err != nil {

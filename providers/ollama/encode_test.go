@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func text(s string) providers.Part { return providers.Part{Type: providers.PartText, Text: s} }
 
-// requests are what the golden file has the bodies of.
+// requests are those of the golden file.
 func requests() []struct {
 	name string
 	req  *providers.Request
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 	providertest.Golden(t, *update, "testdata/requests.txtar", sections...)
 }
 
-// What came is sent back byte for byte.
+// Raw items are sent back byte for byte.
 func TestVerbatim(t *testing.T) {
 	body := line(`{"role":"assistant","content":"","thinking":"a\u003cb"}`) + line(`{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"add","arguments":{"b": 1.0,"a":12345678901234567890}},"unknown":[ 1 ]}]}`) + last
 	first, _, err := providertest.Ask(t, provider, request(), providertest.NewAnswer(streamed, body))

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// FuzzDecode: no answer brings a turn down, or makes a request that is no JSON.
+// FuzzDecode: no answer causes a panic, or a next request that is not JSON.
 func FuzzDecode(f *testing.F) {
 	for _, c := range decodeCases {
 		f.Add([]byte(c.body), false, len(c.body)/2)
@@ -24,7 +24,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// typedLine is a line as a program would declare it that decodes with encoding/json.
+// typedLine is a line as a program declares it that uses encoding/json.
 type typedLine struct {
 	Model   string `json:"model"`
 	Message struct {

@@ -12,7 +12,7 @@ import (
 
 const callsEnd = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 
-// delta is a chunk with a delta, of calls when it is an array of them.
+// delta returns a chunk with a delta; an array is its tool_calls.
 func delta(inner string) string {
 	if strings.HasPrefix(inner, "[") {
 		inner = `{"tool_calls":` + inner + `}`
@@ -20,18 +20,18 @@ func delta(inner string) string {
 	return `{"choices":[{"index":0,"delta":` + inner + `,"finish_reason":null}]}`
 }
 
-// A quirk is a stream of a server, and what becomes of it.
+// A quirk is a stream of a server, and its turn.
 type quirk struct {
 	name   string
 	events []string
-	calls  string         // of the turn, a line each: id, name, arguments
-	text   string         // "": not compared
-	stop   providers.Stop // "": StopCalls
-	raw    string         // "": not compared
+	calls  string         // of the turn, each on a line: id, name, arguments
+	text   string         // "" means not compared
+	stop   providers.Stop // "" means StopCalls
+	raw    string         // "" means not compared
 	notes  string
 }
 
-// check is the turn of the stream, and what was told of it.
+// check checks the turn and the events of the stream.
 func (q *quirk) check(t *testing.T, provider func(Options) providers.Provider) (*providers.Turn, []providers.Event) {
 	t.Helper()
 	turn, events := answered(t, provider, stream(q.events...))
@@ -50,7 +50,7 @@ func (q *quirk) check(t *testing.T, provider func(Options) providers.Provider) (
 	return turn, events
 }
 
-// chatQuirks are what compatible servers really send, each with where it was seen.
+// chatQuirks are streams of compatible servers, each with its source.
 var chatQuirks = []quirk{
 	{
 		name: "by the letter",

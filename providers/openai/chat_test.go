@@ -9,14 +9,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestChatWhole: a response that is not streamed. Its message is kept byte for byte where
-// it can be sent back as it is.
+// TestChatWhole: a response that is not streamed. Its message is kept verbatim if it can be
+// sent back so.
 func TestChatWhole(t *testing.T) {
 	for _, test := range []struct {
 		name, message string
 		calls, text   string
 		stop          providers.Stop
-		raw           string // "": message
+		raw           string // "" means message
 	}{
 		{
 			name:    "text",
@@ -130,8 +130,7 @@ func TestChatUsage(t *testing.T) {
 	}
 }
 
-// TestChatArgumentsAsTheyCome: pieces of arguments are told with the call that they are of,
-// by the tool's own name.
+// TestChatArgumentsAsTheyCome: arguments are emitted with their call and the tool's own name.
 func TestChatArgumentsAsTheyCome(t *testing.T) {
 	req := question()
 	wire := req.Tools.WireName(toolformat.FormatOpenAI, "weather.get")

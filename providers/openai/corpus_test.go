@@ -14,22 +14,21 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// The law of the corpus: each recorded response decodes, and what our next request of its
-// conversation says is what the recorded next request says. A request says facts, a line
-// each, that begin with their kind: system, user, image, call (id, name, arguments), result
+// Each recorded response of the corpus decodes, and our next request of its conversation has
+// the facts of the recorded one. A fact is a line that begins with its kind: system, user, image, call (id, name, arguments), result
 // (id, text), said (text of the model), sealed (what a server has signed or encrypted), and
 // thought (what it wants to have back of the reasoning in the clear).
 //
-// All the facts of the recorded request must be in ours, in their order. Ours may have more
-// of these, which the recording clients drop of what their server sent:
+// All facts of the recorded request must be in ours, in order. Ours may have more of these,
+// which the recording clients drop:
 //   - said: text beside calls, of which one of them keeps the first piece alone (Avian);
 //   - sealed and thought: the reasoning of Responses, when it was not encrypted at the
 //     start of a run, and of servers whose reasoning that client does not know.
 //
-// In one conversation nothing follows: its response was edited after it had been recorded,
-// so that the call has another id than in the next request.
+// One conversation is compared up to a response that was edited after it was recorded, so that
+// the call has another id than in the next request.
 //
-// How a request says its facts is not compared: the recording clients write text as arrays
+// The form of a request is not compared: the recording clients write text as arrays
 // of parts, mark messages with cache_control, have other names for the system's role, leave
 // out the members of a message that they do not know, and put together OpenRouter's
 // reasoning_details without their first piece and with another type.
@@ -55,13 +54,13 @@ func TestCorpusResponses(t *testing.T) {
 	})
 }
 
-// corpusOf is one API's part of the corpus.
+// corpusOf is the part of the corpus for an API.
 type corpusOf struct {
 	format   string
 	provider func(Options) providers.Provider
 	member   string                              // of a request: the conversation
-	facts    func(message []byte) []string       // what a message of it says
-	keep     func(response, request []byte) bool // whether what came unstreamed is in a request, byte for byte
+	facts    func(message []byte) []string       // the facts of a message
+	keep     func(response, request []byte) bool // whether a response that is not streamed is in a request, verbatim
 }
 
 func replay(t *testing.T, c corpusOf) {
@@ -100,7 +99,7 @@ func replay(t *testing.T, c corpusOf) {
 	}
 }
 
-// factsOf are the facts of a request, less those of nothing.
+// factsOf returns the facts of a request, without empty ones.
 func (c *corpusOf) factsOf(request []byte) (all []string) {
 	if system := rawjson.TextAt(request, "instructions"); system != "" {
 		all = append(all, "system "+system)
@@ -115,7 +114,7 @@ func (c *corpusOf) factsOf(request []byte) (all []string) {
 	return all
 }
 
-// compareFacts: theirs are in ours, in order, and what else is in ours others drop.
+// compareFacts checks that theirs are in ours, in order, beside those that other clients drop.
 func compareFacts(t *testing.T, e *providertest.Exchange, ours, theirs []string) {
 	t.Helper()
 	rest := theirs
@@ -132,7 +131,7 @@ func compareFacts(t *testing.T, e *providertest.Exchange, ours, theirs []string)
 	}
 }
 
-// readFacts adds to a request what facts say.
+// readFacts adds facts to a request.
 func readFacts(req *providers.Request, facts []string) {
 	message := func(role providers.Role) *providers.Message {
 		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == role {
@@ -166,7 +165,7 @@ func readFacts(req *providers.Request, facts []string) {
 	}
 }
 
-// readTools gives a request the tools of a recorded one.
+// readTools adds the tools of a recorded request to a request.
 func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
 	t.Helper()
 	req.Model = rawjson.TextAt(e.Req, "model")
@@ -181,7 +180,7 @@ func readTools(t *testing.T, req *providers.Request, e *providertest.Exchange) {
 	req.Tools = providers.NewToolSet(reading.Tools)
 }
 
-// contentFacts are those of a content: a string, or parts.
+// contentFacts returns the facts of a content: a string, or parts.
 func contentFacts(kind string, content []byte) (facts []string) {
 	if text := rawjson.TextOf(content); text != "" {
 		facts = append(facts, kind+" "+text)
@@ -242,7 +241,7 @@ func chatKeep(response, request []byte) bool {
 
 func responsesKeep(response, request []byte) bool {
 	for item := range wire.Elements(wire.Lookup(response, "output")) {
-		sealed := rawjson.TextAt(item, "type") != "reasoning" || rawjson.TextAt(item, "encrypted_content") != "" // others cannot be sent back
+		sealed := rawjson.TextAt(item, "type") != "reasoning" || rawjson.TextAt(item, "encrypted_content") != "" // other items cannot be sent back
 		if bytes.Contains(request, item) != sealed {
 			return false
 		}
@@ -250,7 +249,7 @@ func responsesKeep(response, request []byte) bool {
 	return true
 }
 
-// TestCorpusChunks: a stream says the same however it comes.
+// TestCorpusChunks: a stream is decoded the same in any pieces.
 func TestCorpusChunks(t *testing.T) {
 	providertest.CheckChunks(t, "openai-chat", over(chat))
 	providertest.CheckChunks(t, "openai-responses", over(responses))

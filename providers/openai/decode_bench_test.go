@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// chunkOfChat is what a client that goes by encoding/json reads of a chunk.
+// chunkOfChat is a chunk as a client declares it that uses encoding/json.
 type chunkOfChat struct {
 	ID, Object, Model string
 	Created           int64
@@ -66,7 +66,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// madeChat is a stream as OpenAI sends it: a text, and a call in pieces.
+// madeChat returns a stream as OpenAI sends it: a text, and a call in pieces.
 func madeChat() string {
 	var b strings.Builder
 	chunk := func(delta, finish string) {

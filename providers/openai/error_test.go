@@ -15,13 +15,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// both runs a test with each of the two providers.
+// both runs a test with each provider.
 func both(t *testing.T, test func(t *testing.T, provider func(Options) providers.Provider)) {
 	t.Run("chat", func(t *testing.T) { test(t, chat) })
 	t.Run("responses", func(t *testing.T) { test(t, responses) })
 }
 
-// TestRefusals: which errors are tried again, and what they say.
+// TestRefusals: which errors are retried, and their texts.
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -63,8 +63,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestErrorsInAStream: what fails after a status of 200 is an error with what had come, and
-// is not tried again here, since that has been seen.
+// TestErrorsInAStream: an error after a status of 200 is returned with the turn so far, and
+// not retried, since part of the turn was emitted.
 func TestErrorsInAStream(t *testing.T) {
 	text := stream(delta(`{"content":"Hel"}`))
 	spoken := `{"type":"response.output_text.delta","output_index":0,"delta":"Hel"}`
@@ -105,7 +105,7 @@ func TestErrorsInAStream(t *testing.T) {
 	}
 }
 
-// TestMalformedCall: a call that Groq cannot read is an answer of its model, to be told so.
+// TestMalformedCall: a call that Groq cannot parse is an answer of its model.
 func TestMalformedCall(t *testing.T) {
 	const failure = `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=add>{}","status_code":400}}`
 	for name, test := range map[string]struct {
@@ -128,7 +128,7 @@ func TestMalformedCall(t *testing.T) {
 	}
 }
 
-// TestNoTools: the ways to say that a model takes no tools, and some that look like it.
+// TestNoTools: the errors of models without tools, and some that look like them.
 func TestNoTools(t *testing.T) {
 	for message, want := range map[string]bool{
 		"No endpoints found that support tool use. To learn more about provider routing, visit: https://x": true,
@@ -163,10 +163,10 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
-// TestBrokenBehindTheEnd: a connection that breaks once all has been said.
+// TestBrokenBehindTheEnd: a connection that breaks off after the end of the turn.
 func TestBrokenBehindTheEnd(t *testing.T) {
 	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
-		a := stream(delta(`{"content":"Hello"}`), callsEnd, done("0", messageItem), completed(`[]`)) // each provider reads its own
+		a := stream(delta(`{"content":"Hello"}`), callsEnd, done("0", messageItem), completed(`[]`)) // each provider reads the events of its API
 		a.Body = io.MultiReader(a.Body, iotest.ErrReader(io.ErrUnexpectedEOF))
 		o, _ := answering(a)
 		if turn := mustTurn(t, provider(o), question(), nil); turn.Message.Text() != "Hello" || turn.Stop != providers.StopEnd {
@@ -175,7 +175,7 @@ func TestBrokenBehindTheEnd(t *testing.T) {
 	})
 }
 
-// TestNoAnswer: bodies with 200 that are no answer at all.
+// TestNoAnswer: bodies with status 200 that are not an answer.
 func TestNoAnswer(t *testing.T) {
 	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
 		for _, test := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// FuzzChat: whatever a server sends, in whatever pieces, ends in a turn that can be saved
-// and sent back, or in an error.
+// FuzzChat: whatever a server sends, in any pieces, gives a turn that can be saved and sent
+// back, or an error.
 func FuzzChat(f *testing.F) {
 	seeds(f,
 		stream(delta(`{"role":"assistant","content":"Hi","reasoning":"Hm","reasoning_details":[{"index":0,"type":"t","text":"Hm"}]}`), delta(`{"content":"!","reasoning_details":[{"index":0,"type":"t","text":"…"}]}`), "[DONE]"),
@@ -38,7 +38,7 @@ func FuzzResponses(f *testing.F) {
 	})
 }
 
-// seeds adds answers.
+// seeds adds answers to the corpus.
 func seeds(f *testing.F, answers ...providertest.Answer) {
 	for _, a := range answers {
 		data, _ := io.ReadAll(a.Body)

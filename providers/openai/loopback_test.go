@@ -11,8 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// TestLoopback: a turn over a connection is told while it comes, after a refusal that its
-// provider may be asked again.
+// TestLoopback: a turn over a connection is emitted as it arrives, after a retry.
 func TestLoopback(t *testing.T) {
 	both(t, func(t *testing.T, provider func(Options) providers.Provider) {
 		told := make(chan struct{})
@@ -49,7 +48,7 @@ func TestLoopback(t *testing.T) {
 	})
 }
 
-// TestPlainAtOnce: many turns at once learn that a model does not encrypt its reasoning.
+// TestPlainAtOnce: parallel turns find out that a model does not encrypt its reasoning.
 func TestPlainAtOnce(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"Encrypted content is not supported with this model."}}`, http.StatusBadRequest)

@@ -21,19 +21,19 @@ var (
 func chat(o Options) providers.Provider      { return NewChat(o) }
 func responses(o Options) providers.Provider { return NewResponses(o) }
 
-// over makes a provider whose requests go through a client.
+// over makes a provider over a client.
 func over(provider func(Options) providers.Provider) providertest.Maker {
 	return func(c *http.Client) providers.Provider { return provider(Options{Client: providers.Client{HTTP: c}}) }
 }
 
-// answering are options whose provider gets these answers.
+// answering returns options for a provider that gets these answers.
 func answering(answers ...providertest.Answer) (Options, *providertest.Transport) {
 	c := &providertest.Transport{Answers: answers}
 	return Options{Client: providers.Client{HTTP: c.Client(), Retry: providers.Retries{First: 1, Most: 1}}}, c
 }
 
-// stream is an answer of events, each the JSON of one; of another kind than "message" when
-// it begins with it: "error {…}".
+// stream returns an answer of events, each JSON, after the type of the event if that is not
+// "message": "error {…}".
 func stream(all ...string) providertest.Answer {
 	return providertest.NewAnswer("text/event-stream", events(all...))
 }
@@ -60,12 +60,12 @@ func refusal(status int, body string) providertest.Answer {
 	return a
 }
 
-// tool is a tool with one optional property of type string.
+// tool returns a tool with one optional property of type string.
 func tool(name string) toolformat.Tool {
 	return toolformat.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}
 }
 
-// question is a request with the tools add, now and weather.get.
+// question returns a request with the tools add, now and weather.get.
 func question() *providers.Request {
 	return &providers.Request{
 		Model:    "some-model",
@@ -74,7 +74,7 @@ func question() *providers.Request {
 	}
 }
 
-// texts is the text of the parts of a type.
+// texts returns the text of the parts of a type.
 func texts(m *providers.Message, kind providers.PartType) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -85,7 +85,7 @@ func texts(m *providers.Message, kind providers.PartType) string {
 	return b.String()
 }
 
-// callsOf are the calls of a turn, a line each.
+// callsOf returns the calls of a turn, each on a line.
 func callsOf(turn *providers.Turn) string {
 	var lines []string
 	for _, c := range turn.Message.Calls() {
@@ -94,7 +94,7 @@ func callsOf(turn *providers.Turn) string {
 	return strings.Join(lines, "\n")
 }
 
-// answered is the turn that a question gets with an answer, and what was told of it.
+// answered returns the turn and the events of a question with an answer.
 func answered(t *testing.T, provider func(Options) providers.Provider, a providertest.Answer) (*providers.Turn, []providers.Event) {
 	t.Helper()
 	turn, events, err := providertest.Ask(t, over(provider), question(), a)
@@ -135,7 +135,7 @@ func TestProvider(t *testing.T) {
 	})
 }
 
-// canonical is JSON without its form.
+// canonical returns JSON in a canonical form.
 func canonical(raw []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden requests anew")
 
-// TestRequests holds the requests that both providers make of the same conversations: a
-// file a conversation, with the body that goes to each.
+// TestRequests checks the requests of both providers for the same conversations: each is a
+// file with both bodies.
 func TestRequests(t *testing.T) {
 	for name, c := range conversations() {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func conversations() map[string]conversation {
 	}
 }
 
-// userSends is a message with one of each part.
+// userSends returns a message with a part of each type.
 func userSends() *providers.Request {
 	return &providers.Request{Model: "m", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{
 		{Type: providers.PartText, Text: "look & listen"},
@@ -92,7 +92,7 @@ func userSends() *providers.Request {
 	}}}}
 }
 
-// foreign is a conversation that another provider began.
+// foreign returns a conversation that another provider began.
 func foreign() *providers.Request {
 	long := strings.Repeat("toolu_", 12)
 	call := providertest.Call
@@ -117,7 +117,7 @@ func foreign() *providers.Request {
 	return req
 }
 
-// own is a conversation of the provider itself, which goes back as it came.
+// own returns a conversation of the provider itself, which is sent back verbatim.
 func own(provider string) *providers.Request {
 	raw := `{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"function-call-1","function":{"name":"now","arguments":"{ }"},"extra_content":{"google":{"thought_signature":"<&>"}},"n":12345678901234567890}]}`
 	if provider == "openai-responses" {
@@ -136,7 +136,7 @@ func own(provider string) *providers.Request {
 	return req
 }
 
-// results are one of each kind.
+// results returns results of each kind.
 func results() *providers.Request {
 	req := question()
 	calls, answers := providers.Message{Role: providers.RoleAssistant}, providers.Message{Role: providers.RoleTool}
@@ -160,7 +160,7 @@ func results() *providers.Request {
 	return req
 }
 
-// schemas is a tool with a schema of its results, which Responses is told of.
+// schemas returns a tool with an output schema, which Responses gets.
 func schemas() *providers.Request {
 	req := question()
 	measure := tool("measure")

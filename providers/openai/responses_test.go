@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// completed is the last event of a response.
+// completed returns the last event of a response.
 func completed(output string) string {
 	return `{"type":"response.completed","response":{"status":"completed","model":"m-1","output":` + output +
 		`,"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15,"input_tokens_details":{"cached_tokens":4},"output_tokens_details":{"reasoning_tokens":2}}}}`
@@ -160,7 +160,7 @@ func TestResponsesStops(t *testing.T) {
 	}
 }
 
-// TestResponsesWhole: what is not streamed is told all the same, and kept as it came.
+// TestResponsesWhole: a response that is not streamed is emitted too, and kept verbatim.
 func TestResponsesWhole(t *testing.T) {
 	items := `[ ` + reasoningItem + `, ` + messageItem + ` ]`
 	turn, events := answered(t, responses, whole(`{"status":"completed","output":`+items+`}`))
@@ -172,8 +172,8 @@ func TestResponsesWhole(t *testing.T) {
 	}
 }
 
-// TestPlainReasoning: a model that refuses to encrypt its reasoning is asked without, and
-// not asked for it again.
+// TestPlainReasoning: a model that refuses to encrypt its reasoning is asked again without, and
+// remembered.
 func TestPlainReasoning(t *testing.T) {
 	refused := `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}`
 	fine := func() providertest.Answer { return stream(done("0", messageItem), completed(`[]`)) }
@@ -232,7 +232,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestNames: a turn goes back verbatim only to the provider of its name, and in its API.
+// TestNames: a turn is sent back verbatim only to a provider of the same name and API.
 func TestNames(t *testing.T) {
 	o, _ := answering(stream(delta(`{"content":"Hello","reasoning_content":"Hm"}`), "[DONE]"))
 	o.Name = "deepseek"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What comes in is a token of about four bytes at a time.
+// The text arrives in tokens of about four bytes.
 func BenchmarkScanner(b *testing.B) {
 	long := `<tool_call>{"name": "get_weather", "arguments": {"location": "` + strings.Repeat("Paris, ", 1000) + `"}}</tool_call>`
 	for _, c := range []struct{ name, text string }{

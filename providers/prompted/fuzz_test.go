@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzScanner holds what comes of a text in portions against what comes of the whole: the
-// same. What is not a call is never lost, and arguments are JSON.
+// FuzzScanner: a text in pieces has the same result as the whole text. Text that is not a call
+// is never lost, and arguments are JSON.
 func FuzzScanner(f *testing.F) {
 	for _, c := range append(scannerCases, abstractCases...) {
 		f.Add(c.text, []byte{2}, uint16(1000))
@@ -19,7 +19,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// FuzzForms does the same with texts that are made of what forms are made of.
+// FuzzForms does the same with texts made of fragments of forms.
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{0, 30, 16, 1, 33}, []byte{2}, uint16(1000))
 	f.Fuzz(func(t *testing.T, picks, cuts []byte, most uint16) {
@@ -32,7 +32,7 @@ func FuzzForms(f *testing.F) {
 	})
 }
 
-// fragments are what forms are made of.
+// fragments are parts of forms.
 func fragments() []string {
 	all := []string{
 		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
@@ -45,7 +45,7 @@ func fragments() []string {
 	return all
 }
 
-// holdsTogether holds what comes of a text in portions against what comes of it whole.
+// holdsTogether compares the results of a text in pieces and as a whole.
 func holdsTogether(t *testing.T, text string, cuts []byte, limit int) {
 	whole := scanned(limit, text)
 	if got := scanned(limit, portions(text, cuts)...); got != whole {
@@ -56,7 +56,7 @@ func holdsTogether(t *testing.T, text string, cuts []byte, limit int) {
 	}
 }
 
-// lost says what of a text is neither said nor part of a call.
+// lost returns what of a text is neither emitted nor part of a call.
 func lost(limit int, text string) (faults []string) {
 	type found struct {
 		piece
@@ -94,7 +94,7 @@ func lost(limit int, text string) (faults []string) {
 	return faults
 }
 
-// unmarked is a thought without its marks; several follow one another at times.
+// unmarked returns thoughts without their marks.
 func unmarked(text string) string {
 	return strings.NewReplacer(thinkOpen, "", thinkEnd, "").Replace(squeezed(strings.ToLower(text)))
 }
@@ -108,7 +108,7 @@ func squeezed(text string) string {
 	}, text)
 }
 
-// FuzzAround puts calls into texts: the texts come out as they were, and so do the calls.
+// FuzzAround puts calls into texts: texts and calls stay the same.
 func FuzzAround(f *testing.F) {
 	f.Add("before", " ", "after\n", []byte{3})
 	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
@@ -133,7 +133,7 @@ func FuzzAround(f *testing.F) {
 	})
 }
 
-// FuzzLiteral: what is read as almost JSON is JSON.
+// FuzzLiteral: what toJSON returns is JSON.
 func FuzzLiteral(f *testing.F) {
 	for _, s := range []string{`{'a': (1, 2,), "b": True, c: None}`, `"a" 'b'`, `{"a":"\ud83d\ude00\x"`, `[1.5e3, -0]`, `'é` + "\x00\xff'"} {
 		f.Add([]byte(s))
@@ -145,8 +145,7 @@ func FuzzLiteral(f *testing.F) {
 	})
 }
 
-// portions cuts a text into pieces of the lengths that the cuts say, over and over, less
-// one.
+// portions cuts a text into pieces whose lengths are those in cuts plus one, repeated.
 func portions(text string, cuts []byte) []string {
 	if len(cuts) == 0 {
 		cuts = []byte{0}

@@ -20,14 +20,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// behind is a provider without tools that says what it is told to, in portions of five
-// bytes.
+// behind is an inner provider with a fixed answer, streamed in pieces of five bytes.
 type behind struct {
 	reply  string
-	turn   providers.Turn // besides the text
+	turn   providers.Turn // except for the text
 	err    error
 	silent bool            // it does not stream
-	first  providers.Event // besides the text
+	first  providers.Event // except for the text
 
 	mu  sync.Mutex // guards req
 	req *providers.Request
@@ -67,7 +66,7 @@ func (b *behind) Turn(ctx context.Context, req *providers.Request, emit func(pro
 	return &t, b.err
 }
 
-// ask has one turn, and returns what was heard of it.
+// ask gets a turn and its events.
 func ask(t *testing.T, b *behind, req *providers.Request) (turn *providers.Turn, heard string, err error) {
 	t.Helper()
 	var lines []string
@@ -126,9 +125,9 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// What a model thinks is not read for calls, wherever it does so.
-// A server behind may read the calls itself, though it was offered no tools. They count, and
-// go back as text, as their results do.
+// Thinking has no calls.
+// The inner server may parse calls although it was offered no tools. They count, and are sent
+// back as text, as are their results.
 func TestNativeCalls(t *testing.T) {
 	made := &providers.Call{ID: "native", Name: "add", Arguments: json.RawMessage(`{"a":1}`)}
 	b := &behind{reply: "I add.", turn: providers.Turn{Stop: providers.StopCalls, Message: providers.Message{Parts: []providers.Part{{Type: providers.PartCall, Call: made}}}}}
@@ -163,7 +162,7 @@ func TestThinking(t *testing.T) {
 	want(t, "events", heard, "thinking_delta "+paris+"\ntext_delta Hi.")
 }
 
-// What the provider behind is sent, as a golden file.
+// The request for the inner provider, as a golden file.
 func TestRequest(t *testing.T) {
 	b := &behind{reply: "I look.\n<tool_call>" + paris + "</tool_call>", turn: providers.Turn{Stop: providers.StopEnd}}
 	req := request()
@@ -196,7 +195,7 @@ func TestRequest(t *testing.T) {
 	providertest.Golden(t, *update, "testdata/request.txtar", archive(b.req)...)
 }
 
-// archive is a request as a file for each message.
+// archive returns a request as a file for each message.
 func archive(req *providers.Request) []txtar.File {
 	files := []txtar.File{{Name: "system", Data: []byte(req.System + "\n")}}
 	for i, m := range req.Messages {
@@ -243,7 +242,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A result that the model makes up ends its turn, and what follows it calls nothing.
+// A result that the model makes up ends its turn; later calls are ignored.
 func TestMadeUp(t *testing.T) {
 	call := "<tool_call>" + paris + "</tool_call>"
 	b := &behind{reply: call + "\n<tool_response>\nsunny\n</tool_response>\nIt is sunny. " + strings.Repeat(call, 100), turn: providers.Turn{Stop: providers.StopEnd}}

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// testTools are the tools that the tests offer.
+// testTools are the offered tools.
 var testTools = sync.OnceValue(func() *providers.ToolSet {
 	return providers.NewToolSet([]toolformat.Tool{
 		{Name: "get_weather", Description: "Get current weather for a location.", InputSchema: json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"},"unit":{"type":"string"}},"required":["location"]}`)},
@@ -21,14 +21,14 @@ var testTools = sync.OnceValue(func() *providers.ToolSet {
 	})
 })
 
-// newTestScanner gives what it finds to out.
+// newTestScanner returns a scanner that emits to out.
 func newTestScanner(most int, out func(piece)) *scanner {
 	t := toolsOf(&providers.Request{Tools: testTools()})
 	return &scanner{known: t.known, properties: t.properties, out: out, maxCall: most}
 }
 
-// scanned is what a scanner makes of a text that comes in portions, joined: texts in
-// quotes, calls as name arguments.
+// scanned returns what a scanner emits for a text in pieces: texts, joined, in quotes, and calls
+// as name and arguments.
 func scanned(most int, portions ...string) string {
 	var all []piece
 	s := newTestScanner(most, func(p piece) {
@@ -62,7 +62,7 @@ func scanned(most int, portions ...string) string {
 const paris = `{"name": "get_weather", "arguments": {"location": "Paris"}}`
 const inParis = `get_weather {"location": "Paris"}`
 
-// scanCase is a text and what scanned makes of it.
+// A scanCase is a text and the result of scanned.
 type scanCase struct{ name, text, want string }
 
 var scannerCases = []scanCase{
@@ -167,8 +167,7 @@ func runScans(t *testing.T, cases []scanCase) {
 	}
 }
 
-// A call that is longer than the limit cannot be read, or is text when it is not known
-// whose it is.
+// A call that is longer than the limit is malformed, or text if its tool is not known.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for _, c := range []scanCase{
@@ -205,14 +204,14 @@ b\t\r\b\f\/\'\q\u12'`, `"ab\t\r\b\f/'\\q\\u12"`},
 	}
 }
 
-// sameJSON compares JSON but for how its strings are escaped.
+// sameJSON compares JSON, whatever the escapes in its strings.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// What AbstractLLM asks its models to write, by their family, and what its parser made of
-// it wrongly: each case is a fault that was seen there.
+// The forms that AbstractLLM asks for, by family of models, and texts that its parser gets
+// wrong.
 var abstractCases = []scanCase{
 	{"qwen", "<|tool_call|>\n" + paris + "\n</|tool_call|>", inParis},
 	{"qwen: a brace in a string", `<|tool_call|>{"name":"get_weather","arguments":{"location":"a } b"}}</|tool_call|>`, `get_weather {"location":"a } b"}`},

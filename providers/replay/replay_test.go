@@ -21,7 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// script writes the files of a script and opens it. Each is named after its place.
+// script writes the files of a script, named after their index, and opens it.
 func script(t *testing.T, files ...string) (*Script, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,14 +69,21 @@ func play(t *testing.T, s *Script) (run http.RoundTripper) {
 func post(t *testing.T, run http.RoundTripper, body string) (text, kind string, err error) {
 	t.Helper()
 	c := providers.Client{BaseURL: "https://nowhere.invalid", HTTP: &http.Client{Transport: run}, Retry: providers.Retries{Max: -1}}
-	resp, err := c.Post(t.Context(), "/v1/messages", []byte(body), nil)
-	if err != nil {
-		return "", "", err
-	}
-	defer resp.Close()
-	whole, err := io.ReadAll(resp)
-	return string(whole), resp.Header.Get("Content-Type"), err
+	var d reader
+	_, err = c.Turn(t.Context(), providers.Exchange{Path: "/v1/messages", Body: []byte(body), Decoder: &d}, nil)
+	return d.text, d.kind, err
 }
+
+// A reader is a Decoder that makes nothing of a response.
+type reader struct{ text, kind string }
+
+func (r *reader) Read(resp *providers.Response, _ func(providers.Event)) error {
+	body, err := io.ReadAll(resp)
+	r.text, r.kind = string(body), resp.Header.Get("Content-Type")
+	return err
+}
+
+func (r *reader) Turn() *providers.Turn { return &providers.Turn{} }
 
 func TestReplay(t *testing.T) {
 	s, err := script(t,
@@ -88,7 +95,7 @@ func TestReplay(t *testing.T) {
 	if s.Format() != toolformat.FormatAnthropic {
 		t.Errorf("format %s", s.Format())
 	}
-	for range 2 { // two runs are alike
+	for range 2 { // two runs are equal
 		run := play(t, s)
 		if text, kind, err := post(t, run, `{}`); err != nil || text != "event: ping\ndata: {}\n\n" || kind != "text/event-stream" {
 			t.Errorf("%q, %s, %v", text, kind, err)
@@ -204,7 +211,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A request that does not pass takes no response away.
+// A request that fails its check consumes no response.
 func TestCheckKeepsPlace(t *testing.T) {
 	request := fmt.Sprintf(exchanges["openai"], `"one"`)
 	s, err := script(t, `{"fmt":"openai","check":true,"req":`+request+`,"resp":{"n":1}}`)
@@ -240,7 +247,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Recorded conversations are scripts as they stand, and pass their own check.
+// Recorded conversations are valid scripts, and pass their own check.
 func TestCorpus(t *testing.T) {
 	for _, format := range []string{"openai-chat", "openai-responses", "anthropic", "gemini"} {
 		for _, conversation := range providertest.Corpus(t, format) {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// parrot is a provider whose model calls the tools that it is offered, and then says so.
+// parrot is a provider whose model calls all offered tools, and then answers.
 type parrot struct{}
 
 func (parrot) Name() string              { return "parrot" }
@@ -33,7 +33,7 @@ func (parrot) Turn(_ context.Context, req *providers.Request, _ func(providers.E
 	return &providers.Turn{Message: m, Stop: providers.StopEnd}, nil
 }
 
-// FuzzRequest: any request is answered, or refused as what is wrong with it.
+// FuzzRequest: any request is answered, or refused with a reason.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"draw","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"x"}]}],` + drawTool + `}`,

@@ -19,8 +19,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Two conversations of one prompt, whose provider gives their calls the same ids, stay
-// apart, and who guesses an id gets no more than what it says.
+// Two conversations with the same prompt and the same ids of calls do not mix, and a client that
+// guesses an id gets nothing of another's conversation.
 func TestIDsThatRepeat(t *testing.T) {
 	const ask = `{"model":"here/m",` + drawTool + `,"messages":[{"role":"user","content":"go"}`
 	then := func(id string) string {
@@ -57,7 +57,7 @@ func TestIDsThatRepeat(t *testing.T) {
 	}
 }
 
-// talker is a provider whose model says something, and then waits until it is given up.
+// talker is a provider whose model emits a text, and then waits to be canceled.
 type talker struct{ begun chan struct{} }
 
 func (*talker) Name() string              { return "talker" }
@@ -70,7 +70,7 @@ func (p *talker) Turn(ctx context.Context, _ *providers.Request, emit func(provi
 	return nil, context.Cause(ctx)
 }
 
-// ofTalker is a server of a talker.
+// ofTalker returns a server with a talker.
 func ofTalker(p *talker, o serve.Options) *serve.Server {
 	o.Toolbox = providers.NewToolbox(nil)
 	o.Model = func(string) (providers.Candidate, providers.Settings, error) {
@@ -85,18 +85,18 @@ func completion(ctx context.Context) *http.Request {
 	return httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", body)
 }
 
-// deaf is a client that takes nothing.
-type deaf struct {
+// stalled is a client that reads nothing.
+type stalled struct {
 	*httptest.ResponseRecorder
 	until time.Time
 }
 
-func (d *deaf) SetWriteDeadline(t time.Time) error {
+func (d *stalled) SetWriteDeadline(t time.Time) error {
 	d.until = t
 	return nil
 }
 
-func (d *deaf) Write([]byte) (int, error) {
+func (d *stalled) Write([]byte) (int, error) {
 	if d.until.IsZero() {
 		return 0, errors.New("it would wait for ever")
 	}
@@ -104,13 +104,13 @@ func (d *deaf) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-func (d *deaf) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
+func (d *stalled) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
 
-// A client that does not read its stream is given up, and the model with it.
+// A client that does not read its stream is disconnected, and its model stopped.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		w := &deaf{ResponseRecorder: httptest.NewRecorder()}
+		w := &stalled{ResponseRecorder: httptest.NewRecorder()}
 		ofTalker(&talker{make(chan struct{})}, serve.Options{}).ServeHTTP(w, completion(t.Context()))
 		if w.until.IsZero() || time.Since(begun) > 5*time.Minute {
 			t.Errorf("given up after %s", time.Since(begun))
@@ -132,7 +132,7 @@ func (p *slow) Turn(_ context.Context, req *providers.Request, _ func(providers.
 	return &turn, nil
 }
 
-// A stream in which nothing comes lives; an error that comes soon has a status.
+// A silent stream is kept alive; an early error has a status.
 func TestQuietStream(t *testing.T) {
 	for fails, want := range map[int]string{0: `{"error":`, 1: ": nothing yet\n\n: nothing yet\n\n: nothing yet\n\ndata: {\"error\":"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestQuietStream(t *testing.T) {
 				Loop:   providers.Options{Limits: providers.Limits{Timeout: time.Hour}},
 				Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
 			}).ServeHTTP(w, completion(t.Context()))
-			time.Sleep(time.Minute) // nothing comes any more
+			time.Sleep(time.Minute) // no more keep-alives
 			if got := w.Body.String(); !strings.Contains(got, want) || (fails > 0) != (w.Code == http.StatusOK) {
 				t.Errorf("%d %s, want %s", w.Code, got, want)
 			}
@@ -191,8 +191,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A model that makes the same call over and over is ended, and its client is told that the
-// answer is not whole.
+// A model that repeats a call is stopped, and the client gets finish_reason length.
 func TestRepeating(t *testing.T) {
 	same := says("", call("a", "double", `{"n":1}`))
 	f := newFront(t, same, same, same, same, same)

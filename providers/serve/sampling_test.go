@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// newSampling is one whose model is a provider's.
+// newSampling returns a Sampling with a provider.
 func newSampling(p providers.Provider, change ...func(*serve.SamplingOptions)) *serve.Sampling {
 	o := serve.SamplingOptions{Model: func(hints []string) (providers.Candidate, providers.Settings, error) {
 		if len(hints) > 0 {
@@ -30,7 +30,7 @@ func newSampling(p providers.Provider, change ...func(*serve.SamplingOptions)) *
 	return serve.NewSampling(o)
 }
 
-// sampled is the result of a request, or its error.
+// sampled returns the result of a request, or its error.
 func sampled(t *testing.T, s *serve.Sampling, params string) string {
 	t.Helper()
 	result, err := s.CreateMessage(t.Context(), []byte(params))
@@ -63,8 +63,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// The calls of the server's tools are its own to carry out. What its next request cannot
-// say of the turn before, the provider gets back all the same.
+// Calls of the server's tools are handed to it. The provider gets its raw items back, although
+// the server's next request lacks them.
 func TestSamplingTools(t *testing.T) {
 	p := &scripted{turns: []providers.Turn{
 		says("I look.", call("a", "look_up", `{"of":"ink"}`), call("b", "look_up", `{"of":"pens"}`)),
@@ -76,7 +76,7 @@ func TestSamplingTools(t *testing.T) {
 		ask   = `{"role":"user","content":{"type":"text","text":"How many?"}}`
 	)
 	got := sampled(t, s, `{`+tools+`,"toolChoice":{"mode":"required"},"messages":[`+ask+`]}`)
-	var ids []string // which are the bridge's own
+	var ids []string // made by the bridge
 	for block := range wire.Elements(wire.Lookup([]byte(got), "content")) {
 		if id, ok := wire.Text(wire.Lookup(block, "id")); ok {
 			ids = append(ids, id)
@@ -108,7 +108,7 @@ func TestSamplingTools(t *testing.T) {
 	}
 }
 
-// What goes on at a stop sequence is not paid for, whatever the provider knows of them.
+// A model is stopped at a stop sequence, whatever its provider supports.
 func TestSamplingStops(t *testing.T) {
 	for text, want := range map[string]string{
 		"one END two":  `"text":"one "},"model":"m","stopReason":"stopSequence"`,
@@ -161,7 +161,7 @@ func TestSamplingRefuses(t *testing.T) {
 	}
 }
 
-// A server does not learn whom the bridge asks, and how that has failed.
+// A server does not learn which model the bridge asks, or why it failed.
 func TestSamplingFails(t *testing.T) {
 	const ask = `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":9`
 	p := &scripted{err: &providers.APIError{Status: 401, Type: "authentication_error", Message: "sk-s3cr3t is no key"}}
@@ -195,7 +195,7 @@ func (silent) Turn(ctx context.Context, _ *providers.Request, _ func(providers.E
 	return nil, context.Cause(ctx)
 }
 
-// So many at once, so many a minute, so long each.
+// The limits of requests at once, of requests per minute, and of time.
 func TestSamplingLimits(t *testing.T) {
 	const ask = `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":9}`
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestSamplingLimits(t *testing.T) {
 	}
 }
 
-// Whatever a server asks for ends in a result or in an error that is JSON.
+// Any request of a server ends in a result or an error that is JSON.
 func FuzzSampling(f *testing.F) {
 	for _, s := range []string{
 		`{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":1,"tools":[{"name":"t","inputSchema":{}}]}`,

@@ -17,11 +17,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// scripted is a provider whose model says what a test wants.
+// scripted is a provider with fixed turns.
 type scripted struct {
 	mu       sync.Mutex
 	turns    []providers.Turn
-	letters  bool // its deltas are single ones
+	letters  bool // its deltas are single letters
 	err      error
 	requests []providers.Request
 }
@@ -50,7 +50,7 @@ func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(pro
 	return &turn, nil
 }
 
-// says is a turn of text and calls, with raw items that only the provider knows.
+// says returns a turn with text, calls and raw items.
 func says(text string, calls ...*providers.Call) providers.Turn {
 	t := providers.Turn{
 		Message: providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "scripted", Items: json.RawMessage(`"signed ` + text + `"`)}},
@@ -69,7 +69,7 @@ func call(id, name, arguments string) *providers.Call {
 	return &providers.Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
 }
 
-// front is a server with one tool of the bridge, twice.
+// A front is a server with a tool of the bridge.
 type front struct {
 	*testing.T
 	*httptest.Server
@@ -133,7 +133,7 @@ func (f *front) post(who, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// has fails when a body lacks one of the pieces.
+// has fails if a body lacks one of the pieces.
 func (f *front) has(body string, pieces ...string) {
 	f.Helper()
 	for _, piece := range pieces {
@@ -143,7 +143,7 @@ func (f *front) has(body string, pieces ...string) {
 	}
 }
 
-// handed is the id of the call that a response hands out.
+// handed returns the id of the call in a response.
 func handed(body string) string {
 	_, id, _ := strings.Cut(body, `"tool_calls":[{"id":"`)
 	id, _, _ = strings.Cut(id, `"`)
@@ -175,14 +175,14 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The client's own tools are handed back, and what ran inside is there again when it
-// comes with their results.
+// Calls of the client's own tools are handed out. The rounds that ran inside are inserted when
+// their results arrive.
 func TestOwnTools(t *testing.T) {
 	ask := `{"model":"here/m",` + drawTool + `,"messages":[{"role":"user","content":"go"}`
 	then := `,{"role":"assistant","content":null,"tool_calls":[{"id":"ID","type":"function","function":{"name":"draw","arguments":"{}"}}]},{"role":"tool","tool_call_id":"ID","content":"drawn"}`
 	for _, c := range []struct {
 		name, second, who string
-		hidden            bool // the rounds inside are known
+		hidden            bool // the rounds that ran inside are inserted
 	}{
 		{"next", ask + then + "]}", "ann", true},
 		{"a question behind it", ask + then + `,{"role":"user","content":"well?"}]}`, "ann", true},

@@ -1,5 +1,5 @@
-// Package sdktest has no code: it is where OpenAI's own clients meet the endpoint for
-// chat completions.
+// Package sdktest has no code: it tests the endpoint for chat completions with OpenAI's own
+// clients.
 package sdktest
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// patience bounds one client; it is reached only when something is wrong.
+// patience bounds a client; it is reached only by a failure.
 const patience = time.Minute
 
-// artist is a model that doubles with the bridge's tool and draws with the client's.
+// artist is a model that calls the bridge's tool double and the client's tool draw.
 type artist struct{}
 
 func (artist) Name() string              { return "artist" }
@@ -98,7 +98,7 @@ func TestOpenAIClients(t *testing.T) {
 	if dir == "" {
 		t.Skip("MCPBRIDGE_OPENAI_CLIENTS is not set: no clients to test with")
 	}
-	script := filepath.Join(dir, "client.mjs") // Node looks for packages beside the script
+	script := filepath.Join(dir, "client.mjs") // Node searches for packages beside the script
 	source, err := os.ReadFile("testdata/client.mjs")
 	if err == nil {
 		err = os.WriteFile(script, source, 0o600)
@@ -139,7 +139,7 @@ func TestOpenAIClients(t *testing.T) {
 	}
 }
 
-// compact takes the spaces out of JSON lines.
+// compact removes the spaces from JSON lines.
 func compact(t *testing.T, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
