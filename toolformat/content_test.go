@@ -74,7 +74,7 @@ func TestCheckResult(t *testing.T) {
 		{`{"content":[{"type":"text","text":"no such city"}],"isError":true}`, ""},
 		{`{"content":[]}`, "invalid structured content: missing, and the tool has an output schema"},
 		{`{"content":[],"structuredContent":{"t":"21"}}`, `invalid structured content: /t: expected number, got string "21"`},
-		{`{"structuredContent":{"t":1,"t":2}}`, `invalid structured content: not JSON: the key "t" stands twice in one object`},
+		{`{"structuredContent":{"t":1,"t":2}}`, `invalid structured content: not JSON: duplicate key "t" in an object`},
 	} {
 		got := ""
 		if err := checker.CheckResult(&Result{JSON: json.RawMessage(c.result)}); err != nil {

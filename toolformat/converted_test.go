@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 )
 
-// TestConvertedArguments: names that a conversion has changed are the tool's again, and
-// errors speak in those that the model knows.
+// TestConvertedArguments verifies that renamed keys are restored, and that errors use those that
+// the model knows.
 func TestConvertedArguments(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"object","properties":{"a b":{"type":"string"}},"required":["a b"],"additionalProperties":false}},"additionalProperties":false}`)
 	c := Converted{Tool: Tool{Name: "odata.query", InputSchema: schema}, Name: "odata_query", check: check.NewLazy(schema), keys: &rewrite.KeyMap{

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// TestCorpusSchemas: every real schema is one, and all of it is checked.
+// TestCorpusSchemas verifies that every real schema is valid and checked completely.
 func TestCorpusSchemas(t *testing.T) {
 	n := 0
 	for _, tool := range corpusTools(t) {
@@ -45,7 +45,8 @@ func BenchmarkCheckSchema(b *testing.B) {
 	}
 }
 
-// TestCorpus: every real tool goes into every format, twice alike.
+// TestCorpus verifies that every real tool is converted to every format, follows its rules, and is
+// written the same twice.
 func TestCorpus(t *testing.T) {
 	tools := corpusTools(t)
 	for _, format := range Formats() {
@@ -77,8 +78,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// brokenRules are the rules of a provider that a definition breaks, told without the
-// code that keeps them (providers.md of the notes, and the issues named in dialect.go).
+// brokenRules returns the rules of a provider that a definition breaks, written without the code
+// that applies them (from the issues named in internal/rewrite/dialect.go).
 func brokenRules(format Format, c *Converted) []string {
 	n, err := tree.Parse(c.JSON)
 	if err != nil {
@@ -131,7 +132,7 @@ func brokenRules(format Format, c *Converted) []string {
 	return broken
 }
 
-// corpusTools are the real tools, under names that tell their sources apart.
+// corpusTools returns the real tools, with their source in the name.
 func corpusTools(t testing.TB) []Tool {
 	t.Helper()
 	dir := os.Getenv("MCPBRIDGE_CORPUS")
@@ -159,7 +160,7 @@ func corpusTools(t testing.TB) []Tool {
 	return tools
 }
 
-// corpusSchemas are the schemas of every so many of them; none without the corpus.
+// corpusSchemas returns the schema of every n-th real tool; none without the corpus.
 func corpusSchemas(t *testing.T, every int) []json.RawMessage {
 	if os.Getenv("MCPBRIDGE_CORPUS") == "" {
 		t.Log("MCPBRIDGE_CORPUS is not set: made-up schemas only")

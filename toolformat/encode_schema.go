@@ -43,8 +43,8 @@ func (c *conversion) input(d *definition) bool {
 	return true
 }
 
-// output converts the schema of the result. It restricts nothing that a model sends, so that a tool is
-// not left out for it.
+// output converts the schema of the result. A tool is not left out if that fails: the schema restricts
+// nothing that a model sends.
 func (c *conversion) output(d *definition) {
 	switch {
 	case isMissing(c.Tool.OutputSchema):

@@ -13,7 +13,7 @@ import (
 
 const weatherSchema = `{"type":"object","properties":{"location":{"type":"string"},"n":{"type":"integer","maximum":9223372036854775807}},"required":["location"]}`
 
-// TestEncode: one tool as each format writes it.
+// TestEncode verifies how each format writes one tool.
 func TestEncode(t *testing.T) {
 	tool := Tool{Name: "weather", Description: "Says \"sun\" <always>.", InputSchema: json.RawMessage(weatherSchema), OutputSchema: json.RawMessage(`{"type":"object"}`)}
 	const about = `"description":"Says \"sun\" <always>."`
@@ -62,8 +62,7 @@ func prefixed(keys []string) []string {
 	return all
 }
 
-// TestEncodeSameFormat: what a definition has besides the four members stays where it
-// stands.
+// TestEncodeSameFormat verifies that other members of a definition keep their places.
 func TestEncodeSameFormat(t *testing.T) {
 	for _, c := range []struct {
 		format   Format
@@ -98,7 +97,7 @@ func TestEncodeSameFormat(t *testing.T) {
 	}
 }
 
-// TestEncodeLeftOut: what another format has no place for is named.
+// TestEncodeLeftOut verifies that members without a place in the format are noted.
 func TestEncodeLeftOut(t *testing.T) {
 	const everything = `{"name":"a","title":"T","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{},"icons":[],"_meta":{"a/b":1},"execution":{},"x/y":1}`
 	for _, c := range []struct {
@@ -151,7 +150,7 @@ func encodeOne(t *testing.T, in string, to Format) *Set {
 	return set
 }
 
-// TestEncodeRepairs: what a format requires and a tool has not.
+// TestEncodeRepairs verifies that what a format requires is added.
 func TestEncodeRepairs(t *testing.T) {
 	for _, c := range []struct {
 		in   Tool
@@ -193,7 +192,8 @@ func parse(t *testing.T, data string) *tree.Node {
 	return n
 }
 
-// TestEncodeFaults: a tool that a format cannot express is left out, and the others stay.
+// TestEncodeFaults verifies that a tool that a format cannot express is left out, and the others
+// stay.
 func TestEncodeFaults(t *testing.T) {
 	tools := []Tool{
 		{Name: "a", InputSchema: []byte(`{"type":"object"}`)},
@@ -238,7 +238,8 @@ func TestEncodeFaults(t *testing.T) {
 	}
 }
 
-// TestEncodeDuplicateOfFault: the second of two tools is the first that works.
+// TestEncodeDuplicateOfFault verifies that a tool is kept if the one before it with the same name
+// is left out.
 func TestEncodeDuplicateOfFault(t *testing.T) {
 	set, err := Encode([]Tool{{Name: "a", InputSchema: []byte("[]")}, {Name: "a"}}, FormatOpenAI, Options{})
 	if err != nil || len(set.Tools) != 1 || len(set.Faults) != 1 || set.Faults[0].Index != 0 {
@@ -275,7 +276,8 @@ func TestEncodeOptions(t *testing.T) {
 	}
 }
 
-// TestEncodeContext: a model never sees what its context fills in, and is not held to it.
+// TestEncodeContext verifies that hidden arguments are neither shown to a model nor required of
+// it.
 func TestEncodeContext(t *testing.T) {
 	const entry = `{"type":"api","function":{"name":"orders","parameters":{"type":"object","properties":{"customerid":{"type":"integer"},"limit":{"type":"integer"}},"required":["customerid","limit"]}},"context":["CustomerID","other",7],"api":{"query":"q"}}`
 	for _, to := range []Format{FormatMCP, FormatInternal, FormatAnthropic, FormatOpenAIResponses} {
@@ -293,7 +295,8 @@ func TestEncodeContext(t *testing.T) {
 	}
 }
 
-// TestEncodeKeepsBytes: what no pass changes is written as it came, white space aside.
+// TestEncodeKeepsBytes verifies that schemas that no pass changes keep their bytes, white space
+// aside.
 func TestEncodeKeepsBytes(t *testing.T) {
 	const schema = `{"type":"object","properties":{"\u00e9":{"type":"number","const":1.0e2,"x":"\/<&>"}},"x-mine":[1,2]}`
 	for _, format := range []Format{FormatInternal, FormatMCP, FormatAcorn} {
@@ -304,7 +307,7 @@ func TestEncodeKeepsBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode is a hundred tools of the usual kind, with what reading them costs.
+// BenchmarkEncode encodes a hundred typical tools.
 func BenchmarkEncode(b *testing.B) {
 	var tools []byte
 	for i := range 100 {

@@ -73,7 +73,7 @@ type format struct {
 	write          func(d *definition, function fields) fields // wraps the members of a definition; nil means that they are the definition
 	inner          string                                      // member that holds name, description and schemas; "" means the definition itself
 	input          []string                                    // members for the schema of the arguments: the first is written, all are read
-	output         []string                                    // members for the schema of the structured result; nil if the format has no place for it
+	output         []string                                    // members for the schema of the structured result; nil if the format has none
 	ignored        map[string]string                           // other members that are left out without a note if they have this value; "" means any value
 	exact          bool                                        // a definition has no other members
 	prefix, suffix string                                      // around the definitions of a list; "" means "[" and "]"
@@ -83,7 +83,7 @@ type format struct {
 	needsValidSchema  bool            // by the meta-schema of 2020-12, after the first pass of the dialect
 	noRootDescription bool            // the root of a schema has no description
 	dialect           rewrite.Dialect // what the format takes of JSON Schema
-	strict            rewrite.Dialect // the same in strict mode; the zero Dialect means that there is none
+	strict            rewrite.Dialect // the same in strict mode; the zero Dialect means no strict mode
 }
 
 // A match says how well a definition fits a format.

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden holds what becomes of one tool in every format: a file a tool, with the
-// definition as it comes (in.json), as each format has it, and all that is noted. A
-// format without a section cannot express the tool; its notes say why.
+// TestGolden compares what becomes of a tool in every format with a file: the definition as
+// received (in.json), in each format, and all notes. A format without a section cannot express the
+// tool; its notes say why.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("../testdata/tools/*.txtar")
 	if err != nil || len(files) < 40 {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-func TestSpell(t *testing.T) {
+func TestAssign(t *testing.T) {
 	long := strings.Repeat("segment_", 10) + "end"
 	for _, c := range []struct {
 		format     Format
@@ -52,8 +52,8 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// TestSpellClash: somebody has taken the name that would be made.
-func TestSpellClash(t *testing.T) {
+// TestAssignTaken verifies what happens if another tool already has the mangled name.
+func TestAssignTaken(t *testing.T) {
 	r := openaiNames
 	taken := []string{"a.b"}
 	for digits := shortHash; digits <= longHash; digits += shortHash {
@@ -83,8 +83,8 @@ func TestSpellClash(t *testing.T) {
 	}
 }
 
-// TestNames: for 10,000 random sets each name keeps the rule, is nobody else's, leads
-// back, and stays when other tools come and go.
+// TestNames verifies for 10,000 random sets that each name follows the rule, is unique, leads back
+// to its tool, and stays when other tools come and go.
 func TestNames(t *testing.T) {
 	patterns := map[Format]*regexp.Regexp{}
 	for i := range formats {
@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// wrongNames says what is wrong with the spelling of names; "" for nothing.
+// wrongNames returns what is wrong with assigned names; "" for nothing.
 func wrongNames(names []string, spelled map[string]string, pattern *regexp.Regexp) string {
 	owner := map[string]string{}
 	for _, name := range names {
@@ -134,8 +134,8 @@ func wrongNames(names []string, spelled map[string]string, pattern *regexp.Regex
 	return ""
 }
 
-// randomNames are names of a few words with whatever between them: many are alike but
-// for characters that a rule may refuse.
+// randomNames returns names of a few words, many of which differ only in characters that a rule
+// may refuse.
 func randomNames(random *rand.Rand) []string {
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	names := make([]string, 1+random.IntN(12))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What one tool looks like in each format, and how it is recognised.
+// What one tool looks like in each format, and how it is recognized.
 var weatherShapes = []struct {
 	format Format
 	json   string
@@ -50,7 +50,7 @@ func TestRecognition(t *testing.T) {
 	}
 }
 
-// TestReadLists: whatever is around definitions, they come in order.
+// TestReadLists verifies that definitions are found in every wrapper, in order.
 func TestReadLists(t *testing.T) {
 	const a, b, c = `{"name":"a","inputSchema":{}}`, `{"type":"function","function":{"name":"b"}}`, `{"name":"c"}`
 	for _, in := range []string{
@@ -97,7 +97,7 @@ func TestReadErrors(t *testing.T) {
 		"[1,\n":               "2:1: unexpected end of input, expected a JSON value",
 		"{}\n 42":             "2:2: expected a tool definition or an array of definitions, got a number",
 		`"name"`:              "1:1: expected a tool definition or an array of definitions, got a string",
-		`{"name":1,"name":2}`: `1:11: the key "name" stands twice in one object`,
+		`{"name":1,"name":2}`: `1:11: duplicate key "name" in an object`,
 	} {
 		if reading, err := Read([]byte(in), ""); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v %v, want %s", in, reading, err, want)
@@ -108,7 +108,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestReadFaults: what is no function is left out, and the others are read.
+// TestReadFaults verifies that only what is not a function is left out.
 func TestReadFaults(t *testing.T) {
 	for _, c := range []struct{ in, from, want string }{
 		{`{}`, "", `not of any tool format: it has nothing; expected a "name" and a schema, in one of the formats internal, mcp,`},
@@ -167,7 +167,7 @@ func TestReadNotes(t *testing.T) {
 	}
 }
 
-// TestReadKeepsBytes: schemas are what the source wrote, to the byte.
+// TestReadKeepsBytes verifies that schemas keep the bytes that the source sent.
 func TestReadKeepsBytes(t *testing.T) {
 	const schema = `{ "type":"object", "properties":{"\u00e9":{"maximum":9223372036854775807, "default":1.0e2}},  "x-mine":[1,2] }`
 	for _, member := range []string{"inputSchema", "input_schema", "parametersJsonSchema"} {

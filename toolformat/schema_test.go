@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// weather are the arguments of the tool that seeds 000 and 004 have as their example.
+// weather are the arguments of the example tool of seeds 000 and 004.
 type weather struct {
 	Location string `json:"location" jsonschema:"The city and state/country, e.g., 'San Francisco, CA' or 'London, UK'."`
 	Unit     string `json:"unit" jsonschema:"The temperature unit to use." enum:"celsius,fahrenheit" default:"celsius"`
@@ -57,7 +57,7 @@ type (
 	}
 )
 
-// schemaCases are Go types and what they are as arguments and as results.
+// schemaCases are Go types with their schemas as arguments and as results.
 var schemaCases = []struct {
 	name         string
 	of           reflect.Type
@@ -221,7 +221,7 @@ func TestSchemaForRefusals(t *testing.T) {
 		}](), `toolformat: N: the enum value "" is not of type int`},
 		{reflect.TypeFor[struct {
 			S string `enum:"a,b,a"`
-		}](), `toolformat: S: the enum value "a" stands twice`},
+		}](), `toolformat: S: duplicate enum value "a"`},
 		{reflect.TypeFor[struct {
 			S string `jsonschema:"required,description=x"`
 		}](), `toolformat: S: the tag jsonschema:"required,description=x" is not a description`},

@@ -47,8 +47,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// FuzzTruncate: what is cut is a result, as long as it may be, and stays one of a tool that
-// has failed.
+// FuzzTruncate verifies that a truncated result is a result of at most the given length, and has
+// failed if the original has.
 func FuzzTruncate(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"aé😀\ud800"},{"type":"image","data":"AA=="}],"structuredContent":{"a":[1,2,3]},"isError":true}`), 3)
 	f.Add([]byte(`{"content":[{"type":"resource","resource":{"text":"abc"}}],"content":1}`), 0)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestArguments holds what becomes of a model's arguments.
+// TestArguments verifies how the arguments of a model are repaired.
 func TestArguments(t *testing.T) {
 	schema := `{"type":"object","properties":{
 		"n":{"type":"integer"},"x":{"type":"number"},"b":{"type":"boolean"},"s":{"type":"string"},
@@ -77,7 +77,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestBinderDefaults: what is not there has its default, wherever the schema says one.
+// TestBinderDefaults verifies that missing properties get their defaults, at any depth.
 func TestBinderDefaults(t *testing.T) {
 	schema := `{"properties":{"unit":{"enum":["celsius","fahrenheit",1],"default":"celsius"},"n":{"$ref":"#/$defs/n"},"o":{"properties":{"a":{"default":[1]},"b":{}}},
 		"l":{"items":{"properties":{"x":{"default":null}}}}},"allOf":[{"properties":{"more":{"default":1e300}}}],"$defs":{"n":{"default":{"deep":true},"properties":{"k":{"default":0}}}}}`
@@ -98,7 +98,8 @@ func TestBinderDefaults(t *testing.T) {
 	}
 }
 
-// TestBinderHidden: what is hidden is what the context says, and nobody is told of it.
+// TestBinderHidden verifies that hidden properties get the values of the context, and that no
+// error tells about them.
 func TestBinderHidden(t *testing.T) {
 	const schema = `{"type":"object","properties":{"CustomerID":{"type":"integer","minimum":1},"limit":{"type":"integer","default":5},"tag":{"type":"string"}},
 		"required":["CustomerID","limit"],"additionalProperties":false,"if":{"properties":{"CustomerID":{"const":666}},"required":["CustomerID"]},"then":{"required":["tag"]}}`
@@ -156,7 +157,7 @@ func mustBinder(t *testing.T, schema string, hidden ...string) *Binder {
 	return b
 }
 
-// bind is what becomes of arguments, or what is said of them.
+// bind returns the bound arguments, or the error.
 func bind(t *testing.T, b *Binder, arguments string, value func(string) (json.RawMessage, bool)) string {
 	t.Helper()
 	got, err := b.Bind("t", json.RawMessage(arguments), value)

@@ -18,7 +18,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// fuzzSchemas are schemas that have a trap each.
+// fuzzSchemas have one trap each.
 var fuzzSchemas = []string{
 	`true`, `{}`, shapes,
 	`{"$schema":"http://json-schema.org/draft-04/schema#","id":"http://e.com/a","minimum":1,"exclusiveMinimum":true,"items":[{}],"additionalItems":false}`,
@@ -36,8 +36,8 @@ var fuzzInstances = []string{
 	`null`, `1e9999999`, `"(?=a)"`, `[1,1.0,[0.1,0.2]]`, `{"a":1,"b":{"a":[1]},"%41/~":"{}"}`, `{"c":{"c":{"c":1}}}`, `{"shape":{"kind":"box","side":"1.0"}}`, `"{\"a\":null}"`,
 }
 
-// FuzzChecker: no schema and no value makes a check panic or hang; what it says is the
-// same each time, and short.
+// FuzzChecker verifies that no schema and no value makes a check panic or hang, and that errors
+// are short and always the same.
 func FuzzChecker(f *testing.F) {
 	for i, schema := range fuzzSchemas {
 		for j := range fuzzInstances {
@@ -76,8 +76,8 @@ func FuzzChecker(f *testing.F) {
 
 func tooManySchemas(err error) bool { return bytes.Contains([]byte(err.Error()), []byte("too large")) }
 
-// FuzzArguments: arguments that are accepted are an object that the schema accepts, and
-// are accepted again as they are.
+// FuzzArguments verifies that accepted arguments are a valid object, and are accepted again
+// without a change.
 func FuzzArguments(f *testing.F) {
 	for _, schema := range fuzzSchemas {
 		for _, instance := range fuzzInstances {

@@ -59,7 +59,7 @@ func libraryMessages(e *jsonschema.ValidationError) []string {
 	return all
 }
 
-// TestAmounts holds that every row of amounts reads its message and has other words for it.
+// TestAmounts verifies that every row of amounts reads its message and rewords it.
 func TestAmounts(t *testing.T) {
 	for keyword, row := range amounts {
 		f := &failure{keyword: keyword, message: fmt.Sprintf(row.read, 3, 7)}

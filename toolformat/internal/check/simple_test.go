@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// randomSimpleSchema is one of a few keywords, most of them ones that are obvious.
+// randomSimpleSchema returns a schema of a few keywords, most of which a simpleSchema has.
 func randomSimpleSchema(r *rand.Rand, depth int) string {
 	types := []string{`"string"`, `"integer"`, `"number"`, `"boolean"`, `"null"`, `["string","null"]`, `["integer","number"]`, `["number","integer","string"]`}
 	var parts []string
@@ -43,7 +43,7 @@ func randomSimpleSchema(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// randomInstance is a value that often meets such a schema.
+// randomInstance returns a value that is often valid.
 func randomInstance(r *rand.Rand, schema *tree.Node) string {
 	scalars := []string{`"a"`, `"é"`, `"\u0061"`, `"long"`, `1`, `-12`, `1.5`, `2.0`, `1e2`, `true`, `null`, `[]`, `{}`}
 	properties := schema.Get("properties")
@@ -66,7 +66,8 @@ func randomInstance(r *rand.Rand, schema *tree.Node) string {
 	return scalars[r.IntN(len(scalars))]
 }
 
-// TestSimpleSchema: what is obviously valid is valid for the library too, in every draft.
+// TestSimpleSchema verifies that a value that a simpleSchema accepts is valid for jsonschema/v5,
+// in every draft.
 func TestSimpleSchema(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	sure, total := 0, 0

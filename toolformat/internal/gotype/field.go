@@ -157,7 +157,7 @@ func (f *jsonField) addEnum(head, n *tree.Node) error {
 			return err
 		}
 		if slices.ContainsFunc(values.Items, v.Equal) {
-			return f.fail("the enum value %q stands twice", word)
+			return f.fail("duplicate enum value %q", word)
 		}
 		values.Items = append(values.Items, v)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// TestPassesAccept: what a schema accepts in its own draft is accepted after the passes.
-// The library judges, without the repairs that a Checker makes first.
+// TestPassesAccept verifies that values that are valid in a schema's own draft are valid after the
+// passes. jsonschema/v5 decides, without the repairs of a Checker.
 func TestPassesAccept(t *testing.T) {
 	chains := map[string][]func(*Schema){
 		"draft": {UpgradeDraft},

@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestMergeAllOf: what fits into one schema is merged, the rest is told.
+// TestMergeAllOf verifies that what one schema can express is merged, and the rest described.
 func TestMergeAllOf(t *testing.T) {
 	testPasses(t, []passCase{
 		{"nested", `{"type":"object","properties":{"x":{"description":"Outer","allOf":[{"type":"number","minimum":1,"maximum":9},{"type":"integer","minimum":3},{"allOf":[{"maximum":5,"multipleOf":2}]}]}}}`,
@@ -66,7 +66,7 @@ func TestMergeAllOf(t *testing.T) {
 	}, mergeAllOf)
 }
 
-// TestOneOfToAnyOf: exclusion is told where the branches do not show it.
+// TestOneOfToAnyOf verifies that exclusion is described where the branches do not show it.
 func TestOneOfToAnyOf(t *testing.T) {
 	testPasses(t, []passCase{
 		{"apart by type", `{"properties":{"x":{"oneOf":[{"type":"string"},{"type":["integer","null"]}]}}}`,
@@ -84,7 +84,7 @@ func TestOneOfToAnyOf(t *testing.T) {
 	}, oneOfToAnyOf)
 }
 
-// TestConstToEnum: a constant is an enum of one value; data is left alone.
+// TestConstToEnum verifies that a constant becomes an enum of one value, and data is left alone.
 func TestConstToEnum(t *testing.T) {
 	testPasses(t, []passCase{
 		{"alone", `{"properties":{"x":{"const":"a","description":"d"},"y":{"const":1.0},"z":{"const":null}}}`,

@@ -14,8 +14,8 @@ const (
 	maxQuoted      = 80     // of a key or reference in a note
 )
 
-// uninformative lists keywords that tell a model nothing: they name and comment. The same holds
-// for keywords that no vocabulary knows.
+// uninformative lists keywords that tell a model nothing: they name and comment. Keywords that no
+// vocabulary knows are treated alike.
 var uninformative = map[string]bool{
 	"$anchor": true, "$comment": true, "$defs": true, "$dynamicAnchor": true, "$id": true, "$schema": true, "$vocabulary": true,
 	"definitions": true, "title": true,

@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestFoldRootCombinators: nothing is left at the root that providers refuse, and nothing valid is refused.
+// TestFoldRootCombinators verifies that the root keeps no keyword that providers refuse.
 func TestFoldRootCombinators(t *testing.T) {
 	testPasses(t, []passCase{
 		{"allOf", `{"type":"object","allOf":[{"properties":{"a":{"type":"string","minLength":1}},"required":["a"]},{"properties":{"a":{"maxLength":5,"pattern":"x"},"b":{"type":"integer"}},"required":["b","a"]}]}`,
@@ -81,7 +81,7 @@ the reference #/$defs/paged replaced by its target: not supported by X here
 	}, ObjectRoot, foldRootCombinators)
 }
 
-// TestFoldRootCombinatorsRefuses says that no object is left.
+// TestFoldRootCombinatorsRefuses verifies the error for a schema that accepts no object.
 func TestFoldRootCombinatorsRefuses(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"nothing left", `{"type":"object","anyOf":[{"type":"string"},false]}`, `the schema accepts no object at all: its allOf, anyOf or oneOf leaves none; the arguments of a tool are an object`},

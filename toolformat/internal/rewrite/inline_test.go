@@ -77,7 +77,7 @@ func TestInlineRecursion(t *testing.T) {
 	}, inlineReferences)
 }
 
-// hostileSchemas are small and would be huge.
+// hostileSchemas returns small schemas that would grow without bound.
 func hostileSchemas() map[string]string {
 	var doubling, everyOther, aliases, wide []string
 	for i := range 40 {
@@ -106,8 +106,8 @@ func hostileSchemas() map[string]string {
 	}
 }
 
-// TestHostileReferences: what would grow beyond all bounds stops, says so, and takes
-// no time.
+// TestHostileReferences verifies that what would grow without bound is pruned and noted, and takes
+// little time.
 func TestHostileReferences(t *testing.T) {
 	for name, schema := range hostileSchemas() {
 		for _, passes := range [][]func(*Schema){{UpgradeDraft, inlineReferences}, {UpgradeDraft, inlinePathReferences}} {
@@ -129,8 +129,8 @@ func TestHostileReferences(t *testing.T) {
 	}
 }
 
-// TestPydanticSchema: seed 002's schema, as Pydantic makes it of NamedDiceSpecs, becomes
-// the one that its authors write by hand because of that: no $ref, no title, all else.
+// TestPydanticSchema verifies that the schema that Pydantic makes of seed 002's NamedDiceSpecs
+// becomes the one that its authors write by hand: without $ref and title.
 func TestPydanticSchema(t *testing.T) {
 	const name = `"\nName of the dice roll. Note that this may be duplicate across list items.\n"`
 	const dice = `"\nA dice specification, such as '1d10' or '3d6+2'.\n"`

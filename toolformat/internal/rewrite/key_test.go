@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// TestRenameTopLevelKeys: Anthropic judges the keys of the arguments themselves.
+// TestRenameTopLevelKeys verifies the rule of Anthropic, for the keys of the arguments themselves.
 func TestRenameTopLevelKeys(t *testing.T) {
 	testPasses(t, []passCase{
 		{"odata", `{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"string","description":"Filter."},"@microsoft.graph.conflictBehavior":true,"ok-1.x":{"type":"object","properties":{"$skip":{}}}},"required":["$top"],"dependentRequired":{"$top":["filter[id]"]},"dependentSchemas":{"filter[id]":{"required":["$top"]}}}`,
@@ -29,7 +29,7 @@ func TestRenameTopLevelKeys(t *testing.T) {
 	}, renameKeys(anthropicKey, topLevelKeys))
 }
 
-// TestRenameAllKeys: Gemini judges every key.
+// TestRenameAllKeys verifies the rule of Gemini, for every key.
 func TestRenameAllKeys(t *testing.T) {
 	testPasses(t, []passCase{
 		{"deep", `{"type":"object","properties":{"a-b":{"type":"array","items":{"type":"object","properties":{"1x":{}},"required":["1x"]}},"m":{"type":"object","additionalProperties":{"type":"object","properties":{"名前":{"type":"string"}}}},"u":{"anyOf":[{"type":"object","properties":{"x.y":{}}},{"type":"string"}]},"default":{"default":{"a-b":1},"enum":[{"a-b":1}]}}}`,
@@ -51,7 +51,7 @@ func TestRenameAllKeys(t *testing.T) {
 	}, renameKeys(geminiKey, allKeys))
 }
 
-// TestRestore: arguments get the tool's own keys back, in place and in their order.
+// TestRestore verifies that arguments get the tool's own keys back, in place and in order.
 func TestRestore(t *testing.T) {
 	const schema = `{"type":"object","properties":{
 		"filter[id]":{"type":"string"},
@@ -90,7 +90,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRenameIsPure: the name of a key depends on the key alone, but for a collision.
+// TestRenameIsPure verifies that the name of a key depends on the key alone, except in a
+// collision.
 func TestRenameIsPure(t *testing.T) {
 	for _, rule := range []keyRule{anthropicKey, geminiKey} {
 		names := map[string]string{}

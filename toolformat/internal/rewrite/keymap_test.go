@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// TestTranslate: the keys of a path become those that the model knows, as far as they were renamed.
+// TestTranslate verifies that renamed keys of a path are translated for the model.
 func TestTranslate(t *testing.T) {
 	rest := &KeyMap{Original: map[string]string{"r_": "r!"}}
 	recursive := &KeyMap{Original: map[string]string{"n_": "n!"}}

@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestDescribeKeywordsForGemini: what Gemini does not list is told in words.
+// TestDescribeKeywordsForGemini verifies that keywords that Gemini does not list are described.
 func TestDescribeKeywordsForGemini(t *testing.T) {
 	testPasses(t, []passCase{
 		{"all", `{"type":"object","properties":{"a":{"type":"string","description":"The city.","minLength":1,"pattern":"^[a-z]+$","default":"x"},"b":{"type":"integer","minimum":1,"exclusiveMaximum":10,"multipleOf":2},"c":{"type":"array","uniqueItems":true,"contains":{"type":"string"},"minContains":2,"prefixItems":[{"type":"string"}]},"d":{"not":{"type":"string"},"examples":["a",1],"deprecated":true,"readOnly":true,"$comment":"hm","x-order":3}}}`,
@@ -32,7 +32,8 @@ the required property "b" declared: X refuses one that is not`},
 	}, describeKeywords(geminiKeywords))
 }
 
-// TestDescribeKeywordsForOllama: what the struct has no field for is told in words.
+// TestDescribeKeywordsForOllama verifies that keywords without a field in Ollama's struct are
+// described.
 func TestDescribeKeywordsForOllama(t *testing.T) {
 	testPasses(t, []passCase{
 		{"struct", `{"type":"object","description":"Root.","properties":{"a":{"type":"object","properties":{"b":{"type":"string","format":"date"}},"required":["b"],"additionalProperties":false},"t":{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"items":false,"minItems":2,"maxItems":2},"u":{"type":"array","prefixItems":[{"type":"number"}]},"e":{"type":"string","enum":["x"]},"m":{"type":"object","additionalProperties":{"type":"string"}},"o":{"type":"object","additionalProperties":true}},"required":["a"],"additionalProperties":false}`,
@@ -50,7 +51,7 @@ func TestDescribeKeywordsForOllama(t *testing.T) {
 	}, describeKeywords(ollamaKeywords))
 }
 
-// TestDescribeKeywordsForOpenAI: strict mode takes some formats and no look-around.
+// TestDescribeKeywordsForOpenAI verifies that strict mode keeps some formats and no look-around.
 func TestDescribeKeywordsForOpenAI(t *testing.T) {
 	testPasses(t, []passCase{
 		{"formats and patterns", `{"type":"object","properties":{"a":{"type":"string","format":"uri","pattern":"^(?!x)"},"b":{"type":"string","format":"date-time","pattern":"^x"},"c":{"type":"array","items":{"type":"string"},"minItems":1,"uniqueItems":true}}}`,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A passCase is what some passes make of a schema.
+// A passCase is a schema and what some passes make of it.
 type passCase struct {
 	name, in, want string
 	notes          string // a line a note: its path and its text

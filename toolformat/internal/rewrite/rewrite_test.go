@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A rewriteCase is a schema before and after passes, and what they note: "path: text", of
-// which each is a part but for quotation marks.
+// A rewriteCase is a schema before and after passes, and a part of each note, "path: text" without
+// quotation marks.
 type rewriteCase struct {
 	name, before, after string
 	notes               []string
@@ -33,7 +33,7 @@ func testRewrites(t *testing.T, cases []rewriteCase, passes ...func(*Schema)) {
 	}
 }
 
-// rewriteTwice runs passes twice, which has to give the same.
+// rewriteTwice runs passes twice and verifies that the results are equal.
 func rewriteTwice(t testing.TB, schema string, passes ...func(*Schema)) *Schema {
 	t.Helper()
 	r := rewriteOnce(t, schema, passes)

@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestObjectRoot: the root says that it is an object.
+// TestObjectRoot verifies that the root gets the type object.
 func TestObjectRoot(t *testing.T) {
 	testPasses(t, []passCase{
 		{"empty", `{}`,
@@ -30,7 +30,7 @@ references to the root ("#") redirected to "#/$defs/root_2", which is the root a
 	}, ObjectRoot)
 }
 
-// TestObjectRootRefuses names what keeps objects out.
+// TestObjectRootRefuses verifies the errors for schemas that accept no object.
 func TestObjectRootRefuses(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"string", `{"type":"string"}`, `the schema accepts no object ("type": "string"); the arguments of a tool are an object; expected "type": "object"`},

@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestAddProperties: every object schema has properties.
+// TestAddProperties verifies that every object schema gets properties.
 func TestAddProperties(t *testing.T) {
 	testPasses(t, []passCase{
 		{"any depth", `{"type":"object","properties":{"properties":{"type":["object","null"]},"type":{"type":"string"}},"$defs":{"A":{"type":"object"}},"default":{"type":"object"}}`,
@@ -12,7 +12,7 @@ func TestAddProperties(t *testing.T) {
 	}, addProperties)
 }
 
-// TestAddItems: every array schema has items.
+// TestAddItems verifies that every array schema gets items.
 func TestAddItems(t *testing.T) {
 	testPasses(t, []passCase{
 		{"any depth", `{"type":"object","properties":{"x":{"type":"array"},"y":{"type":["array","null"],"prefixItems":[{"type":"array"}]},"z":{"type":"array","unevaluatedItems":false}}}`,

@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// TestRequireEverything: every object names and requires all that it takes.
+// TestRequireEverything verifies that every object names and requires all its properties.
 func TestRequireEverything(t *testing.T) {
 	testPasses(t, []passCase{
 		{"optional", `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{"type":["string","null"]},"d":{"enum":["x","y"]},"e":{"const":1},"f":{"anyOf":[{"type":"string"},{"type":"integer"}]},"g":{"$ref":"#/$defs/G"}},"required":["a"],"$defs":{"G":{"type":"object","properties":{"h":{"type":"string"}},"required":["h"]},"unused":{}}}`,
@@ -65,7 +65,7 @@ other properties (additionalProperties: true) cannot be given: X allows no free 
 	}, requireEverything)
 }
 
-// TestRequireEverythingRefuses names what has no form, and what to do.
+// TestRequireEverythingRefuses verifies the errors for what strict mode cannot express.
 func TestRequireEverythingRefuses(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"map", `{"type":"object","properties":{"env":{"type":"object","additionalProperties":{"type":"string"}}}}`, `/properties/env: X cannot express an object with free keys: name its properties, or convert the tool without strict`},
@@ -82,7 +82,8 @@ func TestRequireEverythingRefuses(t *testing.T) {
 	}
 }
 
-// TestStrictRestore: null is taken out where the conversion asked for it, and only there.
+// TestStrictRestore verifies that null is removed only where the conversion made a property
+// nullable.
 func TestStrictRestore(t *testing.T) {
 	r := afterPasses(t, `{"type":"object","properties":{
 		"a":{"type":"string"},

@@ -19,7 +19,7 @@ var typeNames = map[string]string{
 }
 
 // types writes the types of a schema as 2020-12 has them: names in lower case, or a list of names.
-// In draft-03 a list may hold schemas too; it becomes an anyOf. A name that is no type stays for
+// In draft-03 a list may hold schemas too; it becomes an anyOf. An unknown name stays for
 // the check of the schema.
 func (u *upgrade) types(s *tree.Node, at *tree.Path) {
 	val := s.Get("type")

@@ -8,5 +8,5 @@
 //   - pointer.go: Path, JSON Pointers (RFC 6901), and Index for large objects
 //   - number.go: exact numbers within bounds
 //
-// Nodes may be read from many goroutines at once, and changed by one that has them alone.
+// Nodes may be read from many goroutines at once, but changed only by one that does not share them.
 package tree

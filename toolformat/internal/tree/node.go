@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Node is one JSON value. The methods that read it may be called on nil, which is no value.
+// A Node is one JSON value. The methods that read it may be called on nil.
 type Node struct {
 	Kind       Kind
 	Raw        string   // JSON of a scalar, as written

@@ -149,7 +149,7 @@ func (p *parser) object(n *Node, depth int) *SyntaxError {
 		}
 		if seen[key] || seen == nil && n.Get(key) != nil {
 			p.pos = start
-			return p.fail("the key %q stands twice in one object", key)
+			return p.fail("duplicate key %q in an object", key)
 		}
 		if seen != nil {
 			seen[key] = true

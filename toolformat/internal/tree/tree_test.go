@@ -19,7 +19,7 @@ func parse(t testing.TB, data string) *Node {
 	return n
 }
 
-// TestParseKeeps: what is written is what was read, less white space between tokens.
+// TestParseKeeps verifies that JSON is written as it was read, without white space between tokens.
 func TestParseKeeps(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1.0e2,"a":[null,true,false,-0]}`:      `{"b":1.0e2,"a":[null,true,false,-0]}`,
@@ -61,8 +61,8 @@ func TestParseRefuses(t *testing.T) {
 		`1.`:                     `0: "1." is not a JSON value`,
 		`NaN`:                    "0: unexpected 'N', expected a JSON value",
 		`1 2`:                    "2: unexpected '2' after the value",
-		`{"a":1,"\u0061":2}`:     `7: the key "a" stands twice in one object`,
-		long + `,"k7":0}`:        fmt.Sprintf(`%d: the key "k7" stands twice in one object`, len(long)+1),
+		`{"a":1,"\u0061":2}`:     `7: duplicate key "a" in an object`,
+		long + `,"k7":0}`:        fmt.Sprintf(`%d: duplicate key "k7" in an object`, len(long)+1),
 		strings.Repeat("[", 600): "501: nested deeper than 500 levels",
 	} {
 		_, err := Parse([]byte(in))
@@ -94,7 +94,7 @@ func TestParseAll(t *testing.T) {
 	}
 }
 
-// TestReadNil: what reads a node may be called on none.
+// TestReadNil verifies that the methods that read a node work on nil.
 func TestReadNil(t *testing.T) {
 	var n *Node
 	if n.Is(Null) || n.Get("a") != nil || n.Has("a") || n.HasAny("a") || n.Text() != "" || n.IsBool(false) || n.List() != nil || n.Texts() != nil || n.Find("a") != nil || n.Slot("a") != nil || n.Clone() != nil {
@@ -189,7 +189,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestPointers holds RFC 6901 by the table that every reader of JSON Pointers has to pass.
+// TestPointers verifies RFC 6901 with the table that every reader of JSON Pointers has to pass.
 func TestPointers(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/pointer/pointers.json")
 	if err != nil {
@@ -238,7 +238,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// TestIndex: a large object is read as a small one.
+// TestIndex verifies that an Index finds the members of a large object.
 func TestIndex(t *testing.T) {
 	n := NewObject()
 	for i := range 100 {
@@ -266,7 +266,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is valid JSON for encoding/json too, and means the same to it.
+// FuzzParse verifies that encoding/json reads the same value.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.50,"\u00fc\n"],"b":{"c":null}}`, `[[[]]]`, `"\ud800"`, "1e5", "{}x"} {
 		f.Add([]byte(seed))

@@ -20,7 +20,7 @@ func parse(t *testing.T, data string) *tree.Node {
 	return n
 }
 
-// TestEachSchema: every schema once, parents first, and nothing that is data.
+// TestEachSchema verifies that every schema is visited once, parents first, and data is not.
 func TestEachSchema(t *testing.T) {
 	for schema, want := range map[string]string{
 		`true`: "", `{}`: "", `{"items":{}}`: " /items", `{"items":[{},true,1]}`: " /items/0 /items/1",
@@ -38,7 +38,7 @@ func TestEachSchema(t *testing.T) {
 	}
 }
 
-// TestEachSchemaSeesChanges: what visit puts in the place of children is visited too.
+// TestEachSchemaSeesChanges verifies that schemas that visit adds are visited too.
 func TestEachSchemaSeesChanges(t *testing.T) {
 	n := parse(t, `{"items":{"x":1}}`)
 	visited := 0
@@ -88,8 +88,8 @@ func TestDraftOf(t *testing.T) {
 	}
 }
 
-// TestTables holds the tables against the meta-schemas of jsonschema/v5: a keyword that has schemas
-// below it there has them here, and each keyword of a draft is an assertion or a known annotation.
+// TestTables verifies that every keyword of the meta-schemas in jsonschema/v5 is an assertion or a
+// known annotation.
 func TestTables(t *testing.T) {
 	annotations := []string{"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary", "contentEncoding", "contentMediaType",
 		"contentSchema", "default", "definitions", "deprecated", "description", "examples", "id", "readOnly", "title", "writeOnly",

@@ -34,8 +34,7 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// TestNearest: the word behind a prefix is as near as the word in other letter case, however
-// long and many the words are.
+// TestNearest verifies that the word behind a prefix is as near as the word in other letter case.
 func TestNearest(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	many := make([]string, 2*maxWords)

@@ -18,7 +18,7 @@ func pick[T any](g *generator, from ...T) T { return from[g.rand.IntN(len(from))
 
 func newNumber(n int) *tree.Node { return &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(n)} }
 
-// objectSchema is a schema as the root of a tool may have it.
+// objectSchema returns a schema such as the root of a tool has.
 func (g *generator) objectSchema(depth int) *tree.Node {
 	s := tree.NewObject(tree.NewMember("type", tree.NewText("object")))
 	g.properties(s, depth)
@@ -42,7 +42,7 @@ func (g *generator) objectSchema(depth int) *tree.Node {
 	return s
 }
 
-// plainSchema is a schema of an object that every format carries.
+// plainSchema returns the schema of an object that every format can carry.
 func (g *generator) plainSchema(depth int) *tree.Node {
 	properties, required := tree.NewObject(), tree.NewArray()
 	for _, key := range []string{"query", "limit", "tags", "where"} {
@@ -68,7 +68,7 @@ func (g *generator) plainSchema(depth int) *tree.Node {
 	return s
 }
 
-// branch is an object schema below a combinator.
+// branch returns an object schema below a combinator.
 func (g *generator) branch(depth int) *tree.Node {
 	s := tree.NewObject()
 	if g.oneIn(2) {
@@ -106,7 +106,7 @@ func (g *generator) properties(s *tree.Node, depth int) {
 	}
 }
 
-// schema is any schema.
+// schema returns any schema.
 func (g *generator) schema(depth int) *tree.Node {
 	if depth <= 0 {
 		return g.scalarSchema()
@@ -196,8 +196,7 @@ func (g *generator) scalar() *tree.Node {
 	return tree.NewText(pick(g, "", "a", "b", "abc", "Zx 9"))
 }
 
-// instance is something that a schema may well accept; who needs one that is valid
-// checks it.
+// instance returns a value that is probably valid.
 func (g *generator) instance(s, root *tree.Node, depth int) *tree.Node {
 	if s == nil || depth < 0 || s.Is(tree.Bool) {
 		return g.scalar()
@@ -236,7 +235,7 @@ func (g *generator) instance(s, root *tree.Node, depth int) *tree.Node {
 	return g.combined(made, s, root, depth)
 }
 
-// combined adds what the combinators of a schema want.
+// combined adds what the combinators of a schema ask for.
 func (g *generator) combined(made, s, root *tree.Node, depth int) *tree.Node {
 	for _, m := range s.Members {
 		if !m.Value.Is(tree.Array) || len(m.Value.Items) == 0 {
@@ -304,7 +303,7 @@ func (g *generator) arrayOf(s, root *tree.Node, depth int) *tree.Node {
 	return made
 }
 
-// target is what a local reference names.
+// target returns the target of a local reference.
 func (g *generator) target(ref string, root *tree.Node) *tree.Node {
 	switch ref {
 	case "#":

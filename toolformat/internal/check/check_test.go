@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// TestCheck holds what a model is told, to the letter.
+// TestCheck verifies what a model reads, to the letter.
 func TestCheck(t *testing.T) {
 	weather := `{"type":"object","properties":{"city":{"type":"string","minLength":2},"unit":{"enum":["celsius","fahrenheit"]},"days":{"type":"integer","minimum":1,"maximum":7}},"required":["city"],"additionalProperties":false}`
 	for _, c := range []struct{ name, schema, instance, want string }{
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		{"object", weather, `{"city":{"name":"Rome"}}`, `/city: expected string, got object {"name":"Rome"}`},
 		{"root", weather, `[1]`, `expected object, got array [1]`},
 		{"no JSON", weather, `{city:1}`, `not JSON: unexpected 'c' in an object, expected a key in quotes`},
-		{"twice", weather, `{"city":"a","city":"b"}`, `not JSON: the key "city" stands twice in one object`},
+		{"twice", weather, `{"city":"a","city":"b"}`, `not JSON: duplicate key "city" in an object`},
 		{"long value", `{"type":"integer"}`, `"` + strings.Repeat("x", 100) + `"`, `expected integer, got string "` + strings.Repeat("x", 59) + `…`},
 		{"const", `{"const":{"a":1}}`, `2`, `expected {"a":1}, got 2`},
 		{"types", `{"type":["string","null"]}`, `true`, `expected string or null, got boolean true`},
@@ -113,7 +113,8 @@ func mustChecker(t testing.TB, schema string) *Checker {
 	return checker
 }
 
-// TestCheckIsBounded: twenty faults, two thousand bytes, and how many more there are.
+// TestCheckIsBounded verifies that an error has at most 20 faults or 2,000 bytes, and counts the
+// rest.
 func TestCheckIsBounded(t *testing.T) {
 	checker := mustChecker(t, `{"items":{"type":"string"}}`)
 	err := checker.Check(json.RawMessage("[" + strings.Repeat("1,", 99_000) + "1]"))
@@ -131,7 +132,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// TestPrepare holds what is left out of a schema, and that the rest of it checks.
+// TestPrepare verifies which keywords are not checked, and that the others are.
 func TestPrepare(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.json")
 	if err := os.WriteFile(secret, []byte(`{"type":"TOPSECRET"}`), 0o600); err != nil {
@@ -222,8 +223,7 @@ func prepareCases(secret string) []prepareCase {
 	}
 }
 
-// TestCheckerOldForms: forms that are repaired for providers are checked as what they
-// become.
+// TestCheckerOldForms verifies that forms that are repaired for providers are checked as repaired.
 func TestCheckerOldForms(t *testing.T) {
 	for _, c := range []struct{ name, schema, valid, invalid string }{
 		{"boolean bound", `{"minimum":5,"exclusiveMinimum":true}`, `6`, `5`},
@@ -245,7 +245,7 @@ func TestCheckerOldForms(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what would take for ever is refused in words, and at once.
+// TestTooLarge verifies that what would take too long is refused at once.
 func TestTooLarge(t *testing.T) {
 	deep := func(open, inner, shut string, n int) string {
 		return strings.Repeat(open, n) + inner + strings.Repeat(shut, n)
@@ -298,7 +298,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// TestCheckerConcurrently: one checker, many goroutines, as the race detector sees it.
+// TestCheckerConcurrently uses one checker from many goroutines, for the race detector.
 func TestCheckerConcurrently(t *testing.T) {
 	lazy := NewLazy(json.RawMessage(shapes))
 	var wg sync.WaitGroup

@@ -13,10 +13,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// TestPassesAcceptWhatWasAccepted: unions in unions, closed and half closed, references to
-// the root and keywords that see what others let pass: an instance that is valid before
-// is valid after, and comes back as it was.
-func TestPassesAcceptWhatWasAccepted(t *testing.T) {
+// TestNestedAcceptsWhatItAccepted does so for unions in unions, closed and half closed objects,
+// references to the root, and keywords that depend on what others name.
+func TestNestedAcceptsWhatItAccepted(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
 		rounds = 40
@@ -81,7 +80,7 @@ func value(n *tree.Node) any {
 	return v
 }
 
-// nested is a schema with unions, conditions and references on several levels.
+// nested returns a schema with unions, conditions and references on several levels.
 func (g *generator) nested(depth int) *tree.Node {
 	s := g.objectSchema(2)
 	if s.Remove("$defs"); depth > 0 {
@@ -120,8 +119,7 @@ func (g *generator) nested(depth int) *tree.Node {
 	return s
 }
 
-// refer gives a root definitions, and leaves of its references those to them and to the
-// root itself.
+// refer adds definitions to a root, and keeps references to them and to the root.
 func (g *generator) refer(root *tree.Node) {
 	root.Set("$defs", tree.NewObject(tree.NewMember("D", g.nested(0)), tree.NewMember("E", g.nested(0))))
 	if g.oneIn(4) {
@@ -134,8 +132,8 @@ func (g *generator) refer(root *tree.Node) {
 	})
 }
 
-// TestPassesTakeAnything: what is no schema at all makes no pass panic, and what comes
-// out is JSON that the next reader takes.
+// TestPassesTakeAnything verifies that no pass panics on invalid schemas, and that the result is
+// JSON.
 func TestPassesTakeAnything(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(9, 10))}
 	rounds := 1500
@@ -165,8 +163,8 @@ func TestPassesTakeAnything(t *testing.T) {
 	}
 }
 
-// spoil puts a value of the wrong kind, or a keyword that does not belong there, somewhere
-// into a schema.
+// spoil puts a value of the wrong kind, or a keyword that does not belong there, somewhere into a
+// schema.
 func (g *generator) spoil(n *tree.Node) {
 	for {
 		switch {
@@ -219,8 +217,8 @@ func (g *generator) garbage() *tree.Node {
 	return g.scalar()
 }
 
-// TestPassesAreBounded: schemas made to exhaust a converter are done with, which no
-// timeout has to tell, and do not grow without end.
+// TestPassesAreBounded verifies that schemas made to exhaust a converter take little time and do
+// not grow without bound.
 func TestPassesAreBounded(t *testing.T) {
 	for name, schema := range map[string]string{
 		"branches that each require one":  `{"type":"object","allOf":[` + repeated(9000, `{"required":["p%d"]}`) + `]}`,
@@ -252,7 +250,7 @@ func TestPassesAreBounded(t *testing.T) {
 	}
 }
 
-// repeated is a text for the numbers up to n and the ones after them, with commas.
+// repeated formats the numbers up to n, each with its successor, and joins them with commas.
 func repeated(n int, format string) string {
 	parts := make([]string, n)
 	for i := range parts {

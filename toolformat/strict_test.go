@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// TestStrictRules: what strict mode takes of made-up schemas keeps its rules, told here
-// without the code that makes them so; and null for what is not given is not given.
+// TestStrictRules verifies the rules of strict mode on made-up schemas, without the code that
+// applies them, and that the nulls of optional properties are removed again.
 func TestStrictRules(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(11, 12))}
 	expressed := 0
@@ -59,8 +59,8 @@ func TestStrictRules(t *testing.T) {
 	}
 }
 
-// strictTakes reports whether strict mode knows a keyword with its value (guide
-// "Structured model outputs", supported schemas).
+// strictTakes reports whether strict mode supports a keyword with its value (guide "Structured
+// model outputs", supported schemas).
 func strictTakes(m tree.Member) bool {
 	switch m.Key {
 	case "$defs", "$ref", "additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum",

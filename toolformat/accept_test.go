@@ -16,11 +16,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// What holds for every schema, made up or real: arguments that a tool accepts are
-// accepted by what a provider is sent for it, and a format that changes nothing gives
-// the tool back as it was.
-
-// TestAcceptsWhatItAccepted: an instance that is valid before is valid after.
+// TestAcceptsWhatItAccepted verifies for every dialect that values that are valid for a schema,
+// made up or real, are valid for the rewritten one.
 func TestAcceptsWhatItAccepted(t *testing.T) {
 	schemas := corpusSchemas(t, 3)
 	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
@@ -36,7 +33,7 @@ func TestAcceptsWhatItAccepted(t *testing.T) {
 			g := &generator{rand: rand.New(rand.NewPCG(3, 4))}
 			valid := 0
 			for _, schema := range schemas {
-				valid += holdLaw(t, d, schema, g)
+				valid += tryInstances(t, d, schema, g)
 				if t.Failed() {
 					return
 				}
@@ -48,9 +45,9 @@ func TestAcceptsWhatItAccepted(t *testing.T) {
 	}
 }
 
-// holdLaw tries instances of a schema on what a dialect makes of it; it returns how many
-// were valid.
-func holdLaw(t *testing.T, d *rewrite.Dialect, schema []byte, g *generator) int {
+// tryInstances verifies for instances of a schema that the schema that a dialect makes of it
+// accepts them too, and that their keys come back. It returns how many were valid.
+func tryInstances(t *testing.T, d *rewrite.Dialect, schema []byte, g *generator) int {
 	before, _, err := NewChecker(schema)
 	if err != nil {
 		return 0
@@ -88,7 +85,7 @@ func holdLaw(t *testing.T, d *rewrite.Dialect, schema []byte, g *generator) int 
 	return valid
 }
 
-// rename is the reverse of keyMap.restore.
+// rename is the inverse of KeyMap.Restore.
 func rename(n *tree.Node, k *rewrite.KeyMap) {
 	if k == nil || n == nil {
 		return
@@ -110,7 +107,7 @@ func rename(n *tree.Node, k *rewrite.KeyMap) {
 	}
 }
 
-// TestRoundTrip: internal -> F -> internal is the same tool wherever F can carry it.
+// TestRoundTrip verifies that a tool comes back from every format that can carry it.
 func TestRoundTrip(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(5, 6))}
 	var tools []Tool
@@ -162,7 +159,7 @@ func roundTrip(t *testing.T, tools []Tool, format Format) {
 	}
 }
 
-// canonical is JSON less what is noise: titles, which providers are not sent.
+// canonical returns a definition without titles, which providers are not sent.
 func canonical(t *testing.T, raw []byte) string {
 	n, err := tree.Parse(raw)
 	if err != nil {
@@ -173,8 +170,8 @@ func canonical(t *testing.T, raw []byte) string {
 	return string(n.JSON())
 }
 
-// FuzzRead: no input makes reading or converting panic, hang, or write what cannot be
-// read back.
+// FuzzRead verifies that no input makes reading or converting panic or hang, and that what is
+// written can be read back.
 func FuzzRead(f *testing.F) {
 	golden, _ := filepath.Glob("../testdata/tools/*.txtar")
 	for _, name := range golden {
@@ -211,8 +208,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzPasses: no schema makes a dialect panic, hang or write what is no JSON, and what
-// was accepted stays accepted.
+// FuzzPasses verifies that no schema makes a dialect panic, hang or write invalid JSON, and that
+// accepted values stay accepted.
 func FuzzPasses(f *testing.F) {
 	g := &generator{rand: rand.New(rand.NewPCG(7, 8))}
 	for range 50 {
@@ -231,7 +228,7 @@ func FuzzPasses(f *testing.F) {
 				t.Fatalf("%s wrote %s", d.Name, r.Root.JSON())
 			}
 			if d != &rewrite.OpenAIStrict {
-				holdLaw(t, d, schema, &generator{rand: rand.New(rand.NewPCG(seed, 0))})
+				tryInstances(t, d, schema, &generator{rand: rand.New(rand.NewPCG(seed, 0))})
 			}
 		}
 	})
