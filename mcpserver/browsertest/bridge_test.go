@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// running is a bridge that runs as its users run it: a process with a config.
+// running is the bridge as a process with a config.
 type running struct {
 	url string // http://HOST:PORT
 
@@ -22,7 +22,7 @@ type running struct {
 	log []string
 }
 
-// mustLog waits until the bridge has logged a line with all of these words.
+// mustLog waits until the bridge has logged a line with all these words.
 func (b *running) mustLog(t *testing.T, words ...string) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -56,8 +56,8 @@ func build(t *testing.T) string {
 	return path
 }
 
-// serve runs the program in front of the counting upstream until the test ends. The
-// settings are added to its config.
+// serve runs the program in front of the counting upstream until the test ends. settings are
+// added to its config.
 func serve(t *testing.T, program string, settings object) *running {
 	t.Helper()
 	config := object{

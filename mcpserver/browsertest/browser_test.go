@@ -1,5 +1,5 @@
-// Package browsertest runs the bridge as a web page meets it: Chromium, the TypeScript
-// SDK's own client and WebSocket transport in a page, and the real program.
+// Package browsertest runs the real program with a web page as its client: Chromium, and in the
+// page the client and the WebSocket transport of the TypeScript SDK.
 //
 // It needs Chromium, and in MCPBRIDGE_BROWSER_MODULES a folder into which the packages
 // of testdata/package.json are installed (npm ci).
@@ -26,10 +26,10 @@ import (
 // modulesVar names the folder with node_modules.
 const modulesVar = "MCPBRIDGE_BROWSER_MODULES"
 
-// patience bounds every wait; none is meant to be long.
+// patience bounds each wait; only a fault makes one so long.
 const patience = 30 * time.Second
 
-// Names that the browser takes for the page server's, so that it has origins that are
+// Host names that the browser resolves to the page server, so that there are origins that are
 // not loopback.
 const (
 	friend   = "friend.example"
@@ -84,7 +84,7 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// bundle makes one script for the page of testdata/page.mjs and the SDK.
+// bundle builds one script for the page from testdata/page.mjs and the SDK.
 func bundle(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv(modulesVar)
@@ -151,7 +151,7 @@ func startBrowser(t *testing.T) browser {
 	return browser{ctx}
 }
 
-// shown is what a page shows in the end.
+// shown is the final content of a page.
 type shown struct {
 	Outcome  string // done or refused
 	State    string
@@ -166,8 +166,8 @@ const readPage = `(() => {
 	return {Outcome: document.body.className, State: text("state"), Tools: items("tools"), Progress: items("progress"), Result: text("result")};
 })()`
 
-// visit opens the page at an origin, lets it connect to a bridge, and returns what it
-// shows when it has come to an end. A screenshot is kept with -artifacts.
+// visit opens the page at an origin, where it connects to a bridge, and returns its final content.
+// A screenshot is kept with -artifacts.
 func (b browser) visit(t *testing.T, origin string, bridge *running, query url.Values) shown {
 	t.Helper()
 	if query == nil {

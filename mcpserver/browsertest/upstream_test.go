@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 type object = map[string]any
 
-// upstream is an MCP server with one tool, which counts and says how far it is.
+// upstream is an MCP server with one tool, which counts and reports progress.
 func upstream(in io.Reader, out io.Writer) {
 	messages, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {

@@ -37,7 +37,7 @@ type dialogue struct {
 	outcome   strings.Builder
 }
 
-// newDialogue begins a conversation with the provider of a name.
+// newDialogue begins a conversation with the named provider.
 func newDialogue(t *testing.T, v *vendor, provider string) *dialogue {
 	d := &dialogue{t: t, tools: loopTools(t)}
 	at := func(host string) providers.Client {
@@ -60,7 +60,7 @@ func newDialogue(t *testing.T, v *vendor, provider string) *dialogue {
 	return d
 }
 
-// apply changes the conversation, and every one that is begun anew.
+// apply changes the conversation, and each later one.
 func (d *dialogue) apply(change func(*providers.Conversation) *providers.Conversation) {
 	d.setup = append(d.setup, change)
 	if d.conv == nil {
@@ -89,7 +89,7 @@ func (d *dialogue) close() {
 	}
 }
 
-// do carries out a line of a conversation: a command and what it needs.
+// do carries out a line of a conversation: a command and its arguments.
 func (d *dialogue) do(line string) {
 	command, rest, _ := strings.Cut(line, " ")
 	switch command {
@@ -135,7 +135,7 @@ func (d *dialogue) do(line string) {
 	}
 }
 
-// provider moves to another provider. What is begun anew finds its own.
+// provider moves the conversation to another provider; a new conversation takes its own.
 func (d *dialogue) provider(names string) {
 	name, model, _ := strings.Cut(names, " ")
 	i := slices.IndexFunc(d.models, func(c providers.Candidate) bool { return c.Provider.Name() == name })
@@ -192,7 +192,7 @@ func (d *dialogue) approve(_ context.Context, call *providers.Call, _ *toolforma
 	return next
 }
 
-// hear writes an event down. Calls that run side by side begin in no order.
+// hear records an event. Parallel calls begin in no particular order.
 func (d *dialogue) hear(e providers.Event) {
 	if e.Type == d.cancelAt {
 		d.cancelAt = ""
@@ -209,7 +209,7 @@ func (d *dialogue) hear(e providers.Event) {
 	d.events.Write(append(line, '\n'))
 }
 
-// run lets the model work, and tells what came of it.
+// run runs the loop and records its outcome.
 func (d *dialogue) run(prompt func(context.Context) ([]providers.Message, *providers.Conversation, error)) {
 	var ctx context.Context
 	ctx, d.cancel = context.WithCancel(d.t.Context())
@@ -219,7 +219,7 @@ func (d *dialogue) run(prompt func(context.Context) ([]providers.Message, *provi
 	d.tell(messages, err)
 }
 
-// tell adds to the outcome: the new messages, a line each, and how the run has ended.
+// tell adds the new messages, a line each, and the end of the run to the outcome.
 func (d *dialogue) tell(messages []providers.Message, err error) {
 	for i := range messages {
 		fmt.Fprintf(&d.outcome, "%s:", messages[i].Role)
@@ -239,7 +239,7 @@ func (d *dialogue) tell(messages []providers.Message, err error) {
 	d.outcome.WriteString("\n")
 }
 
-// shortPart is a part of a message in one line: text, (thinking), a call or [a result].
+// shortPart returns a part of a message as one line: text, (thinking), a call or [a result].
 func shortPart(p *providers.Part) string {
 	switch p.Type {
 	case providers.PartText:

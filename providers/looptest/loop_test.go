@@ -1,4 +1,7 @@
-// Package looptest holds whole conversations against every provider.
+// Package looptest runs whole conversations against the scripted server of each provider.
+//
+// loop_test.go reads and compares the files of testdata/loop, dialogue_test.go carries out their
+// lines, vendor_test.go is the server, tools_test.go has the tools.
 package looptest
 
 import (
@@ -17,16 +20,16 @@ import (
 
 var update = flag.Bool("update", false, "write the requests and events of testdata/loop anew")
 
-// TestLoop holds conversations against the servers of the providers, over HTTP: a file a
-// conversation, a folder a provider.
+// TestLoop runs conversations with the servers of the providers over HTTP. Each file is a
+// conversation, each folder a provider. The sections of a file:
 //
-//   - conversation is what is done, a command a line: see dialogue.do.
-//   - outcome is what comes of it, a message a line: see dialogue.tell. It is written by
-//     hand. testdata/loop has the conversations that are held with every provider, and what
-//     comes of them where a provider's own file does not say otherwise.
-//   - response-N is what the server answers: see readAnswer.
-//   - request-N is what it is sent, to the byte but for white space, and events what the
-//     listener of the conversation is told. -update writes both.
+//   - conversation has the commands, one a line: see dialogue.do.
+//   - outcome has the resulting messages, one a line: see dialogue.tell. It is written by hand.
+//     testdata/loop has the conversations and outcomes of all providers; the file of a provider
+//     may override them.
+//   - response-N is a response of the server: see readAnswer.
+//   - request-N is a request, exact except for white space, and events lists the events of the
+//     conversation. -update writes both.
 func TestLoop(t *testing.T) {
 	for _, folder := range loopFolders(t) {
 		files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
@@ -66,8 +69,7 @@ func loopFolders(t *testing.T) []string {
 	return folders
 }
 
-// rehearse holds the conversation of a file. all are its sections and those that it
-// shares.
+// rehearse runs the conversation of a file. all are its sections and the shared ones.
 func rehearse(t *testing.T, file string, own *txtar.Archive, all []txtar.File) {
 	var answers []answer
 	for i := 1; ; i++ {
@@ -105,7 +107,7 @@ func rehearse(t *testing.T, file string, own *txtar.Archive, all []txtar.File) {
 // isScripted reports whether a section is written by hand.
 func isScripted(name string) bool { return !strings.HasPrefix(name, "request-") && name != "events" }
 
-// golden compares a file with what it should be, or writes it.
+// golden compares a file with its new content, or updates it.
 func golden(t *testing.T, file string, ar *txtar.Archive) {
 	t.Helper()
 	got := txtar.Format(ar)
@@ -124,7 +126,7 @@ func golden(t *testing.T, file string, ar *txtar.Archive) {
 	}
 }
 
-// firstDifference is the first line that two texts do not share.
+// firstDifference returns the first line in which two texts differ.
 func firstDifference(a, b string) (line int, inA, inB string) {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for line < len(as)-1 && line < len(bs)-1 && as[line] == bs[line] {
@@ -142,7 +144,7 @@ func readArchive(t *testing.T, file string) *txtar.Archive {
 	return ar
 }
 
-// section is the text of the first file of a name.
+// section returns the text of the first section of a name.
 func section(files []txtar.File, name string) (text string, ok bool) {
 	i := slices.IndexFunc(files, named(name))
 	if i < 0 {
@@ -155,8 +157,8 @@ func named(name string) func(txtar.File) bool {
 	return func(f txtar.File) bool { return f.Name == name }
 }
 
-// TestLoopScenes: what is shown of one provider is shown of all, but for what they cannot
-// come to.
+// TestLoopScenes checks that all providers have the same scenes, except for those that cannot
+// happen to them.
 func TestLoopScenes(t *testing.T) {
 	without := map[string]string{
 		"anthropic/no_tools":    "all its models take tools",

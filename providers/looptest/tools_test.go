@@ -15,7 +15,7 @@ type cityIn struct {
 	City string `json:"city"`
 }
 
-// loopTools are the tools of TestLoop, by their names.
+// loopTools returns the tools of TestLoop by their names.
 func loopTools(t *testing.T) map[string]any {
 	t.Helper()
 	tools := map[string]any{}
@@ -40,8 +40,7 @@ func loopTools(t *testing.T) map[string]any {
 	return tools
 }
 
-// weather takes longer the further a city is, so that calls side by side end in an order
-// of their own.
+// weather takes longer for cities farther away, so that parallel calls end in a known order.
 func weather(_ context.Context, in cityIn) (string, error) {
 	switch in.City {
 	case "London":
@@ -55,13 +54,13 @@ func weather(_ context.Context, in cityIn) (string, error) {
 	return "", errors.New("there is no city called " + in.City)
 }
 
-// drawMap draws a very small map.
+// drawMap returns a very small image.
 func drawMap(_ context.Context, in cityIn) (*toolformat.Result, error) {
 	return &toolformat.Result{JSON: json.RawMessage(`{"content":[{"type":"text","text":"A map of ` + in.City +
 		`:"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]}`)}, nil
 }
 
-// wait waits until nobody waits for it.
+// wait waits until it is canceled.
 func wait(ctx context.Context, _ struct{}) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()

@@ -18,7 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 )
 
-// An answer is one of a vendor's.
+// An answer is a response of a vendor.
 type answer struct {
 	status int
 	header http.Header
@@ -26,8 +26,8 @@ type answer struct {
 	then   string // "": the response ends; cut: the connection does; hold: nothing more comes
 }
 
-// readAnswer reads a response-N: a line with its status and type, lines with its headers
-// and, behind "then:", how it ends if not as it should, an empty line, its body.
+// readAnswer reads a response-N: a line with its status and type, lines with its headers and,
+// after "then:", the fault with which it ends, an empty line, and its body.
 func readAnswer(t *testing.T, text string) answer {
 	t.Helper()
 	head, body, _ := strings.Cut(text, "\n\n")
@@ -52,8 +52,8 @@ func readAnswer(t *testing.T, text string) answer {
 	return a
 }
 
-// A vendor is the servers of all providers: they give their answers one after another and
-// keep the requests. Its network is in memory, so that time can be false.
+// A vendor is the server of all providers: it sends its answers one after another and records the
+// requests. Its network is in memory, so that its clock can be faked.
 type vendor struct {
 	client *http.Client
 	server *http.Server
@@ -107,8 +107,8 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outline is a request for people to read: its line, the time since the one before it was
-// answered, its headers but for those that are net/http's, its body.
+// outline returns a request in readable form: its line, the time since the answer before it, its
+// headers except those of net/http, its body.
 func outline(r *http.Request, body []byte, since time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s http://%s%s\n", r.Method, r.Host, r.URL)
@@ -123,8 +123,8 @@ func outline(r *http.Request, body []byte, since time.Duration) string {
 	return b.String() + "\n" + providertest.Outline(body, 2) + "\n"
 }
 
-// withoutJitter is a wait of providers.Retries as it would be without what is taken off at
-// random, up to a quarter.
+// withoutJitter returns a delay of providers.Retries without its random reduction of up to a
+// quarter.
 func withoutJitter(d time.Duration) time.Duration {
 	for _, whole := range []time.Duration{500 * time.Millisecond, time.Second} {
 		if d >= whole*3/4 && d <= whole {
@@ -134,8 +134,8 @@ func withoutJitter(d time.Duration) time.Duration {
 	return d
 }
 
-// record are the sections of a file: what was written by hand, each response behind its
-// request, and the events behind all.
+// record returns the sections of a file: those written by hand, each response after its request,
+// and the events at the end.
 func (v *vendor) record(kept []txtar.File, events []byte) []txtar.File {
 	var files []txtar.File
 	requests := 0

@@ -18,7 +18,7 @@ import (
 // asksAll are the capabilities of a client that can be asked everything.
 const asksAll = `{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}`
 
-// caller is an MCP client of the test's own, of either era.
+// caller is an MCP client of either era.
 type caller struct {
 	testing.TB
 	*peer.Client
@@ -34,7 +34,7 @@ type received struct {
 	wire.Message
 }
 
-// front is a server of a source with its HTTP carriers.
+// front is a server in front of a source, with its HTTP carriers.
 type front struct {
 	*mcpserver.Server
 	web *httptest.Server
@@ -57,7 +57,7 @@ func newFrontWith(t testing.TB, source bridge.Source, opts mcpserver.Options) *f
 // dialer connects a client to a front.
 type dialer func(testing.TB, *front) *peer.Client
 
-// callerCarriers are the ways from a client to a server.
+// callerCarriers are the carriers from a client to a front.
 var callerCarriers = []struct {
 	name string
 	dial dialer
@@ -107,7 +107,7 @@ func overHTTP(_ testing.TB, f *front) *peer.Client {
 	return peer.HTTP(context.Background(), f.web.URL+"/mcp", nil)
 }
 
-// newCaller is a client that has been initialized.
+// newCaller connects a client and, in the legacy era, initializes it.
 func newCaller(t testing.TB, f *front, dial dialer, modern bool, capabilities string) *caller {
 	c := &caller{TB: t, Client: dial(t, f), modern: modern, capabilities: capabilities}
 	t.Cleanup(func() { c.Close() })
@@ -127,8 +127,8 @@ func (c *caller) send(msg string, headers http.Header) {
 	}
 }
 
-// request sends a request and returns its raw id. members stand in its params, meta in
-// their _meta.
+// request sends a request and returns its raw id. members are those of its params, meta those
+// of their _meta.
 func (c *caller) request(method, members, meta string) string {
 	c.last++
 	id := fmt.Sprint(c.last)
@@ -150,7 +150,7 @@ func (c *caller) request(method, members, meta string) string {
 	return id
 }
 
-// cancel cancels a request as its era and carrier do it.
+// cancel cancels a request in the way of its era and carrier.
 func (c *caller) cancel(id string) {
 	if c.modern {
 		c.Leave(id)
@@ -196,7 +196,7 @@ func (c *caller) response(id string) received {
 	return c.next("the response to "+id, func(m *received) bool { return m.Kind() == wire.Response && string(m.ID) == id })
 }
 
-// result returns the result of a request, which must have one.
+// result returns the result of a request and fails the test on an error.
 func (c *caller) result(id string) string {
 	c.Helper()
 	m := c.response(id)

@@ -18,13 +18,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
-// hello begins a raw client's session.
+// hello is the first message of a raw client.
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
 
-// exchange sends one message and returns what answers it.
+// exchange sends a message and returns the response.
 type exchange func(msg []byte) []byte
 
-// fronts are raw clients, as cheap as they can be, on each carrier of a server.
+// fronts connect raw clients, which cost as little as possible, over each carrier.
 var fronts = []struct {
 	name string
 	dial func(testing.TB, bridge.Source) exchange
@@ -131,8 +131,8 @@ func dialWS(t testing.TB, source bridge.Source) exchange {
 	}
 }
 
-// BenchmarkCall is one tools/call: at the source itself, over one carrier to it
-// (direct), and through a bridge with a carrier on either side (up/down).
+// BenchmarkCall measures one tools/call: at the source itself, over one carrier (direct), and
+// through a bridge with a carrier on either side (up/down).
 func BenchmarkCall(b *testing.B) {
 	for _, size := range []int{32, 64 << 10} {
 		name := fmt.Sprintf("%dB", size)

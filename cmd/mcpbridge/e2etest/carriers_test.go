@@ -1,5 +1,9 @@
-// Package e2etest holds the whole way to the law: a source behind a server, a
-// carrier and a client is the same source.
+// Package e2etest runs the contract of bridge.Source, and what a client of MCP expects, over the
+// whole way: client, carrier, server, bridge, client, carrier, server.
+//
+// carriers_test.go runs the contract over each carrier; mcpgo_test.go has mcp-go at either end.
+// caller_test.go is the scripted client, script_test.go and scriptcall_test.go the scripted
+// server; the other files compare what passes in between, by subject.
 package e2etest
 
 import (
@@ -46,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// sideBySide runs a part of a test beside its other parts.
+// sideBySide runs a part of a test in parallel with its other parts.
 func sideBySide(t *testing.T, name string, part func(*testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +58,7 @@ func sideBySide(t *testing.T, name string, part func(*testing.T)) {
 	})
 }
 
-// carriers are the ways from a client to a server of a new Fake.
+// carriers are the configurations of a client of a new Fake.
 var carriers = []struct {
 	name   string
 	config func(testing.TB) mcpclient.Config
@@ -74,12 +78,12 @@ var carriers = []struct {
 	}},
 }
 
-// childConfig is a server that is this test binary.
+// childConfig is the configuration of a server that is this test binary.
 func childConfig(mode string) mcpclient.Config {
 	return mcpclient.Config{Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode, "GORACE": "atexit_sleep_ms=0"}}
 }
 
-// serve serves a source over HTTP until the test ends, and returns where.
+// serve serves a source over HTTP until the test ends and returns the URL.
 func serve(t testing.TB, source bridge.Source) string {
 	s := mcpserver.New(source, mcpserver.Options{})
 	web := httptest.NewServer(s.Handler())
@@ -98,7 +102,7 @@ func dial(t testing.TB, cfg mcpclient.Config) *mcpclient.Client {
 	return c
 }
 
-// A source seen through a server and a client is the same source.
+// A source behind a server, a carrier and a client keeps the contract.
 func TestCarriers(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,7 +113,7 @@ func TestCarriers(t *testing.T) {
 	}
 }
 
-// The client alone keeps the law too.
+// So does the client without a bridge around it.
 func TestClients(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,7 +122,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// Two hops, with other names on each.
+// So do two hops, with other names on each.
 func TestCarriersChained(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,12 +18,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// BenchmarkEras is what a tools/call over HTTP, through a bridge, to a server that
-// speaks both eras costs a client of the modern era, against one of the legacy era in
-// the same run: the client that is asked offers elicitation, so that its calls can be
-// parked. An op is a round of many calls of each. CPU time and memory are those of this
-// process: of the bridge, over HTTP of the server too, and of raw clients that cost next
-// to nothing.
+// BenchmarkEras measures what a tools/call over HTTP costs through a bridge to a server of both
+// eras, for a client of the modern era relative to one of the legacy era in the same run. The
+// askable client offers elicitation, so that its calls can be parked. An op is a round of many
+// calls of each. CPU time and memory are those of this process: the bridge, the server over
+// HTTP, and raw clients that cost almost nothing.
 func BenchmarkEras(b *testing.B) {
 	for _, size := range []int{32, 64 << 10} {
 		for _, up := range carriers[:2] {
@@ -41,7 +40,7 @@ func BenchmarkEras(b *testing.B) {
 	}
 }
 
-// eraCost is what the calls of one client have cost so far.
+// eraCost adds up what the calls of one client cost.
 type eraCost struct {
 	name          string
 	call          func()
@@ -89,7 +88,7 @@ func (c *eraCost) measure(calls int) {
 	c.bytes += after.TotalAlloc - before.TotalAlloc
 }
 
-// cpuTime is the CPU time that this process has used.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail
@@ -109,8 +108,8 @@ func rawModern(b *testing.B, url string, size int, capabilities string) func() {
 	return rawPost(b, url, "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n", msg, size)
 }
 
-// rawPost returns what sends the same request again and again over one connection, and
-// takes the answer, of size bytes at least.
+// rawPost returns a function that sends the same request over one connection and reads the
+// response, which has at least size bytes.
 func rawPost(b *testing.B, url, headers string, msg []byte, size int) func() {
 	host := strings.TrimPrefix(url, "http://")
 	conn, err := net.Dial("tcp", host)
@@ -130,8 +129,8 @@ func rawPost(b *testing.B, url, headers string, msg []byte, size int) func() {
 	}
 }
 
-// rawAnswer reads a response: of the length that its header says, or in chunks, as a
-// stream that the server has made of it because the machine was busy for seconds.
+// rawAnswer reads a response by its Content-Length or, when the machine was so busy that the
+// server has made it a stream, in chunks.
 func rawAnswer(b *testing.B, r *bufio.Reader) (length int) {
 	line := func() []byte {
 		line, err := r.ReadSlice('\n')

@@ -12,15 +12,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// eraCase is one way from a client through the bridge to a server.
+// eraCase is a client of one era and a server of another, with a bridge in between.
 type eraCase struct {
 	*caller
 	era string // of the server
 	up  string // its carrier
 }
 
-// Whatever eras the client and the server speak, and whatever carries them, the client
-// sees its own.
+// A client sees its own era, whatever the era of the server and the carriers.
 func TestEras(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, down := range callerCarriers {
@@ -65,7 +64,7 @@ func runEra(t *testing.T, e *eraCase) {
 	}
 }
 
-// same fails the test unless two texts are the same.
+// same fails the test if two texts differ.
 func (c *caller) same(what, got, want string) {
 	c.Helper()
 	if got != want {
@@ -73,7 +72,7 @@ func (c *caller) same(what, got, want string) {
 	}
 }
 
-// complete is a result as the client's era has it.
+// complete returns a result in the form of the client's era.
 func (e *eraCase) complete(members string) string {
 	if e.modern {
 		return `{"resultType":"complete",` + members + `}`
@@ -96,8 +95,8 @@ func (e *eraCase) list() {
 	}
 }
 
-// converse calls a tool and answers what it asks, in each round with what answer says of
-// the questions in it: their results by their method and params.
+// converse calls a tool and answers its questions, in each round with the results that answer
+// returns for them.
 func (e *eraCase) converse(tool string, answer func(round int, asked []question) []string) (result string) {
 	e.Helper()
 	members := `"name":"` + tool + `","arguments":{"vendor":"é"}`
@@ -130,7 +129,7 @@ func (e *eraCase) converse(tool string, answer func(round int, asked []question)
 	}
 }
 
-// byParams: what is asked side by side may come in any order.
+// byParams orders questions, which may arrive in any order.
 func byParams(a, b question) int { return strings.Compare(a.params, b.params) }
 
 // rounds is converse in the modern era.
@@ -162,7 +161,7 @@ func (e *eraCase) rounds(members string, answer func(int, []question) []string) 
 	}
 }
 
-// once answers the questions of a tool, all of one round, in the order of the script.
+// once calls a tool whose questions are all of one round, and answers them in their order.
 func (e *eraCase) once(tool string, answers ...string) {
 	e.Helper()
 	want := questions[tool]
@@ -199,7 +198,7 @@ func (e *eraCase) sampling() {
 
 func (e *eraCase) roots() { e.once("ask_roots", `{"roots":[{"uri":"file:///home"}]}`) }
 
-// askedAgain: a question without an answer is asked again, alone.
+// askedAgain checks that only the question without an answer is asked again.
 func (e *eraCase) askedAgain() {
 	if !e.modern {
 		return // there is no such thing: a question waits for its response
@@ -217,8 +216,8 @@ func (e *eraCase) askedAgain() {
 	e.same("result", got, e.complete(`"content":[],"answers":{"first":{"action":"accept"},"second":{"action":"cancel"}}`))
 }
 
-// progress: all of it, in order, under the caller's token, on the request's own stream,
-// before the result.
+// progress checks that all progress arrives before the result: in order, with the caller's token,
+// on the stream of its request.
 func (e *eraCase) progress() {
 	const n = 20
 	id := e.request("tools/call", `"name":"progress","arguments":{"n":20,"tag":"x"}`, `"vendor/x":1.0,"progressToken":"a \u00e9 token"`)
@@ -232,7 +231,7 @@ func (e *eraCase) progress() {
 	e.same("result", e.result(id), e.complete(`"content":[],"tool":"progress"`))
 }
 
-// log: from the level on that the client wants.
+// log checks that a client receives messages from its level on.
 func (e *eraCase) log() {
 	meta := ""
 	if e.modern {
@@ -256,7 +255,7 @@ func (e *eraCase) log() {
 	}
 }
 
-// listen opens a subscriptions/listen, which is acknowledged before all else.
+// listen opens a subscriptions/listen, whose first message is its acknowledgment.
 func (e *eraCase) listen(filter string) (id string) {
 	id = e.request("subscriptions/listen", `"notifications":`+filter, "")
 	m := e.next("the acknowledgement", func(m *received) bool {
@@ -318,7 +317,7 @@ func (e *eraCase) listChange() {
 	}
 }
 
-// giveUp: the server learns that its client wants no answer any more.
+// giveUp checks that the server learns that its client has canceled.
 func (e *eraCase) giveUp() {
 	n := strings.Count(e.tool("await", `{"method":"notifications/cancelled","n":0}`), "requestId") + 1
 	calls := strings.Count(e.tool("await", `{"method":"tools/call","n":0}`), `"jsonrpc"`)

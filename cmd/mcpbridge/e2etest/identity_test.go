@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// two are ann and bob at one bridge, and the server whose one connection they share.
+// two has the clients ann and bob of one bridge and the server whose connection they share.
 type two struct {
 	*testing.T
 	script   *script
@@ -20,12 +20,12 @@ type two struct {
 	up       string // the server's carrier
 }
 
-// twoPrincipals runs a test for every mixture of eras and carriers.
+// twoPrincipals runs a test for each combination of eras and carriers.
 func twoPrincipals(t *testing.T, capabilities string, run func(*two)) {
 	twoCallers(t, "ann", "bob", capabilities, run)
 }
 
-// twoCallers is twoPrincipals for the two that are named.
+// twoCallers is twoPrincipals with these principals.
 func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
 	sourcetest.NoLeaks(t)
 	for _, up := range upCarriers {
@@ -45,7 +45,7 @@ func twoCallers(t *testing.T, ann, bob, capabilities string, run func(*two)) {
 	}
 }
 
-// heard is what a client has been told beside responses, after all that was under way.
+// heard returns what a client has received besides responses.
 func (c *caller) heard() string {
 	c.Helper()
 	c.result(c.request("tools/list", "", "")) // it comes last, on a connection
@@ -59,7 +59,7 @@ func (c *caller) heard() string {
 	return all
 }
 
-// nothing fails the test if anybody has been told more of something.
+// nothing fails the test if ann or bob has received more of something.
 func (t *two) nothing(of string) {
 	t.Helper()
 	for name, c := range map[string]*caller{"ann": t.ann, "bob": t.bob} {
@@ -69,7 +69,7 @@ func (t *two) nothing(of string) {
 	}
 }
 
-// Progress goes to whose call it is, also when both name their calls alike.
+// Progress goes to the client of its call, also when both use the same token.
 func TestProgressOfTwo(t *testing.T) {
 	const n = 100
 	twoPrincipals(t, `{}`, func(t *two) {
@@ -89,7 +89,7 @@ func TestProgressOfTwo(t *testing.T) {
 	})
 }
 
-// What a server logs along a call is its caller's where that is known, and else nobody's.
+// A log message goes to the client of its call where that is known, and else to no client.
 func TestLogsOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
 		meta := map[*caller]string{}
@@ -134,8 +134,8 @@ func TestLogsOfTwo(t *testing.T) {
 	})
 }
 
-// What a server logs late, when the call that it belongs to has ended, does not go to
-// the next caller of a connection that several principals have used.
+// A late log message, whose call has ended, does not go to the next caller of a connection that
+// several principals have used.
 func TestLateLogsOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
 		if t.up == "http" || !t.script.legacy || t.ann.modern || t.bob.modern {
@@ -151,9 +151,9 @@ func TestLateLogsOfTwo(t *testing.T) {
 	})
 }
 
-// Each sees the log from the level on that it wants, in either era; a server of the
-// legacy era is told the lowest. On one connection, where nobody can tell whose log it is, they
-// have to be one user.
+// Each client receives the log from its own level on, in either era; a server of the legacy era
+// is set to the lowest. On one connection, where a message names no client, both have to be one
+// user.
 func TestLogLevelsOfTwo(t *testing.T) {
 	twoCallers(t, "ann", "ann", `{}`, func(t *two) {
 		if t.ann.modern != t.bob.modern {
@@ -188,7 +188,7 @@ func TestLogLevelsOfTwo(t *testing.T) {
 	})
 }
 
-// watch has a client told of a resource; the tag is that of what it will be told.
+// watch subscribes a client to a resource and returns the tag of the updates.
 func (c *caller) watch(uri string) (tag string) {
 	c.Helper()
 	if !c.modern {
@@ -200,7 +200,7 @@ func (c *caller) watch(uri string) (tag string) {
 	return id
 }
 
-// Who watches a resource is told of it, and nobody else.
+// Updates of a resource go to its subscribers only.
 func TestUpdatesOfTwo(t *testing.T) {
 	twoPrincipals(t, `{}`, func(t *two) {
 		for _, c := range []*caller{t.ann, t.bob} {
@@ -222,8 +222,8 @@ func TestUpdatesOfTwo(t *testing.T) {
 	})
 }
 
-// Nobody is asked on a connection that is shared, but along its own call, where both
-// eras let the server do that: and then each answers for itself.
+// On a shared connection a question reaches a client only along its own call, where both eras
+// allow that, and each client answers its own.
 func TestQuestionsOfTwo(t *testing.T) {
 	twoPrincipals(t, asksAll, func(t *two) {
 		for round := range 2 {
@@ -248,8 +248,7 @@ func TestQuestionsOfTwo(t *testing.T) {
 	})
 }
 
-// A question along one's call cannot be answered by the other, who gets neither it nor
-// the result.
+// A client can neither see nor answer a question of another client's call, nor get its result.
 func TestAnswersOfTwo(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, up := range upCarriers {

@@ -20,11 +20,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// patience bounds what a test waits for; it is reached only when something is wrong.
+// patience bounds what a test waits for; only a fault makes a test wait so long.
 const patience = 20 * time.Second
 
-// The client of mcp-go gets on with the server, in the era that it prefers (it falls
-// back) and in the legacy one.
+// A client of mcp-go works with the server, in the era that it prefers (it falls back) and in
+// the legacy era.
 func TestMCPGoClient(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -118,7 +118,7 @@ func useMCPGoClient(t *testing.T, c *client.Client) {
 	}
 }
 
-// newMCPGoServer is a server of mcp-go.
+// newMCPGoServer returns a server of mcp-go.
 func newMCPGoServer() *mcpgo.MCPServer {
 	s := mcpgo.NewMCPServer("theirs", "1", mcpgo.WithToolCapabilities(true))
 	s.AddTool(mcp.NewTool("greet", mcp.WithDescription("greets"), mcp.WithString("name", mcp.Required())),
@@ -137,7 +137,7 @@ func newMCPGoServer() *mcpgo.MCPServer {
 	return s
 }
 
-// The server of mcp-go gets on with the client.
+// A server of mcp-go works with the client.
 func TestMCPGoServer(t *testing.T) {
 	for _, c := range []struct {
 		name   string

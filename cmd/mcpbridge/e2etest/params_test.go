@@ -20,7 +20,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// mirrored is a tool some of whose arguments are repeated in headers (SEP-2243).
+// mirrored is a tool with arguments that are repeated in headers (SEP-2243).
 const mirrored = `{"name":"mirrored","inputSchema":{"type":"object","properties":{` +
 	`"text":{"type":"string","x-mcp-header":"Text"},` +
 	`"n":{"type":"integer","x-mcp-header":"N"},` +
@@ -29,7 +29,7 @@ const mirrored = `{"name":"mirrored","inputSchema":{"type":"object","properties"
 	`"any":true,"deep":{"type":"object","properties":{"er":{"type":"string","x-mcp-header":"Deeper"}}},` +
 	`"plain":{"type":"string"}}}}`
 
-// prefixes are a server that is alone, and one beside another.
+// prefixes are a bridge of one server and a bridge of two.
 var prefixes = []struct {
 	prefix  string
 	members func(bridge.Source) []bridge.Member
@@ -40,10 +40,10 @@ var prefixes = []struct {
 	}},
 }
 
-// taskCarriers are the ways to a server whose callers share a connection by default.
+// taskCarriers are the carriers on which tasks are tested.
 var taskCarriers = upCarriers[:2]
 
-// newToolServer is a server of an era, or of both, with these tools.
+// newToolServer returns a server with these tools that speaks an era, or dual.
 func newToolServer(era, tools string) *peer.Server {
 	s := peer.NewServer(strings.TrimPrefix(era, "dual"))
 	s.Tools = tools
@@ -54,8 +54,7 @@ func upHTTP(t testing.TB, s *peer.Server) mcpclient.Config {
 	return mcpclient.Config{URL: s.Serve(t, nil) + "/mcp", Transport: mcpclient.HTTP}
 }
 
-// postCall posts a tools/call of the modern era with these headers beside those that it
-// needs anyway.
+// postCall posts a tools/call of the modern era with headers besides the required ones.
 func postCall(t *testing.T, url, tool, arguments string, headers http.Header) (status int, m wire.Message) {
 	t.Helper()
 	all := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {tool}}
@@ -82,8 +81,8 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// A client of the modern era says over HTTP in Mcp-Param headers what its arguments say,
-// or is refused, with the error that the specification has for it.
+// A client of the modern era that sends other values in Mcp-Param headers than in its arguments
+// is refused with the error that the specification demands.
 func TestParamHeadersChecked(t *testing.T) {
 	param := func(name string, values ...string) http.Header { return http.Header{"Mcp-Param-" + name: values} }
 	for _, c := range []struct {
@@ -152,7 +151,7 @@ func checkParamHeaders(t *testing.T, arguments string, headers http.Header, ok b
 	}
 }
 
-// Only HTTP of the modern era has these headers.
+// These headers count only over HTTP in the modern era.
 func TestParamHeadersElsewhere(t *testing.T) {
 	up := newToolServer("legacy", mirrored)
 	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: dial(t, upHTTP(t, up))}))
@@ -199,7 +198,7 @@ func TestStandardHeadersOnce(t *testing.T) {
 	}
 }
 
-// paramHeaders are the values of the Mcp-Param headers of a request, by their names.
+// paramHeaders returns the Mcp-Param headers of a request, sorted.
 func paramHeaders(h http.Header) string {
 	var all []string
 	for name, values := range h {
@@ -211,8 +210,8 @@ func paramHeaders(h http.Header) string {
 	return strings.Join(all, " ")
 }
 
-// The bridge repeats the arguments in headers for a server of the modern era, whoever
-// called, and by the tool's own name.
+// The bridge repeats arguments in headers for a server of the modern era, whatever the era of the
+// client, and names the tool as the server does.
 func TestParamHeadersMade(t *testing.T) {
 	for _, c := range []struct{ arguments, want string }{
 		{`{"plain":"x"}`, ``},
@@ -249,8 +248,8 @@ func TestParamHeadersMade(t *testing.T) {
 	}
 }
 
-// What a client of the modern era says in such headers is made anew: by another name of
-// the tool, and nothing else of it passes.
+// The headers of a client of the modern era are made again for the server: the tool's name is the
+// server's, and unknown headers do not pass.
 func TestParamHeadersMadeAnew(t *testing.T) {
 	up := newToolServer("modern", mirrored)
 	f := newFront(t, bridge.New(bridge.Options{}, prefixes[1].members(dial(t, upHTTP(t, up)))...))
@@ -264,8 +263,8 @@ func TestParamHeadersMadeAnew(t *testing.T) {
 	}
 }
 
-// Clients of the modern era must leave out a tool with an annotation that is not valid,
-// and should say so; elsewhere nothing is made of it.
+// Clients of the modern era must leave out a tool with an invalid annotation and should log it;
+// elsewhere the annotation has no effect.
 func TestParamHeadersInvalid(t *testing.T) {
 	schemas := map[string]string{
 		"empty":     `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
-// newGuarded is a server of a source to ann and bob, who show a token each: their name.
+// newGuarded is a front for ann and bob, whose tokens are their names.
 func newGuarded(t testing.TB, source bridge.Source) *front {
 	return newFrontWith(t, source, mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "ann", "bob": "bob"}}})
 }
@@ -27,8 +27,7 @@ func byHTTP(token string) dialer {
 	}
 }
 
-// principalCarriers are the ways of a client with a token, and whether it is of the
-// modern era.
+// principalCarriers are the carriers and eras of a client with a token.
 var principalCarriers = []struct {
 	name   string
 	modern bool

@@ -21,7 +21,7 @@ type script struct {
 	tasks   int
 }
 
-// eras are what a script can speak.
+// eras are the arguments of newScript.
 var eras = []string{"legacy", "modern", "dual"}
 
 func newScript(era string) *script {
@@ -35,7 +35,7 @@ func newScript(era string) *script {
 	return s
 }
 
-// kill ends every connection, and what lasts as long as one.
+// kill ends every connection and its subscriptions.
 func (s *script) kill() {
 	s.Update(func() {
 		clear(s.watched)
@@ -44,13 +44,13 @@ func (s *script) kill() {
 	s.Kill()
 }
 
-// upCarrier is a way from the bridge to a server.
+// upCarrier is a carrier from the bridge to a server.
 type upCarrier struct {
 	name   string
 	config func(testing.TB, *peer.Server) mcpclient.Config
 }
 
-// upCarriers are the ways to a server, with a connection for each caller.
+// upCarriers have a connection for each caller.
 var upCarriers = []upCarrier{
 	{"stdio", func(t testing.TB, s *peer.Server) mcpclient.Config {
 		command, env := s.Child(t)

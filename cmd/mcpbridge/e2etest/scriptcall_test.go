@@ -10,16 +10,16 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// scriptCall is one request to a script.
+// scriptCall is a message to a script.
 type scriptCall struct {
 	*peer.Call
 	*script
 }
 
-// question is what a tool of a script wants to know.
+// question is a question of a tool.
 type question struct{ key, method, params string }
 
-// theirs begins the requestState of a script: nobody else may read or change it.
+// theirs begins the requestState of a script, which the bridge must not read or change.
 const theirs = `their \"state\" <é\u00e9> `
 
 var questions = map[string][]question{
@@ -127,7 +127,7 @@ func (c *scriptCall) call() {
 	c.Reply(`"content":[],"tool":"` + tool + `"`)
 }
 
-// ask asks what a tool wants to know as the legacy era does: side by side.
+// ask asks questions as the legacy era does: all at once.
 func (c *scriptCall) ask(all []question) {
 	var messages []peer.Question
 	for _, q := range all {
@@ -152,7 +152,7 @@ func (c *scriptCall) answered(all []question, got map[string]string) {
 	c.Reply(`"content":[],"answers":{` + strings.Join(members, ",") + `}`)
 }
 
-// require asks as the modern era does.
+// require asks questions as the modern era does: in the result.
 func (c *scriptCall) require(tool string, all []question) {
 	got := map[string]string{}
 	if state := c.Params.Get(wire.RequestState); state != nil {
@@ -190,7 +190,7 @@ func (c *scriptCall) require(tool string, all []question) {
 	c.Reply(`"resultType":"input_required","inputRequests":{` + strings.Join(missing, ",") + `},"requestState":` + state)
 }
 
-// listen is a subscriptions/listen: acknowledged first, open until its client goes.
+// listen acknowledges a subscriptions/listen, which stays open until its client ends it.
 func (c *scriptCall) listen() {
 	c.Say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":` + c.tag() + `,"notifications":` + string(wire.Lookup(c.Params.Raw, "notifications")) + `}}`)
 	c.Update(func() { c.listens[c] = struct{}{} })
@@ -202,12 +202,12 @@ func (c *scriptCall) tag() string {
 	return `{"io.modelcontextprotocol/subscriptionId":` + string(c.ID) + `,"vendor/x":1}`
 }
 
-// wants reports whether a listen asked for that.
+// wants reports whether a key of a listen's filter has a value.
 func (c *scriptCall) wants(key, value string) bool {
 	return strings.Contains(string(wire.Lookup(c.Params.Raw, "notifications", key)), value)
 }
 
-// listeners returns the listens that asked for that; the state is locked.
+// listeners returns the listens for which wants is true; the state is locked.
 func (s *script) listeners(key, value string) (all []*scriptCall) {
 	for l := range s.listens {
 		if l.wants(key, value) {
@@ -217,7 +217,7 @@ func (s *script) listeners(key, value string) (all []*scriptCall) {
 	return all
 }
 
-// touch tells who watches a resource that it has changed, once somebody does.
+// touch waits for a subscriber of a resource and announces an update.
 func (c *scriptCall) touch(uri string) {
 	if !c.Until(c.Ctx, func() bool {
 		return c.watched[uri] || len(c.listeners("resourceSubscriptions", `"`+uri+`"`)) > 0
@@ -236,7 +236,7 @@ func (c *scriptCall) touch(uri string) {
 	c.Reply(`"content":[]`)
 }
 
-// change adds a tool and says so. Whoever speaks only the modern era must listen.
+// change adds a tool and announces it; a server of only the modern era waits for a listener.
 func (c *scriptCall) change(name string) {
 	if !c.legacy && !c.Until(c.Ctx, func() bool { return len(c.listeners("toolsListChanged", "true")) > 0 }) {
 		return
@@ -253,7 +253,7 @@ func (c *scriptCall) change(name string) {
 	c.Reply(`"content":[]`)
 }
 
-// log logs a message of each of some levels, as far as they are wanted.
+// log logs a message of each of four levels, from the wanted level on.
 func (c *scriptCall) log() {
 	var wanted string
 	c.Read(func() { wanted = c.level })
@@ -269,8 +269,7 @@ func (c *scriptCall) log() {
 	}
 }
 
-// task answers tasks/get and tasks/result of any task that begins with the name of the
-// script.
+// task answers tasks/get and tasks/result of any task.
 func (c *scriptCall) task() {
 	id, _ := c.Params.Text(wire.TaskID)
 	if c.Method == wire.MethodTasksResult {

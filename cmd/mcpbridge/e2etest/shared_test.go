@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// sharedLinks are the ways to a script over one connection for all callers.
+// sharedLinks runs a test at scripts whose callers share one connection.
 func sharedLinks(t *testing.T, run func(t *testing.T, s *script, source bridge.Source)) {
 	sourcetest.NoLeaks(t)
 	for _, up := range upCarriers {
@@ -25,7 +25,7 @@ func sharedLinks(t *testing.T, run func(t *testing.T, s *script, source bridge.S
 	}
 }
 
-// watchers returns how many watch a resource; the state is locked.
+// watchers returns the number of subscriptions to a resource; the state is locked.
 func (s *script) watchers(uri string) int {
 	n := len(s.listeners("resourceSubscriptions", `"`+uri+`"`))
 	if s.watched[uri] {
@@ -34,8 +34,8 @@ func (s *script) watchers(uri string) int {
 	return n
 }
 
-// Callers of one link subscribe once at its server, are told of what they asked for and
-// of nothing else, and do not notice that the server was away.
+// Callers of one link share a subscription at its server, receive only the updates that they
+// subscribed to, and do not notice that the server was away.
 func TestSubscriptionsShared(t *testing.T) {
 	sharedLinks(t, func(t *testing.T, s *script, source bridge.Source) {
 		f := newFront(t, source)
@@ -55,8 +55,7 @@ func TestSubscriptionsShared(t *testing.T) {
 			m := p.note(wire.NotificationResourceUpdated)
 			p.same("updated", string(m.Params.Get(wire.URI)), `"`+uri+`"`)
 		}
-		// A modern server over HTTP tells of each resource on a stream of its own, and
-		// nothing orders two streams.
+		// A modern server over HTTP has a stream for each resource, and nothing orders two streams.
 		one.tool("touch", `{"uri":"file:///b"}`)
 		touched(two, "file:///b")
 		one.tool("touch", `{"uri":"file:///a"}`)
@@ -89,8 +88,8 @@ func TestSubscriptionsShared(t *testing.T) {
 	})
 }
 
-// Of the levels that the callers of a link want, its server is told the lowest, and
-// each sees its own.
+// The server of a link is set to the lowest level of its callers, and each caller receives its
+// own levels.
 func TestLogLevelsShared(t *testing.T) {
 	sharedLinks(t, func(t *testing.T, s *script, source bridge.Source) {
 		f := newFront(t, source)
@@ -125,7 +124,7 @@ func TestLogLevelsShared(t *testing.T) {
 	})
 }
 
-// A task belongs to the server that runs it and to the caller that created it.
+// A task belongs to its server and to the caller that created it.
 func TestTasks(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	a, b := newScript("legacy"), newScript("legacy")
@@ -173,8 +172,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// A question on a connection that was offered nothing is refused at once; a parked call
-// ends with its client's connection, and its server learns of it.
+// A question on a connection whose client offered no capability is refused at once; a parked call
+// is canceled at its server when its client's connection ends.
 func TestQuestionsOfNobody(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, up := range upCarriers {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// All progress of many calls side by side arrives, however fast it comes: in order,
-// before the response, on the right call and, over HTTP, on the stream of that call.
+// All progress of many parallel calls arrives, however fast it is sent: in order, before the
+// response, with the token of its call and, over HTTP, on the stream of that call.
 func TestProgressStorm(t *testing.T) {
 	for _, down := range callerCarriers {
 		for _, clientEra := range []string{"legacy", "modern"} {
@@ -35,7 +35,7 @@ func TestProgressStorm(t *testing.T) {
 	}
 }
 
-// storm makes calls side by side, each of which makes so much progress.
+// storm makes parallel calls, each of which sends notes notifications of progress.
 func (c *caller) storm(calls, notes int) {
 	got := map[string]int{} // by the id of the call, which is in its token
 	for range calls {

@@ -13,11 +13,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
-// tasking is what a client of the modern era says that takes tasks for results.
+// tasking are the capabilities of a client of the modern era that accepts tasks as results.
 const tasking = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 
 // taskServer is a server with tasks: those of 2025-11-25 in the legacy era, those of the
-// extension in the modern one.
+// extension in the modern era.
 type taskServer struct {
 	*peer.Server
 
@@ -40,7 +40,7 @@ func newTaskServer(era string) *taskServer {
 	return s
 }
 
-// wireTask is a task as it is on the wire of its era.
+// wireTask returns the members of a task in the form of its era.
 func wireTask(id, status string, modern bool) string {
 	ttl := "ttl"
 	if modern {
@@ -126,7 +126,7 @@ func (s *taskServer) set(id, status, inputs string) {
 	})
 }
 
-// begin creates a task of the era of 2025-11-25.
+// begin creates a task of 2025-11-25.
 func (c *caller) begin(tool, id string) {
 	c.Helper()
 	got := c.result(c.request("tools/call", `"name":"`+tool+`","arguments":{"id":"`+id+`"},"task":{"ttl":60000}`, ""))
@@ -135,7 +135,7 @@ func (c *caller) begin(tool, id string) {
 	}
 }
 
-// unknown fails the test unless a request about a task is refused as one about none.
+// unknown fails the test unless a request is refused because the task is unknown.
 func (c *caller) unknown(method, id string) {
 	c.Helper()
 	members := `"taskId":"` + id + `"`
@@ -147,7 +147,7 @@ func (c *caller) unknown(method, id string) {
 	}
 }
 
-// listed are the tasks of tasks/list.
+// listed returns the tasks of tasks/list.
 func (c *caller) listed() string {
 	c.Helper()
 	var all []string
@@ -158,7 +158,7 @@ func (c *caller) listed() string {
 	return strings.Join(all, " ")
 }
 
-// The tasks of 2025-11-25 pass as they are, whatever carries them.
+// The tasks of 2025-11-25 pass unchanged over each carrier.
 func TestTasksOf2025(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
@@ -211,7 +211,7 @@ func useTasks(c *caller, s *taskServer, prefix string) {
 	c.same("a call that is no task", c.tool(prefix+"work", `{"id":"c"}`), `{"content":[]}`)
 }
 
-// The tasks of the extension (2026-07-28) pass as they are too, to who takes them.
+// The tasks of the extension (2026-07-28) pass unchanged to clients that accept them.
 func TestTasksExtension(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, p := range prefixes {
@@ -266,8 +266,7 @@ func useExtension(c *caller, s *taskServer, prefix string) {
 	}
 }
 
-// On a shared link a task is its creator's: others neither see nor touch it, nor are
-// told of it.
+// On a shared link only the creator of a task sees it, changes it and is notified of it.
 func TestTasksOfOthers(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, up := range taskCarriers {
@@ -316,8 +315,8 @@ func TestTasksOfOthers(t *testing.T) {
 	}
 }
 
-// A client of the modern era that may be asked something is served side by side by
-// several sessions of a source of the legacy era: its tasks are found all the same.
+// A client of the modern era that offers elicitation is served by several sessions of a source
+// of the legacy era; its tasks are found in each of them.
 func TestTasksFoundInAnyView(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	for _, up := range taskCarriers {

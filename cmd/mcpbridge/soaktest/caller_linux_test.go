@@ -125,7 +125,7 @@ func (c *caller) request(ctx context.Context, method string, params any) (json.R
 	}
 }
 
-// pid calls the tool of that name.
+// pid calls the tool pid.
 func (c *caller) pid(ctx context.Context) (int, error) {
 	raw, err := c.request(ctx, "tools/call", object{"name": "pid", "arguments": object{}})
 	if err != nil {

@@ -65,8 +65,8 @@ func server(mode string) {
 	}
 }
 
-// client connects as its arguments say, calls, calls what does not answer, says that it
-// is ready, and waits to be killed.
+// client connects as its arguments say, makes a call and another one without an answer, prints
+// ready, and waits to be killed.
 func client() {
 	ctx := context.Background()
 	p, err := dial(ctx, os.Args[1], os.Args[2:])
@@ -77,7 +77,7 @@ func client() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if os.Args[1] != "http" { // over HTTP a lost connection does not end a call
+	if os.Args[1] != "http" { // over HTTP the loss of a connection does not end a call
 		p.begin("tools/call", object{"name": "block"})
 	}
 	fmt.Println("ready")

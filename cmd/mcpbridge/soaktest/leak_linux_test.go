@@ -1,5 +1,5 @@
-// Package soaktest connects, calls and kills, many times over and in every way, and
-// looks what is left: processes, descriptors, threads, memory, goroutines.
+// Package soaktest connects, calls and kills many times in each possible way, and looks for what
+// is left: processes, descriptors, threads, memory, goroutines.
 package soaktest
 
 import (
@@ -23,19 +23,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
-// variant is one way in which things end: run connects, calls and kills once. The n-th
-// cycle differs from the one before.
+// variant is one way for a connection to end: run connects, calls and kills once. Successive
+// cycles differ.
 type variant struct {
 	name   string
 	cycles int // without MCPBRIDGE_LONG a tenth
 	run    func(ctx context.Context, s *stage, n int) error
 }
 
-// atOnce is how many cycles run side by side.
+// atOnce is the number of cycles that run in parallel.
 const atOnce = 10
 
-// repeat runs the cycles of a variant, and after each batch of them what looks at the
-// rest.
+// repeat runs the cycles of a variant, and after each batch of them the function after.
 func (v variant) repeat(t *testing.T, s *stage, after func()) {
 	t.Helper()
 	cycles := v.cycles
@@ -59,8 +58,8 @@ func (v variant) repeat(t *testing.T, s *stage, after func()) {
 	}
 }
 
-// What becomes of the processes when a client, or the bridge, ends well or badly. With
-// the two of TestServeDoesNotGrow they are 200 cycles.
+// endings are the variants in which a client or the bridge ends, well or badly. Together with
+// those of TestServeDoesNotGrow they have 200 cycles.
 var endings = []variant{
 	{"client of stdio killed", 40, clientKilled},
 	{"stdio killed", 40, stdioKilled},
@@ -84,7 +83,7 @@ func clientKilled(ctx context.Context, s *stage, n int) error {
 	return s.killedClient(ctx, "stdio", s.stdio(n)...)
 }
 
-// killedClient runs a client of its own process and kills it when it has called.
+// killedClient runs a client in a process and kills it after its call.
 func (s *stage) killedClient(ctx context.Context, kind string, target ...string) error {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{kind}, target...)...)
@@ -132,7 +131,7 @@ func serveEnds(ctx context.Context, s *stage, n int) error {
 	return s.endServe(ctx, n, syscall.SIGTERM)
 }
 
-// endServe signals a bridge that has a client.
+// endServe signals a bridge that has a client, and waits for its end.
 func (s *stage) endServe(ctx context.Context, n int, signal syscall.Signal) error {
 	b, err := s.serve(ctx, mode(n))
 	if err != nil {
@@ -151,7 +150,7 @@ func (s *stage) endServe(ctx context.Context, n int, signal syscall.Signal) erro
 	return err
 }
 
-// connected is a client that has called, every other one with a call under way.
+// connected returns a client that has made a call; every second one has another call under way.
 func connected(ctx context.Context, n int, kind string, target ...string) (*caller, error) {
 	p, err := dial(ctx, kind, target)
 	if err != nil {
@@ -167,7 +166,7 @@ func connected(ctx context.Context, n int, kind string, target ...string) (*call
 	return p, nil
 }
 
-// mode is the server of the n-th cycle.
+// mode returns the mode of the server of the n-th cycle.
 func mode(n int) string {
 	switch {
 	case n%10 == 5:
@@ -178,17 +177,17 @@ func mode(n int) string {
 	return "deaf"
 }
 
-// remote is the n-th way to reach a bridge over the network.
+// remote returns the carrier of the n-th cycle.
 func remote(n int) string { return []string{"ws", "sse", "http"}[n%3] }
 
-// lasting are the variants on one bridge that goes on.
+// lasting are the variants in which one bridge serves all cycles.
 var lasting = []variant{
 	{"server killed", 40, serverKilled},
 	{"client of serve killed", 20, remoteKilled},
 }
 
-// Slack is what a process may hold more than before: the Go runtime keeps threads and
-// memory for later. A leak in each of the cycles would be more.
+// The slack is how much more than before a process may hold: the Go runtime keeps threads and
+// memory for later. A leak in each of the cycles would exceed it.
 const (
 	slackThreads   = 8
 	slackKilobytes = 16 << 10
@@ -208,7 +207,7 @@ func TestServeDoesNotGrow(t *testing.T) {
 	})
 	s.lasting = b
 	pid := b.cmd.Process.Pid
-	// What the first cycles make stays: threads, pools.
+	// Threads and pools of the first cycles stay.
 	for _, v := range lasting {
 		variant{v.name, atOnce, v.run}.repeat(t, s, func() {})
 	}
@@ -225,9 +224,8 @@ func TestServeDoesNotGrow(t *testing.T) {
 	t.Logf("before: %+v, after: %+v", before, u)
 }
 
-// settled is what the bridge holds when nothing goes on: of its children there are the
-// supervisor and the server of its own session, and its descriptors have not changed for
-// a while.
+// settled waits until the bridge is idle and returns what it holds: its children are the
+// supervisor and the server of its own session, and its descriptors have not changed for a while.
 func settled(t *testing.T, pid int) (u usage) {
 	t.Helper()
 	same := 0
@@ -244,7 +242,7 @@ func settled(t *testing.T, pid int) (u usage) {
 	return u
 }
 
-// serverKilled kills the server of a client: its next call works again.
+// serverKilled kills the server of a client, whose next call must work.
 func serverKilled(ctx context.Context, s *stage, n int) error {
 	p, err := dial(ctx, remote(n), []string{s.lasting.url})
 	if err != nil {
@@ -275,7 +273,7 @@ func remoteKilled(ctx context.Context, s *stage, n int) error {
 	return s.killedClient(ctx, remote(n), s.lasting.url)
 }
 
-// TestGoroutinesEnd has the bridge in this process, where its goroutines can be counted.
+// TestGoroutinesEnd runs the bridge in this process, where its goroutines can be counted.
 func TestGoroutinesEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	supervisor := process.NewSupervisor()
@@ -306,7 +304,7 @@ func TestGoroutinesEnd(t *testing.T) {
 	mustHaveGoroutines(t, before)
 }
 
-// mustHaveGoroutines waits until there are no more goroutines than so many.
+// mustHaveGoroutines waits until there are at most so many goroutines.
 func mustHaveGoroutines(t *testing.T, most int) {
 	t.Helper()
 	eventually(t,

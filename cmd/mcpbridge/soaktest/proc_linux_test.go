@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// patience bounds every wait; none is meant to be long.
+// patience bounds each wait; only a fault makes one so long.
 const patience = 30 * time.Second
 
-// eventually waits for a condition that nothing announces.
+// eventually waits for a condition about processes, whose end nothing announces.
 func eventually(t *testing.T, ok func() bool, complaint func() string) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -28,12 +28,11 @@ func eventually(t *testing.T, ok func() bool, complaint func() string) {
 	}
 }
 
-// mark in the environment of a process tells whose it is. The bridge hands it to its
-// servers by config; its supervisor, which has no environment, is known by the program.
+// mark in the environment of a process names its stage. The bridge passes it to its servers by
+// its config; the supervisor, which has no environment, is recognized by its program.
 const mark = "SOAKTEST_MARK"
 
-// processes are those that have a mark or run a program, by their ids, as ps would show
-// them.
+// processes returns the command lines of the processes that have a mark or run a program, by id.
 func processes(program, id string) map[int]string {
 	found := map[int]string{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -51,7 +50,7 @@ func processes(program, id string) map[int]string {
 	return found
 }
 
-// usage is what a process holds.
+// usage is what a process holds of the system.
 type usage struct{ children, descriptors, threads, kilobytes int }
 
 func usageOf(pid int) usage {

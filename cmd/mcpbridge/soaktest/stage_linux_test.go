@@ -17,14 +17,14 @@ import (
 	"testing"
 )
 
-// stage is where a variant plays: a copy of the program and a mark of its own, by which
-// its processes are found.
+// stage has a copy of the program and a mark of its own, by which the processes of a variant are
+// found.
 type stage struct {
 	program, id, dir string
 	lasting          *served // the bridge that goes on; nil where each cycle has its own
 }
 
-// programs is the folder of what tests build, which TestMain makes and removes.
+// programs is the folder of the programs that tests build; TestMain makes and removes it.
 var programs string
 
 // build builds the bridge, once, and returns the path of the program.
@@ -75,7 +75,7 @@ func (s *stage) stdio(n int) []string {
 	return []string{s.program, "stdio", "--config", s.config(mode(n))}
 }
 
-// mustBeEmpty waits until no process of ours is left.
+// mustBeEmpty waits until no process of the stage is left.
 func (s *stage) mustBeEmpty(t *testing.T) {
 	t.Helper()
 	var left map[int]string
@@ -123,8 +123,7 @@ func (s *stage) serve(ctx context.Context, mode string) (*served, error) {
 	return b, nil
 }
 
-// end signals the bridge and waits until it has ended. The error says that it did not
-// end well.
+// end signals the bridge, waits until it has ended, and returns an error unless it exits with 0.
 func (b *served) end(signal os.Signal) error {
 	b.cmd.Process.Signal(signal)
 	<-b.ended
