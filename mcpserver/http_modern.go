@@ -38,7 +38,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}
 	if e := resp.reply.Err; e != nil {
-		if e.Code == toolformat.Canceled && e.Raw == nil && ctx.Err() != nil {
+		if s.gaveUp(ctx, m, e) {
 			x.finish(nil)
 			return
 		}

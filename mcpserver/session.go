@@ -154,12 +154,7 @@ func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) 
 	}
 	defer s.endRequest(p.id)
 	r := response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
-	if e := r.reply.Err; e != nil && e.Raw == nil {
-		r.discard = e.Code == toolformat.Canceled && p.ctx.Err() != nil
-		if e.Cause != nil && !r.discard {
-			s.core.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
-		}
-	}
+	r.discard = s.core.gaveUp(p.ctx, m, r.reply.Err)
 	return r
 }
 
@@ -235,7 +230,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
-	source, err := s.core.source.Open(ctx, &bridge.Caller{
+	source, failure := s.core.open(ctx, &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.sender.principal,
 		HiddenValue:  s.sender.value,
@@ -243,8 +238,8 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		Notify:       s.back.Notify,
 		Ask:          s.back.Ask,
 	})
-	if err != nil {
-		return bridge.Failed(shuttingDown(err))
+	if failure != nil {
+		return bridge.Failed(failure)
 	}
 	reply := source.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
 	if reply.Err != nil { // the client may try again

@@ -146,7 +146,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 
 // open opens the source for a view, and removes the view when that fails.
 func (p *viewPool) open(v *view) {
-	source, err := p.core.source.Open(p.ctx, &bridge.Caller{
+	source, failure := p.core.open(p.ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    v.key.sender.principal,
 		HiddenValue:  v.key.sender.value,
@@ -158,14 +158,14 @@ func (p *viewPool) open(v *view) {
 		},
 	})
 	p.mu.Lock()
-	if err == nil && p.closed {
-		err = errClosing
+	if failure == nil && p.closed {
+		failure = shuttingDown(nil)
 		defer source.Close()
 	}
-	if err == nil {
+	if failure == nil {
 		v.source, v.subscriptions.source = source, source
 	} else {
-		v.failure = shuttingDown(err)
+		v.failure = failure
 		p.drop(v)
 	}
 	v.users--

@@ -25,6 +25,9 @@ func (s *slowSource) Open(ctx context.Context, caller *bridge.Caller) (bridge.Se
 	if caller.Principal.Name == "ann" {
 		select {
 		case err := <-s.let:
+			if err == errPanic {
+				panic(err)
+			}
 			if err != nil {
 				return nil, err
 			}
