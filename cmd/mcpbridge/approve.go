@@ -41,7 +41,7 @@ func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 func (a *approver) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
 	d, err := a.decide(ctx, call, tool)
 	if err != nil {
-		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "nobody answered"}
+		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user did not answer"}
 	}
 	return d
 }

@@ -97,7 +97,7 @@ func TestApprover(t *testing.T) {
 		{"e\n{\"n\":2}\n", providers.Decision{Verdict: providers.VerdictEdit, Arguments: json.RawMessage(`{"n":2}`)}},
 		{"e\n{\"n\":1}\n", providers.Decision{Verdict: providers.VerdictAllow}},
 		{"e\n[]\ne\n{\ne\n\nn\n", providers.Decision{Verdict: providers.VerdictDeny}},
-		{"", providers.Decision{Verdict: providers.VerdictDeny, Reason: "nobody answered"}},
+		{"", providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user did not answer"}},
 	} {
 		var out strings.Builder
 		a := lineApprover(terminal.NewLines(strings.NewReader(c.typed)), &out)

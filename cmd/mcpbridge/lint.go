@@ -155,7 +155,7 @@ func printLint(w io.Writer, report *toolformat.Report, providers []string) error
 	return err
 }
 
-// alike groups the verdicts that say the same, prices aside.
+// alike groups the indices of verdicts that differ in tokens only.
 func alike(verdicts []toolformat.Verdict) [][]int {
 	var groups [][]int
 	for i, v := range verdicts {

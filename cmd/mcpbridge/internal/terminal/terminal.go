@@ -27,7 +27,7 @@ type Terminal struct {
 	edit    *editor
 	in, out *os.File
 	before  *term.State
-	cancel  func()  // of the work under way; nil: none is
+	cancel  func()  // cancels the current work; nil without work
 	ticker  *ticker // of the live lines, while there is work
 }
 
