@@ -25,9 +25,9 @@ type Client struct {
 	Version string // the first segment of the API's paths, such as v1; may be ""
 
 	Header   http.Header               // sent with each request; overrides the API's own headers
-	Body     json.RawMessage           // a JSON object whose members are added to each body; Settings.Body overrides them
+	Body     json.RawMessage           // members for each body, a JSON object; Settings.Body overrides
 	Auth     func(*http.Request) error // signs each attempt; may be nil
-	HTTP     *http.Client              // nil means one that uses the proxies of the environment and follows no redirects
+	HTTP     *http.Client              // nil means the default transport, without redirects
 	Retry    Retries                   // the zero value works
 	Refuse   func(*APIError, []byte)   // reads the body of an error into an APIError; nil means ReadError
 	Patience time.Duration             // bounds the silence before and within a response; 0 means 5 min
@@ -39,7 +39,7 @@ type Client struct {
 // and for errors with APIError.Again, as long as nothing of a response has been read.
 type Retries struct {
 	Max   int           // attempts after the first; 0 means 2, negative means none
-	First time.Duration // backoff before the first retry, doubled for each further one, less up to a quarter; 0 means 0.5 s
+	First time.Duration // backoff before the first retry, then doubled, less up to 25 %; 0 means 0.5 s
 	Most  time.Duration // the longest backoff; 0 means 8 s
 	Hint  time.Duration // the longest wait that a provider may ask for; more is not retried; 0 means 60 s
 }
@@ -99,7 +99,8 @@ func (c *Client) address(path string) (*url.URL, error) {
 	}
 	u, err := url.Parse(base + path)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("base URL: expected http(s)://HOST…, such as http://127.0.0.1:11434") // it is not quoted: it can hold a secret
+		// The URL is not quoted: it can hold a secret.
+		return nil, fmt.Errorf("base URL: expected http(s)://HOST…, such as http://127.0.0.1:11434")
 	}
 	return u, nil
 }

@@ -10,16 +10,16 @@ const (
 	EventTurnStart      EventType = "turn_start"
 	EventTextDelta      EventType = "text_delta"      // Text
 	EventThinkingDelta  EventType = "thinking_delta"  // Text
-	EventArgumentsDelta EventType = "arguments_delta" // Call with its ID and Name; Text is a piece of its arguments
+	EventArgumentsDelta EventType = "arguments_delta" // Call, ID and Name only; Text, a piece of arguments
 	EventToolCall       EventType = "tool_call"       // Call, complete
 	EventApproval       EventType = "approval"        // Call, Decision
 	EventToolStart      EventType = "tool_start"      // Call
 	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
 	EventToolResult     EventType = "tool_result"     // Call, Result, Took
 	EventUsage          EventType = "usage"           // Usage of the turn
-	EventRetry          EventType = "retry"           // After; Text is the reason
-	EventNote           EventType = "note"            // Text: a notice for people, such as about a tool that the provider cannot express
-	EventDone           EventType = "done"            // Text is the final text; Stop, Turns and Usage are of the whole run
+	EventRetry          EventType = "retry"           // After; Text, the reason
+	EventNote           EventType = "note"            // Text, a notice for people
+	EventDone           EventType = "done"            // Text, Stop, Turns, Usage of the run
 	EventError          EventType = "error"           // Err
 )
 

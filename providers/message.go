@@ -14,7 +14,7 @@ type Role string
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
-	RoleTool      Role = "tool" // one Message holds the results of all calls of the turn before it, in call order
+	RoleTool      Role = "tool" // the results of all calls of the turn before, in order
 )
 
 // A Message is one step of a conversation, of which it is never changed again.
@@ -50,9 +50,12 @@ type Part struct {
 
 // A Call is a model's call of a tool.
 type Call struct {
-	ID        string          `json:"id"`        // unique in its conversation; see CallIDs
-	Name      string          `json:"name"`      // the tool's own name if the model named an offered tool, else the model's word
-	Arguments json.RawMessage `json:"arguments"` // as the model wrote them, with the names of the provider's schema; invalid JSON is quoted as a JSON string
+	ID   string `json:"id"`   // unique in its conversation; see CallIDs
+	Name string `json:"name"` // the tool's own, or the model's word if it named no offered tool
+
+	// Arguments are as the model wrote them, with the names of the provider's schema. Invalid
+	// JSON is a JSON string.
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 // A Result is the result of a call.
@@ -94,7 +97,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 type Raw struct {
 	Provider string          `json:"provider"` // Provider.Name
 	Model    string          `json:"model"`    // the Model of the Request
-	Items    json.RawMessage `json:"items"`    // in the provider's form: a message, a content, an array of output items
+	Items    json.RawMessage `json:"items"`    // a message, content or output items
 }
 
 // Of returns the raw items if they came from a provider of this name, else nil.

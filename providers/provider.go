@@ -87,7 +87,7 @@ const (
 	StopWindow    Stop = "context_window" // the conversation filled the context window
 	StopRefused   Stop = "refused"        // the model or a filter of the provider refused
 	StopPaused    Stop = "paused"         // the provider wants the turn sent back unchanged, to continue
-	StopMalformed Stop = "malformed_call" // the provider could not parse the model's call; Message has what it wrote
+	StopMalformed Stop = "malformed_call" // the call in Message could not be parsed
 	StopCut       Stop = "cut"            // the stream broke off
 	StopOther     Stop = "other"          // an unknown reason, to be found in the raw items of Message
 )

@@ -28,7 +28,7 @@ var ErrNoConversation = errors.New("no such conversation")
 
 // A Memory is a Store in memory. The zero value works.
 type Memory struct {
-	Most int // bounds the conversations: that updated longest ago is evicted; 0 or less means 1,000. Set before first use
+	Most int // conversations, beyond which the oldest is evicted; 0 or less means 1,000
 
 	mu   sync.Mutex // guards what follows
 	kept map[string]*Transcript

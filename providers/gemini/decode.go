@@ -20,7 +20,7 @@ type decoder struct {
 	feedback  []byte // promptFeedback
 	model     string
 	reason    string // finishReason; "" before the end
-	candidate []byte // the latest value of each member, except the content, which is the first; nil before the first
+	candidate []byte // the latest members, but the first content; may be nil
 	parts     []part // of the content
 	edited    bool   // the parts differ from those in candidate
 }

@@ -204,7 +204,8 @@ func (d *chatDecoder) end(done bool) error {
 // stop maps finish_reason.
 func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 	finish := strings.ToLower(d.finish)
-	malformed := "malformed_function_call" // of Gemini, whose own endpoint sends "function_call_filter: MALFORMED_FUNCTION_CALL"
+	// Gemini's own endpoint sends "function_call_filter: MALFORMED_FUNCTION_CALL".
+	malformed := "malformed_function_call"
 	switch {
 	case strings.HasSuffix(finish, malformed), finish == "error" && strings.ToLower(d.native) == malformed:
 		return providers.StopMalformed

@@ -28,8 +28,11 @@ type Options struct {
 	// another adds to a message (Groq: "property 'reasoning_content' is unsupported").
 	Name string
 
-	APIKey          string // may be ""
-	NoStreamOptions bool   // for servers of Chat Completions that refuse stream_options; most of them then report no usage
+	APIKey string // may be ""
+
+	// NoStreamOptions is for servers of Chat Completions that refuse stream_options. Most
+	// of them then report no usage.
+	NoStreamOptions bool
 }
 
 const openAI = "https://api.openai.com"

@@ -8,7 +8,7 @@ import "bytes"
 // or the end.
 type scanner struct {
 	known      func(name string) (own string, ok bool) // finds a tool by the name that a model wrote
-	properties func(own string) []string               // returns the properties of a tool's arguments, in order
+	properties func(own string) []string               // returns the names of a tool's arguments
 	out        func(piece)
 	maxCall    int // bytes that are held back for one call
 
