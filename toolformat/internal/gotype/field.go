@@ -51,54 +51,51 @@ func gatherFields(all []jsonField, t reflect.Type, outer jsonField, above []refl
 		return nil, fmt.Errorf("%s: %s is embedded in itself", outer.path, t)
 	}
 	for i := range t.NumField() {
-		f := jsonField{StructField: t.Field(i), depth: outer.depth}
-		f.Index = append(slices.Clone(outer.Index), i)
-		f.path = strings.TrimPrefix(outer.path+"."+f.Name, ".")
-		tag, hasTag := f.Tag.Lookup("json")
-		name, rest, _ := strings.Cut(tag, ",")
-		options := strings.Split(rest, ",")
+		f := newField(t.Field(i), i, outer)
 		embedded := f.Type
 		if f.Anonymous && embedded.Kind() == reflect.Pointer {
 			embedded = embedded.Elem()
 		}
 		isStruct := f.Anonymous && embedded.Kind() == reflect.Struct
+		tag, hasTag := f.Tag.Lookup("json")
 		switch {
-		case tag == "-":
-			continue
+		case tag == "-", !f.IsExported() && !isStruct && !hasTag:
 		case !f.IsExported() && !isStruct:
-			if hasTag {
-				return nil, fmt.Errorf("%s: has a json tag but is not exported, so that encoding/json ignores it", f.path)
-			}
-			continue
-		}
-		if !isJSONName(name) {
-			name = ""
-		}
-		f.omitted = slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero")
-		f.optional = f.omitted || outer.optional
-		if isStruct && name == "" {
-			if f.Type.Kind() == reflect.Pointer && !f.IsExported() {
-				return nil, fmt.Errorf("%s: encoding/json cannot set an embedded pointer to a struct that is not exported", f.path)
-			}
+			return nil, fmt.Errorf("%s: has a json tag but is not exported, so that encoding/json ignores it", f.path)
+		case !isStruct || f.tagged:
+			all = append(all, f)
+		case f.Type.Kind() == reflect.Pointer && !f.IsExported():
+			return nil, fmt.Errorf("%s: encoding/json cannot set an embedded pointer to a struct that is not exported", f.path)
+		default:
 			inner := jsonField{path: outer.path, depth: outer.depth + 1, optional: outer.optional || f.Type.Kind() == reflect.Pointer}
 			inner.Index = f.Index
 			var err error
 			if all, err = gatherFields(all, embedded, inner, append(above, t)); err != nil {
 				return nil, err
 			}
-			continue
 		}
-		if f.name, f.tagged = name, name != ""; !f.tagged {
-			f.name = f.Name
-		}
-		k := f.Type.Kind()
-		if k == reflect.Pointer {
-			k = f.Type.Elem().Kind()
-		}
-		f.quoted = slices.Contains(options, "string") && (k == reflect.String || k >= reflect.Bool && k <= reflect.Float64)
-		all = append(all, f)
 	}
 	return all, nil
+}
+
+// newField returns the field at an index of a struct that is embedded as outer tells.
+func newField(field reflect.StructField, index int, outer jsonField) jsonField {
+	f := jsonField{StructField: field, name: field.Name, depth: outer.depth}
+	f.Index = append(slices.Clone(outer.Index), index)
+	f.path = strings.TrimPrefix(outer.path+"."+f.Name, ".")
+	name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+	options := strings.Split(rest, ",")
+	if isJSONName(name) {
+		f.name, f.tagged = name, true
+	}
+	f.omitted = slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero")
+	f.optional = f.omitted || outer.optional
+	k := f.Type.Kind()
+	if k == reflect.Pointer {
+		k = f.Type.Elem().Kind()
+	}
+	f.quoted = slices.Contains(options, "string") && (k == reflect.String || k >= reflect.Bool && k <= reflect.Float64)
+	return f
 }
 
 // isJSONName reports whether encoding/json takes the name in a tag.

@@ -144,19 +144,13 @@ func (r *Schema) foldCombinator(s *tree.Node, c combinator, open *refStack) bool
 // mergeBranches gives a schema what its branches say about an object, as far as all agree.
 func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Path, open *refStack) {
 	closed := 0
-	properties, required := newBranchProperties(), map[string]int{}
-	var names []string
+	properties := newBranchProperties()
 	for _, b := range branches {
 		isClosed := isClosed(b)
 		if isClosed {
 			closed++
 		}
 		properties.addBranch(b.Get("properties"), isClosed)
-		for _, name := range b.Get("required").Texts() {
-			if required[name]++; required[name] == 1 {
-				names = append(names, name)
-			}
-		}
 	}
 	if s.HasAny("unevaluatedProperties") && slices.ContainsFunc(branches, evaluatesMore) {
 		r.describeRest(s, tree.NewObject(tree.NewMember("unevaluatedProperties", s.Remove("unevaluatedProperties"))), at)
@@ -176,19 +170,33 @@ func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Pat
 		}
 	}
 	both := tree.NewObject(tree.NewMember("properties", merged))
-	common := tree.NewArray()
-	for _, name := range names {
-		if required[name] == len(branches) {
-			common.Items = append(common.Items, tree.NewText(name))
-		}
-	}
-	if len(common.Items) > 0 {
-		both.Set("required", common)
+	if required := requiredByAll(branches); len(required.Items) > 0 {
+		both.Set("required", required)
 	}
 	if closed == len(branches) && s.Get("additionalProperties") == nil {
 		both.Set("additionalProperties", tree.NewBool(false))
 	}
 	r.intersect(s, both, at, open)
+}
+
+// requiredByAll returns the properties that all branches require.
+func requiredByAll(branches []*tree.Node) *tree.Node {
+	count := map[string]int{}
+	var names []string
+	for _, b := range branches {
+		for _, name := range b.Get("required").Texts() {
+			if count[name]++; count[name] == 1 {
+				names = append(names, name)
+			}
+		}
+	}
+	all := tree.NewArray()
+	for _, name := range names {
+		if count[name] == len(branches) {
+			all.Items = append(all.Items, tree.NewText(name))
+		}
+	}
+	return all
 }
 
 // isClosed reports whether a schema allows only the properties that it names.
