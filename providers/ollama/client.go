@@ -69,9 +69,9 @@ func refuse(e *providers.APIError, body []byte) {
 	case strings.Contains(e.Message, "does not support tools"):
 		e.Cause = providers.ErrNoTools
 	case e.Status == http.StatusNotFound && strings.HasPrefix(e.Message, "model ") && !strings.Contains(e.Message, "pull"):
-		e.Message += `: "ollama pull" fetches it`
+		e.Message += `: run "ollama pull" to fetch it`
 	case e.Status == http.StatusUnauthorized && wire.Lookup(body, "signin_url") != nil:
-		e.Message += `: "ollama signin", or an API key`
+		e.Message += `: run "ollama signin" or set an API key`
 	}
 }
 

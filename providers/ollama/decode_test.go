@@ -146,9 +146,9 @@ func TestRefusals(t *testing.T) {
 		want       string
 	}{
 		{"no tools", `{"error":"registry.ollama.ai/library/gemma:latest does not support tools"}`, 400, "registry.ollama.ai/library/gemma:latest does not support tools (HTTP 400): 1 tries in 0s"},
-		{"no model", `{"error":"model 'x' not found"}`, 404, `model 'x' not found: "ollama pull" fetches it (HTTP 404): 1 tries in 0s`},
+		{"no model", `{"error":"model 'x' not found"}`, 404, `model 'x' not found: run "ollama pull" to fetch it (HTTP 404): 1 tries in 0s`},
 		{"no model, older", `{"error":"model \"x\" not found, try pulling it first"}`, 404, `model "x" not found, try pulling it first (HTTP 404): 1 tries in 0s`},
-		{"not signed in", `{"error":"unauthorized","signin_url":"https://ollama.com/connect?key=abc"}`, 401, `unauthorized: "ollama signin", or an API key (HTTP 401): 1 tries in 0s`},
+		{"not signed in", `{"error":"unauthorized","signin_url":"https://ollama.com/connect?key=abc"}`, 401, `unauthorized: run "ollama signin" or set an API key (HTTP 401): 1 tries in 0s`},
 		{"too long", `{"error":"the input length exceeds the context length"}`, 400, "the input length exceeds the context length (HTTP 400): 1 tries in 0s"},
 		{"busy", `{"error":"server busy, please try again.  maximum pending requests exceeded"}`, 503, "server busy, please try again.  maximum pending requests exceeded (HTTP 503)"},
 		{"another server", "404 page not found\n", 404, "404 page not found (HTTP 404): 1 tries in 0s"},
