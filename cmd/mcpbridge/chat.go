@@ -150,8 +150,8 @@ func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
 	return c.Models().Choose(choice, true)
 }
 
-// resume continues a conversation with a model; nil starts a new one. A conversation without an ID is
-// new to the history.
+// resume continues a conversation with a model; nil starts a new one. A conversation without an ID
+// is new to the history.
 func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	if t == nil {
 		t = &providers.Transcript{}

@@ -280,9 +280,9 @@ func lastResults(messages []providers.Message) []callResult {
 	return all
 }
 
-// otherModel returns the model that /model NAME selects in a chat with one: a configured model, a model
-// of another provider as PROVIDER/MODEL, or else a model of the same provider. That provider stays as
-// it is, as the command line may override its config.
+// otherModel returns the model that /model NAME selects in a chat with one: a configured model, a
+// model of another provider as PROVIDER/MODEL, or else a model of the same provider. That provider
+// stays as it is, as the command line may override its config.
 func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, name string) (providers.Candidate, error) {
 	provider, model, split := strings.Cut(name, "/")
 	switch c, err := m.ByID(name); {

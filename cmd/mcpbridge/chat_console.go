@@ -130,8 +130,8 @@ func (l *logOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A plainConsole reads one prompt a line. It writes answers, or events as JSON, to standard output and
-// the rest to standard error. It is for scripts and for terminals without cursor control.
+// A plainConsole reads one prompt a line. It writes answers, or events as JSON, to standard output
+// and the rest to standard error. It is for scripts and for terminals without cursor control.
 type plainConsole struct {
 	in      *terminal.Lines
 	out     io.Writer

@@ -1,7 +1,7 @@
 // Command mcpbridge serves many MCP servers, and native tools, as a single MCP server.
 //
-// Each command is a function run… that parses its flags, opens the stack of a config, and returns an
-// error that decides the exit code. A new command is a row in commands (main.go).
+// Each command is a function run… that parses its flags, opens the stack of a config, and returns
+// an error that decides the exit code. A new command is a row in commands (main.go).
 //
 // Files: main.go (commands, exit codes), flags.go (flags and the source of tools), program.go (a
 // config that runs), serve.go (serve, stdio), tools.go (tools, check), convert.go, lint.go, gen.go,

@@ -29,8 +29,8 @@ const (
 )
 
 // heapFloor is the size of an untouched allocation, which costs no memory. It makes the garbage
-// collector run less often, as the live heap is small. debug.SetGCPercent has no such floor: 800 is as
-// good for a heap of 4 MB, but with 3,000 tools the process takes 385 MB instead of 109.
+// collector run less often, as the live heap is small. debug.SetGCPercent has no such floor: 800 is
+// as good for a heap of 4 MB, but with 3,000 tools the process takes 385 MB instead of 109.
 const heapFloor = 16 << 20
 
 func main() {

@@ -132,8 +132,8 @@ func (p *program) serverOptions() mcpserver.Options {
 	}
 }
 
-// serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the state
-// of each server.
+// serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the
+// state of each server.
 func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
 	var report strings.Builder
 	status := http.StatusOK

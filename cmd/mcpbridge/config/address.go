@@ -43,7 +43,7 @@ func isURL(text string, schemes ...string) bool {
 	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
 }
 
-// readOrigin reads an origin and spells it as browsers do, since it is compared with what they send.
+// readOrigin reads an origin and spells it as browsers do, as it is compared with theirs.
 func readOrigin(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if !ok || text == "null" {
@@ -79,7 +79,7 @@ func isHost(s string) bool {
 	return !strings.HasSuffix(s, ":") && (u.Port() == "" || isPort(u.Port()))
 }
 
-// readTokens reads tokens by the names of their owners. Equal tokens would not tell the owners apart.
+// readTokens reads tokens by the names of their owners, which equal tokens could not tell apart.
 func readTokens(d *decoder, n node) (map[string]string, bool) {
 	owners := map[string]string{}
 	return mapOf(checkName, func(d *decoder, m node) (string, bool) {

@@ -249,8 +249,8 @@ func parseEnv(data []byte) (vars map[string]string, line int, err error) {
 	return vars, line, nil
 }
 
-// envValue removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted value
-// " #" begins a comment.
+// envValue removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted
+// value " #" begins a comment.
 func envValue(s string) (string, error) {
 	if strings.ContainsRune(s, 0) {
 		return "", errors.New("has a NUL character")

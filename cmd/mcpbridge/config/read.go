@@ -187,7 +187,7 @@ func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	}
 }
 
-// looksLikeServer reports whether n may be a server that was pasted without the "mcpServers" around it.
+// looksLikeServer reports whether n may be a server that was pasted without "mcpServers".
 func looksLikeServer(d *decoder, n node) bool {
 	members, _ := d.membersOf(n)
 	return slices.ContainsFunc(members, func(m node) bool { return m.name == "command" || m.name == "url" })

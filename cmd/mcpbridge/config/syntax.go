@@ -79,7 +79,7 @@ func commentSize(b []byte) int {
 	return len(b) - 1
 }
 
-// stringEnd returns the offset of the quote that closes the string at start, or a mistake and its offset.
+// stringEnd returns the offset of a string's closing quote, or a mistake and its offset.
 func stringEnd(b []byte, start int) (offset int, mistake string) {
 	for i := start + 1; i < len(b); i++ {
 		switch {

@@ -25,8 +25,8 @@ type Models struct {
 // Models returns the models of the config, which are created on first use.
 func (s *Stack) Models() *Models { return s.models() }
 
-// NewModels returns the models of the config's providers. A config without providers has those whose
-// API keys are in the environment.
+// NewModels returns the models of the config's providers. A config without providers has those
+// whose API keys are in the environment.
 func NewModels(cfg *config.Config) *Models {
 	m := &Models{cfg: cfg, faults: map[string]error{}}
 	entries := cfg.Providers
@@ -181,8 +181,8 @@ func (m *Models) IDs() []string {
 	return ids
 }
 
-// ByID returns the model of an ID: PROVIDER/MODEL with any model, a provider with a configured model,
-// or a configured model.
+// ByID returns the model of an ID: PROVIDER/MODEL with any model, a provider with a configured
+// model, or a configured model.
 func (m *Models) ByID(id string) (providers.Candidate, error) {
 	name, model, _ := strings.Cut(id, "/")
 	for _, c := range m.candidates {

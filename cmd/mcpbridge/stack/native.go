@@ -148,7 +148,8 @@ func kindWord(t toolformat.Tool) string {
 }
 
 // owner returns the kind of a definition, its API, and its spec for that kind. In an Acorn entry,
-// "api" has the API and the spec; in ours, "api" names the API and the key of the kind has the spec.
+// "api" has the API and the spec; in ours, "api" names the API and the key of the kind has the
+// spec.
 func (n *nativeLoader) owner(t toolformat.Tool, word string) (kind *bridge.NativeKind, api *config.API, spec json.RawMessage, err error) {
 	entry := wire.Lookup(t.Extra, "api")
 	name, named := wire.Text(entry)

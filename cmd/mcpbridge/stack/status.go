@@ -63,8 +63,8 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 // Warnings returns warnings about native tools, one line each.
 func (s *Stack) Warnings() []string { return s.natives.warnings }
 
-// Problems returns the native tools that were left out, and the tools of the current lists that were
-// left out or changed.
+// Problems returns the native tools that were left out, and the tools of the current lists that
+// were left out or changed.
 func (s *Stack) Problems() []bridge.Problem {
 	var all []bridge.Problem
 	for _, text := range s.natives.leftOut {

@@ -114,8 +114,8 @@ func (g *generator) distinct(tools []goTool) {
 	}
 }
 
-// refuse reports why a function cannot be a tool. For an unknown type it adds the errors of the type
-// checker.
+// refuse reports why a function cannot be a tool. For an unknown type it adds the errors of the
+// type checker.
 func (g *generator) refuse(fd *ast.FuncDecl, err error) {
 	pos := fd.Name.Pos()
 	if p := (*typeProblem)(nil); errors.As(err, &p) {

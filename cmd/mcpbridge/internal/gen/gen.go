@@ -161,7 +161,7 @@ func withoutName(doc, function string) string {
 // unwrapped returns a comment on one line.
 func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// snakeCase returns a Go name in the style of tools: GetWeather is get_weather, HTTPGet is http_get.
+// snakeCase returns a Go name in the style of tools: HTTPGet is http_get.
 func snakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)

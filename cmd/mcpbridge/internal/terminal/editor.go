@@ -62,8 +62,8 @@ func (t typed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read lets the user edit a line, which begins as prefill. The error is errInterrupted after Ctrl-C or
-// the end of ctx, and io.EOF after Ctrl-D in an empty line.
+// read lets the user edit a line, which begins as prefill. The error is errInterrupted after Ctrl-C
+// or the end of ctx, and io.EOF after Ctrl-D in an empty line.
 func (e *editor) read(ctx context.Context, prompt, prefill string) (string, error) {
 	e.keys.begin()
 	stop := context.AfterFunc(ctx, e.keys.interrupt)

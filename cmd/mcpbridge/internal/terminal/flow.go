@@ -6,8 +6,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A flow breaks text that arrives in pieces into lines, between words. Code between fences and rows of
-// tables are not broken.
+// A flow breaks text that arrives in pieces into lines, between words. Code between fences and rows
+// of tables are not broken.
 type flow struct {
 	out   strings.Builder // ready to be taken
 	width func() int

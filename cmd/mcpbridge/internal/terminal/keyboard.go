@@ -31,10 +31,11 @@ const (
 	maxInline = 200     // bytes of a paste that is shown in full
 )
 
-// keyboard reads a terminal in raw mode. It reads all the time, so that Ctrl-C works while no line is
-// edited; other input waits.
+// keyboard reads a terminal in raw mode. It reads all the time, so that Ctrl-C works while no line
+// is edited; other input waits.
 //
-// A paste stays together: its line breaks do not end the line. Of a long paste only the size is shown.
+// A paste stays together: its line breaks do not end the line. Of a long paste only the size is
+// shown.
 type keyboard struct {
 	bell func()
 

@@ -102,8 +102,8 @@ func elapsed(d time.Duration) string {
 	return Duration(d)
 }
 
-// Paint colors text; false leaves it as it is. The colors are among the eight that every theme, light
-// or dark, makes legible, and the background is never set.
+// Paint colors text; false leaves it as it is. The colors are among the eight that every theme,
+// light or dark, makes legible, and the background is never set.
 type Paint bool
 
 func (p Paint) in(code, s string) string {
