@@ -40,3 +40,19 @@ func Example() {
 	// CurrentTime
 	// greet
 }
+
+// A model can be chosen without a stack.
+func ExampleModels_Choose() {
+	cfg, err := config.Loader{}.Parse("mcpbridge.json", []byte(`{
+		"providers": { "local": { "type": "ollama", "model": "small" } }
+	}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	model, err := stack.NewModels(cfg).Choose(stack.Choice{Model: "large"}, true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(model.Name, model.Model)
+	// Output: local large
+}
