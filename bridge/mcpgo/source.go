@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -26,42 +28,42 @@ func NewSource(s *server.MCPServer) *Source { return &Source{server: s} }
 
 // Open implements bridge.Source. The caller becomes a client session of the mcp-go server.
 func (s *Source) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	o := &session{server: s.server, caller: caller, closed: make(chan struct{})}
-	o.client = o.newClient(nil)
-	o.ctx, o.cancel = context.WithCancel(context.Background())
+	opened := &session{server: s.server, caller: caller}
+	opened.client = newClient(server.NewInProcessSession(rand.Text(), nil), nil)
+	opened.ctx, opened.cancel = context.WithCancel(context.Background())
 	params := []byte(`{"protocolVersion":"` + mcp.LATEST_LEGACY_PROTOCOL_VERSION + `","clientInfo":{"name":"mcpbridge","version":"0"}}`)
 	params = wire.SetMember(params, "capabilities", bridge.Offers(caller.Capabilities))
-	reply := o.handle(ctx, o.client, wire.AppendCall(nil, 1, wire.MethodInitialize, params))
+	reply := opened.handle(ctx, opened.client, wire.AppendCall(nil, opened.calls.Add(1), wire.MethodInitialize, params))
 	if reply.Err != nil {
-		o.cancel()
+		opened.cancel()
 		return nil, fmt.Errorf("mcp-go server: %w", reply.Err)
 	}
-	o.discovered = wire.CutMember(reply.Result, "protocolVersion")
-	if err := s.server.RegisterSession(ctx, o.client); err != nil {
-		o.cancel()
+	opened.discovered = wire.CutMember(reply.Result, "protocolVersion")
+	if err := s.server.RegisterSession(ctx, opened.client); err != nil {
+		opened.cancel()
 		return nil, fmt.Errorf("mcp-go server: %w", err)
 	}
-	go o.announce()
-	return o, nil
+	opened.wg.Go(opened.announce)
+	return opened, nil
 }
 
 // session is a caller's view of the server.
 type session struct {
 	server     *server.MCPServer
 	caller     *bridge.Caller
-	client     *client // registered with the server: receives what it sends to all of its clients
-	discovered []byte  // the result of initialize, without the revision
+	client     *client      // registered with the server: receives what it sends to all of its clients
+	discovered []byte       // the result of initialize, without the revision
+	calls      atomic.Int64 // the id of the last request
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	closed chan struct{} // closed when announce has ended
+	wg     sync.WaitGroup // of announce
 
 	lists [bridge.ListKinds]atomic.Pointer[bridge.List] // the last ones
 }
 
 // announce passes on the notifications that belong to no call.
 func (s *session) announce() {
-	defer close(s.closed)
 	for {
 		select {
 		case n := <-s.client.notifications:
@@ -79,7 +81,7 @@ func (s *session) announce() {
 func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	var items []bridge.Item
 	for params := []byte("{}"); params != nil; {
-		reply := s.handle(ctx, s.client, wire.AppendCall(nil, 1, kind.Method(), params))
+		reply := s.handle(ctx, s.client, wire.AppendCall(nil, s.calls.Add(1), kind.Method(), params))
 		if reply.Err != nil && reply.Err.Code != toolformat.Unsupported { // a server without the capability has an empty list
 			return nil, reply.Err
 		}
@@ -114,14 +116,14 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if s.ctx.Err() != nil || ctx.Err() != nil {
 		return canceled(ctx)
 	}
-	c := s.newClient(req.Back)
+	c := newClient(s.client.InProcessSession, req.Back)
 	edits := req.Edits
 	if req.Params != nil {
 		if c.token = req.Params.Get(wire.MetaProgressToken); c.token != nil { // mcp-go would read a big number as a float
 			edits = append(edits[:len(edits):len(edits)], wire.Edit{Key: wire.MetaProgressToken, Value: []byte(`"call"`)})
 		}
 	}
-	message := wire.AppendRequest(nil, 1, req.Method, req.Params, edits...)
+	message := wire.AppendRequest(nil, s.calls.Add(1), req.Method, req.Params, edits...)
 	replies := make(chan bridge.Reply, 1)
 	go func() { replies <- s.handle(ctx, c, message) }()
 	for {
@@ -153,7 +155,7 @@ func canceled(ctx context.Context) bridge.Reply {
 func (s *session) Close() error {
 	s.server.UnregisterSession(context.Background(), s.client.SessionID())
 	s.cancel()
-	<-s.closed
+	s.wg.Wait()
 	return nil
 }
 
@@ -161,38 +163,28 @@ func (s *session) Close() error {
 func (s *session) handle(ctx context.Context, c *client, message []byte) (reply bridge.Reply) {
 	defer func() {
 		if v := recover(); v != nil { // mcp-go recovers only with server.WithRecovery
-			reply = bridge.Failed(toolformat.Errorf(toolformat.Internal, "internal error").Because(fmt.Errorf("panic: %v", v)))
+			reply = bridge.Failed(toolformat.AsError(fmt.Errorf("panic: %v", v)))
 		}
 	}()
-	var failed *mcp.JSONRPCErrorDetails
-	var result any
-	switch m := s.server.HandleMessage(s.server.WithContext(ctx, c), message).(type) {
-	case mcp.JSONRPCResponse:
-		result = m.Result
-	case *mcp.JSONRPCResponse:
-		result = m.Result
-	case mcp.JSONRPCError:
-		failed = &m.Error
-	case *mcp.JSONRPCError:
-		failed = &m.Error
-	default:
-		return bridge.Failed(toolformat.Errorf(toolformat.Internal, "internal error").Because(fmt.Errorf("mcp-go answered with a %T", m)))
+	raw, err := json.Marshal(s.server.HandleMessage(s.server.WithContext(ctx, c), message))
+	if err != nil {
+		return bridge.Failed(toolformat.AsError(err))
 	}
-	if failed == nil {
-		raw, err := json.Marshal(result)
-		if err != nil {
-			return bridge.Failed(toolformat.AsError(err))
-		}
-		return bridge.Result(raw, nil)
+	answer, err := wire.Split(raw)
+	if err != nil {
+		return bridge.Failed(toolformat.AsError(fmt.Errorf("mcp-go server: %w", err)))
 	}
-	e := &toolformat.Error{Code: toolformat.Internal, Message: failed.Message}
-	e.Raw, _ = json.Marshal(failed)
-	switch failed.Code {
-	case mcp.INVALID_PARAMS, mcp.INVALID_REQUEST:
+	if answer.Error == nil {
+		return bridge.Result(answer.Result, nil)
+	}
+	e := &toolformat.Error{Code: toolformat.Internal, Raw: answer.Error}
+	e.Message, _ = wire.Text(wire.Lookup(answer.Error, "message"))
+	switch code, _ := strconv.Atoi(string(wire.Lookup(answer.Error, "code"))); code {
+	case wire.InvalidParams, wire.InvalidRequest:
 		e.Code = toolformat.Invalid
-	case mcp.METHOD_NOT_FOUND:
+	case wire.MethodNotFound:
 		e.Code = toolformat.Unsupported
-	case mcp.RESOURCE_NOT_FOUND:
+	case wire.ResourceNotFound:
 		e.Code = toolformat.NotFound
 	}
 	return bridge.Failed(e)
@@ -201,35 +193,20 @@ func (s *session) handle(ctx context.Context, c *client, message []byte) (reply 
 // client is the caller as mcp-go sees it: once for the session, and once for each call, so that
 // notifications and questions find the call that they belong to.
 type client struct {
-	*server.InProcessSession
-	notifications chan mcp.JSONRPCNotification
-	back          bridge.Back // of the call; nil if nobody listens
-	token         []byte      // the caller's progress token; nil if it has none
-	level         *server.InProcessSession
+	*server.InProcessSession // the session's: all calls share its id, log level and capabilities
+	notifications            chan mcp.JSONRPCNotification
+	back                     bridge.Back // of the call; nil outside of calls
+	token                    []byte      // the caller's progress token; nil if it has none
 }
 
-func (s *session) newClient(back bridge.Back) *client {
-	c := &client{notifications: make(chan mcp.JSONRPCNotification, queued), back: back}
-	c.InProcessSession = server.NewInProcessSessionWithHandlers(rand.Text(), c, c, c)
-	if s.client != nil {
-		c.level = s.client.InProcessSession
-		c.Initialize()
-	} else {
-		c.level = c.InProcessSession
-	}
-	return c
+func newClient(session *server.InProcessSession, back bridge.Back) *client {
+	return &client{InProcessSession: session, notifications: make(chan mcp.JSONRPCNotification, queued), back: back}
 }
 
 // NotificationChannel implements server.ClientSession. mcp-go drops what does not fit.
 func (c *client) NotificationChannel() chan<- mcp.JSONRPCNotification { return c.notifications }
 
-// SetLogLevel implements server.SessionWithLogging: the level is the session's, for all its calls.
-func (c *client) SetLogLevel(level mcp.LoggingLevel) { c.level.SetLogLevel(level) }
-
-// GetLogLevel implements server.SessionWithLogging.
-func (c *client) GetLogLevel() mcp.LoggingLevel { return c.level.GetLogLevel() }
-
-// deliver hands a notification to the call, under the caller's own progress token.
+// deliver passes a notification on to the caller, under its own progress token.
 func (c *client) deliver(n mcp.JSONRPCNotification) {
 	params, err := json.Marshal(n.Params)
 	if err != nil || c.back == nil {
@@ -241,17 +218,17 @@ func (c *client) deliver(n mcp.JSONRPCNotification) {
 	c.back.Notify(n.Method, params)
 }
 
-// CreateMessage implements server.SamplingHandler.
-func (c *client) CreateMessage(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+// RequestSampling implements server.SessionWithSampling.
+func (c *client) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	return ask[mcp.CreateMessageResult](ctx, c.back, wire.MethodCreateMessage, request.CreateMessageParams)
 }
 
-// Elicit implements server.ElicitationHandler.
-func (c *client) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+// RequestElicitation implements server.SessionWithElicitation.
+func (c *client) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	return ask[mcp.ElicitationResult](ctx, c.back, wire.MethodElicit, request.Params)
 }
 
-// ListRoots implements server.RootsHandler.
+// ListRoots implements server.SessionWithRoots.
 func (c *client) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	return ask[mcp.ListRootsResult](ctx, c.back, wire.MethodRootsList, struct{}{})
 }

@@ -132,30 +132,17 @@ func toolOf(raw []byte) (tool mcp.Tool, err error) {
 
 // call is the handler of each tool.
 func (t *Tools) call(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	raw := wire.AppendString([]byte(`{"name":`), request.Params.Name)
-	arguments := request.Params.RawArguments
-	if arguments == nil && request.Params.Arguments != nil { // made by a Go program, not received
-		var err error
-		if arguments, err = json.Marshal(request.Params.Arguments); err != nil {
-			return nil, err
-		}
+	p := request.Params
+	raw, err := json.Marshal(mcp.CallToolParams{Name: p.Name, Arguments: p.Arguments, RawArguments: p.RawArguments, Meta: p.Meta})
+	if err != nil {
+		return nil, err
 	}
-	if arguments != nil {
-		raw = append(append(raw, `,"arguments":`...), arguments...)
-	}
-	if request.Params.Meta != nil {
-		meta, err := json.Marshal(request.Params.Meta)
-		if err != nil {
-			return nil, err
-		}
-		raw = append(append(raw, `,"_meta":`...), meta...)
-	}
-	params, err := wire.SplitParams(append(raw, '}'))
+	params, err := wire.SplitParams(raw)
 	if err != nil {
 		return nil, err
 	}
 	reply := t.session.Do(ctx, &bridge.Request{
-		Method: wire.MethodToolsCall, Params: &params, Target: request.Params.Name, Back: &notifier{ctx: ctx, server: t.server},
+		Method: wire.MethodToolsCall, Params: &params, Target: p.Name, Back: &notifier{ctx: ctx, server: t.server},
 	})
 	if reply.Err != nil {
 		return nil, reply.Err
