@@ -86,16 +86,17 @@ func appendRaw(dst []byte, key string, value []byte) []byte {
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; characters of
 // HTML are not escaped.
 func AppendString[S string | []byte](dst []byte, s S) []byte {
+	b := []byte(s) // not a copy: b neither changes nor escapes
 	dst = append(dst, '"')
-	for i := 0; i < len(s); {
-		if i+8 <= len(s) {
-			w := word(s[i:])
+	for i := 0; i < len(b); {
+		if i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
 			stop := special(w)
 			if stop == 0 {
 				begin := i
-				for i += 8; i+8 <= len(s) && special(word(s[i:])) == 0; i += 8 {
+				for i += 8; i+8 <= len(b) && special(binary.LittleEndian.Uint64(b[i:])) == 0; i += 8 {
 				}
-				dst = append(dst, s[begin:i]...)
+				dst = append(dst, b[begin:i]...)
 				continue
 			}
 			// JSON in a string has short runs: copying eight bytes costs less than copying n.
@@ -103,13 +104,15 @@ func AppendString[S string | []byte](dst []byte, s S) []byte {
 			dst = binary.LittleEndian.AppendUint64(dst, w)[:len(dst)+n]
 			i += n
 		}
-		switch c := s[i]; {
+		switch c := b[i]; {
 		case c >= utf8.RuneSelf:
-			n := characters(s[i:])
-			if dst = append(dst, s[i:i+n]...); n == 0 {
-				dst, n = utf8.AppendRune(dst, utf8.RuneError), 1
+			end, valid := runes(b, i)
+			dst = append(dst, b[i:end]...)
+			if i = end; !valid {
+				dst = utf8.AppendRune(dst, utf8.RuneError)
+				i++
 			}
-			i += n - 1
+			continue
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c < ' ':
@@ -120,25 +123,6 @@ func AppendString[S string | []byte](dst []byte, s S) []byte {
 		i++
 	}
 	return append(dst, '"')
-}
-
-// word returns the first eight bytes of s as a little-endian number.
-func word[S string | []byte](s S) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// characters returns the length of the valid characters beyond ASCII that s begins with.
-func characters[S string | []byte](s S) (i int) {
-	for i < len(s) && s[i] >= utf8.RuneSelf {
-		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		i += n
-	}
-	return i
 }
 
 func appendControl(dst []byte, c byte) []byte {

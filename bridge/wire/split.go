@@ -1,6 +1,10 @@
 package wire
 
-import "strings"
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
 
 // A span is the place of a member in an object: where its key begins, where its value begins and
 // where that ends. The zero span is an absent member.
@@ -112,43 +116,17 @@ func (s *splitter) route(start, end int, l level) (Key, bool) {
 // match finds the key of the level that the text between the quotes spells, exactly or in another
 // letter case; it returns l.end for any other text.
 func match(quoted []byte, l level) (k Key, exact bool) {
-	for _, c := range quoted {
-		if c == '\\' || c >= 0x80 {
-			return matchText(unquote(quoted), l)
-		}
+	plain := !slices.ContainsFunc(quoted, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf })
+	if !plain { // the long s and the Kelvin sign fold to s and k, as in encoding/json
+		quoted = []byte(unquote(quoted))
 	}
 	for k = l.first; k < l.end; k++ {
-		if name := names[k]; len(name) == len(quoted) {
-			if string(quoted) == name {
-				return k, true
-			}
-			if equalFold(name, quoted) {
-				return k, false
-			}
+		name := names[k]
+		if exact = string(quoted) == name; exact || (!plain || len(quoted) == len(name)) && bytes.EqualFold(quoted, []byte(name)) {
+			return k, exact
 		}
 	}
 	return l.end, false
-}
-
-// matchText is match for keys with escapes or beyond ASCII: the long s and the Kelvin sign fold to
-// s and k, as in encoding/json.
-func matchText(s string, l level) (k Key, exact bool) {
-	for k = l.first; k < l.end; k++ {
-		if strings.EqualFold(s, names[k]) {
-			return k, s == names[k]
-		}
-	}
-	return l.end, false
-}
-
-// equalFold reports whether two ASCII texts of the same length differ at most in letter case.
-func equalFold(name string, b []byte) bool {
-	for i, c := range b {
-		if c != name[i] && (c^name[i] != 0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // fill sets the fields of the message from the spans. The error says why they are not a message.
