@@ -18,10 +18,10 @@ const (
 type LineWriter struct {
 	w     io.Writer
 	limit int           // of size
-	wake  chan struct{} // holds one: the queue or closed has changed
 	done  chan struct{} // closed when the goroutine ends
 
 	mu      sync.Mutex // guards what follows
+	more    *sync.Cond // queue or closed has changed
 	queue   []line
 	size    int           // bytes queued or being written
 	freed   chan struct{} // closed when size shrinks or closed is set; nil when no Write waits
@@ -39,15 +39,16 @@ type line struct {
 // NewLineWriter returns a writer that queues at most limit bytes. Its goroutine ends with Close or
 // with the stream's first error.
 func NewLineWriter(w io.Writer, limit int) *LineWriter {
-	l := &LineWriter{w: w, limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &LineWriter{w: w, limit: limit, done: make(chan struct{})}
+	l.more = sync.NewCond(&l.mu)
 	go l.run()
 	return l
 }
 
-// Write queues b, which must not contain a line break, to be written with a line end. It takes b
-// over and frees it in any case. While the queue is full it waits until ctx ends; a message of any
-// size fits into an empty queue. sent, unless nil, becomes true just before the first byte of b is
-// written: while it is false no byte has left.
+// Write queues b, which must not contain a line break, to be written with a line end, and takes it
+// over in any case. While the queue is full it waits until ctx ends; a message of any size fits
+// into an empty queue. sent, unless nil, becomes true just before the first byte of b is written:
+// while it is false no byte has left.
 //
 // The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued
 // then. A nil error does not mean that b has been written.
@@ -91,26 +92,8 @@ func (l *LineWriter) enqueue(m line) (full <-chan struct{}, err error) {
 	}
 	l.queue = append(l.queue, m)
 	l.size += size
-	l.signal()
+	l.more.Signal()
 	return nil, nil
-}
-
-func (l *LineWriter) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Done returns a channel that is closed when the writer has ended, by the stream's first error or
-// by Close.
-func (l *LineWriter) Done() <-chan struct{} { return l.done }
-
-// Err returns the stream's error.
-func (l *LineWriter) Err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
 }
 
 // Close refuses further writes, also those that wait. It returns nil when the queue has been
@@ -121,7 +104,7 @@ func (l *LineWriter) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	l.wakeWriters()
-	l.signal()
+	l.more.Signal()
 	l.mu.Unlock()
 	select {
 	case <-l.done:
@@ -135,7 +118,7 @@ func (l *LineWriter) Close(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return l.Err()
+	return l.err
 }
 
 // wakeWriters wakes the calls of Write that wait. l.mu is held.
@@ -149,44 +132,32 @@ func (l *LineWriter) wakeWriters() {
 // run writes the queue until the writer ends. Two slices take turns as the queue.
 func (l *LineWriter) run() {
 	defer close(l.done)
-	var batch []line
-	for more := true; more; {
-		batch, more = l.nextBatch(batch[:0])
+	for batch := l.nextBatch(nil); batch != nil; batch = l.nextBatch(batch[:0]) {
 		for rest := batch; len(rest) > 0; {
 			n, size := group(rest)
-			if more = more && l.writeGroup(rest[:n], size); !more {
-				free(rest)
-				break
+			if !l.writeGroup(rest[:n], size) {
+				return
 			}
-			free(rest[:n])
 			rest = rest[n:]
 		}
 		clear(batch)
 	}
-	l.mu.Lock()
-	free(l.queue)
-	l.queue = nil
-	l.mu.Unlock()
 }
 
-// nextBatch waits for messages and exchanges the queue for an empty slice. ok is false when the
+// nextBatch waits for messages and exchanges the queue for an empty slice. It returns nil when the
 // writer has ended.
-func (l *LineWriter) nextBatch(empty []line) (batch []line, ok bool) {
-	for {
-		l.mu.Lock()
-		batch := l.queue
-		if len(batch) > 0 && !l.dropped {
-			l.queue = empty
-			l.mu.Unlock()
-			return batch, true
-		}
-		closed := l.closed
-		l.mu.Unlock()
-		if closed {
-			return nil, false
-		}
-		<-l.wake
+func (l *LineWriter) nextBatch(empty []line) []line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.closed {
+		l.more.Wait()
 	}
+	batch := l.queue
+	l.queue = empty
+	if len(batch) == 0 || l.dropped {
+		return nil
+	}
+	return batch
 }
 
 // group returns how many messages of a batch are written together, at least one, and their size
@@ -206,19 +177,20 @@ func group(batch []line) (n, size int) {
 	return n, size
 }
 
-// writeGroup writes messages with one call of the stream. It returns false when that has failed or
-// the rest of the queue is dropped.
+// writeGroup writes messages with one call of the stream, and frees them. It returns false when
+// that has failed or the rest of the queue is dropped.
 func (l *LineWriter) writeGroup(group []line, size int) bool {
 	out := group[0].b
-	if len(group) == 1 {
-		out.B = append(out.B, '\n')
-	} else {
+	if len(group) > 1 {
 		out = NewBuffer(size)
-		defer out.Free()
 		for _, m := range group {
 			out.B = append(append(out.B, m.b.B...), '\n')
+			m.b.Free()
 		}
+	} else {
+		out.B = append(out.B, '\n')
 	}
+	defer out.Free()
 	l.mu.Lock()
 	dropped := l.dropped
 	l.mu.Unlock()
@@ -240,10 +212,4 @@ func (l *LineWriter) writeGroup(group []line, size int) bool {
 	l.err = err
 	l.wakeWriters()
 	return err == nil && !l.dropped
-}
-
-func free(batch []line) {
-	for _, m := range batch {
-		m.b.Free()
-	}
 }

@@ -57,10 +57,10 @@ func TestLineWriterGathers(t *testing.T) {
 		if want := []string{"first\n", "a\nb\n", long + "\n", "c\nd\n"}; !reflect.DeepEqual(g.writes, want) {
 			t.Errorf("%.20q", g.writes)
 		}
-		if !sent[5].Load() || w.Err() != nil {
-			t.Error(w.Err())
+		if !sent[5].Load() || w.err != nil {
+			t.Error(w.err)
 		}
-		<-w.Done()
+		<-w.done
 		if err := w.Write(t.Context(), buffer("late"), nil); err != io.ErrClosedPipe {
 			t.Error(err)
 		}
@@ -117,9 +117,9 @@ func TestLineWriterFails(t *testing.T) {
 		go func() { waiting <- w.Write(t.Context(), buffer("6789"), nil) }()
 		synctest.Wait()
 		g.open <- broken
-		<-w.Done()
-		if err := <-waiting; err != broken || w.Err() != broken || w.Close(t.Context()) != broken || unsent.Load() {
-			t.Error(err, w.Err(), unsent.Load())
+		<-w.done
+		if err := <-waiting; err != broken || w.err != broken || w.Close(t.Context()) != broken || unsent.Load() {
+			t.Error(err, w.err, unsent.Load())
 		}
 		if err := w.Write(t.Context(), buffer("x"), nil); err != broken {
 			t.Error(err)
@@ -153,7 +153,7 @@ func TestLineWriterCloseGivesUp(t *testing.T) {
 			t.Error("Close:", err)
 		}
 		g.open <- nil // the write under way ends; nothing follows it
-		<-w.Done()
+		<-w.done
 		if err := w.Close(ctx); err != nil || len(g.writes) != 1 || second.Load() {
 			t.Errorf("%v %q %v", err, g.writes, second.Load())
 		}
@@ -165,8 +165,8 @@ func TestLineWriterShortWrite(t *testing.T) {
 	if err := w.Write(t.Context(), buffer("abc"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if <-w.Done(); w.Err() != io.ErrShortWrite {
-		t.Error(w.Err())
+	if <-w.done; w.err != io.ErrShortWrite {
+		t.Error(w.err)
 	}
 }
 
