@@ -10,11 +10,11 @@
 //
 //   - Messages: message.go (Message, Split), split.go (the pass that finds the members routed on),
 //     scan.go (the JSON scanner), params.go and edit.go (Params and changes to them), append.go and
-//     quote.go (writing), iter.go, object.go and text.go (reading and changing validated JSON).
-//   - Framings: buffer.go (pooled buffers, bodies), window.go (a stream cut into lines), line.go
-//     and linewriter.go (a message a line), sse.go (server-sent events), ws.go (WebSocket).
-//   - MCP, with the constants of mcp-go: method.go, era.go (revisions and error codes), task.go,
-//     level.go (logs), uri.go (a resource and its parts), paramheader.go (arguments in headers).
+//     quote.go (writing), json.go (reading and changing validated JSON).
+//   - Framings: buffer.go (pooled buffers, bodies), line.go and linewriter.go (a message a line),
+//     sse.go (server-sent events), ws.go (WebSocket).
+//   - MCP: mcp.go (its names and codes, which are those of mcp-go, and rules for tasks, log levels
+//     and URIs), paramheader.go (arguments in headers).
 //
 // # Concurrency
 //

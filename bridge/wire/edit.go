@@ -43,7 +43,7 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 		dst = append(dst, p.Raw[at:s.start]...)
 		if at = gap(p.Raw, int(s.end)); p.Raw[at] == '}' { // the last: its comma goes too
 			dst = bytes.TrimRight(dst, whiteSpace)
-			dst = bytes.TrimSuffix(dst, comma)
+			dst = bytes.TrimSuffix(dst, []byte(","))
 		}
 	}
 	dst = append(dst, p.Raw[at:end-1]...)
@@ -61,8 +61,6 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 	}
 	return append(dst, '}')
 }
-
-var comma = []byte(",")
 
 // nextEdited returns the first member of a level at or behind a place that an edit changes; l.end
 // when no such member is left.

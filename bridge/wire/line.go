@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 )
 
@@ -29,7 +31,7 @@ func (l *LineReader) Read() (*Buffer, error) {
 		if err != nil && (err != io.EOF || len(line) == 0) {
 			return nil, err
 		}
-		line = bytes.TrimSuffix(line, cr)
+		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) > l.limit {
 			return nil, &TooLongError{Limit: l.limit, Size: len(line)}
 		}
@@ -39,4 +41,165 @@ func (l *LineReader) Read() (*Buffer, error) {
 	}
 }
 
-var cr = []byte("\r")
+// TooLongError is the error for a message over the limit of its reader.
+type TooLongError struct {
+	Limit int // in bytes
+	Size  int // of the message, in bytes, as far as it was read
+}
+
+// Error names the size and the limit.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("a message of %d bytes is over the limit of %d bytes", e.Size, e.Limit)
+}
+
+// errUnended is window.line's error for a line that exceeds the limit before its end is read.
+var errUnended = errors.New("line over the limit")
+
+// A window cuts a stream into lines. It holds the bytes read ahead in one pooled buffer, as large
+// as the last line needed: a stream that is idle after short lines costs 4 KiB.
+type window struct {
+	r     io.Reader
+	limit int  // of a line, in bytes
+	cr    bool // a CR ends a line too, with an LF behind it or without
+
+	buf  *Buffer
+	from int   // buf.B[from:] has not been returned
+	seen int   // buf.B[from:seen] has no line end
+	last int   // length of the last line
+	lf   bool  // the last line ended in a CR: an LF belongs to it
+	err  error // of r, final
+}
+
+func newWindow(r io.Reader, limit int, cr bool) *window {
+	return &window{r: r, limit: limit, cr: cr, buf: NewBuffer(0)}
+}
+
+// line returns the next line without its end, valid until the next call. With the reader's error it
+// returns the rest of the stream. A line whose end was read may exceed the limit. One whose end was
+// not may exceed it by the CR of a line end; beyond that the error is errUnended.
+func (w *window) line() ([]byte, error) {
+	for {
+		if w.lf && w.from < len(w.buf.B) {
+			w.lf = false
+			if w.buf.B[w.from] == '\n' {
+				w.from++
+				w.seen = w.from
+			}
+		}
+		if n := w.lineEnd(w.buf.B[w.seen:]); n >= 0 {
+			end := w.seen + n
+			line := w.buf.B[w.from:end]
+			w.lf = w.cr && w.buf.B[end] == '\r'
+			w.from, w.seen, w.last = end+1, end+1, len(line)
+			return line, nil
+		}
+		w.seen = len(w.buf.B)
+		pending := w.buf.B[w.from:]
+		switch {
+		case len(pending)-1 > w.limit:
+			return nil, errUnended
+		case w.err != nil:
+			w.from = w.seen
+			return pending, w.err
+		}
+		w.read()
+	}
+}
+
+// lineEnd returns the index of the first line end, -1 when b has none.
+func (w *window) lineEnd(b []byte) int {
+	if !w.cr {
+		return bytes.IndexByte(b, '\n')
+	}
+	for from := 0; from < len(b); from += stride {
+		part := b[from:min(from+stride, len(b))]
+		n := bytes.IndexByte(part, '\n')
+		if n >= 0 {
+			part = part[:n]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			return from + cr
+		}
+		if n >= 0 {
+			return from + n
+		}
+	}
+	return -1
+}
+
+// stride bounds the search for an LF before that for a CR, and so the cost of a line that ends in a
+// CR alone.
+const stride = 4 << 10
+
+// read reads from the stream once, or sets w.err.
+func (w *window) read() {
+	switch {
+	case w.from == len(w.buf.B):
+		w.buf.Free()
+		w.buf = NewBuffer(w.last)
+		w.from, w.seen = 0, 0
+	case len(w.buf.B) < cap(w.buf.B):
+	case w.from > 0:
+		n := copy(w.buf.B, w.buf.B[w.from:])
+		w.buf.B = w.buf.B[:n]
+		w.from, w.seen = 0, w.seen-w.from
+	default:
+		w.buf.grow()
+	}
+	w.err = io.ErrNoProgress
+	for range 100 {
+		n, err := w.r.Read(w.buf.B[len(w.buf.B):cap(w.buf.B)])
+		w.buf.B = w.buf.B[:len(w.buf.B)+n]
+		if n > 0 || err != nil {
+			w.err = err
+			return
+		}
+	}
+}
+
+// skipLine discards the bytes up to and with the next LF. It returns the length of the line without
+// its end.
+func (w *window) skipLine() (size int) {
+	last := byte(0)
+	for {
+		pending := w.buf.B[w.from:]
+		n := bytes.IndexByte(pending, '\n')
+		ended := n >= 0
+		if !ended {
+			n = len(pending)
+		}
+		size += n
+		if n > 0 {
+			last = pending[n-1]
+		}
+		w.from += n
+		w.seen = w.from
+		if ended {
+			w.from++
+			w.seen++
+		}
+		if ended || w.err != nil {
+			if last == '\r' {
+				size--
+			}
+			return size
+		}
+		w.read()
+	}
+}
+
+// detach moves the line that line has just returned to a Buffer of its own. A long line at the head
+// of the window keeps its memory, and the rest moves out.
+func (w *window) detach(line []byte) *Buffer {
+	if len(line) <= copyBelow || &line[0] != &w.buf.B[0] {
+		b := NewBuffer(len(line))
+		b.B = append(b.B, line...)
+		return b
+	}
+	b, rest := w.buf, w.buf.B[w.from:]
+	w.buf = NewBuffer(max(len(rest), len(line)))
+	w.buf.B = append(w.buf.B, rest...)
+	w.from, w.seen = 0, 0
+	b.B = line
+	return b
+}

@@ -165,7 +165,7 @@ func (s *splitter) fill(m *Message) *Error {
 	case method != nil && (m.Result != nil || m.Error != nil), m.Result != nil && m.Error != nil:
 		return invalid(0, `more than one of "method", "result" and "error"`)
 	case method != nil:
-		if m.Method, _ = methodName(method); m.Method == "" {
+		if m.Method = methodName(method); m.Method == "" {
 			return invalid(methodAt, `"method" must be a string that is not empty`)
 		}
 	case m.Error != nil:

@@ -67,16 +67,14 @@ func (e *EventReader) line() ([]byte, error) {
 	}
 	if !e.begun {
 		e.begun = true
-		line = bytes.TrimPrefix(line, bom)
+		line = bytes.TrimPrefix(line, []byte("\uFEFF"))
 	}
 	return line, err
 }
 
-var bom = []byte("\uFEFF")
-
 // field adds the field of a line to the event.
 func (e *EventReader) field(ev *Event, line []byte) error {
-	name, value, _ := bytes.Cut(line, colonSign)
+	name, value, _ := bytes.Cut(line, []byte(":"))
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
@@ -100,8 +98,6 @@ func (e *EventReader) field(ev *Event, line []byte) error {
 	}
 	return nil
 }
-
-var colonSign = []byte(":")
 
 func (e *EventReader) data(ev *Event, value []byte) error {
 	if ev.Data == nil {
