@@ -8,22 +8,17 @@
 //
 // # Files
 //
-// Each file refers to those below it.
+// Each file uses those below it; cycles are few and short.
 //
-//	client                        Client, sessions as their callers see them, and which link is whose
-//	supervise, connect            the goroutine of a link; the phases of a connection
-//	restore, notify               what a new connection is asked for; what goes to callers unasked
-//	watch, level, tasks           subscriptions, log levels and tasks, which outlive a request
-//	request, lists, listfile      a call, repeated where that is safe; the server's lists
-//	link                          the state of a link, and waiting for it
-//	input                         questions in the result of a call (the modern era)
-//	receive, listen, ask          what the server sends: responses, notifications, questions
-//	roundtrip, calls, encode      a request until its reply
-//	conn                          the life of a connection
-//	stream, streamable, sse       the carriers
-//	stdio, ws, http
-//	carrier, offer, session       what the layers share
-//	config, throttle, errors
+//	client                      Client, sessions as their callers see them, and which link is whose
+//	link, connect               the state of a link, its goroutine, the phases of a connection
+//	watch, restore              subscriptions, log levels and tasks, which outlive a connection
+//	lists                       the server's lists
+//	request                     a request until its reply, repeated where that is safe
+//	receive, listen, ask        what the server sends: responses, notifications, questions
+//	conn                        the life of a connection, and its pending calls
+//	streamable, sse, stdio, ws  the carriers; http is what the first two share
+//	carrier, config, errors     what the layers share
 //
 // A new carrier is a file with a dialer, which dialers in connect.go returns, and a case in the
 // tests' carriers. What a server is to be asked again after a loss goes into restore.

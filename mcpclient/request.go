@@ -2,6 +2,10 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -69,3 +73,217 @@ func (l *link) repeatable(req *bridge.Request) bool {
 
 // empty returns an empty result.
 func empty() bridge.Reply { return bridge.Result([]byte("{}"), nil) }
+
+// do sends a caller's request and waits for its reply, or the loss of the connection.
+func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
+	k := c.newCall(req.Method)
+	k.owner, k.back, k.target = owner, req.Back, req.Target
+	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyOnly(req.Method))
+	switch {
+	case k.modern && req.Method == wire.MethodToolsCall:
+		k.headers = c.paramHeaders(req)
+	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id
+		k.target, _ = req.Params.Text(wire.TaskID)
+	}
+	reply, lost := c.roundTrip(ctx, k, c.encode(k, req))
+	reply.Modern = k.modern
+	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
+		limit, key := c.cfg.Timeout, "timeout"
+		if k.timer.AtMaximum() && c.cfg.MaxTimeout > limit {
+			limit, key = c.cfg.MaxTimeout, "maxTimeout"
+		}
+		reply.Err.Message = fmt.Sprintf("%s: "+tookLonger, c.cfg.Name, subject(req), limit, key)
+	}
+	return reply, lost
+}
+
+// legacyOnly reports whether a method that callers of both eras use exists in the legacy era
+// alone.
+func legacyOnly(method string) bool {
+	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe || method == wire.MethodSetLevel
+}
+
+// request sends a request of the bridge's own.
+func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
+	return c.requestCall(ctx, c.newCall(method), params)
+}
+
+func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.Reply, error) {
+	buf := wire.NewBuffer(len(params) + 128)
+	if k.modern {
+		split, err := wire.SplitParams(params)
+		if err != nil {
+			return bridge.Reply{}, err
+		}
+		buf.B = wire.AppendRequest(buf.B, k.id, k.method, &split, c.modernEdits(nil, nil)...)
+	} else {
+		buf.B = wire.AppendCall(buf.B, k.id, k.method, params)
+	}
+	reply, lost := c.roundTrip(ctx, k, buf)
+	switch {
+	case lost != nil:
+		return bridge.Reply{}, lost.cause
+	case reply.Err != nil:
+		return bridge.Reply{}, reply.Err
+	}
+	return reply, nil
+}
+
+// replay sends a request with one string parameter for which no caller waits. It reports whether
+// the server agreed.
+func (c *conn) replay(ctx context.Context, method, key, value string) bool {
+	params := wire.SetMember([]byte("{}"), key, wire.AppendString(nil, value))
+	reply, err := c.request(ctx, method, params)
+	if err != nil {
+		c.cfg.throttle.Log(slog.LevelWarn, "a request could not be repeated on the new connection", "method", method, key, value, "reason", err)
+		return false
+	}
+	reply.Free()
+	return true
+}
+
+// loss means that the connection was lost before a request had its reply.
+type loss struct {
+	cause        error
+	surelyNotRun bool
+}
+
+// roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
+// timeout or the loss of the connection.
+func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	k.ctx, k.end = ctx, cancel
+	if !c.addCall(k) {
+		msg.Free()
+		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: true}
+	}
+	defer c.takeCall(k.id)
+	if k.owner != nil && k.owner.closed.Load() { // Close may not have seen this call
+		cancel(errClosed)
+	}
+	if ctx.Err() != nil {
+		msg.Free()
+		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	}
+	err := c.carrier.send(ctx, msg, k)
+	if err != nil && ctx.Err() == nil {
+		select {
+		case r := <-k.reply: // received in spite of the error
+			return r, nil
+		default:
+			return c.notSent(err, k)
+		}
+	}
+	k.queued = err == nil
+	select {
+	case r := <-k.reply:
+		return r, nil
+	case <-ctx.Done():
+		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	case <-c.life.Done():
+		select {
+		case r := <-k.reply:
+			return r, nil
+		default:
+		}
+		if ctx.Err() != nil { // a caller that goes may take the connection with it
+			return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+		}
+		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
+	}
+}
+
+// notSent returns the outcome of a call that the carrier could not send: an error that the
+// carrier made for the caller, or a loss.
+func (c *conn) notSent(err error, k *call) (bridge.Reply, *loss) {
+	var e *toolformat.Error
+	if errors.As(err, &e) {
+		return bridge.Failed(e), nil
+	}
+	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
+}
+
+// abandon gives up a call whose caller has gone or whose time is over. It tells the server if the
+// request may have reached it.
+func (c *conn) abandon(cause error, k *call) *toolformat.Error {
+	if k.sent.Load() || k.queued {
+		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
+		c.respond(wire.AppendNotification(nil, wire.NotificationCancelled, params))
+	}
+	if errors.Is(cause, errTimeout) {
+		return toolformat.Errorf(toolformat.Timeout, "%s took too long", c.cfg.Name)
+	}
+	return canceled(cause)
+}
+
+// encode makes the message of a request. Its id and its progress token are the bridge's own; the
+// token lets progress extend the call.
+func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
+	var params wire.Params
+	if req.Params != nil {
+		params = *req.Params
+	}
+	if token := params.Get(wire.MetaProgressToken); token != nil {
+		k.token = append(k.token, token...)
+	}
+	var space [20]byte
+	edits := append(make([]wire.Edit, 0, 8), req.Edits...)
+	switch {
+	case k.modern:
+		edits = c.modernEdits(edits, k.owner)
+	case params.Get(wire.MetaProtocolVersion) != nil:
+		edits = append(edits, hopByHop[:]...)
+	}
+	edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
+	buf := wire.NewBuffer(len(params.Raw) + 128)
+	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
+	return buf
+}
+
+// hopByHop removes the members of _meta that concern one connection.
+var hopByHop = [...]wire.Edit{
+	{Key: wire.MetaProtocolVersion}, {Key: wire.MetaClientInfo}, {Key: wire.MetaClientCapabilities},
+	{Key: wire.MetaLogLevel}, {Key: wire.MetaSubscriptionID},
+}
+
+var modernRevision = []byte(`"` + wire.ModernRevision + `"`)
+
+// modernEdits appends what each request of the modern era states of its client.
+func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
+	capabilities := c.capabilities
+	if owner != nil && owner.caller.Modern {
+		capabilities = c.cfg.offer(owner.caller.Capabilities)
+	}
+	edits = append(edits,
+		wire.Edit{Key: wire.MetaProtocolVersion, Value: modernRevision},
+		wire.Edit{Key: wire.MetaClientInfo, Value: c.cfg.ClientInfo},
+		wire.Edit{Key: wire.MetaClientCapabilities, Value: capabilities},
+		wire.Edit{Key: wire.MetaSubscriptionID})
+	if owner != nil && !owner.caller.Modern {
+		if level := wire.LogLevel(owner.level.Load()); level > 0 {
+			edits = append(edits, wire.Edit{Key: wire.MetaLogLevel, Value: wire.AppendString(nil, level.String())})
+		}
+	}
+	return edits
+}
+
+// paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
+// (SEP-2243).
+func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
+	it, ok := c.handler.tool(req.Target)
+	if !ok || !it.ParamHeaders || req.Params == nil {
+		return nil
+	}
+	found, err := wire.ParamHeaders(it.Tool().InputSchema)
+	if err != nil {
+		return nil // listed in spite of that, so the carrier is not HTTP
+	}
+	headers := make(map[string]string, len(found))
+	for _, h := range found {
+		if value, ok := h.Value(req.Params.Get(wire.Arguments)); ok {
+			headers[h.Name] = value
+		}
+	}
+	return headers
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The log level and the watched resources are asked of a server once and remembered by it. The
@@ -24,4 +26,116 @@ func (l *link) forget(s *session) {
 	maps.DeleteFunc(l.creators, func(_ string, by creator) bool { return by.session == s })
 	l.mu.Unlock()
 	l.unwatchAll(s)
+}
+
+// setLevel sets the level of the log messages that a caller wants. The server is asked for the
+// lowest level of all callers; one of the modern era is told with each request.
+func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+	level := wire.ParseLogLevel(wire.Lookup(req.Params.Raw, "level"))
+	s.level.Store(int32(level))
+	lowest := l.lowestLevel()
+	if c := l.conn.Load(); c != nil && c.legacy && (lowest == 0 || lowest == level) {
+		return l.call(ctx, req, s) // which refuses an unknown level
+	}
+	return empty()
+}
+
+// lowestLevel returns the lowest level that callers of the link have set; 0 means none has.
+func (l *link) lowestLevel() wire.LogLevel {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	low := int32(0)
+	for s := range l.sessions {
+		if level := s.level.Load(); level > 0 && (low == 0 || level < low) {
+			low = level
+		}
+	}
+	return wire.LogLevel(low)
+}
+
+// creator identifies who may reach a task: a caller, which is notified of the task's status; in
+// the modern era, where callers come and go with their requests, a principal.
+type creator struct {
+	session   *session
+	principal bridge.Principal
+}
+
+func (s *session) creator() creator {
+	if s.caller.Modern {
+		return creator{principal: s.caller.Principal}
+	}
+	return creator{session: s}
+}
+
+// rememberTask remembers the creator of the task that a reply announces, if it does. The oldest
+// tasks are forgotten first.
+func (l *link) rememberTask(req *bridge.Request, reply *bridge.Reply, s *session) {
+	asked := req.Params != nil && req.Params.Get(wire.Task) != nil
+	if reply.Err != nil || !asked && (!reply.Modern || l.ownsTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
+		return
+	}
+	id, ok := wire.CreatedTask(reply.Result)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.creators[id]; !known {
+		l.taskOrder = append(l.taskOrder, id)
+	}
+	l.creators[id] = s.creator()
+	if len(l.taskOrder) > wire.MaxTasks {
+		delete(l.creators, l.taskOrder[0])
+		l.taskOrder = l.taskOrder[1:]
+	}
+}
+
+// ownsTasks reports whether every task of the link is the caller's.
+func (l *link) ownsTasks(s *session) bool {
+	return l.key.own || s.caller.Modern && l.key.owner != ""
+}
+
+// created reports whether the caller has created a task.
+func (l *link) created(s *session, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by, ok := l.creators[id]
+	return ok && by == s.creator()
+}
+
+// task carries out a request about tasks. On a shared link a caller reaches only the tasks that
+// it has created.
+func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+	list := req.Method == wire.MethodTasksList
+	if !l.ownsTasks(s) && !list {
+		if id, _ := req.Params.Text(wire.TaskID); !l.created(s, id) {
+			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
+		}
+	}
+	reply := l.call(ctx, req, s)
+	if reply.Err != nil || l.ownsTasks(s) || !list {
+		return reply
+	}
+	defer reply.Free()
+	tasks := []byte("[")
+	for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
+		if id, _ := wire.Text(wire.Lookup(raw, "taskId")); l.created(s, id) {
+			if len(tasks) > 1 {
+				tasks = append(tasks, ',')
+			}
+			tasks = append(tasks, raw...)
+		}
+	}
+	return bridge.Result(wire.SetMember(reply.Result, "tasks", append(tasks, ']')), nil)
+}
+
+// taskChanged passes the status of a task to its creator.
+func (l *link) taskChanged(params []byte) {
+	id, _ := wire.Text(wire.Lookup(params, "taskId"))
+	l.mu.Lock()
+	s := l.creators[id].session
+	l.mu.Unlock()
+	if s != nil {
+		s.notify(wire.NotificationTaskStatus, params)
+	}
 }

@@ -6,23 +6,22 @@
 //
 // Each file uses those below it; cycles are few and short.
 //
-//	http                          Handler: paths, CORS, tokens, tickets
-//	http_legacy http_modern       a POST of each era, GET and DELETE of sessions
-//	sse stdio ws                  the carriers that carry both ways, each over a duplex
-//	duplex batch                  a session and its one outbox; the members of a batch
-//	server options access         Server, its settings, which requests are let in
-//	exchange                      the answer to a POST: JSON, or a stream once that is needed
-//	sessions session              the registry, and one client: initialize, pending requests
-//	stream journal                event streams, and what is kept of them for Last-Event-ID
-//	modern                        requests of the modern era: checks, dispatch
-//	park                          calls that wait for answers of a modern client
-//	view listen                   views of the source, subscriptions/listen
-//	request decorate              what eras share, and how their results differ
-//	ask outbox response identity  questions, the queue to a client, encoding, the sender
-//	core                          what all of these know of their Server
+//	http              Handler: paths, CORS, tickets; sessions over streamable HTTP
+//	sse stdio ws      the carriers that carry both ways, each over a duplex
+//	duplex            a session and its one outbox
+//	exchange          the answer to a POST: JSON, or a stream once that is needed
+//	sessions session  the registry, and one client: initialize, pending requests, questions to it
+//	stream            event streams, and the journal kept of them for Last-Event-ID
+//	modern            requests of the modern era: over HTTP, checks, dispatch
+//	park              calls that wait for answers of a modern client
+//	view listen       views of the source, subscriptions/listen
+//	request response  what the eras share, and how their results differ; encoding, batches
+//	outbox            the queue to a client
+//	access            which requests are let in, and who their sender is
+//	server            Server, its options, and its source
 //
 // A carrier that carries both ways receives into a duplex and drains its outbox. A method goes to
-// session.dispatch or viewPool.respond, a difference between eras to decorate, a rule on callers to
+// session.dispatch or viewPool.respond, a difference between eras to request, a rule on callers to
 // access.
 //
 // # A session

@@ -1,13 +1,19 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Server serves one source to many clients. Its methods may be called by many goroutines at
@@ -70,4 +76,168 @@ func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Reque
 		s.upgrader.watch(x)
 	}
 	return x
+}
+
+// core is what sessions, views and exchanges know of their Server: its source, its options and
+// its lifetime.
+type core struct {
+	source bridge.Source
+	opts   Options
+
+	ctx  context.Context // ends with the Server
+	stop context.CancelFunc
+	work sync.WaitGroup // goroutines that Close waits for
+
+	mu     sync.Mutex // guards closed
+	closed bool
+}
+
+// start runs f in a goroutine that Close waits for, and reports false when the Server is closed.
+func (c *core) start(f func()) bool {
+	open := c.addWork()
+	if open {
+		go func() {
+			defer c.work.Done()
+			f()
+		}()
+	}
+	return open
+}
+
+// addWork makes Close wait until work.Done is called, and reports false when the Server is closed.
+func (c *core) addWork() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.work.Add(1)
+	}
+	return !c.closed
+}
+
+var (
+	errCancelled = errors.New("canceled by the client")      // why a request ends
+	errEnded     = errors.New("the session has ended")       // why a session's requests end
+	errClosing   = errors.New("the bridge is shutting down") // why a Server's connections end
+)
+
+func unavailable(format string, args ...any) *toolformat.Error {
+	return toolformat.Errorf(toolformat.Unavailable, format, args...)
+}
+
+// shuttingDown is the answer to requests that come too late; cause, if any, is for the log.
+func shuttingDown(cause error) *toolformat.Error {
+	return unavailable("%v", errClosing).Because(cause)
+}
+
+// idleEnough is how long a session or a view must be unused to make room for a new one.
+const idleEnough = time.Minute
+
+// newID makes an identifier that cannot be guessed: 130 random bits.
+func newID() string { return rand.Text() }
+
+// Options configure a Server. A field that is zero means the default in its comment.
+type Options struct {
+	Access Access // which HTTP requests and WebSocket connections are let in
+
+	// HiddenHeaders maps the names of hidden values to the HTTP headers that carry them; no two
+	// names may differ in letter case alone. A value is the header's text as a JSON string; a
+	// header that is empty or occurs twice carries no value. A session of the legacy era has the
+	// values of its initialize, SSE stream, WebSocket handshake or ticket, and requests with
+	// other values do not belong to it. A request of the modern era over HTTP has its own.
+	HiddenHeaders map[string]string
+
+	// TicketValues names, in any letter case, the hidden values that the body of a request for a
+	// WebSocket ticket may set for its session: {"context": {NAME: value}}. The caller that
+	// requests the ticket chooses them; nothing on the connection can change them.
+	TicketValues []string
+
+	MessageBytes    int           // bounds a message; 64 MiB
+	BatchMessages   int           // bounds the messages of a JSON-RPC batch; 100
+	CallsPerSession int           // bounds the pending requests of a session; 1000
+	QueueBytes      int           // bounds what waits for a client that does not read; 8 MiB
+	Sessions        int           // bounds the sessions over HTTP and WebSocket; 10,000
+	SessionIdle     time.Duration // how long an unused HTTP session is kept; 2 h
+	ResumeBytes     int           // bounds what a session keeps for Last-Event-ID; 1 MiB
+	ReadTimeout     time.Duration // bounds reading the body of an HTTP request; 1 min
+
+	// Protected maps patterns of http.ServeMux to handlers that Access protects as it does MCP.
+	// CallerOf tells them the caller.
+	Protected map[string]http.Handler
+
+	Ready http.Handler // answers /readyz; nil means 200
+	Log   *slog.Logger // nil means no log
+}
+
+func (o Options) withDefaults() Options {
+	o.MessageBytes = cmp.Or(o.MessageBytes, 64<<20)
+	o.BatchMessages = cmp.Or(o.BatchMessages, 100)
+	o.CallsPerSession = cmp.Or(o.CallsPerSession, 1000)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 8<<20)
+	o.Sessions = cmp.Or(o.Sessions, 10_000)
+	o.SessionIdle = cmp.Or(o.SessionIdle, 2*time.Hour)
+	o.ResumeBytes = cmp.Or(o.ResumeBytes, 1<<20)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, time.Minute)
+	if o.Ready == nil {
+		o.Ready = http.HandlerFunc(healthy)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func healthy(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }
+
+// open opens the source for a caller. Nothing else in this package calls the source but through
+// the session that it returns.
+func (c *core) open(ctx context.Context, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			failure = c.panicked("Open", p)
+		}
+	}()
+	session, err := c.source.Open(ctx, caller)
+	if err != nil {
+		return nil, shuttingDown(err)
+	}
+	return &sourceSession{session, c}, nil
+}
+
+// sourceSession is a session of the source. It makes a panic in the source, which would end the
+// process in most goroutines, an internal error of the call.
+type sourceSession struct {
+	bridge.Session
+	core *core
+}
+
+func (s *sourceSession) List(ctx context.Context, kind bridge.ListKind) (_ *bridge.List, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.core.panicked("List", p)
+		}
+	}()
+	return s.Session.List(ctx, kind)
+}
+
+func (s *sourceSession) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
+	defer func() {
+		if p := recover(); p != nil {
+			reply = bridge.Failed(s.core.panicked(req.Method, p))
+		}
+	}()
+	return s.Session.Do(ctx, req)
+}
+
+func (s *sourceSession) Close() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.core.panicked("Close", p)
+		}
+	}()
+	return s.Session.Close()
+}
+
+func (c *core) panicked(call string, p any) *toolformat.Error {
+	c.opts.Log.Error("the source has panicked", "in", call, "panic", p, "stack", string(debug.Stack()))
+	return toolformat.Errorf(toolformat.Internal, "internal error")
 }
