@@ -129,7 +129,7 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 			_, ok := f.X.(*ast.CompositeLit)
 			return ok
 		}
-		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}, dotted(x.Fun))
+		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "strings.Fields"}, dotted(x.Fun))
 	}
 	return false
 }
