@@ -8,11 +8,10 @@
 // none can change the operation. The config says where the API is and with which credentials it
 // is called; see [API] and [Spec].
 //
-//   - graphql.go: the kind and its backends
+//   - graphql.go: the kind, its backends, calls, and what is odd about a definition
 //   - spec.go, parse.go, scan.go: a Spec is checked and compiled to a tool
-//   - variables.go, send.go: the arguments of a call become variables and are sent
+//   - variables.go: the arguments of a call become variables
 //   - result.go: the answer becomes a result
-//   - notes.go: what is odd about a definition
 //
 // A backend and its tools may be used from many goroutines; they start none.
 //

@@ -3,6 +3,7 @@ package graphql
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +31,15 @@ type definition struct {
 	variables []variable
 	uses      []token // names of variables, without the $
 	spreads   []token // names of fragments
+}
+
+// declared returns the names of the variables.
+func (d *definition) declared() map[string]bool {
+	names := map[string]bool{}
+	for _, v := range d.variables {
+		names[v.name] = true
+	}
+	return names
 }
 
 // A variable is declared by an operation.
@@ -76,10 +86,7 @@ func parse(src string) (*document, error) {
 	for p.advance(); p.fault == nil && p.tok.kind != tokenEnd; {
 		p.definition()
 	}
-	if p.fault != nil {
-		return nil, fmt.Errorf("query: %s: %s", place(src, p.fault.at), p.fault.text)
-	}
-	return p.doc, nil
+	return p.doc, p.fault
 }
 
 // place returns the line and column of a byte offset.
@@ -89,33 +96,16 @@ func place(src string, at int) string {
 	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
 }
 
-// A parser parses a document by recursive descent. After the first fault it sees only the end.
+// A parser parses a document by recursive descent. After the first fault it accepts no more tokens.
 type parser struct {
 	scanner
 	doc   *document
 	def   *definition // being parsed
 	tok   token       // the next one
 	depth int
-	fault *syntaxError
 }
 
-func (p *parser) advance() {
-	if p.fault != nil {
-		return
-	}
-	tok, fault := p.next()
-	p.tok = tok
-	if fault != nil {
-		p.fail(fault.at, "%s", fault.text)
-	}
-}
-
-func (p *parser) fail(at int, format string, args ...any) {
-	if p.fault == nil {
-		p.fault = faultAt(at, format, args...)
-	}
-	p.tok = token{at: at}
-}
+func (p *parser) advance() { p.tok = p.next() }
 
 func (p *parser) unexpected(wanted string) {
 	p.fail(p.tok.at, "expected %s, got %s", wanted, p.tok)
@@ -163,12 +153,12 @@ func (p *parser) definition() {
 		p.doc.operations = append(p.doc.operations, p.def)
 		return
 	}
-	switch p.tok.text {
+	switch p.def.kind = p.tok.text; p.def.kind {
 	case "query", "mutation", "subscription":
-		p.def.kind = p.expect(tokenName).text
+		p.advance()
 		p.operation()
 	case "fragment":
-		p.def.kind = p.expect(tokenName).text
+		p.advance()
 		p.fragment()
 	default:
 		p.unexpected("query, mutation, fragment or {")
@@ -184,10 +174,8 @@ func (p *parser) operation() {
 	}
 	p.directives(false)
 	p.selections()
-	for _, other := range p.doc.operations {
-		if other.name == p.def.name && other.name != "" {
-			p.fail(p.def.at, "duplicate operation %s", native.Shorten(other.name))
-		}
+	if p.def.name != "" && slices.ContainsFunc(p.doc.operations, func(other *definition) bool { return other.name == p.def.name }) {
+		p.fail(p.def.at, "duplicate operation %s", native.Shorten(p.def.name))
 	}
 	p.doc.operations = append(p.doc.operations, p.def)
 }
@@ -202,10 +190,8 @@ func (p *parser) variable() {
 		p.value(true)
 	}
 	p.directives(true)
-	for _, other := range p.def.variables {
-		if other.name == v.name {
-			p.fail(tok.at, "the variable $%s is declared twice", native.Shorten(v.name))
-		}
+	if slices.ContainsFunc(p.def.variables, func(other variable) bool { return other.name == v.name }) {
+		p.fail(tok.at, "the variable $%s is declared twice", native.Shorten(v.name))
 	}
 	p.def.variables = append(p.def.variables, v)
 }

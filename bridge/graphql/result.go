@@ -17,27 +17,18 @@ const (
 	maxMessage = 500 // bytes of an error's message, and of its path
 )
 
-// result converts an answer (GraphQL, September 2025, section 7.1). An error is one of the
-// connection.
-func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
-	if r := t.backend.Rejected(res); r != nil {
-		return r, nil
-	}
-	b, cut, err := t.backend.Read(res)
-	defer b.Free()
-	if err != nil {
-		return nil, err
-	}
+// convert implements httpapi.Call.Convert (GraphQL, September 2025, section 7.1).
+func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Result {
 	if cut {
-		return toolformat.TextResult(fmt.Sprintf("the answer is longer than the limit of %d bytes: ask for less", t.backend.MaxBytes), true), nil
+		return toolformat.TextResult(fmt.Sprintf("the answer is longer than the limit of %d bytes: ask for less", t.MaxBytes), true)
 	}
-	body := bytes.TrimPrefix(b.B, []byte("\ufeff"))
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	checked := body
 	if hasBreak(body) {
 		checked = bytes.Clone(body) // Valid overwrites line breaks, and data must stay as it is
 	}
 	if wire.Valid(checked) != nil {
-		return t.backend.Unusable(res, "the answer is not JSON", body), nil
+		return t.Unusable(res, "the answer is not JSON", body)
 	}
 	var data, faults []byte
 	for key, value := range wire.Members(body) {
@@ -50,14 +41,15 @@ func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
 	}
 	switch {
 	case faults != nil && !isNull(faults) && !isEmpty(faults):
-		return t.failed(data, faults), nil
+		return t.failed(data, faults)
 	case data == nil:
-		return t.backend.Unusable(res, "the answer has neither data nor errors: it is not GraphQL", body), nil
+		return t.Unusable(res, "the answer has neither data nor errors: it is not GraphQL", body)
 	}
-	if data, err = t.pick(data); err != nil {
-		return toolformat.TextResult(err.Error(), true), nil
+	data, err := t.pick(data)
+	if err != nil {
+		return toolformat.TextResult(err.Error(), true)
 	}
-	return t.success(data), nil
+	return native.Result(data, t.definition.OutputSchema != nil, !hasBreak(data))
 }
 
 // pick returns the part of data that the tool selects. Anything below a null is null, as is a field
@@ -70,18 +62,9 @@ func (t *tool) pick(data []byte) ([]byte, error) {
 	return part, err
 }
 
-// success returns the result of data: verbatim, and as structured content when it is an object or
-// the tool has an output schema. A selected string is returned as its text.
-func (t *tool) success(data []byte) *toolformat.Result {
-	if text, ok := wire.Text(data); ok && !t.hasOutput {
-		return toolformat.TextResult(text, false)
-	}
-	return native.Result(data, data[0] == '{' || t.hasOutput, !hasBreak(data))
-}
-
 // failed returns the result of an answer with errors, and with the data that came beside them.
 func (t *tool) failed(data, faults []byte) *toolformat.Result {
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.backend.Hide(messages(faults)))
+	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.Hide(messages(faults)))
 	if data != nil && !isNull(data) {
 		if part, err := t.pick(data); err == nil {
 			data = part

@@ -33,39 +33,36 @@ func (t token) String() string {
 
 // A scanner splits a document into tokens.
 type scanner struct {
-	src string
-	at  int
+	src   string
+	at    int
+	fault error // the first one
 }
 
-// A syntaxError is a fault at a byte offset of a document.
-type syntaxError struct {
-	at   int
-	text string
+// fail sets the fault at a byte offset, which its text names as a line and column.
+func (s *scanner) fail(at int, format string, args ...any) {
+	if s.fault == nil {
+		s.fault = fmt.Errorf("query: %s: %s", place(s.src, at), fmt.Sprintf(format, args...))
+	}
 }
 
-func faultAt(at int, format string, args ...any) *syntaxError {
-	return &syntaxError{at, fmt.Sprintf(format, args...)}
-}
-
-// next returns the next token, which at the end of the document is tokenEnd.
-func (s *scanner) next() (token, *syntaxError) {
+// next returns the next token, which at the end of the document and after a fault is tokenEnd.
+func (s *scanner) next() token {
 	s.skipIgnored()
 	begin := s.at
 	if begin == len(s.src) {
-		return token{at: begin}, nil
+		return token{at: begin}
 	}
 	var kind byte
-	var fault *syntaxError
 	switch c := s.src[begin]; {
 	case isNameStart(c):
 		kind = tokenName
 		s.at = begin + span(s.src[begin:], isNamePart)
 	case c == '-' || isDigit(c):
 		kind = tokenNumber
-		fault = s.number()
+		s.number()
 	case c == '"':
 		kind = tokenString
-		fault = s.text()
+		s.text()
 	case strings.HasPrefix(s.src[begin:], "..."):
 		kind = '.'
 		s.at += len("...")
@@ -74,12 +71,12 @@ func (s *scanner) next() (token, *syntaxError) {
 		s.at++
 	default:
 		r, _ := utf8.DecodeRuneInString(s.src[begin:])
-		fault = faultAt(begin, "unexpected character %q", r)
+		s.fail(begin, "unexpected character %q", r)
 	}
-	if fault != nil {
-		return token{at: begin}, fault
+	if s.fault != nil {
+		return token{at: begin}
 	}
-	return token{kind, s.src[begin:s.at], begin}, nil
+	return token{kind, s.src[begin:s.at], begin}
 }
 
 // skipIgnored skips white space, commas, comments and byte order marks.
@@ -98,83 +95,62 @@ func (s *scanner) skipIgnored() {
 	}
 }
 
-// number scans an integer or a float.
-func (s *scanner) number() *syntaxError {
+// number scans an integer or a float, whose form is that of a JSON number.
+func (s *scanner) number() {
 	begin := s.at
-	if s.src[s.at] == '-' {
-		s.at++
-	}
-	whole := s.digits()
-	ok := whole > 0 && (whole == 1 || s.src[s.at-whole] != '0')
-	if s.peek() == '.' {
-		s.at++
-		ok = s.digits() > 0 && ok
-	}
-	if c := s.peek(); c == 'e' || c == 'E' {
-		s.at++
-		if c := s.peek(); c == '+' || c == '-' {
-			s.at++
+	for s.at++; s.at < len(s.src); s.at++ {
+		c, afterE := s.src[s.at], s.src[s.at-1]|0x20 == 'e'
+		if !isNamePart(c) && c != '.' && !(afterE && (c == '+' || c == '-')) {
+			break
 		}
-		ok = s.digits() > 0 && ok
 	}
-	if c := s.peek(); !ok || c == '.' || isNamePart(c) {
-		return faultAt(begin, "%s is not a number", native.Shorten(s.src[begin:min(s.at+1, len(s.src))]))
+	if text := s.src[begin:s.at]; !native.IsNumber(text) {
+		s.fail(begin, "%s is not a number", native.Shorten(text))
 	}
-	return nil
-}
-
-func (s *scanner) digits() int {
-	n := span(s.src[s.at:], isDigit)
-	s.at += n
-	return n
-}
-
-// peek returns the next byte, or 0 at the end.
-func (s *scanner) peek() byte {
-	if s.at < len(s.src) {
-		return s.src[s.at]
-	}
-	return 0
 }
 
 // text scans a string or a block string.
-func (s *scanner) text() *syntaxError {
+func (s *scanner) text() {
 	begin := s.at
-	if strings.HasPrefix(s.src[begin:], `"""`) {
-		return s.block()
+	if strings.HasPrefix(s.src[begin:], quotes) {
+		s.block()
+		return
 	}
 	for s.at++; s.at < len(s.src); s.at++ {
 		switch s.src[s.at] {
 		case '"':
 			s.at++
-			return nil
+			return
 		case '\n', '\r':
-			return faultAt(begin, `unterminated string; a string of several lines is written """…"""`)
+			s.fail(begin, `unterminated string; a string of several lines is written """…"""`)
+			return
 		case '\\':
 			n := escape(s.src[s.at+1:])
 			if n == 0 {
-				return faultAt(s.at, "unknown escape in a string")
+				s.fail(s.at, "unknown escape in a string")
+				return
 			}
 			s.at += n
 		}
 	}
-	return faultAt(begin, "unterminated string")
+	s.fail(begin, "unterminated string")
 }
 
+const quotes = `"""` // around a block string
+
 // block scans a block string, whose only escape is that of its delimiter.
-func (s *scanner) block() *syntaxError {
-	const quotes = `"""`
+func (s *scanner) block() {
 	begin := s.at
 	for s.at += len(quotes); s.at < len(s.src); s.at++ {
 		switch rest := s.src[s.at:]; {
 		case strings.HasPrefix(rest, quotes):
 			s.at += len(quotes)
-			return nil
+			return
 		case strings.HasPrefix(rest, `\`+quotes):
 			s.at += len(quotes) // and the backslash
 		}
 	}
-	return faultAt(begin, "unterminated block string")
+	s.fail(begin, "unterminated block string")
 }
 
 // escape returns the length of the escape that s, the text after a backslash, begins with; 0 means
@@ -182,17 +158,13 @@ func (s *scanner) block() *syntaxError {
 func escape(s string) int {
 	switch {
 	case s == "":
-		return 0
 	case strings.IndexByte(`"\/bfnrt`, s[0]) >= 0:
 		return 1
-	case s[0] != 'u':
-		return 0
 	case strings.HasPrefix(s, "u{"):
-		n := span(s[2:], isHex)
-		if n > 0 && strings.HasPrefix(s[2+n:], "}") {
+		if n := span(s[2:], isHex); n > 0 && strings.HasPrefix(s[2+n:], "}") {
 			return len("u{}") + n
 		}
-	case span(s[1:min(5, len(s))], isHex) == 4:
+	case s[0] == 'u' && span(s[1:min(5, len(s))], isHex) == 4:
 		return len("uXXXX")
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Spec describes the request of a tool.
@@ -32,9 +33,8 @@ type Spec struct {
 
 // A tool is a compiled Spec.
 type tool struct {
-	backend   *backend
-	name      string
-	hasOutput bool // the definition has an output schema
+	*backend
+	definition toolformat.Tool
 
 	op     *definition
 	unused map[string]bool // declared variables that the operation does not use
@@ -47,14 +47,11 @@ func (s *Spec) compile() (*tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tool{unused: map[string]bool{}}
+	t := &tool{}
 	if t.op, err = doc.choose(s.OperationName); err != nil {
 		return nil, err
 	}
-	for _, v := range t.op.variables {
-		t.unused[v.name] = true
-	}
-	if err := doc.resolve(t.op, t.unused); err != nil {
+	if t.unused, err = doc.resolve(t.op); err != nil {
 		return nil, err
 	}
 	if t.sel, err = native.ParsePointer(s.Select); err != nil {
@@ -95,25 +92,25 @@ func (d *document) choose(name string) (*definition, error) {
 	return found, nil
 }
 
-// resolve follows an operation into its fragments and removes the variables that they use from
-// unused, which has all declared ones. A server refuses the same errors (GraphQL, September 2025,
-// sections 5.5.2.1 and 5.8.3).
-func (d *document) resolve(op *definition, unused map[string]bool) error {
-	declared := maps.Clone(unused)
+// resolve follows an operation into its fragments and returns the declared variables that none of
+// them uses. A server refuses the same errors (GraphQL, September 2025, sections 5.5.2.1 and 5.8.3).
+func (d *document) resolve(op *definition) (unused map[string]bool, err error) {
+	declared := op.declared()
+	unused = maps.Clone(declared)
 	seen := map[string]bool{}
 	for todo := []*definition{op}; len(todo) > 0; {
 		def := todo[0]
 		todo = todo[1:]
 		for _, use := range def.uses {
 			if !declared[use.text] {
-				return fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), native.Shorten(use.text), native.Suggest("$%s", use.text, declared))
+				return nil, fmt.Errorf("query: %s: the operation does not declare the variable $%s%s", place(d.src, use.at), native.Shorten(use.text), native.Suggest("$%s", use.text, declared))
 			}
 			delete(unused, use.text)
 		}
 		for _, spread := range def.spreads {
 			fragment := d.fragments[spread.text]
 			if fragment == nil {
-				return fmt.Errorf("query: %s: unknown fragment %s%s", place(d.src, spread.at), native.Shorten(spread.text), native.Suggest("%s", spread.text, d.fragments))
+				return nil, fmt.Errorf("query: %s: unknown fragment %s%s", place(d.src, spread.at), native.Shorten(spread.text), native.Suggest("%s", spread.text, d.fragments))
 			}
 			if !seen[spread.text] {
 				seen[spread.text] = true
@@ -121,5 +118,5 @@ func (d *document) resolve(op *definition, unused map[string]bool) error {
 			}
 		}
 	}
-	return nil
+	return unused, nil
 }

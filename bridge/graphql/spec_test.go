@@ -95,9 +95,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	unused := map[string]bool{}
 	for _, v := range op.variables {
-		unused[v.name] = true
 		got = append(got, v.name+" "+v.typ.String())
 		if v.hasDefault != (v.name != "c") || v.required() {
 			t.Errorf("%+v", v)
@@ -106,7 +104,7 @@ func TestParse(t *testing.T) {
 	if want := []string{"a [[Int!]!]!", "b In", "c ID"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := doc.resolve(op, unused); err != nil || len(unused) > 0 {
+	if unused, err := doc.resolve(op); err != nil || len(unused) > 0 {
 		t.Errorf("%v %v", err, unused)
 	}
 }

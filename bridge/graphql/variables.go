@@ -17,28 +17,21 @@ const maxDigits = 40
 // model may not be allowed to see.
 func (t *tool) appendVariables(dst []byte, arguments json.RawMessage) ([]byte, error) {
 	values := maps.Collect(wire.Members(arguments)) // the last of duplicates counts, as in decoders
-	begin := len(dst)
+	dst = append(dst, '{')
 	for _, v := range t.op.variables {
 		value, ok := values[v.name]
-		if ok && v.typ.nonNull && isNull(value) { // null is as good as no value
-			ok = false
-		}
-		if !ok && v.required() {
-			return nil, fmt.Errorf("missing argument: %s, the query's variable $%s: %s", v.name, v.name, &v.typ)
-		}
-		if !ok {
+		if !ok || v.typ.nonNull && isNull(value) { // null is as good as no value
+			if v.required() {
+				return nil, fmt.Errorf("missing argument: %s, the query's variable $%s: %s", v.name, v.name, &v.typ)
+			}
 			continue
 		}
-		dst = append(wire.AppendString(append(dst, ','), v.name), ':')
+		dst = append(wire.AppendString(native.AppendComma(dst), v.name), ':')
 		var err error
 		if dst, err = v.typ.appendValue(dst, value); err != nil {
 			return nil, fmt.Errorf("argument %s: %w", v.name, err)
 		}
 	}
-	if len(dst) == begin {
-		return append(dst, "{}"...), nil
-	}
-	dst[begin] = '{'
 	return append(dst, '}'), nil
 }
 
@@ -65,11 +58,9 @@ func (t *typeRef) appendValue(dst, value []byte) ([]byte, error) {
 	n := 0
 	dst = append(dst, '[')
 	for item := range wire.Elements(value) {
-		if n++; n > 1 {
-			dst = append(dst, ',')
-		}
+		n++
 		var err error
-		if dst, err = t.item.appendValue(dst, item); err != nil {
+		if dst, err = t.item.appendValue(native.AppendComma(dst), item); err != nil {
 			return nil, fmt.Errorf("item %d: %w", n, err)
 		}
 	}
@@ -109,18 +100,11 @@ func integer(number string) (whole string, ok bool) {
 	if !native.IsNumber(number) {
 		return "", false
 	}
-	if !strings.ContainsAny(number, ".eE") {
+	written := strings.IndexAny(strings.TrimPrefix(number, "-"), ".eE") // digits before the point
+	if written < 0 {
 		return number, true
 	}
-	digits, exponent := native.Decimal(number)
-	written := strings.IndexAny(strings.TrimPrefix(number, "-"), ".eE") // digits before the point
-	if exponent < 0 || len(digits)+exponent > max(maxDigits, written) {
-		return "", false
-	}
-	if digits += strings.Repeat("0", exponent); number[0] == '-' && digits != "0" {
-		digits = "-" + digits
-	}
-	return digits, true
+	return native.Integer(number, max(maxDigits, written))
 }
 
 // kindOf names the JSON type of a value without showing it.

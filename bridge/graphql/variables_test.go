@@ -238,9 +238,9 @@ func FuzzParse(f *testing.F) {
 		s := scanner{src: src}
 		end := 0
 		for {
-			tok, fault := s.next()
-			if fault != nil {
-				t.Fatalf("%v", fault)
+			tok := s.next()
+			if s.fault != nil {
+				t.Fatalf("%v", s.fault)
 			}
 			if tok.kind == tokenEnd {
 				break
@@ -254,15 +254,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("the scanner ends at %d of %d", s.at, len(src))
 		}
 		for _, op := range doc.operations {
-			unused := map[string]bool{}
 			for _, v := range op.variables {
-				unused[v.name] = true
 				again, err := parse("query ($v: " + v.typ.String() + ") {a}")
 				if err != nil || again.operations[0].variables[0].typ.String() != v.typ.String() {
 					t.Fatalf("%s: %v", &v.typ, err)
 				}
 			}
-			_ = doc.resolve(op, unused)
+			_, _ = doc.resolve(op)
 			_, _ = doc.choose(op.name)
 		}
 	})

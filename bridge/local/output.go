@@ -49,7 +49,7 @@ func (o *output) result(hasOutput bool) *toolformat.Result {
 		return toolformat.TextResult(fmt.Sprintf("%s\n... [output truncated after %d bytes]", native.Whole(string(o.kept)), o.limit), false)
 	}
 	text := bytes.TrimSuffix(bytes.TrimSuffix(o.kept, []byte("\n")), []byte("\r"))
-	return native.Result(text, hasOutput || bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), false)
+	return native.Result(text, hasOutput, false)
 }
 
 // failure returns the result of a program that failed: how it ended and the beginning of its

@@ -11,12 +11,10 @@
 //
 // The files, in the order of a call:
 //
-//   - rest.go: the kind and its backends
+//   - rest.go: the kind, its backends, calls, and what is odd about a definition
 //   - spec.go, template.go: a Spec is compiled to a tool
-//   - arguments.go, request.go: the arguments of a call become a request
-//   - send.go: the request is sent, and sent again where that does no harm
+//   - request.go: the arguments of a call become a request
 //   - result.go: the answer becomes a result
-//   - notes.go: what is odd about a definition
 //
 // A backend and its tools may be used from many goroutines; they start none.
 package rest

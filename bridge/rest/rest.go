@@ -2,14 +2,18 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -34,9 +38,9 @@ const (
 // backend is an open API.
 type backend struct {
 	*httpapi.Client
-	path    string // of the URL, escaped, without a slash at its end
-	retries int
-	specs   bridge.SpecDecoder[Spec]
+	basePath string // of the URL, escaped, without a slash at its end
+	retries  int
+	specs    bridge.SpecDecoder[Spec]
 }
 
 // open returns a backend without connecting.
@@ -60,7 +64,7 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{Client: client, path: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries}, nil
+	return &backend{Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries}, nil
 }
 
 // Tool implements bridge.Backend. The notes name placeholders that are not properties, and
@@ -74,10 +78,64 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	if err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("%s: %w", kindName, err)
 	}
-	t.backend, t.name, t.hasOutput = b, definition.Name, definition.OutputSchema != nil
+	t.backend, t.definition = b, definition
 	return bridge.Tool{
 		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, Call: t.call,
 		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, section 9.2.1
 		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // section 9.2.2
-	}, t.notes(definition), nil
+	}, t.notes(), nil
+}
+
+// call implements bridge.Tool.Call.
+func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Result, error) {
+	req, err := t.request(ctx, readArguments(raw))
+	if err != nil {
+		return nil, err
+	}
+	call := httpapi.Call{Tool: t.definition.Name, Retries: t.retries, Convert: t.convert}
+	if t.method == http.MethodPost || t.method == http.MethodPatch { // not idempotent (RFC 9110, section 9.2.2)
+		call.Effect, call.Retries = "request", 0
+	}
+	return t.Do(req, call)
+}
+
+// The rules of a tool's notes.
+const (
+	rulePlaceholder = "placeholder" // a placeholder is not a property, or an optional one in the path
+	ruleUnused      = "unused"      // no request ever contains the property
+)
+
+// notes lists what is legal in a definition and probably a mistake.
+func (t *tool) notes() []toolformat.Note {
+	n := native.NewNotes(t.definition)
+	for _, name := range slices.Sorted(maps.Keys(t.used)) {
+		_, known := n.Properties[name]
+		inPath := slices.ContainsFunc(t.path, func(segment template) bool { return slices.Contains(segment.names(), name) })
+		switch {
+		case !known:
+			effect := "it is omitted from every request"
+			if inPath {
+				effect = "every call fails without it"
+			}
+			n.Add("/rest", rulePlaceholder, "the placeholder {%s} is not a property%s; %s", name, native.Suggest("{%s}", name, n.Properties), effect)
+		case inPath && n.IsOptional(name):
+			n.AddProperty(name, rulePlaceholder, "%s is in the path and not required: a call without it fails", name)
+		}
+	}
+	if t.body != bodyNone && t.payload == "" {
+		return n.All
+	}
+	why := `its body is "none"`
+	switch {
+	case t.payload != "":
+		why = "the body is {" + t.payload + "}"
+	case t.method == http.MethodGet || t.method == http.MethodHead:
+		why = "a " + t.method + " has no body"
+	}
+	for _, name := range n.Names() {
+		if !t.used[name] {
+			n.AddProperty(name, ruleUnused, "%s is ignored, as the request has no place for it: %s", name, why)
+		}
+	}
+	return n.All
 }

@@ -168,7 +168,7 @@ func TestNotes(t *testing.T) {
 		{`{"properties":{"a":{},"b":{"default":1},"c":{}}}`, `{"method":"POST","path":"/{a}/{b}?d={dddd}","body":"none"}`, []string{
 			"tool: /input_schema/properties/a: a is in the path and not required: a call without it fails",
 			"tool: /rest: the placeholder {dddd} is not a property; it is omitted from every request",
-			"tool: /input_schema/properties/c: c is ignored, as the request has no place for it: its body is none",
+			"tool: /input_schema/properties/c: c is ignored, as the request has no place for it: its body is \"none\"",
 		}},
 		{`{"properties":{"a":{},"b":{}}}`, `{"method":"POST","path":"/","body":"{a}"}`, []string{
 			"tool: /input_schema/properties/b: b is ignored, as the request has no place for it: the body is {a}",

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,32 +16,22 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// result converts an answer. An error is one of the connection.
-func (t *tool) result(res *http.Response) (*toolformat.Result, error) {
-	if r := t.backend.Rejected(res); r != nil {
-		return r, nil
-	}
-	if t.method == http.MethodHead {
-		return toolformat.TextResult(head(res), false), nil
-	}
-	b, cut, err := t.backend.Read(res)
-	defer b.Free()
-	if err != nil {
-		return nil, err
-	}
-	if len(b.B) == 0 {
-		return toolformat.TextResult(httpapi.Status(res)+" (the answer is empty)", false), nil
-	}
-	text, mediaType, readable := httpapi.Text(res, b.B)
+// convert implements httpapi.Call.Convert.
+func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Result {
+	text, mediaType, readable := httpapi.Text(res, body)
 	switch {
+	case t.method == http.MethodHead:
+		return toolformat.TextResult(head(res), false)
+	case len(body) == 0:
+		return toolformat.TextResult(httpapi.Status(res)+" (the answer is empty)", false)
 	case readable:
-		return t.text(text, cut), nil
+		return t.text(text, cut)
 	case cut:
-		return toolformat.TextResult(fmt.Sprintf("the answer (%s) is longer than the limit of %d bytes", mediaType, t.backend.MaxBytes), true), nil
+		return toolformat.TextResult(fmt.Sprintf("the answer (%s) is longer than the limit of %d bytes", mediaType, t.MaxBytes), true)
 	case t.sel != nil:
-		return toolformat.TextResult(fmt.Sprintf("the answer is %s, not JSON: nothing can be selected from it", mediaType), true), nil
+		return toolformat.TextResult(fmt.Sprintf("the answer is %s, not JSON: nothing can be selected from it", mediaType), true)
 	}
-	return t.binary(mediaType, b.B), nil
+	return t.binary(cmp.Or(mediaType, "application/octet-stream"), body)
 }
 
 // head returns the useful headers of the answer to a HEAD.
@@ -63,21 +54,17 @@ func (t *tool) text(body []byte, cut bool) *toolformat.Result {
 		if err != nil {
 			return toolformat.TextResult(err.Error(), true)
 		}
-		if text, ok := wire.Text(part); ok && !t.hasOutput {
-			return toolformat.TextResult(text, false)
-		}
 		body = part
 	case cut:
-		return toolformat.TextResult(native.Whole(string(body))+fmt.Sprintf("\n... [output truncated: the answer is longer than %d bytes]", t.backend.MaxBytes), false)
+		return toolformat.TextResult(native.Whole(string(body))+fmt.Sprintf("\n... [output truncated: the answer is longer than %d bytes]", t.MaxBytes), false)
 	}
-	structured := t.hasOutput || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{"))
-	return native.Result(body, structured, t.sel != nil)
+	return native.Result(body, t.definition.OutputSchema != nil, t.sel != nil)
 }
 
 // pick returns the part of an answer that the tool selects. It overwrites line breaks in body.
 func (t *tool) pick(body []byte, cut bool) ([]byte, error) {
 	if cut {
-		return nil, fmt.Errorf("the answer is longer than the limit of %d bytes: nothing can be selected from it", t.backend.MaxBytes)
+		return nil, fmt.Errorf("the answer is longer than the limit of %d bytes: nothing can be selected from it", t.MaxBytes)
 	}
 	if wire.Valid(body) != nil {
 		return nil, errors.New("the answer is not JSON: nothing can be selected from it")
@@ -88,21 +75,12 @@ func (t *tool) pick(body []byte, cut bool) ([]byte, error) {
 // binary returns the result of an answer that is not text: an image, audio, or an embedded resource
 // without an address of its own.
 func (t *tool) binary(mediaType string, body []byte) *toolformat.Result {
-	if mediaType == "" {
-		mediaType = "application/octet-stream"
+	data := base64.StdEncoding.EncodeToString(body)
+	dst := make([]byte, 0, len(data)+256)
+	if kind, _, _ := strings.Cut(mediaType, "/"); kind == "image" || kind == "audio" {
+		dst = fmt.Appendf(dst, `{"content":[{"type":"%s","mimeType":"%s","data":"%s"}]}`, kind, mediaType, data)
+	} else { // a media type and the path of a URL need no escapes
+		dst = fmt.Appendf(dst, `{"content":[{"type":"resource","resource":{"uri":"mcpbridge://rest/%s","mimeType":"%s","blob":"%s"}}]}`, url.PathEscape(t.definition.Name), mediaType, data)
 	}
-	dst := make([]byte, 0, base64.StdEncoding.EncodedLen(len(body))+256)
-	kind, _, _ := strings.Cut(mediaType, "/")
-	end, data := `"}]}`, `","data":"`
-	if kind == "image" || kind == "audio" {
-		dst = append(dst, `{"content":[{"type":"`+kind+`","mimeType":`...)
-	} else {
-		dst = append(dst, `{"content":[{"type":"resource","resource":{"uri":`...)
-		dst = append(wire.AppendString(dst, "mcpbridge://rest/"+url.PathEscape(t.name)), `,"mimeType":`...)
-		end, data = `"}}]}`, `","blob":"`
-	}
-	dst = wire.AppendString(dst, mediaType)
-	dst = append(dst[:len(dst)-1], data...) // data begins with the quote
-	dst = base64.StdEncoding.AppendEncode(dst, body)
-	return &toolformat.Result{JSON: append(dst, end...)}
+	return &toolformat.Result{JSON: dst}
 }

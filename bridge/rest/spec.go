@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Spec describes the request of a tool. In each template, {name} stands for the argument of that
@@ -56,9 +57,8 @@ const (
 
 // A tool is a compiled Spec.
 type tool struct {
-	backend   *backend
-	name      string
-	hasOutput bool // the definition has an output schema
+	*backend
+	definition toolformat.Tool
 
 	method  string
 	pattern string // the path as written, for errors
@@ -117,7 +117,7 @@ func (t *tool) compilePath(s *Spec) error {
 	if len(path) > 0 && !strings.HasPrefix(path[0].text, "/") {
 		path = slices.Insert(path, 0, part{text: "/"}) // else it could extend the host
 	}
-	if err := errors.Join(path.escapeLiterals(pathLiterals+"/"), query.escapeLiterals(queryLiterals)); err != nil {
+	if err := errors.Join(path.escapeLiterals(pathLiterals), query.escapeLiterals(queryLiterals)); err != nil {
 		return fmt.Errorf("path: %w", err)
 	}
 	if len(path) > 0 {

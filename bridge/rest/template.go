@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -15,35 +18,32 @@ type template []part
 type part struct{ text, name string }
 
 // parseTemplate parses a template. It refuses braces that do not enclose a name.
-func parseTemplate(s string) (template, error) {
-	var t template
+func parseTemplate(s string) (t template, err error) {
 	for s != "" {
-		i := strings.IndexAny(s, "{}")
-		if i < 0 {
-			return append(t, part{text: s}), nil
-		}
-		if s[i] == '}' {
+		text, rest, found := strings.Cut(s, "{")
+		if i := strings.IndexByte(text, '}'); i >= 0 {
 			return nil, fmt.Errorf("unbalanced braces: } without { before %q", native.Shorten(s[i+1:]))
 		}
-		if i > 0 {
-			t = append(t, part{text: s[:i]})
+		if text != "" {
+			t = append(t, part{text: text})
 		}
-		end := strings.IndexAny(s[i+1:], "{}")
+		if !found {
+			break
+		}
+		name, after, closed := strings.Cut(rest, "}")
 		switch {
-		case end < 0 || s[i+1+end] == '{':
-			return nil, fmt.Errorf("unbalanced braces: no } after %q", native.Shorten(s[i:]))
-		case end == 0:
+		case !closed || strings.Contains(name, "{"):
+			return nil, fmt.Errorf("unbalanced braces: no } after %q", native.Shorten(s[len(text):]))
+		case name == "":
 			return nil, errors.New("{} does not name an argument")
 		}
-		t = append(t, part{name: s[i+1 : i+1+end]})
-		s = s[i+2+end:]
+		t, s = append(t, part{name: name}), after
 	}
 	return t, nil
 }
 
 // names returns the names of the placeholders, in order.
-func (t template) names() []string {
-	var names []string
+func (t template) names() (names []string) {
 	for _, p := range t {
 		if p.name != "" {
 			names = append(names, p.name)
@@ -52,90 +52,70 @@ func (t template) names() []string {
 	return names
 }
 
+// expand returns the text with the values of the placeholders.
+func (t template) expand(value func(name string) string) string {
+	var b strings.Builder
+	for _, p := range t {
+		if b.WriteString(p.text); p.name != "" {
+			b.WriteString(value(p.name))
+		}
+	}
+	return b.String()
+}
+
 // cut splits a template at the first separator in its literal text.
 func (t template) cut(sep string) (before, after template, found bool) {
 	for i, p := range t {
-		left, right, ok := strings.Cut(p.text, sep)
-		if !ok {
-			continue
+		if left, right, ok := strings.Cut(p.text, sep); ok {
+			isEmpty := func(p part) bool { return p == part{} }
+			before = slices.DeleteFunc(append(slices.Clone(t[:i]), part{text: left}), isEmpty)
+			after = slices.DeleteFunc(append(template{{text: right}}, t[i+1:]...), isEmpty)
+			return before, after, true
 		}
-		before = append(before, t[:i]...)
-		if left != "" {
-			before = append(before, part{text: left})
-		}
-		if right != "" {
-			after = append(after, part{text: right})
-		}
-		return before, append(after, t[i+1:]...), true
 	}
 	return t, nil, false
 }
 
 // split splits a template at every separator in its literal text.
-func (t template) split(sep string) []template {
-	var parts []template
-	for {
-		before, after, found := t.cut(sep)
-		if parts = append(parts, before); !found {
-			return parts
-		}
-		t = after
+func (t template) split(sep string) (parts []template) {
+	for found := true; found; {
+		var before template
+		before, t, found = t.cut(sep)
+		parts = append(parts, before)
 	}
+	return parts
 }
 
-// escapeLiterals escapes the literal text for a URL, except unreserved characters, those in allowed
-// and what is escaped already.
+// The characters of literal text that need no escape besides unreserved ones (RFC 3986, sections
+// 3.3 and 3.4).
+const (
+	pathLiterals  = "!$&'()*+,;=:@/"
+	queryLiterals = pathLiterals + "?"
+)
+
+// escapeLiterals escapes the literal text for a URL, except the characters in allowed and what is
+// escaped already.
 func (t template) escapeLiterals(allowed string) error {
 	for i, p := range t {
-		var b []byte
-		for j := 0; j < len(p.text); j++ {
-			c := p.text[j]
-			switch {
-			case c == '%':
-				if j+2 >= len(p.text) || !isHex(p.text[j+1]) || !isHex(p.text[j+2]) {
+		var b strings.Builder
+		for j := range len(p.text) {
+			switch c := p.text[j : j+1]; {
+			case c == "%":
+				if code, _ := hex.DecodeString(p.text[j+1 : min(j+3, len(p.text))]); len(code) != 1 {
 					return fmt.Errorf("%q: %% must be followed by two hexadecimal digits; a percent sign is written %%25", native.Shorten(p.text[j:]))
 				}
-				b = append(b, c)
-			case isUnreserved(c) || strings.IndexByte(allowed, c) >= 0:
-				b = append(b, c)
+				b.WriteString(c)
+			case strings.Contains(allowed, c):
+				b.WriteString(c)
 			default:
-				b = appendByte(b, c)
+				b.WriteString(escape(c))
 			}
 		}
-		t[i].text = string(b)
+		t[i].text = b.String()
 	}
 	return nil
 }
 
-// The characters that need no escape besides unreserved ones (RFC 3986, sections 3.3 and 3.4).
-const (
-	pathLiterals  = "!$&'()*+,;=:@"
-	queryLiterals = pathLiterals + "/?"
-)
-
-// isUnreserved reports whether c never needs an escape (RFC 3986, section 2.3).
-func isUnreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-// appendEscaped appends s with everything escaped that is not unreserved, so that it means itself
+// escape escapes all of s that is not unreserved (RFC 3986, section 2.3), so that it means itself
 // anywhere in a URL.
-func appendEscaped(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if isUnreserved(s[i]) {
-			dst = append(dst, s[i])
-		} else {
-			dst = appendByte(dst, s[i])
-		}
-	}
-	return dst
-}
-
-func appendByte(dst []byte, c byte) []byte {
-	const hex = "0123456789ABCDEF"
-	return append(dst, '%', hex[c>>4], hex[c&15])
-}
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

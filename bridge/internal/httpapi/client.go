@@ -1,14 +1,18 @@
 package httpapi
 
 import (
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Client sends the requests for one API over connections of its own. It may be used from many
@@ -18,7 +22,7 @@ type Client struct {
 	URL      *url.URL      // of the API
 	Header   http.Header   // of every request; clone it to add more
 	Timeout  time.Duration // bounds a call; 0 means the default of a tool
-	MaxBytes int           // bounds the part of a body that Read reads, decompressed
+	MaxBytes int           // bounds the part of a body that a Call gets, decompressed
 	HTTP     *http.Client  // follows a few redirects, to the same origin only
 
 	secrets bridge.Secrets // credentials of the config, which an API may repeat
@@ -66,16 +70,109 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// Read reads the body of an answer, at most MaxBytes of it; cut reports whether there is more. The
-// caller frees the Buffer, also on an error, which is one for Away.
-func (c *Client) Read(res *http.Response) (b *wire.Buffer, cut bool, err error) {
+// A Call is what a Client has to know of a tool's call besides its request.
+type Call struct {
+	Tool    string // name, for errors
+	Effect  string // what the API may have carried out, such as "request"; "" means that trying again does no harm
+	Retries int    // bounds the attempts after the first one
+
+	// Convert returns the result of an answer with a status of 2xx. cut reports whether the body is
+	// longer than MaxBytes; a HEAD has none. The result shares no memory with the body.
+	Convert func(res *http.Response, body []byte, cut bool) *toolformat.Result
+}
+
+// Do carries out a call. An error means that the API gave no readable answer, and does not show the
+// URL, whose query may hold a key. If the request's context has ended, it is the context's error.
+func (c *Client) Do(req *http.Request, call Call) (*toolformat.Result, error) {
+	res, err := c.send(req, call.Retries)
+	if err == nil {
+		defer res.Body.Close()
+		var r *toolformat.Result
+		if r, err = c.result(res, req.Method, call); err == nil {
+			return r, nil
+		}
+	}
+	return nil, c.away(req.Context(), call, err)
+}
+
+// result returns the result of an answer. An error is one of the connection.
+func (c *Client) result(res *http.Response, method string, call Call) (*toolformat.Result, error) {
+	if r := c.rejected(res); r != nil {
+		return r, nil
+	}
+	if method == http.MethodHead {
+		return call.Convert(res, nil, false), nil
+	}
+	b, cut, err := read(res, c.MaxBytes)
+	defer b.Free()
+	if err != nil {
+		return nil, err
+	}
+	return call.Convert(res, b.B, cut), nil
+}
+
+// How a request is sent again.
+const (
+	firstWait  = 100 * time.Millisecond // doubled each time
+	maxWait    = 10 * time.Second       // an API that asks for more is not called again
+	maxDrained = 4 << 10                // bytes read of an unwanted answer, to keep its connection
+)
+
+// send sends a request, and sends it again where that may help.
+func (c *Client) send(req *http.Request, retries int) (*http.Response, error) {
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		res, err := c.HTTP.Do(req)
+		pause, again := retry(res, err, wait)
+		if retries--; !again || retries < 0 || req.Context().Err() != nil {
+			return res, err
+		}
+		if res != nil {
+			_, _ = io.CopyN(io.Discard, res.Body, maxDrained)
+			res.Body.Close()
+		}
+		select {
+		case <-time.After(pause):
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+		if req.GetBody != nil {
+			req.Body, _ = req.GetBody() // from memory: it never fails
+		}
+	}
+}
+
+// retry reports whether another attempt may succeed, and after which pause: the server's own, or
+// else a random one of wait/2 to wait, so that many callers do not come at once.
+func retry(res *http.Response, err error, wait time.Duration) (pause time.Duration, again bool) {
+	pause = wait/2 + rand.N(wait/2)
+	if err != nil {
+		return pause, true
+	}
+	switch res.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		if after, ok := retryAfter(res.Header.Get("Retry-After")); ok {
+			return after, after <= maxWait
+		}
+		return pause, true
+	}
+	return 0, false
+}
+
+// retryAfter parses a Retry-After header: seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(value string) (time.Duration, bool) {
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 1<<30)) * time.Second, true
+	}
+	at, err := http.ParseTime(value)
+	return max(0, time.Until(at)), err == nil
+}
+
+// read reads the body of an answer, at most limit bytes of it; cut reports whether there is more.
+// The caller frees the Buffer, also on an error.
+func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
 	if coding := coding(res); coding != "" {
 		return wire.NewBuffer(0), false, &codingError{coding}
 	}
-	return read(res, c.MaxBytes)
-}
-
-func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
 	b, err = wire.ReadBody(res.Body, min(res.ContentLength, int64(limit)), limit)
 	if len(b.B) > limit {
 		b.B = b.B[:limit]

@@ -53,8 +53,7 @@ func TestRedirects(t *testing.T) {
 func TestRead(t *testing.T) {
 	for _, known := range []int64{-1, 10} {
 		for limit, want := range map[int]string{4: "0123", 9: "012345678", 10: "0123456789", 5000: "0123456789"} {
-			c := Client{MaxBytes: limit}
-			b, cut, err := c.Read(&http.Response{ContentLength: known, Body: io.NopCloser(strings.NewReader("0123456789"))})
+			b, cut, err := read(&http.Response{ContentLength: known, Body: io.NopCloser(strings.NewReader("0123456789"))}, limit)
 			if err != nil || string(b.B) != want || cut != (limit < 10) {
 				t.Errorf("%d: %q, %v, %v", limit, b.B, cut, err)
 			}
@@ -77,7 +76,7 @@ func TestFailureHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := c.Rejected(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
+		r := c.rejected(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
 		got := sourcetest.Texts(t, r)[0]
 		_, said, _ := strings.Cut(got, "\n")
 		for _, secret := range []string{"t0k3n", "YW5", "ss w0rd", "ss+w0rd", "s3cr3t", "k3yk3y", "passw0rd", "qu3rykey"} {
@@ -107,7 +106,7 @@ func TestFailure(t *testing.T) {
 		{400, "", "\x00\xff", "HTTP 400 Bad Request"},
 		{599, "text/plain", "", "HTTP 599"},
 	} {
-		r := new(Client).Rejected(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
+		r := new(Client).rejected(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
 		if got := sourcetest.Texts(t, r); !r.IsError() || len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s, want %s", r.JSON, c.want)
 		}

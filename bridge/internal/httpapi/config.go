@@ -55,15 +55,12 @@ type Options struct {
 
 // Client returns the client of the API, without connecting. It warns cfg.Log when credentials
 // would be sent unencrypted. No error shows a value of the config that may be secret.
-func (c *Config) Client(o Options, cfg bridge.BackendConfig) (*Client, error) {
-	client, err := c.client(o, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Subject(o.Kind), err)
-	}
-	return client, nil
-}
-
-func (c *Config) client(o Options, cfg bridge.BackendConfig) (*Client, error) {
+func (c *Config) Client(o Options, cfg bridge.BackendConfig) (_ *Client, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", cfg.Subject(o.Kind), err)
+		}
+	}()
 	at, err := parseURL(c.URL)
 	if err != nil {
 		return nil, err
@@ -81,12 +78,10 @@ func (c *Config) client(o Options, cfg bridge.BackendConfig) (*Client, error) {
 	if at.Scheme == "http" && !isLoopback(at.Hostname()) && (c.Auth.name != "" || at.User != nil) {
 		cfg.Log.Warn("the API's auth is sent without encryption: its url is http", "api", cfg.Name)
 	}
-	client := &Client{
+	return &Client{
 		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: int(cmp.Or(c.MaxBytes, defaultMaxBytes)),
-		HTTP: newHTTP(cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther),
-	}
-	client.secrets = c.secrets(at)
-	return client, nil
+		HTTP: newHTTP(cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther), secrets: c.secrets(at),
+	}, nil
 }
 
 // header returns the headers of every request. defaults are those of the kind.

@@ -1,9 +1,13 @@
 package native
 
 import (
+	"bytes"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Text returns a JSON value as text: the characters of a string, the JSON of any other value.
@@ -18,7 +22,7 @@ func Text(value []byte) string {
 func Shorten(s string) string { return Cut(s, 40) }
 
 // Cut returns s, or its first bytes and "…" if it is longer. It never splits a character. Package
-// toolformat keeps the same rule: see testdata/rules.
+// toolformat cuts by the same rule, held by a test of the same cases.
 func Cut(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s
@@ -31,13 +35,98 @@ func Cut(s string, bytes int) string {
 
 // Whole returns s without an incomplete rune at its end.
 func Whole(s string) string {
-	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		if utf8.RuneStart(s[len(s)-i]) {
-			if !utf8.FullRuneInString(s[len(s)-i:]) {
-				return s[:len(s)-i]
-			}
-			break
+	last := len(s) - 1
+	for last > 0 && len(s)-last < utf8.UTFMax && !utf8.RuneStart(s[last]) {
+		last--
+	}
+	if last < 0 || utf8.FullRuneInString(s[last:]) {
+		return s
+	}
+	return s[:last]
+}
+
+// IsNumber reports whether s is a JSON number (RFC 8259, section 6).
+func IsNumber(s string) bool {
+	return s != "" && (s[0] == '-' || isDigit(s[0])) && isDigit(s[len(s)-1]) && wire.Valid([]byte(s)) == nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// maxExponent cuts off exponents, so that sums of them do not overflow.
+const maxExponent = 1 << 20
+
+// Decimal returns the absolute value of a JSON number as digits × 10^exponent; the digits have no
+// zeros at either end unless they are "0".
+func Decimal(number string) (digits string, exponent int) {
+	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
+	exponent, _ = strconv.Atoi(power) // 0 without a power, the largest int if the power overflows
+	exponent = max(-maxExponent, min(exponent, maxExponent))
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	trimmed := strings.TrimRight(digits, "0")
+	if trimmed == "" {
+		return "0", 0
+	}
+	return trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
+}
+
+// Integer returns a JSON number without fraction and exponent. ok is false if it is not an integer,
+// or one of more than most digits.
+func Integer(number string, most int) (whole string, ok bool) {
+	digits, exponent := Decimal(number)
+	if exponent < 0 || len(digits)+exponent > most {
+		return "", false
+	}
+	if whole = digits + strings.Repeat("0", exponent); number[0] == '-' && whole != "0" {
+		whole = "-" + whole
+	}
+	return whole, true
+}
+
+// AppendComma appends a comma to JSON, unless an object or array has just begun.
+func AppendComma(dst []byte) []byte {
+	if last := dst[len(dst)-1]; last == '{' || last == '[' {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// Result returns text as a result, byte for byte, and as structured content if it is a JSON object,
+// or any JSON when the tool hasOutput, an output schema.
+//
+// checked means that wire.Valid has accepted the text, which then has no line breaks, as a message
+// must not have any. A checked string is returned as its characters unless the tool hasOutput.
+func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
+	if checked && !hasOutput {
+		if s, ok := wire.Text(text); ok {
+			return toolformat.TextResult(s, false)
 		}
 	}
-	return s
+	structured := hasOutput || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+	size := len(text) + 64
+	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
+		size += bytes.Count(text, []byte(escaped))
+	}
+	if structured {
+		size += len(text)
+	}
+	dst := append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
+	quoted := false
+	if structured && !checked {
+		dst, quoted = wire.AppendQuoted(dst, text)
+	}
+	if !quoted {
+		dst = wire.AppendString(dst, text)
+	}
+	dst = append(dst, `}]`...)
+	if structured {
+		end := len(dst)
+		dst = append(dst, `,"structuredContent":`...)
+		begin := len(dst)
+		dst = append(dst, text...)
+		if !checked && !quoted && wire.Valid(dst[begin:]) != nil {
+			dst = dst[:end]
+		}
+	}
+	return &toolformat.Result{JSON: append(dst, '}')}
 }

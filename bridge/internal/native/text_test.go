@@ -42,3 +42,28 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestIsNumber(t *testing.T) {
+	for text, wanted := range map[string]bool{
+		"0": true, "-0": true, "10": true, "1.50": true, "-1.5e+10": true, "1E5": true, "0.0": true, "12345678901234567890": true,
+		"": false, "-": false, "+1": false, "01": false, "-01": false, ".5": false, "1.": false, "1e": false, "1e+": false, "NaN": false, "Infinity": false, "1 ": false, "0x1": false, "1.5.2": false, "1e5e": false, "$1": false,
+	} {
+		if IsNumber(text) != wanted {
+			t.Errorf("%q: %t", text, !wanted)
+		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	for number, want := range map[string]struct {
+		digits   string
+		exponent int
+	}{
+		"0": {"0", 0}, "-0.0e9": {"0", 0}, "120": {"12", 1}, "-1.50": {"15", -1}, "0.001": {"1", -3}, "12E+3": {"12", 3}, "1.2e-3": {"12", -4},
+		"1e99999999999999999999": {"1", maxExponent}, "1e-99999999999999999999": {"1", -maxExponent},
+	} {
+		if digits, exponent := Decimal(number); digits != want.digits || exponent != want.exponent {
+			t.Errorf("%s: %s, %d", number, digits, exponent)
+		}
+	}
+}

@@ -35,7 +35,7 @@ func TestAway(t *testing.T) {
 		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, "has an unknown host name" + operator},
 		{&net.DNSError{Err: "server misbehaving", Name: "h", IsTemporary: true}, "did not answer" + later},
 	} {
-		err := c.Away(t.Context(), "get", "", &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
+		err := c.away(t.Context(), Call{Tool: "get"}, &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
 		var e *toolformat.Error
 		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" `+it.want || e.Cause != it.cause {
 			t.Errorf("%v: %v", it.cause, err)
@@ -43,17 +43,17 @@ func TestAway(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Away(ctx, "get", "", io.EOF); err != context.Canceled {
+	if err := c.away(ctx, Call{Tool: "get"}, io.EOF); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }
 
 // An answer in a content coding is unreadable.
 func TestCoding(t *testing.T) {
-	c := Client{MaxBytes: 100}
+	var c Client
 	for coding, readable := range map[string]bool{"": true, "identity": true, "br": false, "gzip": false} {
 		res := &http.Response{StatusCode: 500, Header: http.Header{"Content-Encoding": {coding}, "Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("body"))}
-		b, _, err := c.Read(res)
+		b, _, err := read(res, 100)
 		if got := string(b.B) == "body"; got != readable || (err == nil) != readable {
 			t.Errorf("%q: %q, %v", coding, b.B, err)
 		}
