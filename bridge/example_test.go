@@ -159,7 +159,7 @@ func ExampleNewLimiter() {
 		}
 		defer limiter.Leave()
 	}
-	// Output: search is busy: 1 calls are under way and 0 wait already; try again later
+	// Output: search is busy: 1 calls are under way; try again later
 }
 
 func ExampleTimer() {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -40,7 +41,11 @@ func (l *Limiter) Enter(ctx context.Context, patience time.Duration) *toolformat
 	case l.waiting <- struct{}{}:
 		defer func() { <-l.waiting }()
 	default:
-		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls are under way and %d wait already; try again later", l.subject, cap(l.running), cap(l.waiting))
+		waiting := ""
+		if n := cap(l.waiting); n > 0 {
+			waiting = fmt.Sprintf(" and %d wait already", n)
+		}
+		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls are under way%s; try again later", l.subject, cap(l.running), waiting)
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

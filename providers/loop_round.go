@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -215,7 +214,7 @@ func (r *runner) unknownTool(name string) string {
 	if len(names) == 0 {
 		return text + "; no other tools are available"
 	}
-	if nearest := nearestTool(name, names); nearest != "" {
+	if nearest := toolformat.Closest(name, names); nearest != "" {
 		text += " (did you mean " + nearest + "?)"
 	}
 	more := ""
@@ -224,19 +223,4 @@ func (r *runner) unknownTool(name string) string {
 		names = names[:maxNamed]
 	}
 	return text + "; the tools are: " + strings.Join(names, ", ") + more
-}
-
-// nearestTool returns the only tool with this name after a prefix, else the one with the most
-// similar name; "" if there are several or none.
-func nearestTool(name string, names []string) string {
-	prefixed := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		return !strings.HasSuffix(n, toolformat.PrefixSeparator+name)
-	})
-	switch len(prefixed) {
-	case 0:
-		return toolformat.Closest(name, names)
-	case 1:
-		return prefixed[0]
-	}
-	return ""
 }
