@@ -48,7 +48,7 @@ func NewModels(cfg *config.Config) *Models {
 func fromEnvironment() []config.Provider {
 	var all []config.Provider
 	for _, k := range providerKinds() {
-		if !k.prompted && k.keyFromEnv() != "" {
+		if !k.prompted && k.keysFromEnv()[0] != "" {
 			all = append(all, config.Provider{Name: k.name, Type: k.name})
 		}
 	}

@@ -30,31 +30,33 @@ type providerKind struct {
 	headers  []string          // configured headers that authenticate instead
 	prompted bool              // tools are described in the prompt
 	base     func() string     // the default base URL, if the environment decides
-	make     func(c providers.Client, p *config.Provider, key string) providers.Provider
+
+	// make makes a provider with the apiKey, or with the values of a set of env.
+	make func(c providers.Client, p *config.Provider, keys []string) providers.Provider
 }
 
 func providerKinds() []providerKind {
-	chat := func(c providers.Client, p *config.Provider, key string) providers.Provider {
-		return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: key, NoStreamOptions: p.NoStreamOptions})
+	chat := func(c providers.Client, p *config.Provider, keys []string) providers.Provider {
+		return openai.NewChat(openai.Options{Client: c, Name: p.Name, APIKey: keys[0], NoStreamOptions: p.NoStreamOptions})
 	}
 	bearer := []string{"Authorization", "Api-Key"}
 	return []providerKind{
 		{name: "anthropic", format: toolformat.FormatAnthropic, env: [][]string{{"ANTHROPIC_API_KEY"}}, headers: []string{"X-Api-Key"},
-			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
-				return anthropic.New(anthropic.Options{Client: c, APIKey: key})
+			make: func(c providers.Client, _ *config.Provider, keys []string) providers.Provider {
+				return anthropic.New(anthropic.Options{Client: c, APIKey: keys[0]})
 			}},
 		{name: "openai", format: toolformat.FormatOpenAI, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer, make: chat},
 		{name: "openai-responses", format: toolformat.FormatOpenAIResponses, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer,
-			make: func(c providers.Client, p *config.Provider, key string) providers.Provider {
-				return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: key})
+			make: func(c providers.Client, p *config.Provider, keys []string) providers.Provider {
+				return openai.NewResponses(openai.Options{Client: c, Name: p.Name, APIKey: keys[0]})
 			}},
 		{name: "ollama", format: toolformat.FormatOllama, base: ollamaHost,
-			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
-				return ollama.New(ollama.Options{Client: c, APIKey: key})
+			make: func(c providers.Client, _ *config.Provider, keys []string) providers.Provider {
+				return ollama.New(ollama.Options{Client: c, APIKey: keys[0]})
 			}},
 		{name: "gemini", format: toolformat.FormatGemini, env: [][]string{{"GEMINI_API_KEY"}, {"GOOGLE_API_KEY"}}, headers: []string{"X-Goog-Api-Key"},
-			make: func(c providers.Client, _ *config.Provider, key string) providers.Provider {
-				return gemini.New(gemini.Options{Client: c, APIKey: key})
+			make: func(c providers.Client, _ *config.Provider, keys []string) providers.Provider {
+				return gemini.New(gemini.Options{Client: c, APIKey: keys[0]})
 			}},
 		{name: "prompted", format: toolformat.FormatInternal, env: [][]string{{"OPENAI_API_KEY"}}, prompted: true, make: chat},
 	}
@@ -124,7 +126,7 @@ func replayed(p *config.Provider, client providers.Client) (providers.Provider, 
 	}
 	return script.Provider(func(h *http.Client) providers.Provider {
 		client.HTTP = h
-		return kind.make(client, p, "none")
+		return kind.make(client, p, []string{"none"})
 	})
 }
 
@@ -134,14 +136,14 @@ func connected(p *config.Provider, client providers.Client) (providers.Provider,
 	if kind == nil {
 		return nil, fmt.Errorf("unknown type %s%s", hint.Quote(p.Type), hint.DidYouMean(p.Type, ProviderTypes()))
 	}
-	key := p.APIKey
-	if p.BaseURL == "" || p.Name == p.Type && !kind.prompted { // never send the vendor's key to another API
-		key = cmp.Or(key, kind.keyFromEnv())
+	keys := []string{p.APIKey}
+	if p.APIKey == "" && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
+		keys = kind.keysFromEnv()
 	}
 	if client.BaseURL == "" && kind.base != nil {
 		client.BaseURL = kind.base()
 	}
-	if key == "" && kind.env != nil && p.BaseURL == "" && !authenticates(client.Header) {
+	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && !authenticates(client.Header) {
 		var names []string
 		for _, set := range kind.env {
 			names = append(names, strings.Join(set, " and "))
@@ -151,17 +153,21 @@ func connected(p *config.Provider, client providers.Client) (providers.Provider,
 	if kind.prompted {
 		p.Tools = "prompted"
 	}
-	return kind.make(client, p, key), nil
+	return kind.make(client, p, keys), nil
 }
 
-// keyFromEnv returns the first variable of the first set of which all are set.
-func (k *providerKind) keyFromEnv() string {
+// keysFromEnv returns the first set of variables of which all are set; one empty key if none is.
+func (k *providerKind) keysFromEnv() []string {
 	for _, set := range k.env {
-		if !slices.ContainsFunc(set, func(name string) bool { return os.Getenv(name) == "" }) {
-			return os.Getenv(set[0])
+		var keys []string
+		for _, name := range set {
+			keys = append(keys, os.Getenv(name))
+		}
+		if !slices.Contains(keys, "") {
+			return keys
 		}
 	}
-	return ""
+	return []string{""}
 }
 
 // authenticates reports whether a header authenticates at some type of provider.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -19,7 +20,7 @@ func TestProviderKinds(t *testing.T) {
 		if !slices.Contains(toolformat.Formats(), k.format) || ToolFormat(k.name) != k.format {
 			t.Errorf("%s: the format is %q, ToolFormat says %q", k.name, k.format, ToolFormat(k.name))
 		}
-		p := k.make(providers.Client{BaseURL: "http://127.0.0.1:1"}, &config.Provider{Name: k.name}, "key")
+		p := k.make(providers.Client{BaseURL: "http://127.0.0.1:1"}, &config.Provider{Name: k.name}, []string{"key"})
 		if p == nil {
 			t.Errorf("%s: no provider", k.name)
 		}
@@ -32,20 +33,20 @@ func TestProviderKinds(t *testing.T) {
 }
 
 // A set of variables counts only if it is complete.
-func TestKeyFromEnv(t *testing.T) {
+func TestKeysFromEnv(t *testing.T) {
 	kind := providerKind{env: [][]string{{"TEST_KEY_ID", "TEST_SECRET"}, {"TEST_TOKEN"}}}
 	for _, c := range []struct{ id, secret, token, want string }{
 		{"", "", "", ""},
 		{"id", "", "", ""},
 		{"", "secret", "", ""},
-		{"id", "secret", "", "id"},
-		{"id", "secret", "token", "id"},
+		{"id", "secret", "", "id secret"},
+		{"id", "secret", "token", "id secret"},
 		{"id", "", "token", "token"},
 	} {
 		t.Setenv("TEST_KEY_ID", c.id)
 		t.Setenv("TEST_SECRET", c.secret)
 		t.Setenv("TEST_TOKEN", c.token)
-		if got := kind.keyFromEnv(); got != c.want {
+		if got := strings.Join(kind.keysFromEnv(), " "); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
 	}
