@@ -7,13 +7,13 @@
 //
 //   - source.go: Source, Session, Request, Reply, Caller. list.go: List and its items.
 //   - bridge.go, do.go, tasks.go: a Bridge and where its requests go. catalog.go: merging lists,
-//     names, conflicts.
-//   - wrap.go: Wrap. guard.go, guard_call.go, overlay.go: wrappers.
-//   - native.go: Tool and Native. native_tool.go, native_call.go, native_result.go,
-//     native_client.go, native_worker.go: a tool, a call of it, its result, calls that the caller
-//     carries out, goroutines. func.go: a Tool of a Go function.
-//   - kind.go, spec.go, secrets.go: what the kinds below this package share.
-//   - timer.go, limiter.go, match.go, hidden.go: a timeout, a limit, a pattern, a hidden value.
+//     names, conflicts, patterns of names.
+//   - wrap.go: Wrap. guard.go, overlay.go: wrappers.
+//   - native.go: Tool and Native. native_tool.go, native_call.go, native_client.go,
+//     native_worker.go: a tool, a call and its result, calls that the caller carries out,
+//     goroutines. func.go: a Tool of a Go function.
+//   - kind.go: what the kinds below this package share.
+//   - timer.go, limiter.go, hidden.go: a timeout, a limit, a hidden value.
 //
 // # Native tools
 //

@@ -2,8 +2,17 @@ package bridge
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -44,3 +53,132 @@ type Backend interface {
 	// Close releases the resources of the backend, after all calls have ended.
 	Close() error
 }
+
+// DecodeSpec decodes an object of a config or definition into T, a struct. Its errors, which begin
+// with what, name an unknown key and the key that may have been meant, or the path of a value of
+// the wrong type and what was expected.
+func DecodeSpec[T any](what string, raw json.RawMessage) (T, error) {
+	return new(SpecDecoder[T]).Decode(what, raw)
+}
+
+// A SpecDecoder is DecodeSpec for many objects of one type, such as those of all tools of a
+// backend. The zero value is ready. It may be used from many goroutines.
+type SpecDecoder[T any] struct {
+	once  sync.Once
+	check *toolformat.Checker
+	err   error
+}
+
+// Decode is DecodeSpec.
+func (d *SpecDecoder[T]) Decode(what string, raw json.RawMessage) (spec T, err error) {
+	d.once.Do(func() {
+		var schema json.RawMessage
+		if schema, d.err = toolformat.SchemaFor[T](); d.err == nil {
+			d.check, _, d.err = toolformat.NewChecker(schema)
+		}
+	})
+	if d.err != nil {
+		return spec, fmt.Errorf("%s: %w", what, d.err)
+	}
+	if err := d.check.Check(raw); err != nil {
+		var faults *toolformat.CheckError
+		if errors.As(err, &faults) {
+			faults.Subject = what
+		}
+		return spec, err
+	}
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return spec, fmt.Errorf("%s: %w", what, named[T](raw, err))
+	}
+	return spec, nil
+}
+
+// named returns the error of decoding raw into T, with the key of the value at fault.
+func named[T any](raw json.RawMessage, err error) error {
+	for key, value := range wire.Members(raw) {
+		var alone T
+		if err := json.Unmarshal(wire.SetMember([]byte("{}"), key, value), &alone); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return err
+}
+
+// A Size is a positive number of bytes in a spec or an API: "64MiB", "10MB" or a number.
+type Size int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Size) UnmarshalJSON(raw []byte) error {
+	var n float64
+	text, ok := wire.Text(raw)
+	if ok {
+		n, ok = parseSize(text)
+	} else {
+		ok = json.Unmarshal(raw, &n) == nil
+	}
+	if !ok || n < 1 || n > min(1<<53, math.MaxInt) || n != math.Trunc(n) {
+		return fmt.Errorf(`expected a size such as "64MiB" or a number of bytes, got %.40s`, raw)
+	}
+	*s = Size(n)
+	return nil
+}
+
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+// parseSize parses a number of bytes with a unit, in any letter case, such as "64MiB", "10 MB" or
+// "512". It may be less than one, or not a whole number.
+func parseSize(text string) (n float64, ok bool) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	return n * unit, known && err == nil
+}
+
+// A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number of
+// seconds.
+type Duration time.Duration
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	var seconds float64
+	var text string
+	err := json.Unmarshal(raw, &seconds)
+	took := time.Duration(seconds * float64(time.Second))
+	if err != nil {
+		if err = json.Unmarshal(raw, &text); err == nil {
+			took, err = time.ParseDuration(text)
+		}
+	}
+	if err != nil || took <= 0 {
+		return fmt.Errorf(`expected a duration such as "30s" or a number of seconds, got %.40s`, raw)
+	}
+	*d = Duration(took)
+	return nil
+}
+
+// Secrets are texts of a config that a backend's errors must not show, such as a password that a
+// server repeats. The zero value is empty. Add must not be called once it is shared.
+type Secrets struct{ texts []string }
+
+// Add adds a secret, as it is and as it stands in a URL, unless it is "".
+func (s *Secrets) Add(secret string) {
+	if secret == "" {
+		return
+	}
+	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
+}
+
+// Hide returns a text with xxxxx in place of each secret.
+func (s *Secrets) Hide(text string) string {
+	for _, secret := range s.texts {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
+	return text
+}
+
+// HideError returns an error with the text of err without secrets. It does not wrap err.
+func (s *Secrets) HideError(err error) error { return errors.New(s.Hide(err.Error())) }
