@@ -93,7 +93,7 @@ func resultOf(out reflect.Value) (*toolformat.Result, error) {
 	}
 	raw, err := encode(out)
 	if err != nil {
-		return nil, internal(err)
+		return nil, toolformat.AsError(err)
 	}
 	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), string(raw))
 	b = append(append(b, `}],"structuredContent":`...), raw...)

@@ -14,15 +14,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// nativeCall is a call of a Tool. Its function may outlive the call: it works on a copy of the
-// request, and cannot reach the caller any more.
+// nativeCall is a call of a Tool, and the value of callKey in the context of its function. The
+// function may outlive the call: it works on a copy of the request, and cannot reach the caller any
+// more.
 type nativeCall struct {
-	session *nativeSession
-	tool    *nativeTool
-	request Request // a copy
-	back    Back
-	cancel  context.CancelCauseFunc
-	timer   Timer
+	context.Context // of the caller
+	session         *nativeSession
+	tool            *nativeTool
+	request         Request     // a copy
+	params          wire.Params // of request
+	back            Back
+	cancel          context.CancelCauseFunc
+	timer           Timer
 
 	mu   sync.Mutex // guards over, and orders notifications
 	over bool       // the call has ended
@@ -35,6 +38,14 @@ var (
 
 // callKey is the context key of a call.
 type callKey struct{}
+
+// Value implements context.Context.
+func (c *nativeCall) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
 
 // RequestOf returns the request for which a Tool's Call runs, and its caller; nil outside of one.
 // The request's Back is never nil. It drops what comes after the end of the call.
@@ -75,7 +86,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if err != nil {
 		return Failed(err)
 	}
-	c := &nativeCall{session: s, tool: tool, back: req.Back}
+	c := &nativeCall{Context: ctx, session: s, tool: tool, back: req.Back}
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
@@ -88,7 +99,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if ctx.Err() != nil {
 		return Failed(canceled(ctx.Err()))
 	}
-	ctx, c.cancel = context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
+	ctx, c.cancel = context.WithCancelCause(c)
 	defer c.cancel(nil)
 	if err := c.start(ctx); err != nil {
 		return Failed(err)
@@ -110,11 +121,10 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	if err != nil {
 		return toolformat.AsError(err)
 	}
-	if len(req.Edits) == 0 {
-		own := params.Clone()
-		params = &own
+	if c.params = *params; len(req.Edits) == 0 {
+		c.params = params.Clone()
 	}
-	c.request = Request{Method: req.Method, Params: params, Target: req.Target, Back: c}
+	c.request = Request{Method: req.Method, Params: &c.params, Target: req.Target, Back: c}
 	return nil
 }
 
@@ -180,7 +190,7 @@ func (c *nativeCall) outcome(ctx context.Context, arguments json.RawMessage) (o 
 	select {
 	case o := <-done:
 		if o.err == errGone {
-			o.err = internal(errGone)
+			o.err = toolformat.AsError(errGone)
 		}
 		return o, true
 	case <-ctx.Done():
@@ -195,7 +205,7 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 	defer func() {
 		if p := recover(); p != nil {
 			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
-			o = outcome{err: internal(fmt.Errorf("panic: %v", p))}
+			o = outcome{err: toolformat.AsError(fmt.Errorf("panic: %v", p))}
 		}
 		c.leave()
 		n.removeCall(c)
@@ -206,11 +216,6 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 		o.result, o.err = c.tool.Call(ctx, arguments)
 	}
 	return o
-}
-
-// internal returns an Internal error with a cause for the log.
-func internal(cause error) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Internal, "internal error").Because(cause)
 }
 
 // outcome is the result of a function.
@@ -256,11 +261,12 @@ func (c *nativeCall) Ask(ctx context.Context, method string, params []byte) ([]b
 
 // reply returns the caller's reply for an outcome.
 func (c *nativeCall) reply(o outcome) Reply {
-	var e *toolformat.Error
 	switch {
-	case errors.As(o.err, &e):
-		return Failed(e)
 	case o.err != nil:
+		var e *toolformat.Error
+		if errors.As(o.err, &e) {
+			return Failed(e)
+		}
 		o.result = toolformat.TextResult(o.err.Error(), true)
 	case o.result == nil || len(o.result.JSON) == 0:
 		o.result = &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}

@@ -11,14 +11,13 @@ import (
 type Timer struct {
 	timeout time.Duration
 
-	mu       sync.Mutex // guards what follows
-	timer    *time.Timer
+	mu       sync.Mutex    // guards what follows
+	timer    *time.Timer   // nil without expire, and after Stop
 	start    time.Time     // later by the time for which it was held
 	deadline time.Duration // since start
 	maximum  time.Duration // since start
 	held     time.Duration // since start, when the first of the holds began
 	holds    int
-	stopped  bool
 }
 
 // Start starts the timer, once. When the timeout or the maximum has passed it calls expire in a
@@ -67,8 +66,10 @@ func (t *Timer) Release() {
 func (t *Timer) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stopped = true
-	t.reset()
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
 }
 
 // Expired reports whether the timeout or the maximum has passed.
@@ -97,7 +98,7 @@ func (t *Timer) elapsed() time.Duration {
 func (t *Timer) reset() {
 	switch {
 	case t.timer == nil:
-	case t.holds > 0 || t.stopped:
+	case t.holds > 0:
 		t.timer.Stop()
 	default:
 		t.timer.Reset(t.deadline - t.elapsed())
