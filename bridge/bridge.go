@@ -44,7 +44,13 @@ type Options struct {
 type Bridge struct {
 	opts    Options
 	members []*member
-	catalog catalog
+
+	// The last view of each kind, so that callers with equal views share a list and its encoded
+	// pages. A private view is kept by its session.
+	views [ListKinds]atomic.Pointer[view]
+
+	mu     sync.Mutex      // held during a merge; guards logged
+	logged map[string]bool // the problems that have been logged
 }
 
 type member struct {
@@ -66,7 +72,7 @@ func New(opts Options, members ...Member) *Bridge {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{opts: opts}
+	b := &Bridge{opts: opts, logged: map[string]bool{}}
 	for _, m := range members {
 		own := &member{Member: m}
 		if m.Concurrency > 0 {
@@ -74,7 +80,6 @@ func New(opts Options, members ...Member) *Bridge {
 		}
 		b.members = append(b.members, own)
 	}
-	b.catalog = catalog{members: b.members, conflict: opts.Conflict, maxName: opts.MaxName, log: opts.Log}
 	return b
 }
 
@@ -97,7 +102,7 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 // Problems says which tools of the current list are left out or not shown as their source has them,
 // and why.
 func (b *Bridge) Problems() []Problem {
-	if v := b.catalog.last[Tools].Load(); v != nil {
+	if v := b.views[Tools].Load(); v != nil {
 		return v.problems
 	}
 	return nil
@@ -142,8 +147,8 @@ func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
 		return nil, canceled(err)
 	}
 	v := s.views[kind].Load()
-	if v == nil || !v.madeOf(parts) {
-		v = s.bridge.catalog.merge(kind, parts)
+	if v == nil || !slices.Equal(v.parts, parts) {
+		v = s.bridge.merge(kind, parts)
 		s.views[kind].Store(v)
 	}
 	return v, nil

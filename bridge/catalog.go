@@ -2,11 +2,9 @@ package bridge
 
 import (
 	"fmt"
-	"log/slog"
 	"path"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/yosida95/uritemplate/v3"
 
@@ -27,19 +25,6 @@ const (
 type Problem struct {
 	Text    string
 	LeftOut bool // the item is not shown at all
-}
-
-// catalog merges the members' lists. It keeps the last view of each kind, so that callers with
-// equal views share a list and its encoded pages. A private view is kept by its session.
-type catalog struct {
-	members  []*member
-	conflict Conflict
-	maxName  int
-	log      *slog.Logger
-
-	last   [ListKinds]atomic.Pointer[view]
-	mu     sync.Mutex // held during a merge; guards logged
-	logged map[string]bool
 }
 
 // part is the contribution of a member to a view.
@@ -63,55 +48,43 @@ type route struct {
 	key    string // the member's own name of the item
 }
 
-func (v *view) madeOf(parts []part) bool {
-	for i, p := range parts {
-		if v.parts[i] != p {
-			return false
-		}
-	}
-	return true
-}
-
 // merge returns the view of lists: the last one, if it was made of the same.
-func (c *catalog) merge(kind ListKind, parts []part) *view {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if v := c.last[kind].Load(); v != nil && v.madeOf(parts) {
+func (b *Bridge) merge(kind ListKind, parts []part) *view {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v := b.views[kind].Load(); v != nil && slices.Equal(v.parts, parts) {
 		return v
 	}
-	m := merge{catalog: c, kind: kind, index: map[string]int{}}
+	m := merge{Bridge: b, kind: kind, index: map[string]int{}}
 	for i, p := range parts {
 		if p.list != nil {
 			m.addPart(i, p)
 		}
 	}
 	v := m.view(parts)
-	c.logOnce(v.problems)
+	b.logOnce(v.problems)
 	if !v.list.private {
-		c.last[kind].Store(v)
+		b.views[kind].Store(v)
 	}
 	return v
 }
 
-// maxLogged bounds the problems that a catalog logs: a source may report new ones with each list.
+// maxLogged bounds the problems that a Bridge logs: a source may report new ones with each list.
 const maxLogged = 1000
 
-// logOnce logs each problem once in the life of the catalog.
-func (c *catalog) logOnce(problems []Problem) {
-	if c.logged == nil {
-		c.logged = map[string]bool{}
-	}
+// logOnce logs each problem once in the life of the Bridge.
+func (b *Bridge) logOnce(problems []Problem) {
 	for _, p := range problems {
-		if !c.logged[p.Text] && len(c.logged) < maxLogged {
-			c.logged[p.Text] = true
-			c.log.Warn(p.Text)
+		if !b.logged[p.Text] && len(b.logged) < maxLogged {
+			b.logged[p.Text] = true
+			b.opts.Log.Warn(p.Text)
 		}
 	}
 }
 
 // merge is a merge in progress.
 type merge struct {
-	*catalog
+	*Bridge
 	kind     ListKind
 	entries  []entry
 	index    map[string]int // of the entry with a name
@@ -170,9 +143,9 @@ func (m *merge) fit(member *member, name string) string {
 	if len(m.members) == 1 && member.Prefix == nil {
 		return name
 	}
-	short := toolformat.Shorten(name, m.maxName)
+	short := toolformat.Shorten(name, m.opts.MaxName)
 	if short != name {
-		m.addProblem(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.maxName, short)
+		m.addProblem(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
 	}
 	return short
 }
@@ -191,7 +164,7 @@ func (m *merge) place(member *member, e entry, name string) {
 		m.addProblem(true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
 	case !kinds[m.kind].named:
 		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
-	case m.conflict == ConflictPrefix:
+	case m.opts.Conflict == ConflictPrefix:
 		full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 		if _, taken := m.index[full]; taken {
 			m.addProblem(true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
@@ -199,9 +172,9 @@ func (m *merge) place(member *member, e entry, name string) {
 		}
 		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
 		m.addEntry(member, e, full)
-	case m.conflict == ConflictFirst:
+	case m.opts.Conflict == ConflictFirst:
 		m.addProblem(true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
-	case m.conflict == ConflictError:
+	case m.opts.Conflict == ConflictError:
 		m.addProblem(true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
 		m.entries[i].dropped = true
 	}

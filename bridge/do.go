@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -185,37 +186,22 @@ func (s *session) awaitMember(ctx context.Context, kind ListKind, name string, v
 // config order is the reply.
 func (s *session) broadcast(ctx context.Context, req *Request) Reply {
 	replies := s.doAll(ctx, req)
-	best, wanted := 0, false
-	for i := range replies {
-		if replies[i].Err == nil && replies[best].Err != nil {
-			best = i
-		}
-		wanted = wanted || replies[i].Err == nil || replies[i].Err.Code != toolformat.Unsupported
-	}
-	for i := range replies {
-		if i != best {
-			replies[i].Free()
-		}
-	}
-	if !wanted {
+	succeeded := func(r Reply) bool { return r.Err == nil }
+	wanted := func(r Reply) bool { return r.Err == nil || r.Err.Code != toolformat.Unsupported }
+	if !slices.ContainsFunc(replies, wanted) {
 		return Result([]byte("{}"), nil)
 	}
-	return replies[best]
+	return replies[max(slices.IndexFunc(replies, succeeded), 0)]
 }
 
 // doAll sends the request to every member in parallel. The replies are in config order.
 func (s *session) doAll(ctx context.Context, req *Request) []Reply {
 	replies := make([]Reply, len(s.subs))
-	done := make(chan struct{}, len(s.subs))
+	var wg sync.WaitGroup
 	for i, sub := range s.subs {
-		go func() {
-			replies[i] = sub.Do(ctx, req)
-			done <- struct{}{}
-		}()
+		wg.Go(func() { replies[i] = sub.Do(ctx, req) })
 	}
-	for range s.subs {
-		<-done
-	}
+	wg.Wait()
 	return replies
 }
 
@@ -227,15 +213,11 @@ const Capabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":tr
 // context.
 const maxInstructions = 16 << 10
 
-func (b *Bridge) required() bool {
-	return slices.ContainsFunc(b.members, func(m *member) bool { return m.Required })
-}
-
 // discover answers MCP's server/discover: serverInfo, instructions and capabilities. The first two
 // are an only member's own; the instructions of several stand under their names.
 func (s *session) discover(ctx context.Context, req *Request) Reply {
 	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
-	if s.bridge.required() {
+	if slices.ContainsFunc(s.bridge.members, func(m *member) bool { return m.Required }) {
 		wait = ctx // each member bounds the wait by its connect timeout
 	}
 	defer cancel()
@@ -267,9 +249,6 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 	b = append(append(append(b, capabilities...), `,"serverInfo":`...), info...)
 	if instructions != "" {
 		b = wire.AppendString(append(b, `,"instructions":`...), strings.TrimRight(instructions, "\n"))
-	}
-	for i := range replies {
-		replies[i].Free()
 	}
 	return Result(append(b, '}'), nil)
 }

@@ -61,7 +61,7 @@ func TestHostileTemplates(t *testing.T) {
 
 // A source whose list has a new fault each time is not remembered for ever.
 func TestNotesBound(t *testing.T) {
-	c := catalog{log: slog.New(slog.DiscardHandler)}
+	c := New(Options{})
 	for i := range 3 * maxLogged {
 		c.logOnce([]Problem{{Text: fmt.Sprint("note ", i)}})
 	}

@@ -189,18 +189,11 @@ func (l *List) keys() []string {
 
 // Equal reports whether the definitions of two lists are equal, byte for byte.
 func (l *List) Equal(other *List) bool {
-	if l == other {
-		return true
+	if l == nil || other == nil {
+		return l == other
 	}
-	if l == nil || other == nil || l.Kind != other.Kind || len(l.Items) != len(other.Items) {
-		return false
-	}
-	for i := range l.Items {
-		if string(l.Items[i].Raw) != string(other.Items[i].Raw) {
-			return false
-		}
-	}
-	return true
+	equal := func(a, b Item) bool { return string(a.Raw) == string(b.Raw) }
+	return l == other || l.Kind == other.Kind && slices.EqualFunc(l.Items, other.Items, equal)
 }
 
 // Page returns the result of the list method for a cursor ("" for the first page), raw JSON that
@@ -210,7 +203,8 @@ func (l *List) Page(cursor string) ([]byte, *toolformat.Error) {
 	if cursor == "" {
 		return l.pages[0], nil
 	}
-	digest, number, _ := strings.Cut(decodeCursor(cursor), ":")
+	decoded, _ := base64.RawURLEncoding.DecodeString(cursor)
+	digest, number, _ := strings.Cut(string(decoded), ":")
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 1:
@@ -230,7 +224,7 @@ func (l *List) encode() {
 		}
 	}
 	if len(starts) == 0 {
-		starts = []int{0}
+		starts = []int{0} // an empty list has a page too
 	}
 	if len(starts) > 1 {
 		h := fnv.New64a()
@@ -243,7 +237,7 @@ func (l *List) encode() {
 	for p, start := range starts {
 		end, next := len(l.Items), ""
 		if p+1 < len(starts) {
-			end, next = starts[p+1], encodeCursor(l.digest+":"+strconv.Itoa(p+1))
+			end, next = starts[p+1], base64.RawURLEncoding.EncodeToString([]byte(l.digest+":"+strconv.Itoa(p+1)))
 		}
 		l.pages[p] = encodePage(l.Kind, l.Items[start:end], next)
 	}
@@ -267,11 +261,4 @@ func encodePage(kind ListKind, items []Item, next string) []byte {
 		b = wire.AppendString(append(b, `,"nextCursor":`...), next)
 	}
 	return append(b, '}')
-}
-
-func encodeCursor(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
-
-func decodeCursor(s string) string {
-	b, _ := base64.RawURLEncoding.DecodeString(s)
-	return string(b)
 }
