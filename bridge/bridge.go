@@ -66,11 +66,9 @@ func New(opts Options, members ...Member) *Bridge {
 	opts.Alone = cmp.Or(opts.Alone, 30*time.Second)
 	opts.Queue = cmp.Or(opts.Queue, defaultQueue)
 	opts.QueueTime = cmp.Or(opts.QueueTime, 30*time.Second)
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.ServerInfo == nil {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{opts: opts, logged: map[string]bool{}}
 	for _, m := range members {

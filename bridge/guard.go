@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,9 +45,7 @@ type Guard struct {
 
 // NewGuard returns a guard of a source, which stays its owner's to close.
 func NewGuard(source Source, opts GuardOptions) *Guard {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	g := &Guard{opts: opts}
 	g.Source = Wrap(source, func(below Session, caller *Caller) (Session, error) {
 		return &guardSession{Session: below, guard: g, caller: caller}, nil
@@ -164,19 +163,23 @@ func containsFold(names []string, name string) bool {
 // onlyProperties returns a schema with some properties of another schema alone. It types hidden
 // values, whatever else the schema requires.
 func onlyProperties(schema json.RawMessage, names []string) json.RawMessage {
-	b := []byte(`{"type":"object","properties":{`)
-	comma := ""
-	for property, raw := range wire.Members(wire.Lookup(schema, "properties")) {
-		if containsFold(names, property) {
-			b = append(append(wire.AppendString(append(b, comma...), property), ':'), raw...)
-			comma = ","
+	references := []string{"$schema", "$id", "$defs", "definitions"}
+	only := filterMembers(schema, func(key string) bool { return slices.Contains(references, key) })
+	properties := filterMembers(wire.Lookup(schema, "properties"), func(name string) bool { return containsFold(names, name) })
+	return wire.SetMember(wire.SetMember(only, "properties", properties), "type", []byte(`"object"`))
+}
+
+// filterMembers returns an object with the members that keep admits.
+func filterMembers(object json.RawMessage, keep func(key string) bool) json.RawMessage {
+	b := append(make([]byte, 0, len(object)), '{')
+	for key, value := range wire.Members(object) {
+		if !keep(key) {
+			continue
 		}
-	}
-	b = append(b, '}')
-	for _, key := range []string{"$schema", "$id", "$defs", "definitions"} { // for references
-		if raw := wire.Lookup(schema, key); raw != nil {
-			b = append(append(wire.AppendString(append(b, ','), key), ':'), raw...)
+		if len(b) > 1 {
+			b = append(b, ',')
 		}
+		b = append(append(wire.AppendString(b, key), ':'), value...)
 	}
 	return append(b, '}')
 }
@@ -226,9 +229,9 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	arguments, refusal := s.arguments(ctx, tool, req.Target, sent)
-	if refusal != nil {
-		return Result(refusal.JSON, nil)
+	arguments, err := s.arguments(ctx, tool, req.Target, sent)
+	if err != nil {
+		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
 	if bytes.Equal(arguments, sent) {
 		return s.Session.Do(ctx, req)
@@ -243,28 +246,22 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	return s.Session.Do(ctx, &below)
 }
 
-// arguments returns the arguments that the tool gets, or a failed result.
-func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *toolformat.Result) {
+// arguments returns the arguments that the tool gets. The error is for the model.
+func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, error) {
 	arguments, err := s.guard.setHidden(tool, sent, nil)
 	if err == nil && t.check != nil {
 		arguments, err = t.check.Arguments(tool, arguments)
 	}
-	if err != nil {
-		return nil, toolformat.TextResult(err.Error(), true)
-	}
-	if t.hidden == nil {
-		return arguments, nil
+	if err != nil || t.hidden == nil {
+		return arguments, err
 	}
 	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), func(name string) (json.RawMessage, bool) {
 		return s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
 	})
-	if err == nil {
-		arguments, err = s.guard.setHidden(tool, arguments, hidden)
-	}
 	if err != nil {
-		return nil, toolformat.TextResult(err.Error(), true)
+		return nil, err
 	}
-	return arguments, nil
+	return s.guard.setHidden(tool, arguments, hidden)
 }
 
 // setHidden removes all hidden arguments that a caller sent and adds the members of hidden.
@@ -275,30 +272,14 @@ func (g *Guard) setHidden(tool string, arguments, hidden json.RawMessage) (json.
 	if arguments[0] != '{' { // hidden arguments in a string could not be removed
 		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
-	sent := false
 	for name := range wire.Members(arguments) {
-		sent = sent || containsFold(g.opts.Hidden, name)
-	}
-	if sent {
-		arguments = g.removeHidden(arguments)
+		if containsFold(g.opts.Hidden, name) { // else the arguments keep their bytes
+			arguments = filterMembers(arguments, func(key string) bool { return !containsFold(g.opts.Hidden, key) })
+			break
+		}
 	}
 	for name, value := range wire.Members(hidden) {
 		arguments = wire.SetMember(arguments, name, value)
 	}
 	return arguments, nil
-}
-
-// removeHidden returns an object without hidden arguments.
-func (g *Guard) removeHidden(object json.RawMessage) json.RawMessage {
-	b := append(make([]byte, 0, len(object)), '{')
-	for name, value := range wire.Members(object) {
-		if containsFold(g.opts.Hidden, name) {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(wire.AppendString(b, name), ':'), value...)
-	}
-	return append(b, '}')
 }

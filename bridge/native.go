@@ -89,9 +89,7 @@ func (o NativeOptions) withDefaults() NativeOptions {
 	o.Concurrency = cmp.Or(o.Concurrency, 256)
 	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	o.MaxResult = cmp.Or(o.MaxResult, 8<<20)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 

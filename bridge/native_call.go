@@ -82,19 +82,19 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 
 // call carries out a tools/call.
 func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
-	tool, err := s.findTool(req.Target)
-	if err != nil {
-		return Failed(err)
+	tool, fault := s.findTool(req.Target)
+	if fault != nil {
+		return Failed(fault)
 	}
 	c := &nativeCall{Context: ctx, session: s, tool: tool, back: req.Back}
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
-	arguments, refusal := tool.arguments(c.request.Params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
+	arguments, err := tool.arguments(c.params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
 		return s.native.HiddenValue(ctx, s.caller, name)
 	})
-	if refusal != nil {
-		return Result(refusal.JSON, nil)
+	if err != nil {
+		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
 	if ctx.Err() != nil {
 		return Failed(canceled(ctx.Err()))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -131,12 +132,8 @@ func (t *Tool) inputSchema() json.RawMessage {
 
 // takesAll reports whether a schema is {"type": "object"}, which admits any object.
 func takesAll(schema json.RawMessage) bool {
-	n := 0
-	for range wire.Members(schema) {
-		n++
-	}
-	kind, _ := wire.Text(wire.Lookup(schema, "type"))
-	return n == 1 && kind == "object"
+	members := maps.Collect(wire.Members(schema))
+	return len(members) == 1 && string(members["type"]) == `"object"`
 }
 
 // annotations returns the annotations of the tool's definition, with the hints that are known; nil
@@ -150,20 +147,16 @@ func (t *Tool) annotations() (json.RawMessage, error) {
 		return nil, t.fault(`annotations: expected an object such as {"readOnlyHint": true}, got %.40s`, said)
 	}
 	all := said
-	for _, hint := range []struct {
-		key   string
-		known bool
-	}{
-		{"idempotentHint", t.Idempotent},
-		{"readOnlyHint", t.ReadOnly && string(wire.Lookup(said, "destructiveHint")) != "true"},
-	} {
-		if hint.known && wire.Lookup(said, hint.key) == nil {
+	set := func(hint string, known bool) {
+		if known && wire.Lookup(said, hint) == nil {
 			if all == nil {
 				all = []byte("{}")
 			}
-			all = wire.SetMember(all, hint.key, []byte("true"))
+			all = wire.SetMember(all, hint, []byte("true"))
 		}
 	}
+	set("idempotentHint", t.Idempotent)
+	set("readOnlyHint", t.ReadOnly && string(wire.Lookup(said, "destructiveHint")) != "true")
 	return all, nil
 }
 
@@ -206,18 +199,14 @@ func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 	return it, nil
 }
 
-// arguments returns the arguments of a call, or the result that says what is wrong with them. A
-// client function gets no hidden values.
-func (t *nativeTool) arguments(raw json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, *toolformat.Result) {
+// arguments returns the arguments of a call. The error is for the model. A client function gets no
+// hidden values.
+func (t *nativeTool) arguments(raw json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, error) {
 	if t.free && len(raw) > 0 && raw[0] == '{' {
 		return raw, nil
 	}
 	if t.Client {
 		value = nil
 	}
-	arguments, err := t.bind.Bind(t.Name, raw, value)
-	if err != nil {
-		return nil, toolformat.TextResult(err.Error(), true)
-	}
-	return arguments, nil
+	return t.bind.Bind(t.Name, raw, value)
 }

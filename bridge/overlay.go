@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -74,7 +75,7 @@ func (s *overlaySession) overlaid(below *List) *List {
 	functions := s.caller.Functions.Tools()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.view.below == below && slices.EqualFunc(s.view.functions, functions, sameTool) {
+	if s.view.below == below && reflect.DeepEqual(s.view.functions, functions) {
 		return s.view.list
 	}
 	set := s.toolset(below, functions)
@@ -118,11 +119,6 @@ func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *tool
 		}
 	}
 	return set.finish()
-}
-
-func sameTool(a, b toolformat.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description && a.Format == b.Format &&
-		string(a.InputSchema) == string(b.InputSchema) && string(a.OutputSchema) == string(b.OutputSchema) && string(a.Extra) == string(b.Extra)
 }
 
 func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {

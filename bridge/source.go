@@ -137,19 +137,14 @@ func (c *Caller) notify(method string, params []byte) {
 	}
 }
 
+// questions are the requests of sources to clients, and the client capabilities that they need.
+var questions = map[string]string{
+	wire.MethodCreateMessage: "sampling", wire.MethodElicit: "elicitation", wire.MethodRootsList: "roots",
+}
+
 // QuestionCapability returns the client capability that a request of a source needs; "" for a
 // method that is not a question to a client.
-func QuestionCapability(method string) string {
-	switch method {
-	case wire.MethodCreateMessage:
-		return "sampling"
-	case wire.MethodElicit:
-		return "elicitation"
-	case wire.MethodRootsList:
-		return "roots"
-	}
-	return ""
-}
+func QuestionCapability(method string) string { return questions[method] }
 
 // Offers returns those of a client's capabilities that let a source ask it questions, raw JSON.
 func Offers(capabilities []byte) []byte {
