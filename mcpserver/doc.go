@@ -52,8 +52,8 @@
 //
 // No lock is held during a call of the source. Locks are taken in these orders:
 //
-//	registry -> session, core
-//	viewPool -> core
+//	registry -> session, Server
+//	viewPool -> Server
 //	subscriptions or parkedCall -> exchange -> journal -> outbox
 //	stream -> journal -> outbox
 //

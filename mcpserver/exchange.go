@@ -42,14 +42,14 @@ func accepts(r *http.Request) (a accepted, ok bool) {
 
 // readBody reads the whole body of a request; nil means that the request has been answered with an
 // error.
-func (c *core) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	if t := r.Header.Get("Content-Type"); t != "application/json" {
 		if kind, _, _ := mime.ParseMediaType(t); kind != "application/json" {
 			writeError(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 			return nil
 		}
 	}
-	msg, err := wire.ReadBody(r.Body, r.ContentLength, c.opts.MessageBytes)
+	msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 		if len(msg.B) > 0 {
@@ -60,7 +60,7 @@ func (c *core) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
 	var long *wire.TooLongError
 	if errors.As(err, &long) {
 		w.Header().Set("Connection", "close")
-		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", c.opts.MessageBytes))
+		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", s.opts.MessageBytes))
 		return nil
 	}
 	writeError(w, http.StatusBadRequest, "the request body is empty or incomplete")
@@ -73,19 +73,27 @@ func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\
 // exchange is the answer to one POST: JSON, or a stream of events if something belongs to the
 // request before its response, or it takes long.
 type exchange struct {
-	core     *core
-	upgrader *streamUpgrader
-	session  *session // nil in the modern era, which has no sessions
-	w        http.ResponseWriter
-	ctx      context.Context // ends with the client's connection
-	accept   accepted
-	id       []byte                  // raw id of the request in its session; nil for a batch
-	cancel   context.CancelCauseFunc // ends a request of the modern era; nil in a session
+	server  *Server
+	session *session // nil in the modern era, which has no sessions
+	w       http.ResponseWriter
+	ctx     context.Context // ends with the client's connection
+	accept  accepted
+	id      []byte                  // raw id of the request in its session; nil for a batch
+	cancel  context.CancelCauseFunc // ends a request of the modern era; nil in a session
 
 	mu     sync.Mutex // guards the fields below
 	ended  bool
 	stream *stream
 	served chan struct{} // closed when nothing writes to w any more
+}
+
+// beginExchange makes an exchange ready for what belongs to its request.
+func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
+	x.server, x.w, x.ctx, x.accept = s, w, r.Context(), accept
+	if accept.events {
+		s.upgrader.watch(x)
+	}
+	return x
 }
 
 // Notify implements bridge.Back: on the request's own stream. A client that accepts only JSON gets
@@ -127,7 +135,7 @@ func (x *exchange) openStream() *stream {
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
 		} else {
-			x.stream = &stream{box: newOutbox(x.core.opts.QueueBytes)}
+			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes)}
 		}
 		go func() {
 			defer close(x.served)
@@ -156,7 +164,7 @@ type answer interface {
 
 // finish ends the exchange with its answer; nil means that it has none.
 func (x *exchange) finish(a answer) {
-	x.upgrader.forget(x)
+	x.server.upgrader.forget(x)
 	if !x.accept.json && a != nil {
 		x.openStream()
 	}

@@ -89,7 +89,7 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 		}
 	}
 	if v.askable {
-		reply, params := p.parking.do(ctx, p, v.key, &req.Request, level)
+		reply, params := p.server.parking.do(ctx, p, v.key, &req.Request, level)
 		defer params.Free() // the result may lie in it
 		return decorate(reply)
 	}

@@ -20,13 +20,13 @@ func methodNotFound(m *wire.Message) *toolformat.Error {
 
 // gaveUp reports whether a request has failed because its client canceled it, so that no response
 // is sent. The cause of any other failure goes to the log.
-func (c *core) gaveUp(ctx context.Context, m *wire.Message, e *toolformat.Error) bool {
+func (s *Server) gaveUp(ctx context.Context, m *wire.Message, e *toolformat.Error) bool {
 	if e == nil || e.Raw != nil {
 		return false
 	}
 	canceled := e.Code == toolformat.Canceled && ctx.Err() != nil
 	if e.Cause != nil && !canceled {
-		c.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
+		s.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 	}
 	return canceled
 }

@@ -19,7 +19,9 @@ import (
 // A Server serves one source to many clients. Its methods may be called by many goroutines at
 // once.
 type Server struct {
-	core
+	source bridge.Source
+	opts   Options
+
 	hidden   hiddenHeaders
 	tickets  tickets
 	upgrader streamUpgrader
@@ -28,21 +30,26 @@ type Server struct {
 	parking  parking      // calls that wait for an answer of a modern client
 	frames   sync.Pool    // write buffers of WebSocket connections
 	journals atomic.Int64 // bytes in all journals
+
+	ctx  context.Context // ends with the Server
+	stop context.CancelFunc
+	work sync.WaitGroup // goroutines that Close waits for
+
+	mu     sync.Mutex // guards closed
+	closed bool
 }
 
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		core:     core{source: source, opts: opts.withDefaults()},
-		hidden:   newHiddenHeaders(opts.HiddenHeaders),
+		source: source, opts: opts.withDefaults(), hidden: newHiddenHeaders(opts.HiddenHeaders),
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
-		sessions: registry{sessions: map[string]*session{}},
 		parking:  parking{life: parkTime, most: maxParked, calls: map[string]*parkedCall{}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.sessions.core = &s.core
-	s.views.core, s.views.parking, s.views.ctx = &s.core, &s.parking, s.ctx
+	s.sessions = registry{server: s, sessions: map[string]*session{}}
+	s.views.server, s.views.ctx = s, s.ctx
 	s.work.Go(s.sessions.expire)
 	return s
 }
@@ -60,58 +67,55 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// newSession returns a session whose carrier must set back before it is used.
-func (s *Server) newSession(sender identity) *session {
-	created := &session{core: &s.core, id: newID(), sender: sender, pending: map[string]context.CancelCauseFunc{}}
-	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
-	created.views.core, created.views.parking, created.views.ctx = &s.core, &s.parking, created.ctx
-	created.touch()
-	return created
-}
-
-// beginExchange makes an exchange ready for what belongs to its request.
-func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
-	x.core, x.upgrader, x.w, x.ctx, x.accept = &s.core, &s.upgrader, w, r.Context(), accept
-	if accept.events {
-		s.upgrader.watch(x)
-	}
-	return x
-}
-
-// core is what sessions, views and exchanges know of their Server: its source, its options and
-// its lifetime.
-type core struct {
-	source bridge.Source
-	opts   Options
-
-	ctx  context.Context // ends with the Server
-	stop context.CancelFunc
-	work sync.WaitGroup // goroutines that Close waits for
-
-	mu     sync.Mutex // guards closed
-	closed bool
-}
-
 // start runs f in a goroutine that Close waits for, and reports false when the Server is closed.
-func (c *core) start(f func()) bool {
-	open := c.addWork()
-	if open {
-		go func() {
-			defer c.work.Done()
-			f()
-		}()
+func (s *Server) start(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Go(f)
 	}
-	return open
+	return !s.closed
 }
 
-// addWork makes Close wait until work.Done is called, and reports false when the Server is closed.
-func (c *core) addWork() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.work.Add(1)
+// open opens the source for a caller. Nothing else in this package calls the source but through
+// the session that it returns.
+func (s *Server) open(ctx context.Context, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
+	defer s.recovered("Open", func(e *toolformat.Error) { failure = e })
+	session, err := s.source.Open(ctx, caller)
+	if err != nil {
+		return nil, shuttingDown(err)
 	}
-	return !c.closed
+	return &sourceSession{session, s}, nil
+}
+
+// sourceSession is a session of the source. It makes a panic in the source, which would end the
+// process in most goroutines, an internal error of the call.
+type sourceSession struct {
+	bridge.Session
+	server *Server
+}
+
+func (s *sourceSession) List(ctx context.Context, kind bridge.ListKind) (_ *bridge.List, err error) {
+	defer s.server.recovered("List", func(e *toolformat.Error) { err = e })
+	return s.Session.List(ctx, kind)
+}
+
+func (s *sourceSession) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
+	defer s.server.recovered(req.Method, func(e *toolformat.Error) { reply = bridge.Failed(e) })
+	return s.Session.Do(ctx, req)
+}
+
+func (s *sourceSession) Close() (err error) {
+	defer s.server.recovered("Close", func(e *toolformat.Error) { err = e })
+	return s.Session.Close()
+}
+
+// recovered must be deferred: it ends a panic, whose cause goes to the log, and calls fail.
+func (s *Server) recovered(call string, fail func(*toolformat.Error)) {
+	if p := recover(); p != nil {
+		s.opts.Log.Error("the source has panicked", "in", call, "panic", p, "stack", string(debug.Stack()))
+		fail(toolformat.Errorf(toolformat.Internal, "internal error"))
+	}
 }
 
 var (
@@ -177,67 +181,11 @@ func (o Options) withDefaults() Options {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 2*time.Hour)
 	o.ResumeBytes = cmp.Or(o.ResumeBytes, 1<<20)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, time.Minute)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Ready == nil {
 		o.Ready = http.HandlerFunc(healthy)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
 
 func healthy(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }
-
-// open opens the source for a caller. Nothing else in this package calls the source but through
-// the session that it returns.
-func (c *core) open(ctx context.Context, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			failure = c.panicked("Open", p)
-		}
-	}()
-	session, err := c.source.Open(ctx, caller)
-	if err != nil {
-		return nil, shuttingDown(err)
-	}
-	return &sourceSession{session, c}, nil
-}
-
-// sourceSession is a session of the source. It makes a panic in the source, which would end the
-// process in most goroutines, an internal error of the call.
-type sourceSession struct {
-	bridge.Session
-	core *core
-}
-
-func (s *sourceSession) List(ctx context.Context, kind bridge.ListKind) (_ *bridge.List, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = s.core.panicked("List", p)
-		}
-	}()
-	return s.Session.List(ctx, kind)
-}
-
-func (s *sourceSession) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
-	defer func() {
-		if p := recover(); p != nil {
-			reply = bridge.Failed(s.core.panicked(req.Method, p))
-		}
-	}()
-	return s.Session.Do(ctx, req)
-}
-
-func (s *sourceSession) Close() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = s.core.panicked("Close", p)
-		}
-	}()
-	return s.Session.Close()
-}
-
-func (c *core) panicked(call string, p any) *toolformat.Error {
-	c.opts.Log.Error("the source has panicked", "in", call, "panic", p, "stack", string(debug.Stack()))
-	return toolformat.Errorf(toolformat.Internal, "internal error")
-}

@@ -16,7 +16,7 @@ import (
 // session is one client on one carrier: its identity, its view of the source, and its pending
 // requests.
 type session struct {
-	core      *core
+	server    *Server
 	id        string
 	sender    identity
 	back      bridge.Back // delivers what belongs to no request
@@ -37,6 +37,15 @@ type session struct {
 	mu      sync.Mutex                         // guards the fields below
 	pending map[string]context.CancelCauseFunc // requests by their raw id
 	ended   bool
+}
+
+// newSession returns a session whose carrier must set back before it is used.
+func (s *Server) newSession(sender identity) *session {
+	created := &session{server: s, id: newID(), sender: sender, pending: map[string]context.CancelCauseFunc{}}
+	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
+	created.views.server, created.views.ctx = s, created.ctx
+	created.touch()
+	return created
 }
 
 // opened is what initialize settles.
@@ -140,7 +149,7 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 		p.refused = unavailable("%v", errEnded)
 	case s.pending[p.id] != nil:
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
-	case len(s.pending) >= s.core.opts.CallsPerSession:
+	case len(s.pending) >= s.server.opts.CallsPerSession:
 		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
 	default:
 		s.pending[p.id] = p.cancel
@@ -155,7 +164,7 @@ func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) 
 	}
 	defer s.endRequest(p.id)
 	r := response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
-	r.discard = s.core.gaveUp(p.ctx, m, r.reply.Err)
+	r.discard = s.server.gaveUp(p.ctx, m, r.reply.Err)
 	return r
 }
 
@@ -231,7 +240,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
-	source, failure := s.core.open(ctx, &bridge.Caller{
+	source, failure := s.server.open(ctx, &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.sender.principal,
 		HiddenValue:  s.sender.value,

@@ -9,7 +9,7 @@ import (
 // registry holds the sessions of a Server that count towards Options.Sessions: those over HTTP,
 // SSE and WebSocket.
 type registry struct {
-	core *core
+	server *Server
 
 	mu       sync.Mutex          // guards the fields below
 	sessions map[string]*session // by id
@@ -23,8 +23,8 @@ func (r *registry) add(added *session) error {
 	if r.closed {
 		return errClosing
 	}
-	if most := r.core.opts.Sessions; len(r.sessions) >= most && !r.evict() {
-		r.core.opts.Log.Warn("refused a session: too many are in use", "limit", most)
+	if most := r.server.opts.Sessions; len(r.sessions) >= most && !r.evict() {
+		r.server.opts.Log.Warn("refused a session: too many are in use", "limit", most)
 		return unavailable("too many sessions: %d (limits.sessions in the config)", most)
 	}
 	r.sessions[added.id] = added
@@ -50,10 +50,10 @@ func (r *registry) evict() bool {
 			oldest = s
 		}
 	}
-	if oldest == nil || oldest.unused() < idleEnough || !r.core.start(oldest.end) {
+	if oldest == nil || oldest.unused() < idleEnough || !r.server.start(oldest.end) {
 		return false
 	}
-	r.core.opts.Log.Warn("ended the session unused longest: too many sessions", "limit", r.core.opts.Sessions)
+	r.server.opts.Log.Warn("ended the session unused longest: too many sessions", "limit", r.server.opts.Sessions)
 	delete(r.sessions, oldest.id)
 	return true
 }
@@ -90,13 +90,13 @@ func (r *registry) close() {
 
 // expire ends sessions that are unused for too long, until the Server is closed.
 func (r *registry) expire() {
-	idle := r.core.opts.SessionIdle
+	idle := r.server.opts.SessionIdle
 	tick := time.NewTicker(max(idle/10, time.Second))
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-		case <-r.core.ctx.Done():
+		case <-r.server.ctx.Done():
 			return
 		}
 		var expired []*session

@@ -51,7 +51,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 }
 
 func (d *duplex) readLines(in io.Reader) error {
-	lines := wire.NewLineReader(in, d.core.opts.MessageBytes)
+	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
 	for {
 		msg, err := lines.Read()
 		var long *wire.TooLongError

@@ -237,7 +237,7 @@ func (j *journal) sessionStream() *stream {
 // register makes a stream one that find returns. In a session that has ended it is closed from the
 // start. j.mu is held.
 func (j *journal) register(st *stream) *stream {
-	st.box = newOutbox(st.session.core.opts.QueueBytes)
+	st.box = newOutbox(st.session.server.opts.QueueBytes)
 	j.streams[st.number] = st
 	if j.ended {
 		st.box.end(errEnded)

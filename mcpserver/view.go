@@ -18,9 +18,8 @@ import (
 // sessions: what a client sees of the source is kept between its requests in a view, which all
 // requests of one identity with the same capabilities share.
 type viewPool struct {
-	core    *core
-	parking *parking
-	ctx     context.Context // of the connection, or of the Server
+	server *Server
+	ctx    context.Context // of the connection, or of the Server
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
@@ -114,7 +113,7 @@ func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.
 // addView adds a view whose source is opened in the background: a slow one holds up nothing but the
 // requests for this view. p.mu is held.
 func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
-	most := p.core.opts.Sessions
+	most := p.server.opts.Sessions
 	switch {
 	case p.closed:
 		return nil, shuttingDown(nil)
@@ -132,7 +131,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 
 		subscriptions: subscriptions{listeners: map[*listener]struct{}{}, watched: map[string]*watch{}},
 	}
-	if !p.core.start(func() { p.open(v) }) {
+	if !p.server.start(func() { p.open(v) }) {
 		return nil, shuttingDown(nil)
 	}
 	if p.views == nil {
@@ -146,7 +145,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 
 // open opens the source for a view, and removes the view when that fails.
 func (p *viewPool) open(v *view) {
-	source, failure := p.core.open(p.ctx, &bridge.Caller{
+	source, failure := p.server.open(p.ctx, &bridge.Caller{
 		ID:           "view " + newID(),
 		Principal:    v.key.sender.principal,
 		HiddenValue:  v.key.sender.value,
@@ -231,10 +230,10 @@ func (p *viewPool) evict() bool {
 			}
 		}
 	}
-	if oldest == nil || time.Since(oldest.left) < idleEnough || !p.core.start(func() { oldest.source.Close() }) {
+	if oldest == nil || time.Since(oldest.left) < idleEnough || !p.server.start(func() { oldest.source.Close() }) {
 		return false
 	}
-	p.core.opts.Log.Warn("ended the view unused longest: too many clients", "limit", p.core.opts.Sessions)
+	p.server.opts.Log.Warn("ended the view unused longest: too many clients", "limit", p.server.opts.Sessions)
 	p.drop(oldest)
 	return true
 }

@@ -79,7 +79,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	alive("")
 	conn.SetPongHandler(alive)
 	for {
-		msg, err := wire.ReadFrame(conn, d.core.opts.MessageBytes)
+		msg, err := wire.ReadFrame(conn, d.server.opts.MessageBytes)
 		if err != nil {
 			return err
 		}
