@@ -39,7 +39,7 @@ func (d *duplex) receive(msg *wire.Buffer) {
 			return
 		}
 	case err != nil:
-		d.rejectMessage(err)
+		d.box.send(unreadable(err))
 	case !d.accept(&m):
 		if d.startRequest(&m, msg) {
 			return
@@ -58,10 +58,7 @@ func (d *duplex) startRequest(m *wire.Message, msg *wire.Buffer) bool {
 	}
 	started := d.start(func() {
 		defer initialized()
-		resp := d.carryOut(p, m, d)
-		if resp.discard {
-			resp.reply.Free()
-		} else {
+		if resp, ok := d.carryOut(p, m, d); ok {
 			d.box.send(resp.encode())
 		}
 		msg.Free()
@@ -87,19 +84,12 @@ func (d *duplex) receiveBatch(msg *wire.Buffer) {
 	defer msg.Free()
 	members, err := d.batchMembers(msg.B)
 	if err != nil {
-		d.rejectMessage(err)
+		d.box.send(unreadable(err))
 		return
 	}
 	if responses := d.batch(d.ctx, members, d); responses != nil {
-		d.box.send(responses.Buffer)
+		d.box.send(responses.encode())
 	}
-}
-
-// rejectMessage answers bytes that are not a JSON-RPC message.
-func (d *duplex) rejectMessage(err error) {
-	out := wire.NewBuffer(128)
-	out.B = appendUnreadable(out.B, err)
-	d.box.send(out)
 }
 
 // close ends the session and waits for its requests. What is in the outbox already is still sent.

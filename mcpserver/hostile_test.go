@@ -357,7 +357,7 @@ func TestCanceledByNobody(t *testing.T) {
 	if m, err = wire.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)); err != nil {
 		t.Fatal(err)
 	}
-	if resp := d.respond(d.ctx, &m, d); resp.discard || resp.reply.Err == nil {
+	if resp, ok := d.respond(d.ctx, &m, d); !ok || resp.reply.Err == nil {
 		t.Errorf("legacy: %+v", resp)
 	}
 }

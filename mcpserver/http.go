@@ -186,17 +186,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 		w.Header().Set(mcp.HeaderSessionID, target.id)
 	}
 	x := s.beginExchange(&exchange{session: target, id: m.ID}, w, r, accept)
-	resp := target.respond(target.ctx, m, x)
+	resp, ok := target.respond(target.ctx, m, x)
 	if target.opened.Load() == nil { // initialize failed
 		x.withdraw(mcp.HeaderSessionID)
 		s.sessions.endSession(target)
 	}
-	if resp.discard {
-		resp.reply.Free()
+	if ok {
+		x.finish(&resp)
+	} else {
 		x.finish(nil)
-		return
 	}
-	x.finish(&resp)
 }
 
 // postBatch takes a JSON-RPC batch. The responses are sent as one array.
@@ -211,11 +210,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, sender identi
 		return
 	}
 	x := s.beginExchange(&exchange{session: target}, w, r, accept)
-	if responses := target.batch(target.ctx, members, x); responses != nil {
-		x.finish(responses)
-	} else {
-		x.finish(nil)
-	}
+	x.finish(target.batch(target.ctx, members, x))
 }
 
 // get opens the stream on which a session sends what belongs to no request, or resumes a stream.

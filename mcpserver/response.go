@@ -15,10 +15,9 @@ import (
 
 // response is the answer to a request, not yet encoded. Its id is a slice of the request.
 type response struct {
-	id      []byte
-	reply   bridge.Reply
-	discard bool // canceled by the client: send nothing
-	status  int  // of HTTP; 0 means 200
+	id     []byte
+	reply  bridge.Reply
+	status int // of HTTP; 0 means 200
 }
 
 // encode makes a message of the response and frees the reply.
@@ -108,20 +107,22 @@ func errorCode(c toolformat.Code) int {
 	return wire.InternalError
 }
 
-// appendUnreadable appends the error response to bytes that are not a JSON-RPC message.
-func appendUnreadable(dst []byte, err error) []byte {
+// unreadable returns the error response to bytes that are not a JSON-RPC message.
+func unreadable(err error) *wire.Buffer {
 	var e *wire.Error
 	if !errors.As(err, &e) {
 		e = &wire.Error{Code: wire.InvalidRequest, Message: err.Error()}
 	}
-	return wire.AppendError(dst, e.ID, e.Code, e.Message, nil)
+	msg := wire.NewBuffer(len(e.Message) + 128)
+	msg.B = wire.AppendError(msg.B, e.ID, e.Code, e.Message, nil)
+	return msg
 }
 
 // writeUnreadable answers a POST whose body is not a JSON-RPC message.
 func writeUnreadable(w http.ResponseWriter, err error) {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(http.StatusBadRequest)
-	w.Write(appendUnreadable(nil, err))
+	w.Write(unreadable(err).B)
 }
 
 // writeMethodError answers a request whose method is not one of those that are allowed.
@@ -148,57 +149,51 @@ func (s *session) batchMembers(raw []byte) ([][]byte, error) {
 }
 
 // batch answers the members of a batch; nil means that they need no answer.
-func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) *batchResponse {
-	responses := make(chan []byte, len(members))
+func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) answer {
+	responses := make(chan *wire.Buffer, len(members))
 	for _, raw := range members {
 		go func() { responses <- s.batchMember(ctx, raw, back) }()
 	}
-	var array *batchResponse
+	array := batchResponse{wire.NewBuffer(0)}
+	array.B = append(array.B, '[')
 	for range members {
-		response := <-responses
-		switch {
-		case response == nil:
-			continue
-		case array == nil:
-			array = &batchResponse{wire.NewBuffer(2 * len(response))}
-			array.B = append(array.B, '[')
-		default:
-			array.B = append(array.B, ',')
+		if response := <-responses; response != nil {
+			array.B = append(append(array.B, response.B...), ',')
+			response.Free()
 		}
-		array.B = append(array.B, response...)
 	}
-	if array != nil {
-		array.B = append(array.B, ']')
+	if len(array.B) == 1 {
+		array.Free()
+		return nil
 	}
+	array.B[len(array.B)-1] = ']'
 	return array
 }
 
 // batchMember answers one message of a batch; nil means that it needs no answer.
-func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back) []byte {
+func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back) *wire.Buffer {
 	m, err := wire.Split(raw)
 	if err == nil && m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
 		err = &wire.Error{Code: wire.InvalidRequest, Message: "initialize must not be part of a batch", ID: m.ID}
 	}
 	if err != nil {
-		return appendUnreadable(nil, err)
+		return unreadable(err)
 	}
 	if s.accept(&m) {
 		return nil
 	}
-	resp := s.respond(ctx, &m, back)
-	defer resp.reply.Free()
-	if resp.discard {
-		return nil
+	if resp, ok := s.respond(ctx, &m, back); ok {
+		return resp.encode()
 	}
-	return resp.append(nil)
+	return nil
 }
 
 // batchResponse is the array of the responses to a batch.
 type batchResponse struct{ *wire.Buffer }
 
-func (b *batchResponse) encode() *wire.Buffer { return b.Buffer }
+func (b batchResponse) encode() *wire.Buffer { return b.Buffer }
 
-func (b *batchResponse) writeJSON(w http.ResponseWriter) {
+func (b batchResponse) writeJSON(w http.ResponseWriter) {
 	w.Header()["Content-Type"] = jsonType
 	writeParts(w, b.B)
 	b.Free()

@@ -85,11 +85,6 @@ func (s *session) end() {
 	s.views.close()
 }
 
-// ask sends a request to the client through an outbox and waits for its response.
-func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
-	return s.questions.ask(ctx, s.ctx, box, method, params)
-}
-
 // accept handles a message that needs no response, and reports false for a request.
 func (s *session) accept(m *wire.Message) bool {
 	switch m.Kind() {
@@ -133,8 +128,9 @@ type pendingRequest struct {
 	refused *toolformat.Error
 }
 
-// respond carries out a request. back takes what belongs to it.
-func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) response {
+// respond carries out a request. back takes what belongs to it. ok is false when the client has
+// canceled the request, so that no response is sent.
+func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	return s.carryOut(s.beginRequest(ctx, m), m, back)
 }
 
@@ -157,15 +153,14 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 	return p
 }
 
-func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) response {
+func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	defer p.cancel(nil)
 	if p.refused != nil {
-		return response{id: m.ID, reply: bridge.Failed(p.refused)}
+		return response{id: m.ID, reply: bridge.Failed(p.refused)}, true
 	}
 	defer s.endRequest(p.id)
-	r := response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
-	r.discard = s.server.gaveUp(p.ctx, m, r.reply.Err)
-	return r
+	r = response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
+	return r, !s.server.gaveUp(p.ctx, m, r.reply.Err)
 }
 
 func (s *session) endRequest(id string) {
@@ -282,27 +277,31 @@ func (s *session) revision() string {
 type questions struct {
 	mu      sync.Mutex // guards the fields below
 	last    int64      // id
-	waiting map[int64]chan *wire.Buffer
+	waiting map[int64]chan bridge.Reply
 }
 
 // answer delivers a copy of a client's response to the question that waits for it, if any.
 func (q *questions) answer(m *wire.Message) {
+	reply := bridge.Result(bytes.Clone(m.Result), nil)
+	if m.Error != nil {
+		text, _ := wire.Text(wire.Lookup(m.Error, "message"))
+		reply = bridge.Failed(&toolformat.Error{Code: toolformat.Internal, Message: text, Raw: bytes.Clone(m.Error)})
+	}
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if waiting := q.waiting[id]; err == nil && waiting != nil {
 		delete(q.waiting, id)
-		waiting <- &wire.Buffer{B: bytes.Clone(m.Raw)}
+		waiting <- reply
 	}
 }
 
-// ask sends a request to the client through box and waits for its response. life ends with the
-// client's session.
-func (q *questions) ask(ctx, life context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
-	answer := make(chan *wire.Buffer, 1)
+// ask sends a request to the client through an outbox and waits for its response.
+func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
+	q, answer := &s.questions, make(chan bridge.Reply, 1)
 	q.mu.Lock()
 	if q.waiting == nil {
-		q.waiting = map[int64]chan *wire.Buffer{}
+		q.waiting = map[int64]chan bridge.Reply{}
 	}
 	q.last++
 	id := q.last
@@ -315,20 +314,12 @@ func (q *questions) ask(ctx, life context.Context, box *outbox, method string, p
 	}()
 	box.send(&wire.Buffer{B: wire.AppendCall(nil, id, method, params)})
 	select {
-	case msg := <-answer:
-		m, err := wire.Split(msg.B)
-		if err != nil {
-			return nil, toolformat.AsError(err)
-		}
-		if m.Error != nil {
-			text, _ := wire.Text(wire.Lookup(m.Error, "message"))
-			return nil, &toolformat.Error{Code: toolformat.Internal, Message: text, Raw: m.Error}
-		}
-		return m.Result, nil
+	case reply := <-answer:
+		return reply.Result, reply.Err
 	case <-ctx.Done():
 		box.Notify(wire.NotificationCancelled, append(strconv.AppendInt([]byte(`{"requestId":`), id, 10), '}'))
 		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
-	case <-life.Done():
+	case <-s.ctx.Done():
 	case <-box.done: // nothing can be sent any more
 	}
 	return nil, unavailable("the client has gone")

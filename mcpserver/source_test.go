@@ -120,7 +120,7 @@ func TestSourcePanicsInClose(t *testing.T) {
 		}
 		h := p.newHTTPSession(identity{})
 		m, _ := wire.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`))
-		if resp := h.respond(t.Context(), &m, h.back); resp.reply.Err != nil || p.sessions.add(h) != nil {
+		if resp, _ := h.respond(t.Context(), &m, h.back); resp.reply.Err != nil || p.sessions.add(h) != nil {
 			t.Fatalf("%+v", resp)
 		}
 	}

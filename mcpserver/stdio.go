@@ -57,7 +57,7 @@ func (d *duplex) readLines(in io.Reader) error {
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
-			d.rejectMessage(err)
+			d.box.send(unreadable(err))
 		case err != nil:
 			return err
 		default:
