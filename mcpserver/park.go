@@ -2,10 +2,8 @@ package mcpserver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,20 +45,20 @@ type parkedCall struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when reply is set
 	reply  bridge.Reply
-	asked  chan struct{} // holds a token when there is a new question
+	wake   chan struct{} // holds a token when there is a new question
 	expiry *time.Timer
 	digest [sha256.Size]byte // of what a retry must repeat; set when the call is parked
 
-	mu        sync.Mutex           // guards the fields below
-	back      bridge.Back          // of the request that waits for the call; nil while it is parked
-	last      int                  // number of a question
-	questions map[string]*question // without an answer, by key
+	mu        sync.Mutex  // guards the fields below
+	back      bridge.Back // of the request that waits for the call; nil while it is parked
+	asked     int         // questions so far
+	questions []*question // without an answer
 }
 
 type question struct {
-	method string
-	params []byte
-	answer chan []byte
+	key, method string
+	params      []byte
+	answer      chan []byte
 }
 
 // do carries out a request, or continues the call that it retries. The buffer must be freed when
@@ -82,7 +80,7 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 	back := req.Back
 	c := &parkedCall{
 		views: views, view: v, req: req, back: back, params: wire.NewBuffer(len(req.Params.Raw)),
-		done: make(chan struct{}), asked: make(chan struct{}, 1),
+		done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	c.params.B = append(c.params.B, req.Params.Raw...)
 	req.Params.Raw, req.Back = c.params.B, c
@@ -106,7 +104,7 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 	c.mu.Lock()
 	c.back = back
 	c.mu.Unlock()
-	asked, gathered := c.asked, (<-chan time.Time)(nil)
+	wake, gathered := c.wake, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-c.done:
@@ -116,10 +114,10 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 			c.cancel(context.Cause(ctx))
 			<-c.done
 			return c.reply, c.params
-		case <-asked:
-			asked, gathered = nil, time.After(gatherTime)
+		case <-wake:
+			wake, gathered = nil, time.After(gatherTime)
 		case <-gathered:
-			asked, gathered = c.asked, nil
+			wake, gathered = c.wake, nil
 			if requests := c.inputRequests(); requests != nil {
 				return p.park(c, requests), nil
 			}
@@ -156,7 +154,7 @@ func (c *parkedCall) inputRequests() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.asked: // all questions are in this answer
+	case <-c.wake: // all questions are in this answer
 	default:
 	}
 	if len(c.questions) == 0 {
@@ -164,20 +162,16 @@ func (c *parkedCall) inputRequests() []byte {
 	}
 	c.back = nil
 	b := []byte("{")
-	for i, key := range slices.SortedFunc(maps.Keys(c.questions), compareKeys) {
-		q := c.questions[key]
+	for i, q := range c.questions {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendString(b, key)
+		b = wire.AppendString(b, q.key)
 		b = wire.AppendString(append(b, `:{"method":`...), q.method)
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
 	return append(b, '}')
 }
-
-// compareKeys compares keys of questions by their numbers.
-func compareKeys(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // unpark removes a parked call for the retry that names it; nil means that there is no such call
 // of this caller and request.
@@ -238,12 +232,9 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 		q.params = []byte("{}") // some SDKs fail without params
 	}
 	c.mu.Lock()
-	if c.questions == nil {
-		c.questions = map[string]*question{}
-	}
-	c.last++
-	key := "input" + strconv.Itoa(c.last)
-	c.questions[key] = q
+	c.asked++
+	q.key = "input" + strconv.Itoa(c.asked)
+	c.questions = append(c.questions, q)
 	c.signal() // with c.mu held: inputRequests must not see the question before
 	c.mu.Unlock()
 	select {
@@ -251,7 +242,7 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 		return answer, nil
 	case <-ctx.Done():
 		c.mu.Lock()
-		delete(c.questions, key)
+		c.questions = slices.DeleteFunc(c.questions, func(other *question) bool { return other == q })
 		c.mu.Unlock()
 		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 	}
@@ -262,9 +253,9 @@ func (c *parkedCall) answer(responses []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, raw := range wire.Members(responses) {
-		if q := c.questions[key]; q != nil {
-			delete(c.questions, key)
-			q.answer <- bytes.Clone(raw)
+		if i := slices.IndexFunc(c.questions, func(q *question) bool { return q.key == key }); i >= 0 {
+			c.questions[i].answer <- bytes.Clone(raw)
+			c.questions = slices.Delete(c.questions, i, i+1)
 		}
 	}
 	if len(c.questions) > 0 {
@@ -274,7 +265,7 @@ func (c *parkedCall) answer(responses []byte) {
 
 func (c *parkedCall) signal() {
 	select {
-	case c.asked <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }

@@ -44,6 +44,7 @@ func (s *Server) newSession(sender identity) *session {
 	created := &session{server: s, id: newID(), sender: sender, pending: map[string]context.CancelCauseFunc{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.server, created.views.ctx = s, created.ctx
+	created.questions.waiting = map[int64]chan bridge.Reply{}
 	created.touch()
 	return created
 }
@@ -300,9 +301,6 @@ func (q *questions) answer(m *wire.Message) {
 func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
 	q, answer := &s.questions, make(chan bridge.Reply, 1)
 	q.mu.Lock()
-	if q.waiting == nil {
-		q.waiting = map[int64]chan bridge.Reply{}
-	}
 	q.last++
 	id := q.last
 	q.waiting[id] = answer
