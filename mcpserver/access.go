@@ -188,7 +188,7 @@ func (t *tickets) redeem(id string) (holder identity, ok bool) {
 // particular.
 type identity struct {
 	principal bridge.Principal
-	hidden    string // a JSON object of values by their lower-case names, sorted; "" means no values
+	hidden    string // a JSON object of values by their lower-case names; "" means no values
 }
 
 // identityKey is the context key of an HTTP request's identity.
@@ -221,35 +221,20 @@ func (id identity) continues(begun identity) bool {
 	return true
 }
 
-// hiddenHeaders are the headers of Options.HiddenHeaders, sorted by the names of their values.
-type hiddenHeaders []hiddenHeader
-
-type hiddenHeader struct{ name, header string }
-
-func newHiddenHeaders(headers map[string]string) (sorted hiddenHeaders) {
-	for name, header := range headers {
-		sorted = append(sorted, hiddenHeader{strings.ToLower(name), header})
-	}
-	slices.SortFunc(sorted, func(a, b hiddenHeader) int { return strings.Compare(a.name, b.name) })
-	return sorted
-}
-
 // identity returns the identity of a principal's request.
-func (h hiddenHeaders) identity(p bridge.Principal, r *http.Request) identity {
-	var b []byte
-	for _, c := range h {
-		values := r.Header.Values(c.header)
+func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
+	hidden := []byte("{}")
+	for _, name := range s.hidden {
+		values := r.Header.Values(s.opts.HiddenHeaders[name])
 		if len(values) != 1 || values[0] == "" || !utf8.ValidString(values[0]) {
 			continue // of two values, nobody could tell which one a proxy has set
 		}
-		b = append(b, ',')
-		b = wire.AppendString(append(wire.AppendString(b, c.name), ':'), values[0])
+		hidden = wire.SetMember(hidden, strings.ToLower(name), wire.AppendString(nil, values[0]))
 	}
-	if b == nil {
+	if len(hidden) == 2 {
 		return identity{principal: p}
 	}
-	b[0] = '{'
-	return identity{p, string(append(b, '}'))}
+	return identity{p, string(hidden)}
 }
 
 // maxTicketBody bounds a request for a ticket, in bytes.

@@ -58,7 +58,7 @@ func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identi
 			refused.write(w, r, s.opts.Log)
 			return
 		}
-		next(w, r, s.hidden.identity(p, r))
+		next(w, r, s.identity(p, r))
 	}
 }
 
@@ -78,8 +78,8 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
-	for _, c := range s.hidden {
-		allowed += ", " + c.header
+	for _, name := range s.hidden {
+		allowed += ", " + s.opts.HiddenHeaders[name]
 	}
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name) // each tool has headers of its own

@@ -6,8 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +24,7 @@ type Server struct {
 	source bridge.Source
 	opts   Options
 
-	hidden   hiddenHeaders
+	hidden   []string // keys of Options.HiddenHeaders, sorted
 	tickets  tickets
 	upgrader streamUpgrader
 	sessions registry
@@ -42,7 +44,7 @@ type Server struct {
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		source: source, opts: opts.withDefaults(), hidden: newHiddenHeaders(opts.HiddenHeaders),
+		source: source, opts: opts.withDefaults(), hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders)),
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
 		parking:  parking{life: parkTime, most: maxParked, calls: map[string]*parkedCall{}},

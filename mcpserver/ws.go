@@ -71,7 +71,7 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 		}
 	}
 	p, refused := s.opts.Access.identify(token)
-	return s.hidden.identity(p, r), refused
+	return s.identity(p, r), refused
 }
 
 func (d *duplex) readFrames(conn *websocket.Conn) error {
