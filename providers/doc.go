@@ -24,18 +24,18 @@
 //
 // # Files
 //
-//   - provider.go is the contract: Provider, Request, Turn, Stop. message.go, result.go and
-//     toolset.go are the data in it, call.go the ids and arguments of calls.
-//   - client.go, turn.go, response.go and error.go are the HTTP client of the providers.
+//   - provider.go is the contract: Provider, Request, Turn, Stop. message.go and toolset.go
+//     are the data in it.
+//   - client.go, turn.go and error.go are the HTTP client of the providers.
 //   - loop.go begins and ends a run of the loop. loop_turn.go gets a turn from the model,
 //     loop_round.go runs the calls in it, loop_call.go one call. loop_policy.go decides which
-//     calls run, loop_result.go writes results for the model, loop_repeats.go, loop_refused.go
-//     and loop_window.go are limits, loop_events.go puts events in order. loop_task.go is
-//     what a run is given, loop_run.go what it returns, toolbox.go the tools it has.
-//   - conversation.go is the API for programs, over the loop; conversation_tools.go and
-//     function.go are its tools, candidate.go chooses its model. transcript.go and store.go
-//     save it. repair.go keeps its messages valid.
-//   - event.go and event_json.go tell a program what happens.
+//     calls run, loop_result.go writes results for the model and counts equal ones,
+//     loop_window.go is the limit of the context window, loop_events.go puts events in order.
+//     loop_task.go is what a run is given, loop_run.go what it returns.
+//   - conversation.go is the API for programs, over the loop; conversation_tools.go has its
+//     tools, candidate.go chooses its model, transcript.go saves it. repair.go keeps its
+//     messages valid.
+//   - event.go tells a program what happens.
 //
 // # Concurrency
 //

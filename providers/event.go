@@ -1,6 +1,13 @@
 package providers
 
-import "time"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
 
 // An EventType is the kind of an Event. The set is closed.
 type EventType string
@@ -47,4 +54,91 @@ func emitter(emit func(Event)) func(Event) {
 		return func(Event) {}
 	}
 	return emit
+}
+
+// eventJSON has the members of events of all types.
+type eventJSON struct {
+	Type      EventType       `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Decision  Verdict         `json:"decision,omitempty"`
+	Progress  *float64        `json:"progress,omitempty"`
+	Total     float64         `json:"total,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Text      *string         `json:"text,omitempty"`
+	IsError   *bool           `json:"is_error,omitempty"`
+	MS        *int64          `json:"ms,omitempty"`
+	Input     *int            `json:"input,omitempty"`
+	Output    *int            `json:"output,omitempty"`
+	Cached    *int            `json:"cached,omitempty"`
+	AfterMS   *int64          `json:"after_ms,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Stop      Stop            `json:"stop,omitempty"`
+	Turns     *int            `json:"turns,omitempty"`
+	Usage     *Usage          `json:"usage,omitempty"`
+	Code      string          `json:"code,omitempty"`
+}
+
+// MarshalJSON writes an event as an object with its type and the members of that type, on
+// one line. Durations are in milliseconds; the text of a result is what the model reads.
+func (e Event) MarshalJSON() ([]byte, error) {
+	v := eventJSON{Type: e.Type}
+	ms := func(d time.Duration) *int64 {
+		n := d.Milliseconds()
+		return &n
+	}
+	if e.Call != nil {
+		v.ID = e.Call.ID
+	}
+	switch e.Type {
+	case EventTurnStart:
+	case EventTextDelta, EventThinkingDelta, EventNote:
+		v.Text = &e.Text
+	case EventArgumentsDelta:
+		v.Text = &e.Text
+		v.Name = e.Call.Name
+	case EventToolCall, EventToolStart:
+		v.Name, v.Arguments = e.Call.Name, e.Call.Arguments
+	case EventApproval:
+		v.Decision = e.Decision
+	case EventToolProgress:
+		v.Progress, v.Total, v.Message = &e.Progress, e.Total, e.Text
+	case EventToolResult:
+		text, failed := e.Result.Text(false), e.Result.Content != nil && e.Result.Content.IsError()
+		v.ID, v.Name, v.Text, v.IsError, v.MS = e.Result.ID, e.Result.Name, &text, &failed, ms(e.Took)
+	case EventUsage:
+		v.Input, v.Output, v.Cached = &e.Usage.Input, &e.Usage.Output, &e.Usage.Cached
+	case EventRetry:
+		v.AfterMS, v.Reason = ms(e.After), e.Text
+	case EventDone:
+		v.Text, v.Stop, v.Turns, v.Usage = &e.Text, e.Stop, &e.Turns, &e.Usage
+	case EventError:
+		v.Code, v.Message = ErrorCode(e.Err), e.Err.Error()
+	}
+	return marshal(v)
+}
+
+// ErrorCode returns the code for an error of a run: the provider's type or code, or one of
+// toolformat's.
+func ErrorCode(err error) string {
+	var api *APIError
+	var own *toolformat.Error
+	switch {
+	case errors.As(err, &api) && api.Type != "":
+		return api.Type
+	case errors.As(err, &api) && api.Code != "":
+		return api.Code
+	case errors.As(err, &api):
+		return toolformat.Unavailable.String()
+	case errors.As(err, &own):
+		return own.Code.String()
+	case errors.Is(err, context.Canceled):
+		return toolformat.Canceled.String()
+	case errors.Is(err, context.DeadlineExceeded):
+		return toolformat.Timeout.String()
+	case errors.Is(err, ErrNoTools):
+		return toolformat.Unsupported.String()
+	}
+	return toolformat.Internal.String()
 }

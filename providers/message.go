@@ -1,9 +1,13 @@
 package providers
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -133,4 +137,143 @@ func (m *Message) Calls() []*Call {
 		}
 	}
 	return calls
+}
+
+// CallIDs gives the calls of a turn ids that are unique in their conversation.
+type CallIDs struct {
+	messages, calls int
+	taken           map[string]bool
+}
+
+// NewCallIDs returns ids other than those of the calls in a request's messages.
+func NewCallIDs(req *Request) *CallIDs {
+	ids := &CallIDs{messages: len(req.Messages), taken: map[string]bool{}}
+	for i := range req.Messages {
+		for _, call := range req.Messages[i].Calls() {
+			ids.taken[call.ID] = true
+		}
+	}
+	return ids
+}
+
+// Next returns the id of the turn's next call: the provider's own, or if that is "" or taken,
+// one made of the number of messages in the request and of the call's index.
+func (c *CallIDs) Next(own string) string {
+	id := own
+	for n := c.calls; id == "" || c.taken[id]; n++ {
+		id = "call_" + strconv.Itoa(c.messages) + "_" + strconv.Itoa(n)
+	}
+	c.calls++
+	c.taken[id] = true
+	return id
+}
+
+// Arguments returns the arguments of a call from the text that an API has for them: {} for
+// none, and a JSON string for invalid JSON.
+func Arguments(text string) json.RawMessage {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return json.RawMessage("{}")
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return wire.AppendString(nil, text)
+}
+
+// Object returns a call's arguments for an API that takes only an object. An object in a
+// string is unquoted; any other value is wrapped in an object, under the key that Anthropic
+// proposes for it (fine-grained tool streaming, "Handling invalid JSON").
+func (c *Call) Object() json.RawMessage {
+	args := bytes.TrimSpace(c.Arguments)
+	switch {
+	case len(args) == 0 || string(args) == "null":
+		return json.RawMessage("{}")
+	case args[0] == '{':
+		return args
+	}
+	if text, ok := wire.Text(args); ok && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return append(append([]byte(`{"INVALID_JSON":`), args...), '}')
+}
+
+// Blocks returns what a model reads of a result, in order, for an API that takes more than
+// text: a block with Data is an image, audio or a file of its MimeType, every other block is
+// text. Structured content is used if there is no other text, and a result that does not
+// follow MCP is returned as text. A failed result always has a text.
+func (r *Result) Blocks() []toolformat.Content {
+	if r.Content == nil {
+		return nil
+	}
+	blocks, err := r.Content.Content()
+	if err != nil {
+		return []toolformat.Content{textBlock(string(r.Content.JSON))}
+	}
+	hasText := false
+	for i := range blocks {
+		if blocks[i].Data == "" {
+			blocks[i] = textBlock(blockText(&blocks[i]))
+			hasText = hasText || strings.TrimSpace(blocks[i].Text) != ""
+		}
+	}
+	switch structured := r.Content.Structured(); {
+	case hasText:
+	case structured != nil:
+		blocks = append(blocks, textBlock(string(structured)))
+	case r.Content.IsError(): // Anthropic refuses an error without text
+		blocks = append(blocks, textBlock("the tool failed without an error message"))
+	}
+	return blocks
+}
+
+func textBlock(text string) toolformat.Content {
+	return toolformat.Content{Type: toolformat.TextContent, Text: text}
+}
+
+// Text returns the blocks of a result as one text, each on its own lines, for an API that
+// takes only text. Images are left to Images, other blocks that are not text are named. With
+// marked a failed result begins with "Error: ", for APIs without a flag for it.
+func (r *Result) Text(marked bool) string {
+	var lines []string
+	for _, c := range r.Blocks() {
+		if line := blockText(&c); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if marked && r.Content != nil && r.Content.IsError() && !strings.HasPrefix(text, "Error") {
+		text = "Error: " + text
+	}
+	return text
+}
+
+// Images returns the images of a result, in order, with their data in base64.
+func (r *Result) Images() []toolformat.Content {
+	var images []toolformat.Content
+	for _, c := range r.Blocks() {
+		if c.Type == toolformat.ImageContent {
+			images = append(images, c)
+		}
+	}
+	return images
+}
+
+// blockText returns a block as text; "" for an image.
+func blockText(c *toolformat.Content) string {
+	switch c.Type {
+	case toolformat.TextContent:
+		return c.Text
+	case toolformat.ImageContent:
+		return ""
+	case toolformat.LinkContent:
+		return fmt.Sprintf("[resource %s: %s]", c.Name, c.URI)
+	case toolformat.ResourceContent:
+		if c.Data == "" {
+			return c.Text
+		}
+		return fmt.Sprintf("[resource %s: %s, not text]", c.URI, c.MimeType)
+	case toolformat.AudioContent:
+		return fmt.Sprintf("[audio: %s]", c.MimeType)
+	}
+	return string(c.Raw)
 }

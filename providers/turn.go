@@ -1,6 +1,18 @@
 package providers
 
-import "context"
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
 
 // An Exchange is one turn in the form of an API: its request, and the reader of the response.
 type Exchange struct {
@@ -41,4 +53,127 @@ func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn,
 		return turn, resp.brokeOff(ctx, err)
 	}
 	return turn, nil
+}
+
+// The bounds of a response. The longest today have 128,000 tokens in events of up to 400
+// bytes each, which is less than half of defaultMaxBody.
+const (
+	defaultMaxEvent = 64 << 20
+	defaultMaxBody  = 128 << 20
+)
+
+// A Response is a provider's answer with a 2xx status. It must be closed.
+type Response struct {
+	Header  http.Header
+	Done    bool // Events ended at "[DONE]"
+	body    io.ReadCloser
+	client  *Client
+	request *http.Request
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+}
+
+// errSilent is the cause when Patience has passed.
+var errSilent = errors.New("the provider was silent for too long")
+
+// A boundedBody fails after a silence, and when it is too long.
+type boundedBody struct {
+	io.ReadCloser
+	ctx      context.Context
+	timer    *time.Timer
+	patience time.Duration
+	most     int64
+	seen     int64 // bytes read so far
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.timer.Reset(b.patience)
+	}
+	if b.seen += int64(n); b.seen > b.most {
+		e := &APIError{Status: http.StatusOK, Message: fmt.Sprintf("the response is longer than %d bytes", b.most)}
+		return max(0, n-int(b.seen-b.most)), e
+	}
+	if err != nil && err != io.EOF {
+		if cause := context.Cause(b.ctx); cause != nil {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+// Streamed reports whether the body is a stream: whether its type is not application/json.
+// Servers that imitate a vendor's may answer with a whole body.
+func (r *Response) Streamed() bool {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return !strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// Read reads the body as it arrives, within the bounds of the Client: for framings other
+// than Events and Lines, and with io.ReadAll for a body that is not streamed.
+func (r *Response) Read(p []byte) (int, error) { return r.body.Read(p) }
+
+// Events reads server-sent events and calls read with the type and the data of each; data is
+// only valid until read returns. It ends at the end of the body, at "[DONE]", or with the
+// error of read.
+func (r *Response) Events(read func(kind string, data []byte) error) error {
+	events := wire.NewEventReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return atEnd(err)
+		}
+		if ev.Data == nil {
+			continue
+		}
+		data := ev.Data.B
+		if r.Done = string(bytes.TrimSpace(data)) == "[DONE]"; r.Done {
+			ev.Data.Free()
+			return nil
+		}
+		err = read(ev.Type, data)
+		ev.Data.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Lines reads lines of JSON and calls read with each; data is only valid until read returns.
+func (r *Response) Lines(read func(data []byte) error) error {
+	lines := wire.NewLineReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
+	for {
+		line, err := lines.Read()
+		if err != nil {
+			return atEnd(err)
+		}
+		if len(bytes.TrimSpace(line.B)) > 0 {
+			err = read(line.B)
+		}
+		line.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// atEnd returns the error of a stream; nil at its end.
+func atEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Close ends the response, which need not be read to its end.
+func (r *Response) Close() error {
+	r.end()
+	return r.body.Close()
+}
+
+// end releases all but the body.
+func (r *Response) end() {
+	r.timer.Stop()
+	r.cancel(nil)
 }

@@ -5,7 +5,7 @@
 // content goes back unchanged: thinking with its signatures, the blocks of tools that
 // Anthropic runs itself, and the id of the container in which they run.
 //
-// client.go has the Provider and its errors. encode.go and content.go write requests.
-// decode.go reads responses into blocks (block.go), of which turn.go makes a turn. The
-// package has no goroutines; encoders and decoders belong to one turn.
+// client.go has the Provider and its errors, encode.go writes requests, decode.go makes a turn
+// of a response, whose blocks block.go assembles. The package has no goroutines; encoders and
+// decoders belong to one turn.
 package anthropic

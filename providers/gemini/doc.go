@@ -5,7 +5,7 @@
 // content goes back unchanged, with the signatures of its thoughts and the parts of tools
 // that Google runs itself.
 //
-// client.go has the Provider and its errors. encode.go and content.go write requests.
-// decode.go reads responses into parts (part.go), of which turn.go makes a turn. The package
-// has no goroutines; encoders and decoders belong to one turn.
+// client.go has the Provider and its errors, encode.go writes requests. decode.go reads
+// responses into parts, of which part.go makes a turn. The package has no goroutines; encoders
+// and decoders belong to one turn.
 package gemini

@@ -4,9 +4,9 @@
 // The raw items of a turn are the message of Chat Completions, or the output of Responses, as
 // the API sends it when it is not streamed.
 //
-// provider.go has the two providers, client.go their endpoint, error.go its errors. The files
-// chat_* and responses_* write the requests and read the responses of either API; calls.go
-// and content.go are what both share. A message of Chat Completions is assembled by grow.go
+// client.go has the two providers and their endpoint, error.go its errors. The files chat_* and
+// responses_* write the requests and read the responses of either API; content.go is what
+// both share. A message of Chat Completions is assembled by grow.go
 // and chat_calls.go, since servers differ in how they stream it. The package has no
 // goroutines; encoders and decoders belong to one turn.
 package openai

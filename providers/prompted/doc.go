@@ -31,11 +31,11 @@
 // A match has these steps. A form is found by its opener, a block of code by its language
 // (form.go); bare JSON is a strict form, in which a call needs arguments. Within the form
 // there is JSON, <function=NAME>, or the name of a tool before arguments in JSON or Python
-// (match_named.go, match_python.go). The first keys of JSON show early whether it can be a
-// call (peek.go), so that other JSON is not held back. brackets.go finds the end of the value;
-// if the form or the text ends before, the open brackets are closed. lenient.go parses what is
-// almost JSON, and call.go finds the names and arguments in it. Arguments that cannot be
-// parsed become a string, of which the model is told.
+// (match_named.go). The first keys of JSON show early whether it can be a call (call.go), so
+// that other JSON is not held back. brackets finds the end of the value; if the form or the
+// text ends before, the open brackets are closed. lenient.go parses Python and what is almost
+// JSON, and call.go finds the names and arguments in it. Arguments that cannot be parsed
+// become a string, of which the model is told.
 //
 // The scanner also tracks the place in the line and blocks of code, in which some forms do not
 // count, and drops white space between a call and the start or end of a reply.

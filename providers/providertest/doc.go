@@ -3,7 +3,6 @@
 // (Section), and recorded exchanges with real servers (Corpus).
 //
 // run.go is the contract. ask.go asks a provider once and checks its turn; transport.go
-// answers it. golden.go and outline.go make golden files, corpus.go, recorded.go and diff.go
-// use recordings, bench.go and fuzz.go are the bodies of benchmarks and fuzz targets. Each
-// value belongs to one test.
+// answers it. golden.go makes golden files, corpus.go and diff.go use recordings, bench.go is
+// the body of benchmarks. Each value belongs to one test.
 package providertest

@@ -11,5 +11,5 @@
 // 200. req, the request's body, is for people, unless check is true: then a request must have
 // the same results of tools. file, i and url, the origin of an exchange, are ignored.
 //
-// replay.go reads scripts, transport.go plays them, check.go compares results.
+// replay.go reads scripts and plays them, check.go compares results.
 package replay
