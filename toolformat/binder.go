@@ -2,7 +2,6 @@ package toolformat
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 )
@@ -34,7 +33,7 @@ func (b *Binder) Visible() json.RawMessage { return b.binder.Visible() }
 // properties, or a [*ContextError] for a hidden value that is missing or invalid.
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
 	bound, err := b.binder.Bind(tool, raw, value)
-	if unusable := (*check.SchemaError)(nil); errors.As(err, &unusable) {
+	if unusable, ok := err.(*check.SchemaError); ok { // not errors.As, which costs each call an allocation
 		err = unusableSchema(tool, unusable)
 	}
 	return bound, err

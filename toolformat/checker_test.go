@@ -99,3 +99,16 @@ func decoded(n *tree.Node) any {
 	_ = decoder.Decode(&v) // it was written by us
 	return v
 }
+
+// TestBindAllocations verifies that Binder adds no allocation to those of the package that it wraps.
+func TestBindAllocations(t *testing.T) {
+	b, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := json.RawMessage(`{"a":"x"}`)
+	wrapped := testing.AllocsPerRun(100, func() { _, err = b.Bind("t", raw, nil) })
+	if direct := testing.AllocsPerRun(100, func() { _, err = b.binder.Bind("t", raw, nil) }); err != nil || wrapped != direct {
+		t.Errorf("%v allocations, and %v without the wrapper (%v)", wrapped, direct, err)
+	}
+}
