@@ -79,7 +79,7 @@ func TestCorpus(t *testing.T) {
 }
 
 // brokenRules returns the rules of a provider that a definition breaks, written without the code
-// that applies them (from the issues named in internal/rewrite/dialect.go).
+// that applies them (from the issues named in internal/rewrite/schema.go).
 func brokenRules(format Format, c *Converted) []string {
 	n, err := tree.Parse(c.JSON)
 	if err != nil {

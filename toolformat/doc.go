@@ -13,21 +13,21 @@
 //
 // Files:
 //
-//   - tool.go, result.go, content.go, truncate.go, error.go: the data
-//   - name.go, closest.go, note.go: names, "did you mean", notes
+//   - tool.go, result.go, truncate.go, error.go: the data
+//   - name.go: names that formats allow, and "did you mean"
 //   - format.go: the formats, wired in one table; a file for each: internal.go, mcp.go,
 //     anthropic.go, openai.go, responses.go, ollama.go, gemini.go, acorn.go
 //   - read.go, definition.go: definitions in any format become tools
-//   - encode.go, encode_schema.go, fields.go, set.go: tools become a [Set] in one format
+//   - encode.go, encode_schema.go, fields.go, set.go: tools become a [Set] in one format, with notes
 //   - lint.go: reports
-//   - checker.go, binder.go, schema.go: validation, binding, schemas of Go types
+//   - checker.go, schema.go: validation and binding, schemas of Go types
 //
 // Packages below, each importing only those before it:
 //
 //   - internal/wording: texts for errors and notes
 //   - internal/tree: JSON that keeps its order and its spelling
 //   - internal/vocabulary: keywords and drafts of JSON Schema
-//   - internal/rewrite: the passes that make a schema fit a provider; dialect.go lists them
+//   - internal/rewrite: the passes that make a schema fit a provider; schema.go lists them
 //   - internal/check: validation, repair and binding, on jsonschema/v5
 //   - internal/gotype: schemas of Go types
 //

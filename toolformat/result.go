@@ -1,6 +1,11 @@
 package toolformat
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
 
 // A Result is what a tool returned, failed or not. It keeps the bytes of MCP's CallToolResult and
 // decodes nothing until it is asked to.
@@ -37,4 +42,114 @@ func (r *Result) IsError() bool { return string(r.members()["isError"]) == "true
 func (r *Result) members() (members map[string]json.RawMessage) {
 	_ = json.Unmarshal(r.JSON, &members)
 	return members
+}
+
+// A ContentType is the type of a content block. A block of a type that is not listed here is kept
+// too, with its Raw.
+type ContentType string
+
+// The types of content (MCP 2025-06-18, tools, "Tool Result").
+const (
+	TextContent     ContentType = "text"
+	ImageContent    ContentType = "image"
+	AudioContent    ContentType = "audio"
+	ResourceContent ContentType = "resource"      // the content of a resource
+	LinkContent     ContentType = "resource_link" // the URI of a resource
+)
+
+// A Content is one block of a result. Its Type decides which fields are set.
+type Content struct {
+	Type     ContentType
+	Text     string // text, of a text block or a text resource
+	Data     string // base64 as received, of an image, audio or a binary resource
+	MimeType string // media type of Data, or of a link's resource
+	URI      string // URI of a resource or a link
+
+	// Of a link's resource.
+	Name, Title, Description string
+
+	Annotations json.RawMessage // audience and priority; nil if the block has none
+	Meta        json.RawMessage // _meta; nil if the block has none
+	Raw         json.RawMessage // the block as received
+}
+
+// Content returns the content blocks of a result, in order. A block of an unknown type has only its
+// Type and Raw. The error names a malformed block.
+func (r *Result) Content() ([]Content, error) {
+	var blocks []json.RawMessage
+	if raw := r.members()["content"]; raw != nil {
+		if err := json.Unmarshal(raw, &blocks); err != nil {
+			return nil, fmt.Errorf("content: expected an array")
+		}
+	}
+	all := make([]Content, len(blocks))
+	for i, raw := range blocks {
+		b := block{at: "content/" + strconv.Itoa(i)}
+		all[i] = b.content(raw)
+		if b.err != nil {
+			return nil, b.err
+		}
+	}
+	return all, nil
+}
+
+// A block is a content block while it is read.
+type block struct {
+	at  string // its place, for errors
+	err error  // the first error
+}
+
+func (b *block) content(raw json.RawMessage) Content {
+	members := b.object(raw)
+	c := Content{
+		Type:        ContentType(b.text(members, "type")),
+		Annotations: members["annotations"],
+		Meta:        members["_meta"],
+		Raw:         raw,
+	}
+	switch c.Type {
+	case "":
+		b.fail("/type", "expected the type of the block")
+	case TextContent:
+		c.Text = b.text(members, "text")
+	case ImageContent, AudioContent:
+		c.Data, c.MimeType = b.text(members, "data"), b.text(members, "mimeType")
+	case ResourceContent:
+		inner := block{at: b.at + "/resource"}
+		resource := inner.object(members["resource"])
+		c.URI, c.MimeType = inner.text(resource, "uri"), inner.text(resource, "mimeType")
+		c.Text, c.Data = inner.text(resource, "text"), inner.text(resource, "blob")
+		b.err = cmp.Or(b.err, inner.err)
+	case LinkContent:
+		c.URI, c.MimeType = b.text(members, "uri"), b.text(members, "mimeType")
+		c.Name, c.Title, c.Description = b.text(members, "name"), b.text(members, "title"), b.text(members, "description")
+	}
+	return c
+}
+
+func (b *block) fail(at, what string) {
+	if b.err == nil {
+		b.err = fmt.Errorf("%s%s: %s", b.at, at, what)
+	}
+}
+
+// object reads an object into a map, not a struct: encoding/json takes keys in other letter case for
+// the field of a struct.
+func (b *block) object(raw json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		b.fail("", "expected an object")
+	}
+	return members
+}
+
+// text returns a member that is a string; "" if it is missing.
+func (b *block) text(members map[string]json.RawMessage, key string) string {
+	var s string
+	if raw := members[key]; raw != nil {
+		if err := json.Unmarshal(raw, &s); err != nil {
+			b.fail("/"+key, "expected a string")
+		}
+	}
+	return s
 }

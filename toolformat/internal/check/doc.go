@@ -5,10 +5,10 @@
 //   - prepare.go, drop.go: a schema made fit for jsonschema/v5; what cannot be checked is dropped
 //   - simple.go: most schemas of tools, checked without jsonschema/v5
 //   - engine.go: a compiled schema that counts the work of a check
-//   - failure.go, nearest.go, explain.go, error.go: errors of jsonschema/v5 become an Error. Their
-//     messages are parsed: TestLibraryMessages pins them
+//   - failure.go, explain.go: errors of jsonschema/v5 become an Error. Their messages are parsed:
+//     TestLibraryMessages pins them
 //   - metaschema.go: the validity of schemas themselves
-//   - arguments.go, binder.go, defaults.go: arguments repaired, and bound to defaults and hidden values
+//   - arguments.go, binder.go: arguments repaired, and bound to defaults and hidden values
 //
 // A Checker keeps compiled engines in a pool, since an engine runs one check at a time. No function
 // keeps a goroutine or a lock.

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -99,4 +100,229 @@ func (k *KeyMap) setProperty(name string, below *KeyMap) {
 		k.Properties = map[string]*KeyMap{}
 	}
 	k.Properties[name] = below
+}
+
+// A state is the set of schemas that apply to one value together: a schema and what it leads to by
+// $ref, allOf, anyOf, if and the like. The states of the properties and items follow from it, so
+// that all schemas that apply to a key are known.
+type state struct {
+	schemas    []*tree.Node
+	names      []string // of the properties, in order
+	properties map[string]*state
+	additional *state
+	items      *state
+}
+
+// A stateGraph holds the states of a root, that of the arguments first.
+type stateGraph struct {
+	states []*state
+	known  map[string]*state // by the ids of the schemas
+	ids    map[*tree.Node]int
+	work   int // steps left
+	root   *tree.Node
+	index  tree.Index // of the definitions
+}
+
+// maxStateWork bounds the states of a schema whose unions overlap in every way. Beyond it nothing
+// is renamed.
+const maxStateWork = 20 * MaxNodes
+
+func newStateGraph(root *tree.Node) *stateGraph {
+	g := &stateGraph{known: map[string]*state{}, ids: map[*tree.Node]int{}, work: maxStateWork, root: root}
+	g.stateOf([]*tree.Node{root})
+	for i := 0; i < len(g.states); i++ {
+		g.addNext(g.states[i])
+	}
+	return g
+}
+
+// stateOf returns the state of some schemas and all that apply to the same value; nil for none.
+func (g *stateGraph) stateOf(schemas []*tree.Node) *state {
+	all := make([]*tree.Node, 0, len(schemas))
+	seen := map[*tree.Node]bool{}
+	add := func(s *tree.Node) {
+		if s.Is(tree.Object) && !seen[s] {
+			seen[s] = true
+			all = append(all, s)
+		}
+	}
+	for _, s := range schemas {
+		add(s)
+	}
+	for i := 0; i < len(all); i++ {
+		g.addInPlace(all[i], add)
+	}
+	if g.work -= len(all); len(all) == 0 || g.work < 0 {
+		return nil
+	}
+	ids := make([]int, len(all))
+	for i, s := range all {
+		if _, ok := g.ids[s]; !ok {
+			g.ids[s] = len(g.ids)
+		}
+		ids[i] = g.ids[s]
+	}
+	slices.Sort(ids)
+	var key strings.Builder
+	for _, id := range ids {
+		key.WriteString(strconv.Itoa(id) + " ")
+	}
+	if st := g.known[key.String()]; st != nil {
+		return st
+	}
+	st := &state{schemas: all, properties: map[string]*state{}}
+	g.known[key.String()] = st
+	g.states = append(g.states, st)
+	return st
+}
+
+// addInPlace adds the schemas that apply to the same value as s (2020-12 core, 10.2, and $ref).
+func (g *stateGraph) addInPlace(s *tree.Node, add func(*tree.Node)) {
+	for _, m := range s.Members {
+		switch m.Key {
+		case "allOf", "anyOf", "oneOf":
+			for _, it := range m.Value.Items {
+				add(it)
+			}
+		case "not", "if", "then", "else":
+			add(m.Value)
+		case "dependentSchemas":
+			for _, below := range m.Value.Members {
+				add(below.Value)
+			}
+		case "$ref":
+			if name, ok := definitionName(m.Value.Text()); ok {
+				add(g.index.Find(g.root, "$defs", name))
+			} else if m.Value.Text() == "#" {
+				add(g.root)
+			}
+		}
+	}
+}
+
+// addNext adds the states of the properties and items of a state.
+func (g *stateGraph) addNext(st *state) {
+	var items, rest []*tree.Node
+	declared := make([]map[string]*tree.Node, len(st.schemas)) // properties, by schema
+	others := make([][]*tree.Node, len(st.schemas))            // what applies to the others
+	seen := map[string]bool{}
+	for i, s := range st.schemas {
+		declared[i] = map[string]*tree.Node{}
+		for _, m := range s.Members {
+			switch m.Key {
+			case "properties":
+				for _, p := range m.Value.Members {
+					if declared[i][p.Key] = p.Value; !seen[p.Key] {
+						seen[p.Key] = true
+						st.names = append(st.names, p.Key)
+					}
+				}
+			case "patternProperties":
+				for _, p := range m.Value.Members {
+					others[i] = append(others[i], p.Value)
+				}
+			case "additionalProperties", "unevaluatedProperties":
+				others[i] = append(others[i], m.Value)
+			case "items", "contains", "unevaluatedItems":
+				items = append(items, m.Value)
+			case "prefixItems":
+				items = append(items, m.Value.Items...)
+			}
+		}
+		rest = append(rest, others[i]...)
+	}
+	for _, name := range st.names {
+		var below []*tree.Node
+		for i := range st.schemas {
+			if p, ok := declared[i][name]; ok {
+				below = append(below, p)
+			} else {
+				below = append(below, others[i]...)
+			}
+		}
+		if g.work -= len(st.schemas); g.work < 0 {
+			return
+		}
+		st.properties[name] = g.stateOf(below)
+	}
+	st.additional, st.items = g.stateOf(rest), g.stateOf(items)
+}
+
+// keyChanges is what became of the properties of one schema.
+type keyChanges struct {
+	original map[string]string // the tool's own key, by the new one
+	optional map[string]bool   // properties that may not be left out any more, and take null instead
+}
+
+// keyMap returns how to undo the changes in arguments; nil if no changed schema applies to them.
+func (g *stateGraph) keyMap(changed map[*tree.Node]*keyChanges) *KeyMap {
+	maps := make(map[*state]*KeyMap, len(g.states))
+	live := map[*state]bool{nil: false} // states that lead to a change
+	for _, st := range g.states {
+		maps[st] = st.changesOf(changed)
+		live[st] = maps[st].Original != nil || maps[st].Optional != nil
+	}
+	for again := true; again; {
+		again = false
+		for _, st := range slices.Backward(g.states) {
+			if !live[st] && (live[st.additional] || live[st.items] || slices.ContainsFunc(st.names, func(name string) bool { return live[st.properties[name]] })) {
+				live[st], again = true, true
+			}
+		}
+	}
+	if !live[g.states[0]] {
+		return nil
+	}
+	for _, st := range g.states {
+		k := maps[st]
+		if live[st.additional] {
+			k.Additional = maps[st.additional]
+		}
+		if live[st.items] {
+			k.Items = maps[st.items]
+		}
+		for _, name := range st.names {
+			if below := st.properties[name]; live[below] {
+				k.setProperty(name, maps[below])
+			} else if k.Additional != nil {
+				k.setProperty(name, &KeyMap{}) // not an additional one
+			}
+		}
+	}
+	return maps[g.states[0]]
+}
+
+// changesOf returns the changes of all schemas of a state. A property is optional only if every
+// schema that declares it says so: another one may mean null.
+func (st *state) changesOf(changed map[*tree.Node]*keyChanges) *KeyMap {
+	k := &KeyMap{}
+	for _, s := range st.schemas {
+		c := changed[s]
+		if c == nil {
+			continue
+		}
+		for name, original := range c.original {
+			if k.Original == nil {
+				k.Original = map[string]string{}
+			}
+			k.Original[name] = original
+		}
+		for name := range c.optional {
+			if k.Optional == nil {
+				k.Optional = map[string]bool{}
+			}
+			k.Optional[name] = true
+		}
+	}
+	for _, s := range st.schemas {
+		if k.Optional == nil {
+			break
+		}
+		for _, m := range membersOf(s.Get("properties")) {
+			if c := changed[s]; c == nil || !c.optional[m.Key] {
+				delete(k.Optional, m.Key)
+			}
+		}
+	}
+	return k
 }

@@ -1,10 +1,8 @@
 // Package tree reads and writes JSON as a tree that keeps what a Go map would lose: the order of
 // members, and each string and number as it was written.
 //
-//   - node.go: Node and the nil-safe ways to read it
+//   - node.go: Node and the ways to read it, to change it, and to write it as JSON
 //   - parse.go: Parse and ParseAll, which refuse what could be read in two ways
-//   - edit.go: changing and copying nodes
-//   - write.go: nodes as JSON, in full or cut for an error
 //   - pointer.go: Path, JSON Pointers (RFC 6901), and Index for large objects
 //   - number.go: exact numbers within bounds
 //

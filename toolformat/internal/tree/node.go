@@ -1,8 +1,13 @@
 package tree
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
 // A Node is one JSON value. The methods that read it may be called on nil.
@@ -124,4 +129,131 @@ func (n *Node) Size() (values, levels int) {
 		add(it)
 	}
 	return values, levels + 1
+}
+
+// Set replaces a member in its place, or appends it.
+func (n *Node) Set(key string, value *Node) {
+	for i := range n.Members {
+		if n.Members[i].Key == key {
+			n.Members[i].Value = value
+			return
+		}
+	}
+	n.Members = append(n.Members, Member{key, value})
+}
+
+// Remove removes a member and returns its value; nil if there is none.
+func (n *Node) Remove(key string) *Node {
+	for i, m := range n.Members {
+		if m.Key == key {
+			n.Members = slices.Delete(n.Members, i, i+1)
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Rename gives a member another key, in its place.
+func (n *Node) Rename(from, to string) {
+	for i := range n.Members {
+		if n.Members[i].Key == from {
+			n.Members[i].Key = to
+		}
+	}
+}
+
+// Clone returns a deep copy.
+func (n *Node) Clone() *Node {
+	if n == nil {
+		return nil
+	}
+	c := &Node{Kind: n.Kind, Raw: n.Raw, Start: n.Start}
+	for _, m := range n.Members {
+		c.Members = append(c.Members, Member{m.Key, m.Value.Clone()})
+	}
+	for _, it := range n.Items {
+		c.Items = append(c.Items, it.Clone())
+	}
+	return c
+}
+
+// Equal reports whether two nodes mean the same JSON: the order of members does not count, and
+// strings and numbers count by their value, however they are written.
+func (n *Node) Equal(o *Node) bool {
+	if n == nil || o == nil || n.Kind != o.Kind || len(n.Members) != len(o.Members) || len(n.Items) != len(o.Items) {
+		return n == o
+	}
+	for _, m := range n.Members {
+		if other := o.Get(m.Key); other == nil || !m.Value.Equal(other) {
+			return false
+		}
+	}
+	for i := range n.Items {
+		if !n.Items[i].Equal(o.Items[i]) {
+			return false
+		}
+	}
+	switch {
+	case n.Raw == o.Raw:
+		return true
+	case n.Kind == Text:
+		return n.Text() == o.Text()
+	case n.Kind == Number:
+		x, y := Rational(n.Raw), Rational(o.Raw)
+		return x != nil && y != nil && x.Cmp(y) == 0
+	}
+	return false
+}
+
+// JSON returns n as compact JSON.
+func (n *Node) JSON() json.RawMessage { return n.append(nil) }
+
+// Short returns n as JSON for an error or a note, cut after 60 bytes.
+func (n *Node) Short() string { return wording.Cut(string(n.append(nil)), 60) }
+
+func (n *Node) append(b []byte) []byte {
+	switch n.Kind {
+	case Object:
+		b = append(b, '{')
+		for i, m := range n.Members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(b, Quote(m.Key)...), ':')
+			b = m.Value.append(b)
+		}
+		return append(b, '}')
+	case Array:
+		b = append(b, '[')
+		for i, it := range n.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = it.append(b)
+		}
+		return append(b, ']')
+	}
+	return append(b, n.Raw...)
+}
+
+// Quote returns s as JSON, without the escapes that only HTML needs.
+func Quote(s string) string {
+	if quoted := `"` + s + `"`; isPlain([]byte(quoted)) {
+		return quoted
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// unquote decodes a JSON string, which is valid: Parse or Quote has seen to that.
+func unquote(raw string) string {
+	if !strings.Contains(raw, `\`) {
+		return raw[1 : len(raw)-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(raw), &s)
+	return s
 }
