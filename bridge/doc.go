@@ -22,33 +22,14 @@
 // limited, results are checked and cut. Func makes a Tool of a Go function, a kind makes a Tool of
 // a definition in a file, and a Tool with Client set is carried out by the caller (Functions).
 //
-// # Adding a kind
+// # Adding a kind or a wrapper
 //
-//  1. Make a folder below this one that exports a NativeKind as its variable Kind. The example of
-//     NativeKind is a whole kind.
-//  2. Open makes a Backend of an API of the config; the Backend makes a Tool of each definition for
-//     that API. Both decode their objects with DecodeSpec.
-//  3. A Tool needs a Call, which gets valid arguments and ends with its ctx.
-//  4. Add Kind to the list of kinds in the wiring. A config can then have
-//     {"apis": {"utc": {"type": "clock", …}}}, and a file of definitions
-//     {"name": …, "kind": "clock", "api": "utc", "clock": {…}}.
-//  5. In a test of the folder hold its tools to the contract of a Source with sourcetest.Run.
+// CONTRIBUTING.md has the steps. The example of NativeKind is a whole kind, that of Wrap a whole
+// wrapper.
 //
-// # Adding a wrapper
-//
-// What changes what callers see or may do is a Source that wraps a Source. The example of Wrap is
-// a whole wrapper.
-//
-//  1. Write a file here, or a folder where a file is not enough, with a constructor that returns
-//     Wrap(source, …).
-//  2. Its session embeds the Session below. To change what callers see, override List and change
-//     the items with List.Derive; leave other kinds and a nil list alone, and pass the error on.
-//  3. To change what callers may do, override Do for the methods concerned. Do must refuse as
-//     NotFound what List hides.
-//  4. Run sourcetest.Run over it alone and in the stack of TestWrappers.
-//  5. Add it to the wiring at its place: from the caller inwards observe, record, menu, profile,
-//     rates, policy (approval, ledger, audit), pins, guard, overlay, Bridge. A Guard with the
-//     settings of one server wraps that member instead.
+// A wrapper that changes what callers see overrides List and changes the items with List.Derive; it
+// leaves other kinds and a nil list alone, and passes the error on. One that changes what callers
+// may do overrides Do for the methods concerned. Do must refuse as NotFound what List hides.
 //
 // # Concurrency
 //

@@ -2,6 +2,7 @@ package acorn
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -19,9 +20,10 @@ var messageFields = []string{"role", "content", "name", "functionCall", "uuid", 
 func (m *Message) appendVariables(b []byte) []byte {
 	content, call := m.Content, ""
 	if m.Call != nil {
-		call = string(callJSON("name", ":", m.Call, "arguments"))
+		name, arguments := wire.AppendString(nil, m.Call.Name), cmp.Or(string(m.Call.Arguments), "{}")
+		call = fmt.Sprintf(`{"name":%s,"arguments":%s}`, name, arguments)
 		if content == "" {
-			content = string(callJSON("function", ": ", m.Call, "parameters"))
+			content = fmt.Sprintf(`{"function": %s, "parameters": %s}`, name, arguments)
 		}
 	}
 	b = wire.AppendString(append(b, `"role":`...), m.Role)
@@ -47,16 +49,6 @@ func appendText(b []byte, s string) []byte {
 		return append(b, "null"...)
 	}
 	return wire.AppendString(b, s)
-}
-
-// callJSON encodes a call as an object of its name and arguments.
-func callJSON(name, colon string, call *toolformat.Call, arguments string) []byte {
-	b := wire.AppendString([]byte(`{"`+name+`"`+colon), call.Name)
-	b = append(b, `,`+colon[1:]+`"`+arguments+`"`+colon...)
-	if len(call.Arguments) == 0 {
-		return append(b, "{}}"...)
-	}
-	return append(append(b, call.Arguments...), '}')
 }
 
 // messageList finds the array of messages in an answer, where null is an empty one; ok is false
