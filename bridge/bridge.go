@@ -35,7 +35,6 @@ type Options struct {
 	Settle     time.Duration // bounds the wait of the first lists for several members; 0 means 2 s
 	Alone      time.Duration // bounds the wait of the first list for an only member; 0 means 30 s
 	Queue      int           // bounds the calls that wait for a member's Concurrency; 0 means 1,000
-	QueueTime  time.Duration // bounds the wait of a call for its member's Concurrency; 0 means 30 s
 	ServerInfo []byte        // MCP's Implementation, raw JSON: the name of the bridge
 	Log        *slog.Logger  // nil discards
 }
@@ -65,7 +64,6 @@ func New(opts Options, members ...Member) *Bridge {
 	opts.Settle = cmp.Or(opts.Settle, 2*time.Second)
 	opts.Alone = cmp.Or(opts.Alone, 30*time.Second)
 	opts.Queue = cmp.Or(opts.Queue, defaultQueue)
-	opts.QueueTime = cmp.Or(opts.QueueTime, 30*time.Second)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.ServerInfo == nil {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
@@ -118,7 +116,7 @@ type session struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	changes [ListKinds]*time.Timer // list changes that are about to be passed on
+	changes [ListKinds]bool // list changes that are about to be passed on
 }
 
 func (s *session) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -174,12 +172,13 @@ func (s *session) fromBelow(method string, params []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.changes[kind] != nil {
+	if s.closed || s.changes[kind] {
 		return
 	}
-	s.changes[kind] = time.AfterFunc(changeDelay, func() {
+	s.changes[kind] = true
+	time.AfterFunc(changeDelay, func() {
 		s.mu.Lock()
-		s.changes[kind] = nil
+		s.changes[kind] = false
 		closed := s.closed
 		s.mu.Unlock()
 		if !closed {
@@ -191,11 +190,6 @@ func (s *session) fromBelow(method string, params []byte) {
 func (s *session) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for _, t := range s.changes {
-		if t != nil {
-			t.Stop()
-		}
-	}
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, sub := range s.subs {

@@ -5,29 +5,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Route says which member a request goes to: the owner of the item of Kind that the parameter Key
-// names.
-type Route struct {
-	Kind ListKind
-	Key  wire.Key
-}
-
-// Routes returns the route of a method that names its owner. A front sets Request.Target by it.
-func Routes(method string) (r Route, ok bool) {
+// Routes returns which member a request with a method goes to: the owner of the item of a kind that
+// the parameter key names; ok is false for other methods. A front sets Request.Target by it.
+func Routes(method string) (kind ListKind, key wire.Key, ok bool) {
 	switch method {
 	case wire.MethodToolsCall:
-		return Route{Tools, wire.Name}, true
+		return Tools, wire.Name, true
 	case wire.MethodPromptsGet:
-		return Route{Prompts, wire.Name}, true
+		return Prompts, wire.Name, true
 	case wire.MethodResourcesRead, wire.MethodSubscribe, wire.MethodUnsubscribe:
-		return Route{Resources, wire.URI}, true
+		return Resources, wire.URI, true
 	}
-	return Route{}, false
+	return 0, 0, false
 }
 
 // relayOf returns what carries out a method that names no owner in a parameter; nil for others.
@@ -50,8 +45,8 @@ func Relayed(method string) bool { return relayOf(method) != nil }
 
 // Do sends a request to the member that owns its target, or to all members.
 func (s *session) Do(ctx context.Context, req *Request) Reply {
-	if r, ok := Routes(req.Method); ok {
-		return s.toOwner(ctx, r, req)
+	if kind, key, ok := Routes(req.Method); ok {
+		return s.toOwner(ctx, kind, key, req)
 	}
 	if relay := relayOf(req.Method); relay != nil {
 		return relay(s, ctx, req)
@@ -63,15 +58,15 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 }
 
 // toOwner sends the request to the owner of its target.
-func (s *session) toOwner(ctx context.Context, by Route, req *Request) Reply {
-	r, err := s.route(ctx, by.Kind, req.Target)
+func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req *Request) Reply {
+	r, err := s.route(ctx, kind, req.Target)
 	if err != nil {
 		return Failed(err)
 	}
 	if r.key != req.Target {
 		below := *req
 		below.Target = r.key
-		below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: by.Key, Value: wire.AppendString(nil, r.key)})
+		below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: key, Value: wire.AppendString(nil, r.key)})
 		req = &below
 	}
 	reply := s.send(ctx, r.member, req)
@@ -81,10 +76,13 @@ func (s *session) toOwner(ctx context.Context, by Route, req *Request) Reply {
 	return reply
 }
 
+// queueTime bounds the wait of a request for its member's Concurrency.
+const queueTime = 30 * time.Second
+
 // send sends a request to a member, when its Concurrency allows one more.
 func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 	m := s.bridge.members[index]
-	if err := m.limiter.Enter(ctx, s.bridge.opts.QueueTime); err != nil {
+	if err := m.limiter.Enter(ctx, queueTime); err != nil {
 		if err.Code == toolformat.Unavailable {
 			err.Message += " (concurrency in its config)"
 		}
@@ -205,9 +203,9 @@ func (s *session) doAll(ctx context.Context, req *Request) []Reply {
 	return replies
 }
 
-// Capabilities are MCP's ServerCapabilities of a Bridge of MCP servers, whether or not they are up.
+// bridgeCapabilities are MCP's ServerCapabilities of a Bridge of MCP servers, whether or not they are up.
 // Those that only some servers have are added when the servers declare them.
-const Capabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
+const bridgeCapabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 
 // maxInstructions bounds the instructions of several members, in bytes, which go into a model's
 // context.
@@ -222,7 +220,7 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 	}
 	defer cancel()
 	replies := s.doAll(wait, req)
-	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(Capabilities)
+	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(bridgeCapabilities)
 	for i := range replies {
 		if err := replies[i].Err; err != nil {
 			if s.bridge.members[i].Required {

@@ -61,7 +61,6 @@ type Tool struct {
 type NativeOptions struct {
 	ServerInfo []byte        // MCP's Implementation, raw JSON; nil leaves it to the source in front
 	MaxTimeout time.Duration // bounds a call that reports progress; 0 means 30 min
-	Grace      time.Duration // bounds the wait of Close for running calls; 0 means 5 s
 	Log        *slog.Logger  // nil discards
 
 	// Concurrency bounds the calls of all tools that run at once, until their function returns,
@@ -85,7 +84,6 @@ type NativeOptions struct {
 // withDefaults replaces zero fields.
 func (o NativeOptions) withDefaults() NativeOptions {
 	o.MaxTimeout = cmp.Or(o.MaxTimeout, 30*time.Minute)
-	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Concurrency = cmp.Or(o.Concurrency, 256)
 	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	o.MaxResult = cmp.Or(o.MaxResult, 8<<20)
@@ -159,8 +157,11 @@ func (n *Native) Open(_ context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// Close ends all sessions and calls and waits until the functions have returned. The error names
-// the tools whose functions have not within the grace: they go on, and their results are dropped.
+// closeGrace bounds the wait of Close for running calls.
+const closeGrace = 5 * time.Second
+
+// Close ends all sessions and calls and waits until the functions have returned, up to 5 s. The
+// error names the tools whose functions have not: they go on, and their results are dropped.
 func (n *Native) Close() error {
 	n.mu.Lock()
 	if !n.closed {
@@ -179,13 +180,13 @@ func (n *Native) Close() error {
 	if drained == nil {
 		return nil
 	}
-	patience := time.NewTimer(n.opts.Grace)
+	patience := time.NewTimer(closeGrace)
 	defer patience.Stop()
 	select {
 	case <-drained:
 		return nil
 	case <-patience.C:
-		return fmt.Errorf("bridge: %s did not return within %s after being canceled: a tool must return when its context ends", n.names(), n.opts.Grace)
+		return fmt.Errorf("bridge: %s did not return within %s after being canceled: a tool must return when its context ends", n.names(), closeGrace)
 	}
 }
 

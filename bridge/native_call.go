@@ -162,12 +162,6 @@ func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	return err
 }
 
-// leave releases both limits.
-func (c *nativeCall) leave() {
-	c.session.native.limiter.Leave()
-	c.tool.limiter.Leave()
-}
-
 // stop cuts the call off from its caller.
 func (c *nativeCall) stop() {
 	c.timer.Stop()
@@ -207,7 +201,8 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
 			o = outcome{err: toolformat.AsError(fmt.Errorf("panic: %v", p))}
 		}
-		c.leave()
+		n.limiter.Leave()
+		c.tool.limiter.Leave()
 		n.removeCall(c)
 	}()
 	if c.tool.Client {

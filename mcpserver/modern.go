@@ -221,8 +221,8 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 		return mismatch("the header Mcp-Method is %.40q, but the request has %.40q", method, m.Method)
 	}
 	key, task := wire.TaskID, isTaskMethod(m.Method)
-	if route, ok := bridge.Routes(m.Method); ok {
-		key = route.Key
+	if _, named, ok := bridge.Routes(m.Method); ok {
+		key = named
 	} else if !task {
 		return nil
 	}

@@ -33,12 +33,12 @@ func (s *Server) gaveUp(ctx context.Context, m *wire.Message, e *toolformat.Erro
 
 // setTarget sets the tool, prompt or resource that a request is for, where its method has one.
 func setTarget(req *bridge.Request) *toolformat.Error {
-	route, ok := bridge.Routes(req.Method)
+	_, key, ok := bridge.Routes(req.Method)
 	if !ok {
 		return nil
 	}
-	if req.Target, ok = req.Params.Text(route.Key); !ok {
-		return invalid("%s: params.%s is missing or not a string", req.Method, route.Key)
+	if req.Target, ok = req.Params.Text(key); !ok {
+		return invalid("%s: params.%s is missing or not a string", req.Method, key)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	o := s.awaitOpened(ctx)
 	kind, lists := bridge.ListKindOf(m.Method)
-	_, routed := bridge.Routes(m.Method)
+	_, _, routed := bridge.Routes(m.Method)
 	switch {
 	case m.Method == wire.MethodDiscover, !lists && !routed && !bridge.Relayed(m.Method):
 		return bridge.Failed(methodNotFound(m))

@@ -79,8 +79,8 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 
 // Save saves a message of the caller's conversation. Its variables are role, content, name,
 // functionCall, uuid, timestamp and numTokens, null where the message lacks one, and the hidden
-// values. functionCall is a string with {"name": …, "arguments": {…}}; the content of a call
-// without one is {"function": …, "parameters": {…}}.
+// values. functionCall is a string with {"name": …, "arguments": {…}}. The content of a call, unless
+// it has one, is {"function": …, "parameters": {…}}.
 func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) error {
 	if s.save == nil {
 		return nil

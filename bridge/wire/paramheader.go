@@ -112,7 +112,10 @@ func (h *ParamHeader) Check(arguments []byte, lines []string) error {
 	}
 	want, valid := headerText(raw)
 	got, decoded := DecodeHeader(line)
-	if !valid || !decoded || got != want && !(raw[0] != '"' && sameInteger(got, want)) {
+	if n, ok := safeInteger(got); ok && raw[0] != '"' { // 42.0 is 42
+		got = strconv.FormatInt(n, 10)
+	}
+	if !valid || !decoded || got != want {
 		return fmt.Errorf("the header %s is %.40q, but the argument %.40q is %.40q", h.Name, line, name, raw)
 	}
 	return nil
@@ -168,11 +171,4 @@ func safeInteger(s string) (n int64, ok bool) {
 		return 0, false
 	}
 	return int64(f), true
-}
-
-// sameInteger compares numbers as SEP-2243 wants it: 42.0 is 42.
-func sameInteger(a, b string) bool {
-	n, ok1 := safeInteger(a)
-	m, ok2 := safeInteger(b)
-	return ok1 && ok2 && n == m
 }
