@@ -27,10 +27,6 @@
 // CONTRIBUTING.md has the steps. The example of NativeKind is a whole kind, that of Wrap a whole
 // wrapper.
 //
-// A wrapper that changes what callers see overrides List and changes the items with List.Derive; it
-// leaves other kinds and a nil list alone, and passes the error on. One that changes what callers
-// may do overrides Do for the methods concerned. Do must refuse as NotFound what List hides.
-//
 // # Concurrency
 //
 // Sources, sessions and lists may be used from many goroutines. A Bridge starts goroutines only to
