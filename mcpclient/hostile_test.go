@@ -174,23 +174,25 @@ func TestQuestionsRefusedWhole(t *testing.T) {
 		{"too many", fmt.Sprintf(many, numbers...)[1:], "1000 questions at once"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			o := newOdd(t, func(x *exchange) bool {
-				if x.Method == wire.MethodToolsCall {
-					x.result(`"resultType":"input_required","inputRequests":{` + one.questions + `}`)
+			synctest.Test(t, func(t *testing.T) {
+				network := peer.NewNetwork()
+				o := newOddOn(t, network, func(x *exchange) bool {
+					if x.Method == wire.MethodToolsCall {
+						x.result(`"resultType":"input_required","inputRequests":{` + one.questions + `}`)
+					}
+					return x.Method == wire.MethodToolsCall
+				})
+				put := make(chan struct{}, 1000)
+				c := askingOn(t, network, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern}, `{"elicitation":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+					put <- struct{}{}
+					return nil, toolformat.Errorf(toolformat.Unavailable, "no")
+				})
+				c.fails(c.call("x"), toolformat.Unavailable, one.want)
+				synctest.Wait()
+				if len(put) > 0 {
+					t.Error("a question was put")
 				}
-				return x.Method == wire.MethodToolsCall
 			})
-			put := make(chan struct{}, 1000)
-			c := asking(t, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern}, `{"elicitation":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
-				put <- struct{}{}
-				return nil, toolformat.Errorf(toolformat.Unavailable, "no")
-			})
-			c.fails(c.call("x"), toolformat.Unavailable, one.want)
-			select {
-			case <-put:
-				t.Error("a question was put")
-			case <-time.After(50 * time.Millisecond):
-			}
 		})
 	}
 }
