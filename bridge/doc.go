@@ -1,4 +1,4 @@
-// Package bridge is the centre of the program. Anything that has tools is a Source; a caller opens
+// Package bridge is the center of the program. Anything that has tools is a Source; a caller opens
 // a source and gets its own view of it, a Session; a Bridge makes one source of many. Definitions
 // flow up (List), calls flow down (Do), and what precedes the reply of a call flows back along it
 // (Request.Back). Nothing flows sideways.

@@ -54,9 +54,9 @@ type Backend interface {
 	Close() error
 }
 
-// DecodeSpec decodes an object of a config or definition into T, a struct. Its errors, which begin
-// with what, name an unknown key and the key that may have been meant, or the path of a value of
-// the wrong type and what was expected.
+// DecodeSpec decodes an object of a config or definition into T, a struct. An unknown key is an
+// error, and so is a missing one, unless toolformat.SchemaFor makes it optional, as omitempty does.
+// The errors begin with what, name the key or path, and say what was expected or may be meant.
 func DecodeSpec[T any](what string, raw json.RawMessage) (T, error) {
 	return new(SpecDecoder[T]).Decode(what, raw)
 }

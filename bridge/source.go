@@ -18,9 +18,9 @@ type Source interface {
 // A Session is one caller's view of one source. Its methods may be called from many goroutines at
 // once.
 type Session interface {
-	// List returns the items of one kind that the caller can see. It returns a list that is known
-	// at once, else waits for the source until ctx ends; the error then says why no list is known.
-	// A list with an error is the last one of a source that is away. A list is immutable: when
+	// List returns the items of one kind that the caller can see. If no list is known yet, it waits
+	// for the source, at most until ctx ends; without a list, the error says why. A list beside an
+	// error is the last one known of a source that is not connected. A list is immutable: when
 	// another one replaces it, the caller is notified.
 	List(ctx context.Context, kind ListKind) (*List, error)
 

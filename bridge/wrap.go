@@ -11,8 +11,8 @@ import (
 // below itself where nothing changes for that caller. On an error the session below is closed. The
 // source below stays its owner's to close.
 //
-// List may return a list together with an error: what is known of a source that is away. An
-// override changes that list too and passes the error on.
+// List may return a list together with an error: the last one known of a source that is not
+// connected. An override changes that list too and passes the error on.
 func Wrap(source Source, session func(below Session, caller *Caller) (Session, error)) Source {
 	return &wrapper{source, session}
 }

@@ -39,7 +39,7 @@ func (s *withoutSession) Do(ctx context.Context, req *bridge.Request) bridge.Rep
 }
 
 // Each wrapper keeps the contract of a Source, and so do all of them together, in the order
-// of the package comment.
+// of docs/architecture.md.
 func TestWrappers(t *testing.T) {
 	guard := func(source bridge.Source) bridge.Source {
 		return bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}}) // validation refuses a key that stands twice

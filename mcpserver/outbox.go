@@ -12,7 +12,7 @@ const (
 	// maxProgress bounds the progress notifications of one token that wait for a slow client; the
 	// newest one then replaces the one before it.
 	maxProgress = 1000
-	// maxKeyed bounds the keys for which memory is kept when all messages have been taken.
+	// maxKeyed bounds the map of keys that is reused when all messages have been taken.
 	maxKeyed = 1000
 
 	keepAlive = 25 * time.Second // how often something is sent on a quiet connection

@@ -104,7 +104,7 @@ func cacheable(reply bridge.Reply) bridge.Reply {
 	return decorate(reply, `"resultType":"complete","ttlMs":0,"cacheScope":"private"`)
 }
 
-// decorate puts members before those of a result that lacks them.
+// decorate adds members at the beginning of a result, unless it is of the modern era already.
 func decorate(reply bridge.Reply, members string) bridge.Reply {
 	if reply.Err != nil || reply.Modern {
 		return reply

@@ -211,8 +211,8 @@ func (s *session) beginInitialize() (done func()) {
 	}
 }
 
-// awaitOpened returns what initialize has settled, after the initialize that is pending; nil
-// before initialize, or when it failed.
+// awaitOpened waits for a pending initialize and returns what it has settled; nil if the client has
+// not sent one, or it failed.
 func (s *session) awaitOpened(ctx context.Context) *opened {
 	if initializing := s.initializing.Load(); initializing != nil {
 		select {

@@ -18,7 +18,7 @@ func (c *Candidate) name() string { return cmp.Or(c.Name, c.Provider.Name()) }
 
 // Choose returns the default model of a conversation: the first candidate or, for a
 // conversation with tools, the first of Anthropic's, else the first that supports tools. If
-// none does, it is the first, with NoTools: Options decide what happens then.
+// none does, it is the first, whose NoTools is set: see Options.StandIn and Options.Toolless.
 func Choose(candidates []Candidate, tools bool) (Candidate, error) {
 	best := -1
 	for i := range candidates {

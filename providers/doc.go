@@ -4,23 +4,20 @@
 //
 // # Adding a provider
 //
-//  1. If no other API takes tools in the same form, add the format to package toolformat: a
-//     file, a constant, and its entry in formats.
-//  2. Copy the folder of ollama, the shortest. encode.go turns a Request into a body: a
-//     message whose Raw is the provider's own goes back unchanged, any other is written from
-//     its Parts; tools are Tools.Encoded(format).JSON(), unchanged, with names from
-//     Tools.WireName.
-//  3. decode.go has the Decoder, which reads the Response with Events, Lines or, for another
+// CONTRIBUTING.md has the steps. The files of a provider's folder, of which ollama's is the
+// shortest:
+//
+//   - encode.go turns a Request into a body. A message whose Raw is the provider's own goes back
+//     unchanged, any other is written from its Parts; tools are Tools.Encoded(format).JSON(),
+//     unchanged, with names from Tools.WireName.
+//   - decode.go has the Decoder, which reads the Response with Events, Lines or, for another
 //     framing, Read. Calls get their ids from NewCallIDs and their names from Tools.OwnName.
 //     Raw is the message as the API sends it when it is not streamed. One switch maps the
 //     API's stop reasons.
-//  4. client.go has New, which fills in Client.For, and Turn, which is Client.Turn. Refuse
-//     reads what the API's errors say beyond ReadError: ErrNoTools, or the Code
-//     context_length_exceeded. Auth signs requests, if a header with a key is not enough.
-//     ResultPlace lets package replay check recordings.
-//  5. Test it with providertest.Run, with golden requests (providertest.Section) and with the
-//     conversations of testdata/loop.
-//  6. Add a row to providerKinds in cmd/mcpbridge/stack.
+//   - client.go has New, which completes the Options' Client with Client.For, and Turn, which
+//     calls Client.Turn. Refuse reads what the API's errors say beyond ReadError: ErrNoTools, or
+//     the Code context_length_exceeded. Auth signs requests, if a header with a key is not
+//     enough. ResultPlace lets package replay check recordings.
 //
 // # Files
 //

@@ -21,7 +21,7 @@ const (
 	RoleTool      Role = "tool" // the results of all calls of the turn before, in order
 )
 
-// A Message is one step of a conversation, of which it is never changed again.
+// A Message is one step of a conversation. It does not change once it is a part of one.
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// An Exchange is one turn in the form of an API: its request, and the reader of the response.
+// An Exchange is one turn as an API expects it: the request, and the decoder of the response.
 type Exchange struct {
 	Path    string   // of the API, such as /v1/messages
 	Body    []byte   // JSON, after Client.MergeBody

@@ -77,10 +77,10 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	return s, nil
 }
 
-// Save saves a message of the caller's conversation. Its variables are role, content, name,
-// functionCall, uuid, timestamp and numTokens, null where the message lacks one, and the hidden
-// values. functionCall is a string with {"name": …, "arguments": {…}}. The content of a call, unless
-// it has one, is {"function": …, "parameters": {…}}.
+// Save saves a message of the caller's conversation. The arguments of the call are role, content,
+// name, functionCall, uuid, timestamp and numTokens, null where the message lacks one, and the
+// hidden values. functionCall is a string with {"name": …, "arguments": {…}}. The content of a
+// call, unless it has one, is {"function": …, "parameters": {…}}.
 func (s *Store) Save(ctx context.Context, caller *bridge.Caller, m Message) error {
 	if s.save == nil {
 		return nil

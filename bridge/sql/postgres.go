@@ -59,7 +59,7 @@ func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postg
 	return e, nil
 }
 
-// verify gives ssl=true its meaning in JDBC.
+// verify gives ssl=true its meaning in JDBC: the server's certificate and name are verified.
 func verify(u *url.URL) {
 	p := u.Query()
 	switch p.Get("sslmode") {

@@ -37,7 +37,7 @@ type splitter struct {
 }
 
 // object scans the object at i, of the given level and inside depth containers, and records the
-// members that are routed on.
+// members that routing needs.
 func (s *splitter) object(i int, l level, depth int) (int, string) {
 	i = skip(s.b, i+1)
 	if at(s.b, i) == '}' {

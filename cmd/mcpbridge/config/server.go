@@ -28,8 +28,8 @@ type Server struct {
 	Era       string // "legacy" or "modern"; "" means auto-detected
 
 	Prefix   *string           // prefix of its names; nil means derived from Name
-	Include  []string          // globs (path.Match) of tools to offer; empty means all
-	Exclude  []string          // globs of tools not to offer; overrides Include
+	Include  []string          // patterns (see bridge.Match) of tools to offer; empty means all
+	Exclude  []string          // patterns of tools not to offer; overrides Include
 	Rename   map[string]string // new names by tool name
 	Describe map[string]string // descriptions by tool name
 

@@ -107,8 +107,8 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 	return s.bridge.Open(ctx, caller)
 }
 
-// wrapServer wraps a server's client, the innermost wrapper first. This is the one list of
-// wrappers: what applies to all sources wraps s.bridge in New, and goes further out.
+// wrapServer wraps a server's client, the innermost wrapper first. A wrapper of all sources wraps
+// s.bridge in New instead, and Open opens it.
 func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
 	for _, wrap := range []func(bridge.Source, *config.Server) bridge.Source{
 		s.guard,

@@ -73,8 +73,8 @@ func (p *pathInliner) isDefinition(target *tree.Node) bool {
 	return ok
 }
 
-// shouldCopy reports whether the target of a reference is to be copied, or else makes it a
-// definition.
+// shouldCopy reports whether the target of a reference is to be copied. Any other target it makes
+// a definition.
 func (p *pathInliner) shouldCopy(s *reference) bool {
 	if !p.settled[s.target] {
 		open := false
@@ -127,8 +127,8 @@ func (p *pathInliner) setRef(s *reference, ref string) {
 	s.schema.Set("$ref", tree.NewText(ref))
 }
 
-// moveToRoot moves the new definitions to the root. It leaves a reference in place of one that was
-// not a definition elsewhere.
+// moveToRoot moves the new definitions to the root. A schema that is not in a $defs is replaced by
+// a reference to its definition.
 func (p *pathInliner) moveToRoot() {
 	if len(p.added) == 0 {
 		return

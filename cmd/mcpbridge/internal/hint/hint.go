@@ -1,4 +1,4 @@
-// Package hint words the parts of an error that repeat what a user wrote.
+// Package hint quotes in an error what a user wrote, and proposes what was meant.
 package hint
 
 import (
