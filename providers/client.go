@@ -45,7 +45,8 @@ type Retries struct {
 }
 
 // For returns c as the client for the API of one vendor: BaseURL, Version and Refuse default
-// to those of vendor, and vendor's headers that have a value are added, unless c has them.
+// to those of vendor, and vendor's headers are added, unless c has them or their value lacks
+// its key ("", "Bearer ").
 func (c Client) For(vendor Client) Client {
 	c.BaseURL = cmp.Or(c.BaseURL, vendor.BaseURL)
 	c.Version = cmp.Or(c.Version, vendor.Version)
@@ -54,21 +55,13 @@ func (c Client) For(vendor Client) Client {
 	}
 	header := http.Header{}
 	for name, values := range vendor.Header {
-		if value := strings.Join(values, ", "); value != "" {
+		if value := strings.Join(values, ", "); value != "" && value != "Bearer " {
 			header.Set(name, value)
 		}
 	}
 	maps.Copy(header, c.Header)
 	c.Header = header
 	return c
-}
-
-// Bearer returns the value of the header Authorization for a key; "" for "".
-func Bearer(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "Bearer " + key
 }
 
 // post sends a JSON body to a path of the API, such as /v1/messages. It retries as Retry

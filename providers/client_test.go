@@ -178,7 +178,7 @@ func TestUnreachable(t *testing.T) {
 	c := over(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	})
-	c.Header = http.Header{"Authorization": {Bearer("secret")}}
+	c.Header = http.Header{"Authorization": {"Bearer " + "secret"}}
 	c.BaseURL, c.Retry.Max = "https://user:secret@api.invalid:1/secret?key=secret#", -1
 	_, err := c.post(t.Context(), "/x", nil, nil)
 	var e *APIError
@@ -225,7 +225,7 @@ func TestPatience(t *testing.T) {
 			}
 		}()
 		lines, begin := 0, time.Now()
-		err = resp.Lines(func([]byte) error { lines++; return nil })
+		err = resp.Lines(func([]byte) error { lines++; return nil }, nil)
 		if !errors.Is(err, errSilent) || lines != 3 || time.Since(begin) != 150*time.Second+time.Minute {
 			t.Errorf("%d lines in %v, %v", lines, time.Since(begin), err)
 		}
@@ -263,7 +263,7 @@ func TestPostCanceled(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() { _, _ = io.WriteString(w, "x\n"); cancel(why) }()
-		if err := resp.Lines(func([]byte) error { return nil }); !errors.Is(err, why) {
+		if err := resp.Lines(func([]byte) error { return nil }, nil); !errors.Is(err, why) {
 			t.Errorf("while reading: %v", err)
 		}
 		_ = resp.Close()
@@ -342,7 +342,7 @@ func TestEvents(t *testing.T) {
 				return stop
 			}
 			return nil
-		})
+		}, nil)
 		if got != c.want || resp.Done != c.done || !errors.Is(err, c.err) || err != nil && c.err == nil {
 			t.Errorf("%s: %q, %v, %v", c.name, got, resp.Done, err)
 		}
@@ -352,12 +352,12 @@ func TestEvents(t *testing.T) {
 func TestLines(t *testing.T) {
 	stop := errors.New("stop")
 	got := ""
-	err := opened(t, Client{}, "{}\r\n\n \t\n{\"a\":1}").Lines(func(data []byte) error { got += string(data) + "|"; return nil })
+	err := opened(t, Client{}, "{}\r\n\n \t\n{\"a\":1}").Lines(func(data []byte) error { got += string(data) + "|"; return nil }, nil)
 	if got != `{}|{"a":1}|` || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	n := 0
-	if err := opened(t, Client{}, "a\nb\n").Lines(func([]byte) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+	if err := opened(t, Client{}, "a\nb\n").Lines(func([]byte) error { n++; return stop }, nil); !errors.Is(err, stop) || n != 1 {
 		t.Errorf("%d lines, %v", n, err)
 	}
 }
@@ -366,17 +366,17 @@ func TestBounds(t *testing.T) {
 	var long *wire.TooLongError
 	ten := strings.Repeat("x", 10)
 	ignore := func([]byte) error { return nil }
-	if err := opened(t, Client{MaxEvent: 9}, ten+"\n").Lines(ignore); !errors.As(err, &long) {
+	if err := opened(t, Client{MaxEvent: 9}, ten+"\n").Lines(ignore, nil); !errors.As(err, &long) {
 		t.Errorf("a line: %v", err)
 	}
-	if err := opened(t, Client{MaxEvent: 10}, ten+"\n").Lines(ignore); err != nil {
+	if err := opened(t, Client{MaxEvent: 10}, ten+"\n").Lines(ignore, nil); err != nil {
 		t.Errorf("a line: %v", err)
 	}
 	event := func(string, []byte) error { return nil }
-	if err := opened(t, Client{MaxEvent: 9}, "data: "+ten+"\n\n").Events(event); !errors.As(err, &long) {
+	if err := opened(t, Client{MaxEvent: 9}, "data: "+ten+"\n\n").Events(event, nil); !errors.As(err, &long) {
 		t.Errorf("an event: %v", err)
 	}
-	if err := opened(t, Client{MaxEvent: 10}, "data: "+ten+"\n\n").Events(event); err != nil {
+	if err := opened(t, Client{MaxEvent: 10}, "data: "+ten+"\n\n").Events(event, nil); err != nil {
 		t.Errorf("an event: %v", err)
 	}
 }
@@ -395,10 +395,10 @@ func TestMaxBody(t *testing.T) {
 			return bytes.Count(b, []byte("\n")), err
 		}, 4},
 		{"lines", lines, func(r *Response) (n int, err error) {
-			return n, r.Lines(func([]byte) error { n++; return nil })
+			return n, r.Lines(func([]byte) error { n++; return nil }, nil)
 		}, 4},
 		{"events", events, func(r *Response) (n int, err error) {
-			return n, r.Events(func(string, []byte) error { n++; return nil })
+			return n, r.Events(func(string, []byte) error { n++; return nil }, nil)
 		}, 3},
 	} {
 		all := int64(len(c.body))

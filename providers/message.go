@@ -128,6 +128,13 @@ func (m *Message) Text() string {
 	return b.String()
 }
 
+// AddText adds a part of text or thinking, unless it is empty.
+func (m *Message) AddText(kind PartType, text string) {
+	if text != "" {
+		m.Parts = append(m.Parts, Part{Type: kind, Text: text})
+	}
+}
+
 // Calls returns the calls of a message, in order.
 func (m *Message) Calls() []*Call {
 	var calls []*Call

@@ -84,8 +84,8 @@ func (m *Message) empty() bool {
 func textOnly(m *Message) Message {
 	text := Message{Role: RoleAssistant}
 	for _, p := range m.Parts {
-		if p.Type == PartText && p.Text != "" {
-			text.Parts = append(text.Parts, Part{Type: PartText, Text: p.Text})
+		if p.Type == PartText {
+			text.AddText(PartText, p.Text)
 		}
 	}
 	return text

@@ -103,21 +103,32 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Streamed reports whether the body is a stream: whether its type is not application/json.
-// Servers that imitate a vendor's may answer with a whole body.
-func (r *Response) Streamed() bool {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	return !strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
 // Read reads the body as it arrives, within the bounds of the Client: for framings other
-// than Events and Lines, and with io.ReadAll for a body that is not streamed.
+// than Events and Lines.
 func (r *Response) Read(p []byte) (int, error) { return r.body.Read(p) }
+
+// readWhole calls whole with the body if that is not a stream: if its type is
+// application/json. whole may be nil if the body is always a stream.
+func (r *Response) readWhole(whole func(body []byte) error) (read bool, err error) {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if whole == nil || !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
+		return false, nil
+	}
+	body, err := io.ReadAll(r.body)
+	if err == nil {
+		err = whole(body)
+	}
+	return true, err
+}
 
 // Events reads server-sent events and calls read with the type and the data of each; data is
 // only valid until read returns. It ends at the end of the body, at "[DONE]", or with the
-// error of read.
-func (r *Response) Events(read func(kind string, data []byte) error) error {
+// error of read. A body that is not streamed, as servers that imitate a vendor's may answer,
+// is given to whole instead.
+func (r *Response) Events(read func(kind string, data []byte) error, whole func(body []byte) error) error {
+	if read, err := r.readWhole(whole); read {
+		return err
+	}
 	events := wire.NewEventReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
 	for {
 		ev, err := events.Next()
@@ -140,8 +151,11 @@ func (r *Response) Events(read func(kind string, data []byte) error) error {
 	}
 }
 
-// Lines reads lines of JSON and calls read with each; data is only valid until read returns.
-func (r *Response) Lines(read func(data []byte) error) error {
+// Lines is Events for lines of JSON, each of which read is called with.
+func (r *Response) Lines(read, whole func(data []byte) error) error {
+	if read, err := r.readWhole(whole); read {
+		return err
+	}
 	lines := wire.NewLineReader(r.body, cmp.Or(r.client.MaxEvent, defaultMaxEvent))
 	for {
 		line, err := lines.Read()

@@ -31,7 +31,7 @@ func (d *lineDecoder) Read(resp *Response, emit func(Event)) error {
 			emit(Event{Type: EventTextDelta, Text: string(line)})
 		}
 		return nil
-	})
+	}, nil)
 	if err == nil && !d.done {
 		err = io.ErrUnexpectedEOF
 	}
@@ -59,7 +59,7 @@ func TestClientTurn(t *testing.T) {
 		p := over(func(*http.Request) (*http.Response, error) {
 			return answered(200, http.Header{"X-Request-Id": {"req_1"}}, strings.NewReader(c.body))
 		})
-		p.Header, p.MaxEvent = http.Header{"Authorization": {Bearer("sk-0123456789")}}, c.max
+		p.Header, p.MaxEvent = http.Header{"Authorization": {"Bearer " + "sk-0123456789"}}, c.max
 		told := ""
 		turn, err := p.Turn(t.Context(), Exchange{Path: "/x", Body: []byte("{}"), Notes: []string{"n"}, Decoder: &lineDecoder{}}, func(e Event) {
 			told += string(e.Type) + " " + e.Text + "|"
@@ -119,7 +119,9 @@ func TestFor(t *testing.T) {
 	if c.Header.Set("X-Version", "3"); own.Header.Get("X-Version") != "2" || len(vendor.Header) != 2 {
 		t.Error("a header of another client was changed")
 	}
-	if Bearer("") != "" || Bearer("k") != "Bearer k" {
-		t.Error(Bearer("k"))
+	for value, want := range map[string]string{"Bearer ": "", "Bearer k": "Bearer k"} {
+		if got := (Client{}).For(Client{Header: http.Header{"Authorization": {value}}}).Header.Get("Authorization"); got != want {
+			t.Errorf("%q: got %q", value, got)
+		}
 	}
 }

@@ -28,12 +28,7 @@ func newDecoder(req *providers.Request) *decoder {
 // Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
-	var err error
-	if resp.Streamed() {
-		err = resp.Events(d.event)
-	} else {
-		err = d.whole(io.ReadAll(resp))
-	}
+	err := resp.Events(d.event, d.whole)
 	stopped := errors.Is(err, errStopped)
 	switch {
 	case err != nil && !stopped:
@@ -53,10 +48,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 var errStopped = errors.New("the message has ended")
 
 // whole reads a message that is not streamed.
-func (d *decoder) whole(body []byte, err error) error {
-	if err != nil {
-		return err
-	}
+func (d *decoder) whole(body []byte) error {
 	if err := wire.Valid(body); err != nil {
 		return providers.Unreadable("%v", err)
 	}
@@ -229,9 +221,9 @@ func (d *decoder) Turn() *providers.Turn {
 	for i, b := range d.blocks {
 		switch b.kind {
 		case typeText:
-			t.Message.Parts = appendText(t.Message.Parts, providers.PartText, rawjson.TextAt(raw[i], "text"))
+			t.Message.AddText(providers.PartText, rawjson.TextAt(raw[i], "text"))
 		case typeThinking:
-			t.Message.Parts = appendText(t.Message.Parts, providers.PartThinking, rawjson.TextAt(raw[i], "thinking"))
+			t.Message.AddText(providers.PartThinking, rawjson.TextAt(raw[i], "thinking"))
 		case typeToolUse:
 			if i > fallback {
 				call := *b.call // listeners have the other one
@@ -244,13 +236,6 @@ func (d *decoder) Turn() *providers.Turn {
 		t.Message.Raw = &providers.Raw{Provider: name, Model: d.req.Model, Items: wire.SetMember(d.message, "content", rawjson.Array(raw))}
 	}
 	return t
-}
-
-func appendText(parts []providers.Part, kind providers.PartType, text string) []providers.Part {
-	if text == "" {
-		return parts
-	}
-	return append(parts, providers.Part{Type: kind, Text: text})
 }
 
 // stop maps stop_reason.

@@ -32,12 +32,7 @@ func newDecoder(req *providers.Request) *decoder {
 // Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
-	var err error
-	if resp.Streamed() {
-		err = resp.Events(d.event)
-	} else {
-		err = d.whole(io.ReadAll(resp))
-	}
+	err := resp.Events(d.event, d.whole)
 	switch {
 	case err != nil:
 		return err
@@ -53,10 +48,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 }
 
 // whole reads a response that is not streamed, or an array of the events of a stream.
-func (d *decoder) whole(body []byte, err error) error {
-	if err != nil {
-		return err
-	}
+func (d *decoder) whole(body []byte) error {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 || body[0] != '[' {
 		return d.event("", body)

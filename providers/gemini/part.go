@@ -122,16 +122,16 @@ func (d *decoder) Turn() *providers.Turn {
 	t.Message.Role = providers.RoleAssistant
 	for i := range d.parts {
 		p := &d.parts[i]
-		switch text := p.whole(); {
+		switch {
 		case p.call != nil:
 			t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: p.call})
 			if t.Stop == providers.StopEnd {
 				t.Stop = providers.StopCalls
 			}
-		case text != "" && p.thought:
-			t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartThinking, Text: text})
-		case text != "":
-			t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartText, Text: text})
+		case p.thought:
+			t.Message.AddText(providers.PartThinking, p.whole())
+		default:
+			t.Message.AddText(providers.PartText, p.whole())
 		}
 	}
 	if d.candidate != nil {

@@ -34,7 +34,7 @@ func New(o Options) *Provider {
 	return &Provider{client: o.For(providers.Client{
 		BaseURL: "http://127.0.0.1:11434",
 		Version: "v1",
-		Header:  http.Header{"Authorization": {providers.Bearer(o.APIKey)}},
+		Header:  http.Header{"Authorization": {"Bearer " + o.APIKey}},
 		Refuse:  refuse,
 	})}
 }

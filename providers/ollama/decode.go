@@ -43,12 +43,7 @@ func newDecoder(req *providers.Request) *decoder {
 // Read implements providers.Decoder.
 func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) error {
 	d.emit = emit
-	var err error
-	if resp.Streamed() {
-		err = resp.Lines(d.line)
-	} else {
-		err = d.whole(io.ReadAll(resp))
-	}
+	err := resp.Lines(d.line, d.whole)
 	if err == nil && !d.done {
 		err = io.ErrUnexpectedEOF
 	}
@@ -56,10 +51,7 @@ func (d *decoder) Read(resp *providers.Response, emit func(providers.Event)) err
 }
 
 // whole reads a body of one object, on any number of lines, or of one object a line.
-func (d *decoder) whole(body []byte, err error) error {
-	if err != nil {
-		return err
-	}
+func (d *decoder) whole(body []byte) error {
 	if json.Valid(body) {
 		return d.line(body)
 	}
@@ -168,14 +160,8 @@ func (d *decoder) call(raw []byte) {
 // Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	m := providers.Message{Role: providers.RoleAssistant}
-	for _, p := range []providers.Part{
-		{Type: providers.PartThinking, Text: d.joined("thinking")},
-		{Type: providers.PartText, Text: d.joined("content")},
-	} {
-		if p.Text != "" {
-			m.Parts = append(m.Parts, p)
-		}
-	}
+	m.AddText(providers.PartThinking, d.joined("thinking"))
+	m.AddText(providers.PartText, d.joined("content"))
 	for _, call := range d.calls {
 		m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: call})
 	}

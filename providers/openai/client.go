@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -53,7 +52,7 @@ type api struct {
 // newAPI makes an endpoint whose path ends in a method such as /responses.
 func newAPI(o *Options, name, method string) api {
 	a := api{name: cmp.Or(o.Name, name), path: method}
-	vendor := providers.Client{Header: http.Header{"Authorization": {providers.Bearer(o.APIKey)}}, Refuse: readError}
+	vendor := providers.Client{Header: http.Header{"Authorization": {"Bearer " + o.APIKey}}, Refuse: readError}
 	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(o.BaseURL, openAI), "/"), method)
 	o.BaseURL = base
 	if u, err := url.Parse(base); err == nil { // else the client returns the error
@@ -86,20 +85,13 @@ type decoder interface {
 
 // read reads a response. Servers that cannot stream answer with one body.
 func read(resp *providers.Response, d decoder) error {
-	if !resp.Streamed() {
-		body, err := io.ReadAll(resp)
-		if err == nil {
-			err = d.whole(body)
-		}
-		if err != nil {
-			return err
-		}
-		return d.end(false)
-	}
 	begun := false
 	err := resp.Events(func(kind string, data []byte) error {
 		begun = true
 		return d.event(kind, data)
+	}, func(body []byte) error {
+		begun = true
+		return d.whole(body)
 	})
 	var e *providers.APIError
 	switch kind := resp.Header.Get("Content-Type"); {

@@ -66,9 +66,9 @@ type typedDecoder func() any
 
 func (d typedDecoder) Read(resp *providers.Response, _ func(providers.Event)) error {
 	if resp.Header.Get("Content-Type") != "text/event-stream" {
-		return resp.Lines(func(data []byte) error { return json.Unmarshal(data, d()) })
+		return resp.Lines(func(data []byte) error { return json.Unmarshal(data, d()) }, nil)
 	}
-	return resp.Events(func(_ string, data []byte) error { return json.Unmarshal(data, d()) })
+	return resp.Events(func(_ string, data []byte) error { return json.Unmarshal(data, d()) }, nil)
 }
 
 func (d typedDecoder) Turn() *providers.Turn { return &providers.Turn{} }
