@@ -30,25 +30,10 @@ type fragment struct {
 }
 
 func readFragment(call []byte) fragment {
-	f := fragment{index: -1, call: call}
-	for name, value := range wire.Members(call) {
-		switch name {
-		case "index":
-			f.index = rawjson.Index(value)
-		case "id":
-			f.id = rawjson.TextOf(value)
-		case "function":
-			for name, value := range wire.Members(value) {
-				switch name {
-				case "name":
-					f.name = rawjson.TextOf(value)
-				case "arguments":
-					f.arguments = value
-				}
-			}
-		}
+	return fragment{
+		index: rawjson.Index(wire.Lookup(call, "index")), id: rawjson.TextAt(call, "id"), call: call,
+		name: rawjson.TextAt(call, "function", "name"), arguments: wire.Lookup(call, "function", "arguments"),
 	}
-	return f
 }
 
 // piece adds a piece to its call.
@@ -62,7 +47,7 @@ func (d *chatDecoder) piece(call []byte) {
 	c.last = d.deltas
 	c.given = cmp.Or(c.given, f.id)
 	if c.name == "" && f.name != "" {
-		c.name, c.shown = f.name, &providers.Call{ID: c.id, Name: d.tools.OwnName(d.format, f.name)}
+		c.name, c.shown = f.name, &providers.Call{ID: c.id, Name: d.toolNamed(f.name)}
 	}
 	c.merge(f.call)
 	if text := rawjson.TextOf(f.arguments); text != "" {

@@ -15,25 +15,20 @@ import (
 // A chatDecoder makes a turn of a stream of chat.completion.chunk, or of a chat.completion,
 // which it reads as a chunk with the message as its delta.
 type chatDecoder struct {
-	api  *api
-	req  *providers.Request
-	emit func(providers.Event)
-	caller
+	reading
 
 	message  node        // without its calls
 	calls    []*chatCall // in the order in which they began
 	deltas   int         // the number of deltas so far
 	verbatim []byte      // the message of a response that is not streamed
-	usage    providers.Usage
-	model    string
-	finish   string // finish_reason
-	native   string // native_finish_reason, of the vendor behind OpenRouter
-	chosen   bool   // a choice was read
+	finish   string      // finish_reason
+	native   string      // native_finish_reason, of the vendor behind OpenRouter
+	chosen   bool        // a choice was read
 	streamed bool
 }
 
 func newChatDecoder(a *api, req *providers.Request) *chatDecoder {
-	return &chatDecoder{api: a, req: req, caller: newCaller(req, toolformat.FormatOpenAI), streamed: true}
+	return &chatDecoder{reading: newReading(a, req, toolformat.FormatOpenAI), streamed: true}
 }
 
 // Read implements providers.Decoder.
@@ -182,12 +177,6 @@ func contentParts(content []byte) []providers.Part {
 		}
 	}
 	return parts
-}
-
-func (d *chatDecoder) emitText(kind providers.EventType, text string) {
-	if text != "" {
-		d.emit(providers.Event{Type: kind, Text: text})
-	}
 }
 
 // end implements decoder. Streams without a finish_reason (Snowflake) end with [DONE].

@@ -62,13 +62,7 @@ func (p *Chat) encode(req *providers.Request) []byte {
 	b := rawjson.Text([]byte("{"), "model", req.Model)
 	b = p.messages(rawjson.Raw(b, "messages", "["), req, &d)
 	b = append(b, ']')
-	if req.Tools.Len() > 0 {
-		b = rawjson.Raw(b, "tools", req.Tools.Encoded(toolformat.FormatOpenAI).JSON())
-		b = chatChoice(b, req, &d)
-		if req.Settings.Serial { // some servers refuse the member
-			b = rawjson.Raw(b, "parallel_tool_calls", "false")
-		}
-	}
+	b = tools(b, req, toolformat.FormatOpenAI, d.required)
 	b = settings(b, &req.Settings, d.maxTokens)
 	b = rawjson.Raw(b, "stream", "true")
 	if p.streamOptions {
@@ -91,17 +85,31 @@ func settings(b []byte, s *providers.Settings, maxTokens string) []byte {
 	return b
 }
 
-func chatChoice(b []byte, req *providers.Request, d *dialect) []byte {
+// tools appends the tools, if any, and what the model must do with them. required is the
+// API's word for ChoiceRequired.
+func tools(b []byte, req *providers.Request, format toolformat.Format, required string) []byte {
+	if req.Tools.Len() == 0 {
+		return b
+	}
+	b = rawjson.Raw(b, "tools", req.Tools.Encoded(format).JSON())
 	switch req.Choice {
 	case providers.ChoiceAuto:
-		return b
 	case providers.ChoiceNone:
-		return rawjson.Text(b, "tool_choice", "none")
+		b = rawjson.Text(b, "tool_choice", "none")
 	case providers.ChoiceRequired:
-		return rawjson.Text(b, "tool_choice", d.required)
+		b = rawjson.Text(b, "tool_choice", required)
+	default:
+		begin, end := `{"type":"function"`, "}"
+		if format == toolformat.FormatOpenAI {
+			begin, end = `{"type":"function","function":{`, "}}"
+		}
+		b = rawjson.Raw(b, "tool_choice", begin)
+		b = append(rawjson.Text(b, "name", req.Tools.WireName(format, string(req.Choice))), end...)
 	}
-	b = rawjson.Raw(b, "tool_choice", `{"type":"function","function":{`)
-	return append(rawjson.Text(b, "name", req.Tools.WireName(toolformat.FormatOpenAI, string(req.Choice))), "}}"...)
+	if req.Settings.Serial { // some servers refuse the member
+		b = rawjson.Raw(b, "parallel_tool_calls", "false")
+	}
+	return b
 }
 
 // messages appends the conversation.
@@ -115,7 +123,7 @@ func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
 		m := &req.Messages[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = userMessage(rawjson.Element(b), m, chatText, chatMedium)
+			b = userMessage(rawjson.Element(b), m, "text", chatMedium)
 		case m.Role == providers.RoleTool:
 			b = chatResults(b, req, m, renamed)
 		case len(raw) > 0 && raw[0] == '{':
@@ -125,10 +133,6 @@ func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
 		}
 	}
 	return b
-}
-
-func chatText(b []byte, text string) []byte {
-	return append(rawjson.Text(append(rawjson.Element(b), `{"type":"text"`...), "text", text), '}')
 }
 
 func chatMedium(b []byte, m *medium) []byte {
@@ -186,7 +190,7 @@ func chatResults(b []byte, req *providers.Request, m *providers.Message, renamed
 				continue
 			}
 			if len(media) == before {
-				media = chatText(media, "From the result of "+req.Tools.WireName(toolformat.FormatOpenAI, r.Name)+" ("+id+"):")
+				media = appendText(media, "text", "From the result of "+req.Tools.WireName(toolformat.FormatOpenAI, r.Name)+" ("+id+"):")
 			}
 			media = chatMedium(media, &medium)
 		}

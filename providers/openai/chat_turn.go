@@ -24,16 +24,7 @@ func (d *chatDecoder) Turn() *providers.Turn {
 	if changed || !d.replayable(calls) {
 		raw = d.raw(calls)
 	}
-	return &providers.Turn{
-		Message: providers.Message{
-			Role:  providers.RoleAssistant,
-			Parts: parts,
-			Raw:   &providers.Raw{Provider: d.api.name, Model: d.req.Model, Items: raw},
-		},
-		Stop:  d.stop(len(calls) > 0, refused),
-		Usage: d.usage,
-		Model: d.model,
-	}
+	return d.turn(parts, raw, d.stop(len(calls) > 0, refused))
 }
 
 // finalCalls returns the calls to run and to send back, and whether they differ from those of
@@ -66,17 +57,13 @@ func (d *chatDecoder) replayable(calls []*chatCall) bool {
 
 // textParts returns the thinking and the text of the message.
 func (d *chatDecoder) textParts() (parts []providers.Part, refused bool) {
-	add := func(kind providers.PartType, text string) {
-		if text != "" {
-			parts = append(parts, providers.Part{Type: kind, Text: text})
-		}
-	}
-	add(providers.PartThinking, cmp.Or(d.message.get("reasoning_content").text(), d.message.get("reasoning").text()))
+	var m providers.Message
+	m.AddText(providers.PartThinking, cmp.Or(d.message.get("reasoning_content").text(), d.message.get("reasoning").text()))
 	content, refusal := d.message.get("content"), d.message.get("refusal").text()
-	add(providers.PartText, content.text())
-	parts = append(parts, contentParts(content.json())...)
-	add(providers.PartText, refusal)
-	return parts, refusal != ""
+	m.AddText(providers.PartText, content.text())
+	m.Parts = append(m.Parts, contentParts(content.json())...)
+	m.AddText(providers.PartText, refusal)
+	return m.Parts, refusal != ""
 }
 
 // raw returns the message as the API sends it when it is not streamed, and takes it back: with

@@ -150,13 +150,12 @@ func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(provi
 // be used from many goroutines at once.
 type Responses struct {
 	api
-	mu    sync.Mutex      // guards plain
-	plain map[string]bool // the models that do not encrypt their reasoning
+	plain sync.Map // the models that do not encrypt their reasoning
 }
 
 // NewResponses makes a provider. It does not connect yet.
 func NewResponses(o Options) *Responses {
-	return &Responses{api: newAPI(&o, "openai-responses", "/responses"), plain: map[string]bool{}}
+	return &Responses{api: newAPI(&o, "openai-responses", "/responses")}
 }
 
 // Format returns the format of Responses.
@@ -175,24 +174,12 @@ func (p *Responses) Turn(ctx context.Context, req *providers.Request, emit func(
 	ask := func(plain bool) (*providers.Turn, error) {
 		return p.ask(ctx, req, p.encode(req, plain), emit, newResponsesDecoder(&p.api, req))
 	}
-	plain := p.isPlain(req.Model)
+	_, plain := p.plain.Load(req.Model)
 	turn, err := ask(plain)
 	var e *providers.APIError
 	if !plain && errors.As(err, &e) && e.Status == 400 && strings.Contains(e.Message, "Encrypted content is not supported") {
-		p.setPlain(req.Model)
+		p.plain.Store(req.Model, true)
 		return ask(true)
 	}
 	return turn, err
-}
-
-func (p *Responses) isPlain(model string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.plain[model]
-}
-
-func (p *Responses) setPlain(model string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.plain[model] = true
 }

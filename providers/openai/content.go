@@ -53,9 +53,15 @@ func (m *medium) audioFormat() string {
 	return strings.TrimPrefix(kind, "x-")
 }
 
+// appendText appends a part of a content with a text; kind is its type.
+func appendText(b []byte, kind, text string) []byte {
+	b = rawjson.Text(append(rawjson.Element(b), '{'), "type", kind)
+	return append(rawjson.Text(b, "text", text), '}')
+}
+
 // userMessage appends a user's message: a string if it has only one text, since some servers
-// take nothing else; otherwise an array, to which text and media append.
-func userMessage(b []byte, m *providers.Message, text func([]byte, string) []byte, media func([]byte, *medium) []byte) []byte {
+// take nothing else; otherwise an array of texts, of the type kind, and media.
+func userMessage(b []byte, m *providers.Message, kind string, media func([]byte, *medium) []byte) []byte {
 	b = append(b, `{"role":"user"`...)
 	if len(m.Parts) == 1 && m.Parts[0].Type == providers.PartText {
 		return append(rawjson.Text(b, "content", m.Parts[0].Text), '}')
@@ -63,7 +69,7 @@ func userMessage(b []byte, m *providers.Message, text func([]byte, string) []byt
 	b = rawjson.Raw(b, "content", "[")
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Type == providers.PartText {
-			b = text(b, p.Text)
+			b = appendText(b, kind, p.Text)
 		} else {
 			medium := ofPart(p)
 			b = media(b, &medium)
@@ -72,20 +78,40 @@ func userMessage(b []byte, m *providers.Message, text func([]byte, string) []byt
 	return append(b, "]}"...)
 }
 
-// A caller makes the calls of one turn.
-type caller struct {
-	ids    *providers.CallIDs
-	tools  *providers.ToolSet
+// A reading is what the decoders of both APIs share.
+type reading struct {
+	api    *api
+	req    *providers.Request
 	format toolformat.Format
+	ids    *providers.CallIDs
+	emit   func(providers.Event)
+	usage  providers.Usage
+	model  string
 }
 
-func newCaller(req *providers.Request, format toolformat.Format) caller {
-	return caller{providers.NewCallIDs(req), req.Tools, format}
+func newReading(a *api, req *providers.Request, format toolformat.Format) reading {
+	return reading{api: a, req: req, format: format, ids: providers.NewCallIDs(req)}
 }
+
+// turn returns the turn with the message of the model.
+func (r *reading) turn(parts []providers.Part, raw []byte, stop providers.Stop) *providers.Turn {
+	m := providers.Message{Role: providers.RoleAssistant, Parts: parts, Raw: &providers.Raw{Provider: r.api.name, Model: r.req.Model, Items: raw}}
+	return &providers.Turn{Message: m, Stop: stop, Usage: r.usage, Model: r.model}
+}
+
+// emitText emits a text, unless it is empty.
+func (r *reading) emitText(kind providers.EventType, text string) {
+	if text != "" {
+		r.emit(providers.Event{Type: kind, Text: text})
+	}
+}
+
+// toolNamed returns the own name of the tool that the model named.
+func (r *reading) toolNamed(name string) string { return r.req.Tools.OwnName(r.format, name) }
 
 // call returns a call of the tool that the model named.
-func (c *caller) call(id, name, arguments string) *providers.Call {
-	return &providers.Call{ID: id, Name: c.tools.OwnName(c.format, name), Arguments: providers.Arguments(arguments)}
+func (r *reading) call(id, name, arguments string) *providers.Call {
+	return &providers.Call{ID: id, Name: r.toolNamed(name), Arguments: providers.Arguments(arguments)}
 }
 
 // argumentsText returns arguments as both APIs take them: an object in a string, whatever the
@@ -101,11 +127,11 @@ type inner struct{ name, arguments string }
 // unwrap returns the calls in a call of multi_tool_use.parallel, nil for any other call. Some
 // models are trained with this tool and call it without being offered it:
 // {"tool_uses":[{"recipient_name":"functions.x","parameters":{…}}]}.
-func (c *caller) unwrap(name, arguments string) []inner {
+func (r *reading) unwrap(name, arguments string) []inner {
 	if name != "parallel" && name != "multi_tool_use.parallel" && name != "multi_tool_use_parallel" {
 		return nil
 	}
-	if _, real := c.tools.Encoded(c.format).Find(name); real || !json.Valid([]byte(arguments)) {
+	if _, real := r.req.Tools.Encoded(r.format).Find(name); real || !json.Valid([]byte(arguments)) {
 		return nil
 	}
 	var all []inner

@@ -64,7 +64,7 @@ func TestPlainAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if !p.isPlain(req.Model) {
+	if _, plain := p.plain.Load(req.Model); !plain {
 		t.Error("nobody has learned it")
 	}
 }

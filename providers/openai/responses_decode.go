@@ -14,18 +14,13 @@ import (
 
 // A responsesDecoder makes a turn of a response, streamed or not.
 type responsesDecoder struct {
-	api  *api
-	req  *providers.Request
-	emit func(providers.Event)
-	caller
+	reading
 
 	items   []*outputItem // in the order in which they began
 	byIndex map[int]*outputItem
 	final   bool   // the last event was read
 	status  string // of the response
 	reason  string // of incomplete_details
-	usage   providers.Usage
-	model   string
 }
 
 // An outputItem is an item of the output, identified by its index: with some servers
@@ -39,7 +34,7 @@ type outputItem struct {
 }
 
 func newResponsesDecoder(a *api, req *providers.Request) *responsesDecoder {
-	return &responsesDecoder{api: a, req: req, caller: newCaller(req, toolformat.FormatOpenAIResponses), byIndex: map[int]*outputItem{}}
+	return &responsesDecoder{reading: newReading(a, req, toolformat.FormatOpenAIResponses), byIndex: map[int]*outputItem{}}
 }
 
 // Read implements providers.Decoder.
@@ -146,7 +141,7 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 	event := providers.Event{Type: kind, Text: e.delta}
 	if kind == providers.EventArgumentsDelta {
 		if it.shown == nil {
-			it.shown = &providers.Call{ID: rawjson.TextAt(it.began, "call_id"), Name: d.tools.OwnName(d.format, rawjson.TextAt(it.began, "name"))}
+			it.shown = &providers.Call{ID: rawjson.TextAt(it.began, "call_id"), Name: d.toolNamed(rawjson.TextAt(it.began, "name"))}
 		}
 		event.Call = it.shown
 	}

@@ -18,30 +18,13 @@ func (p *Responses) encode(req *providers.Request, plain bool) []byte {
 		b = rawjson.Text(b, "instructions", req.System)
 	}
 	b = append(p.input(rawjson.Raw(b, "input", "["), req), ']')
-	if req.Tools.Len() > 0 {
-		b = rawjson.Raw(b, "tools", req.Tools.Encoded(toolformat.FormatOpenAIResponses).JSON())
-		b = responsesChoice(b, req)
-		if req.Settings.Serial {
-			b = rawjson.Raw(b, "parallel_tool_calls", "false")
-		}
-	}
+	b = tools(b, req, toolformat.FormatOpenAIResponses, "required")
 	b = settings(b, &req.Settings, "max_output_tokens")
 	b = rawjson.Raw(b, "store", "false")
 	if !plain {
 		b = rawjson.Raw(b, "include", `["reasoning.encrypted_content"]`)
 	}
 	return append(rawjson.Raw(b, "stream", "true"), '}')
-}
-
-func responsesChoice(b []byte, req *providers.Request) []byte {
-	switch req.Choice {
-	case providers.ChoiceAuto:
-		return b
-	case providers.ChoiceNone, providers.ChoiceRequired:
-		return rawjson.Text(b, "tool_choice", string(req.Choice))
-	}
-	b = rawjson.Raw(b, "tool_choice", `{"type":"function"`)
-	return append(rawjson.Text(b, "name", req.Tools.WireName(toolformat.FormatOpenAIResponses, string(req.Choice))), '}')
 }
 
 // input appends the conversation.
@@ -51,7 +34,7 @@ func (p *Responses) input(b []byte, req *providers.Request) []byte {
 		m := &req.Messages[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = userMessage(rawjson.Element(b), m, inputText, inputMedium)
+			b = userMessage(rawjson.Element(b), m, "input_text", inputMedium)
 		case m.Role == providers.RoleTool:
 			b = responsesResults(b, req, m, renamed)
 		case len(raw) > 0 && raw[0] == '[':
@@ -68,23 +51,12 @@ func (p *Responses) input(b []byte, req *providers.Request) []byte {
 // set to false").
 func rawItems(b []byte, items []byte) []byte {
 	for item := range wire.Elements(items) {
-		if rawjson.TextAt(item, "type") == "reasoning" && rawjson.IsNull(wire.Lookup(item, "encrypted_content")) && !hasElements(wire.Lookup(item, "content")) {
+		if rawjson.TextAt(item, "type") == "reasoning" && rawjson.IsNull(wire.Lookup(item, "encrypted_content")) && slices.Collect(wire.Elements(wire.Lookup(item, "content"))) == nil {
 			continue
 		}
 		b = append(rawjson.Element(b), item...)
 	}
 	return b
-}
-
-func hasElements(array []byte) bool {
-	for range wire.Elements(array) {
-		return true
-	}
-	return false
-}
-
-func inputText(b []byte, text string) []byte {
-	return append(rawjson.Text(append(rawjson.Element(b), `{"type":"input_text"`...), "text", text), '}')
 }
 
 func inputMedium(b []byte, m *medium) []byte {
@@ -148,15 +120,15 @@ func output(b []byte, req *providers.Request, r *providers.Result) []byte {
 	}
 	b = append(b, '[')
 	if r.Content.IsError() {
-		b = inputText(b, "Error:")
+		b = appendText(b, "input_text", "Error:")
 	}
 	for i := range blocks {
 		if medium, ok := ofBlock(&blocks[i]); ok {
 			b = inputMedium(b, &medium)
 		} else if blocks[i].Data == "" {
-			b = inputText(b, blocks[i].Text)
+			b = appendText(b, "input_text", blocks[i].Text)
 		} else {
-			b = inputText(b, "["+medium.mime+", which cannot be shown]")
+			b = appendText(b, "input_text", "["+medium.mime+", which cannot be shown]")
 		}
 	}
 	return append(b, ']')

@@ -34,16 +34,7 @@ func (d *responsesDecoder) Turn() *providers.Turn {
 			calls++
 		}
 	}
-	return &providers.Turn{
-		Message: providers.Message{
-			Role:  providers.RoleAssistant,
-			Parts: parts,
-			Raw:   &providers.Raw{Provider: d.api.name, Model: d.req.Model, Items: append(raw, ']')},
-		},
-		Stop:  d.stop(calls > 0, refused),
-		Usage: d.usage,
-		Model: d.model,
-	}
+	return d.turn(parts, append(raw, ']'), d.stop(calls > 0, refused))
 }
 
 // functionCalls returns the items for a call: the item itself, with a unique id and with
