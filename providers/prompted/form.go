@@ -91,11 +91,6 @@ func hasPrefix(w []byte, text string) (full, partly bool) {
 	return n == len(text), n < len(text)
 }
 
-// isPrefixOf reports whether a text begins with w and is longer.
-func isPrefixOf(w []byte, text string) bool {
-	return len(w) < len(text) && string(w) == text[:len(w)]
-}
-
 // prefixLen returns how many bytes at the start of w are in a set, up to maxGap.
 func prefixLen(w []byte, set string) int {
 	w = w[:min(len(w), maxGap)]

@@ -34,7 +34,9 @@ func (s *scanner) matchNamed(w []byte, final bool, in form) finding {
 		return finding{}
 	case n == len(w):
 	case w[n] == '(':
-		return s.matchPython(w, final, n, name, in)
+		return s.matchArguments(w, final, n, name, in, func(value []byte) ([]call, bool) {
+			return s.pythonCalls(append(w[:n:n], value...))
+		})
 	case !ok:
 	case w[n] == '{':
 		return s.matchObject(w, final, n, name, in)
@@ -44,15 +46,15 @@ func (s *scanner) matchNamed(w []byte, final bool, in form) finding {
 	return finding{verdict: notCall}
 }
 
-// matchPython looks for a call in Python, whose arguments begin at n.
-func (s *scanner) matchPython(w []byte, final bool, n int, name string, in form) finding {
+// matchArguments looks for the arguments of a call, which begin at n: calls parses them.
+func (s *scanner) matchArguments(w []byte, final bool, n int, name string, in form, calls func(value []byte) ([]call, bool)) finding {
 	value, v := s.completeValue(w[n:], final, in)
 	switch v {
 	case undecided:
 		return finding{}
 	case isCall:
-		if calls, ok := s.pythonCalls(append(w[:n:n], value...)); ok {
-			return finding{isCall, n + s.brackets.offset, calls}
+		if all, ok := calls(value); ok {
+			return finding{isCall, n + s.brackets.offset, all}
 		}
 	}
 	f := s.matchMalformed(w[n:], final, name, in)
@@ -67,7 +69,7 @@ func (s *scanner) matchMistral(w []byte, final bool, n int, name string, in form
 	id, _ := hasPrefix(near, idMark)
 	i := bytes.Index(near, []byte(argumentsMark))
 	switch {
-	case i < 0 && (id || isPrefixOf(near, idMark) || isPrefixOf(near, argumentsMark)) && len(near) < maxName && !final:
+	case i < 0 && (id || strings.HasPrefix(idMark, string(near)) || strings.HasPrefix(argumentsMark, string(near))) && len(near) < maxName && !final:
 		return finding{}
 	case i < 0 || !args && !id:
 		return finding{verdict: notCall}
@@ -85,18 +87,10 @@ func (s *scanner) matchMistral(w []byte, final bool, n int, name string, in form
 
 // matchObject looks for the arguments of a call, an object that begins at n.
 func (s *scanner) matchObject(w []byte, final bool, n int, name string, in form) finding {
-	value, v := s.completeValue(w[n:], final, in)
-	switch v {
-	case undecided:
-		return finding{}
-	case isCall:
-		if raw, ok := toJSON(value); ok {
-			return finding{isCall, n + s.brackets.offset, []call{{name, raw}}}
-		}
-	}
-	f := s.matchMalformed(w[n:], final, name, in)
-	f.n += n
-	return f
+	return s.matchArguments(w, final, n, name, in, func(value []byte) ([]call, bool) {
+		raw, ok := toJSON(value)
+		return []call{{name, raw}}, ok
+	})
 }
 
 // matchFunction looks for a call in the form of Llama 3.1 and Qwen3-Coder: <function=f>{"a": 1},

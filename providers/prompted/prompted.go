@@ -46,13 +46,17 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	if emit == nil {
 		emit = func(providers.Event) {}
 	}
-	r := newReader(req, p.maxCall, emit)
+	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
+	r.scanner = &scanner{offered: toolsOf(req), out: r.piece, maxCall: p.maxCall}
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	turn, err := p.inner.Turn(within, p.request(req), func(ev providers.Event) {
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
-		} else if r.write(ev.Text); r.scanner.ended {
+			return
+		}
+		r.streamed = true
+		if r.scanner.write(ev.Text); r.scanner.ended {
 			stop(errMadeUp)
 		}
 	})
@@ -76,18 +80,6 @@ type reader struct {
 	streamed bool // text was streamed
 	parts    []providers.Part
 	calls    bool
-}
-
-func newReader(req *providers.Request, maxCall int, emit func(providers.Event)) *reader {
-	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
-	t := toolsOf(req)
-	r.scanner = &scanner{known: t.known, properties: t.properties, out: r.piece, maxCall: maxCall}
-	return r
-}
-
-func (r *reader) write(text string) {
-	r.streamed = true
-	r.scanner.write(text)
 }
 
 // piece adds a piece of the scanner to the turn, and emits it.

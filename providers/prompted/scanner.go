@@ -1,16 +1,18 @@
 package prompted
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // A scanner separates the calls in a model's text from the rest: see the package comment. The
 // result does not depend on the pieces in which the text arrives. All that is not a call of a
 // known tool is text, to the last byte, except for white space between a call and the start
 // or the end.
 type scanner struct {
-	known      func(name string) (own string, ok bool) // finds a tool by the name that a model wrote
-	properties func(own string) []string               // returns the names of a tool's arguments
-	out        func(piece)
-	maxCall    int // bytes that are held back for one call
+	offered
+	out     func(piece)
+	maxCall int // bytes that are held back for one call
 
 	mode     mode
 	form     form     // of the last call, while others may follow in it
@@ -235,7 +237,7 @@ func (s *scanner) scanThought(final bool) bool {
 	if n < 0 {
 		n, end = len(s.held), 0
 		if !final {
-			for n = max(0, n-len(thinkEnd)+1); !isPrefixOf(s.held[n:], thinkEnd); n++ {
+			for n = max(0, n-len(thinkEnd)+1); !strings.HasPrefix(thinkEnd, string(s.held[n:])); n++ {
 			}
 		}
 	}
