@@ -17,7 +17,6 @@ import (
 // client got, whose ids cannot be guessed, and by the messages before them: a client that
 // edits its history gets that history.
 type hiddenRounds struct {
-	keepFor time.Duration
 	maxSize int // bytes
 
 	mu      sync.Mutex // guards what follows
@@ -37,8 +36,11 @@ type entry struct {
 	expires  time.Time
 }
 
-func newHiddenRounds(keepFor time.Duration, maxSize int) *hiddenRounds {
-	return &hiddenRounds{keepFor: keepFor, maxSize: maxSize, entries: map[digest]*list.Element{}, order: list.New()}
+// keepFor is how long a client may take for its calls.
+const keepFor = time.Hour
+
+func newHiddenRounds(maxSize int) *hiddenRounds {
+	return &hiddenRounds{maxSize: maxSize, entries: map[digest]*list.Element{}, order: list.New()}
 }
 
 // with returns the digest of the conversation with one more message. Of a message with calls
@@ -119,7 +121,7 @@ func (h *hiddenRounds) handOut(key digest, run *providers.Run, set *providers.To
 
 // keep keeps a conversation that ends with calls for the client.
 func (h *hiddenRounds) keep(e *entry) {
-	e.size, e.expires = size(e.messages), time.Now().Add(h.keepFor)
+	e.size, e.expires = size(e.messages), time.Now().Add(keepFor)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.entries[e.key] = h.order.PushBack(e)

@@ -54,7 +54,7 @@ func NewSampling(o SamplingOptions) *Sampling {
 	o.PerMinute = cmp.Or(o.PerMinute, 60)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Sampling{opts: o, rounds: newHiddenRounds(time.Hour, 16<<20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
+	return &Sampling{opts: o, rounds: newHiddenRounds(16 << 20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
 }
 
 // CreateMessage answers a request: params are MCP's CreateMessageRequestParams, the result is

@@ -35,8 +35,6 @@ type Options struct {
 	System  string            // the system prompt of requests without one
 	Loop    providers.Options // of all runs
 	AtOnce  int               // completions in progress, beyond which requests are refused; 0 means 100
-	Keep    time.Duration     // how long the rounds that a client does not see are kept; 0 means 1 h
-	MaxKept int               // bounds their bytes; 0 means 64 MiB
 	MaxBody int64             // bounds the bytes of a request; 0 means 64 MiB
 	Log     *slog.Logger      // nil discards the log
 }
@@ -53,11 +51,9 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	o.AtOnce = cmp.Or(o.AtOnce, 100)
-	o.Keep = cmp.Or(o.Keep, time.Hour)
-	o.MaxKept = cmp.Or(o.MaxKept, 64<<20)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{opts: o, rounds: newHiddenRounds(o.Keep, o.MaxKept), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
+	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
 }
 
 // ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
