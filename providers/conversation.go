@@ -82,19 +82,12 @@ func (c *Conversation) Model(name string) *Conversation {
 			return
 		}
 		c.run.Dropped = 0 // its context window may differ
-		other := -1
-		for i := range c.candidates {
-			k := &c.candidates[i]
-			switch {
-			case k.Model == name && k.Provider == now.Provider:
-				c.chosen = k
-				return
-			case k.Model == name && other < 0:
-				other = i
-			}
+		at := slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Model == name && k.Provider == now.Provider })
+		if at < 0 {
+			at = slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Model == name })
 		}
-		if other >= 0 {
-			c.chosen = &c.candidates[other]
+		if at >= 0 {
+			c.chosen = &c.candidates[at]
 			return
 		}
 		now.Model, now.NoTools = name, false

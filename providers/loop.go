@@ -60,29 +60,19 @@ type runner struct {
 	running   sync.WaitGroup // calls of the source
 	abandoned atomic.Bool    // one of them ignores cancellation
 
-	model
-	offer
-	retries
-	repeats repeats
-	final   Stop // the limit that was reached, when the model may still give its answer
-}
-
-// A model is the model that a run asks.
-type model struct {
 	provider      Provider // of the task, or the stand-in for it
 	stoodIn       bool     // provider is the stand-in
 	toolless      bool     // the model does not support tools: none are offered
 	bytesPerToken float64  // as measured by the provider's count; 0 means unknown
-}
 
-// An offer is the tools that the model is offered.
-type offer struct {
 	listed *toolList
-	set    *ToolSet // nil means no tools
-}
+	set    *ToolSet // that the model is offered; nil means no tools
 
-// retries counts recoveries, against the limits of the same names.
-type retries struct{ pauses, malformed, refused, restarts int }
+	pauses, malformed, refused, restarts int // recoveries, against the limits of the same names
+
+	repeats repeats
+	final   Stop // the limit that was reached, when the model may still give its answer
+}
 
 // errTime is the cause of a run's context at Limits.Time.
 var errTime = errors.New("the run reached its time limit")
@@ -93,7 +83,7 @@ func (l *Loop) start(ctx context.Context, task *Task, run *Run, first func(*runn
 	r := &runner{
 		Loop: l, task: task, limits: task.Options.Limits.filled(), run: run,
 		log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit), noted: map[string]bool{},
-		model: model{provider: task.Provider}, repeats: repeats{seen: map[string]tally{}},
+		provider: task.Provider, repeats: repeats{seen: map[string]tally{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)

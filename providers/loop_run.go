@@ -117,18 +117,28 @@ func (r *Run) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the JSON of MarshalJSON, of a known version. Calls without a result,
 // as a program leaves them that was killed, are canceled.
 func (r *Run) UnmarshalJSON(data []byte) error {
-	if err := checkVersion("run", data); err != nil {
-		return err
-	}
 	var read Run
-	if err := json.Unmarshal(data, &versionedRun{plainRun: (*plainRun)(&read)}); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	if err := read.normalize(); err != nil {
+	err := read.unmarshal(data, &versionedRun{plainRun: (*plainRun)(&read)})
+	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	*r = read
 	return nil
+}
+
+// unmarshal reads JSON, of a known version, into a struct that embeds r.
+func (r *Run) unmarshal(data []byte, into any) error {
+	raw := wire.Lookup(data, "version")
+	switch version, _ := wire.Text(raw); {
+	case raw == nil:
+		return fmt.Errorf("\"version\" is missing: expected %q", formatVersion)
+	case version != formatVersion:
+		return fmt.Errorf("unknown version %.40s: this program reads %q", raw, formatVersion)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return err
+	}
+	return r.normalize()
 }
 
 // normalize validates and repairs a run that was read, so that it can be continued.
@@ -145,18 +155,6 @@ func (r *Run) normalize() error {
 	}
 	r.Waiting = ids
 	r.Dropped = max(0, r.Dropped)
-	return nil
-}
-
-// checkVersion returns an error for JSON of another version. Its text begins with what.
-func checkVersion(what string, data []byte) error {
-	raw := wire.Lookup(data, "version")
-	if version, _ := wire.Text(raw); version != formatVersion {
-		if raw == nil {
-			return fmt.Errorf("%s: \"version\" is missing: expected %q", what, formatVersion)
-		}
-		return fmt.Errorf("%s: unknown version %.40s: this program reads %q", what, raw, formatVersion)
-	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -93,34 +92,28 @@ type Limits struct {
 
 // filled returns the limits with their defaults.
 func (l Limits) filled() Limits {
-	l.Rounds = count(l.Rounds, 20)
-	l.Calls = count(l.Calls, 200)
-	l.Time = span(l.Time, time.Hour)
-	l.Parallel = count(l.Parallel, 8)
-	l.Timeout = span(l.Timeout, 30*time.Second)
-	l.MaxTimeout = span(l.MaxTimeout, 30*time.Minute)
-	l.Output = count(l.Output, 10_000)
-	l.Repeats = count(l.Repeats, 3)
-	l.Pauses = count(l.Pauses, 10)
-	l.Malformed = count(l.Malformed, 3)
-	l.Refused = count(l.Refused, 8)
-	l.Restarts = count(l.Restarts, 2)
+	const century = 100 * 365 * 24 * time.Hour
+	fill(&l.Rounds, 20, math.MaxInt32)
+	fill(&l.Calls, 200, math.MaxInt32)
+	fill(&l.Time, time.Hour, century)
+	fill(&l.Parallel, 8, math.MaxInt32)
+	fill(&l.Timeout, 30*time.Second, century)
+	fill(&l.MaxTimeout, 30*time.Minute, century)
+	fill(&l.Output, 10_000, math.MaxInt32)
+	fill(&l.Repeats, 3, math.MaxInt32)
+	fill(&l.Pauses, 10, math.MaxInt32)
+	fill(&l.Malformed, 3, math.MaxInt32)
+	fill(&l.Refused, 8, math.MaxInt32)
+	fill(&l.Restarts, 2, math.MaxInt32)
 	return l
 }
 
-// count returns a limit, or its default.
-func count(set, usual int) int {
-	if set < 0 {
-		return math.MaxInt32
+// fill replaces 0 by the default, and a negative limit by most.
+func fill[T int | time.Duration](limit *T, usual, most T) {
+	switch {
+	case *limit < 0:
+		*limit = most
+	case *limit == 0:
+		*limit = usual
 	}
-	return cmp.Or(set, usual)
-}
-
-// span returns a limit of time, or its default.
-func span(set, usual time.Duration) time.Duration {
-	const century = 100 * 365 * 24 * time.Hour
-	if set < 0 {
-		return century
-	}
-	return cmp.Or(set, usual)
 }

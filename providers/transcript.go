@@ -3,7 +3,6 @@ package providers
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,14 +43,9 @@ func (t *Transcript) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the JSON of MarshalJSON, of a known version, and repairs it as
 // [Run.UnmarshalJSON] does.
 func (t *Transcript) UnmarshalJSON(data []byte) error {
-	if err := checkVersion("conversation", data); err != nil {
-		return err
-	}
 	var read Transcript
-	if err := json.Unmarshal(data, &transcriptJSON{Heading: &read.Heading, plainRun: (*plainRun)(&read.Run)}); err != nil {
-		return fmt.Errorf("conversation: %w", err)
-	}
-	if err := read.normalize(); err != nil {
+	err := read.unmarshal(data, &transcriptJSON{Heading: &read.Heading, plainRun: (*plainRun)(&read.Run)})
+	if err != nil {
 		return fmt.Errorf("conversation: %w", err)
 	}
 	*t = read
