@@ -95,8 +95,8 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// Problems says which tools of the current list are left out or not shown as their source has them,
-// and why.
+// Problems returns the tools of the current list that are left out or not shown as their source has
+// them, with the reasons.
 func (b *Bridge) Problems() []Problem {
 	if v := b.views[Tools].Load(); v != nil {
 		return v.problems

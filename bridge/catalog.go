@@ -21,7 +21,7 @@ const (
 	ConflictError                  // leave out both
 )
 
-// A Problem says why an item is not shown as its source has it.
+// A Problem is the reason why an item is not shown as its source has it.
 type Problem struct {
 	Text    string
 	LeftOut bool // the item is not shown at all
@@ -275,7 +275,7 @@ func (m *member) prefix(members int) string {
 // character: github__* matches every name with that prefix. The error is path.ErrBadPattern, which
 // a match with any name finds, also with "".
 func Match(pattern, name string) (bool, error) {
-	// A slash is special to path.Match in names and patterns alike; NUL stands in neither.
+	// A slash is special to path.Match. A NUL occurs neither in names nor in patterns.
 	return path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 }
 

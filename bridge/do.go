@@ -203,7 +203,7 @@ func (s *session) doAll(ctx context.Context, req *Request) []Reply {
 	return replies
 }
 
-// bridgeCapabilities are MCP's ServerCapabilities of a Bridge of MCP servers, whether or not they are up.
+// bridgeCapabilities are the ServerCapabilities of a Bridge, whether or not its members are up.
 // Those that only some servers have are added when the servers declare them.
 const bridgeCapabilities = `{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 
@@ -212,7 +212,7 @@ const bridgeCapabilities = `{"completions":{},"logging":{},"prompts":{"listChang
 const maxInstructions = 16 << 10
 
 // discover answers MCP's server/discover: serverInfo, instructions and capabilities. The first two
-// are an only member's own; the instructions of several stand under their names.
+// are an only member's own; the instructions of several get the names of the members as headings.
 func (s *session) discover(ctx context.Context, req *Request) Reply {
 	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
 	if slices.ContainsFunc(s.bridge.members, func(m *member) bool { return m.Required }) {

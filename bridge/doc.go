@@ -31,8 +31,8 @@
 //
 // Sources, sessions and lists may be used from many goroutines. A Bridge starts goroutines only to
 // ask several members at once, and waits for them; a timer that gathers list changes does nothing
-// after its session was closed. The workers of a Native run the calls that are not Cancelable; Close waits for those
-// that run and ends those that are idle.
+// after its session was closed. The workers of a Native run the calls that are not Cancelable;
+// Close waits for those that run and ends those that are idle.
 //
 // Lock order: an overlay's session, then its Native, then Caller.Notify; a native call, then
 // Back.Notify. All other mutexes are taken alone, but for that of a List, which is held while its

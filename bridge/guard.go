@@ -38,7 +38,7 @@ type GuardOptions struct {
 // A Guard wraps a source: for each call it fills in hidden arguments, validates the others, or
 // both. It may be used from many goroutines.
 type Guard struct {
-	Source // that of Wrap
+	Source // made by Wrap
 	opts   GuardOptions
 	last   atomic.Pointer[guardedList]
 }
@@ -141,7 +141,7 @@ func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 	return it, t, err
 }
 
-// hiddenIn returns those of Hidden that are properties of a schema.
+// hiddenIn returns the names in Hidden that are properties of a schema.
 func (g *Guard) hiddenIn(schema json.RawMessage) []string {
 	var properties, names []string
 	for property := range wire.Members(wire.Lookup(schema, "properties")) {

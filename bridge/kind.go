@@ -164,7 +164,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 // server repeats. The zero value is empty. Add must not be called once it is shared.
 type Secrets struct{ texts []string }
 
-// Add adds a secret, as it is and as it stands in a URL, unless it is "".
+// Add adds a secret, as it is and as it is written in a URL, unless it is "".
 func (s *Secrets) Add(secret string) {
 	if secret == "" {
 		return

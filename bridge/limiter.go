@@ -11,7 +11,7 @@ import (
 // A Limiter bounds how many calls run at once and how many wait for their turn, first come, first
 // served. A nil Limiter sets no limit. It may be used from many goroutines.
 type Limiter struct {
-	subject string        // of errors, and its verb
+	subject string        // begins errors: "tool search is"
 	running chan struct{} // holds one for each call that runs
 	waiting chan struct{}
 }

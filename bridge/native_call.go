@@ -288,7 +288,7 @@ func (c *nativeCall) checkResult(r *toolformat.Result) *toolformat.Result {
 }
 
 // invalidResult returns the result that reports one that does not fit its tool's output schema. The
-// log gets no value of it.
+// log gets no value of the result.
 func (c *nativeCall) invalidResult(err error) *toolformat.Result {
 	subject := "the result of tool " + c.tool.Name + " does not fit its output schema"
 	var check *toolformat.CheckError

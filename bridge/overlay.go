@@ -23,8 +23,8 @@ type OverlayOptions struct {
 // Bridge, once.
 //
 // A function that the source below defines (Tool.Client) is the source's. Of another one whose name
-// is taken there, the tool below is shown and the log says so: a caller cannot replace a tool by a
-// function.
+// is taken there, the tool below is shown, with a warning in the log: a caller cannot replace a
+// tool by a function.
 func NewOverlay(source Source, opts OverlayOptions) Source {
 	opts.Native = opts.Native.withDefaults()
 	opts.MaxFunctions = cmp.Or(opts.MaxFunctions, 256)

@@ -102,7 +102,8 @@ type Caller struct {
 	Notify func(method string, params []byte)
 
 	// HiddenValue looks up a hidden value, raw JSON: a tool's argument that no model sees, such as
-	// whose data it may read. Letter case does not count. nil means that no value is known.
+	// the id of the user whose data it reads. Letter case is ignored. nil means that no value is
+	// known.
 	HiddenValue func(name string) (value []byte, ok bool)
 
 	// Ask is Back.Ask for a question that belongs to no known request; nil if the caller cannot be
@@ -146,7 +147,7 @@ var questions = map[string]string{
 // method that is not a question to a client.
 func QuestionCapability(method string) string { return questions[method] }
 
-// Offers returns those of a client's capabilities that let a source ask it questions, raw JSON.
+// Offers returns the part of a client's capabilities that lets a source ask it questions, raw JSON.
 func Offers(capabilities []byte) []byte {
 	offers := []byte("{}")
 	for _, name := range []string{"sampling", "roots", "elicitation"} {

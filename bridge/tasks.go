@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// taskOwners remembers which member runs a task, which its id does not tell.
+// taskOwners knows the member that runs a task, since ids of tasks do not name it.
 type taskOwners struct {
 	mu     sync.Mutex     // guards what follows
 	member map[string]int // by task id

@@ -21,8 +21,8 @@ type Timer struct {
 }
 
 // Start starts the timer, once. When the timeout or the maximum has passed it calls expire in a
-// goroutine of its own, and again if it was extended after that. Without expire it calls nothing,
-// and Expired is to be polled: for an owner of many operations that needs no precision.
+// goroutine of its own, and again if it was extended after that. expire may be nil: an owner of
+// many operations that needs no precision polls Expired instead.
 func (t *Timer) Start(timeout, maximum time.Duration, expire func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

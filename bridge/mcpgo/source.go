@@ -159,7 +159,7 @@ func (s *session) Close() error {
 	return nil
 }
 
-// handle has the server handle one message of the client.
+// handle sends the server one message of the client and returns its reply.
 func (s *session) handle(ctx context.Context, c *client, message []byte) (reply bridge.Reply) {
 	defer func() {
 		if v := recover(); v != nil { // mcp-go recovers only with server.WithRecovery

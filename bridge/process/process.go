@@ -22,7 +22,7 @@ const (
 	settleWait = time.Second
 )
 
-// Command says what to run. Its zero value lacks only Path.
+// Command describes a child. Only Path is required.
 type Command struct {
 	// Path is the program, Args are its arguments; no shell reads them. A Path without a separator
 	// is looked up in the PATH of Env, whose relative entries are skipped; a relative one with a
@@ -37,7 +37,7 @@ type Command struct {
 	// Env is the complete environment, KEY=VALUE; nothing is inherited beside it. See Environ.
 	Env []string
 
-	// Stderr is given each line of standard error without its line end, in order, from one
+	// Stderr receives each line of standard error without its line end, in order, from one
 	// goroutine, as valid UTF-8 of at most 8 KiB. What exceeds a burst of 256 KiB plus 64 KiB a
 	// second, or what waits while the function is busy, is counted instead, and a line reports how
 	// much was left out. The child is never blocked by it. nil drops the lines. All lines have been
@@ -141,7 +141,7 @@ func (p *Process) PID() int { return p.group.cmd.Process.Pid }
 // was killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says, after Done, why the child ended, with the last lines of its standard error: "exit
+// Err returns, after Done, why the child ended, with the last lines of its standard error: "exit
 // status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit status
 // 0, and before Done. The *exec.ExitError below it has the status.
 func (p *Process) Err() error {
@@ -207,7 +207,7 @@ func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	return true
 }
 
-// endRest ends the processes that the leader left behind: the server behind npx or "sh -c".
+// endRest ends the processes that outlive the leader, such as the server that npx started.
 func (p *Process) endRest(asked bool) {
 	if p.group.alive() {
 		if !asked {

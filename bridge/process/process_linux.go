@@ -78,7 +78,7 @@ func (l Limits) set(pid int) error {
 		max, spare uint64
 	}{
 		{unix.RLIMIT_AS, l.Memory, 0},
-		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second), 1}, // before SIGKILL
+		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second), 1}, // SIGXCPU, a second later SIGKILL
 		{unix.RLIMIT_NOFILE, l.Files, 0},
 		{unix.RLIMIT_FSIZE, l.FileSize, 0},
 	} {

@@ -50,7 +50,7 @@ func (g *group) reap() {
 		switch pid, err := unix.Wait4(-g.id(), nil, unix.WNOHANG, nil); {
 		case err == unix.EINTR || pid > 0:
 		case err != nil:
-			return // ECHILD, as a rule at once
+			return // ECHILD, usually at once
 		default:
 			time.Sleep(time.Millisecond) // killed, but not all of its threads have ended
 		}

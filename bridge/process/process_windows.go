@@ -91,8 +91,8 @@ func (g *group) terminate() {
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 
-// alive returns false, so that what the leader left behind is killed at once: without a console it
-// cannot be asked to end.
+// alive returns false, so that the processes that outlive the leader are killed at once: without a
+// console they cannot be asked to end.
 func (g *group) alive() bool { return false }
 
 func (g *group) reap() { windows.CloseHandle(g.job) }

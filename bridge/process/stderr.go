@@ -38,7 +38,7 @@ type stderrLog struct {
 	last    []string // the last lines
 	allowed float64  // bytes that may be passed on now
 	refill  time.Time
-	choked  bool // until allowed is resume again
+	paused  bool // until allowed is resume again
 
 	mu      sync.Mutex // guards what follows
 	more    *sync.Cond // queue or ended has changed
@@ -177,14 +177,14 @@ func (l *stderrLog) allow(n int) bool {
 	l.allowed = min(burst, l.allowed+now.Sub(l.refill).Seconds()*perSecond)
 	l.refill = now
 	enough := float64(n)
-	if l.choked {
+	if l.paused {
 		enough = resume
 	}
-	l.choked = l.allowed < enough
-	if !l.choked {
+	l.paused = l.allowed < enough
+	if !l.paused {
 		l.allowed -= float64(n)
 	}
-	return !l.choked
+	return !l.paused
 }
 
 // noteLeftOut queues a line that says how much was left out. l.mu is held.

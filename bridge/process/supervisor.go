@@ -17,7 +17,7 @@ const (
 )
 
 // Supervisor ends the groups of a program's children when the program is killed and cannot do so
-// itself: a death signal would reach direct children only, and behind npx or sh -c the real server
+// itself: a death signal would reach direct children only, and a server that npx or sh -c started
 // would live on. It is the program itself, run again in a session of its own, at the other end of a
 // pipe that breaks when the program ends. One process serves all children; it starts with the first
 // child, and again when it was killed and another child starts.

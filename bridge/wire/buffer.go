@@ -58,7 +58,7 @@ func (b *Buffer) Free() {
 	}
 }
 
-// grow makes room behind B: it moves B to a larger memory.
+// grow doubles the capacity of B.
 func (b *Buffer) grow() {
 	next := NewBuffer(2 * cap(b.B))
 	next.B = append(next.B, b.B...)

@@ -62,7 +62,7 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 	return append(dst, '}')
 }
 
-// nextEdited returns the first member of a level at or behind a place that an edit changes; l.end
+// nextEdited returns the first member of a level, from a place on, that an edit changes; l.end
 // when no such member is left.
 func (p *Params) nextEdited(at int, l level, edits []Edit) Key {
 	next, start := l.end, len(p.Raw)

@@ -147,7 +147,7 @@ func SetMember(object []byte, key string, value []byte) []byte {
 		dst = append(append(dst, object[:old.value]...), value...)
 		return append(dst, object[old.end:]...)
 	}
-	first := gap(object, 0) + 1 // behind the brace
+	first := gap(object, 0) + 1 // after the brace
 	dst = AppendString(append(dst, object[:first]...), key)
 	dst = append(append(dst, ':'), value...)
 	if at(object, gap(object, first)) != '}' {

@@ -13,15 +13,15 @@ type LineReader struct {
 	w     *window
 }
 
-// NewLineReader returns a reader of lines of at most limit bytes without their end.
+// NewLineReader returns a reader of lines of at most limit bytes, line ends not counted.
 func NewLineReader(r io.Reader, limit int) *LineReader {
 	return &LineReader{limit: limit, w: newWindow(r, limit, false)}
 }
 
 // Read returns the next line that is not empty, without its LF or CRLF, in a Buffer that becomes
 // the caller's. The last line need not have an end. A [*TooLongError] is for a line over the limit,
-// which was skipped without keeping it in memory: the next Read goes on behind it. Any other error
-// is the stream's, [io.EOF] at its end, and final.
+// which was skipped without keeping it in memory: the next Read returns the line after it. Any
+// other error is the stream's, [io.EOF] at its end, and final.
 func (l *LineReader) Read() (*Buffer, error) {
 	for {
 		line, err := l.w.line()
@@ -60,7 +60,7 @@ var errUnended = errors.New("line over the limit")
 type window struct {
 	r     io.Reader
 	limit int  // of a line, in bytes
-	cr    bool // a CR ends a line too, with an LF behind it or without
+	cr    bool // a CR ends a line too, whether or not an LF follows
 
 	buf  *Buffer
 	from int   // buf.B[from:] has not been returned

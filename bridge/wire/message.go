@@ -37,7 +37,7 @@ func (m *Message) Kind() MessageType {
 	}
 }
 
-// Error says why bytes are not a message. Code and Message may be sent to the sender.
+// Error is the reason why bytes are not a message. Code and Message may go into the response.
 type Error struct {
 	Code    int    // [ParseError] if the bytes are not JSON, else [InvalidRequest]
 	Message string // what is wrong, with the key or the place

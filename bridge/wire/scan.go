@@ -15,13 +15,13 @@ const (
 	faultKey      = "a key expected"
 	faultColon    = "a colon expected"
 	faultNext     = "a comma or a closing bracket expected"
-	faultDepth    = "nested too deep"
-	faultString   = "a string without end"
+	faultDepth    = "nested too deeply"
+	faultString   = "an unterminated string"
 	faultControl  = "a control character in a string"
 	faultUTF8     = "invalid UTF-8 in a string"
 	faultEscape   = "an invalid escape in a string"
 	faultNumber   = "an invalid number"
-	faultTrailing = "something behind the end"
+	faultTrailing = "data after the end"
 )
 
 // Valid checks that raw is one JSON value by the rules of [Split], and overwrites the line breaks
@@ -31,7 +31,7 @@ func Valid(raw []byte) error {
 	return verdict(raw, i, fault)
 }
 
-// verdict returns the error of a scan that ended at i: its fault, or that of a text behind i.
+// verdict returns the error of a scan that ended at i: its fault, or that there is data after i.
 func verdict(b []byte, i int, fault string) error {
 	if fault == "" {
 		if i = space(b, i); i == len(b) {
@@ -73,7 +73,7 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 				objects[depth/64] |= 1 << (depth % 64)
 			}
 			depth++
-			if at(b, i) == c+2 { // in ASCII each closing bracket is two behind its opening one
+			if at(b, i) == c+2 { // in ASCII a closing bracket is its opening one plus two
 				break
 			}
 			if c == '{' {
@@ -308,7 +308,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// at returns b[i], or 0, which no JSON token contains, behind the end.
+// at returns b[i], or after the end 0, which no JSON token contains.
 func at(b []byte, i int) byte {
 	if i < len(b) {
 		return b[i]

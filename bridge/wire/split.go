@@ -108,7 +108,7 @@ func (s *splitter) route(start, end int, l level) (Key, bool) {
 	case !exact:
 		s.wrong = invalid(start, "key %s is a variant of %q", string(s.b[start:end]), names[k])
 	case twice:
-		s.wrong = invalid(start, "key %q comes twice", names[k])
+		s.wrong = invalid(start, "key %q occurs twice", names[k])
 	}
 	return k, true
 }

@@ -80,7 +80,7 @@ func TestErrorsInAStream(t *testing.T) {
 		{"vLLM", chat, []string{delta(`{"content":"Hel"}`), `{"object":"error","message":"broken","type":"InternalServerError","code":500}`, "[DONE]"}, true, "broken (InternalServerError, 500)"},
 		{"an event error", chat, []string{delta(`{"content":"Hel"}`), `error {"message":"broken","type":"server_error"}`}, true, "broken (server_error)"},
 		{"quota", chat, []string{delta(`{"content":"Hel"}`), `{"error":{"message":"no money","type":"insufficient_quota","code":429}}`}, false, "no money (insufficient_quota, 429)"},
-		{"no JSON", chat, []string{delta(`{"content":"Hel"}`), `{"choices`}, false, "the response is not JSON: a string without end at byte 9"},
+		{"no JSON", chat, []string{delta(`{"content":"Hel"}`), `{"choices`}, false, "the response is not JSON: an unterminated string at byte 9"},
 		{"the end missing", chat, []string{delta(`{"content":"Hel"}`)}, true, "the response broke off: unexpected EOF"},
 
 		{"flat", responses, []string{spoken, `error {"type":"error","code":"server_error","message":"broken","param":null,"sequence_number":3}`}, true, "broken (server_error)"},
