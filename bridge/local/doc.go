@@ -12,13 +12,11 @@
 // WebAssembly module has its standard streams, a clock and random numbers, and nothing else; see
 // [Spec].
 //
-//   - local.go, spec.go: the kind, its backends and the spec of a definition
-//   - function.go: CurrentTime, the function that is always registered
-//   - command.go, template.go, limits.go: a command, its elements and its limits
+//   - local.go, spec.go: the kind, its backends, the spec of a definition, Go functions
+//   - command.go, template.go: a command, its elements, and what is odd about it
 //   - interpreter.go: which elements of a command are code
 //   - wasm.go, module.go: a WebAssembly module and the reading of its file
 //   - output.go: what a program writes becomes a result
-//   - notes.go: what is odd about a definition
 //
 // A backend and its tools may be used from many goroutines. A call of a command starts two
 // goroutines, which it waits for, and its process group has ended when it returns. A module runs on

@@ -79,15 +79,14 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		spec = json.RawMessage("{}")
 	}
 	s, err := b.specs.Decode(kindName, spec)
-	if err == nil {
-		err = s.check()
-	}
 	if err != nil {
-		return bridge.Tool{}, nil, named(err)
+		return bridge.Tool{}, nil, err
 	}
 	var t bridge.Tool
 	var notes []toolformat.Note
+	err = s.check()
 	switch {
+	case err != nil:
 	case s.Command != nil:
 		t, notes, err = b.command(definition, &s)
 	case s.Wasm != "":
@@ -96,17 +95,9 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 		t, err = b.function(definition, &s)
 	}
 	if err != nil {
-		return bridge.Tool{}, nil, named(err)
+		return bridge.Tool{}, nil, fmt.Errorf("%s: %w", kindName, err)
 	}
 	return t, notes, nil
-}
-
-// named puts the name of the kind before an error that does not begin with it.
-func named(err error) error {
-	if strings.HasPrefix(err.Error(), kindName) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", kindName, err)
 }
 
 // function returns the tool of a registered Go function, which also provides what the definition
@@ -127,6 +118,23 @@ func (b *backend) function(definition toolformat.Tool, s *Spec) (bridge.Tool, er
 	}
 	f.Tool, f.Timeout = definition, cmp.Or(time.Duration(s.Timeout), f.Timeout, defaultTimeout)
 	return f, nil
+}
+
+// currentTime returns the function CurrentTime, with Acorn's description. It ignores arguments,
+// such as context that every tool gets.
+func currentTime() bridge.Tool {
+	return bridge.Tool{
+		Tool: toolformat.Tool{
+			Name:        "CurrentTime",
+			Description: "Current date and time in ISO 8601 format",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{}}`),
+		},
+		Timeout:  defaultTimeout,
+		ReadOnly: true,
+		Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
+			return toolformat.TextResult(time.Now().Format(time.RFC3339), false), nil
+		},
+	}
 }
 
 // Close frees the modules.

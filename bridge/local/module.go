@@ -20,12 +20,9 @@ const (
 // readModule reads a module's file and limits its tables.
 func readModule(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	var failed *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s does not exist", path)
-	case errors.As(err, &failed):
-		return nil, fmt.Errorf("%s: %w", path, failed.Err)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():

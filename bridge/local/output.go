@@ -3,9 +3,7 @@ package local
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -18,33 +16,22 @@ const maxFailure = 2000
 // rest, so that the program ends as it would have without a limit.
 type output struct {
 	limit int // in bytes
-
-	mu   sync.Mutex // guards the fields below
-	kept []byte
-	over bool // something was dropped
+	kept  []byte
+	over  bool // something was dropped
 }
 
 // Write never fails.
 func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	n := min(len(b), o.limit-len(o.kept))
 	o.kept = append(o.kept, b[:n]...)
 	o.over = o.over || n < len(b)
 	return len(b), nil
 }
 
-// readFrom reads r until its end or until it is closed.
-func (o *output) readFrom(r io.Reader) {
-	_, _ = io.Copy(struct{ io.Writer }{o}, r)
-}
-
 // result returns the result of a program that succeeded: its output without the line break at the
 // end, and the same as structured content if that is a JSON object, or any JSON if the tool has an
 // output schema.
 func (o *output) result(hasOutput bool) *toolformat.Result {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if o.over {
 		return toolformat.TextResult(fmt.Sprintf("%s\n... [output truncated after %d bytes]", native.Whole(string(o.kept)), o.limit), false)
 	}
@@ -55,8 +42,6 @@ func (o *output) result(hasOutput bool) *toolformat.Result {
 // failure returns the result of a program that failed: how it ended and the beginning of its
 // output.
 func (o *output) failure(how string) *toolformat.Result {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if text := strings.TrimSpace(native.Cut(string(o.kept), maxFailure)); text != "" {
 		how += "\nstandard output: " + text
 	}

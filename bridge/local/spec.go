@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -60,6 +61,15 @@ type Spec struct {
 	MaxMemory bridge.Size `json:"maxMemory,omitempty"`
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call; default 5 s
+}
+
+// Limits are the process.Limits of a spec, which apply to each process of a command. 0 means no
+// limit.
+type Limits struct {
+	Memory   bridge.Size     `json:"memory,omitempty"`   // address space in bytes; Go, Java and Node reserve far more than they use
+	CPU      bridge.Duration `json:"cpu,omitempty"`      // CPU time, rounded up to seconds
+	Files    int             `json:"files,omitempty"`    // open files at a time
+	FileSize bridge.Size     `json:"fileSize,omitempty"` // size of a file that it writes, in bytes
 }
 
 // The defaults and bounds of a Spec.
@@ -121,4 +131,25 @@ func (s *Spec) check() error {
 // tool returns the tool of a command or a module that call runs.
 func (s *Spec) tool(definition toolformat.Tool, call func(context.Context, json.RawMessage) (*toolformat.Result, error)) bridge.Tool {
 	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), Concurrency: s.MaxRunning, Call: call}
+}
+
+func (l *Limits) check() error {
+	if l == nil {
+		return nil
+	}
+	if !process.CanLimit {
+		return errors.New("not supported on this system: remove them, or run on Linux")
+	}
+	if l.Files < 0 {
+		return fmt.Errorf("files: expected a number above 0, got %d", l.Files)
+	}
+	return nil
+}
+
+// ofProcess returns the limits as package process has them.
+func (l *Limits) ofProcess() process.Limits {
+	if l == nil {
+		return process.Limits{}
+	}
+	return process.Limits{Memory: uint64(l.Memory), CPU: time.Duration(l.CPU), Files: uint64(l.Files), FileSize: uint64(l.FileSize)}
 }

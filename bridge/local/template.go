@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -18,50 +19,28 @@ type template []part
 // A part is a placeholder if it has a name, else literal text.
 type part struct{ text, name string }
 
+// placeholder matches {{name}}, with {name} as its first group, or {name}, with name as its second.
+var placeholder = regexp.MustCompile(`\{(\{[A-Za-z_][\w.-]*\})\}|\{([A-Za-z_][\w.-]*)\}`)
+
 // parseTemplate parses an element. It never fails: a brace that does not begin a placeholder is
 // text, as in awk's '{print $1}'.
 func parseTemplate(s string) (t template) {
-	var text strings.Builder
-	for len(s) > 0 {
-		switch name := placeholder(s); {
-		case name != "":
-			if text.Len() > 0 {
-				t = append(t, part{text: text.String()})
-				text.Reset()
-			}
-			t = append(t, part{name: name})
-			s = s[len(name)+2:]
-		case s[0] == '{' && placeholder(s[1:]) != "" && strings.HasPrefix(s[len(placeholder(s[1:]))+3:], "}"):
-			n := len(placeholder(s[1:])) + 2
-			text.WriteString(s[1 : n+1])
-			s = s[n+2:]
-		default:
-			text.WriteByte(s[0])
-			s = s[1:]
+	text, end := "", 0
+	for _, m := range placeholder.FindAllStringSubmatchIndex(s, -1) {
+		text, end = text+s[end:m[0]], m[1]
+		if m[2] >= 0 {
+			text += s[m[2]:m[3]]
+			continue
 		}
+		if text != "" {
+			t = append(t, part{text: text})
+		}
+		t, text = append(t, part{name: s[m[4]:m[5]]}), ""
 	}
-	if text.Len() > 0 || t == nil {
-		t = append(t, part{text: text.String()})
+	if text += s[end:]; text != "" || t == nil {
+		t = append(t, part{text: text})
 	}
 	return t
-}
-
-// placeholder returns the name in the placeholder at the beginning of s, or "".
-func placeholder(s string) string {
-	if s == "" || s[0] != '{' {
-		return ""
-	}
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '}':
-			return s[1:i]
-		case c == '_', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
-		case i > 1 && (c == '-' || c == '.' || c >= '0' && c <= '9'):
-		default:
-			return ""
-		}
-	}
-	return ""
 }
 
 // isFixed reports whether the element has no placeholder.

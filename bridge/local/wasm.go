@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -146,15 +145,12 @@ func trapText(err error) string {
 // ends keeps the beginning and the end of what a module writes to standard error: either may have
 // the reason of a failure.
 type ends struct {
-	mu          sync.Mutex // guards the fields below
 	first, last []byte
 	gap         bool // something between them was dropped
 }
 
 // Write never fails.
 func (e *ends) Write(b []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	size, n := len(b), min(len(b), maxEnd-len(e.first))
 	e.first = append(e.first, b[:n]...)
 	b = b[n:]
@@ -168,8 +164,6 @@ func (e *ends) Write(b []byte) (int, error) {
 
 // text returns ": " and the kept text, or "" if there is none.
 func (e *ends) text() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	text := string(e.first) + string(e.last)
 	if e.gap {
 		text = string(e.first) + "\n…\n" + string(e.last)
