@@ -26,9 +26,8 @@ func (t *tool) appendVariables(dst []byte, arguments json.RawMessage) ([]byte, e
 			}
 			continue
 		}
-		dst = append(wire.AppendString(native.AppendComma(dst), v.name), ':')
 		var err error
-		if dst, err = v.typ.appendValue(dst, value); err != nil {
+		if dst, err = v.typ.appendValue(native.AppendKey(dst, v.name), value); err != nil {
 			return nil, fmt.Errorf("argument %s: %w", v.name, err)
 		}
 	}

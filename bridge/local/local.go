@@ -44,17 +44,15 @@ func (o Options) Kind() bridge.NativeKind {
 	maps.Copy(functions, o.Functions)
 	return bridge.NativeKind{Name: kindName, Open: func(cfg bridge.BackendConfig) (bridge.Backend, error) {
 		if cfg.Config != nil {
-			if _, err := bridge.DecodeSpec[API](cfg.Subject(kindName), cfg.Config); err != nil {
+			type api struct { // has no settings
+				Type string `json:"type,omitempty" enum:"local"`
+			}
+			if _, err := bridge.DecodeSpec[api](cfg.Subject(kindName), cfg.Config); err != nil {
 				return nil, err
 			}
 		}
 		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log, cache: wazero.NewCompilationCache()}, nil
 	}}
-}
-
-// An API is the entry of the kind in the config, which has no settings.
-type API struct {
-	Type string `json:"type,omitempty" enum:"local"`
 }
 
 // A backend makes local tools.

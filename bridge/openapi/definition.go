@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -304,11 +305,8 @@ func pickMedia(content []byte) (mediaType string, schema []byte) {
 func (d *definition) definition() Definition {
 	schema := []byte(`{"type":"object","properties":{`)
 	var required []string
-	for i, p := range d.properties {
-		if i > 0 {
-			schema = append(schema, ',')
-		}
-		schema = append(append(wire.AppendString(schema, p.name), ':'), p.schema...)
+	for _, p := range d.properties {
+		schema = append(native.AppendKey(schema, p.name), p.schema...)
 		if p.required {
 			required = append(required, p.name)
 		}

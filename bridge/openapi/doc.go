@@ -5,10 +5,9 @@
 // openapi whose other keys are those of rest. It lives beside the kinds because it writes what rest
 // reads, and reads JSON with bridge/wire, which toolformat must not import.
 //
-//   - openapi.go: [Import] and its options; which operations are imported
+//   - openapi.go: [Import] and its options; which operations are imported, which auth they require
 //   - definition.go: an operation becomes a definition
-//   - schema.go, rewrite.go: its schemas become JSON Schema 2020-12
-//   - security.go: which auth the operations require
+//   - schema.go: its schemas become JSON Schema 2020-12
 //   - yaml.go: a document becomes JSON
 //
 // Import may be called from many goroutines; it starts none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,17 +63,20 @@ const maxDocument = 64 << 20
 // Import imports a document in JSON or YAML. It never loads anything: a reference to another file
 // or host is an error. Definitions come in the order of the document.
 func Import(doc []byte, opt Options) (api *API, err error) {
-	defer func() { // for panics of the libraries
-		if r := recover(); r != nil {
-			api, err = nil, fmt.Errorf("openapi: cannot read the document: %v", r)
+	defer func() {
+		if r := recover(); r != nil { // a panic of a library
+			err = fmt.Errorf("cannot read the document: %v", r)
+		}
+		if err != nil {
+			api, err = nil, fmt.Errorf("openapi: %w", err)
 		}
 	}()
 	if err := opt.check(); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
 	raw, err := toJSON(doc)
 	if err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
 	version, _ := wire.Text(wire.Lookup(raw, "openapi"))
 	if !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1") {
@@ -81,13 +85,13 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 	typed, err := openapi3.NewLoader().LoadFromData(raw)
 	if err != nil {
 		if strings.Contains(err.Error(), "disallowed external reference") {
-			return nil, fmt.Errorf("openapi: %w: other files are never loaded; bundle the document into one file first", err)
+			err = fmt.Errorf("%w: other files are never loaded; bundle the document into one file first", err)
 		}
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
 	m := &importer{opt: opt, typed: typed, schemas: newSchemas(raw, strings.HasPrefix(version, "3.0")), api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
 	if err := m.setURL(); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
 	m.importAll(raw)
 	return m.api, nil
@@ -103,13 +107,13 @@ func (opt Options) check() error {
 }
 
 func versionError(raw []byte, version string) error {
-	if wire.Lookup(raw, "swagger") != nil {
-		return errors.New("openapi: this is a Swagger 2.0 document: convert it to OpenAPI 3 first")
+	switch {
+	case wire.Lookup(raw, "swagger") != nil:
+		return errors.New("this is a Swagger 2.0 document: convert it to OpenAPI 3 first")
+	case version == "":
+		return errors.New(`not an OpenAPI document: it has no "openapi"`)
 	}
-	if version == "" {
-		return errors.New(`openapi: not an OpenAPI document: it has no "openapi"`)
-	}
-	return fmt.Errorf("openapi: unsupported version %s: expected 3.0 or 3.1", native.Shorten(version))
+	return fmt.Errorf("unsupported version %s: expected 3.0 or 3.1", native.Shorten(version))
 }
 
 // importer is the state of an Import.
@@ -153,24 +157,15 @@ func (m *importer) importAll(raw []byte) {
 		}
 		item = m.schemas.resolve(item)
 		for key, operation := range wire.Members(item) {
-			method := strings.ToUpper(key)
-			if key != strings.ToLower(key) || !isMethod(method) {
-				continue
-			}
-			if op := typed.GetOperation(method); op != nil {
-				m.importOperation(&source{method, route, typed, op, item, operation})
+			switch key {
+			case "get", "put", "post", "delete", "options", "head", "patch", "trace": // OpenAPI 3.1.1, section 4.8.9
+				method := strings.ToUpper(key)
+				if op := typed.GetOperation(method); op != nil {
+					m.importOperation(&source{method, route, typed, op, item, operation})
+				}
 			}
 		}
 	}
-}
-
-// isMethod reports whether a key of a path item is an operation (OpenAPI 3.1.1, section 4.8.9).
-func isMethod(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodHead, http.MethodPatch, http.MethodTrace:
-		return true
-	}
-	return false
 }
 
 // source is an operation of the document, as the library has it and as written.
@@ -235,21 +230,69 @@ const maxName = 64
 
 // toolName converts an operationId, or a method and a path, to the name of a tool.
 func toolName(s string) string {
-	var b strings.Builder
-	gap := false
-	for _, r := range s {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			if gap && b.Len() > 0 {
-				b.WriteByte('_')
+	name := strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}), "_")
+	if method, rest, found := strings.Cut(s, " "); found && method == strings.ToUpper(method) && strings.HasPrefix(rest, "/") {
+		return toolformat.Shorten(strings.ToLower(method)+name[len(method):], maxName)
+	}
+	return toolformat.Shorten(cmp.Or(name, "operation"), maxName)
+}
+
+// security notes which auth the API needs in the config, once for each security scheme.
+func (m *importer) security(tool string, op *openapi3.Operation) {
+	requirements := m.typed.Security
+	if op.Security != nil {
+		requirements = *op.Security
+	}
+	for _, requirement := range requirements {
+		for _, name := range slices.Sorted(maps.Keys(requirement)) {
+			if m.auth[name] {
+				continue
 			}
-			gap = false
-			b.WriteRune(r)
-		} else {
-			gap = true
+			m.auth[name] = true
+			ref := m.schemes()[name]
+			if ref == nil || ref.Value == nil {
+				m.note(tool, ruleInvalid, "the security scheme %s is not in the document", name)
+				continue
+			}
+			m.note("", ruleAuth, "%s (security scheme %s): %s", tool, name, advice(ref.Value))
 		}
 	}
-	if method, rest, found := strings.Cut(s, " "); found && method == strings.ToUpper(method) && strings.HasPrefix(rest, "/") {
-		return toolformat.Shorten(strings.ToLower(method)+b.String()[len(method):], maxName)
+}
+
+func (m *importer) schemes() openapi3.SecuritySchemes {
+	if m.typed.Components == nil {
+		return nil
 	}
-	return toolformat.Shorten(cmp.Or(b.String(), "operation"), maxName)
+	return m.typed.Components.SecuritySchemes
+}
+
+// advice says what to configure for a scheme.
+func advice(s *openapi3.SecurityScheme) string {
+	const bearer = `set the API's auth to {"bearer": TOKEN}`
+	switch s.Type {
+	case "http":
+		switch strings.ToLower(s.Scheme) {
+		case "bearer":
+			return bearer
+		case "basic":
+			return `set the API's auth to {"basic": {"username": …, "password": …}}`
+		}
+		return fmt.Sprintf(`set the API's auth to the value of the Authorization header, "%s …"`, s.Scheme)
+	case "apiKey":
+		switch s.In {
+		case "header":
+			return fmt.Sprintf(`set the API's auth to {"header": {"name": %q, "value": KEY}}`, s.Name)
+		case "query":
+			return fmt.Sprintf("append ?%s=KEY to the API's url", escapeName(s.Name))
+		case "cookie":
+			return fmt.Sprintf(`set the API's headers to {"Cookie": "%s=KEY"}`, s.Name)
+		}
+	case "oauth2", "openIdConnect":
+		return bearer + " with an access token, which the bridge does not request itself"
+	case "mutualTLS":
+		return "it requires a client certificate, which the kind rest does not support"
+	}
+	return fmt.Sprintf("unknown type %q", s.Type)
 }

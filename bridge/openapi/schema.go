@@ -1,7 +1,9 @@
 package openapi
 
 import (
+	"bytes"
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -97,21 +99,17 @@ func (s *schemas) define(schema []byte) []byte {
 	if len(refs) == 0 {
 		return schema
 	}
-	defs := []byte(`{`)
+	schema = append(schema[:len(schema)-1], `,"$defs":{`...)
 	for i := 0; i < len(refs); i++ { // find adds to refs
 		def, ok := s.defs[refs[i]]
 		if !ok {
 			def = s.rewrite(s.target(refs[i]))
 			s.defs[refs[i]] = def
 		}
-		if i > 0 {
-			defs = append(defs, ',')
-		}
-		defs = append(append(wire.AppendString(defs, s.name(refs[i])), ':'), def...)
+		schema = append(native.AppendKey(schema, s.name(refs[i])), def...)
 		find(def)
 	}
-	schema = append(schema[:len(schema)-1], `,"$defs":`...)
-	return append(append(schema, defs...), "}}"...)
+	return append(schema, "}}"...)
 }
 
 // describe sets the description of a schema unless it is "".
@@ -120,6 +118,123 @@ func describe(schema []byte, description string) []byte {
 		return schema
 	}
 	return wire.SetMember(schema, "description", wire.AppendString(nil, description))
+}
+
+// rewrite converts a schema of the document to JSON Schema 2020-12 with references to $defs.
+// Keywords keep their order and bytes, except those that only OpenAPI has, which are left out. A
+// value that is not a schema becomes one that accepts everything.
+func (s *schemas) rewrite(schema []byte) []byte { return s.appendSchema(nil, schema, 0) }
+
+func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
+	switch {
+	case string(schema) == "true", string(schema) == "false":
+		return append(dst, schema...)
+	case depth > maxDepth, len(schema) == 0, schema[0] != '{':
+		return append(dst, "{}"...)
+	}
+	ref, isRef := wire.Text(wire.Lookup(schema, "$ref"))
+	if isRef && s.is30 {
+		return append(s.appendRef(append(dst, '{'), ref), '}') // siblings of $ref are ignored
+	}
+	begin := len(dst)
+	dst = append(dst, '{')
+	for key, value := range wire.Members(schema) {
+		dst = s.appendKeyword(dst, schema, key, value, depth)
+	}
+	dst = append(dst, '}')
+	mayForbidNull := func(key string) bool { return wire.Lookup(schema, key) != nil }
+	if s.is30 && isNullable(schema) && wire.Lookup(schema, "type") == nil &&
+		slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "enum", "not"}, mayForbidNull) {
+		whole := bytes.Clone(dst[begin:])
+		dst = append(append(append(dst[:begin], `{"anyOf":[`...), whole...), `,{"type":"null"}]}`...)
+	}
+	return dst
+}
+
+// isNullable reports whether a schema of 3.0 accepts null beside its type.
+func isNullable(schema []byte) bool { return string(wire.Lookup(schema, "nullable")) == "true" }
+
+// appendRef appends a reference as a member, or nothing if its target is not in the document; the
+// library has refused that already.
+func (s *schemas) appendRef(dst []byte, ref string) []byte {
+	if s.target(ref) == nil {
+		return dst
+	}
+	return wire.AppendString(native.AppendKey(dst, "$ref"), "#/$defs/"+url.PathEscape(native.EscapeToken(s.name(ref))))
+}
+
+// appendKeyword appends a member of a schema, or nothing if it is left out.
+func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, depth int) []byte {
+	if strings.HasPrefix(key, "x-") {
+		return dst
+	}
+	switch key {
+	case "$ref":
+		ref, _ := wire.Text(value)
+		return s.appendRef(dst, ref)
+	case "xml", "externalDocs", "discriminator", "$schema", "$id", "$anchor":
+		return dst
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		return s.appendMap(native.AppendKey(dst, key), value, depth)
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return s.appendList(native.AppendKey(dst, key), value, depth)
+	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties":
+		return s.appendSchema(native.AppendKey(dst, key), value, depth+1)
+	case "example":
+		if wire.Lookup(schema, "examples") == nil {
+			return append(append(append(native.AppendKey(dst, "examples"), '['), value...), ']')
+		}
+		return dst
+	}
+	if s.is30 {
+		return s.append30(dst, schema, key, value)
+	}
+	return append(native.AppendKey(dst, key), value...)
+}
+
+// append30 appends a keyword of 3.0, some of which differ from JSON Schema (OpenAPI 3.0.4, section
+// 4.7.24).
+func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte {
+	bound := map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}[key]
+	other := map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}[key]
+	switch {
+	case key == "nullable":
+		return dst
+	case key == "type" && isNullable(schema):
+		return append(append(append(native.AppendKey(dst, key), '['), value...), `,"null"]`...)
+	case key == "enum" && isNullable(schema) && wire.Lookup(schema, "type") != nil:
+		for item := range wire.Elements(value) {
+			if string(item) == "null" {
+				return append(native.AppendKey(dst, key), value...)
+			}
+		}
+		some := bytes.TrimSpace(bytes.TrimSuffix(value, []byte("]")))
+		return append(native.AppendComma(append(native.AppendKey(dst, key), some...)), "null]"...)
+	case bound != "" && string(value) == "true":
+		if limit := wire.Lookup(schema, bound); limit != nil {
+			return append(native.AppendKey(dst, key), limit...)
+		}
+		return dst
+	case bound != "" && string(value) == "false", other != "" && string(wire.Lookup(schema, other)) == "true":
+		return dst
+	}
+	return append(native.AppendKey(dst, key), value...)
+}
+
+func (s *schemas) appendMap(dst, object []byte, depth int) []byte {
+	dst = append(dst, '{')
+	for key, value := range wire.Members(object) {
+		dst = s.appendSchema(native.AppendKey(dst, key), value, depth+1)
+	}
+	return append(dst, '}')
+}
+
+func (s *schemas) appendList(dst, array []byte, depth int) []byte {
+	dst = append(dst, '[')
+	for value := range wire.Elements(array) {
+		dst = s.appendSchema(native.AppendComma(dst), value, depth+1)
+	}
+	return append(dst, ']')
 }
 
 // members returns the properties of a body that is a plain object or a combination of such. ok is

@@ -55,10 +55,8 @@ func (c *converter) node(n *yaml.Node, depth int) error {
 		return c.mapping(n, depth)
 	case yaml.SequenceNode:
 		c.dst = append(c.dst, '[')
-		for i, item := range n.Content {
-			if i > 0 {
-				c.dst = append(c.dst, ',')
-			}
+		for _, item := range n.Content {
+			c.dst = native.AppendComma(c.dst)
 			if err := c.node(item, depth+1); err != nil {
 				return err
 			}
@@ -75,11 +73,8 @@ func (c *converter) mapping(n *yaml.Node, depth int) error {
 		return err
 	}
 	c.dst = append(c.dst, '{')
-	for i, m := range members {
-		if i > 0 {
-			c.dst = append(c.dst, ',')
-		}
-		c.dst = append(wire.AppendString(c.dst, m.key), ':')
+	for _, m := range members {
+		c.dst = native.AppendKey(c.dst, m.key)
 		if err := c.node(m.value, depth+1); err != nil {
 			return err
 		}

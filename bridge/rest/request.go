@@ -192,7 +192,7 @@ func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, e
 			continue
 		}
 		for _, name := range names {
-			if !httpapi.IsHeaderValue(text(name)) {
+			if httpapi.CheckHeader(h.name, text(name)) != nil {
 				return nil, fmt.Errorf("argument %s: the header %s cannot contain a line break or another control character", name, h.name)
 			}
 			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text(name), " \t\",;\\") { // RFC 6265, section 4.1.1
@@ -225,8 +225,7 @@ func (t *tool) expandBody(args arguments) (body, contentType string) {
 	}
 	dst := []byte{'{'}
 	for _, name := range names { // each value as it came
-		dst = append(wire.AppendString(native.AppendComma(dst), name), ':')
-		dst = append(dst, args.values[name]...)
+		dst = append(native.AppendKey(dst, name), args.values[name]...)
 	}
 	return string(append(dst, '}')), jsonType
 }

@@ -92,16 +92,10 @@ func CheckHeader(name, value string) error {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection":
 		return fmt.Errorf("the header %s cannot be set: it belongs to the connection", name)
 	}
-	if !IsHeaderValue(value) {
+	if strings.ContainsFunc(value, func(r rune) bool { return isControl(r) && r != '\t' }) { // RFC 9110, section 5.5
 		return fmt.Errorf("the value of %s has a line break or another control character in it", name)
 	}
 	return nil
-}
-
-// IsHeaderValue reports whether s can be the value of a header: it has no control character except
-// the tab (RFC 9110, section 5.5).
-func IsHeaderValue(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\t' })
 }
 
 // isToken reports whether r is a tchar (RFC 9110, section 5.6.2).

@@ -91,6 +91,11 @@ func AppendComma(dst []byte) []byte {
 	return append(dst, ',')
 }
 
+// AppendKey appends the key of a member to JSON, after a comma where one is due.
+func AppendKey(dst []byte, key string) []byte {
+	return append(wire.AppendString(AppendComma(dst), key), ':')
+}
+
 // Result returns text as a result, byte for byte, and as structured content if it is a JSON object,
 // or any JSON when the tool hasOutput, an output schema.
 //
