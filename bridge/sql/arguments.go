@@ -3,8 +3,8 @@ package sql
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -24,10 +24,8 @@ const (
 func (s *statement) bind(arguments json.RawMessage) (text string, values []any, err error) {
 	raw := make([][]byte, len(s.names))
 	for key, value := range wire.Members(arguments) {
-		for i, name := range s.names {
-			if name == key {
-				raw[i] = value
-			}
+		if i := slices.Index(s.names, key); i >= 0 {
+			raw[i] = value
 		}
 	}
 	sizes := make([]int, len(s.parts))
@@ -102,17 +100,13 @@ const (
 // number returns a JSON number as the driver takes it. PostgreSQL gets text, which it reads as the
 // type of the parameter.
 func (s *statement) number(raw string) any {
-	digits, exponent := native.Decimal(raw)
-	if exponent >= 0 && len(digits)+exponent <= maxDigits {
-		whole := digits + strings.Repeat("0", exponent)
-		if raw[0] == '-' && whole != "0" {
-			whole = "-" + whole
-		}
+	if whole, ok := native.Integer(raw, maxDigits); ok {
 		if i, err := strconv.ParseInt(whole, 10, 64); err == nil {
 			return i
 		}
 		return whole
 	}
+	digits, _ := native.Decimal(raw)
 	if f, err := strconv.ParseFloat(raw, 64); err == nil && f != 0 && s.dialect != postgresDialect && len(digits) <= floatDigits {
 		return f
 	}

@@ -49,7 +49,7 @@ func (s *shop) bare(b *testing.B) func(n int64) []byte {
 		c = e.readers.connector.(connector).Connector
 	case *postgresEngine:
 		query = `SELECT id, name, price, customerid FROM item WHERE id < $1 ORDER BY id`
-		c = e.pool.connector.(marking).Connector
+		c = e.pool.connector.(connector).Connector
 	case *pools:
 		c = e.readers.connector.(connector).Connector
 	}

@@ -11,18 +11,49 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// mayRun refuses a statement that a tool may not run.
-func (s *statement) mayRun(write bool) error {
-	reads := s.dialect.reads()
+// A dialect is the SQL of a database system: its lexical rules and its placeholders.
+type dialect uint8
+
+const (
+	sqliteDialect dialect = iota
+	postgresDialect
+	mysqlDialect // also MariaDB
+)
+
+func (d dialect) String() string { return [...]string{"SQLite", "PostgreSQL", "MySQL"}[d] }
+
+// reads returns the statements that a tool may run that must not write. The database enforces that
+// they do not write; this check shows a mistake before the first call.
+func (d dialect) reads() []string {
+	switch d {
+	case postgresDialect:
+		return []string{"SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN"}
+	case mysqlDialect:
+		return []string{"SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"}
+	}
+	return []string{"SELECT", "VALUES", "EXPLAIN"}
+}
+
+// writes are the other statements that a tool may run. Statements that begin a transaction, change
+// a setting or leave the database are not among them, since another tool uses the connection next.
+var writes = []string{"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "CALL", "CREATE", "ALTER", "DROP", "TRUNCATE", "REFRESH"}
+
+// check refuses a statement that a tool or its API may not run.
+func (b *backend) check(st *statement, spec Spec) error {
+	reads := st.dialect.reads()
 	switch {
-	case slices.Contains(reads, s.verb) && (write || !s.files):
-		return nil
-	case s.files && !write:
+	case spec.MaxRows < 0:
+		return fmt.Errorf("maxRows: expected a number above 0, got %d", spec.MaxRows)
+	case spec.Write && !b.api.Write:
+		return fmt.Errorf(`write: the api %s does not allow it: set "write": true there as well`, b.name)
+	case st.files && !spec.Write:
 		return errors.New(`query: it writes a file on the server: to allow it, set "write": true in the tool and in its api`)
-	case !slices.Contains(writes, s.verb):
-		return fmt.Errorf("query: a tool cannot run %s: expected %s, %s", native.Shorten(s.verb), strings.Join(reads, ", "), strings.Join(writes, ", "))
-	case !write:
-		return fmt.Errorf(`query: %s writes: to allow it, set "write": true in the tool and in its api; otherwise expected %s`, s.verb, strings.Join(reads, ", "))
+	case slices.Contains(reads, st.verb):
+		return nil
+	case !slices.Contains(writes, st.verb):
+		return fmt.Errorf("query: a tool cannot run %s: expected %s, %s", native.Shorten(st.verb), strings.Join(reads, ", "), strings.Join(writes, ", "))
+	case !spec.Write:
+		return fmt.Errorf(`query: %s writes: to allow it, set "write": true in the tool and in its api; otherwise expected %s`, st.verb, strings.Join(reads, ", "))
 	}
 	return nil
 }

@@ -2,10 +2,14 @@ package sql
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
 // An API describes a database in the config.
@@ -72,43 +76,117 @@ const (
 	defaultMaxLifetime = 30 * time.Minute
 )
 
-// limits bound the result of a call.
-type limits struct{ rows, bytes int }
-
-func limitsOf(s Spec, a API) limits {
-	return limits{cmp.Or(s.MaxRows, a.MaxRows, defaultRows), int(cmp.Or(s.MaxBytes, a.MaxBytes, defaultBytes))}
-}
-
 // A poolConfig bounds the connections of a pool.
 type poolConfig struct {
 	open           int // connections at a time
 	idle, lifetime time.Duration
 }
 
-func (a *API) pool() (poolConfig, error) {
-	c := poolConfig{
+func (a *API) pool() poolConfig {
+	return poolConfig{
 		open:     cmp.Or(a.MaxOpen, defaultOpen),
 		idle:     cmp.Or(time.Duration(a.IdleTimeout), defaultIdleTimeout),
 		lifetime: cmp.Or(time.Duration(a.MaxLifetime), defaultMaxLifetime),
 	}
-	for _, n := range []struct {
-		key   string
-		value int
-	}{{"maxOpen", a.MaxOpen}, {"maxRows", a.MaxRows}} {
-		if n.value < 0 {
-			return c, fmt.Errorf("%s: expected a number above 0, got %d", n.key, n.value)
-		}
-	}
-	return c, nil
 }
 
-// check refuses a statement that its tool or its API may not run.
-func (b *backend) check(st *statement, spec Spec) error {
+// connect sets the engine for the URL of the API, without connecting. Errors never show the URL,
+// which may have a password in it.
+func (b *backend) connect(dir string) (err error) {
 	switch {
-	case spec.MaxRows < 0:
-		return fmt.Errorf("maxRows: expected a number above 0, got %d", spec.MaxRows)
-	case spec.Write && !b.api.Write:
-		return fmt.Errorf(`write: the api %s does not allow it: set "write": true there as well`, b.name)
+	case b.api.MaxOpen < 0:
+		return fmt.Errorf("maxOpen: expected a number above 0, got %d", b.api.MaxOpen)
+	case b.api.MaxRows < 0:
+		return fmt.Errorf("maxRows: expected a number above 0, got %d", b.api.MaxRows)
 	}
-	return st.mayRun(spec.Write)
+	scheme, rest, found := strings.Cut(b.api.URL, ":")
+	if b.jdbc = strings.EqualFold(scheme, "jdbc"); b.jdbc {
+		scheme, rest, found = strings.Cut(rest, ":")
+	}
+	if !found || !isScheme(scheme) {
+		return errors.New("url: expected sqlite:…, postgres://… or mysql://…")
+	}
+	b.secrets.Add(b.api.Password)
+	switch strings.ToLower(scheme) {
+	case "sqlite", "sqlite3":
+		b.dialect = sqliteDialect
+		b.engine, err = newSQLite(rest, dir, b.api.pool())
+	case "postgres", "postgresql":
+		b.dialect = postgresDialect
+		b.engine, err = b.newPostgres(rest)
+	case "mysql", "mariadb":
+		b.dialect = mysqlDialect
+		b.engine, err = b.newMySQL(rest)
+	case "h2":
+		return errors.New("url: H2 runs only in Java: expected sqlite:…, postgres://… or mysql://…")
+	default:
+		return fmt.Errorf("url: no driver for %s: expected sqlite:…, postgres://… or mysql://…", native.Shorten(scheme))
+	}
+	if err != nil {
+		return b.secrets.HideError(err)
+	}
+	return nil
+}
+
+// isScheme reports whether text can be the scheme of a URL (RFC 3986, section 3.1). Text that
+// cannot may hold a password.
+func isScheme(text string) bool {
+	return text != "" && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// A jdbcDriver is the JDBC driver of a server, as far as URLs go.
+type jdbcDriver struct {
+	// names maps the parameters that are understood to parameters of our driver, or to "" if they
+	// have no effect here.
+	names map[string]string
+
+	encrypt func(url.Values) // converts the parameters about TLS, which names has renamed
+}
+
+// convert returns the parameters of a JDBC driver as those of ours.
+func (d *jdbcDriver) convert(from url.Values) (url.Values, error) {
+	to := url.Values{}
+	for key, values := range from {
+		name, known := d.names[key]
+		switch {
+		case !known:
+			return nil, fmt.Errorf("url: unknown JDBC parameter %s; without jdbc: the URL takes the parameters of the driver", native.Shorten(key))
+		case name != "":
+			to[name] = values
+		}
+	}
+	d.encrypt(to)
+	return to, nil
+}
+
+// address parses the URL of a server, whose user and password the API's own override, and adds the
+// password to the secrets.
+func (b *backend) address(scheme, rest string, jdbc *jdbcDriver) (*url.URL, error) {
+	if !strings.HasPrefix(rest, "//") { // jdbc:postgresql:shop
+		rest = "///" + strings.TrimLeft(rest, "/")
+	}
+	u, err := url.Parse(scheme + ":" + rest)
+	if err != nil { // it shows the URL
+		return nil, fmt.Errorf(`url: expected %s://user:password@host:port/database; in a password, @ : / ? # and %% are written %%40 %%3A %%2F %%3F %%23 %%25; the key password needs no escapes`, scheme)
+	}
+	parameters := u.Query()
+	password, _ := u.User.Password()
+	user := cmp.Or(b.api.Username, parameters.Get("user"), u.User.Username())
+	password = cmp.Or(b.api.Password, parameters.Get("password"), password)
+	parameters.Del("user")
+	parameters.Del("password")
+	b.secrets.Add(password)
+	if b.jdbc {
+		if parameters, err = jdbc.convert(parameters); err != nil {
+			return nil, err
+		}
+	}
+	u.RawQuery, u.User = parameters.Encode(), nil
+	switch {
+	case password != "":
+		u.User = url.UserPassword(user, password)
+	case user != "":
+		u.User = url.User(user)
+	}
+	return u, nil
 }

@@ -141,15 +141,15 @@ func TestJDBCEncryption(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, then := jdbcMySQL, encryption
+		jdbc := jdbcMySQL
 		if u.Path == "postgres" {
-			names, then = jdbcPostgres, verify
+			jdbc = jdbcPostgres
 		}
-		if err := rename(u, names); err != nil {
+		parameters, err := jdbc.convert(u.Query())
+		if err != nil {
 			t.Fatal(err)
 		}
-		then(u)
-		want(t, c.from, u.RawQuery, c.want)
+		want(t, c.from, parameters.Encode(), c.want)
 	}
 }
 

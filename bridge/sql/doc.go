@@ -16,14 +16,13 @@
 // A result is an array of objects, one for each row, with the keys in the order of the columns and
 // all digits of numbers; see [API] and [Spec].
 //
-//   - sql.go, config.go: the kind, its backends and tools, and what the config says
-//   - connect.go: a URL becomes an engine
-//   - scan.go, statement.go, dialect.go, check.go: a query is read, rewritten and checked
+//   - sql.go: the kind, its backends and tools, and which errors the caller may see
+//   - config.go: what the config says; a URL becomes an engine
+//   - scan.go, statement.go, check.go: a query is read, rewritten and checked, in three dialects
 //   - arguments.go: the arguments of a call become values
-//   - sqlite.go, mysql.go, pool.go, stop.go: the engines on database/sql
-//   - postgres.go, pgcancel.go, pgvalue.go: the engine on pgx
-//   - value.go, output.go: values become JSON, and rows a result
-//   - failure.go: which errors the caller may see
+//   - pool.go, sqlite.go, mysql.go: the engines on database/sql
+//   - postgres.go, pgvalue.go: the engine on pgx
+//   - output.go: values become JSON, and rows a result
 //
 // A backend and its tools may be used from many goroutines. Its goroutines, those of the drivers'
 // pools and one for each statement that is being canceled, end with Close, which comes after the

@@ -173,3 +173,12 @@ func TestFailures(t *testing.T) {
 		}
 	})
 }
+
+// The statements that a connection keeps prepared are bounded.
+func TestPrepared(t *testing.T) {
+	s := newShop(t, postgresDialect, `,"maxOpen":1`)
+	for i := range maxStmts + 50 {
+		want(t, "a row", s.query(fmt.Sprintf(`SELECT %d AS a, :b AS b`, i), `{"b":"x"}`), fmt.Sprintf(`[{"a":%d,"b":"x"}]`, i))
+	}
+	want(t, "prepared", s.query(fmt.Sprintf(`SELECT count(*) BETWEEN 10 AND %d AS ok FROM pg_prepared_statements`, maxStmts), `{}`), `[{"ok":true}]`)
+}

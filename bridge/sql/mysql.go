@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -13,44 +12,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// jdbcMySQL maps the parameters of MySQL's and MariaDB's JDBC drivers: see rename.
-var jdbcMySQL = map[string]string{
+// jdbcMySQL is MySQL's and MariaDB's.
+var jdbcMySQL = jdbcDriver{map[string]string{
 	"useSSL": "useSSL", "useSsl": "useSSL", "sslMode": "sslMode",
 	"allowPublicKeyRetrieval": "", "autoReconnect": "", "characterEncoding": "", "connectionTimeZone": "",
 	"serverTimezone": "", "useUnicode": "", "zeroDateTimeBehavior": "",
-}
-
-// newMySQL returns an engine for a MySQL or MariaDB server. rest is the URL after mysql:. The
-// transactions of its readers are read-only, and each statement is a transaction.
-func (b *backend) newMySQL(rest string, jdbc bool, config poolConfig) (*pools, error) {
-	var names map[string]string
-	if jdbc {
-		names = jdbcMySQL
-	}
-	u, err := b.address("mysql", rest, names)
-	if err != nil {
-		return nil, err
-	}
-	if jdbc {
-		encryption(u)
-	}
-	c, err := mysqlConfig(u)
-	if err != nil {
-		return nil, err
-	}
-	inner, err := mysql.NewConnector(c)
-	if err != nil {
-		return nil, fmt.Errorf("url: %w", err)
-	}
-	return &pools{
-		readers: pool{config: config, connector: connector{inner, setupMySQL(inner, "SET SESSION TRANSACTION READ ONLY")}, formatOf: mysqlFormat, drains: true},
-		writers: pool{config: config, connector: connector{inner, setupMySQL(inner, "")}, formatOf: mysqlFormat, drains: true},
-	}, nil
-}
-
-// encryption converts JDBC's parameters about TLS to the driver's.
-func encryption(u *url.URL) {
-	p := u.Query()
+}, func(p url.Values) {
 	switch use, mode := p.Get("useSSL"), strings.ToUpper(p.Get("sslMode")); {
 	case strings.HasPrefix(mode, "VERIFY"):
 		p.Set("tls", "true")
@@ -61,7 +28,27 @@ func encryption(u *url.URL) {
 	}
 	p.Del("useSSL")
 	p.Del("sslMode")
-	u.RawQuery = p.Encode()
+}}
+
+// newMySQL returns an engine for a MySQL or MariaDB server. rest is the URL after mysql:. The
+// transactions of its readers are read-only, and each statement is a transaction.
+func (b *backend) newMySQL(rest string) (*pools, error) {
+	u, err := b.address("mysql", rest, &jdbcMySQL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := mysqlConfig(u)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	return &pools{
+		readers: pool{config: b.api.pool(), connector: connector{inner, setupMySQL(inner, "SET SESSION TRANSACTION READ ONLY")}, formatOf: mysqlFormat, drains: true},
+		writers: pool{config: b.api.pool(), connector: connector{inner, setupMySQL(inner, "")}, formatOf: mysqlFormat, drains: true},
+	}, nil
 }
 
 // mysqlConfig returns the driver's configuration for a URL. Multiple statements, interpolated
@@ -120,32 +107,21 @@ func setupMySQL(other driver.Connector, statement string) func(context.Context, 
 				return // the server will notice when it writes
 			}
 			defer c.Close()
-			_, _ = c.(driver.ExecerContext).ExecContext(ctx, fmt.Sprintf("KILL %d", id), nil)
+			_, _ = c.(driver.ExecerContext).ExecContext(ctx, "KILL "+id, nil)
 		}, nil
 	}
 }
 
 // connectionID returns the server's id of a connection.
-func connectionID(ctx context.Context, c driver.Conn) (id uint64, err error) {
+func connectionID(ctx context.Context, c driver.Conn) (string, error) {
 	r, err := c.(driver.QueryerContext).QueryContext(ctx, "SELECT CONNECTION_ID()", nil)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer r.Close()
 	row := make([]driver.Value, 1)
-	if err := r.Next(row); err != nil && err != io.EOF {
-		return 0, err
-	}
-	switch v := row[0].(type) {
-	case int64:
-		return uint64(v), nil
-	case uint64:
-		return v, nil
-	case []byte:
-		_, err = fmt.Sscan(string(v), &id)
-		return id, err
-	}
-	return 0, errors.New("the server did not return the id of the connection")
+	err = r.Next(row)
+	return fmt.Sprint(row[0]), err // an int64 or a uint64
 }
 
 // mysqlFormat returns the format of a column by the driver's name for its type.

@@ -1,33 +1,28 @@
 package sql
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // A pgFormat says how the text of a PostgreSQL value becomes JSON.
 type pgFormat struct {
 	format format // of the value, or of the items of an array
-	array  bool
-	bytea  bool
-	comma  byte // between the items of an array
+	comma  byte   // between the items of an array; 0 for any other type
 }
 
 // postgresFormat returns the format of a built-in type by its object id (pg_type.dat). Types that a
 // database defines are text.
 func postgresFormat(oid uint32) pgFormat {
-	if item := elementOf(oid); item != 0 {
-		f := postgresFormat(item)
-		f.array, f.comma = true, ','
-		if oid == pgtype.BoxArrayOID {
-			f.comma = ';'
-		}
-		return f
+	if item, comma := elementOf(oid); item != 0 {
+		return pgFormat{postgresFormat(item).format, comma}
 	}
 	switch oid {
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID:
@@ -39,30 +34,26 @@ func postgresFormat(oid uint32) pgFormat {
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return pgFormat{format: instant}
 	case pgtype.ByteaOID:
-		return pgFormat{format: binary, bytea: true}
+		return pgFormat{format: binary}
 	}
 	return pgFormat{format: asText}
 }
 
-// elementOf returns a type that stands for the items of an array type, or 0 for any other type.
-func elementOf(array uint32) uint32 {
-	switch array {
-	case pgtype.BoolArrayOID:
-		return pgtype.BoolOID
-	case pgtype.ByteaArrayOID:
-		return pgtype.ByteaOID
-	case pgtype.Int2ArrayOID, pgtype.Int4ArrayOID, pgtype.Int8ArrayOID, pgtype.OIDArrayOID, pgtype.Float4ArrayOID, pgtype.Float8ArrayOID, pgtype.NumericArrayOID:
-		return pgtype.NumericOID
-	case pgtype.TimestampArrayOID, pgtype.TimestamptzArrayOID:
-		return pgtype.TimestamptzOID
-	case pgtype.JSONArrayOID, pgtype.JSONBArrayOID:
-		return pgtype.JSONBOID
-	case pgtype.TextArrayOID, pgtype.VarcharArrayOID, pgtype.BPCharArrayOID, pgtype.NameArrayOID, pgtype.QCharArrayOID, pgtype.UUIDArrayOID,
-		pgtype.DateArrayOID, pgtype.TimeArrayOID, pgtype.TimetzArrayOID, pgtype.IntervalArrayOID, pgtype.InetArrayOID, pgtype.CIDRArrayOID,
-		pgtype.MacaddrArrayOID, pgtype.XMLArrayOID, pgtype.BitArrayOID, pgtype.VarbitArrayOID, pgtype.PointArrayOID, pgtype.BoxArrayOID:
-		return pgtype.TextOID
+// pgTypes are the built-in types that pgx knows. It is only read.
+var pgTypes = pgtype.NewMap()
+
+// elementOf returns the type of the items of an array type and what stands between them; 0 for any
+// other type.
+func elementOf(array uint32) (item uint32, comma byte) {
+	if array == pgtype.TimetzArrayOID { // pgx does not know it
+		return pgtype.TimetzOID, ','
 	}
-	return 0
+	if t, known := pgTypes.TypeForOID(array); known {
+		if c, ok := t.Codec.(*pgtype.ArrayCodec); ok {
+			return c.ElementType.OID, cmp.Or(c.Delimiter, ',')
+		}
+	}
+	return 0, 0
 }
 
 // append appends the text of a value; nil is NULL.
@@ -70,7 +61,7 @@ func (f pgFormat) append(dst, text []byte) []byte {
 	switch {
 	case text == nil:
 		return append(dst, "null"...)
-	case f.array:
+	case f.comma != 0:
 		if all, ok := f.items(dst, string(text)); ok && wire.Valid(all[len(dst):]) == nil {
 			return all
 		}
@@ -80,7 +71,7 @@ func (f pgFormat) append(dst, text []byte) []byte {
 }
 
 func (f pgFormat) one(dst []byte, text string) []byte {
-	if f.bytea && strings.HasPrefix(text, `\x`) {
+	if f.format == binary && strings.HasPrefix(text, `\x`) {
 		if raw, err := hex.DecodeString(text[2:]); err == nil {
 			return appendBytes(dst, string(raw))
 		}
@@ -152,7 +143,7 @@ func parameters(values []any, types []uint32) [][]byte {
 			texts[i] = []byte(v)
 		case jsonText:
 			texts[i] = []byte(v)
-			if i < len(types) && v[0] == '[' && elementOf(types[i]) != 0 {
+			if i < len(types) && v[0] == '[' && postgresFormat(types[i]).comma != 0 {
 				texts[i] = appendArray(nil, []byte(v))
 			}
 		}
@@ -163,12 +154,8 @@ func parameters(values []any, types []uint32) [][]byte {
 // appendArray appends a JSON array in PostgreSQL's notation.
 func appendArray(dst, raw []byte) []byte {
 	dst = append(dst, '{')
-	first := true
 	for item := range wire.Elements(raw) {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
+		dst = native.AppendComma(dst)
 		switch item[0] {
 		case '[':
 			dst = appendArray(dst, item)

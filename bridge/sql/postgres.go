@@ -2,11 +2,9 @@ package sql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,25 +23,25 @@ type postgresEngine struct {
 	prepares bool // prepare statements; off for proxies that do not support it
 }
 
-// jdbcPostgres maps the parameters of PostgreSQL's JDBC driver: see rename.
-var jdbcPostgres = map[string]string{
+// jdbcPostgres is PostgreSQL's.
+var jdbcPostgres = jdbcDriver{map[string]string{
 	"ssl": "sslmode", "sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert", "sslkey": "sslkey",
 	"currentSchema": "search_path", "ApplicationName": "application_name", "connectTimeout": "connect_timeout",
 	"loginTimeout": "", "tcpKeepAlive": "", "reWriteBatchedInserts": "", "stringtype": "",
-}
+}, func(p url.Values) { // ssl=true verifies the server's certificate and name
+	switch mode := p.Get("sslmode"); {
+	case mode == "true", mode == "" && p.Has("sslmode"):
+		p.Set("sslmode", "verify-full")
+	case mode == "false":
+		p.Set("sslmode", "disable")
+	}
+}}
 
 // newPostgres returns an engine. rest is the URL after postgres:.
-func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postgresEngine, error) {
-	var names map[string]string
-	if jdbc {
-		names = jdbcPostgres
-	}
-	u, err := b.address("postgres", rest, names)
+func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
+	u, err := b.address("postgres", rest, &jdbcPostgres)
 	if err != nil {
 		return nil, err
-	}
-	if jdbc {
-		verify(u)
 	}
 	c, err := pgx.ParseConfig(u.String())
 	if err != nil {
@@ -54,35 +52,10 @@ func (b *backend) newPostgres(rest string, jdbc bool, config poolConfig) (*postg
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner expects
 	c.MaxProtocolMessageBodyLen = maxValue
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceler{conn: conn} }
-	e := &postgresEngine{prepares: c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement}
-	e.pool = pool{config: config, connector: marking{stdlib.GetConnector(*c)}}
-	return e, nil
-}
-
-// verify gives ssl=true its meaning in JDBC: the server's certificate and name are verified.
-func verify(u *url.URL) {
-	p := u.Query()
-	switch p.Get("sslmode") {
-	case "true", "":
-		if p.Has("sslmode") {
-			p.Set("sslmode", "verify-full")
-		}
-	case "false":
-		p.Set("sslmode", "disable")
-	}
-	u.RawQuery = p.Encode()
-}
-
-// A marking connector wraps its errors in a connectError.
-type marking struct{ driver.Connector }
-
-// Connect implements driver.Connector.
-func (m marking) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := m.Connector.Connect(ctx)
-	if err != nil {
-		return nil, &connectError{err}
-	}
-	return c, nil
+	return &postgresEngine{
+		pool:     pool{config: b.api.pool(), connector: connector{Connector: stdlib.GetConnector(*c)}},
+		prepares: c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement,
+	}, nil
 }
 
 func (e *postgresEngine) close() error { return e.pool.close() }
@@ -98,7 +71,7 @@ func (e *postgresEngine) run(ctx context.Context, q query, out *output) error {
 			return err
 		}
 		err = c.Raw(func(c any) error {
-			s := session{c.(*stdlib.Conn).Conn().PgConn(), e.prepares}
+			s := session{c.(*stdlib.Conn).Conn(), e.prepares}
 			return s.restore(ctx, s.run(ctx, q, out))
 		})
 		c.Close() // returns it to the pool
@@ -117,45 +90,36 @@ func isStale(err error) bool {
 
 // A session is a connection while a statement uses it.
 type session struct {
-	conn     *pgconn.PgConn
+	*pgx.Conn
 	prepares bool
 }
 
-// rollbackTimeout bounds the rollback of a failed transaction and the closing of a connection.
-const rollbackTimeout = 5 * time.Second
+// restoreTimeout bounds the rollback of a failed transaction and the closing of a connection.
+const restoreTimeout = 5 * time.Second
 
 // restore returns the connection to its state before the statement, or else closes it. It returns
 // the statement's error.
 func (s session) restore(ctx context.Context, err error) error {
-	switch {
-	case s.conn.IsClosed():
-	case ctx.Err() != nil, err == errUnread, isStale(err): // a late cancel request may follow, and other statements may be stale
-		s.close()
-	case s.conn.TxStatus() != 'I':
-		s.rollback()
+	conn := s.PgConn()
+	dirty := ctx.Err() != nil || err == errUnread || isStale(err) // a late cancel request may follow, and other statements may be stale
+	if !conn.IsClosed() && (dirty || conn.TxStatus() != 'I') {
+		ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
+		defer cancel()
+		if !dirty {
+			_, failed := conn.Exec(ctx, rollback).ReadAll()
+			dirty = failed != nil
+		}
+		if dirty {
+			conn.Close(ctx)
+		}
 	}
-	if s.conn.IsClosed() {
-		<-s.conn.CleanupDone() // at most 15 s
+	if conn.IsClosed() {
+		<-conn.CleanupDone() // at most 15 s
 	}
 	if err == errUnread {
 		return nil
 	}
 	return err
-}
-
-// rollback ends a failed transaction, or else closes the connection.
-func (s session) rollback() {
-	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
-	defer cancel()
-	if _, err := s.conn.Exec(ctx, rollback).ReadAll(); err != nil {
-		s.close()
-	}
-}
-
-func (s session) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
-	defer cancel()
-	s.conn.Close(ctx)
 }
 
 // errUnread means that rows were left unread, as the result was full.
@@ -169,23 +133,32 @@ const (
 )
 
 func (s session) run(ctx context.Context, q query, out *output) error {
-	var batch pgconn.Batch
-	if !q.write {
-		if err := s.queue(ctx, &batch, begin, nil); err != nil {
-			return err
-		}
-	}
-	if err := s.queue(ctx, &batch, q.text, q.values); err != nil {
+	if err := s.makeRoom(ctx, q.text); err != nil {
 		return err
 	}
-	if !q.write {
-		if err := s.queue(ctx, &batch, rollback, nil); err != nil {
+	texts := []string{begin, q.text, rollback}
+	if q.write {
+		texts = texts[1:2]
+	}
+	var batch pgconn.Batch
+	for _, text := range texts {
+		var values []any
+		if text == q.text {
+			values = q.values
+		}
+		if !s.prepares {
+			batch.ExecParams(text, parameters(values, nil), nil, nil, nil)
+			continue
+		}
+		st, err := s.Prepare(ctx, text, text) // once on each connection
+		if err != nil {
 			return err
 		}
+		batch.ExecStatement(st, parameters(values, st.ParamOIDs), nil, nil)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results := s.conn.ExecBatch(ctx, &batch)
+	results := s.PgConn().ExecBatch(ctx, &batch)
 	if q.write || results.NextResult() { // the result of begin
 		if results.NextResult() && !readRows(results.ResultReader(), q, out) {
 			cancel() // the server can stop
@@ -196,17 +169,26 @@ func (s session) run(ctx context.Context, q query, out *output) error {
 	return results.Close()
 }
 
-// queue adds a statement to a batch.
-func (s session) queue(ctx context.Context, batch *pgconn.Batch, text string, values []any) error {
+// preparedKey is the key of the texts of a connection's statements in its custom data.
+const preparedKey = "github.com/mcpbridge/mcpbridge/bridge/sql"
+
+// makeRoom bounds the prepared statements of the connection to maxStmts when it gets another one.
+func (s session) makeRoom(ctx context.Context, text string) error {
 	if !s.prepares {
-		batch.ExecParams(text, parameters(values, nil), nil, nil, nil)
 		return nil
 	}
-	st, err := s.prepared(ctx, text)
-	if err != nil {
-		return err
+	texts, _ := s.PgConn().CustomData()[preparedKey].(map[string]bool)
+	if texts == nil {
+		texts = map[string]bool{}
+		s.PgConn().CustomData()[preparedKey] = texts
 	}
-	batch.ExecStatement(st, parameters(values, st.ParamOIDs), nil, nil)
+	if !texts[text] && len(texts) >= maxStmts-2 { // and those of the transaction
+		if err := s.DeallocateAll(ctx); err != nil {
+			return err
+		}
+		clear(texts)
+	}
+	texts[text] = true
 	return nil
 }
 
@@ -235,42 +217,42 @@ func readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	return true
 }
 
-// statements are the prepared statements of a connection.
-type statements struct {
-	count  int // prepared so far, for their names
-	byText map[string]*pgconn.StatementDescription
+// A canceler asks the server to end the statement of a connection whose context has ended. It
+// implements pgx's ctxwatch.Handler. The driver's own asks once, which has no effect if the request
+// overtakes the statement.
+type canceler struct {
+	conn *pgconn.PgConn
+	stop context.CancelFunc
+	done chan struct{} // closed after the last request
 }
 
-// customKey is the key of a connection's statements in its custom data.
-const customKey = "github.com/mcpbridge/mcpbridge/bridge/sql"
+const (
+	cancelEvery   = 50 * time.Millisecond
+	cancelTimeout = 5 * time.Second // after which the connection is closed
+)
 
-// prepared returns the statement with that text, prepared on the first call.
-func (s session) prepared(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
-	known, _ := s.conn.CustomData()[customKey].(*statements)
-	if known == nil {
-		known = &statements{byText: map[string]*pgconn.StatementDescription{}}
-		s.conn.CustomData()[customKey] = known
-	}
-	if st := known.byText[text]; st != nil {
-		return st, nil
-	}
-	for text, old := range known.byText {
-		if len(known.byText) < maxStmts {
-			break
+// HandleCancel implements ctxwatch.Handler.
+func (c *canceler) HandleCancel(context.Context) {
+	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
+	c.stop, c.done = stop, make(chan struct{})
+	_ = c.conn.Conn().SetDeadline(time.Now().Add(cancelTimeout))
+	go func() {
+		defer close(c.done)
+		again := time.NewTicker(cancelEvery)
+		defer again.Stop()
+		for ctx.Err() == nil {
+			_ = c.conn.CancelRequest(ctx)
+			select {
+			case <-ctx.Done():
+			case <-again.C:
+			}
 		}
-		if text == begin || text == rollback {
-			continue
-		}
-		if err := s.conn.Deallocate(ctx, old.Name); err != nil {
-			return nil, err
-		}
-		delete(known.byText, text)
-	}
-	known.count++
-	st, err := s.conn.Prepare(ctx, "mcpbridge_"+strconv.Itoa(known.count), text, nil)
-	if err != nil {
-		return nil, err
-	}
-	known.byText[text] = st
-	return st, nil
+	}()
+}
+
+// HandleUnwatchAfterCancel implements ctxwatch.Handler. By then the statement has ended.
+func (c *canceler) HandleUnwatchAfterCancel() {
+	c.stop()
+	<-c.done
+	_ = c.conn.Conn().SetDeadline(time.Time{})
 }

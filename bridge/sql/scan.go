@@ -48,10 +48,7 @@ func (s *scanner) next() (token, error) {
 	var err error
 	switch c := s.text[s.at]; {
 	case isSpace(c):
-		t.kind = blank
-		for t.end < len(s.text) && isSpace(s.text[t.end]) {
-			t.end++
-		}
+		t.kind, t.end = blank, s.span(s.at, isSpace)
 	case s.isComment():
 		t.kind = blank
 		t.end, err = s.comment()
@@ -59,9 +56,9 @@ func (s *scanner) next() (token, error) {
 		t.kind = quoted
 		t.end, err = s.quote(s.at, s.dialect == mysqlDialect && c != '`')
 	case isDigit(c), c == '.' && isDigit(s.peek(1)):
-		t.kind, t.end = number, s.number()
+		t.kind, t.end = number, s.span(s.at, func(c byte) bool { return isName(c) || c == '.' })
 	case isNameStart(c), c == '$' && s.dialect == mysqlDialect:
-		t.kind, t.end = word, s.name(s.at)
+		t.kind, t.end = word, s.span(s.at, isName)
 		if s.dialect == postgresDialect && t.end == s.at+1 && c|0x20 == 'e' && s.peek(1) == '\'' {
 			t.kind = quoted
 			t.end, err = s.escapeString(t.end)
@@ -72,7 +69,7 @@ func (s *scanner) next() (token, error) {
 	case c == ':':
 		err = s.colon(&t)
 	case s.isForeignParam(c):
-		err = s.fail(s.at, "parameters are written :name, not %s", s.text[s.at:s.name(s.at+1)])
+		err = s.fail(s.at, "parameters are written :name, not %s", s.text[s.at:s.span(s.at+1, isName)])
 	}
 	s.at = t.end
 	return t, err
@@ -197,10 +194,7 @@ func (s *scanner) escapeString(i int) (int, error) {
 // dollarQuote returns the end of PostgreSQL's $tag$…$tag$, or of the dollar if it does not begin
 // one.
 func (s *scanner) dollarQuote() (int, error) {
-	i := s.at + 1
-	for i < len(s.text) && s.text[i] != '$' && isName(s.text[i]) {
-		i++
-	}
+	i := s.span(s.at+1, func(c byte) bool { return c != '$' && isName(c) })
 	if i == len(s.text) || s.text[i] != '$' {
 		return s.at + 1, nil
 	}
@@ -229,7 +223,7 @@ func (s *scanner) colon(t *token) error {
 			return s.fail(s.at, "parameter without a name: expected :{name}")
 		}
 	case isNameStart(c):
-		t.end = s.name(s.at + 1)
+		t.end = s.span(s.at+1, isName)
 		t.name = s.text[s.at+1 : t.end]
 	case isDigit(c) && s.dialect == sqliteDialect:
 		return s.fail(s.at, "parameters are written :name, and a name does not begin with a digit")
@@ -244,18 +238,9 @@ func (s *scanner) colon(t *token) error {
 	return nil
 }
 
-// name returns the end of the name that i is in.
-func (s *scanner) name(i int) int {
-	for i < len(s.text) && isName(s.text[i]) {
-		i++
-	}
-	return i
-}
-
-// number returns the end of the number that begins here.
-func (s *scanner) number() int {
-	i := s.at
-	for i < len(s.text) && (isName(s.text[i]) || s.text[i] == '.') {
+// span returns the end of the bytes from i on that all fulfill is.
+func (s *scanner) span(i int, is func(byte) bool) int {
+	for i < len(s.text) && is(s.text[i]) {
 		i++
 	}
 	return i

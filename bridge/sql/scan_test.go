@@ -225,7 +225,7 @@ func countPlaceholders(t *testing.T, d dialect, text string, st *statement) int 
 		at := s.at
 		c, next := s.text[at], s.peek(1)
 		if d == postgresDialect && c == '$' && isDigit(next) || d != postgresDialect && c == '?' {
-			s.at = s.name(at + 1)
+			s.at = s.span(at+1, isName)
 			name := s.text[at:s.at]
 			if d != postgresDialect || !slices.Contains(seen, name) {
 				seen = append(seen, name)

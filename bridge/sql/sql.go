@@ -4,9 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
+	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -20,9 +26,9 @@ var Kind = bridge.NativeKind{Name: "sql", Aliases: []string{"jdbc"}, Open: open}
 type backend struct {
 	name    string // name of the API
 	api     API
+	jdbc    bool // the URL of the API is one of JDBC
 	dialect dialect
 	engine  engine
-	log     *slog.Logger
 	secrets bridge.Secrets
 	specs   bridge.SpecDecoder[Spec]
 }
@@ -52,7 +58,7 @@ func open(c bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{name: c.Name, api: api, log: c.Log}
+	b := &backend{name: c.Name, api: api}
 	if err := b.connect(c.Dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Subject("sql"), err)
 	}
@@ -68,7 +74,10 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 	if err != nil {
 		return bridge.Tool{}, nil, err
 	}
-	t := &tool{backend: b, limits: limitsOf(spec, b.api), write: spec.Write}
+	t := &tool{backend: b, write: spec.Write, limits: limits{
+		rows:  cmp.Or(spec.MaxRows, b.api.MaxRows, defaultRows),
+		bytes: int(cmp.Or(spec.MaxBytes, b.api.MaxBytes, defaultBytes)),
+	}}
 	if t.statement, err = parse(b.dialect, spec.Query); err == nil {
 		err = b.check(t.statement, spec)
 	}
@@ -109,4 +118,51 @@ func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat
 		return nil, t.failure(ctx, err)
 	}
 	return out.result(), nil
+}
+
+// A connectError is the failure of a connection attempt.
+type connectError struct{ err error }
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// failure returns the error of an engine as the caller may see it: the model gets the database's
+// message about the statement, everything else goes to the log.
+func (t *tool) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if text := statementFault(err); text != "" {
+		return fmt.Errorf("the query failed: %s", t.secrets.Hide(text))
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.HideError(err))
+}
+
+// statementFault returns the database's message about a faulty statement, or "" for any other
+// error.
+func statementFault(err error) string {
+	var (
+		away *connectError
+		lite *sqlite.Error
+		pg   *pgconn.PgError
+		my   *mysql.MySQLError
+	)
+	switch {
+	case errors.As(err, &away):
+		return ""
+	case errors.As(err, &lite):
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT:
+			return ""
+		}
+		return lite.Error()
+	case errors.As(err, &pg):
+		if strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "53") {
+			return "" // connection, operator intervention, resources
+		}
+		return fmt.Sprintf("%s (SQLSTATE %s)", pg.Message, pg.Code)
+	case errors.As(err, &my):
+		return fmt.Sprintf("%s (error %d)", my.Message, my.Number)
+	}
+	return ""
 }

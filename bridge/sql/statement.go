@@ -139,18 +139,11 @@ func (p *parser) addSymbol(text string) {
 
 func (p *parser) addWord(text string) {
 	switch n := len(p.groups); text {
-	case "SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
-		if p.st.verb == "" || p.common && n == 0 {
-			p.st.verb, p.common = text, false
+	case "SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "WITH":
+		if p.st.verb == "" || p.common && n == 0 && text != "WITH" {
+			p.st.verb, p.common = text, text == "WITH"
 		}
 		if n > 0 && p.last[0] == "(" { // IN (SELECT …)
-			p.groups[n-1] = group{}
-		}
-	case "WITH":
-		if p.st.verb == "" {
-			p.st.verb, p.common = text, true
-		}
-		if n > 0 && p.last[0] == "(" {
 			p.groups[n-1] = group{}
 		}
 	case "RETURNING":
