@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,17 +39,16 @@ func (s *Stack) LoadChat(ctx context.Context, caller *bridge.Caller) (*providers
 // A recorder saves the messages of conversations in a store, in order, while the conversations
 // continue. A nil recorder saves nothing.
 type recorder struct {
-	store *acorn.Store
-	ctx   context.Context // of calls of the store
-	stop  context.CancelFunc
-	done  chan struct{} // closed when the goroutine has ended
+	store   *acorn.Store
+	ctx     context.Context // of calls of the store
+	stop    context.CancelCauseFunc
+	waiting chan *record
+	done    chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards the fields below
-	wake    *sync.Cond
-	waiting []record
-	closed  bool
-	lost    int   // messages that were not saved
-	err     error // why the first of them was not
+	mu     sync.Mutex // guards the fields below, and sending to waiting
+	closed bool
+	lost   int   // messages that were not saved
+	err    error // why the first of them was not
 }
 
 // record is a message to save, of a turn of a request (bridge.InTurn).
@@ -64,9 +64,8 @@ func newRecorder(store *acorn.Store) *recorder {
 	if store == nil {
 		return nil
 	}
-	r := &recorder{store: store, done: make(chan struct{})}
-	r.wake = sync.NewCond(&r.mu)
-	r.ctx, r.stop = context.WithCancel(context.Background())
+	r := &recorder{store: store, waiting: make(chan *record, maxRecords), done: make(chan struct{})}
+	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	go r.run()
 	return r
 }
@@ -75,18 +74,15 @@ func (r *recorder) save(caller *bridge.Caller, messages []providers.Message, run
 	if r == nil {
 		return
 	}
-	records := recordsOf(caller, messages, run, time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	room := 0
-	if !r.closed {
-		room = min(len(records), maxRecords-len(r.waiting))
+	for _, next := range recordsOf(caller, messages, run, time.Now()) {
+		if r.closed || len(r.waiting) == maxRecords {
+			r.lostLocked(errors.New("too many messages are waiting to be saved"))
+		} else {
+			r.waiting <- &next
+		}
 	}
-	r.waiting = append(r.waiting, records[:room]...)
-	if room < len(records) {
-		r.lostLocked(len(records)-room, errors.New("too many messages are waiting to be saved"))
-	}
-	r.wake.Signal()
 }
 
 func (r *recorder) load(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
@@ -104,36 +100,26 @@ func (r *recorder) load(ctx context.Context, caller *bridge.Caller) (*providers.
 	}, nil
 }
 
-// run saves messages until the recorder is closed and none is left.
+// run saves messages until the recorder is closed and none is left. The rest is lost when r.ctx ends.
 func (r *recorder) run() {
 	defer close(r.done)
-	for {
-		r.mu.Lock()
-		for len(r.waiting) == 0 && !r.closed {
-			r.wake.Wait()
+	for next := range r.waiting {
+		err := r.ctx.Err()
+		if err == nil {
+			err = r.store.Save(bridge.InTurn(r.ctx, next.request, next.turn), next.caller, next.message)
 		}
-		if len(r.waiting) == 0 {
-			r.mu.Unlock()
-			return
-		}
-		next := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		r.mu.Unlock()
-		ctx := bridge.InTurn(r.ctx, next.request, next.turn)
-		if err := r.store.Save(ctx, next.caller, next.message); err != nil {
+		if err != nil {
 			r.mu.Lock()
-			r.lostLocked(1, err)
+			r.lostLocked(cmp.Or(context.Cause(r.ctx), err))
 			r.mu.Unlock()
 		}
 	}
 }
 
-// lostLocked counts messages that are not saved. The caller holds r.mu.
-func (r *recorder) lostLocked(n int, why error) {
-	r.lost += n
-	if r.err == nil {
-		r.err = why
-	}
+// lostLocked counts a message that is not saved. The caller holds r.mu.
+func (r *recorder) lostLocked(why error) {
+	r.lost++
+	r.err = cmp.Or(r.err, why)
 }
 
 // close waits up to closeTime until all messages are saved. The error counts those that are lost.
@@ -143,19 +129,13 @@ func (r *recorder) close() error {
 	}
 	r.mu.Lock()
 	r.closed = true
-	r.wake.Signal()
+	close(r.waiting)
 	r.mu.Unlock()
-	patience := time.NewTimer(closeTime)
-	defer patience.Stop()
 	select {
 	case <-r.done:
-	case <-patience.C:
-		r.mu.Lock()
-		r.lostLocked(len(r.waiting), fmt.Errorf("it took longer than %s", closeTime))
-		r.waiting = nil
-		r.mu.Unlock()
+	case <-time.After(closeTime):
 	}
-	r.stop()
+	r.stop(fmt.Errorf("it took longer than %s", closeTime)) // the reason of a Save that has not ended
 	err := r.store.Close()
 	<-r.done
 	r.mu.Lock()
