@@ -197,19 +197,6 @@ func isRelative(command string) bool {
 	return strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../")
 }
 
-// beneath adds to over the variables that only under has.
-func beneath(under, over map[string]string) map[string]string {
-	if over == nil {
-		return under
-	}
-	for name, value := range under {
-		if _, said := over[name]; !said {
-			over[name] = value
-		}
-	}
-	return over
-}
-
 // loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file and no value.
 func loadEnvFile(path string) (map[string]string, error) {
 	data, err := file.ReadRegular(path, maxEnvFileSize)

@@ -60,17 +60,26 @@ func readTools(d *decoder, n node) ([]Definitions, bool) {
 func readContext(d *decoder, n node) (map[string]ContextValue, bool) {
 	members, ok := d.members(n, "an object of context values")
 	fields := make(map[string]ContextValue, len(members))
+	for _, m := range d.distinct(members, strings.ToLower) {
+		fields[m.name] = readContextValue(d, m)
+	}
+	return fields, ok
+}
+
+// distinct returns members with their folded names, and reports names that were folded to the same.
+func (d *decoder) distinct(members []node, fold func(string) string) (all []node) {
 	seen := map[string]string{}
 	for _, m := range members {
-		name := strings.ToLower(m.name)
+		name := fold(m.name)
 		if other, taken := seen[name]; taken {
 			d.errorf(m.key(), "the same as %s: names match in any letter case", hint.Quote(other))
 			continue
 		}
 		seen[name] = m.name
-		fields[name] = readContextValue(d, m)
+		m.name = name
+		all = append(all, m)
 	}
-	return fields, ok
+	return all
 }
 
 func readContextValue(d *decoder, n node) (field ContextValue) {
@@ -224,16 +233,8 @@ func readAPIs(d *decoder, n node) ([]API, bool) {
 		members = []node{n}
 	}
 	var apis []API
-	seen := map[string]string{}
-	for _, m := range members {
-		name := strings.ToLower(strings.TrimSpace(m.name))
-		if other, taken := seen[name]; taken {
-			d.errorf(m.key(), "the same as %s: names match in any letter case", hint.Quote(other))
-			continue
-		}
-		seen[name] = m.name
+	for _, m := range d.distinct(members, func(s string) string { return strings.ToLower(strings.TrimSpace(s)) }) {
 		if api, ok := readAPI(d, m); ok {
-			api.Name = name
 			apis = append(apis, api)
 		}
 	}
@@ -241,7 +242,7 @@ func readAPIs(d *decoder, n node) ([]API, bool) {
 }
 
 func readAPI(d *decoder, n node) (API, bool) {
-	api := API{Line: d.line(n.offset)}
+	api := API{Name: n.name, Line: d.line(n.offset)}
 	members, _ := d.membersOf(n)
 	for _, m := range members {
 		if m.name == "type" && m.value.Kind() == '"' {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -187,7 +188,8 @@ func (d *decoder) server(n node) Server {
 		if vars, err := loadEnvFile(envFile); err != nil {
 			d.lacks(n, "envFile %v", err)
 		} else {
-			s.Env = beneath(vars, s.Env)
+			maps.Copy(vars, s.Env)
+			s.Env = vars
 		}
 	}
 	s.Fault = errors.Join(d.inside.faults...)
