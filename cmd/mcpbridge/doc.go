@@ -3,9 +3,9 @@
 // Each command is a function run… that parses its flags, opens the stack of a config, and returns
 // an error that decides the exit code. A new command is a row in commands (main.go).
 //
-// Files: main.go (commands, exit codes), flags.go (flags and the source of tools), program.go (a
-// config that runs), serve.go (serve, stdio), tools.go (tools, check), convert.go, lint.go, gen.go,
-// version.go, ask.go and approve.go (a model, approval of calls), chat*.go (conversations at a
+// Files: main.go (commands, exit codes, version), flags.go (flags and the source of tools),
+// program.go (a config that runs), serve.go (serve, stdio), tools.go (tools, check), convert.go,
+// lint.go, gen.go, ask.go and approve.go (a model, approval of calls), chat*.go (conversations at a
 // console).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/gen, internal/hint

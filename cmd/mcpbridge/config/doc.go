@@ -5,9 +5,8 @@
 // environment gets a Fault instead, so that the others work without it.
 //
 // Files: config.go (the top level, Load), server.go, native.go and provider.go (the sections of the
-// file), address.go (URLs, hosts, headers, tokens), read.go (readers of values), env.go (variables,
-// paths, env files), decode.go (objects, errors and warnings by place), syntax.go (mistakes in the
-// JSON).
+// file), read.go (readers of values), env.go (variables, paths, env files), decode.go (objects, errors
+// and warnings by place), syntax.go (mistakes in the JSON).
 //
 // A new key is a field, a row in the keys method of its type, and a case in testdata. The package
 // imports leaves only, so that every program can load the file without the rest of the bridge. A

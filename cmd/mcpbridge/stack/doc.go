@@ -4,11 +4,10 @@
 // one [bridge.Source], which can be opened, or given to mcpserver.New or providers.NewToolbox. The
 // command mcpbridge uses nothing else.
 //
-// Files: stack.go (New, the wrappers of a server, Close), status.go (servers and problems),
-// native.go (native tools; a new kind is a line in nativeKinds), file.go (files of definitions and
-// OpenAPI documents), definition.go (checks of definitions), provider.go (a new provider is a row
-// of providerKinds), models.go (the choice of a model), recorder.go (conversations that native
-// tools save).
+// Files: stack.go (New, the wrappers of a server, Close, the states of servers), native.go (native
+// tools; a new kind is a line in nativeKinds), definition.go (their definitions: files, checks,
+// OpenAPI documents), provider.go (a new provider is a row of providerKinds), models.go (the choice
+// of a model), recorder.go (conversations that native tools save).
 //
 // All methods of a Stack and of its [Models] may be called from many goroutines, but Close once and
 // last. A Stack owns its clients, its processes and the goroutine of its recorder, which ends in

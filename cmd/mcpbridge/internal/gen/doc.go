@@ -4,8 +4,8 @@
 // schemas come from toolformat, by the same rules as bridge.Func: a function's types are mirrored
 // as reflect types.
 //
-// Files: gen.go (Generate, doc comments), load.go (Go source), func.go (functions and their
-// directives), mirror.go (types), source.go (the generated file).
+// Files: gen.go (Generate, doc comments, Go source), func.go (functions and their directives),
+// mirror.go (types), source.go (the generated file).
 //
 // Packages are loaded by golang.org/x/tools/go/packages, without the bodies of functions. Nothing
 // here is used by two goroutines, and none outlives Generate.

@@ -9,9 +9,9 @@
 // package, for about 15 more modules and a model of the screen that owns all output; what is here
 // is small, tested with a real pseudo terminal, and leaves the scrollback alone.
 //
-// Files: terminal.go (raw mode, prompts, lines without a terminal), keyboard.go (keys and pastes),
-// editor.go (readline), screen.go (what stays, and what is redrawn), flow.go (line breaks), text.go
-// (cleaning, widths, colors).
+// Files: terminal.go (raw mode, prompts, lines without a terminal), keyboard.go (keys, pastes,
+// readline), screen.go (what stays, and what is redrawn), text.go (cleaning, widths, colors, line
+// breaks).
 //
 // A keyboard's goroutine and that of [Lines] end with the program, as a read of a terminal cannot
 // be canceled. The ticker's ends with [Terminal.End]. A Screen may be used from many goroutines,
