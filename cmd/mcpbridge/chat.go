@@ -190,7 +190,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.console.attended() {
+	if c.console.asker() == nil {
 		return nil
 	}
 	p, columns := c.console.style()
@@ -221,7 +221,7 @@ func (c *chat) answer(ctx context.Context, ask func(context.Context) ([]provider
 	c.SaveChat(self(), messages, &run)
 	c.console.end(&run, err)
 	c.failed = nil
-	if _, bad := ending(&run, err); bad && !c.console.attended() {
+	if _, bad := ending(&run, err); bad && c.console.asker() == nil {
 		c.failed = &exitError{code: exitFailed}
 		if err != nil {
 			c.failed = askError(err, true)

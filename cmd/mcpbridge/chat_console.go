@@ -29,8 +29,7 @@ type console interface {
 	fail(err error)    // shows an error
 	style() (p terminal.Paint, columns int)
 
-	attended() bool   // whether a user watches
-	asker() *approver // nil if no user can be asked
+	asker() *approver // nil without a user
 }
 
 // openConsole returns a full console on a capable terminal, and otherwise a plain one.
@@ -57,8 +56,6 @@ func openFullConsole(in, out *os.File, complete []string) (*fullConsole, error) 
 	c.asks = &approver{show: c.calls.question, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
 	return c, nil
 }
-
-func (c *fullConsole) attended() bool { return true }
 
 func (c *fullConsole) asker() *approver { return c.asks }
 
@@ -187,8 +184,6 @@ func (c *plainConsole) style() (p terminal.Paint, columns int) {
 }
 
 func (c *plainConsole) Remember(string) {}
-
-func (c *plainConsole) attended() bool { return c.typed }
 
 func (c *plainConsole) asker() *approver { return c.asks }
 

@@ -81,44 +81,30 @@ func newKeyboard(in io.Reader, bell func()) *keyboard {
 }
 
 // close ends the input.
-func (k *keyboard) close() {
+func (k *keyboard) close() { k.change(func() { k.closed = true }) }
+
+// change changes the fields that mu guards.
+func (k *keyboard) change(f func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.closed = true
+	f()
 	k.arrived.Broadcast()
 }
 
 // onInterrupt sets the effect of Ctrl-C; nil passes it to the editor.
-func (k *keyboard) onInterrupt(cancel func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.cancel = cancel
-}
+func (k *keyboard) onInterrupt(cancel func()) { k.change(func() { k.cancel = cancel }) }
 
 // begin drops replies to the previous line.
-func (k *keyboard) begin() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replies = nil
-}
+func (k *keyboard) begin() { k.change(func() { k.replies = nil }) }
 
 // interrupt ends the line that is being edited.
 func (k *keyboard) interrupt() { k.reply(string(rune(keyInterrupt))) }
 
 // reply adds a reply of the terminal.
-func (k *keyboard) reply(s string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.replies = append(k.replies, s...)
-	k.arrived.Broadcast()
-}
+func (k *keyboard) reply(s string) { k.change(func() { k.replies = append(k.replies, s...) }) }
 
 // forget drops unread input, as it was typed before the question that follows.
-func (k *keyboard) forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.ahead = nil
-}
+func (k *keyboard) forget() { k.change(func() { k.ahead = nil }) }
 
 // Read implements io.Reader. It returns at most one line, so that the editor buffers no other.
 func (k *keyboard) Read(p []byte) (int, error) {
@@ -307,7 +293,7 @@ func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), c
 	}
 	var err error
 	e.lines, err = readline.NewFromConfig(&readline.Config{
-		Stdin:                  typed{e},
+		Stdin:                  e,
 		Stdout:                 &rawOutput{out: out, keys: keys},
 		Stderr:                 io.Discard,
 		FuncIsTerminal:         func() bool { return true },
@@ -329,12 +315,10 @@ func showBreaks(line []rune, _ int) []rune {
 	return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
 }
 
-// typed is the input of the editor, which queries the terminal's size with each key.
-type typed struct{ *editor }
-
-func (t typed) Read(p []byte) (int, error) {
-	n, err := t.keys.Read(p)
-	t.resized()
+// Read implements io.Reader, the input of lines. It queries the terminal's size with each key.
+func (e *editor) Read(p []byte) (int, error) {
+	n, err := e.keys.Read(p)
+	e.resized()
 	return n, err
 }
 
@@ -351,12 +335,6 @@ func (e *editor) read(ctx context.Context, prompt, prefill string) (string, erro
 		err = errInterrupted
 	}
 	return line, err
-}
-
-// remember adds a line to the history.
-func (e *editor) remember(line string) {
-	// It cannot fail without a file.
-	_ = e.lines.SaveToHistory(strings.ReplaceAll(line, "\n", string(lineBreak)))
 }
 
 // rawOutput writes to a terminal in raw mode, where a line feed does not return the carriage.

@@ -24,11 +24,11 @@ func IsTerminal(stream any) bool {
 // A Terminal is one in raw mode, in which Ctrl-C is a key.
 type Terminal struct {
 	*Screen
-	edit    *editor
-	in, out *os.File
-	before  *term.State
-	cancel  func()  // cancels the current work; nil without work
-	ticker  *ticker // of the live lines, while there is work
+	edit       *editor
+	in, out    *os.File
+	before     *term.State
+	cancel     func() // cancels the current work; nil without work
+	stopRedraw func() // ends the redrawing of the live lines and waits for it
 }
 
 // maxRemembered bounds a line that is kept to be edited again, in bytes.
@@ -109,7 +109,8 @@ func (t *Terminal) Ask(ctx context.Context, question, prefill string) (string, e
 // Remember puts a line into the history, as if it had been typed.
 func (t *Terminal) Remember(line string) {
 	if strings.TrimSpace(line) != "" && len(line) <= maxRemembered {
-		t.edit.remember(line)
+		// It cannot fail without a file.
+		_ = t.edit.lines.SaveToHistory(strings.ReplaceAll(line, "\n", string(lineBreak)))
 	}
 }
 
@@ -118,49 +119,35 @@ func (t *Terminal) Begin(cancel func()) {
 	t.cancel = cancel
 	t.begin()
 	t.edit.keys.onInterrupt(cancel)
-	t.ticker = startTicker(t.tick)
+	done := make(chan struct{})
+	var redrawing sync.WaitGroup
+	redrawing.Go(func() {
+		clock := time.NewTicker(redraw)
+		defer clock.Stop()
+		for {
+			select {
+			case <-clock.C:
+				t.Update(func(p *Printer) { p.frame++ })
+			case <-done:
+				return
+			}
+		}
+	})
+	t.stopRedraw = func() {
+		close(done)
+		redrawing.Wait()
+	}
 }
 
 // End ends the work. Its live lines go.
 func (t *Terminal) End() {
-	t.ticker.stop()
+	t.stopRedraw()
 	t.edit.keys.onInterrupt(nil)
 	t.cancel = nil
 	t.Update(func(p *Printer) {
 		p.Clear()
 		p.Pause(Alone)
 	})
-}
-
-// tick turns the spinner.
-func (s *Screen) tick() { s.Update(func(p *Printer) { p.frame++ }) }
-
-// A ticker calls a function until it is stopped.
-type ticker struct {
-	done chan struct{}
-	over sync.WaitGroup
-}
-
-func startTicker(f func()) *ticker {
-	t := &ticker{done: make(chan struct{})}
-	t.over.Go(func() {
-		clock := time.NewTicker(redraw)
-		defer clock.Stop()
-		for {
-			select {
-			case <-clock.C:
-				f()
-			case <-t.done:
-				return
-			}
-		}
-	})
-	return t
-}
-
-func (t *ticker) stop() {
-	close(t.done)
-	t.over.Wait()
 }
 
 // maxLine bounds a line, in bytes.

@@ -16,9 +16,6 @@ import (
 // characters, which could move the cursor or forge the screen, become U+FFFD. So do characters that
 // change the direction of writing.
 func Clean(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\r' || isHarmful(r) }) && utf8.ValidString(s) {
-		return s
-	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
