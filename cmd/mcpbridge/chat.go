@@ -118,12 +118,10 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 		case line == "":
 		case line == "exit", line == "quit":
 			c.over = true
-		case isCommand(line):
+		case commandLine.MatchString(line):
 			c.command(ctx, line)
 		default:
-			c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
-				return c.conversation.Prompt(ctx, line)
-			})
+			c.prompt(ctx, line)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -208,6 +206,13 @@ func number(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// prompt lets the model answer a prompt; "" continues the last answer.
+func (c *chat) prompt(ctx context.Context, text string) {
+	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
+		return c.conversation.Prompt(ctx, text)
+	})
 }
 
 // answer lets the model answer, and saves the messages.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,11 +53,8 @@ func commandWords() []string {
 	return words
 }
 
-// isCommand reports whether a line is a command, not a prompt or a path.
-func isCommand(line string) bool {
-	word, _, _ := strings.Cut(line, " ")
-	return word[0] == '/' && len(word) > 1 && !strings.ContainsFunc(word[1:], func(r rune) bool { return r < 'a' || r > 'z' })
-}
+// commandLine matches a line that is a command, not a prompt or a path.
+var commandLine = regexp.MustCompile(`^/[a-z]+( |$)`)
 
 // command runs a command.
 func (c *chat) command(ctx context.Context, line string) {
@@ -158,9 +156,7 @@ func (c *chat) goOn(ctx context.Context, _ string) error {
 	case last < 0 || whole && run.Messages[last].Role == providers.RoleAssistant:
 		return errors.New("nothing to continue: type a prompt")
 	}
-	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
-		return c.conversation.Prompt(ctx, "")
-	})
+	c.prompt(ctx, "")
 	return nil
 }
 

@@ -130,21 +130,14 @@ func (l *logOutput) Write(p []byte) (int, error) {
 // A plainConsole reads one prompt a line. It writes answers, or events as JSON, to standard output
 // and the rest to standard error. It is for scripts and for terminals without cursor control.
 type plainConsole struct {
-	in      *terminal.Lines
-	out     io.Writer
-	err     io.Writer
-	typed   bool // in is a terminal
-	asks    *approver
-	printer *askPrinter
+	*askPrinter
+	in   *terminal.Lines
+	asks *approver // nil unless in is a terminal
 }
 
 func newPlainConsole(std streams, asJSON bool) *plainConsole {
-	c := &plainConsole{in: terminal.NewLines(std.in), out: std.out, err: std.err, typed: terminal.IsTerminal(std.in)}
-	c.printer = newAskPrinter(std, asJSON)
-	if asJSON {
-		c.out = std.err
-	}
-	if c.typed {
+	c := &plainConsole{askPrinter: newAskPrinter(std, asJSON), in: terminal.NewLines(std.in)}
+	if terminal.IsTerminal(std.in) {
 		c.asks = lineApprover(c.in, std.err)
 		c.asks.defers = true
 	}
@@ -152,7 +145,7 @@ func newPlainConsole(std streams, asJSON bool) *plainConsole {
 }
 
 func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
-	if c.typed {
+	if c.asks != nil {
 		fmt.Fprint(c.err, "> ")
 	}
 	return c.in.Read(ctx)
@@ -160,24 +153,28 @@ func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
 
 func (c *plainConsole) Begin(func()) {}
 
-func (c *plainConsole) event(e providers.Event) { c.printer.event(e) }
-
 func (c *plainConsole) end(run *providers.Run, err error) {
-	if c.printer.json {
+	if c.json {
 		return // the last event has the end
 	}
-	c.printer.newline()
+	c.newline()
 	if text, _ := ending(run, err); text != "" {
-		c.printer.say("%s", text)
+		c.say("%s", text)
 	}
 }
 
-func (c *plainConsole) print(text string) { fmt.Fprintln(c.out, strings.TrimSuffix(text, "\n")) }
+func (c *plainConsole) print(text string) {
+	to := c.out
+	if c.json {
+		to = c.err
+	}
+	fmt.Fprintln(to, strings.TrimSuffix(text, "\n"))
+}
 
-func (c *plainConsole) fail(err error) { c.printer.say("%v", err) }
+func (c *plainConsole) fail(err error) { c.say("%v", err) }
 
 func (c *plainConsole) style() (p terminal.Paint, columns int) {
-	if c.typed {
+	if c.asks != nil {
 		return false, 80
 	}
 	return false, 1000 // cuts off nothing important

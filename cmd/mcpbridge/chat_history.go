@@ -83,19 +83,23 @@ func (h *history) close() {
 	}
 }
 
-var errNoHistory = errors.New("conversations are not saved (--no-history)")
+// list returns the last conversations, or an error if there are none.
+func (h *history) list(ctx context.Context, most int) ([]providers.Heading, error) {
+	if h.kept == nil {
+		return nil, errors.New("conversations are not saved (--no-history)")
+	}
+	all, err := h.kept.List(ctx, most)
+	if err == nil && len(all) == 0 {
+		err = errors.New("no saved conversations")
+	}
+	return all, err
+}
 
 // load returns the conversation whose ID begins with id; "" means the last one.
 func (h *history) load(ctx context.Context, id string) (*providers.Transcript, error) {
-	if h.kept == nil {
-		return nil, errNoHistory
-	}
-	all, err := h.kept.List(ctx, maxSought)
+	all, err := h.list(ctx, maxSought)
 	if err != nil {
 		return nil, err
-	}
-	if len(all) == 0 {
-		return nil, errors.New("no saved conversations")
 	}
 	all = slices.DeleteFunc(all, func(h providers.Heading) bool { return !strings.HasPrefix(h.ID, strings.ToUpper(id)) })
 	switch {
@@ -159,15 +163,9 @@ func (c *chat) showHistory(ctx context.Context, id string) error {
 		}
 		return c.goOnWith(t)
 	}
-	if c.history.kept == nil {
-		return errNoHistory
-	}
-	all, err := c.history.kept.List(ctx, maxListed)
+	all, err := c.history.list(ctx, maxListed)
 	if err != nil {
 		return err
-	}
-	if len(all) == 0 {
-		return errors.New("no saved conversations")
 	}
 	p, columns := c.console.style()
 	var b strings.Builder

@@ -129,13 +129,9 @@ func printLint(w io.Writer, report *toolformat.Report, providers []string) error
 				price = ", " + tokenRange(tool.Verdicts, group)
 			}
 			fmt.Fprintf(&b, "  %s: %s%s\n", v.Status, strings.Join(names, ", "), price)
-			for _, n := range v.Notes {
-				fmt.Fprintf(&b, "      %s\n", lintNote(n))
-			}
+			writeNotes(&b, "      ", v.Notes)
 		}
-		for _, n := range tool.Notes {
-			fmt.Fprintf(&b, "  hint: %s\n", lintNote(n))
-		}
+		writeNotes(&b, "  hint: ", tool.Notes)
 	}
 	if len(report.Tools) > 0 {
 		b.WriteByte('\n')
@@ -143,9 +139,7 @@ func printLint(w io.Writer, report *toolformat.Report, providers []string) error
 	b.WriteString(number(len(report.Tools), "tool") + "\n")
 	for i, t := range report.Targets {
 		fmt.Fprintf(&b, "  %s: %d ok, %d repaired, %d impossible, %d tokens\n", providers[i], t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens)
-		for _, n := range t.Notes {
-			fmt.Fprintf(&b, "      %s\n", lintNote(n))
-		}
+		writeNotes(&b, "      ", t.Notes)
 	}
 	for _, n := range report.Notes {
 		fmt.Fprintf(&b, "  hint: %s\n", n)
@@ -184,10 +178,12 @@ func tokenRange(verdicts []toolformat.Verdict, group []int) string {
 	return fmt.Sprintf("%d–%d tokens", low, high)
 }
 
-// lintNote returns the text of a note without the name of its tool.
-func lintNote(n toolformat.Note) string {
-	n.Tool = ""
-	return n.String()
+// writeNotes writes notes without the name of their tool.
+func writeNotes(b *strings.Builder, front string, notes []toolformat.Note) {
+	for _, n := range notes {
+		n.Tool = ""
+		fmt.Fprintf(b, "%s%s\n", front, n)
+	}
 }
 
 // The output of --json.

@@ -170,9 +170,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 	var call *toolformat.Error
 	code, text := exitFailed, ""
 	switch {
-	case err == nil:
-		return exitDone
-	case errors.Is(err, pflag.ErrHelp):
+	case err == nil, errors.Is(err, pflag.ErrHelp):
 		return exitDone
 	case errors.As(err, &exit):
 		code, text = exit.code, exit.text
@@ -184,10 +182,8 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 	default:
 		text = err.Error()
 	}
-	if text != "" {
-		for line := range strings.Lines(text) {
-			fmt.Fprintf(w, "mcpbridge: %s\n", strings.TrimRight(line, "\n"))
-		}
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "mcpbridge: %s\n", strings.TrimRight(line, "\n"))
 	}
 	return code
 }
@@ -206,41 +202,30 @@ func callExit(e *toolformat.Error) int {
 	return exitFailed
 }
 
-// version returns the module's version, as the go command recorded it.
-func version() string {
+// build returns the module's version and the commit that was built, as the go command recorded them.
+func build() (version, commit string) {
+	version, commit, modified := "dev", "unknown", ""
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "dev"
+	if !ok {
+		return version, commit
 	}
-	return info.Main.Version
-}
-
-// revisions returns the MCP revisions that the bridge speaks on both sides, newest first.
-func revisions() []string {
-	return append([]string{wire.ModernRevision}, wire.Revisions...)
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		version = v
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = " (modified)"
+		}
+	}
+	return version, commit + modified
 }
 
 // spoken returns the sentence of the help on MCP revisions.
 func spoken() string {
 	return "Clients and servers may each speak any of MCP's revisions " + wire.Revisions[len(wire.Revisions)-1] + " to " + wire.ModernRevision + "."
-}
-
-// commit returns the commit that was built, or "unknown" if it was not recorded.
-func commit() string {
-	revision, dirty := "unknown", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				revision = s.Value
-			case "vcs.modified":
-				if s.Value == "true" {
-					dirty = " (modified)"
-				}
-			}
-		}
-	}
-	return revision + dirty
 }
 
 func runVersion(_ context.Context, args []string, std streams) error {
@@ -251,6 +236,8 @@ func runVersion(_ context.Context, args []string, std streams) error {
 	if f.NArg() > 0 {
 		return usagef("version: unexpected argument %s", hint.Quote(f.Arg(0)))
 	}
-	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(revisions(), " "))
+	version, commit := build()
+	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s %s\n", version, commit,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.ModernRevision, strings.Join(wire.Revisions, " "))
 	return nil
 }

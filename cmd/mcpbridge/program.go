@@ -36,7 +36,8 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if cmp.Or(cfg.Log.Level, level) == "" {
 		p.warn = func(text string) { fmt.Fprintf(stderr, "mcpbridge: warning: %s\n", text) }
 	}
-	opts.Log, opts.Version, opts.Strict = p.log, version(), f.strict
+	opts.Log, opts.Strict = p.log, f.strict
+	opts.Version, _ = build()
 	var err error
 	p.Stack, err = stack.New(cfg, opts)
 	return p, err

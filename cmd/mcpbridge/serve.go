@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if *listen != "" {
-		cfg.Listen = *listen
-	}
-	if cfg.Listen == "" {
-		cfg.Listen = defaultListen
-	}
+	cfg.Listen = cmp.Or(*listen, cfg.Listen, defaultListen)
 	if err := mayListen(cfg); err != nil {
 		return err
 	}

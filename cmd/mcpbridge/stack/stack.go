@@ -112,11 +112,7 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 // wrapServer wraps a server's client, the innermost wrapper first. A wrapper of all sources wraps
 // s.bridge in New instead, and Open opens it.
 func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
-	for _, wrap := range []func(bridge.Source, *config.Server) bridge.Source{
-		s.guard,
-	} {
-		source = wrap(source, server)
-	}
+	source = s.guard(source, server)
 	return source
 }
 
