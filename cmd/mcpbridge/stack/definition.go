@@ -63,35 +63,20 @@ func (n *nativeLoader) ofAnotherKind(t toolformat.Tool, word string) error {
 // misspelled reports a key of an object that resembles a known key that the object lacks. Other
 // unknown keys may belong to its format.
 func misspelled(object json.RawMessage, where string, known ...string) error {
-	keys := map[string]bool{}
-	for key := range wire.Members(object) {
-		keys[key] = true
-	}
-	lacking := slices.DeleteFunc(slices.Clone(known), func(key string) bool { return keys[key] })
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if slices.Contains(known, key) {
-			continue
-		}
-		if near := toolformat.Closest(key, lacking); near != "" {
+	members := maps.Collect(wire.Members(object))
+	lacking := slices.DeleteFunc(slices.Clone(known), func(key string) bool { return members[key] != nil })
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if near := toolformat.Closest(key, lacking); near != "" && !slices.Contains(known, key) {
 			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, hint.Quote(key), near)
 		}
 	}
 	return nil
 }
 
-var errContextNames = errors.New("context: expected an array of names of properties")
-
 func checkContextNames(raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	if raw[0] != '[' {
-		return errContextNames
-	}
-	for e := range wire.Elements(raw) {
-		if name, ok := wire.Text(e); !ok || name == "" {
-			return errContextNames
-		}
+	var names []string
+	if raw != nil && (json.Unmarshal(raw, &names) != nil || slices.Contains(names, "")) {
+		return errors.New("context: expected an array of names of properties")
 	}
 	return nil
 }

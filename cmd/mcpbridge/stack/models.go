@@ -126,15 +126,14 @@ func (m *Models) named(choice Choice, tools bool) (providers.Candidate, error) {
 	if i >= 0 && choice.BaseURL == "" && len(choice.Scripts) == 0 {
 		return m.candidates[i], nil
 	}
-	return m.made(choice.Provider, choice)
+	return m.made(choice)
 }
 
 // made returns a candidate that the choice creates or changes.
-func (m *Models) made(name string, choice Choice) (providers.Candidate, error) {
-	entry := config.Provider{Name: name, Type: name}
-	if i := slices.IndexFunc(m.cfg.Providers, func(p config.Provider) bool { return p.Name == name }); i >= 0 {
-		entry = m.cfg.Providers[i]
-	} else if !slices.Contains(ProviderTypes(), name) {
+func (m *Models) made(choice Choice) (providers.Candidate, error) {
+	name := choice.Provider
+	entry, ok := m.entry(name)
+	if entry.Type = cmp.Or(entry.Type, name); !ok && !slices.Contains(ProviderTypes(), name) {
 		known := ProviderTypes()
 		for _, p := range m.cfg.Providers {
 			known = append(known, p.Name)
@@ -204,12 +203,17 @@ func (m *Models) ByID(id string) (providers.Candidate, error) {
 
 // Settings returns the settings of a provider's entry.
 func (m *Models) Settings(name string) providers.Settings {
-	for _, p := range m.cfg.Providers {
-		if p.Name == name {
-			return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
-		}
+	p, _ := m.entry(name)
+	return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
+}
+
+// entry returns the config's entry of a name. An unknown one has nothing but the name.
+func (m *Models) entry(name string) (p config.Provider, ok bool) {
+	i := slices.IndexFunc(m.cfg.Providers, func(p config.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return config.Provider{Name: name}, false
 	}
-	return providers.Settings{}
+	return m.cfg.Providers[i], true
 }
 
 // Faults returns the reasons why providers are not available, by name.

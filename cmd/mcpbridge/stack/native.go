@@ -104,8 +104,8 @@ func (n *nativeLoader) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolfo
 	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that the others do not fail with it
 		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
 	}
-	if place := n.chat.place(tool.Name); place != nil {
-		return nil, n.chat.set(place, tool) // its schema need not describe the arguments
+	if is, err := n.chat.add(tool); is {
+		return nil, err // its schema need not describe the arguments
 	}
 	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == tool.Name }) {
 		return nil, errTwice

@@ -249,26 +249,23 @@ func conversationOf(kept []acorn.Message) []providers.Message {
 // are neither listed nor called by name.
 type chatFunctions struct{ save, load *bridge.Tool }
 
-// place returns the field of the function of a name, or nil for any other tool.
-func (c *chatFunctions) place(name string) **bridge.Tool {
+// add keeps a tool that is one of the functions, and reports whether it is.
+func (c *chatFunctions) add(tool bridge.Tool) (is bool, err error) {
+	place := &c.save
 	switch {
-	case strings.EqualFold(name, acorn.SaveFunction):
-		return &c.save
-	case strings.EqualFold(name, acorn.LoadFunction):
-		return &c.load
+	case strings.EqualFold(tool.Name, acorn.LoadFunction):
+		place = &c.load
+	case !strings.EqualFold(tool.Name, acorn.SaveFunction):
+		return false, nil
 	}
-	return nil
-}
-
-func (c *chatFunctions) set(place **bridge.Tool, tool bridge.Tool) error {
 	switch {
 	case tool.Client:
-		return errors.New("the bridge calls it, and cannot call a client function: expected another kind")
+		return true, errors.New("the bridge calls it, and cannot call a client function: expected another kind")
 	case *place != nil:
-		return errTwice
+		return true, errTwice
 	}
 	*place = &tool
-	return nil
+	return true, nil
 }
 
 // store returns the store that the functions implement, or nil without functions. Each message gets

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"reflect"
@@ -59,7 +60,7 @@ type generator struct {
 }
 
 func (g *generator) fail(pos token.Pos, format string, args ...any) {
-	g.problems = append(g.problems, problemAt{g.fset.Position(pos), fmt.Sprintf(format, args...)})
+	g.problems = append(g.problems, &scanner.Error{Pos: g.fset.Position(pos), Msg: fmt.Sprintf(format, args...)})
 }
 
 // tools returns the tools of the marked functions, in the order of the source.
@@ -200,7 +201,7 @@ func (t *goTool) takes(sig *types.Signature) error {
 	t.variadic = sig.Variadic()
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
-		if isNamed(v.Type(), "context", "Context") {
+		if types.Unalias(v.Type()).String() == "context.Context" {
 			if i > 0 {
 				return problem(v.Pos(), "the context must be the first parameter")
 			}
@@ -222,11 +223,6 @@ func isArguments(t types.Type) bool {
 	}
 	_, ok := t.Underlying().(*types.Struct)
 	return ok && (&mirror{}).known(types.Unalias(t)) == nil
-}
-
-func isNamed(t types.Type, path, name string) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && named.Obj().Name() == name
 }
 
 // arguments sets the input schema and the description of a tool.
@@ -357,7 +353,7 @@ func (g *generator) returns(t *goTool, sig *types.Signature) error {
 	}
 	v := sig.Results().At(0)
 	t.out = v.Type()
-	if p, ok := types.Unalias(t.out).(*types.Pointer); ok && isNamed(p.Elem(), resultPackage, "Result") {
+	if p, ok := types.Unalias(t.out).(*types.Pointer); ok && types.Unalias(p.Elem()).String() == resultPackage+".Result" {
 		return nil
 	}
 	if b, ok := t.out.Underlying().(*types.Basic); ok && b.Kind() == types.String {

@@ -74,21 +74,16 @@ func Generate(ctx context.Context, patterns []string, file, function string) (ou
 }
 
 // Problems are the reasons why functions cannot be tools, with their places.
-type Problems []problemAt
-
-type problemAt struct {
-	at   token.Position
-	text string
-}
+type Problems scanner.ErrorList
 
 func (p Problems) Error() string {
-	slices.SortStableFunc(p, func(a, b problemAt) int {
-		return cmp.Or(strings.Compare(a.at.Filename, b.at.Filename), a.at.Offset-b.at.Offset)
+	slices.SortStableFunc(p, func(a, b *scanner.Error) int {
+		return cmp.Or(strings.Compare(a.Pos.Filename, b.Pos.Filename), a.Pos.Offset-b.Pos.Offset)
 	})
 	lines := make([]string, len(p))
 	for i, problem := range p {
-		problem.at.Filename = Relative(problem.at.Filename)
-		lines[i] = problem.at.String() + ": " + problem.text
+		problem.Pos.Filename = Relative(problem.Pos.Filename)
+		lines[i] = problem.Error()
 	}
 	return strings.Join(slices.Compact(lines), "\n")
 }
@@ -218,9 +213,7 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 			if errors.As(err, &list) {
 				mu.Lock()
 				defer mu.Unlock()
-				for _, e := range list {
-					problems = append(problems, problemAt{e.Pos, e.Msg})
-				}
+				problems = append(problems, list...)
 			}
 			return f, err
 		},

@@ -47,7 +47,7 @@ func TestProblems(t *testing.T) {
 	at := func(file string, offset int) token.Position {
 		return token.Position{Filename: file, Offset: offset, Line: offset, Column: 1}
 	}
-	p := Problems{{at("b.go", 1), "x"}, {at("a.go", 9), "y"}, {at("a.go", 2), "z"}, {at("b.go", 1), "x"}}
+	p := Problems{{Pos: at("b.go", 1), Msg: "x"}, {Pos: at("a.go", 9), Msg: "y"}, {Pos: at("a.go", 2), Msg: "z"}, {Pos: at("b.go", 1), Msg: "x"}}
 	if got, want := p.Error(), "a.go:2:1: z\na.go:9:1: y\nb.go:1:1: x"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

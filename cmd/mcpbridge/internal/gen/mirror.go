@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -50,15 +51,6 @@ func problem(pos token.Pos, format string, args ...any) error {
 }
 
 var errInvalid = errors.New("unknown type")
-
-// textCoded is a type that encodes itself as text.
-type textCoded struct{}
-
-// MarshalText implements encoding.TextMarshaler.
-func (textCoded) MarshalText() ([]byte, error) { return nil, nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (*textCoded) UnmarshalText([]byte) error { return nil }
 
 // basicValues has a value of each basic type.
 var basicValues = map[types.BasicKind]any{
@@ -148,15 +140,13 @@ func shortType(t types.Type) string { return types.TypeString(t, (*types.Package
 
 // known returns the mirror of a type whose JSON does not follow from its structure, or nil.
 func (m *mirror) known(t types.Type) reflect.Type {
-	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
-		switch named.Obj().Pkg().Path() + "." + named.Obj().Name() {
-		case "time.Time":
-			return reflect.TypeFor[time.Time]()
-		case "encoding/json.Number":
-			return reflect.TypeFor[json.Number]()
-		case "encoding/json.RawMessage":
-			return reflect.TypeFor[json.RawMessage]()
-		}
+	switch t.String() {
+	case "time.Time":
+		return reflect.TypeFor[time.Time]()
+	case "encoding/json.Number":
+		return reflect.TypeFor[json.Number]()
+	case "encoding/json.RawMessage":
+		return reflect.TypeFor[json.RawMessage]()
 	}
 	if _, ok := t.(*types.Pointer); ok || types.IsInterface(t) {
 		return nil
@@ -169,7 +159,7 @@ func (m *mirror) known(t types.Type) reflect.Type {
 	case m.codes(t, itself):
 		return reflect.TypeFor[json.RawMessage]()
 	case m.codes(t, text):
-		return reflect.TypeFor[textCoded]()
+		return reflect.TypeFor[netip.Addr]() // as any type that encodes itself as text
 	}
 	return nil
 }

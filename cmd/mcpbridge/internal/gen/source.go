@@ -68,15 +68,7 @@ func (w *goWriter) use(path, name string) string {
 		return known
 	}
 	w.given[path] = name
-	taken := func() bool {
-		for _, other := range w.imports {
-			if other == name {
-				return true
-			}
-		}
-		return w.pkg.Scope().Lookup(name) != nil
-	}
-	for taken() {
+	for slices.Contains(slices.Collect(maps.Values(w.imports)), name) || w.pkg.Scope().Lookup(name) != nil {
 		name += "_"
 	}
 	w.imports[path] = name
