@@ -49,7 +49,7 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	c.start(func() {
 		defer buf.Free()
 		defer cancel()
-		result, err := ask(ctx, method, params)
+		result, err := c.cfg.ask(ctx, ask, method, params)
 		if !c.endQuestion(id) {
 			return // canceled by the server
 		}
@@ -235,7 +235,7 @@ func (c *conn) inputResponses(ctx context.Context, req *bridge.Request, owner *s
 	var wg sync.WaitGroup
 	for _, in := range all {
 		wg.Go(func() {
-			result, err := in.ask(limited, in.method, in.params)
+			result, err := c.cfg.ask(limited, in.ask, in.method, in.params)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -287,6 +287,12 @@ func (cfg *Config) offer(capabilities []byte) []byte {
 
 // asker puts a question of the server to the party that answers it.
 type asker func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
+
+// ask puts a question to the asker.
+func (cfg *Config) ask(ctx context.Context, ask asker, method string, params []byte) (_ []byte, err *toolformat.Error) {
+	defer cfg.recovered(&err)
+	return ask(ctx, method, params)
+}
 
 // sample is the asker that Sampling answers.
 func (cfg *Config) sample(ctx context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {

@@ -201,6 +201,7 @@ func (s *session) wants(message []byte) bool { return wire.LogLevel(s.level.Load
 // notify sends the caller a notification that belongs to none of its requests.
 func (s *session) notify(method string, params []byte) {
 	if s.caller.Notify != nil {
+		defer s.link.cfg.recovered(nil)
 		s.caller.Notify(method, params)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -65,6 +66,17 @@ func remoteError(raw []byte) *toolformat.Error {
 		e.Code = toolformat.NotFound
 	}
 	return e
+}
+
+// recovered must be deferred where a caller's code runs in a goroutine of the client: it ends a
+// panic, whose cause goes to the log, and sets err unless that is nil.
+func (cfg *Config) recovered(err **toolformat.Error) {
+	if p := recover(); p != nil {
+		cfg.Log.Error("the code of a caller has panicked", "panic", p, "stack", string(debug.Stack()))
+		if err != nil {
+			*err = toolformat.Errorf(toolformat.Internal, "internal error")
+		}
+	}
 }
 
 // snippet returns the start of unexpected input, for the log.

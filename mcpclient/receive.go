@@ -103,7 +103,7 @@ func (c *conn) received(m *wire.Message, from *call) {
 		}
 		if from != nil && from.back != nil {
 			if from.owner.wants(m.Params.Raw) {
-				from.back.Notify(m.Method, m.Params.Raw)
+				from.notify(m.Method, m.Params.Raw)
 			}
 			return
 		}
@@ -124,8 +124,14 @@ func (c *conn) progressed(m *wire.Message) {
 	}
 	buf := wire.NewBuffer(len(m.Params.Raw) + len(k.token))
 	buf.B = m.Params.Append(buf.B, wire.Edit{Key: wire.ProgressToken, Value: k.token})
-	k.back.Notify(m.Method, buf.B)
+	k.notify(m.Method, buf.B)
 	buf.Free()
+}
+
+// notify passes a notification to the caller.
+func (k *call) notify(method string, params []byte) {
+	defer k.owner.link.cfg.recovered(nil)
+	k.back.Notify(method, params)
 }
 
 // notified implements handler: it passes a notification that belongs to no call to the callers
