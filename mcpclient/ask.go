@@ -75,7 +75,7 @@ func (c *conn) route(method string, from *call) (asker, context.Context) {
 			}
 		}
 	}
-	ask, of := c.handler.ask, context.Background()
+	ask, of := c.link.ask, context.Background()
 	switch {
 	case method == wire.MethodCreateMessage && !c.clientSamples:
 		ask = c.cfg.sample
@@ -148,7 +148,8 @@ const maxRounds = 20
 // era is asked only for input that goes with what Sampling answers.
 func (c *conn) provideInput(ctx context.Context, req *bridge.Request, owner *session, reply bridge.Reply) (bridge.Reply, *loss) {
 	for range maxRounds {
-		if reply.Err != nil || !inputRequired(reply.Result) || owner.caller.Modern && !c.samples(owner, reply.Result) {
+		required := string(wire.Lookup(reply.Result, "resultType")) == `"input_required"`
+		if reply.Err != nil || !required || owner.caller.Modern && !c.samples(owner, reply.Result) {
 			return reply, nil
 		}
 		responses, err := c.inputResponses(ctx, req, owner, wire.Lookup(reply.Result, "inputRequests"))
@@ -169,10 +170,6 @@ func (c *conn) provideInput(ctx context.Context, req *bridge.Request, owner *ses
 	}
 	reply.Free()
 	return bridge.Failed(c.cfg.errorf(toolformat.Unavailable, "%s still requires input after %d rounds", subject(req), maxRounds)), nil
-}
-
-func inputRequired(result []byte) bool {
-	return string(wire.Lookup(result, "resultType")) == `"input_required"`
 }
 
 // samples reports whether a result requires input that only Sampling can provide.

@@ -103,10 +103,7 @@ func (cfg *Config) setDefaults() {
 	if cfg.ClientInfo == nil {
 		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	cfg.Log = cfg.Log.With("server", cfg.Name)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
 }
 
 // Children bounds the child processes of several clients together.

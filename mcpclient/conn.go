@@ -10,13 +10,12 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // conn is one live connection. It matches the server's messages to calls.
 type conn struct {
 	cfg           *Config
-	handler       handler
+	link          *link
 	capabilities  []byte  // MCP's ClientCapabilities, for requests of callers that state none
 	offered       []byte  // those that initialize states
 	clientSamples bool    // the caller offers sampling, so that Config.Sampling is not needed
@@ -54,20 +53,10 @@ type peer struct {
 	revision string // of the protocol, as negotiated
 }
 
-// handler takes what a conn cannot match to a call. It is the conn's link.
-type handler interface {
-	// notified takes a notification.
-	notified(c *conn, method string, params []byte)
-	// ask puts a question of the server to a caller.
-	ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
-	// tool returns a tool as the server defines it.
-	tool(name string) (bridge.Item, bool)
-}
-
-func newConn(cfg *Config, h handler, key *linkKey) *conn {
-	offered := key.offered()
+func newConn(l *link) *conn {
+	offered := l.key.offered()
 	c := &conn{
-		cfg: cfg, handler: h, capabilities: cfg.offer([]byte(key.capabilities)), offered: cfg.offer(offered),
+		cfg: l.cfg, link: l, capabilities: l.cfg.offer([]byte(l.key.capabilities)), offered: l.cfg.offer(offered),
 		clientSamples: wire.Lookup(offered, "sampling") != nil,
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
 		calls: map[int64]*call{}, questions: map[string]context.CancelFunc{},
@@ -137,9 +126,9 @@ func (c *conn) lose(reason error) {
 	c.loseLocked(reason)
 }
 
-// retire loses the connection unless a call is under way; a listen does not count. It reports
-// whether it has.
-func (c *conn) retire(reason error) bool {
+// retire loses the connection, because it is idle, unless a call is under way; a listen does not
+// count. It reports whether it has.
+func (c *conn) retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.calls {
@@ -147,7 +136,7 @@ func (c *conn) retire(reason error) bool {
 			return false
 		}
 	}
-	c.loseLocked(reason)
+	c.loseLocked(errIdle)
 	return true
 }
 
@@ -164,15 +153,15 @@ func (c *conn) loseLocked(reason error) {
 }
 
 // close ends the calls and the connection, and waits until nothing is left of them.
-func (c *conn) close(reason error) {
+func (c *conn) close() {
 	c.mu.Lock()
 	if !c.lost {
 		for _, k := range c.calls {
-			k.end(reason)
+			k.end(errClosed)
 		}
 	}
+	c.loseLocked(errClosed)
 	c.mu.Unlock()
-	c.lose(reason)
 	c.work.Wait()
 	c.carrier.close()
 }
@@ -281,12 +270,11 @@ func (c *conn) newestCall() (newest *call, only bool) {
 	defer c.mu.Unlock()
 	n := 0
 	for _, k := range c.calls {
-		if k.back == nil {
-			continue
-		}
-		n++
-		if newest == nil || k.id > newest.id {
-			newest = k
+		if k.back != nil {
+			n++
+			if newest == nil || k.id > newest.id {
+				newest = k
+			}
 		}
 	}
 	return newest, n == 1

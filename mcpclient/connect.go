@@ -41,7 +41,7 @@ func (l *link) connect() (*conn, error) {
 	}
 	for kind := range bridge.ListKinds {
 		if err := l.fetch(ctx, c, kind); err != nil {
-			c.close(errClosed)
+			c.close()
 			return nil, err
 		}
 	}
@@ -86,14 +86,14 @@ func (cfg *Config) dialers() []dialer {
 }
 
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
-	c := newConn(l.cfg, l, &l.key)
+	c := newConn(l)
 	var err error
 	if c.carrier, err = dial(ctx, l.cfg, c); err != nil {
 		return nil, err
 	}
 	close(c.dialed)
 	if err := c.handshake(ctx, l.key.modern); err != nil {
-		c.close(errClosed)
+		c.close()
 		return nil, err
 	}
 	if l.key.modern || c.modern { // otherwise the server has not been asked

@@ -3,8 +3,8 @@
 //
 // A [Client] is one configured server. Its callers reach it over links. A link is a supervised
 // connection that is made again when it is lost, shared by the callers that [Sharing] puts on it. A
-// conn is the link's live connection: it matches the server's messages to calls, and knows its
-// link as a handler only. A carrier moves messages and knows nothing of MCP.
+// conn is the link's live connection: it matches the server's messages to calls. A carrier moves
+// messages and knows nothing of MCP.
 //
 // # Files
 //

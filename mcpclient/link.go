@@ -290,7 +290,7 @@ func (l *link) serve(c *conn) error {
 	} else if l.cfg.Lazy {
 		l.setState(Idle, nil, 0)
 	}
-	c.close(errClosed)
+	c.close()
 	return lost
 }
 
@@ -306,7 +306,7 @@ func (l *link) retireWhenIdle(c *conn) {
 		left := l.cfg.IdleTimeout - time.Since(time.Unix(0, l.used.Load()))
 		switch {
 		case !c.alive():
-		case left <= 0 && !l.watching() && c.retire(errIdle):
+		case left <= 0 && !l.watching() && c.retire():
 		default:
 			time.AfterFunc(max(left, time.Second), check)
 		}

@@ -46,7 +46,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind) error {
 			if err != nil {
 				return err
 			}
-			items = l.appendItems(items, c, kind, result)
+			items = l.appendItems(items, kind, result, c.modern)
 			next := wire.Lookup(result, "nextCursor")
 			if size += len(result); len(next) == 0 || next[0] != '"' {
 				break
@@ -84,10 +84,10 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 }
 
 // appendItems appends the items of a page, except those that cannot be used.
-func (l *link) appendItems(items []bridge.Item, c *conn, kind bridge.ListKind, page []byte) []bridge.Item {
+func (l *link) appendItems(items []bridge.Item, kind bridge.ListKind, page []byte, modern bool) []bridge.Item {
 	for raw := range wire.Elements(wire.Lookup(page, kind.Member())) {
 		it, err := bridge.NewItem(kind, raw)
-		if err == nil && it.ParamHeaders && c.modern && l.cfg.URL != "" {
+		if err == nil && it.ParamHeaders && modern && l.cfg.URL != "" {
 			// A client of the modern era must leave such a tool out (SEP-2243).
 			if _, err = wire.ParamHeaders(it.Tool().InputSchema); err != nil {
 				err = fmt.Errorf("tool %s: %w", it.Key, err)
@@ -144,12 +144,7 @@ func (l *link) loadLists() {
 	if err != nil || wire.Valid(data) != nil {
 		return // it will be written
 	}
-	var items []bridge.Item
-	for raw := range wire.Elements(wire.Lookup(data, bridge.Tools.Member())) {
-		if it, err := bridge.NewItem(bridge.Tools, raw); err == nil {
-			items = append(items, it)
-		}
-	}
+	items := l.appendItems(nil, bridge.Tools, data, false)
 	l.lists[bridge.Tools].Store(l.client.share(bridge.NewList(bridge.Tools, items)))
 }
 
@@ -181,11 +176,8 @@ func writeFile(name string, data []byte) error {
 		return err
 	}
 	defer os.Remove(tmp.Name()) // fails after the rename
-	if _, err := tmp.Write(data); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), name)

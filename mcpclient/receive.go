@@ -17,12 +17,12 @@ const maxBatch = 1000
 // receive implements receiver. What cannot be used is logged and skipped: it harms only the call
 // that it was the response to.
 func (c *conn) receive(buf *wire.Buffer, from *call) {
-	if b := bytes.TrimLeft(buf.B, " \t\r\n"); len(b) == 0 || b[0] != '[' {
+	members, isBatch, err := wire.SplitBatch(buf.B, maxBatch) // which revision 2025-03-26 allows
+	if !isBatch {
 		c.receiveOne(buf, from)
 		return
 	}
 	defer buf.Free()
-	members, _, err := wire.SplitBatch(buf.B, maxBatch) // which revision 2025-03-26 allows
 	if err != nil {
 		c.malformed(err, buf.B, from)
 		return
@@ -108,7 +108,7 @@ func (c *conn) received(m *wire.Message, from *call) {
 			return
 		}
 	}
-	c.handler.notified(c, m.Method, m.Params.Raw)
+	c.link.notified(c, m.Method, m.Params.Raw)
 }
 
 // progressed extends the call and passes the progress to its caller under the caller's own token.
@@ -134,8 +134,7 @@ func (k *call) notify(method string, params []byte) {
 	k.back.Notify(method, params)
 }
 
-// notified implements handler: it passes a notification that belongs to no call to the callers
-// that it is for.
+// notified passes a notification that belongs to no call to the callers that it is for.
 func (l *link) notified(c *conn, method string, params []byte) {
 	switch method {
 	case wire.NotificationMessage:
@@ -182,22 +181,16 @@ func withoutSubscription(params []byte) []byte {
 	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
 }
 
-// ask implements handler: it puts a question that belongs to no known call to the link's only
-// caller.
+// ask puts a question that belongs to no known call to the caller of a link of its own.
 func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	caller := l.onlyCaller()
-	if caller == nil || caller.Ask == nil {
+	var ask asker
+	l.mu.Lock()
+	for s := range l.sessions {
+		ask = s.caller.Ask
+	}
+	l.mu.Unlock()
+	if ask == nil {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
 	}
-	return caller.Ask(ctx, method, params)
-}
-
-// onlyCaller returns the caller of a link of its own; nil if it has gone.
-func (l *link) onlyCaller() *bridge.Caller {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		return s.caller
-	}
-	return nil
+	return ask(ctx, method, params)
 }

@@ -109,16 +109,13 @@ func (c *conn) request(ctx context.Context, method string, params []byte) (bridg
 }
 
 func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.Reply, error) {
-	buf := wire.NewBuffer(len(params) + 128)
+	split, _ := wire.SplitParams(params) // cannot fail: the bridge's own
+	var edits []wire.Edit
 	if k.modern {
-		split, err := wire.SplitParams(params)
-		if err != nil {
-			return bridge.Reply{}, err
-		}
-		buf.B = wire.AppendRequest(buf.B, k.id, k.method, &split, c.modernEdits(nil, nil)...)
-	} else {
-		buf.B = wire.AppendCall(buf.B, k.id, k.method, params)
+		edits = c.modernEdits(nil, nil)
 	}
+	buf := wire.NewBuffer(len(params) + 128)
+	buf.B = wire.AppendRequest(buf.B, k.id, k.method, &split, edits...)
 	reply, lost := c.roundTrip(ctx, k, buf)
 	switch {
 	case lost != nil:
@@ -167,31 +164,26 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
 	}
 	err := c.carrier.send(ctx, msg, k)
-	if err != nil && ctx.Err() == nil {
-		select {
-		case r := <-k.reply: // received in spite of the error
-			return r, nil
-		default:
-			return c.notSent(err, k)
-		}
-	}
-	k.queued = err == nil
-	select {
-	case r := <-k.reply:
-		return r, nil
-	case <-ctx.Done():
-		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
-	case <-c.life.Done():
+	if k.queued = err == nil; k.queued {
 		select {
 		case r := <-k.reply:
 			return r, nil
-		default:
+		case <-ctx.Done():
+		case <-c.life.Done():
 		}
-		if ctx.Err() != nil { // a caller that goes may take the connection with it
-			return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
-		}
-		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
 	}
+	select {
+	case r := <-k.reply: // received in spite of that
+		return r, nil
+	default:
+	}
+	switch {
+	case ctx.Err() != nil: // a caller that goes may take the connection with it
+		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	case err != nil:
+		return c.notSent(err, k)
+	}
+	return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
 }
 
 // notSent returns the outcome of a call that the carrier could not send: an error that the
@@ -271,7 +263,7 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 // paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
 // (SEP-2243).
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
-	it, ok := c.handler.tool(req.Target)
+	it, ok := c.link.tool(req.Target)
 	if !ok || !it.ParamHeaders || req.Params == nil {
 		return nil
 	}
