@@ -50,3 +50,10 @@ type call struct {
 	queued         bool              // the carrier has taken it
 	reply          chan bridge.Reply // has room for one
 }
+
+// setSent notes that the first byte may have left; k may be nil.
+func (k *call) setSent() {
+	if k != nil {
+		k.sent.Store(true)
+	}
+}

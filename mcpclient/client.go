@@ -128,11 +128,9 @@ func (s *session) Close() error {
 		c.cancelCalls(s)
 	}
 	l.forget(s)
-	switch last := l.removeSession(s); {
-	case last && l.key.own:
+	l.removeSession(s)
+	if l.key.own {
 		l.client.drop(l)
-	case last:
-		l.dropAfter(l.client.cfg.IdleTimeout)
 	}
 	return nil
 }
@@ -140,11 +138,13 @@ func (s *session) Close() error {
 // drop ends a link unless a session is open on it.
 func (c *Client) drop(l *link) {
 	c.mu.Lock()
-	if c.links[l.key] == l && l.unused() {
+	defer c.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.links[l.key] == l && len(l.sessions) == 0 {
 		delete(c.links, l.key)
-		defer l.cancel()
+		l.cancel()
 	}
-	c.mu.Unlock()
 }
 
 // key returns the key of the caller's link. A server of the legacy era can ask only on links

@@ -84,28 +84,15 @@ func (l *link) addSession(s *session) {
 	}
 }
 
-// removeSession removes a session. It reports whether it was the last one.
-func (l *link) removeSession(s *session) bool {
+// removeSession removes a session. A link that is not one caller's own ends after the idle time
+// without one.
+func (l *link) removeSession(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sessions, s)
-	return len(l.sessions) == 0
-}
-
-// dropAfter ends the link after some time unless a session is added.
-func (l *link) dropAfter(delay time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dropping != nil {
-		l.dropping.Stop()
+	if len(l.sessions) == 0 && !l.key.own {
+		l.dropping = time.AfterFunc(l.cfg.IdleTimeout, func() { l.client.drop(l) })
 	}
-	l.dropping = time.AfterFunc(delay, func() { l.client.drop(l) })
-}
-
-func (l *link) unused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.sessions) == 0
 }
 
 // setState changes the state and wakes the calls that wait for that. It notifies callers of lists

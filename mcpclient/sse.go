@@ -116,9 +116,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	req.Header = s.header.Clone()
 	req.Header.Set("Content-Type", "application/json")
 	setBody(req, msg)
-	if k != nil {
-		k.sent.Store(true)
-	}
+	k.setSent()
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return unreachable(s.post, err)

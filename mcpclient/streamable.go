@@ -118,8 +118,8 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	resp, err := s.roundTrip(req)
 	if err != nil {
 		var dial *net.OpError
-		if k != nil && !(errors.As(err, &dial) && dial.Op == "dial") {
-			k.sent.Store(true) // it may have left
+		if !(errors.As(err, &dial) && dial.Op == "dial") {
+			k.setSent()
 		}
 		err = unreachable(s.cfg.URL, err)
 		if ctx.Err() == nil && !(k != nil && k.sent.Load()) {
@@ -128,9 +128,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		return err
 	}
 	defer resp.Body.Close()
-	if k != nil {
-		k.sent.Store(true)
-	}
+	k.setSent()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return s.refused(resp, k)
 	}

@@ -77,9 +77,7 @@ func (w *ws) write(r receiver) {
 		case <-t.C:
 			err = w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 		case f := <-w.out:
-			if f.of != nil {
-				f.of.sent.Store(true)
-			}
+			f.of.setSent()
 			w.conn.SetWriteDeadline(time.Now().Add(writeTime))
 			err = w.conn.WriteMessage(websocket.TextMessage, f.msg.B)
 			f.msg.Free()
