@@ -15,10 +15,10 @@
 //	watch, restore              subscriptions, log levels and tasks, which outlive a connection
 //	lists                       the server's lists
 //	request                     a request until its reply, repeated where that is safe
-//	receive, listen, ask        what the server sends: responses, notifications, questions
-//	conn                        the life of a connection, and its pending calls
+//	receive, ask                what the server sends: responses, notifications, questions
+//	conn                        the life of a connection, its pending calls, what a carrier is
 //	streamable, sse, stdio, ws  the carriers; http is what the first two share
-//	carrier, config, errors     what the layers share
+//	config, errors              what the layers share
 //
 // A new carrier is a file with a dialer, which dialers in connect.go returns, and a case in the
 // tests' carriers. What a server is to be asked again after a loss goes into restore.

@@ -1,10 +1,11 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -108,7 +109,7 @@ func (c *conn) received(m *wire.Message, from *call) {
 			return
 		}
 	}
-	c.link.notified(c, m.Method, m.Params.Raw)
+	c.link.notified(c, m)
 }
 
 // progressed extends the call and passes the progress to its caller under the caller's own token.
@@ -135,22 +136,26 @@ func (k *call) notify(method string, params []byte) {
 }
 
 // notified passes a notification that belongs to no call to the callers that it is for.
-func (l *link) notified(c *conn, method string, params []byte) {
-	switch method {
+func (l *link) notified(c *conn, m *wire.Message) {
+	params := m.Params.Raw
+	if m.Params.Get(wire.MetaSubscriptionID) != nil {
+		params = m.Params.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID}) // of a listen of the bridge
+	}
+	switch m.Method {
 	case wire.NotificationMessage:
 		l.logged(params)
 	case wire.NotificationTaskStatus:
 		l.taskChanged(params)
 	case wire.NotificationResourceUpdated:
-		l.updated(withoutSubscription(params))
+		l.updated(params)
 	default:
 		for kind := range bridge.ListKinds {
-			if kind.Changed() == method {
+			if kind.Changed() == m.Method {
 				l.refresh(c, kind)
 				return
 			}
 		}
-		l.cfg.throttle.Log(slog.LevelDebug, "skipped a notification", "method", method)
+		l.cfg.throttle.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
 	}
 }
 
@@ -169,18 +174,6 @@ func (l *link) logged(params []byte) {
 	}
 }
 
-// withoutSubscription removes the id of the listen on whose stream params came.
-func withoutSubscription(params []byte) []byte {
-	if !bytes.Contains(params, []byte("subscriptionId")) {
-		return params
-	}
-	p, err := wire.SplitParams(bytes.Clone(params))
-	if err != nil {
-		return params
-	}
-	return p.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})
-}
-
 // ask puts a question that belongs to no known call to the caller of a link of its own.
 func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	var ask asker
@@ -193,4 +186,80 @@ func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *
 		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone")
 	}
 	return ask(ctx, method, params)
+}
+
+// A server of the modern era alone notifies of changes only on a subscriptions/listen that is
+// open, from its acknowledgment on.
+
+// listen keeps a subscriptions/listen open until ctx ends, which must end with the connection.
+// Each time the server is asked, acked takes what it grants of the filter before it notifies of
+// anything. acked must not block; its error counts as a refusal. If the first attempt is refused,
+// listen returns why.
+func (c *conn) listen(ctx context.Context, filter string, acked func(granted []byte) error) error {
+	var agreed atomic.Bool
+	for delay := time.Second; ; delay = min(2*delay, time.Minute) {
+		start := time.Now()
+		err := c.listenOnce(ctx, filter, func(granted []byte) error {
+			err := acked(granted)
+			if err == nil {
+				agreed.Store(true)
+			}
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && !agreed.Load():
+			return err
+		case time.Since(start) >= steadyTime:
+			delay = time.Second
+		}
+		if !sleep(ctx, delay) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// listenOnce keeps a subscriptions/listen open until it ends. The error is a refusal; nil means
+// that it ended as any stream may.
+func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	k := c.newCall(wire.MethodListen)
+	var answered atomic.Bool
+	k.acked = func(granted []byte) {
+		if answered.Swap(true) {
+			return
+		}
+		if err := acked(granted); err != nil {
+			cancel(err)
+		}
+	}
+	reply, err := c.requestCall(ctx, k, []byte(`{"notifications":`+filter+`}`))
+	if err == nil {
+		reply.Free()
+	}
+	var refused *toolformat.Error
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return cause
+	case errors.As(err, &refused):
+		return refused
+	case err == nil && !answered.Load():
+		return toolformat.Errorf(toolformat.Unavailable, "%s ended a %s that it had not acknowledged", c.cfg.Name, wire.MethodListen)
+	}
+	return nil
+}
+
+// acknowledged takes what the server grants to the listen on whose stream it came, else to the
+// listen that it names.
+func (c *conn) acknowledged(m *wire.Message, from *call) {
+	if from == nil || from.acked == nil {
+		from = c.findCall(callID(m.Params.Get(wire.MetaSubscriptionID)))
+	}
+	if from == nil || from.acked == nil {
+		c.cfg.throttle.Log(slog.LevelDebug, "skipped an acknowledgment of a listen that is not open")
+		return
+	}
+	from.acked(wire.Lookup(m.Params.Raw, "notifications"))
 }

@@ -177,23 +177,16 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		return r, nil
 	default:
 	}
+	var e *toolformat.Error
 	switch {
 	case ctx.Err() != nil: // a caller that goes may take the connection with it
 		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+	case errors.As(err, &e): // made by the carrier for the caller
+		return bridge.Failed(e), nil
 	case err != nil:
-		return c.notSent(err, k)
+		return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
 	}
 	return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
-}
-
-// notSent returns the outcome of a call that the carrier could not send: an error that the
-// carrier made for the caller, or a loss.
-func (c *conn) notSent(err error, k *call) (bridge.Reply, *loss) {
-	var e *toolformat.Error
-	if errors.As(err, &e) {
-		return bridge.Failed(e), nil
-	}
-	return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
 }
 
 // abandon gives up a call whose caller has gone or whose time is over. It tells the server if the

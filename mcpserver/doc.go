@@ -6,8 +6,8 @@
 //
 // Each file uses those below it; cycles are few and short.
 //
-//	http              Handler: paths, CORS, tickets; sessions over streamable HTTP
-//	sse stdio ws      the carriers that carry both ways, each over a duplex
+//	http              Handler: paths, CORS, tickets; sessions over streamable HTTP and SSE
+//	stdio ws          the other carriers that carry both ways, each over a duplex
 //	duplex            a session and its one outbox
 //	exchange          the answer to a POST: JSON, or a stream once that is needed
 //	sessions session  the registry, and one client: initialize, pending requests, questions to it
