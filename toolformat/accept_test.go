@@ -21,10 +21,7 @@ import (
 func TestAcceptsWhatItAccepted(t *testing.T) {
 	schemas := corpusSchemas(t, 3)
 	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
-	made := 300
-	if testing.Short() {
-		made = 100
-	}
+	made := rounds(t, 100, 300)
 	for range made {
 		schemas = append(schemas, g.objectSchema(3).JSON())
 	}
@@ -232,4 +229,13 @@ func FuzzPasses(f *testing.F) {
 			}
 		}
 	})
+}
+
+// rounds returns how many rounds a random test makes: many if MCPBRIDGE_LONG is set, else few.
+func rounds(t testing.TB, few, many int) int {
+	if os.Getenv("MCPBRIDGE_LONG") != "" {
+		return many
+	}
+	t.Logf("MCPBRIDGE_LONG is not set: %d rounds of %d", few, many)
+	return few
 }

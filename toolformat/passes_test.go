@@ -16,14 +16,11 @@ import (
 // TestNestedAcceptsWhatItAccepted does so for unions in unions, closed and half closed objects,
 // references to the root, and keywords that depend on what others name.
 func TestNestedAcceptsWhatItAccepted(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 40
-	}
+	most := rounds(t, 40, 100)
 	for _, d := range []rewrite.Dialect{rewrite.Anthropic, rewrite.OpenAI, rewrite.Gemini, rewrite.Ollama} {
 		t.Run(d.Name, func(t *testing.T) {
 			g, tried := &generator{rand: rand.New(rand.NewPCG(13, 14))}, 0
-			for range rounds {
+			for range most {
 				schema := g.nested(2)
 				before, err := compiled(schema)
 				if err != nil {
@@ -58,7 +55,7 @@ func TestNestedAcceptsWhatItAccepted(t *testing.T) {
 					}
 				}
 			}
-			if tried < rounds/2 {
+			if tried < most/2 {
 				t.Errorf("only %d instances were tried", tried)
 			}
 		})
@@ -136,11 +133,7 @@ func (g *generator) refer(root *tree.Node) {
 // JSON.
 func TestPassesTakeAnything(t *testing.T) {
 	g := &generator{rand: rand.New(rand.NewPCG(9, 10))}
-	rounds := 1500
-	if testing.Short() {
-		rounds = 200
-	}
-	for range rounds {
+	for range rounds(t, 200, 1500) {
 		schema := g.objectSchema(3)
 		for range 1 + g.rand.IntN(6) {
 			g.spoil(schema)
