@@ -123,9 +123,8 @@ func (c *Client) send(ctx context.Context, path string, body []byte) (*Response,
 	resp, err := c.http().Do(req)
 	r := &Response{client: c, request: req, cancel: cancel, timer: timer}
 	if err != nil {
-		err = unreachable(ctx, u, err)
-		r.end()
-		return nil, err
+		defer r.Close()
+		return nil, unreachable(ctx, u, err)
 	}
 	timer.Reset(patience)
 	r.Header, r.body = resp.Header, &boundedBody{ReadCloser: resp.Body, ctx: ctx, timer: timer, patience: patience, most: cmp.Or(c.MaxBody, defaultMaxBody)}

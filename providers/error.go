@@ -90,10 +90,7 @@ func requestID(h http.Header) string {
 // refused returns the error of a response whose status is not 2xx.
 func (c *Client) refused(resp *http.Response, body []byte) error {
 	e := &APIError{Status: resp.StatusCode, RequestID: requestID(resp.Header), After: retryAfter(resp.Header, time.Now())}
-	switch s := resp.StatusCode; {
-	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooManyRequests, s >= 500:
-		e.Again = true
-	}
+	e.Again = slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, e.Status) || e.Status >= 500
 	if c.Refuse != nil {
 		c.Refuse(e, body)
 	} else {

@@ -182,12 +182,10 @@ func atEnd(err error) error {
 
 // Close ends the response, which need not be read to its end.
 func (r *Response) Close() error {
-	r.end()
-	return r.body.Close()
-}
-
-// end releases all but the body.
-func (r *Response) end() {
 	r.timer.Stop()
 	r.cancel(nil)
+	if r.body == nil { // the request failed
+		return nil
+	}
+	return r.body.Close()
 }

@@ -178,27 +178,13 @@ func (d *decoder) change(event []byte) {
 		switch key {
 		case "type":
 		case "delta":
-			d.message = override(d.message, value)
+			d.message = rawjson.Override(d.message, value)
 		case "usage":
-			usage := wire.Lookup(d.message, "usage")
-			if !rawjson.IsObject(usage) {
-				usage = []byte("{}")
-			}
-			d.message = wire.SetMember(d.message, key, override(usage, value))
+			d.message = wire.SetMember(d.message, key, rawjson.Override(wire.Lookup(d.message, key), value))
 		default:
 			d.message = wire.SetMember(d.message, key, value)
 		}
 	}
-}
-
-// override sets the members of another object that are not null.
-func override(object, members []byte) []byte {
-	for key, value := range wire.Members(members) {
-		if string(value) != "null" {
-			object = wire.SetMember(object, key, value)
-		}
-	}
-	return object
 }
 
 func (d *decoder) stopReason() string { return rawjson.TextAt(d.message, "stop_reason") }

@@ -84,7 +84,7 @@ func withSettings(body []byte, s *providers.Settings) []byte {
 	if config != nil && !rawjson.IsObject(config) {
 		return body
 	}
-	own := object(config)
+	own := rawjson.Object(config)
 	set := func(key string, value []byte) {
 		if wire.Lookup(own, key) == nil {
 			own = wire.SetMember(own, key, value)

@@ -92,14 +92,6 @@ func (p *part) arguments() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// object returns an object, or an empty one for any other value.
-func object(raw []byte) []byte {
-	if !rawjson.IsObject(raw) {
-		return []byte("{}")
-	}
-	return raw
-}
-
 func (d *decoder) blockReason() string { return rawjson.TextAt(d.feedback, "blockReason") }
 
 // explanation returns why there is no answer, if the API says so.
@@ -115,7 +107,7 @@ func (d *decoder) explanation() string {
 
 // Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
-	t := &providers.Turn{Stop: stop(d.reason), Usage: d.usage.sum(), Model: d.model}
+	t := &providers.Turn{Stop: stop(d.reason), Usage: usage(d.usage), Model: d.model}
 	if d.blockReason() != "" {
 		t.Stop = providers.StopRefused
 	}
@@ -149,7 +141,7 @@ func (d *decoder) raw() []byte {
 	for i := range d.parts {
 		parts[i] = d.parts[i].json()
 	}
-	content := wire.SetMember(object(wire.Lookup(d.candidate, "content")), "parts", rawjson.Array(parts))
+	content := wire.SetMember(rawjson.Object(wire.Lookup(d.candidate, "content")), "parts", rawjson.Array(parts))
 	return wire.SetMember(d.candidate, "content", content)
 }
 
@@ -169,32 +161,13 @@ func stop(reason string) providers.Stop {
 	return providers.StopOther // TOO_MANY_TOOL_CALLS of Google's own tools, NO_IMAGE, OTHER, CONTINUATION, …
 }
 
-// usage has the latest of each number. prompt includes cached.
-type usage struct{ prompt, tools, candidates, thoughts, cached int }
-
-func (u *usage) add(raw []byte) {
-	for key, value := range wire.Members(raw) {
-		var at *int
-		switch key {
-		case "promptTokenCount":
-			at = &u.prompt
-		case "toolUsePromptTokenCount":
-			at = &u.tools
-		case "candidatesTokenCount":
-			at = &u.candidates
-		case "thoughtsTokenCount":
-			at = &u.thoughts
-		case "cachedContentTokenCount":
-			at = &u.cached
-		default:
-			continue
-		}
-		if n := rawjson.Index(value); n >= 0 {
-			*at = n
-		}
+// usage returns the usage. The prompt includes what is cached.
+func usage(raw []byte) providers.Usage {
+	thoughts := rawjson.NumberAt(raw, "thoughtsTokenCount")
+	return providers.Usage{
+		Input:     rawjson.NumberAt(raw, "promptTokenCount") + rawjson.NumberAt(raw, "toolUsePromptTokenCount"),
+		Output:    rawjson.NumberAt(raw, "candidatesTokenCount") + thoughts,
+		Cached:    rawjson.NumberAt(raw, "cachedContentTokenCount"),
+		Reasoning: thoughts,
 	}
-}
-
-func (u *usage) sum() providers.Usage {
-	return providers.Usage{Input: u.prompt + u.tools, Output: u.candidates + u.thoughts, Cached: u.cached, Reasoning: u.thoughts}
 }

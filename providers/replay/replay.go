@@ -159,7 +159,8 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := readBody(r)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -177,24 +178,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	t.next++
 	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)),
-		StatusCode:    e.Status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        http.Header{"Content-Type": {e.contentType()}},
-		Body:          io.NopCloser(bytes.NewReader(e.Resp)),
-		ContentLength: int64(len(e.Resp)),
-		Request:       r,
+		StatusCode: e.Status,
+		Header:     http.Header{"Content-Type": {e.contentType()}},
+		Body:       io.NopCloser(bytes.NewReader(e.Resp)),
+		Request:    r,
 	}, nil
-}
-
-func readBody(r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	defer r.Body.Close()
-	return io.ReadAll(r.Body)
 }
 
 func refuse(e *exchange, why string) error {

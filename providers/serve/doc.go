@@ -1,8 +1,8 @@
 // Package serve offers the loop as a service: OpenAI's Chat Completions with the bridge's
 // tools (Server), and the answers to the sampling requests of MCP servers (Sampling).
 //
-// server.go has the Server. request.go and request_content.go read its requests,
-// completion.go writes its responses. sampling.go and sampling_message.go do the same for
+// server.go has the Server. request.go reads its requests, completion.go writes its
+// responses. sampling.go and sampling_message.go do the same for
 // Sampling. rounds.go keeps, for both, the rounds of calls that a client does not see.
 //
 // Server and Sampling may be used from many goroutines. They start none, except for the timer

@@ -75,6 +75,26 @@ func TextOf(raw []byte) string {
 	return s
 }
 
+// Override returns an object, or an empty one for anything else, with those members of another
+// object that are not null.
+func Override(object, members []byte) []byte {
+	object = Object(object)
+	for key, value := range wire.Members(members) {
+		if string(value) != "null" {
+			object = wire.SetMember(object, key, value)
+		}
+	}
+	return object
+}
+
+// Object returns an object, or an empty one for anything else.
+func Object(raw []byte) []byte {
+	if !IsObject(raw) {
+		return []byte("{}")
+	}
+	return raw
+}
+
 // IsNull reports whether a member is absent or null.
 func IsNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
