@@ -20,7 +20,7 @@ type decoder struct {
 	req    *providers.Request
 	emit   func(providers.Event)
 	ids    *providers.CallIDs
-	fields []field // of the message, in the order in which they first appeared
+	answer rawjson.Node // the message
 	calls  []*providers.Call
 	model  string
 	reason string // done_reason
@@ -28,16 +28,10 @@ type decoder struct {
 	usage  providers.Usage
 }
 
-// A field is a member of the message. The strings of texts and the elements of tool_calls
-// are joined over all lines; of any other member the last value counts.
-type field struct {
-	name  string
-	value []byte // without quotes or brackets, if it is joined
-}
-
 func newDecoder(req *providers.Request) *decoder {
-	role := field{name: "role", value: []byte(`"assistant"`)} // in case the server omits it
-	return &decoder{req: req, ids: providers.NewCallIDs(req), fields: []field{role}}
+	d := &decoder{req: req, ids: providers.NewCallIDs(req)}
+	d.answer.Child("role").SetText("assistant") // in case the server omits it
+	return d
 }
 
 // Read implements providers.Decoder.
@@ -92,6 +86,8 @@ func (d *decoder) line(data []byte) error {
 	return nil
 }
 
+// message adds the message of a line. Its texts and calls are joined over all lines; of any
+// other member the last value counts.
 func (d *decoder) message(raw []byte) {
 	for key, value := range wire.Members(raw) {
 		switch key {
@@ -104,21 +100,9 @@ func (d *decoder) message(raw []byte) {
 				d.call(call)
 			}
 		default:
-			f := d.field(key)
-			f.value = append(f.value[:0], value...)
+			d.answer.Child(key).Set(value)
 		}
 	}
-}
-
-// field returns the member of a name, and adds it if it is new.
-func (d *decoder) field(name string) *field {
-	for i := range d.fields {
-		if d.fields[i].name == name {
-			return &d.fields[i]
-		}
-	}
-	d.fields = append(d.fields, field{name: name})
-	return &d.fields[len(d.fields)-1]
 }
 
 func (d *decoder) text(key string, raw []byte, delta providers.EventType) {
@@ -126,8 +110,7 @@ func (d *decoder) text(key string, raw []byte, delta providers.EventType) {
 	if !ok {
 		return
 	}
-	f := d.field(key)
-	f.value = append(f.value, raw[1:len(raw)-1]...)
+	d.answer.Child(key).Merge(raw)
 	if text != "" {
 		d.emit(providers.Event{Type: delta, Text: text})
 	}
@@ -148,11 +131,7 @@ func (d *decoder) call(raw []byte) {
 	if call.ID != own && rawjson.IsObject(raw) {
 		raw = wire.SetMember(raw, "id", wire.AppendString(nil, call.ID))
 	}
-	f := d.field("tool_calls")
-	if f.value != nil {
-		f.value = append(f.value, ',')
-	}
-	f.value = append(f.value, raw...)
+	d.answer.Child("tool_calls").AppendElement(raw)
 	d.calls = append(d.calls, call)
 	d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: call, Text: string(call.Arguments)})
 }
@@ -160,42 +139,13 @@ func (d *decoder) call(raw []byte) {
 // Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	m := providers.Message{Role: providers.RoleAssistant}
-	m.AddText(providers.PartThinking, d.joined("thinking"))
-	m.AddText(providers.PartText, d.joined("content"))
+	m.AddText(providers.PartThinking, d.answer.Get("thinking").Text())
+	m.AddText(providers.PartText, d.answer.Get("content").Text())
 	for _, call := range d.calls {
 		m.Parts = append(m.Parts, providers.Part{Type: providers.PartCall, Call: call})
 	}
-	m.Raw = &providers.Raw{Provider: name, Model: d.req.Model, Items: d.items()}
+	m.Raw = &providers.Raw{Provider: name, Model: d.req.Model, Items: d.answer.JSON()}
 	return &providers.Turn{Message: m, Stop: d.stop(), Usage: d.usage, Model: d.model}
-}
-
-// joined returns a text of the message; "" if it has none.
-func (d *decoder) joined(name string) string {
-	for i := range d.fields {
-		if d.fields[i].name == name {
-			return rawjson.TextOf(d.fields[i].json())
-		}
-	}
-	return ""
-}
-
-// items returns the message.
-func (d *decoder) items() []byte {
-	b := []byte{'{'}
-	for i := range d.fields {
-		b = rawjson.Raw(b, d.fields[i].name, d.fields[i].json())
-	}
-	return append(b, '}')
-}
-
-func (f *field) json() []byte {
-	switch f.name {
-	case "content", "thinking":
-		return rawjson.Quote(f.value)
-	case "tool_calls":
-		return rawjson.Array([][]byte{f.value})
-	}
-	return f.value
 }
 
 // stop maps done_reason. It is stop beside calls too, and older servers omit it.

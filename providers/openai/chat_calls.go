@@ -1,10 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -13,13 +13,13 @@ import (
 
 // A chatCall is a call assembled from a stream.
 type chatCall struct {
-	node                  // the item as the server sent it
-	index int             // the server's index; -1 for none
-	given string          // the server's id, if it has sent one
-	id    string          // the id of the Call
-	name  string          // as the model wrote it, once it is known
-	last  int             // the number of the delta with its last piece
-	shown *providers.Call // for events; nil before the name is known
+	rawjson.Node                 // the item as the server sent it
+	index        int             // the server's index; -1 for none
+	given        string          // the server's id, if it has sent one
+	id           string          // the id of the Call
+	name         string          // as the model wrote it, once it is known
+	last         int             // the number of the delta with its last piece
+	shown        *providers.Call // for events; nil before the name is known
 }
 
 // A fragment is a piece of a call.
@@ -49,7 +49,7 @@ func (d *chatDecoder) piece(call []byte) {
 	if c.name == "" && f.name != "" {
 		c.name, c.shown = f.name, &providers.Call{ID: c.id, Name: d.toolNamed(f.name)}
 	}
-	c.merge(f.call)
+	c.Merge(f.call)
 	if text := rawjson.TextOf(f.arguments); text != "" {
 		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: cmp.Or(c.shown, &providers.Call{ID: c.id}), Text: text})
 	}
@@ -60,7 +60,7 @@ func (d *chatDecoder) piece(call []byte) {
 // call; repeat the id, send a new one with each piece, or none; repeat the name, or send "".
 func (d *chatDecoder) callOf(f *fragment) *chatCall {
 	var c *chatCall
-	recent := d.calls[max(0, len(d.calls)-among):]
+	recent := d.calls[max(0, len(d.calls)-rawjson.Among):]
 	for _, call := range slices.Backward(recent) {
 		if f.index >= 0 && call.index == f.index || f.index < 0 && f.id != "" && call.given == f.id {
 			c = call
@@ -85,7 +85,7 @@ func (d *chatDecoder) callOf(f *fragment) *chatCall {
 
 // arguments returns the text of the arguments so far. Some servers send an object.
 func (c *chatCall) arguments() string {
-	arguments := c.get("function").get("arguments").json()
+	arguments := c.Get("function").Get("arguments").JSON()
 	if len(arguments) > 0 && arguments[0] == '{' {
 		return string(arguments)
 	}
@@ -94,8 +94,8 @@ func (c *chatCall) arguments() string {
 
 // complete reports whether the arguments are complete.
 func (c *chatCall) complete() bool {
-	arguments := c.get("function").get("arguments")
-	return arguments != nil && bytes.HasSuffix(arguments.raw, []byte("}")) && json.Valid([]byte(c.arguments()))
+	arguments := c.arguments()
+	return strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
 }
 
 // complement makes the item of the call one that can be sent back: with the id of the Call,
@@ -103,17 +103,17 @@ func (c *chatCall) complete() bool {
 // that does not stream had to be changed.
 func (c *chatCall) complement(streamed bool) (changed bool) {
 	if streamed {
-		c.cut("index")
-		if t := c.child("type"); t.text() == "" {
-			t.setText("function")
+		c.Cut("index")
+		if t := c.Child("type"); t.Text() == "" {
+			t.SetText("function")
 		}
 	}
-	if c.get("id").text() != c.id {
-		c.child("id").setText(c.id)
+	if c.Get("id").Text() != c.id {
+		c.Child("id").SetText(c.id)
 		changed = true
 	}
 	if c.arguments() == "" {
-		c.child("function").child("arguments").setText("{}")
+		c.Child("function").Child("arguments").SetText("{}")
 		changed = true
 	}
 	return changed
@@ -124,14 +124,14 @@ func (d *chatDecoder) replace(c *chatCall, all []inner) []*chatCall {
 	calls := []*chatCall{c}
 	for range all[1:] {
 		next := &chatCall{id: d.ids.Next("")}
-		next.child("id").setText(next.id)
-		next.child("type").setText("function")
+		next.Child("id").SetText(next.id)
+		next.Child("type").SetText("function")
 		calls = append(calls, next)
 	}
 	for i, in := range all {
 		calls[i].name = in.name
-		calls[i].child("function").child("name").setText(in.name)
-		calls[i].child("function").child("arguments").setText(in.arguments)
+		calls[i].Child("function").Child("name").SetText(in.name)
+		calls[i].Child("function").Child("arguments").SetText(in.arguments)
 	}
 	return calls
 }
@@ -144,7 +144,7 @@ func (d *chatDecoder) Turn() *providers.Turn {
 		call := d.call(c.id, c.name, c.arguments())
 		parts = append(parts, providers.Part{Type: providers.PartCall, Call: call})
 		if !rawjson.IsObject(call.Arguments) {
-			c.child("function").child("arguments").setText(argumentsText(call.Arguments))
+			c.Child("function").Child("arguments").SetText(argumentsText(call.Arguments))
 			changed = true
 		}
 	}
@@ -186,10 +186,10 @@ func (d *chatDecoder) replayable(calls []*chatCall) bool {
 // textParts returns the thinking and the text of the message.
 func (d *chatDecoder) textParts() (parts []providers.Part, refused bool) {
 	var m providers.Message
-	m.AddText(providers.PartThinking, cmp.Or(d.message.get("reasoning_content").text(), d.message.get("reasoning").text()))
-	content, refusal := d.message.get("content"), d.message.get("refusal").text()
-	m.AddText(providers.PartText, content.text())
-	m.Parts = append(m.Parts, contentParts(content.json())...)
+	m.AddText(providers.PartThinking, cmp.Or(d.message.Get("reasoning_content").Text(), d.message.Get("reasoning").Text()))
+	content, refusal := d.message.Get("content"), d.message.Get("refusal").Text()
+	m.AddText(providers.PartText, content.Text())
+	m.Parts = append(m.Parts, contentParts(content.JSON())...)
 	m.AddText(providers.PartText, refusal)
 	return m.Parts, refusal != ""
 }
@@ -198,13 +198,13 @@ func (d *chatDecoder) textParts() (parts []providers.Part, refused bool) {
 // a role, and with a content if it has nothing else.
 func (d *chatDecoder) raw(calls []*chatCall) []byte {
 	b := []byte("{")
-	if d.message.get("role") == nil {
+	if d.message.Get("role") == nil {
 		b = rawjson.Text(b, "role", "assistant")
 	}
-	empty := len(calls) == 0 && rawjson.IsNull(d.message.get("content").json()) && d.message.get("refusal").text() == ""
-	for _, kid := range d.message.kids {
-		if kid.key != "content" || !empty {
-			b = kid.append(rawjson.Member(b, kid.key))
+	empty := len(calls) == 0 && rawjson.IsNull(d.message.Get("content").JSON()) && d.message.Get("refusal").Text() == ""
+	for name, kid := range d.message.Members() {
+		if name != "content" || !empty {
+			b = kid.Append(rawjson.Member(b, name))
 		}
 	}
 	if empty {
@@ -213,7 +213,7 @@ func (d *chatDecoder) raw(calls []*chatCall) []byte {
 	if len(calls) > 0 {
 		b = rawjson.Raw(b, "tool_calls", "[")
 		for _, c := range calls {
-			b = c.append(rawjson.Element(b))
+			b = c.Append(rawjson.Element(b))
 		}
 		b = append(b, ']')
 	}

@@ -17,13 +17,13 @@ import (
 type chatDecoder struct {
 	reading
 
-	message  node        // without its calls
-	calls    []*chatCall // in the order in which they began
-	deltas   int         // the number of deltas so far
-	verbatim []byte      // the message of a response that is not streamed
-	finish   string      // finish_reason
-	native   string      // native_finish_reason, of the vendor behind OpenRouter
-	chosen   bool        // a choice was read
+	message  rawjson.Node // without its calls
+	calls    []*chatCall  // in the order in which they began
+	deltas   int          // the number of deltas so far
+	verbatim []byte       // the message of a response that is not streamed
+	finish   string       // finish_reason
+	native   string       // native_finish_reason, of the vendor behind OpenRouter
+	chosen   bool         // a choice was read
 	streamed bool
 }
 
@@ -132,7 +132,7 @@ func (d *chatDecoder) delta(delta []byte) {
 				d.emitText(providers.EventThinkingDelta, text)
 			}
 		}
-		d.message.child(name).merge(value)
+		d.message.Child(name).Merge(value)
 	}
 }
 
@@ -147,16 +147,10 @@ func (d *chatDecoder) content(value []byte) {
 			d.emitText(providers.EventTextDelta, part.Text)
 		}
 	}
-	content := d.message.child("content")
-	if content.kind != '[' || value[0] != '"' {
-		content.merge(value)
-		return
+	content := d.message.Child("content")
+	if value[0] != '"' || !content.AppendText(value) {
+		content.Merge(value)
 	}
-	content.split()
-	if n := len(content.kids); n == 0 || content.kids[n-1].get("type").text() != "text" {
-		content.add("").merge([]byte(`{"type":"text"}`))
-	}
-	content.kids[len(content.kids)-1].child("text").merge(value)
 }
 
 // contentParts returns the parts of a content that is an array.

@@ -6,7 +6,6 @@
 //
 // client.go has the two providers and their endpoint, error.go its errors. The files chat_* and
 // responses_* write the requests and read the responses of either API; content.go is what
-// both share. A message of Chat Completions is assembled by grow.go
-// and chat_calls.go, since servers differ in how they stream it. The package has no
-// goroutines; encoders and decoders belong to one turn.
+// both share. chat_calls.go assembles calls, since servers differ in how they stream them. The
+// package has no goroutines; encoders and decoders belong to one turn.
 package openai

@@ -42,6 +42,6 @@
 //
 // # Other files
 //
-// prompted.go is the Provider, prompt.go the system prompt, history.go the way of calls and
-// results back to the model. The package has no goroutines; a scanner belongs to one turn.
+// prompted.go is the Provider, prompt.go its requests: the system prompt, and the way of calls
+// and results back to the model. The package has no goroutines; a scanner belongs to one turn.
 package prompted

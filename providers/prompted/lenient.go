@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -63,11 +64,11 @@ func (l *lenientParser) value() bool {
 	defer func() { l.depth-- }()
 	switch c := l.peek(); {
 	case c == '{':
-		return l.object()
+		return l.list('}', "{}", l.member)
 	case c == '[':
-		return l.array(']')
+		return l.list(']', "[]", l.value)
 	case c == '(':
-		return l.array(')')
+		return l.list(')', "[]", l.value)
 	case c == '"', c == '\'':
 		return l.text()
 	case c == '-', c >= '0' && c <= '9':
@@ -86,23 +87,29 @@ func (l *lenientParser) value() bool {
 	return true
 }
 
-func (l *lenientParser) object() bool {
+// list reads the members of an object or the elements of an array up to end, and writes them in
+// the brackets of JSON.
+func (l *lenientParser) list(end byte, brackets string, element func() bool) bool {
 	l.i++
-	l.out = append(l.out, '{')
-	for first := true; !l.take('}'); first = false {
+	l.out = append(l.out, brackets[0])
+	for first := true; !l.take(end); first = false {
 		if !first {
 			l.out = append(l.out, ',')
 		}
-		if !l.key() || !l.take(':') {
-			return false
-		}
-		l.out = append(l.out, ':')
-		if !l.value() || !l.take(',') && l.peek() != '}' {
+		if !element() || !l.take(',') && l.peek() != end {
 			return false
 		}
 	}
-	l.out = append(l.out, '}')
+	l.out = append(l.out, brackets[1])
 	return true
+}
+
+func (l *lenientParser) member() bool {
+	if !l.key() || !l.take(':') {
+		return false
+	}
+	l.out = append(l.out, ':')
+	return l.value()
 }
 
 func (l *lenientParser) key() bool {
@@ -112,21 +119,6 @@ func (l *lenientParser) key() bool {
 	word := l.word()
 	l.out = wire.AppendString(l.out, word)
 	return word != ""
-}
-
-func (l *lenientParser) array(end byte) bool {
-	l.i++
-	l.out = append(l.out, '[')
-	for first := true; !l.take(end); first = false {
-		if !first {
-			l.out = append(l.out, ',')
-		}
-		if !l.value() || !l.take(',') && l.peek() != end {
-			return false
-		}
-	}
-	l.out = append(l.out, ']')
-	return true
 }
 
 // word reads a name or a keyword, which may be "".
@@ -180,19 +172,10 @@ func (l *lenientParser) escape(text []byte) []byte {
 	}
 	c := l.in[l.i]
 	l.i++
+	if i := strings.IndexByte(`"'\/ntrbf`, c); i >= 0 {
+		return append(text, "\"'\\/\n\t\r\b\f"[i])
+	}
 	switch c {
-	case '"', '\'', '\\', '/':
-		return append(text, c)
-	case 'n':
-		return append(text, '\n')
-	case 't':
-		return append(text, '\t')
-	case 'r':
-		return append(text, '\r')
-	case 'b':
-		return append(text, '\b')
-	case 'f':
-		return append(text, '\f')
 	case '\n': // Python: the string continues
 		return text
 	case 'u':
@@ -257,7 +240,7 @@ func (s *scanner) pythonCalls(expression []byte) (all []call, ok bool) {
 // pythonCall parses a call.
 func (s *scanner) pythonCall(l *lenientParser) (c call, ok bool) {
 	word := l.word()
-	if !l.take('(') {
+	if l.peek() != '(' {
 		return call{}, false
 	}
 	name, known := s.toolNamed(word)
@@ -265,19 +248,17 @@ func (s *scanner) pythonCall(l *lenientParser) (c call, ok bool) {
 		if word != printWord {
 			return call{}, false
 		}
+		l.i++
 		c, ok = s.pythonCall(l)
 		return c, ok && l.take(')')
 	}
-	l.out = []byte{'{'}
-	for n := 0; !l.take(')'); n++ {
-		if n > 0 {
-			l.out = append(l.out, ',')
-		}
-		if !s.pythonArgument(l, name, n) || !l.take(',') && l.peek() != ')' {
-			return call{}, false
-		}
-	}
-	return call{name, bytes.Clone(append(l.out, '}'))}, true
+	n := -1
+	l.out = nil
+	ok = l.list(')', "{}", func() bool {
+		n++
+		return s.pythonArgument(l, name, n)
+	})
+	return call{name, l.out}, ok
 }
 
 // pythonArgument parses the n-th argument of a call: key=value, or the value of the tool's

@@ -1,7 +1,10 @@
 package prompted
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -94,4 +97,122 @@ func (o offered) properties(own string) []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// request returns the request for the inner provider, without tools.
+func (p *Provider) request(req *providers.Request) *providers.Request {
+	inner := &providers.Request{Model: req.Model, System: system(req), Settings: req.Settings}
+	inner.Settings.Serial = false // OpenAI refuses it without tools
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		switch {
+		case m.Role == providers.RoleTool:
+			inner.Messages = append(inner.Messages, responses(req, m))
+		case m.Role == providers.RoleUser && i > 0 && req.Messages[i-1].Role == providers.RoleTool:
+			// Many templates want messages of the user and the assistant in turn.
+			last := &inner.Messages[len(inner.Messages)-1]
+			last.Parts = slices.Concat(last.Parts, []providers.Part{{Type: providers.PartText, Text: "\n"}}, m.Parts)
+		case m.Role == providers.RoleAssistant:
+			inner.Messages = append(inner.Messages, assistant(req, m))
+		default:
+			inner.Messages = append(inner.Messages, *m)
+		}
+	}
+	return inner
+}
+
+// assistant returns a message of the assistant with its calls as text, and with the raw items
+// of the inner provider.
+func assistant(req *providers.Request, m *providers.Message) providers.Message {
+	var raw *providers.Raw
+	if items := m.Raw.Of(name); items != nil {
+		raw = unwrap(items)
+	} else if m.Calls() == nil {
+		return *m
+	}
+	out := providers.Message{Role: m.Role, Raw: raw}
+	var text []byte
+	for _, part := range m.Parts {
+		switch part.Type {
+		case providers.PartText:
+			text = append(text, part.Text...)
+		case providers.PartCall:
+			text = appendCall(text, req.Tools.WireName(format, part.Call.Name), part.Call.Arguments)
+		default:
+			out.Parts = append(out.Parts, part)
+		}
+	}
+	if text != nil {
+		out.Parts = append(out.Parts, textPart(text))
+	}
+	return out
+}
+
+// appendCall appends a call in the form of the prompt.
+func appendCall(text []byte, tool string, arguments json.RawMessage) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	text = wire.AppendString(append(text, "<tool_call>\n{\"name\": "...), tool)
+	text = append(append(text, `, "arguments": `...), arguments...)
+	return append(text, "}\n</tool_call>\n"...)
+}
+
+// responses returns results as a message of the user, followed by their images.
+func responses(req *providers.Request, m *providers.Message) providers.Message {
+	var text []byte
+	var images []providers.Part
+	for _, part := range m.Parts {
+		r := part.Result
+		if r == nil {
+			continue
+		}
+		text = wire.AppendString(append(text, "<tool_response>\n{\"name\": "...), req.Tools.WireName(format, r.Name))
+		text = append(append(text, `, "content": `...), content(r.Text(true))...)
+		text = append(text, "}\n</tool_response>\n"...)
+		for _, image := range r.Images() {
+			var data []byte
+			if json.Unmarshal(wire.AppendString(nil, image.Data), &data) == nil {
+				images = append(images, providers.Part{Type: providers.PartImage, Data: data, MimeType: image.MimeType})
+			}
+		}
+	}
+	return providers.Message{Role: providers.RoleUser, Parts: append([]providers.Part{textPart(text)}, images...)}
+}
+
+func textPart(text []byte) providers.Part {
+	return providers.Part{Type: providers.PartText, Text: string(bytes.TrimSuffix(text, []byte{'\n'}))}
+}
+
+// content returns a result as JSON: unchanged if it is an object or an array, else a string.
+// It cannot contain the end of its <tool_response>.
+func content(text string) []byte {
+	raw := []byte(text)
+	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' && t[0] != '[' || !json.Valid(t) {
+		raw = wire.AppendString(nil, text)
+	}
+	return bytes.ReplaceAll(raw, []byte("</tool_response"), []byte(`<\/tool_response`))
+}
+
+// wrap returns raw items of this provider with those of the inner one.
+func wrap(r *providers.Raw) *providers.Raw {
+	if r == nil {
+		return nil
+	}
+	b := wire.AppendString([]byte(`{"provider":`), r.Provider)
+	b = wire.AppendString(append(b, `,"model":`...), r.Model)
+	b = append(append(append(b, `,"items":`...), r.Items...), '}')
+	return &providers.Raw{Provider: name, Model: r.Model, Items: b}
+}
+
+// unwrap returns the raw items that wrap wrapped; nil for any others.
+func unwrap(items json.RawMessage) *providers.Raw {
+	var r providers.Raw
+	if json.Unmarshal(items, &r) != nil || r.Items == nil {
+		return nil
+	}
+	return &r
 }

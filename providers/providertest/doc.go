@@ -2,6 +2,7 @@
 // (Run, CheckAnswer for fuzzing), answers without a network (Transport), golden requests
 // (Section), and recorded exchanges with real servers (Corpus).
 //
-// run.go is the contract. ask.go asks a provider once, answers it and checks its turn. golden.go makes golden files, corpus.go and diff.go use recordings, bench.go is
-// the body of benchmarks. Each value belongs to one test.
+// run.go is the contract. ask.go asks a provider once, answers it and checks its turn. golden.go
+// makes golden files, corpus.go uses recordings, bench.go is the body of benchmarks. Each value
+// belongs to one test.
 package providertest

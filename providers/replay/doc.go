@@ -10,6 +10,4 @@
 // a streamed response, it is a JSON string with the bytes of the stream. status defaults to
 // 200. req, the request's body, is for people, unless check is true: then a request must have
 // the same results of tools. file, i and url, the origin of an exchange, are ignored.
-//
-// replay.go reads scripts and plays them, check.go compares results.
 package replay
