@@ -76,6 +76,7 @@ func TestQuestions(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
+		//lint:ignore SA1019 servers of the legacy era still ask for it
 		m, err := s.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: mcp.CreateMessageParams{MaxTokens: 5}})
 		if err != nil {
 			return nil, err
