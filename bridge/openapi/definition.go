@@ -203,18 +203,17 @@ func escapeName(name string) string {
 // argument for a placeholder that the document does not declare.
 func (d *definition) renameRoute(names map[string]string) (string, error) {
 	var b strings.Builder
-	rest := d.route
-	for {
+	for rest := d.route; ; {
 		before, after, found := strings.Cut(rest, "{")
 		if _, err := url.PathUnescape(before); err != nil {
 			return "", errors.New("its path contains a % that is not followed by two hexadecimal digits")
 		}
+		name, after, closed := strings.Cut(after, "}")
+		if strings.Contains(before, "}") || found && (!closed || name == "") {
+			return "", errors.New("the braces in its path are not balanced")
+		}
 		if b.WriteString(before); !found {
 			return b.String(), nil
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		if !closed || name == "" {
-			return "", errors.New("the braces in its path are not balanced")
 		}
 		if names[name] == "" {
 			p := param{Parameter: &openapi3.Parameter{Name: name, In: openapi3.ParameterInPath}}
@@ -223,7 +222,7 @@ func (d *definition) renameRoute(names map[string]string) (string, error) {
 			d.note(d.name, ruleInvalid, "{%s} in the path is not declared as a parameter: it is treated as a string", name)
 		}
 		b.WriteString("{" + names[name] + "}")
-		rest = tail
+		rest = after
 	}
 }
 

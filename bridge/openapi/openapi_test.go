@@ -301,7 +301,7 @@ func TestCall(t *testing.T) {
 // FuzzImport: the kind rest accepts the definitions of any document.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(yamlDocument))
-	f.Add([]byte(document("3.0.0", `{"/%":{"get":{`+ok+`}},"/{100%}":{"get":{`+ok+`}}}`, "")))
+	f.Add([]byte(document("3.0.0", `{"/%":{"get":{`+ok+`}},"/{100%}":{"get":{`+ok+`}},"/}":{"get":{`+ok+`}}}`, "")))
 	f.Add([]byte(document("3.1.0", `{"/a/{b}":{"get":{"parameters":[{"name":"b","in":"path","required":true,"schema":{"$ref":"#/components/schemas/A"}}],`+ok+`}}}`, `"schemas":{"A":{"anyOf":[{"$ref":"#/components/schemas/A"}]}}`)))
 	backend, err := rest.Kind.Open(bridge.BackendConfig{Name: "api", Config: json.RawMessage(`{"url":"http://localhost"}`), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
