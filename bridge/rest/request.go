@@ -139,17 +139,17 @@ func checkSegment(segment string, names []string) error {
 func (t *tool) expandQuery(args arguments) string {
 	pairs := []string{strings.TrimSuffix(t.URL.RawQuery, "&")}
 	for _, pair := range t.query {
-		pairs = append(pairs, t.expandPair(pair, args)...)
+		pairs = t.appendPair(pairs, pair, args)
 	}
 	return strings.Join(slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" }), "&")
 }
 
-// expandPair returns a pair of the query: once, not at all if an argument is absent, or once for
+// appendPair appends a pair of the query: once, not at all if an argument is absent, or once for
 // each item of an array or member of an object.
-func (t *tool) expandPair(pair template, args arguments) (pairs []string) {
+func (t *tool) appendPair(pairs []string, pair template, args arguments) []string {
 	names := pair.names()
 	if args.missing(names...) != "" {
-		return nil
+		return pairs
 	}
 	if len(names) == 1 {
 		switch v, sep := args.values[names[0]], t.join[names[0]]; {
@@ -166,7 +166,7 @@ func (t *tool) expandPair(pair template, args arguments) (pairs []string) {
 			return pairs
 		}
 	}
-	return []string{pair.expand(func(name string) string {
+	return append(pairs, pair.expand(func(name string) string {
 		sep := t.join[name]
 		switch sep {
 		case "", "[]", ",":
@@ -175,7 +175,7 @@ func (t *tool) expandPair(pair template, args arguments) (pairs []string) {
 			sep = escape(sep)
 		}
 		return escaped(args.values[name], sep)
-	})}
+	}))
 }
 
 // expandHeaders returns the headers of the API, which calls share, or a copy with those of the tool
