@@ -34,7 +34,7 @@ type Options struct {
 	Supervisor *process.Supervisor
 
 	// Functions are the Go functions that definitions may use, by name; see bridge.Func. They
-	// come in addition to CurrentTime, which they may replace. The map must not change any more.
+	// come in addition to CurrentTime, which they may replace. The map must not change afterwards.
 	Functions map[string]bridge.Tool
 }
 

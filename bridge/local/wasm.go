@@ -162,7 +162,7 @@ func (e *ends) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// text returns ": " and the kept text, or "" if there is none.
+// text returns ": " and the kept text, or "" if nothing was kept.
 func (e *ends) text() string {
 	text := string(e.first) + string(e.last)
 	if e.gap {

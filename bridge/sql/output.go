@@ -26,7 +26,7 @@ type output struct {
 	keys [][]byte // `"name":` of each column
 	json []byte   // the rows: an array without its closing bracket
 	rows int      // number of rows in json
-	cut  string   // why rows are missing; "" if none are
+	cut  string   // why rows are missing; "" if all are there
 
 	affected int64 // rows written; -1 if unknown
 	lastID   int64 // id of the last row inserted; 0 if unknown

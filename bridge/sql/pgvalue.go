@@ -21,8 +21,10 @@ type pgFormat struct {
 // postgresFormat returns the format of a built-in type by its object id (pg_type.dat). Types that a
 // database defines are text.
 func postgresFormat(oid uint32) pgFormat {
-	if item, comma := elementOf(oid); item != 0 {
-		return pgFormat{postgresFormat(item).format, comma}
+	if t, known := pgTypes.TypeForOID(oid); known {
+		if array, ok := t.Codec.(*pgtype.ArrayCodec); ok {
+			return pgFormat{postgresFormat(array.ElementType.OID).format, cmp.Or(array.Delimiter, ',')}
+		}
 	}
 	switch oid {
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID:
@@ -35,26 +37,14 @@ func postgresFormat(oid uint32) pgFormat {
 		return pgFormat{format: instant}
 	case pgtype.ByteaOID:
 		return pgFormat{format: binary}
+	case pgtype.TimetzArrayOID: // which pgx does not know
+		return pgFormat{asText, ','}
 	}
 	return pgFormat{format: asText}
 }
 
 // pgTypes are the built-in types that pgx knows. It is only read.
 var pgTypes = pgtype.NewMap()
-
-// elementOf returns the type of the items of an array type and what stands between them; 0 for any
-// other type.
-func elementOf(array uint32) (item uint32, comma byte) {
-	if array == pgtype.TimetzArrayOID { // pgx does not know it
-		return pgtype.TimetzOID, ','
-	}
-	if t, known := pgTypes.TypeForOID(array); known {
-		if c, ok := t.Codec.(*pgtype.ArrayCodec); ok {
-			return c.ElementType.OID, cmp.Or(c.Delimiter, ',')
-		}
-	}
-	return 0, 0
-}
 
 // append appends the text of a value; nil is NULL.
 func (f pgFormat) append(dst, text []byte) []byte {

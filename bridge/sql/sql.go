@@ -142,13 +142,13 @@ func (t *tool) failure(ctx context.Context, err error) error {
 // error.
 func statementFault(err error) string {
 	var (
-		away *connectError
+		conn *connectError
 		lite *sqlite.Error
 		pg   *pgconn.PgError
 		my   *mysql.MySQLError
 	)
 	switch {
-	case errors.As(err, &away):
+	case errors.As(err, &conn):
 		return ""
 	case errors.As(err, &lite):
 		switch lite.Code() & 0xff {

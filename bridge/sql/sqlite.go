@@ -26,8 +26,8 @@ type sqliteEngine struct {
 	file string // "" for a database in memory
 
 	memory bool
-	mu     sync.Mutex // guards anchor
-	anchor *sql.Conn  // keeps a database in memory while there is no other connection
+	mu     sync.Mutex // guards held
+	held   *sql.Conn  // see hold
 }
 
 // newSQLite returns an engine. rest is the URL after sqlite:.
@@ -82,22 +82,23 @@ func (e *sqliteEngine) run(ctx context.Context, q query, out *output) error {
 	return nil
 }
 
-// hold keeps a database in memory alive until close.
+// hold keeps a connection to a database in memory open until close, without which the database would
+// be lost whenever no call runs.
 func (e *sqliteEngine) hold(ctx context.Context) error {
 	if !e.memory {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.anchor != nil {
+	if e.held != nil {
 		return nil
 	}
 	db, err := e.writers.open()
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(2) // one is the anchor
-	e.anchor, err = db.Conn(ctx)
+	db.SetMaxOpenConns(2) // one is held
+	e.held, err = db.Conn(ctx)
 	return err
 }
 
@@ -105,8 +106,8 @@ func (e *sqliteEngine) close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var err error
-	if e.anchor != nil {
-		err = e.anchor.Close()
+	if e.held != nil {
+		err = e.held.Close()
 	}
 	return errors.Join(err, e.pools.close())
 }

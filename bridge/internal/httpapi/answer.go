@@ -112,8 +112,8 @@ func decode(body []byte, charset string) []byte {
 	return bytes.TrimPrefix(body, []byte("\ufeff"))
 }
 
-// away returns the error of a call to which the API gave no readable answer: see Do.
-func (c *Client) away(ctx context.Context, call Call, err error) error {
+// unavailable returns the error of a call to which the API gave no readable answer: see Do.
+func (c *Client) unavailable(ctx context.Context, call Call, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

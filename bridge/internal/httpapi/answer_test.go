@@ -35,7 +35,7 @@ func TestAway(t *testing.T) {
 		{&net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}, "has an unknown host name" + operator},
 		{&net.DNSError{Err: "server misbehaving", Name: "h", IsTemporary: true}, "did not answer" + later},
 	} {
-		err := c.away(t.Context(), Call{Tool: "get"}, &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
+		err := c.unavailable(t.Context(), Call{Tool: "get"}, &url.Error{Op: "Get", URL: "https://h/?key=s3cr3t", Err: it.cause})
 		var e *toolformat.Error
 		if !errors.As(err, &e) || e.Code != toolformat.Unavailable || e.Message != `tool get: the API "shop" `+it.want || e.Cause != it.cause {
 			t.Errorf("%v: %v", it.cause, err)
@@ -43,7 +43,7 @@ func TestAway(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.away(ctx, Call{Tool: "get"}, io.EOF); err != context.Canceled {
+	if err := c.unavailable(ctx, Call{Tool: "get"}, io.EOF); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }

@@ -22,7 +22,7 @@ type Client struct {
 	URL      *url.URL      // of the API
 	Header   http.Header   // of every request; clone it to add more
 	Timeout  time.Duration // bounds a call; 0 means the default of a tool
-	MaxBytes int           // bounds the part of a body that a Call gets, decompressed
+	MaxBytes int           // bounds the part of a body that is read, decompressed
 	HTTP     *http.Client  // follows a few redirects, to the same origin only
 
 	secrets bridge.Secrets // credentials of the config, which an API may repeat
@@ -70,14 +70,14 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// A Call is what a Client has to know of a tool's call besides its request.
+// A Call describes the call of a tool, whose request goes with it to Client.Do.
 type Call struct {
 	Tool    string // name, for errors
 	Effect  string // what the API may have carried out, such as "request"; "" means that trying again does no harm
 	Retries int    // bounds the attempts after the first one
 
 	// Convert returns the result of an answer with a status of 2xx. cut reports whether the body is
-	// longer than MaxBytes; a HEAD has none. The result shares no memory with the body.
+	// longer than MaxBytes; that of a HEAD is empty. The result must not refer to the body.
 	Convert func(res *http.Response, body []byte, cut bool) *toolformat.Result
 }
 
@@ -92,7 +92,7 @@ func (c *Client) Do(req *http.Request, call Call) (*toolformat.Result, error) {
 			return r, nil
 		}
 	}
-	return nil, c.away(req.Context(), call, err)
+	return nil, c.unavailable(req.Context(), call, err)
 }
 
 // result returns the result of an answer. An error is one of the connection.

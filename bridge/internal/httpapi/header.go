@@ -83,7 +83,7 @@ func (h *Headers) UnmarshalJSON(raw []byte) error {
 }
 
 // CheckHeader refuses a malformed name or value, and the headers of the connection, which could
-// redirect a request or move its end. No error shows the value.
+// send a request to another server or change where it ends. No error shows the value.
 func CheckHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isToken(r) }) {
 		return fmt.Errorf("%q is not a header name", name)

@@ -20,12 +20,12 @@ type Notes struct {
 
 	tool     string
 	root     json.RawMessage
-	paths    map[string]string // of Properties, as JSON Pointers into the definition
-	required map[string]bool
-	followed map[string]bool // references
+	paths    map[string]string // where the Properties are, as JSON Pointers into the definition
+	required map[string]bool   // names that every call must have
+	followed map[string]bool   // references whose properties are in Properties
 }
 
-// NewNotes reads a definition, about which there are no notes yet.
+// NewNotes returns the Notes of a definition, still without a note.
 func NewNotes(definition toolformat.Tool) *Notes {
 	n := &Notes{
 		tool: definition.Name, root: definition.InputSchema, Properties: map[string]json.RawMessage{},
