@@ -32,7 +32,7 @@ type Converted struct {
 	Notes []Note          // what could not be kept as it was
 
 	keys  *rewrite.KeyMap // restores the keys that the format does not allow
-	check check.Lazy
+	check func() (*check.Checker, error)
 }
 
 // A Fault is a tool that is left out, and why.
@@ -73,7 +73,11 @@ func (s *Set) Find(name string) (*Converted, bool) {
 //
 // The error is a [*CheckError] for what the model can correct, with the keys that the model knows.
 func (c *Converted) Arguments(raw json.RawMessage) (json.RawMessage, error) {
-	checker, err := c.check.Get(c.Tool.InputSchema)
+	compiled := c.check
+	if compiled == nil { // a Converted that Encode did not make
+		compiled = check.NewLazy(c.Tool.InputSchema)
+	}
+	checker, err := compiled()
 	if err != nil {
 		return nil, unusableSchema(c.Tool.Name, err)
 	}

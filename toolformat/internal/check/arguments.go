@@ -11,9 +11,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
-// Arguments repairs and validates the arguments that a model sent for a tool; the error is an
-// [*Error]. keys restores the tool's own keys; it may be nil. Arguments that need no repair keep
-// their bytes.
+// Arguments repairs and validates the arguments that a model sent for a tool, as toolformat.Checker
+// documents. keys restores the tool's own keys; it may be nil.
 func (c *Checker) Arguments(tool string, raw json.RawMessage, keys *rewrite.KeyMap) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
@@ -150,11 +149,15 @@ func parseText(text string, types, values []string) *tree.Node {
 // refused there.
 func (c *Checker) writeIntegers(n *tree.Node) (written bool) {
 	for range maxRounds { // a number may decide about another one
-		if !hasOtherSpelling(n) {
+		if !n.Any(hasIntegerSpelling) {
 			break
 		}
 		probe := n.Clone()
-		addHalves(probe)
+		probe.Walk(nil, func(n *tree.Node, _ *tree.Path) {
+			if hasIntegerSpelling(n) {
+				n.Raw = integerSpelling(n.Raw) + ".5"
+			}
+		})
 		changed := false
 		for _, f := range flatten(c.details(probe)) {
 			switch f.keyword {
@@ -175,26 +178,6 @@ func (c *Checker) writeIntegers(n *tree.Node) (written bool) {
 // hasIntegerSpelling reports whether n is a whole number with a fraction or an exponent.
 func hasIntegerSpelling(n *tree.Node) bool {
 	return n.Is(tree.Number) && integerSpelling(n.Raw) != n.Raw
-}
-
-// hasOtherSpelling reports whether a value has such a number.
-func hasOtherSpelling(n *tree.Node) bool {
-	return hasIntegerSpelling(n) ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasOtherSpelling(m.Value) }) ||
-		slices.ContainsFunc(n.Items, hasOtherSpelling)
-}
-
-// addHalves adds one half to each such number.
-func addHalves(n *tree.Node) {
-	if hasIntegerSpelling(n) {
-		n.Raw = integerSpelling(n.Raw) + ".5"
-	}
-	for _, m := range n.Members {
-		addHalves(m.Value)
-	}
-	for _, it := range n.Items {
-		addHalves(it)
-	}
 }
 
 // integerSpelling returns a whole number without fraction and exponent, and any other as it is.

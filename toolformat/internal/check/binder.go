@@ -11,14 +11,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// A Binder turns the arguments that a caller sends into those that the tool is called with: repaired,
-// with defaults and hidden values, and valid. It is immutable and may be used from many goroutines.
+// A Binder is what toolformat.Binder documents.
 type Binder struct {
 	checker  *Checker   // of the whole schema
 	defaults *tree.Node // the visible schema; nil if it has no defaults
 	hidden   []hiddenProperty
 	visible  json.RawMessage
-	lazy     Lazy // of visible
+	caller   func() (*Checker, error) // of visible
 }
 
 type hiddenProperty struct {
@@ -26,8 +25,7 @@ type hiddenProperty struct {
 	key  string // in the schema
 }
 
-// NewBinder compiles the schema of a tool's arguments. hidden names the properties that no caller
-// sees or sets, in any letter case. The notes are those of [NewChecker].
+// NewBinder compiles the schema of a tool's arguments, as toolformat.NewBinder documents.
 func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note, error) {
 	checker, notes, err := NewChecker(schema)
 	if err != nil {
@@ -37,20 +35,18 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Binder{checker: checker, visible: schema, lazy: Lazy{func() (*Checker, error) { return checker, nil }}}
+	b := &Binder{checker: checker, visible: schema, caller: func() (*Checker, error) { return checker, nil }}
 	for _, name := range hidden {
 		if !b.isHidden(name) {
 			b.hidden = append(b.hidden, hiddenProperty{name, rewrite.Spelling(root.Get("properties"), name)})
 		}
 	}
 	if b.hidden != nil {
-		if b.visible, err = rewrite.HideProperties(schema, hidden); err != nil {
-			return nil, nil, err
-		}
-		b.lazy = NewLazy(b.visible)
-		root, _ = tree.Parse(b.visible)
+		rewrite.Hide(hidden)(rewrite.Of(root, ""))
+		b.visible = root.JSON()
+		b.caller = NewLazy(b.visible)
 	}
-	if hasKey(root, "default") {
+	if root.Any(func(n *tree.Node) bool { return n.Get("default") != nil }) {
 		b.defaults = root
 	}
 	return b, notes, nil
@@ -59,12 +55,8 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 // Visible returns the schema without the hidden properties.
 func (b *Binder) Visible() json.RawMessage { return b.visible }
 
-// Bind returns the arguments of one call. value returns the value of a hidden property; if it is
-// nil, none is set and the rest is checked as the caller sees it. Arguments that need no change keep
-// their bytes.
-//
-// The error is an [*Error], which tells nothing about hidden properties, a [*ContextError] for a
-// hidden value that is missing or invalid, or a [*SchemaError].
+// Bind returns the arguments of one call, as toolformat.Binder documents. The error is an [*Error], a
+// [*ContextError] or a [*SchemaError].
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
@@ -77,7 +69,7 @@ func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) 
 	changed := fillDefaults(b.defaults, n) || b.hidden != nil || len(raw) == 0 || raw[0] != '{'
 	checker := b.checker
 	if value == nil {
-		if checker, err = b.lazy.Get(b.visible); err != nil {
+		if checker, err = b.caller(); err != nil {
 			return nil, &SchemaError{err}
 		}
 	} else if fault := b.fillHidden(n, value); fault != nil {
@@ -168,12 +160,6 @@ func fillDefaults(schema, n *tree.Node) bool {
 	f := filler{root: schema, budget: rewrite.MaxNodes}
 	f.fill(schema, n, 0)
 	return f.filled
-}
-
-// hasKey reports whether a key occurs anywhere in a value.
-func hasKey(n *tree.Node, key string) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return m.Key == key || hasKey(m.Value, key) }) ||
-		slices.ContainsFunc(n.Items, func(it *tree.Node) bool { return hasKey(it, key) })
 }
 
 type filler struct {

@@ -303,9 +303,8 @@ func TestCheckerConcurrently(t *testing.T) {
 	lazy := NewLazy(json.RawMessage(shapes))
 	var wg sync.WaitGroup
 	for i := range 20 {
-		copied := lazy
 		wg.Go(func() {
-			checker, err := copied.Get(nil)
+			checker, err := lazy()
 			if err != nil {
 				t.Error(err)
 				return

@@ -3,8 +3,6 @@ package check
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
@@ -13,21 +11,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// A Checker validates values against a JSON Schema. It is immutable and may be used from many
-// goroutines.
-//
-// "format" is an annotation and refuses nothing, in every draft: it is in 2020-12 (validation,
-// 7.2.1), and what a server takes for a date is for the server to decide.
+// A Checker is what toolformat.Checker documents.
 type Checker struct {
-	schema  *tree.Node // as compiled
-	draft   vocabulary.Draft
+	schema  *tree.Node    // as compiled
 	simple  *simpleSchema // nil if the schema is not simple
 	engines sync.Pool     // of *engine
 }
 
-// NewChecker compiles a schema: of the draft that its $schema names, or else of 2020-12. One that
-// is not valid in its draft is repaired first, as it is for providers. The notes name what is not
-// checked.
+// NewChecker compiles a schema, as toolformat.NewChecker documents.
 func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err error) {
 	defer recoverTo(&err)
 	root, err := tree.Parse(schema)
@@ -48,9 +39,6 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err e
 		draft = vocabulary.LatestDraft
 	}
 	rewrite.FoldNullable(r)
-	if r.Err != nil {
-		return nil, nil, r.Err
-	}
 	p, err := newPreparer(r.Root, draft)
 	if err != nil {
 		return nil, nil, err
@@ -61,11 +49,12 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err e
 	if err := p.prepare(wrong); err != nil {
 		return nil, nil, err
 	}
-	c = &Checker{schema: p.root, draft: draft, simple: newSimpleSchema(p.root)}
-	e, err := newEngine(c.schema, c.draft)
+	e, err := newEngine(p.root, draft)
 	if err != nil {
 		return nil, nil, err
 	}
+	c = &Checker{schema: p.root, simple: newSimpleSchema(p.root)}
+	c.engines.New = func() any { e, _ := newEngine(p.root, draft); return e } // it compiled once
 	c.engines.Put(e)
 	return c, append(notes, p.notes...), nil
 }
@@ -99,13 +88,7 @@ func (c *Checker) details(n *tree.Node) (all []*failure) {
 	if all = outOfBounds(n); all != nil || c.simple.accepts(n) {
 		return all
 	}
-	e, _ := c.engines.Get().(*engine)
-	if e == nil {
-		var err error
-		if e, err = newEngine(c.schema, c.draft); err != nil { // it compiled once
-			return []*failure{{value: n, message: err.Error()}}
-		}
-	}
+	e := c.engines.Get().(*engine)
 	defer c.engines.Put(e)
 	invalid, err := e.validate(n)
 	switch {
@@ -126,34 +109,20 @@ func outOfBounds(n *tree.Node) []*failure {
 	if count, _ := n.Size(); count > maxValues {
 		return []*failure{{value: n, keyword: "size", message: fmt.Sprintf("too large to be checked: more than %d values", maxValues)}}
 	}
-	if !hasUnboundedNumber(n) {
+	if !n.Any(isUnbounded) {
 		return nil
 	}
 	var all []*failure
-	var visit func(n *tree.Node, tokens []string)
-	visit = func(n *tree.Node, tokens []string) {
-		if n.Is(tree.Number) {
-			if err := tree.BoundNumber(n.Raw); err != nil {
-				all = append(all, &failure{tokens: slices.Clone(tokens), at: n.Start, value: n, keyword: "number", message: fmt.Sprintf("%v, got %s", err, n.Short())})
-			}
+	n.Walk(nil, func(n *tree.Node, at *tree.Path) {
+		if isUnbounded(n) {
+			all = append(all, &failure{tokens: at.Keys(nil), at: n.Start, value: n, keyword: "number", message: fmt.Sprintf("%v, got %s", tree.BoundNumber(n.Raw), n.Short())})
 		}
-		for _, m := range n.Members {
-			visit(m.Value, append(tokens, m.Key))
-		}
-		for i, it := range n.Items {
-			visit(it, append(tokens, strconv.Itoa(i)))
-		}
-	}
-	visit(n, nil)
+	})
 	return all
 }
 
-// hasUnboundedNumber reports whether a value has a number that is not computed with.
-func hasUnboundedNumber(n *tree.Node) bool {
-	return n.Is(tree.Number) && tree.BoundNumber(n.Raw) != nil ||
-		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasUnboundedNumber(m.Value) }) ||
-		slices.ContainsFunc(n.Items, hasUnboundedNumber)
-}
+// isUnbounded reports whether n is a number that is not computed with.
+func isUnbounded(n *tree.Node) bool { return n.Is(tree.Number) && tree.BoundNumber(n.Raw) != nil }
 
 // recoverTo turns a panic into an error: jsonschema/v5 panics on input that it does not expect.
 func recoverTo(err *error) {
@@ -162,25 +131,14 @@ func recoverTo(err *error) {
 	}
 }
 
-// A Lazy checker compiles its schema when it is first used. It may be copied, and used from many
-// goroutines.
-type Lazy struct{ once func() (*Checker, error) }
-
-// NewLazy returns the Lazy checker of a schema; an empty one accepts every object.
-func NewLazy(schema json.RawMessage) Lazy {
+// NewLazy returns a function that compiles a schema when it is first called, and may be called from
+// many goroutines. An empty schema accepts every object.
+func NewLazy(schema json.RawMessage) func() (*Checker, error) {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return Lazy{sync.OnceValues(func() (*Checker, error) {
+	return sync.OnceValues(func() (*Checker, error) {
 		c, _, err := NewChecker(schema)
 		return c, err
-	})}
-}
-
-// Get returns the checker. The zero Lazy compiles schema each time.
-func (l Lazy) Get(schema json.RawMessage) (*Checker, error) {
-	if l.once == nil {
-		l = NewLazy(schema)
-	}
-	return l.once()
+	})
 }

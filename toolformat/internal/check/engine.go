@@ -78,15 +78,13 @@ func (e *engine) validate(n *tree.Node) (invalid *jsonschema.ValidationError, er
 // extent returns the size of the largest object or array in a value, and of the longest string in
 // bytes.
 func extent(n *tree.Node) (parts, text int) {
-	parts, text = len(n.Members)+len(n.Items), len(n.Raw)
-	for _, m := range n.Members {
-		p, t := extent(m.Value)
-		parts, text = max(parts, p), max(text, t, len(m.Key))
-	}
-	for _, it := range n.Items {
-		p, t := extent(it)
-		parts, text = max(parts, p), max(text, t)
-	}
+	n.Any(func(n *tree.Node) bool {
+		parts, text = max(parts, len(n.Members)+len(n.Items)), max(text, len(n.Raw))
+		for _, m := range n.Members {
+			text = max(text, len(m.Key))
+		}
+		return false
+	})
 	return parts, text
 }
 

@@ -53,14 +53,10 @@ func IsValid(schema *tree.Node, draft vocabulary.Draft) bool { return violations
 
 // violations returns what a document violates of the meta-schema of a draft, formats aside.
 func violations(doc *tree.Node, draft vocabulary.Draft) []*failure {
-	meta, err := jsonschema.NewCompiler().Compile(vocabulary.Drafts[draft]) // the library has it compiled
-	if err != nil {
-		return []*failure{{message: err.Error()}}
-	}
+	meta := jsonschema.NewCompiler().MustCompile(vocabulary.Drafts[draft]) // the library has it compiled
 	doc, renamed := withoutPatterns(doc)
-	err = meta.Validate(decode(doc))
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	if !errors.As(meta.Validate(decode(doc)), &invalid) {
 		return nil
 	}
 	r := failureReader{instance: doc}

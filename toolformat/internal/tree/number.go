@@ -38,10 +38,7 @@ func Rational(raw string) *big.Rat {
 	if _, ok := exponent(raw); !ok {
 		return nil
 	}
-	r, ok := new(big.Rat).SetString(raw)
-	if !ok {
-		return nil
-	}
+	r, _ := new(big.Rat).SetString(raw)
 	return r
 }
 
