@@ -49,30 +49,22 @@ type place struct {
 // number.
 const maxSchemas = 5000
 
-// introduced maps the keywords that are checked to the draft that introduced them. All others are
-// annotations, or locate schemas, which the preparer has done. "format" and the keywords of content
-// are annotations, in every draft (2020-12 validation, 7 and 8).
-var introduced = map[string]vocabulary.Draft{
-	"$ref": 4, "definitions": 4, "$defs": 2019,
-	"type": 4, "enum": 4, "const": 6,
-	"multipleOf": 4, "minimum": 4, "maximum": 4, "exclusiveMinimum": 4, "exclusiveMaximum": 4,
-	"minLength": 4, "maxLength": 4, "pattern": 4,
-	"items": 4, "additionalItems": 4, "prefixItems": 2020, "minItems": 4, "maxItems": 4, "uniqueItems": 4,
-	"contains": 6, "minContains": 2019, "maxContains": 2019, "unevaluatedItems": 2019,
-	"properties": 4, "patternProperties": 4, "additionalProperties": 4, "propertyNames": 6, "unevaluatedProperties": 2019,
-	"minProperties": 4, "maxProperties": 4, "required": 4,
-	"dependencies": 4, "dependentRequired": 2019, "dependentSchemas": 2019,
-	"allOf": 4, "anyOf": 4, "oneOf": 4, "not": 4, "if": 7, "then": 7, "else": 7,
-}
-
-// applies reports whether a keyword of a schema is checked. Before 2019-09 a $ref made all others
-// ignored (draft-07 core, 8.3).
+// applies reports whether a keyword of a schema is checked, or holds definitions. "format" is an
+// annotation in every draft (2020-12 validation, 7); resolve has replaced "$dynamicRef". Before
+// 2019-09 a $ref made all others ignored (draft-07 core, 8.3).
 func (p *preparer) applies(s *tree.Node, keyword string) bool {
-	since, ok := introduced[keyword]
-	if p.draft < 2019 && s.Get("$ref").Is(tree.Text) {
-		return keyword == "$ref" || keyword == "definitions"
+	switch {
+	case keyword == "format", keyword == "$dynamicRef":
+		return false
+	case keyword == "definitions":
+		return true
+	case p.draft < 2019 && s.Get("$ref").Is(tree.Text):
+		return keyword == "$ref"
+	case keyword == "$defs":
+		return p.draft >= 2019
 	}
-	return ok && since <= p.draft
+	since := vocabulary.Assertions[keyword]
+	return since != 0 && since <= p.draft
 }
 
 // newPreparer finds the schemas of a document and resolves their references.

@@ -33,7 +33,7 @@ func foldRootCombinators(r *Schema) {
 // fold makes the combinators of an object schema part of the schema itself, which then accepts at
 // least the objects that it accepted before. It reports whether there are any. open are the
 // references that led here.
-func (r *Schema) fold(s *tree.Node, at *tree.Path, open *refStack) bool {
+func (r *Schema) fold(s *tree.Node, at *tree.Path, open refStack) bool {
 	possible := true
 	combinators, open := r.flatten(s, at, open)
 	for _, c := range combinators {
@@ -58,7 +58,7 @@ type combinator struct {
 
 // flatten makes the targets of $ref and the branches of allOf part of a schema, and removes the
 // combinators on the way, which it returns.
-func (r *Schema) flatten(s *tree.Node, at *tree.Path, open *refStack) ([]combinator, *refStack) {
+func (r *Schema) flatten(s *tree.Node, at *tree.Path, open refStack) ([]combinator, refStack) {
 	var combinators []combinator
 	remove := func(branch *tree.Node, at *tree.Path) {
 		for _, key := range []string{"anyOf", "oneOf"} {
@@ -70,7 +70,7 @@ func (r *Schema) flatten(s *tree.Node, at *tree.Path, open *refStack) ([]combina
 	remove(s, at)
 	left := maxBranches
 	for s.HasAny("$ref", "allOf") {
-		if ref := s.Remove("$ref"); ref != nil && !open.contains(ref.Text()) {
+		if ref := s.Remove("$ref"); ref != nil && !slices.Contains(open, ref.Text()) {
 			target := r.expandReference(ref.Text(), at, open)
 			open = open.push(ref.Text())
 			if target.Is(tree.Object) {
@@ -112,7 +112,7 @@ func (r *Schema) takeBranches(s, all *tree.Node, left *int, at *tree.Path) []*tr
 
 // foldCombinator gives a schema the properties of the branches, and describes what each of them
 // requires. It reports whether a branch is left that accepts an object.
-func (r *Schema) foldCombinator(s *tree.Node, c combinator, open *refStack) bool {
+func (r *Schema) foldCombinator(s *tree.Node, c combinator, open refStack) bool {
 	var possible []*tree.Node
 	for i, branch := range c.branches {
 		switch {
@@ -142,7 +142,7 @@ func (r *Schema) foldCombinator(s *tree.Node, c combinator, open *refStack) bool
 }
 
 // mergeBranches gives a schema what its branches say about an object, as far as all agree.
-func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Path, open *refStack) {
+func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Path, open refStack) {
 	closed := 0
 	properties := newBranchProperties()
 	for _, b := range branches {

@@ -10,18 +10,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// A refStack holds the references that are being replaced, the innermost first, so that one that
-// leads back to itself is not followed forever. The nil refStack is empty.
-type refStack struct {
-	ref string
-	up  *refStack
-}
+// A refStack holds the references that are being replaced, the innermost last, so that one that
+// leads back to itself is not followed forever.
+type refStack []string
 
-func (open *refStack) push(ref string) *refStack { return &refStack{ref, open} }
-
-func (open *refStack) contains(ref string) bool {
-	return open != nil && (open.ref == ref || open.up.contains(ref))
-}
+func (open refStack) push(ref string) refStack { return append(slices.Clip(open), ref) }
 
 // definitionName returns the name of the definition of the root that a reference leads to; ok is
 // false for any other reference.
@@ -38,10 +31,10 @@ func definitionName(ref string) (name string, ok bool) {
 
 // expandReference returns a copy of a definition; nil if there is none of that name, if it is being
 // expanded already, or if the schema would become too large or too deep.
-func (r *Schema) expandReference(ref string, at *tree.Path, open *refStack) *tree.Node {
+func (r *Schema) expandReference(ref string, at *tree.Path, open refStack) *tree.Node {
 	name, ok := definitionName(ref)
 	target := r.Root.Get("$defs").Get(name)
-	if !ok || target == nil || open.contains(ref) || len(at.Keys(nil)) > MaxDepth || !r.reserve(target) {
+	if !ok || target == nil || slices.Contains(open, ref) || len(at.Keys(nil)) > MaxDepth || !r.reserve(target) {
 		return nil
 	}
 	return target.Clone()
@@ -49,7 +42,7 @@ func (r *Schema) expandReference(ref string, at *tree.Path, open *refStack) *tre
 
 // intersect makes dst accept only what src accepts too, as far as one schema can express that. The
 // rest goes to dst's description, so that dst accepts at least what both accept. src is used up.
-func (r *Schema) intersect(dst, src *tree.Node, at *tree.Path, open *refStack) {
+func (r *Schema) intersect(dst, src *tree.Node, at *tree.Path, open refStack) {
 	rest := tree.NewObject()
 	r.intersectProperties(dst, src, at, open)
 	for _, group := range groups[1:] { // without properties
@@ -95,7 +88,7 @@ func (r *Schema) describeRest(dst, rest *tree.Node, at *tree.Path) {
 }
 
 // intersectKeyword adds one keyword of src to dst; false means that dst cannot express it.
-func (r *Schema) intersectKeyword(dst *tree.Node, m tree.Member, at *tree.Path, open *refStack) bool {
+func (r *Schema) intersectKeyword(dst *tree.Node, m tree.Member, at *tree.Path, open refStack) bool {
 	mine := dst.Get(m.Key)
 	switch {
 	case m.Key == "description" && mine != nil:
@@ -118,7 +111,7 @@ func (r *Schema) intersectKeyword(dst *tree.Node, m tree.Member, at *tree.Path, 
 }
 
 // intersectValues adds a keyword of src to dst, which has another value for it.
-func (r *Schema) intersectValues(dst, mine *tree.Node, m tree.Member, at *tree.Path, open *refStack) bool {
+func (r *Schema) intersectValues(dst, mine *tree.Node, m tree.Member, at *tree.Path, open refStack) bool {
 	switch m.Key {
 	case "type":
 		return r.intersectTypes(dst, m.Value, at)
@@ -158,7 +151,7 @@ func (r *Schema) intersectValues(dst, mine *tree.Node, m tree.Member, at *tree.P
 
 // intersectSchemas returns a schema that accepts what a and b both accept, as far as one schema can
 // express that. Both are used up.
-func (r *Schema) intersectSchemas(a, b *tree.Node, at *tree.Path, open *refStack) *tree.Node {
+func (r *Schema) intersectSchemas(a, b *tree.Node, at *tree.Path, open refStack) *tree.Node {
 	switch {
 	case a.IsBool(true), a.Equal(b):
 		return b
@@ -249,7 +242,7 @@ func inGroup(key string) bool {
 
 // intersectGroup gives dst the keywords of a group from src: if dst has none of them or the same,
 // or, for tuples of one length, item by item. It returns false if they do not fit.
-func (r *Schema) intersectGroup(dst, src *tree.Node, group []string, at *tree.Path, open *refStack) bool {
+func (r *Schema) intersectGroup(dst, src *tree.Node, group []string, at *tree.Path, open refStack) bool {
 	none, same := true, true
 	for _, key := range group {
 		mine, other := dst.Get(key), src.Get(key)
@@ -271,7 +264,7 @@ func (r *Schema) intersectGroup(dst, src *tree.Node, group []string, at *tree.Pa
 }
 
 // intersectItems intersects the items and prefixItems of two schemas.
-func (r *Schema) intersectItems(dst, src *tree.Node, at *tree.Path, open *refStack) bool {
+func (r *Schema) intersectItems(dst, src *tree.Node, at *tree.Path, open refStack) bool {
 	mine, other := dst.Get("prefixItems"), src.Get("prefixItems")
 	if (mine == nil) != (other == nil) || mine != nil && (!mine.Is(tree.Array) || !other.Is(tree.Array) || len(mine.Items) != len(other.Items)) {
 		return false
@@ -284,7 +277,7 @@ func (r *Schema) intersectItems(dst, src *tree.Node, at *tree.Path, open *refSta
 }
 
 // intersectMember intersects the schemas that two schemas have below one keyword.
-func (r *Schema) intersectMember(dst, src *tree.Node, keyword string, at *tree.Path, open *refStack) {
+func (r *Schema) intersectMember(dst, src *tree.Node, keyword string, at *tree.Path, open refStack) {
 	mine, other := dst.Get(keyword), src.Get(keyword)
 	switch {
 	case mine == nil && other != nil:
@@ -297,7 +290,7 @@ func (r *Schema) intersectMember(dst, src *tree.Node, keyword string, at *tree.P
 // intersectProperties intersects the properties of two schemas. The additionalProperties of one
 // apply only to what neither of them names: authors close each of two schemas and mean that the
 // properties of both are allowed.
-func (r *Schema) intersectProperties(dst, src *tree.Node, at *tree.Path, open *refStack) {
+func (r *Schema) intersectProperties(dst, src *tree.Node, at *tree.Path, open refStack) {
 	if restrictsOther(dst, src) || restrictsOther(src, dst) {
 		r.note(at, "additionalProperties of schemas that all apply is not applied to the properties that another of them names")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // A KeyMap undoes in arguments what passes did to the keys of a schema: it knows the properties
@@ -176,28 +177,18 @@ func (g *stateGraph) stateOf(schemas []*tree.Node) *state {
 	return st
 }
 
-// addInPlace adds the schemas that apply to the same value as s (2020-12 core, 10.2, and $ref).
+// addInPlace adds the schemas that apply to the same value as s.
 func (g *stateGraph) addInPlace(s *tree.Node, add func(*tree.Node)) {
-	for _, m := range s.Members {
-		switch m.Key {
-		case "allOf", "anyOf", "oneOf":
-			for _, it := range m.Value.Items {
-				add(it)
-			}
-		case "not", "if", "then", "else":
-			add(m.Value)
-		case "dependentSchemas":
-			for _, below := range m.Value.Members {
-				add(below.Value)
-			}
-		case "$ref":
-			if name, ok := definitionName(m.Value.Text()); ok {
-				add(g.index.Find(g.root, "$defs", name))
-			} else if m.Value.Text() == "#" {
-				add(g.root)
-			}
-		}
+	if ref := s.Get("$ref").Text(); ref == "#" {
+		add(g.root)
+	} else if name, ok := definitionName(ref); ok {
+		add(g.index.Find(g.root, "$defs", name))
 	}
+	vocabulary.EachChild(s, nil, func(keyword string, child *tree.Node, _ *tree.Path) {
+		if vocabulary.InPlace(keyword) {
+			add(child)
+		}
+	})
 }
 
 // addNext adds the states of the properties and items of a state.
@@ -208,27 +199,19 @@ func (g *stateGraph) addNext(st *state) {
 	seen := map[string]bool{}
 	for i, s := range st.schemas {
 		declared[i] = map[string]*tree.Node{}
-		for _, m := range s.Members {
-			switch m.Key {
+		vocabulary.EachChild(s, nil, func(keyword string, child *tree.Node, at *tree.Path) {
+			switch keyword {
 			case "properties":
-				for _, p := range m.Value.Members {
-					if declared[i][p.Key] = p.Value; !seen[p.Key] {
-						seen[p.Key] = true
-						st.names = append(st.names, p.Key)
-					}
+				if declared[i][at.Key] = child; !seen[at.Key] {
+					seen[at.Key] = true
+					st.names = append(st.names, at.Key)
 				}
-			case "patternProperties":
-				for _, p := range m.Value.Members {
-					others[i] = append(others[i], p.Value)
-				}
-			case "additionalProperties", "unevaluatedProperties":
-				others[i] = append(others[i], m.Value)
-			case "items", "contains", "unevaluatedItems":
-				items = append(items, m.Value)
-			case "prefixItems":
-				items = append(items, m.Value.Items...)
+			case "patternProperties", "additionalProperties", "unevaluatedProperties":
+				others[i] = append(others[i], child)
+			case "items", "contains", "unevaluatedItems", "prefixItems":
+				items = append(items, child)
 			}
-		}
+		})
 		rest = append(rest, others[i]...)
 	}
 	for _, name := range st.names {

@@ -17,7 +17,7 @@ import (
 // of which it would be closed, and a schema that accepts anything.
 func requireEverything(r *Schema) {
 	r.pruneDefinitions()
-	p := &strictPass{Schema: r, expanded: map[*tree.Node]*refStack{}, changed: map[*tree.Node]*keyChanges{}}
+	p := &strictPass{Schema: r, expanded: map[*tree.Node]refStack{}, changed: map[*tree.Node]*keyChanges{}}
 	r.each(p.reshape)
 	eachUp(r.Root, r.base, p.requireAll)
 	if r.Err == nil && len(p.changed) > 0 {
@@ -28,7 +28,7 @@ func requireEverything(r *Schema) {
 // A strictPass applies the rules of strict mode.
 type strictPass struct {
 	*Schema
-	expanded map[*tree.Node]*refStack // references that were replaced around a schema
+	expanded map[*tree.Node]refStack // references that were replaced around a schema
 	changed  map[*tree.Node]*keyChanges
 }
 
@@ -185,7 +185,7 @@ func (p *strictPass) closeObject(s *tree.Node, at *tree.Path) {
 		undeclared[name] = true
 	}
 	var optional []string
-	for i, m := range properties.Members {
+	for _, m := range properties.Members {
 		required.Items = append(required.Items, tree.NewText(m.Key))
 		if undeclared[m.Key] {
 			delete(undeclared, m.Key)
@@ -193,20 +193,16 @@ func (p *strictPass) closeObject(s *tree.Node, at *tree.Path) {
 		}
 		optional = append(optional, strconv.Quote(m.Key))
 		if m.Value.Is(tree.Object) && !takesNull(m.Value, 0) {
-			properties.Members[i].Value = nullable(m.Value)
-			p.markOptional(s, m.Key)
+			allowNull(m.Value)
+			if p.changed[s] == nil {
+				p.changed[s] = &keyChanges{optional: map[string]bool{}}
+			}
+			p.changed[s].optional[m.Key] = true
 		}
 	}
 	p.noteClosed(s, at, optional, undeclared)
 	s.Set("required", required)
 	s.Set("additionalProperties", tree.NewBool(false))
-}
-
-func (p *strictPass) markOptional(s *tree.Node, name string) {
-	if p.changed[s] == nil {
-		p.changed[s] = &keyChanges{optional: map[string]bool{}}
-	}
-	p.changed[s].optional[name] = true
 }
 
 // noteClosed notes what closeObject changed.
@@ -230,23 +226,4 @@ func takesNull(s *tree.Node, depth int) bool {
 		return allowsType(s, "null") && slices.ContainsFunc(branches.Items, func(b *tree.Node) bool { return takesNull(b, depth+1) })
 	}
 	return s.Get("$ref") == nil && allowsType(s, "null")
-}
-
-// nullable returns a schema that accepts null too.
-func nullable(s *tree.Node) *tree.Node {
-	if branches := s.Get("anyOf"); branches.Is(tree.Array) {
-		branches.Items = append(branches.Items, nullSchema())
-		return s
-	}
-	if s.Get("$ref") != nil {
-		return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(s, nullSchema())))
-	}
-	setTypes(s, addText(typesOf(s), "null"))
-	if c := s.Remove("const"); c != nil {
-		s.Set("enum", tree.NewArray(c))
-	}
-	if e := s.Get("enum"); e.Is(tree.Array) && !slices.ContainsFunc(e.Items, func(v *tree.Node) bool { return v.Is(tree.Null) }) {
-		e.Items = append(e.Items, &tree.Node{Kind: tree.Null, Raw: "null"})
-	}
-	return s
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // isAssertion reports whether a member of a schema can refuse a value.
-func isAssertion(m tree.Member) bool { return vocabulary.Assertions[m.Key] }
+func isAssertion(m tree.Member) bool { return vocabulary.Assertions[m.Key] != 0 }
 
 // acceptsAll reports whether a schema accepts everything, as far as its own keywords tell.
 func acceptsAll(s *tree.Node) bool {

@@ -31,15 +31,15 @@ var Keywords = map[string]Below{
 }
 
 // Assertions lists the keywords that can refuse a value, alone or with others (2020-12 core,
-// 8.2.3, 10 and 11; validation, 6). All others are annotations, unknown keywords too (core, 6.5).
-var Assertions = map[string]bool{
-	"$dynamicRef": true, "$ref": true, "additionalItems": true, "additionalProperties": true, "allOf": true, "anyOf": true,
-	"const": true, "contains": true, "dependencies": true, "dependentRequired": true, "dependentSchemas": true, "else": true,
-	"enum": true, "exclusiveMaximum": true, "exclusiveMinimum": true, "format": true, "if": true, "items": true,
-	"maxContains": true, "maxItems": true, "maxLength": true, "maxProperties": true, "maximum": true, "minContains": true,
-	"minItems": true, "minLength": true, "minProperties": true, "minimum": true, "multipleOf": true, "not": true, "oneOf": true,
-	"pattern": true, "patternProperties": true, "prefixItems": true, "properties": true, "propertyNames": true, "required": true,
-	"then": true, "type": true, "unevaluatedItems": true, "unevaluatedProperties": true, "uniqueItems": true,
+// 8.2.3, 10 and 11; validation, 6), by the draft that introduced them. All others are annotations,
+// unknown keywords too (core, 6.5).
+var Assertions = map[string]Draft{
+	"$dynamicRef": 2020, "$ref": 4, "additionalItems": 4, "additionalProperties": 4, "allOf": 4, "anyOf": 4, "const": 6, "contains": 6,
+	"dependencies": 4, "dependentRequired": 2019, "dependentSchemas": 2019, "else": 7, "enum": 4, "exclusiveMaximum": 4,
+	"exclusiveMinimum": 4, "format": 4, "if": 7, "items": 4, "maxContains": 2019, "maxItems": 4, "maxLength": 4, "maxProperties": 4,
+	"maximum": 4, "minContains": 2019, "minItems": 4, "minLength": 4, "minProperties": 4, "minimum": 4, "multipleOf": 4, "not": 4,
+	"oneOf": 4, "pattern": 4, "patternProperties": 4, "prefixItems": 2020, "properties": 4, "propertyNames": 6, "required": 4, "then": 7,
+	"type": 4, "unevaluatedItems": 2019, "unevaluatedProperties": 2019, "uniqueItems": 4,
 }
 
 // Types lists the names of the types (2020-12 validation, 6.1.1): by the kind of a node, and then
