@@ -3,7 +3,6 @@ package toolformat
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
@@ -21,18 +20,16 @@ func (c *conversion) input(d *definition) bool {
 		c.note("/input_schema", ruleNoSchema, "no input schema: treated as a tool without arguments")
 	}
 	if len(c.hidden) > 0 {
-		r, err := c.schema("input_schema", c.Tool.InputSchema, []rewrite.Pass{{Rule: ruleContext, Run: rewrite.Hide(c.hidden)}})
-		if err != nil {
-			return c.failSchema("input_schema", err)
+		r := c.schema("input_schema", c.Tool.InputSchema, []rewrite.Pass{{Rule: ruleContext, Run: rewrite.Hide(c.hidden)}})
+		if r == nil {
+			return false
 		}
-		c.addNotes(r)
 		c.Tool.InputSchema = r.bytes
 	}
-	r, err := c.schema("input_schema", c.Tool.InputSchema, c.dialect.Input())
-	if err != nil {
-		return c.failSchema("input_schema", err)
+	r := c.schema("input_schema", c.Tool.InputSchema, c.dialect.Input())
+	if r == nil {
+		return false
 	}
-	c.addNotes(r)
 	c.keys, d.input = r.Keys, r.bytes
 	if about := r.Root.Get("description"); c.to.noRootDescription && about.Is(tree.Text) {
 		r.Root.Remove("description")
@@ -53,13 +50,9 @@ func (c *conversion) output(d *definition) {
 		c.note("/output_schema", ruleLeftOut, "%q left out: %s has no place for it", "output_schema", c.to.name)
 		return
 	}
-	r, err := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.Output())
-	if err == nil {
-		c.addNotes(r)
+	if r := c.schema("output_schema", c.Tool.OutputSchema, c.dialect.Output()); r != nil {
 		d.output = r.bytes
-		return
 	}
-	c.failSchema("output_schema", err)
 	for _, n := range c.violations {
 		c.note(n.Path, ruleOutput, "\"output_schema\" left out, since it cannot be converted: %s", n.Text)
 	}
@@ -69,42 +62,8 @@ func (c *conversion) output(d *definition) {
 // isMissing reports whether a tool has no schema; null means none.
 func isMissing(schema json.RawMessage) bool { return len(schema) == 0 || string(schema) == "null" }
 
-// addNotes adds the notes of a rewritten schema.
-func (c *conversion) addNotes(r *rewritten) {
-	for _, n := range r.Notes {
-		n.Tool = c.source.Name
-		c.Notes = append(c.Notes, n)
-	}
-}
-
-// failSchema adds why a schema cannot be converted, and returns false.
-func (c *conversion) failSchema(member string, err error) bool {
-	at := tree.At(member).String()
-	var violations invalidSchema
-	var wrong *rewrite.Error
-	var syntax *tree.SyntaxError
-	switch {
-	case errors.As(err, &violations):
-		for _, n := range violations {
-			c.fail(n.Path, "%s", n.Text)
-		}
-	case errors.As(err, &wrong):
-		c.fail(wrong.At.String(), "%s", wrong.Text)
-	case errors.As(err, &syntax):
-		c.fail(at, "not JSON: %v", err)
-	default:
-		c.fail(at, "%v", err)
-	}
-	return false
-}
-
 // draftRule is the rule of the pass after which a schema is of 2020-12, and can be validated.
 const draftRule = "draft"
-
-// invalidSchema is the error for a schema that violates the meta-schema.
-type invalidSchema []Note
-
-func (v invalidSchema) Error() string { return fmt.Sprintf("%d violations of JSON Schema", len(v)) }
 
 // rewritten is a schema after the passes.
 type rewritten struct {
@@ -112,24 +71,28 @@ type rewritten struct {
 	bytes json.RawMessage
 }
 
-// schema takes a schema through passes. One that they do not change keeps its bytes.
-func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite.Pass) (*rewritten, error) {
+// schema takes a schema through passes, and adds their notes. One that they do not change keeps its
+// bytes. It returns nil, and adds the violations, if the format cannot express the schema.
+func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite.Pass) *rewritten {
 	at := tree.At(member)
 	r, err := rewrite.New(raw, at, c.dialect.Name)
-	if err != nil {
-		return nil, err
+	if err == nil && !r.Root.Is(tree.Object) && !r.Root.Is(tree.Bool) {
+		err = &rewrite.Error{At: at, Text: "expected a JSON Schema, an object, got " + r.Root.Kind.String()}
 	}
-	if !r.Root.Is(tree.Object) && !r.Root.Is(tree.Bool) {
-		return nil, &rewrite.Error{At: at, Text: "expected a JSON Schema, an object, got " + r.Root.Kind.String()}
+	if err != nil {
+		return c.failSchema(at, err)
 	}
 	before := r.Root.JSON()
 	for i := range passes {
 		if err := r.Apply(passes[i : i+1]); err != nil {
-			return nil, err
+			return c.failSchema(at, err)
 		}
 		if c.to.needsValidSchema && passes[i].Rule == draftRule {
-			if violations := check.CheckSchema(r.Root.JSON(), at); len(violations) > 0 {
-				return nil, invalidSchema(violations)
+			for _, n := range check.CheckSchema(r.Root.JSON(), at) {
+				c.fail(n.Path, "%s", n.Text)
+			}
+			if c.violations != nil {
+				return nil
 			}
 		}
 	}
@@ -137,5 +100,20 @@ func (c *conversion) schema(member string, raw json.RawMessage, passes []rewrite
 	if string(after) == string(before) {
 		after = compact(raw)
 	}
-	return &rewritten{r, after}, nil
+	for _, n := range r.Notes {
+		n.Tool = c.source.Name
+		c.Notes = append(c.Notes, n)
+	}
+	return &rewritten{r, after}
+}
+
+// failSchema adds why the schema at a place cannot be converted, and returns nil.
+func (c *conversion) failSchema(at *tree.Path, err error) *rewritten {
+	var wrong *rewrite.Error
+	if errors.As(err, &wrong) {
+		c.fail(wrong.At.String(), "%s", wrong.Text)
+	} else {
+		c.fail(at.String(), "not JSON: %v", err)
+	}
+	return nil
 }

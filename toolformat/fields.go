@@ -81,8 +81,6 @@ func (fs fields) merge(n *tree.Node, source []byte, known []string) fields {
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.Grow(len(raw))
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
+	_ = json.Compact(&b, raw) // it was parsed
 	return b.Bytes()
 }

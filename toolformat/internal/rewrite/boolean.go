@@ -42,17 +42,15 @@ type booleanPass struct {
 // never returns an object schema that accepts nothing.
 func never() *tree.Node { return tree.NewObject(tree.NewMember("not", tree.NewObject())) }
 
-// asObject returns a boolean schema as an object, and any other schema as it is.
-func (b *booleanPass) asObject(s *tree.Node, at *tree.Path) *tree.Node {
-	switch {
-	case !s.Is(tree.Bool):
-		return s
-	case s.IsBool(true):
+// toObject writes a boolean schema as an object.
+func (b *booleanPass) toObject(s *tree.Node, at *tree.Path) {
+	if s.IsBool(true) {
+		*s = *tree.NewObject()
 		b.note(at, "true replaced by {}, which accepts everything too")
-		return tree.NewObject()
+	} else if s.IsBool(false) {
+		*s = *never()
+		b.note(at, `false replaced by {"not":{}}, which accepts nothing either`)
 	}
-	b.note(at, `false replaced by {"not":{}}, which accepts nothing either`)
-	return never()
 }
 
 // properties removes the properties that are false: they must not be given. The description says
@@ -74,8 +72,8 @@ func (b *booleanPass) properties() {
 		listed = append(listed, quoteShort(m.Key))
 		return true
 	})
-	for i, m := range properties.Members {
-		properties.Members[i].Value = b.asObject(m.Value, at.At(m.Key))
+	for _, m := range properties.Members {
+		b.toObject(m.Value, at.At(m.Key))
 	}
 	if len(forbidden) == 0 {
 		return
@@ -108,7 +106,7 @@ func (b *booleanPass) arrays() {
 			prefix.Items = prefix.Items[:end]
 		}
 		for i, it := range prefix.Items {
-			prefix.Items[i] = b.asObject(it, b.at.At("prefixItems").At(strconv.Itoa(i)))
+			b.toObject(it, b.at.At("prefixItems").At(strconv.Itoa(i)))
 		}
 		if end == 0 {
 			b.schema.Remove("prefixItems")
@@ -149,7 +147,8 @@ func (b *booleanPass) branches() {
 				b.note(at, "%s dropped: it changes nothing", it.Raw)
 				continue
 			}
-			left.Items = append(left.Items, b.asObject(it, at))
+			b.toObject(it, at)
+			left.Items = append(left.Items, it)
 		}
 		switch {
 		case len(left.Items) > 0:
@@ -162,21 +161,15 @@ func (b *booleanPass) branches() {
 	}
 }
 
-// otherKeywords replaces the booleans of keywords that need no other change.
+// otherKeywords replaces the booleans that need no other change.
 func (b *booleanPass) otherKeywords() {
 	if b.schema.Get("not").IsBool(false) {
 		b.note(b.at.At("not"), "false dropped: every value is not false")
 		b.schema.Remove("not")
 	}
-	for i, m := range b.schema.Members {
-		switch below := vocabulary.Keywords[m.Key]; {
-		case m.Key == "additionalProperties" || m.Key == "unevaluatedProperties" || m.Key == "unevaluatedItems":
-		case below == vocabulary.OneSchema || below == vocabulary.OneOrList:
-			b.schema.Members[i].Value = b.asObject(m.Value, b.at.At(m.Key))
-		case below == vocabulary.ManySchemas:
-			for j, sub := range m.Value.Members {
-				m.Value.Members[j].Value = b.asObject(sub.Value, b.at.At(m.Key).At(sub.Key))
-			}
+	vocabulary.EachChild(b.schema, b.at, func(keyword string, child *tree.Node, at *tree.Path) {
+		if keyword != "additionalProperties" && keyword != "unevaluatedProperties" && keyword != "unevaluatedItems" {
+			b.toObject(child, at)
 		}
-	}
+	})
 }

@@ -144,12 +144,7 @@ func constToEnum(r *Schema) {
 type branchProperties struct {
 	names        []string // in order of appearance
 	schemas      map[string][]*tree.Node
-	openBranches map[string]int  // branches that name the property and allow others
-	unlimited    map[string]bool // properties that some branch lets be anything
-}
-
-func newBranchProperties() *branchProperties {
-	return &branchProperties{schemas: map[string][]*tree.Node{}, openBranches: map[string]int{}, unlimited: map[string]bool{}}
+	openBranches map[string]int // branches that name the property and allow others
 }
 
 // addBranch adds the properties of a branch; closed means that it allows no others.
@@ -166,10 +161,11 @@ func (b *branchProperties) addBranch(properties *tree.Node, closed bool) {
 }
 
 // property returns the union of a property's schemas. open is how many branches allow properties
-// that they do not name: the property may be anything if one of them does not name it.
-func (b *branchProperties) property(name string, open int) *tree.Node {
-	b.unlimited[name] = open > b.openBranches[name]
-	return unionOf(b.schemas[name], b.unlimited[name])
+// that they do not name: the property is unlimited, and may be anything, if one of them does not
+// name it.
+func (b *branchProperties) property(name string, open int) (union *tree.Node, unlimited bool) {
+	unlimited = open > b.openBranches[name]
+	return unionOf(b.schemas[name], unlimited), unlimited
 }
 
 // A unionBranch is a schema of a union and the descriptions that it came with.

@@ -23,9 +23,6 @@ func foldRootCombinators(r *Schema) {
 	if !r.fold(r.Root, r.base, nil) || !allowsType(r.Root, "object") {
 		r.fail(r.base, "the schema accepts no object at all: its allOf, anyOf or oneOf leaves none; the arguments of a tool are an object")
 	}
-	if r.Root.Get("properties") == nil {
-		r.Root.Set("properties", tree.NewObject())
-	}
 	r.Root.Set("type", tree.NewText("object"))
 	r.pruneDefinitions()
 }
@@ -144,7 +141,7 @@ func (r *Schema) foldCombinator(s *tree.Node, c combinator, open refStack) bool 
 // mergeBranches gives a schema what its branches say about an object, as far as all agree.
 func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Path, open refStack) {
 	closed := 0
-	properties := newBranchProperties()
+	properties := branchProperties{schemas: map[string][]*tree.Node{}, openBranches: map[string]int{}}
 	for _, b := range branches {
 		isClosed := isClosed(b)
 		if isClosed {
@@ -165,7 +162,7 @@ func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Pat
 		if !own[name] && isClosed(s) {
 			open = 0 // no branch ever let it be anything
 		}
-		if schema := properties.property(name, open); !own[name] || !properties.unlimited[name] { // else s restricts it alone
+		if schema, unlimited := properties.property(name, open); !own[name] || !unlimited { // else s restricts it alone
 			merged.Members = append(merged.Members, tree.NewMember(name, schema))
 		}
 	}

@@ -109,8 +109,14 @@ type expansion struct {
 	exceeded bool                // something did not fit
 	copied   map[*tree.Node]bool // targets with a copy
 	pruned   []*tree.Node        // schemas where a reference was pruned
-	sizes    map[*tree.Node]size
-	noted    map[*reference]map[string]bool
+	costs    map[*tree.Node]int
+	noted    map[noted]bool
+}
+
+// A noted is a note on a reference that several copies may have.
+type noted struct {
+	ref  *reference
+	what string
 }
 
 // A pendingRef is a reference in the expanded schema that is still to be replaced.
@@ -143,7 +149,7 @@ func (e *enclosure) outermost(target *tree.Node) (at *tree.Path, count int) {
 func (r *Schema) expandAll(x *refGraph, levels, budget int) *expansion {
 	e := &expansion{
 		Schema: r, graph: x, levels: levels, budget: budget,
-		copied: map[*tree.Node]bool{}, sizes: map[*tree.Node]size{}, noted: map[*reference]map[string]bool{},
+		copied: map[*tree.Node]bool{}, costs: map[*tree.Node]int{}, noted: map[noted]bool{},
 	}
 	e.root = e.copySchema(x.root, r.base, &enclosure{target: x.root, at: r.base})
 	for i := 0; i < len(e.pending) && (!e.exceeded || levels == 0); i++ {
@@ -174,37 +180,36 @@ func (e *expansion) copySchema(s *tree.Node, at *tree.Path, inside *enclosure) *
 func (e *expansion) expandRef(s pendingRef) {
 	s.schema.Remove("$ref")
 	target := s.ref.target
-	size := e.size(target)
+	cost := e.cost(target)
+	_, levels := target.Size()
 	first, count := s.enclosing.outermost(target)
 	switch {
 	case count > e.levels:
 		e.pruneRef(s, "its target contains itself", fmt.Sprintf("Recursive: of the same shape as %s.", instancePath(first, e.base)))
-	case e.spent+size.cost > e.budget:
+	case e.spent+cost > e.budget:
 		e.exceeded = true
 		e.pruneRef(s, fmt.Sprintf("the schema would grow by more than %d values", e.budget), "Its shape is too large to be shown.")
-	case s.enclosing.depth >= MaxDepth || len(s.at.Keys(e.base))+size.depth+2 > MaxDepth: // 2: allOf
+	case s.enclosing.depth >= MaxDepth || len(s.at.Keys(e.base))+levels+2 > MaxDepth: // 2: allOf
 		e.exceeded = true
 		e.pruneRef(s, fmt.Sprintf("the schema would become deeper than %d levels", MaxDepth), "Its shape is too deep to be shown.")
 	default:
-		e.spent += size.cost
+		e.spent += cost
 		e.copied[target] = true
 		e.copyTarget(s)
 	}
 }
 
-// size returns the cost of a copy with all that may have to be said at its references.
-func (e *expansion) size(target *tree.Node) size {
-	s, known := e.sizes[target]
-	if !known {
-		s = sizeOf(target)
+// cost returns the cost of a copy with all that may have to be said at its references.
+func (e *expansion) cost(target *tree.Node) int {
+	if e.costs[target] == 0 {
+		e.costs[target] = costOf(target)
 		vocabulary.EachSchema(target, nil, func(n *tree.Node, _ *tree.Path) {
 			if e.graph.refOf[n] != nil {
-				s.cost += 2 // type and description
+				e.costs[target] += 2 // type and description
 			}
 		})
-		e.sizes[target] = s
 	}
-	return s
+	return e.costs[target]
 }
 
 // copyTarget replaces a reference by a copy of its target.
@@ -228,7 +233,7 @@ func (e *expansion) copyTarget(s pendingRef) {
 // pruneRef makes a schema accept anything of the type of its target.
 func (e *expansion) pruneRef(s pendingRef, why, sentence string) {
 	accepted := "anything"
-	if types := s.ref.target.Get("type"); types != nil && s.schema.Get("type") == nil && sizeOf(types).cost <= maxTypeCost {
+	if types := s.ref.target.Get("type"); types != nil && s.schema.Get("type") == nil && costOf(types) <= maxTypeCost {
 		s.schema.Set("type", types.Clone())
 		accepted = "anything of the type " + types.Short()
 	}
@@ -239,11 +244,8 @@ func (e *expansion) pruneRef(s pendingRef, why, sentence string) {
 
 // noteOnce notes what became of a reference, for the first copy that has it.
 func (e *expansion) noteOnce(s pendingRef, what string) {
-	if e.noted[s.ref] == nil {
-		e.noted[s.ref] = map[string]bool{}
-	}
-	if !e.noted[s.ref][what] {
-		e.noted[s.ref][what] = true
+	if key := (noted{s.ref, what}); !e.noted[key] {
+		e.noted[key] = true
 		e.note(s.at, "the reference %s %s", quoteShort(s.ref.ref), what)
 	}
 }

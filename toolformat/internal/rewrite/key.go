@@ -1,8 +1,6 @@
 package rewrite
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -61,14 +59,12 @@ func (rule keyRule) rename(key string, taken map[string]bool) string {
 		stem = "key"
 	}
 	stem = stem[:min(len(stem), rule.limit-wording.HashLen)]
-	sum := sha256.Sum256([]byte(key))
-	for {
-		for i := 0; i < len(sum); i += 4 {
-			if name := stem + "_" + hex.EncodeToString(sum[i:i+4]); !taken[name] {
+	for hash := wording.Hash(key, 64); ; hash = wording.Hash(hash, 64) {
+		for i := 0; i < len(hash); i += 8 {
+			if name := stem + "_" + hash[i:i+8]; !taken[name] {
 				return name
 			}
 		}
-		sum = sha256.Sum256(sum[:])
 	}
 }
 
@@ -284,8 +280,9 @@ func (k *keyRenamer) dropKeyValues() {
 
 // hasRenamedKey reports whether a renamed key occurs anywhere in a value.
 func (k *keyRenamer) hasRenamedKey(n *tree.Node) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" || k.hasRenamedKey(m.Value) }) ||
-		slices.ContainsFunc(n.Items, k.hasRenamedKey)
+	return n.Any(func(n *tree.Node) bool {
+		return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" })
+	})
 }
 
 // describe moves keywords into the description.
@@ -296,8 +293,7 @@ func (k *keyRenamer) describe(s *tree.Node, moved []tree.Member) {
 	}
 }
 
-// HideProperties returns the schema of an object without some of its properties, neither declared
-// nor required. Letter case does not count.
+// HideProperties is what toolformat.HideProperties documents.
 func HideProperties(schema json.RawMessage, names []string) (json.RawMessage, error) {
 	r, err := New(schema, nil, "")
 	if err != nil {
@@ -332,12 +328,9 @@ func Hide(names []string) func(*Schema) {
 
 // Spelling returns a name as a schema's properties spell it, which may be in another letter case.
 func Spelling(properties *tree.Node, name string) string {
-	if properties.Get(name) == nil {
-		for _, m := range membersOf(properties) {
-			if strings.EqualFold(m.Key, name) {
-				return m.Key
-			}
-		}
+	i := slices.IndexFunc(membersOf(properties), func(m tree.Member) bool { return strings.EqualFold(m.Key, name) })
+	if properties.Get(name) != nil || i < 0 {
+		return name
 	}
-	return name
+	return properties.Members[i].Key
 }

@@ -32,7 +32,8 @@ func (r *Schema) moveSchemas(change func(x *refGraph)) {
 func (r *Schema) defineDetached(x *refGraph) map[*tree.Node]*tree.Path {
 	paths := map[*tree.Node]*tree.Path{}
 	root := r.base.At("") // so that no path is nil
-	addPaths(r.Root, root, paths)
+	addPath := func(n *tree.Node, at *tree.Path) { paths[n] = at }
+	r.Root.Walk(root, addPath)
 	var defs *tree.Node
 	var taken nameSet
 	queue := slices.Clone(x.refs)
@@ -52,7 +53,7 @@ func (r *Schema) defineDetached(x *refGraph) map[*tree.Node]*tree.Path {
 		name := taken.unused(newDefinitionName(x.paths[detached].Keys(r.base)))
 		r.note(s.at, "the target of the reference %s moved to the definition %q: nothing else leads there", quoteShort(s.ref), name)
 		defs.Members = append(defs.Members, tree.NewMember(name, detached))
-		addPaths(detached, root.At("$defs").At(name), paths)
+		detached.Walk(root.At("$defs").At(name), addPath)
 		vocabulary.EachSchema(detached, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := x.refOf[n]; inner != nil {
 				queue = append(queue, inner)
@@ -77,17 +78,6 @@ func (r *Schema) definitions() *tree.Node {
 		r.Root.Set("$defs", defs)
 	}
 	return defs
-}
-
-// addPaths adds the path of every value below a node.
-func addPaths(n *tree.Node, at *tree.Path, paths map[*tree.Node]*tree.Path) {
-	paths[n] = at
-	for _, m := range n.Members {
-		addPaths(m.Value, at.At(m.Key), paths)
-	}
-	for i, it := range n.Items {
-		addPaths(it, at.At(strconv.Itoa(i)), paths)
-	}
 }
 
 // repoint rewrites the pointer of a reference whose target has moved. Keys that stay keep their

@@ -89,7 +89,7 @@ func (p *pathInliner) shouldCopy(s *reference) bool {
 	if p.isDefinition(s.target) { // by a reference below it
 		return false
 	}
-	if p.settled[s.target] && p.graph.parents[s.target][0].keyword != "$defs" && sizeOf(s.target).cost <= maxCopied && p.reserve(s.target) {
+	if p.settled[s.target] && p.graph.parents[s.target][0].keyword != "$defs" && costOf(s.target) <= maxCopied && p.reserve(s.target) {
 		return true
 	}
 	p.names[s.target] = p.taken.unused(newDefinitionName(s.tokens))

@@ -28,7 +28,7 @@ type Schema struct {
 	dialect string     // the provider, as notes call it: "OpenAI"
 	base    *tree.Path // place of the schema in the definition
 	rule    string     // rule of the running pass
-	budget  int        // cost of the copies that may still be added: see size
+	budget  int        // cost of the copies that may still be added: see costOf
 }
 
 // A Pass is one step of a dialect.
@@ -106,29 +106,21 @@ func (r *Schema) each(visit func(s *tree.Node, at *tree.Path)) {
 // bounds bytes too.
 const bytesPerNode = 64
 
-// A size is the cost of a copy, in values and text, and its depth.
-type size struct{ cost, depth int }
-
-func sizeOf(n *tree.Node) size {
-	s := size{cost: 1 + len(n.Raw)/bytesPerNode}
-	add := func(n *tree.Node) {
-		below := sizeOf(n)
-		s = size{s.cost + below.cost, max(s.depth, below.depth)}
-	}
-	for _, m := range n.Members {
-		s.cost += len(m.Key) / bytesPerNode
-		add(m.Value)
-	}
-	for _, it := range n.Items {
-		add(it)
-	}
-	s.depth++
-	return s
+// costOf returns the cost of a copy, in values and text.
+func costOf(n *tree.Node) (cost int) {
+	n.Any(func(n *tree.Node) bool {
+		cost += 1 + len(n.Raw)/bytesPerNode
+		for _, m := range n.Members {
+			cost += len(m.Key) / bytesPerNode
+		}
+		return false
+	})
+	return cost
 }
 
 // reserve takes the cost of a copy from the budget; false means that it is not left.
 func (r *Schema) reserve(n *tree.Node) bool {
-	cost := sizeOf(n).cost
+	cost := costOf(n)
 	if cost > r.budget {
 		return false
 	}
@@ -159,6 +151,11 @@ var (
 	noReferences   = []Pass{{"draft", UpgradeDraft}, {"nullable", FoldNullable}, {"reference", inlineReferences}, {"title", dropTitles}}
 	plainRoot      = []Pass{{"root", ObjectRoot}, {"root-combinator", foldRootCombinators}}
 )
+
+// withoutCombinators returns the passes for a provider that knows few keywords.
+func withoutCombinators(set keywordSet) []Pass {
+	return []Pass{{"all-of", mergeAllOf}, {"one-of", oneOfToAnyOf}, {"const", constToEnum}, {"boolean", dropBooleans}, {"keyword", describeKeywords(set)}}
+}
 
 // The dialects.
 var (
@@ -198,16 +195,10 @@ var (
 	// Gemini is for parametersJsonSchema: a subset of JSON Schema. References are documented
 	// and do not work, so that they are replaced.
 	Gemini = Dialect{
-		Name:    "Gemini",
-		Opening: noReferences,
-		Root:    plainRoot,
-		Schema: []Pass{
-			{"all-of", mergeAllOf},
-			{"one-of", oneOfToAnyOf},
-			{"const", constToEnum},
-			{"boolean", dropBooleans},
-			{"keyword", describeKeywords(geminiKeywords)},
-		},
+		Name:      "Gemini",
+		Opening:   noReferences,
+		Root:      plainRoot,
+		Schema:    withoutCombinators(geminiKeywords),
 		Arguments: []Pass{{"key", renameKeys(geminiKey, allKeys)}},
 	}
 
@@ -217,12 +208,6 @@ var (
 		Name:    "Ollama",
 		Opening: noReferences,
 		Root:    plainRoot,
-		Schema: []Pass{
-			{"all-of", mergeAllOf},
-			{"one-of", oneOfToAnyOf},
-			{"const", constToEnum},
-			{"boolean", dropBooleans},
-			{"keyword", describeKeywords(ollamaKeywords)},
-		},
+		Schema:  withoutCombinators(ollamaKeywords),
 	}
 )
