@@ -15,7 +15,7 @@ func (r *reader) members(t *Tool, def *tree.Node, f *format) (notes, violations 
 		def = inner
 	}
 	wrong := func(member string, expected string, got *tree.Node) {
-		violations = append(violations, Note{Path: "/" + member, Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, describeValue(got))})
+		violations = append(violations, Note{Path: "/" + member, Rule: ruleInvalid, Text: fmt.Sprintf("expected %s, got %s", expected, got.Short())})
 	}
 	if t.Name = def.Get("name").Text(); t.Name == "" {
 		wrong("name", "a non-empty string", def.Get("name"))
@@ -60,7 +60,7 @@ func notAFunction(def *tree.Node) string {
 	hasSchema := def.Has("input_schema") || def.Has("inputSchema")
 	switch {
 	case isAcorn(def) && !slices.Contains(acornTypes, kind):
-		return fmt.Sprintf("an Acorn entry of type %s: expected \"api\", \"local\" or \"client\"", describeValue(def.Get("type")))
+		return fmt.Sprintf("an Acorn entry of type %s: expected \"api\", \"local\" or \"client\"", def.Get("type").Short())
 	case hasSchema || kind == "function" || isAcorn(def):
 		return ""
 	case kind == "custom":

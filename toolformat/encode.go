@@ -26,7 +26,7 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 	e := &encoder{to: f, strict: opt.Strict, dialect: &f.dialect, first: map[string]int{}}
 	if opt.Strict {
 		if e.dialect = &f.strict; e.dialect.Name == "" {
-			return nil, fmt.Errorf("%s has no strict mode (%s have)", to, formatNames(" and ", func(f *format) bool { return f.strict.Name != "" }))
+			return nil, fmt.Errorf("%s has no strict mode (%s and %s have)", to, FormatOpenAI, FormatOpenAIResponses)
 		}
 	}
 	var names []string

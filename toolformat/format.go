@@ -34,10 +34,11 @@ func Formats() []Format {
 
 // ParseFormat returns the format of a name; the error lists all names.
 func ParseFormat(name string) (Format, error) {
-	if _, err := lookup(Format(name)); err != nil {
+	f, err := lookup(Format(name))
+	if err != nil {
 		return "", err
 	}
-	return Format(name), nil
+	return f.name, nil
 }
 
 func lookup(name Format) (*format, error) {
@@ -46,18 +47,12 @@ func lookup(name Format) (*format, error) {
 			return &formats[i], nil
 		}
 	}
-	return nil, fmt.Errorf("unknown tool format %q (expected one of %s)", name, formatNames(", ", func(*format) bool { return true }))
+	return nil, fmt.Errorf("unknown tool format %q (expected one of %s)", name, formatNames())
 }
 
-// formatNames lists formats for an error.
-func formatNames(separator string, include func(*format) bool) string {
-	var names []string
-	for i := range formats {
-		if include(&formats[i]) {
-			names = append(names, string(formats[i].name))
-		}
-	}
-	return strings.Join(names, separator)
+// formatNames lists the formats for an error.
+func formatNames() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(Formats()), "[]"), " ", ", ")
 }
 
 // formats is the one place where a format is wired in. A definition that several formats match is

@@ -2,6 +2,7 @@ package toolformat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
@@ -39,13 +40,9 @@ func matchGemini(def *tree.Node) match {
 	if def.Has("type") || def.Has("function") {
 		return noMatch
 	}
-	for _, key := range []string{"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema", openAPIResponse} {
-		if def.Has(key) {
-			return isMatch
-		}
-	}
 	switch {
-	case def.Has(openAPIParameters) && hasCapitalTypes(def.Get(openAPIParameters)):
+	case slices.ContainsFunc([]string{"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema", openAPIResponse}, def.Has),
+		def.Has(openAPIParameters) && hasCapitalTypes(def.Get(openAPIParameters)):
 		return isMatch
 	case def.Has(openAPIParameters), isBare(def):
 		return mayMatch

@@ -79,32 +79,24 @@ func shapeViolations(def *tree.Node) []Note {
 		}
 	}
 	if name := def.Get("name"); !name.Is(tree.Text) || !internalNames.allows(name.Text()) {
-		wrong(tree.At("name"), "expected a name matching %s, got %s", internalNames.pattern, describeValue(name))
+		wrong(tree.At("name"), "expected a name matching %s, got %s", internalNames.pattern, name.Short())
 	}
 	if description := def.Get("description"); description.Text() == "" {
-		wrong(tree.At("description"), "expected a description of the tool, got %s", describeValue(description))
+		wrong(tree.At("description"), "expected a description of the tool, got %s", description.Short())
 	}
 	input, at := def.Get("input_schema"), tree.At("input_schema")
 	if !input.Is(tree.Object) {
-		wrong(at, "expected a JSON Schema, an object, got %s", describeValue(input))
+		wrong(at, "expected a JSON Schema, an object, got %s", input.Short())
 	} else {
 		if kind := input.Get("type"); kind.Text() != "object" {
-			wrong(at.At("type"), `expected "object", got %s`, describeValue(kind))
+			wrong(at.At("type"), `expected "object", got %s`, kind.Short())
 		}
 		if input.Get("properties") == nil {
 			wrong(at.At("properties"), "expected an object, got nothing")
 		}
 	}
 	if output := def.Get("output_schema"); def.Has("output_schema") && !output.Is(tree.Object) {
-		wrong(tree.At("output_schema"), "expected a JSON Schema, an object, got %s", describeValue(output))
+		wrong(tree.At("output_schema"), "expected a JSON Schema, an object, got %s", output.Short())
 	}
 	return notes
-}
-
-// describeValue returns a value cut short, for an error.
-func describeValue(n *tree.Node) string {
-	if n == nil {
-		return "nothing"
-	}
-	return n.Short()
 }

@@ -1,6 +1,8 @@
 package toolformat
 
 import (
+	"slices"
+
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -37,13 +39,8 @@ func typedRoot(r *rewrite.Schema) {
 
 // isBare reports whether a definition has a name and nothing that tells its format.
 func isBare(def *tree.Node) bool {
-	for _, key := range []string{
+	return def.Get("name").Is(tree.Text) && !slices.ContainsFunc([]string{
 		"type", "function", "input_schema", "output_schema", "inputSchema", "outputSchema", "parameters", "response",
 		"parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "response_json_schema",
-	} {
-		if def.Has(key) {
-			return false
-		}
-	}
-	return def.Get("name").Is(tree.Text)
+	}, def.Has)
 }

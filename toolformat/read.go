@@ -237,7 +237,7 @@ func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 		keys = append(keys, strconv.Quote(m.Key))
 	}
 	return nil, fmt.Sprintf("not of any tool format: it has %s; expected a \"name\" and a schema, in one of the formats %s",
-		wording.List(keys), formatNames(", ", func(*format) bool { return true }))
+		wording.List(keys), formatNames())
 }
 
 // recognize returns the format that fits a definition best; nil if none does.

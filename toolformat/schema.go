@@ -25,13 +25,13 @@ import (
 func SchemaFor[T any]() (json.RawMessage, error) { return ArgumentsSchema(reflect.TypeFor[T]()) }
 
 // ArgumentsSchema is SchemaFor for a type that is known only at run time.
-func ArgumentsSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Arguments(t) }
+func ArgumentsSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Schema(t, false) }
 
 // ResultSchema returns the JSON Schema of the values that encoding/json encodes a value of the type
 // to. It differs from that of arguments: fields that are not left out when empty are required, nil
 // slices, maps and pointers are null, and other properties are allowed, since later versions may add
 // some.
-func ResultSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Result(t) }
+func ResultSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Schema(t, true) }
 
 // HideProperties returns the schema of an object without some of its properties, neither declared
 // nor required. Letter case does not count, as in Acorn (FunctionDefinition.removeContext). The

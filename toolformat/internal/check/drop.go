@@ -92,28 +92,25 @@ func (p *preparer) markLoose(pl *place) {
 func (p *preparer) relaxAbove() {
 	uses := map[*place][]*place{}
 	var loose []*place
-	listed := map[*place]bool{}
-	list := func(pl *place) {
-		if !listed[pl] {
-			listed[pl], loose = true, append(loose, pl)
-		}
-	}
 	for _, pl := range p.places {
 		if pl.target != nil {
 			uses[pl.target] = append(uses[pl.target], pl)
 		}
 		if pl.loose {
-			list(pl)
+			loose = append(loose, pl)
 		}
 	}
 	spread := func(pl *place, keyword string) {
+		known := pl.loose
 		if !p.relaxParent(pl, keyword) {
 			return
 		}
 		if pl.loose = true; vocabulary.InPlace(keyword) {
 			p.markLoose(pl)
 		}
-		list(pl)
+		if !known {
+			loose = append(loose, pl)
+		}
 	}
 	for i := 0; i < len(loose); i++ {
 		for _, pl := range uses[loose[i]] {

@@ -151,9 +151,6 @@ func (f *failure) got() string {
 	if f.value == nil && len(f.tokens) > 0 {
 		return quoteName(f.tokens[len(f.tokens)-1])
 	}
-	if f.value == nil {
-		return "nothing"
-	}
 	return f.value.Short()
 }
 

@@ -123,10 +123,8 @@ func decode(n *tree.Node) any {
 
 // standIn returns a number like one that is out of bounds: huge or tiny.
 func standIn(raw string) json.Number {
-	sign, digits := "", raw
-	if strings.HasPrefix(raw, "-") {
-		sign, digits = raw[:1], raw[1:]
-	}
+	digits := strings.TrimPrefix(raw, "-")
+	sign := raw[:len(raw)-len(digits)]
 	mantissa, power, _ := strings.Cut(strings.ToLower(digits), "e")
 	switch {
 	case strings.Trim(mantissa, "0.") == "":

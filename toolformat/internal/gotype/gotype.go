@@ -13,14 +13,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
-// Arguments returns the JSON Schema of the arguments that encoding/json decodes into a value of the
-// type.
-func Arguments(t reflect.Type) (json.RawMessage, error) { return schemaOf(t, false) }
-
-// Result returns the JSON Schema of what encoding/json encodes a value of the type to.
-func Result(t reflect.Type) (json.RawMessage, error) { return schemaOf(t, true) }
-
-func schemaOf(t reflect.Type, result bool) (json.RawMessage, error) {
+// Schema returns the JSON Schema of the arguments that encoding/json decodes into a value of the
+// type, or of the result that it encodes one to.
+func Schema(t reflect.Type, result bool) (json.RawMessage, error) {
 	t = deref(t)
 	path := ""
 	if t.Name() != "" || t.Kind() != reflect.Struct {

@@ -15,6 +15,7 @@ type keyRule struct {
 	extra       string
 	letterFirst bool // the first character must be a letter or "_"
 	limit       int  // in bytes
+	everywhere  bool // it is for every object in the arguments, else for the arguments themselves
 }
 
 var (
@@ -24,7 +25,7 @@ var (
 
 	// geminiKey is [a-zA-Z_][a-zA-Z0-9_]{0,63} (Gemini API, comment on
 	// FunctionDeclaration.parameters).
-	geminiKey = keyRule{letterFirst: true, limit: 64}
+	geminiKey = keyRule{letterFirst: true, limit: 64, everywhere: true}
 )
 
 // allows reports whether a key is legal.
@@ -68,18 +69,10 @@ func (rule keyRule) rename(key string, taken map[string]bool) string {
 	}
 }
 
-// A keyScope says which objects a keyRule is for.
-type keyScope uint8
-
-const (
-	topLevelKeys keyScope = iota // the arguments themselves
-	allKeys                      // every object in the arguments
-)
-
 // renameKeys renames the properties whose keys a provider refuses, in every schema that applies to
 // the object: in properties, required, dependentRequired and dependentSchemas. The description of
 // such a property tells its key, and the KeyMap of the Schema restores it in arguments.
-func renameKeys(rule keyRule, where keyScope) func(*Schema) {
+func renameKeys(rule keyRule) func(*Schema) {
 	return func(r *Schema) {
 		k := &keyRenamer{schema: r, rule: rule, names: map[string]string{}, taken: map[string]bool{}, noted: map[string]bool{}, paths: map[*tree.Node]*tree.Path{}, changed: map[*tree.Node]*keyChanges{}}
 		legal := true
@@ -93,7 +86,7 @@ func renameKeys(rule keyRule, where keyScope) func(*Schema) {
 		if legal || !r.Root.Is(tree.Object) {
 			return
 		}
-		scope := scopeOf(newStateGraph(r.Root), where)
+		scope := scopeOf(newStateGraph(r.Root), rule.everywhere)
 		r.each(func(s *tree.Node, _ *tree.Path) {
 			if scope[s] {
 				k.renameIn(s)
@@ -114,13 +107,13 @@ func renameKeys(rule keyRule, where keyScope) func(*Schema) {
 // scopeOf returns the schemas in which keys are renamed: those that apply to the arguments
 // themselves, or all. It is all too if one schema applies both to the arguments and to an object in
 // them: a key has one name in a schema.
-func scopeOf(g *stateGraph, where keyScope) map[*tree.Node]bool {
+func scopeOf(g *stateGraph, everywhere bool) map[*tree.Node]bool {
 	scope := map[*tree.Node]bool{}
 	for _, s := range g.states[0].schemas {
 		scope[s] = true
 	}
 	inScope := func(s *tree.Node) bool { return scope[s] }
-	if where == allKeys || slices.ContainsFunc(g.states[1:], func(st *state) bool { return slices.ContainsFunc(st.schemas, inScope) }) {
+	if everywhere || slices.ContainsFunc(g.states[1:], func(st *state) bool { return slices.ContainsFunc(st.schemas, inScope) }) {
 		for _, st := range g.states {
 			for _, s := range st.schemas {
 				scope[s] = true

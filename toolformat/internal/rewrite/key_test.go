@@ -26,7 +26,7 @@ func TestRenameTopLevelKeys(t *testing.T) {
 /properties/b/properties/$c: the property "$c" renamed to "c_564fe12e": the key is not allowed by X`},
 		{"legal", `{"type":"object","properties":{"a.b-C_1":{"type":"object","properties":{"$x":{}}}}}`,
 			`{"type":"object","properties":{"a.b-C_1":{"type":"object","properties":{"$x":{}}}}}`, ``},
-	}, renameKeys(anthropicKey, topLevelKeys))
+	}, renameKeys(anthropicKey))
 }
 
 // TestRenameAllKeys verifies the rule of Gemini, for every key.
@@ -48,7 +48,7 @@ func TestRenameAllKeys(t *testing.T) {
 /properties/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: the property "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" renamed to "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_574c61e5": the key is not allowed by X
 /properties/: the property "" renamed to "key_e3b0c442": the key is not allowed by X
 /properties/: the property "" renamed to "key_e3b0c442": the key is not allowed by X`},
-	}, renameKeys(geminiKey, allKeys))
+	}, renameKeys(geminiKey))
 }
 
 // TestRestore verifies that arguments get the tool's own keys back, in place and in order.
@@ -58,7 +58,7 @@ func TestRestore(t *testing.T) {
 		"$top":{"type":"array","items":{"type":"object","properties":{"x.y":{}}}},
 		"m":{"type":"object","properties":{"own":{"type":"object"}},"additionalProperties":{"type":"object","properties":{"a-b":{}}}},
 		"u":{"anyOf":[{"type":"object","properties":{"c d":{"type":"object","properties":{"e f":{}}}}},{"type":"string"}]}}}`
-	r := afterPasses(t, schema, renameKeys(geminiKey, allKeys))
+	r := afterPasses(t, schema, renameKeys(geminiKey))
 	names := map[string]string{}
 	for _, note := range r.Notes {
 		quoted := strings.Split(note.Text, `"`)

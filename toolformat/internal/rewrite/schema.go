@@ -165,7 +165,7 @@ var (
 		Name:      "Anthropic",
 		Opening:   keptReferences,
 		Root:      plainRoot,
-		Arguments: []Pass{{"key", renameKeys(anthropicKey, topLevelKeys)}},
+		Arguments: []Pass{{"key", renameKeys(anthropicKey)}},
 	}
 
 	// OpenAI is for Chat Completions and Responses without strict mode: every object needs
@@ -199,7 +199,7 @@ var (
 		Opening:   noReferences,
 		Root:      plainRoot,
 		Schema:    withoutCombinators(geminiKeywords),
-		Arguments: []Pass{{"key", renameKeys(geminiKey, allKeys)}},
+		Arguments: []Pass{{"key", renameKeys(geminiKey)}},
 	}
 
 	// Ollama decodes a schema into a Go struct: a keyword without a field is lost, a value of

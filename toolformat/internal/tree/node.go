@@ -150,32 +150,32 @@ func (n *Node) Size() (values, levels int) {
 
 // Set replaces a member in its place, or appends it.
 func (n *Node) Set(key string, value *Node) {
-	for i := range n.Members {
-		if n.Members[i].Key == key {
-			n.Members[i].Value = value
-			return
-		}
+	if i := n.index(key); i >= 0 {
+		n.Members[i].Value = value
+	} else {
+		n.Members = append(n.Members, Member{key, value})
 	}
-	n.Members = append(n.Members, Member{key, value})
+}
+
+// index returns the index of a member; -1 if there is none.
+func (n *Node) index(key string) int {
+	return slices.IndexFunc(n.Members, func(m Member) bool { return m.Key == key })
 }
 
 // Remove removes a member and returns its value; nil if there is none.
 func (n *Node) Remove(key string) *Node {
-	for i, m := range n.Members {
-		if m.Key == key {
-			n.Members = slices.Delete(n.Members, i, i+1)
-			return m.Value
-		}
+	value := n.Get(key)
+	if value != nil {
+		i := n.index(key)
+		n.Members = slices.Delete(n.Members, i, i+1)
 	}
-	return nil
+	return value
 }
 
 // Rename gives a member another key, in its place.
 func (n *Node) Rename(from, to string) {
-	for i := range n.Members {
-		if n.Members[i].Key == from {
-			n.Members[i].Key = to
-		}
+	if i := n.index(from); i >= 0 {
+		n.Members[i].Key = to
 	}
 }
 
@@ -225,8 +225,13 @@ func (n *Node) Equal(o *Node) bool {
 // JSON returns n as compact JSON.
 func (n *Node) JSON() json.RawMessage { return n.append(nil) }
 
-// Short returns n as JSON for an error or a note, cut after 60 bytes.
-func (n *Node) Short() string { return wording.Cut(string(n.append(nil)), 60) }
+// Short returns n as JSON for an error or a note, cut after 60 bytes; "nothing" for nil.
+func (n *Node) Short() string {
+	if n == nil {
+		return "nothing"
+	}
+	return wording.Cut(string(n.append(nil)), 60)
+}
 
 func (n *Node) append(b []byte) []byte {
 	switch n.Kind {

@@ -73,10 +73,8 @@ func (n *Node) Slot(key string) **Node {
 	if n == nil {
 		return nil
 	}
-	for i := range n.Members {
-		if n.Members[i].Key == key {
-			return &n.Members[i].Value
-		}
+	if i := n.index(key); i >= 0 {
+		return &n.Members[i].Value
 	}
 	if i, err := strconv.Atoi(key); n.Is(Array) && err == nil && i >= 0 && i < len(n.Items) && strconv.Itoa(i) == key {
 		return &n.Items[i]

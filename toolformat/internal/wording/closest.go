@@ -11,8 +11,7 @@ const (
 	maxWords = 500
 )
 
-// Closest returns the one known word that word was most likely meant to be, for an error
-// that asks "did you mean"; "" if no word is near, or several are equally near: see [Nearest].
+// Closest is what toolformat.Closest documents.
 func Closest(word string, known []string) string {
 	if near := Nearest(word, known); len(near) == 1 {
 		return near[0]
@@ -20,13 +19,8 @@ func Closest(word string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known words that are nearest to word, all equally near.
-//
-// The nearest are the word in other letter case and the word behind the prefix of a source.
-// Otherwise case and separators do not count, except to decide between equals. A word is near
-// within an edit distance of 2, or of a third of its letters if that is more. Of the shorter
-// word at least half must stay, and more than one letter; below four letters one edit is the
-// limit.
+// Nearest is what toolformat.Nearest documents. Of the shorter word at least half must stay, and
+// more than one letter; below four letters one edit is the limit.
 func Nearest(word string, known []string) []string {
 	if word == "" {
 		return nil

@@ -32,9 +32,7 @@ func (n Note) String() string {
 // HashLen is the length of the ending that Shorten appends: "_" and eight hex digits.
 const HashLen = 9
 
-// Shorten returns a name of at most limit bytes: one that is longer is cut and ends in a hash of
-// the whole name, so that the result depends on that name alone and two long names stay apart.
-// A limit below 16 means no limit.
+// Shorten is what toolformat.Shorten documents.
 func Shorten(name string, limit int) string {
 	if limit < 16 || len(name) <= limit {
 		return name
