@@ -219,28 +219,28 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 		wait = ctx // each member bounds the wait by its connect timeout
 	}
 	defer cancel()
-	replies := s.doAll(wait, req)
 	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(bridgeCapabilities)
-	for i := range replies {
-		if err := replies[i].Err; err != nil {
-			if s.bridge.members[i].Required {
-				return Failed(err)
+	for i, reply := range s.doAll(wait, req) {
+		m := s.bridge.members[i]
+		if reply.Err != nil {
+			if m.Required {
+				return reply
 			}
 			continue
 		}
 		for _, name := range []string{"tasks", "extensions", "experimental"} {
-			if v := wire.Lookup(replies[i].Result, "capabilities", name); v != nil {
+			if v := wire.Lookup(reply.Result, "capabilities", name); v != nil {
 				capabilities = wire.SetMember(capabilities, name, v)
 			}
 		}
-		text, _ := wire.Text(wire.Lookup(replies[i].Result, "instructions"))
-		if len(replies) == 1 {
+		text, _ := wire.Text(wire.Lookup(reply.Result, "instructions"))
+		if len(s.subs) == 1 {
 			instructions = text
-			if own := wire.Lookup(replies[i].Result, "serverInfo"); own != nil {
+			if own := wire.Lookup(reply.Result, "serverInfo"); own != nil {
 				info = own
 			}
 		} else if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= maxInstructions {
-			instructions += "## " + s.bridge.members[i].Name + "\n\n" + text + "\n\n"
+			instructions += "## " + m.Name + "\n\n" + text + "\n\n"
 		}
 	}
 	b := append([]byte(nil), `{"capabilities":`...)

@@ -84,7 +84,17 @@ func (g *Guard) guarded(from *List) *guardedList {
 		return &same
 	}
 	v := &guardedList{from: from, tools: make(map[string]*guardedTool, len(from.Items))}
-	v.list = from.rewrite(func(it Item) (Item, bool) { return g.guardItem(v, it) })
+	v.list = from.rewrite(func(it Item) (Item, bool) {
+		own, tool, err := g.tool(it)
+		if err != nil {
+			v.problems = append(v.problems, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
+			return it, false
+		}
+		if v.tools[it.Key] == nil { // the first of two tools with one name counts
+			v.tools[it.Key] = tool
+		}
+		return own, true
+	})
 	for _, name := range g.opts.Hidden {
 		has := func(t *guardedTool) bool { return slices.Contains(t.names, name) }
 		if len(v.tools) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(v.tools)), has) {
@@ -98,19 +108,6 @@ func (g *Guard) guarded(from *List) *guardedList {
 		}
 	}
 	return v
-}
-
-// guardItem rewrites a tool and adds it to v. It leaves out a tool that cannot be guarded.
-func (g *Guard) guardItem(v *guardedList, it Item) (Item, bool) {
-	own, tool, err := g.tool(it)
-	if err != nil {
-		v.problems = append(v.problems, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
-		return it, false
-	}
-	if v.tools[it.Key] == nil { // the first of two tools with one name counts
-		v.tools[it.Key] = tool
-	}
-	return own, true
 }
 
 // tool returns a tool without its hidden arguments. The error says why they cannot be removed.
@@ -128,12 +125,7 @@ func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 		if schema, err = toolformat.HideProperties(schema, t.names); err != nil {
 			return it, nil, err
 		}
-		own, err := NewItem(Tools, wire.SetMember(it.Raw, "inputSchema", schema))
-		if err != nil {
-			return it, nil, err
-		}
-		own.Function = it.Function
-		it = own
+		it.Raw = wire.SetMember(it.Raw, "inputSchema", schema)
 	}
 	if g.opts.Validate {
 		t.check, _, err = toolformat.NewChecker(schema)

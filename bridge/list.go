@@ -65,7 +65,7 @@ type Item struct {
 	Raw []byte // the definition, raw JSON, with Key
 
 	Repeatable   bool   // the tool is annotated as read-only or idempotent
-	ParamHeaders bool   // arguments are repeated in HTTP headers (x-mcp-header, SEP-2243)
+	ParamHeaders bool   // arguments may be repeated in HTTP headers (x-mcp-header, SEP-2243)
 	Function     string // the caller's function that carries the tool out; "" when the bridge does
 }
 

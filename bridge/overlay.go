@@ -51,15 +51,10 @@ type overlaySession struct {
 	native  *Native // of its functions
 	own     Session // on native
 
-	mu   sync.Mutex // guards what follows; one view is made at a time
-	view overlayView
-}
-
-// overlayView is a caller's view, made of a list and its functions.
-type overlayView struct {
+	mu        sync.Mutex // guards what follows; one list is made at a time
+	list      *List      // the last one, made of below and functions
 	below     *List
 	functions []toolformat.Tool
-	list      *List
 }
 
 func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -75,15 +70,15 @@ func (s *overlaySession) overlaid(below *List) *List {
 	functions := s.caller.Functions.Tools()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.view.below == below && reflect.DeepEqual(s.view.functions, functions) {
-		return s.view.list
+	if s.below == below && reflect.DeepEqual(s.functions, functions) {
+		return s.list
 	}
 	set := s.toolset(below, functions)
 	s.native.swap(set)
-	list := NewList(Tools, slices.Concat(below.Items, set.all.Items))
-	list.unlisted, list.private = below.unlisted, true
-	s.view = overlayView{below: below, functions: functions, list: list}
-	return list
+	s.below, s.functions = below, functions
+	s.list = NewList(Tools, slices.Concat(below.Items, set.all.Items))
+	s.list.unlisted, s.list.private = below.unlisted, true
+	return s.list
 }
 
 // toolset returns the functions whose names the list below does not have.
