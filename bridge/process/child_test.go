@@ -28,14 +28,14 @@ func child(mode string) {
 	switch mode {
 	case "echo":
 		io.Copy(os.Stdout, os.Stdin)
-	case "deaf": // reads nothing, so end of file means nothing to it
+	case "idle": // reads nothing, so end of file means nothing to it
 		fmt.Println("ready")
 		forever()
-	case "stubborn":
+	case "ignores TERM":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		forever()
-	case "polite": // ends on TERM with a status of its own
+	case "exits on TERM": // ends on TERM with a status of its own
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)
 		fmt.Println("ready")
@@ -44,7 +44,7 @@ func child(mode string) {
 	case "parent": // npx
 		fmt.Println(spawn(os.Args[1], nil))
 		forever()
-	case "deserter": // leaves its child behind
+	case "launcher": // leaves its child behind
 		fmt.Println(spawn(os.Args[1], nil))
 	case "flood":
 		line := []byte(strings.Repeat("x", 99) + "\n")
@@ -56,10 +56,10 @@ func child(mode string) {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "node:internal/modules/cjs/loader:1143\n  throw err;\n  ^\n\nError: Cannot find module 'x'\n    at Module._load")
 		os.Exit(3)
-	case "mute": // closes its output and lives on
+	case "silent": // closes its output and lives on
 		os.Stdout.Close()
 		io.Copy(io.Discard, os.Stdin)
-	case "last words":
+	case "final output":
 		os.Stdout.WriteString(strings.Repeat("w", 60_000))
 	case "environ":
 		fmt.Print(strings.Join(os.Environ(), "\n"))

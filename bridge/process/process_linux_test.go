@@ -30,15 +30,15 @@ func childOfSystem(mode string) {
 				}
 			}
 		}
-	case "emigrant": // its child leaves the group, with all the pipes
+	case "daemonizer": // its child leaves the group, with all the pipes
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childMode+"=emigrated")
+		cmd.Env = append(os.Environ(), childMode+"=daemon")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
-	case "emigrated": // its pid is the first line that there is: only with it the test can end it
+	case "daemon": // its pid is the first line that there is: only with it the test can end it
 		fmt.Println(os.Getpid())
 		forever()
 	case "bridge":
@@ -136,10 +136,10 @@ func TestStopEscalates(t *testing.T) {
 		want  string
 	}{
 		{"echo", patient, ""},
-		{"polite", Grace{Stdin: -1, Term: patient.Term}, "exit status 7"},
-		{"deaf", Grace{Stdin: -1, Term: patient.Term}, "killed by signal SIGTERM"},
-		{"stubborn", quick, "killed by signal SIGKILL"},
-		{"stubborn", Grace{Stdin: -1, Term: -1}, "killed by signal SIGKILL"},
+		{"exits on TERM", Grace{Stdin: -1, Term: patient.Term}, "exit status 7"},
+		{"idle", Grace{Stdin: -1, Term: patient.Term}, "killed by signal SIGTERM"},
+		{"ignores TERM", quick, "killed by signal SIGKILL"},
+		{"ignores TERM", Grace{Stdin: -1, Term: -1}, "killed by signal SIGKILL"},
 	}
 	for _, test := range tests {
 		t.Run(test.mode, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestStopEscalates(t *testing.T) {
 }
 
 func TestStopEndsStopped(t *testing.T) {
-	c := self(t, "polite")
+	c := self(t, "exits on TERM")
 	c.Grace = Grace{Stdin: -1, Term: patient.Term}
 	p := mustStart(t, c)
 	line(t, p.Stdout)
@@ -171,8 +171,8 @@ func TestStopEndsStopped(t *testing.T) {
 }
 
 func TestGrandchildrenEnd(t *testing.T) {
-	for _, parent := range []string{"parent", "deserter"} {
-		for _, mode := range []string{"deaf", "stubborn"} {
+	for _, parent := range []string{"parent", "launcher"} {
+		for _, mode := range []string{"idle", "ignores TERM"} {
 			t.Run(parent+" "+mode, func(t *testing.T) {
 				c := self(t, parent, mode)
 				c.Grace = quick
@@ -186,7 +186,7 @@ func TestGrandchildrenEnd(t *testing.T) {
 				}
 				await(t, "done", p.Done())
 				assertGone(t, p)
-				if rest, err := io.ReadAll(p.Stdout); parent == "deserter" && (err != nil || len(rest) != 0) {
+				if rest, err := io.ReadAll(p.Stdout); parent == "launcher" && (err != nil || len(rest) != 0) {
 					t.Errorf("no end of file: %q, %v", rest, err)
 				}
 			})
@@ -195,7 +195,7 @@ func TestGrandchildrenEnd(t *testing.T) {
 }
 
 func TestCrashEndsGrandchildren(t *testing.T) {
-	c := self(t, "parent", "stubborn")
+	c := self(t, "parent", "ignores TERM")
 	c.Grace = quick
 	p := mustStart(t, c)
 	pid(t, p.Stdout)
@@ -207,12 +207,12 @@ func TestCrashEndsGrandchildren(t *testing.T) {
 	}
 }
 
-func TestEmigrantDoesNotHoldUs(t *testing.T) {
-	p := mustStart(t, self(t, "emigrant"))
-	emigrant := pid(t, p.Stdout)
-	awaitEnd := watch(t, emigrant)
+func TestDaemonDoesNotHoldUs(t *testing.T) {
+	p := mustStart(t, self(t, "daemonizer"))
+	daemon := pid(t, p.Stdout)
+	awaitEnd := watch(t, daemon)
 	t.Cleanup(func() {
-		unix.Kill(emigrant, unix.SIGKILL)
+		unix.Kill(daemon, unix.SIGKILL)
 		awaitEnd()
 	})
 	await(t, "done", p.Done())
@@ -242,13 +242,13 @@ func TestChildsFiles(t *testing.T) {
 	}
 }
 
-// subreaper adopts orphans as process 1 of a container does.
+// subreaper inherits orphans as process 1 of a container does.
 func subreaper() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	for _, mode := range []string{"deaf", "stubborn"} {
+	for _, mode := range []string{"idle", "ignores TERM"} {
 		p, err := Start(Command{
 			Path: os.Args[0], Args: []string{mode}, Grace: Grace{Stdin: 10 * time.Millisecond, Term: 10 * time.Millisecond},
-			Env: append(os.Environ(), childMode+"=deserter"),
+			Env: append(os.Environ(), childMode+"=launcher"),
 		})
 		if err != nil {
 			panic(err)
@@ -263,7 +263,7 @@ func subreaper() {
 	}
 }
 
-func TestAdoptedAreReaped(t *testing.T) {
+func TestOrphansAreReaped(t *testing.T) {
 	p := mustStart(t, self(t, "subreaper"))
 	if left, _ := io.ReadAll(p.Stdout); len(left) != 0 {
 		t.Errorf("children left: %s", left)
@@ -284,7 +284,7 @@ func TestNothingLeaks(t *testing.T) {
 		if i%10 == 0 {
 			s = NewSupervisor()
 		}
-		c := self(t, []string{"echo", "fail", "deaf", "deserter", "parent"}[i%5], "deaf")
+		c := self(t, []string{"echo", "fail", "idle", "launcher", "parent"}[i%5], "idle")
 		c.Grace, c.Supervisor, c.Stderr = quick, s, func(string) {}
 		p, err := Start(c)
 		if err != nil {

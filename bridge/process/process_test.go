@@ -119,7 +119,7 @@ func TestStopManyTimes(t *testing.T) {
 }
 
 func TestStopUnblocksWriter(t *testing.T) {
-	c := self(t, "deaf")
+	c := self(t, "idle")
 	c.Grace = quick
 	p := mustStart(t, c)
 	line(t, p.Stdout)
@@ -164,8 +164,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-func TestLastWordsAreKept(t *testing.T) {
-	p := mustStart(t, self(t, "last words"))
+func TestFinalOutputIsKept(t *testing.T) {
+	p := mustStart(t, self(t, "final output"))
 	await(t, "done", p.Done())
 	got, err := io.ReadAll(p.Stdout)
 	if err != nil || len(got) != 60_000 {
@@ -174,7 +174,7 @@ func TestLastWordsAreKept(t *testing.T) {
 }
 
 func TestClosedOutputIsNotTheEnd(t *testing.T) {
-	c := self(t, "mute")
+	c := self(t, "silent")
 	c.Grace = patient
 	p := mustStart(t, c)
 	if got, err := io.ReadAll(p.Stdout); len(got) != 0 || err != nil {

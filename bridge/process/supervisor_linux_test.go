@@ -19,7 +19,7 @@ import (
 // be killed.
 func bridge() {
 	s := NewSupervisor()
-	for _, mode := range []string{"deaf", "stubborn", "deaf"} {
+	for _, mode := range []string{"idle", "ignores TERM", "idle"} {
 		p, err := Start(Command{
 			Path: "sh", Args: []string{"-c", `"$0" & wait`, os.Args[0]}, Supervisor: s,
 			Env: append(os.Environ(), childMode+"="+mode),
@@ -127,7 +127,7 @@ func TestSupervisorIsQuiet(t *testing.T) {
 
 func TestSupervisorReturns(t *testing.T) {
 	s := NewSupervisor()
-	c := self(t, "deaf")
+	c := self(t, "idle")
 	c.Supervisor = s
 	one := mustStart(t, c)
 	first := s.run
@@ -208,7 +208,7 @@ func TestSuperviseTakesNoNonsense(t *testing.T) {
 func TestStoppedSupervisorIsReplaced(t *testing.T) {
 	s := NewSupervisor()
 	defer s.Close()
-	c := self(t, "deaf")
+	c := self(t, "idle")
 	c.Supervisor = s
 	p := mustStart(t, c)
 	first := s.run
