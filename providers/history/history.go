@@ -37,7 +37,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		if s.db != nil {
 			s.db.Close()
 		}
-		return nil, fmt.Errorf("history %s: %w", path, err)
+		return nil, s.named(err)
 	}
 	return s, nil
 }
@@ -146,11 +146,15 @@ func (s *Store) Save(ctx context.Context, t *providers.Transcript) error {
 	if t.ID == "" {
 		return errors.New("history: the conversation has no ID")
 	}
-	err := s.change(ctx, func(tx *sql.Tx) error { return save(ctx, tx, t) })
+	return s.named(s.change(ctx, func(tx *sql.Tx) error { return save(ctx, tx, t) }))
+}
+
+// named names the file in an error, which may be nil.
+func (s *Store) named(err error) error {
 	if err != nil {
-		return fmt.Errorf("history %s: %w", s.path, err)
+		err = fmt.Errorf("history %s: %w", s.path, err)
 	}
-	return nil
+	return err
 }
 
 func save(ctx context.Context, tx *sql.Tx, t *providers.Transcript) error {
@@ -195,17 +199,25 @@ func save(ctx context.Context, tx *sql.Tx, t *providers.Transcript) error {
 // messages returns the stored messages of a conversation, in order.
 func messages(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT body FROM message WHERE conversation = ? ORDER BY place", id)
+	return collect(rows, err, func(read func(...any) error) (body string, err error) {
+		err = read(&body)
+		return body, err
+	})
+}
+
+// collect returns what scan reads from each row of a query; err is the error of the query.
+func collect[T any](rows *sql.Rows, err error, scan func(read func(...any) error) (T, error)) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []string
+	var all []T
 	for rows.Next() {
-		var body string
-		if err := rows.Scan(&body); err != nil {
+		value, err := scan(rows.Scan)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, body)
+		all = append(all, value)
 	}
 	return all, rows.Err()
 }
@@ -219,10 +231,7 @@ func (s *Store) Load(ctx context.Context, id string) (t *providers.Transcript, e
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("%w: %.60q", providers.ErrNoConversation, id)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("history %s: %w", s.path, err)
-	}
-	return t, nil
+	return t, s.named(err)
 }
 
 const headingColumns = "id, title, provider, model, system, created, updated"
@@ -259,22 +268,8 @@ func scan(read func(...any) error, more ...any) (h providers.Heading, err error)
 // List implements providers.Store.
 func (s *Store) List(ctx context.Context, most int) ([]providers.Heading, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT "+headingColumns+" FROM conversation ORDER BY updated DESC, id LIMIT ?", cmp.Or(max(0, most), 100))
-	if err != nil {
-		return nil, fmt.Errorf("history %s: %w", s.path, err)
-	}
-	defer rows.Close()
-	var all []providers.Heading
-	for rows.Next() {
-		h, err := scan(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("history %s: %w", s.path, err)
-		}
-		all = append(all, h)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("history %s: %w", s.path, err)
-	}
-	return all, nil
+	all, err := collect(rows, err, func(read func(...any) error) (providers.Heading, error) { return scan(read) })
+	return all, s.named(err)
 }
 
 // encode returns JSON, with <, > and & unescaped.
