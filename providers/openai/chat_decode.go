@@ -140,13 +140,7 @@ func (d *chatDecoder) delta(delta []byte) {
 // text can follow.
 func (d *chatDecoder) content(value []byte) {
 	d.emitText(providers.EventTextDelta, rawjson.TextOf(value))
-	for _, part := range contentParts(value) {
-		if part.Type == providers.PartThinking {
-			d.emitText(providers.EventThinkingDelta, part.Text)
-		} else {
-			d.emitText(providers.EventTextDelta, part.Text)
-		}
-	}
+	d.emitParts(contentParts(value))
 	content := d.message.Child("content")
 	if value[0] != '"' || !content.AppendText(value) {
 		content.Merge(value)

@@ -106,6 +106,17 @@ func (r *reading) emitText(kind providers.EventType, text string) {
 	}
 }
 
+// emitParts emits the texts of parts.
+func (r *reading) emitParts(parts []providers.Part) {
+	for _, part := range parts {
+		if part.Type == providers.PartThinking {
+			r.emitText(providers.EventThinkingDelta, part.Text)
+		} else {
+			r.emitText(providers.EventTextDelta, part.Text)
+		}
+	}
+}
+
 // toolNamed returns the own name of the tool that the model named.
 func (r *reading) toolNamed(name string) string { return r.req.Tools.OwnName(r.format, name) }
 

@@ -91,9 +91,7 @@ func (m *malformedCall) turn(turn *providers.Turn) *providers.Turn {
 		turn = &providers.Turn{Message: providers.Message{Role: providers.RoleAssistant}}
 	}
 	turn.Stop = providers.StopMalformed
-	if m.text != "" {
-		turn.Message.Parts = append(turn.Message.Parts, providers.Part{Type: providers.PartText, Text: m.text})
-	}
+	turn.Message.AddText(providers.PartText, m.text)
 	return turn
 }
 

@@ -197,21 +197,10 @@ func (d *responsesDecoder) whole(body []byte) error {
 		return &providers.APIError{Status: 200, Message: "the response has no output and no status"}
 	}
 	for _, it := range d.items {
-		d.emitTexts(it.done)
+		parts, _ := itemParts(it.done)
+		d.emitParts(parts)
 	}
 	return nil
-}
-
-// emitTexts emits the texts of an item that was not streamed.
-func (d *responsesDecoder) emitTexts(item []byte) {
-	parts, _ := itemParts(item)
-	for _, part := range parts {
-		kind := providers.EventTextDelta
-		if part.Type == providers.PartThinking {
-			kind = providers.EventThinkingDelta
-		}
-		d.emit(providers.Event{Type: kind, Text: part.Text})
-	}
 }
 
 // end implements decoder. Servers that omit the last event at least send [DONE].

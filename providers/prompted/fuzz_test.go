@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
 )
 
 // FuzzScanner: a text in pieces has the same result as the whole text. Text that is not a call
@@ -77,13 +79,13 @@ func lost(limit int, text string) (faults []string) {
 		}
 		source := text[p.at:end]
 		switch {
-		case p.kind == callPiece && !json.Valid(p.call.arguments):
+		case p.kind == providers.PartCall && !json.Valid(p.call.arguments):
 			say("arguments that are no JSON: %q", p.call.arguments)
-		case p.kind == callPiece:
+		case p.kind == providers.PartCall:
 			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && !strings.Contains(source, name) && !strings.Contains(source, wire) {
 				say("the call of %s stands for %q", name, source)
 			}
-		case p.kind == thoughtPiece && unmarked(source) == unmarked(p.text):
+		case p.kind == providers.PartThinking && unmarked(source) == unmarked(p.text):
 		case squeezed(source) != squeezed(p.text):
 			say("%q became %q", source, p.text)
 		}

@@ -85,13 +85,13 @@ type reader struct {
 // piece adds a piece of the scanner to the turn, and emits it.
 func (r *reader) piece(p piece) {
 	switch p.kind {
-	case textPiece:
-		r.addText(providers.PartText, p.text)
+	case providers.PartText:
+		r.addText(p.kind, p.text)
 		r.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
-	case thoughtPiece:
-		r.addText(providers.PartThinking, p.text)
+	case providers.PartThinking:
+		r.addText(p.kind, p.text)
 		r.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
-	case callPiece:
+	case providers.PartCall:
 		c := &providers.Call{ID: r.ids.Next(""), Name: p.call.name, Arguments: p.call.arguments}
 		r.calls = true
 		r.parts = append(r.parts, providers.Part{Type: providers.PartCall, Call: c})

@@ -3,6 +3,8 @@ package prompted
 import (
 	"bytes"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
 )
 
 // A scanner separates the calls in a model's text from the rest: see the package comment. The
@@ -26,25 +28,17 @@ type scanner struct {
 	fenced   bool     // held is in a block of code without calls
 	ended    bool     // the model continued with a result that it made up
 
-	emitting kind   // of the text that was emitted last
-	visible  bool   // that text has more than white space
-	blank    []byte // the white space before it
+	emitting providers.PartType // of the text that was emitted last
+	visible  bool               // that text has more than white space
+	blank    []byte             // the white space before it
 }
 
 // A piece is what a scanner emits: some text, or a call.
 type piece struct {
-	kind kind
+	kind providers.PartType // text, thinking or call
 	text string
 	call call
 }
-
-type kind uint8
-
-const (
-	textPiece kind = iota
-	thoughtPiece
-	callPiece
-)
 
 type mode uint8
 
@@ -122,7 +116,7 @@ func (s *scanner) scanText(final bool) bool {
 			n++
 		}
 		if n == len(s.held) {
-			s.emitText(textPiece, n)
+			s.emitText(providers.PartText, n)
 			return false
 		}
 		w, end := s.window(n, final)
@@ -135,7 +129,7 @@ func (s *scanner) scanText(final bool) bool {
 			s.reset(f)
 			continue
 		}
-		s.emitText(textPiece, n)
+		s.emitText(providers.PartText, n)
 		switch f.verdict {
 		case isCall:
 			s.emitCalls(f)
@@ -194,7 +188,7 @@ func (s *scanner) reset(f finding) {
 // emitCalls emits the calls that were found.
 func (s *scanner) emitCalls(f finding) {
 	for _, c := range f.calls {
-		s.out(piece{kind: callPiece, call: c})
+		s.out(piece{kind: providers.PartCall, call: c})
 	}
 	s.reset(f)
 	s.discard(f.n)
@@ -241,7 +235,7 @@ func (s *scanner) scanThought(final bool) bool {
 			}
 		}
 	}
-	s.emitText(thoughtPiece, n)
+	s.emitText(providers.PartThinking, n)
 	s.discard(end)
 	if end > 0 {
 		s.mode, s.line, s.begun = inText, atStart, false
@@ -250,7 +244,7 @@ func (s *scanner) scanThought(final bool) bool {
 }
 
 // emitText emits n bytes that are not a call.
-func (s *scanner) emitText(k kind, n int) {
+func (s *scanner) emitText(k providers.PartType, n int) {
 	if s.emitting != k {
 		s.emitting, s.visible, s.blank = k, false, nil
 	}

@@ -32,7 +32,7 @@ func newTestScanner(most int, out func(piece)) *scanner {
 func scanned(most int, portions ...string) string {
 	var all []piece
 	s := newTestScanner(most, func(p piece) {
-		if n := len(all); n > 0 && p.kind != callPiece && all[n-1].kind == p.kind {
+		if n := len(all); n > 0 && p.kind != providers.PartCall && all[n-1].kind == p.kind {
 			all[n-1].text += p.text
 		} else {
 			all = append(all, p)
@@ -45,11 +45,11 @@ func scanned(most int, portions ...string) string {
 	var lines []string
 	for _, p := range all {
 		switch p.kind {
-		case textPiece:
+		case providers.PartText:
 			lines = append(lines, fmt.Sprintf("%q", p.text))
-		case thoughtPiece:
+		case providers.PartThinking:
 			lines = append(lines, fmt.Sprintf("thinks %q", p.text))
-		case callPiece:
+		case providers.PartCall:
 			lines = append(lines, p.call.name+" "+string(p.call.arguments))
 		}
 	}

@@ -275,35 +275,27 @@ func (p *part) read() (providers.Part, error) {
 	case "refusal":
 		return providers.Part{Type: providers.PartText, Text: p.Refusal}, nil
 	case "image_url":
-		data, mime, err := dataURL(p.ImageURL.URL)
-		if err != nil {
-			return providers.Part{}, fmt.Errorf("image_url.url: %w", err)
-		}
-		return providers.Part{Type: providers.PartImage, Data: data, MimeType: mime}, nil
+		return dataPart(providers.PartImage, "image_url.url", p.ImageURL.URL, "")
 	case "input_audio":
 		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
 	case "file":
-		data, mime, err := dataURL(p.File.Data)
-		if err != nil {
-			return providers.Part{}, fmt.Errorf("file.file_data: %w", err)
-		}
-		return providers.Part{Type: providers.PartFile, Data: data, MimeType: mime, Name: p.File.Name}, nil
+		return dataPart(providers.PartFile, "file.file_data", p.File.Data, p.File.Name)
 	}
 	return providers.Part{}, fmt.Errorf("type: expected text, image_url, input_audio or file, got %.40q", p.Type)
 }
 
-// dataURL parses data:TYPE;base64,DATA. No other URL is fetched: the bridge can reach hosts
-// that a client cannot.
-func dataURL(url string) (data []byte, mime string, err error) {
+// dataPart returns the part of a URL data:TYPE;base64,DATA. No other URL is fetched: the bridge
+// can reach hosts that a client cannot. member is the URL's place, for the error.
+func dataPart(kind providers.PartType, member, url, name string) (providers.Part, error) {
 	head, encoded, ok := strings.Cut(url, ",")
 	head, isData := strings.CutPrefix(head, "data:")
 	mime, inBase64 := strings.CutSuffix(head, ";base64")
 	if !ok || !isData || !inBase64 {
-		return nil, "", fmt.Errorf("expected data:TYPE;base64,DATA: other URLs are not fetched")
+		return providers.Part{}, fmt.Errorf("%s: expected data:TYPE;base64,DATA: other URLs are not fetched", member)
 	}
-	data, err = base64.StdEncoding.DecodeString(encoded)
+	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, "", fmt.Errorf("the data is not base64")
+		return providers.Part{}, fmt.Errorf("%s: the data is not base64", member)
 	}
-	return data, mime, nil
+	return providers.Part{Type: kind, Data: data, MimeType: mime, Name: name}, nil
 }
