@@ -120,7 +120,8 @@ func (c *Client) send(ctx context.Context, path string, body []byte) (*Response,
 	}
 	patience := cmp.Or(c.Patience, 5*time.Minute)
 	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
-	resp, err := c.http().Do(req)
+	client := cmp.Or(c.HTTP, &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }})
+	resp, err := client.Do(req)
 	r := &Response{client: c, request: req, cancel: cancel, timer: timer}
 	if err != nil {
 		defer r.Close()
@@ -134,16 +135,6 @@ func (c *Client) send(ctx context.Context, path string, body []byte) (*Response,
 	defer r.Close()
 	text, _ := io.ReadAll(io.LimitReader(r.body, 64<<10))
 	return nil, c.refused(resp, hide(req, text))
-}
-
-func (c *Client) http() *http.Client {
-	if c.HTTP != nil {
-		return c.HTTP
-	}
-	return &http.Client{
-		Transport:     http.DefaultTransport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }
 
 // unreachable returns the error for a missing response. That of net/http holds the whole URL.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -140,12 +139,11 @@ func (r *runner) finish(err error) error {
 
 // lastText returns the assistant's text since the last message of another role.
 func (r *Run) lastText() string {
-	var texts []string
+	text := ""
 	for i := len(r.Messages) - 1; i >= r.Begin && r.Messages[i].Role == RoleAssistant; i-- {
-		texts = append(texts, r.Messages[i].Text())
+		text = r.Messages[i].Text() + text
 	}
-	slices.Reverse(texts)
-	return strings.Join(texts, "")
+	return text
 }
 
 // note emits a note, unless it was emitted before.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -64,10 +65,13 @@ func (r *runner) runParallel(calls []*roundCall) {
 // a group of its own.
 func (r *runner) serialGroups(calls []*roundCall) [][]*roundCall {
 	var groups [][]*roundCall
-	index := map[string]int{} // of the group of a glob
+	index := map[int]int{} // of the group of a glob
 	for _, c := range calls {
-		glob := r.serialGlob(c.tool.Name)
-		if i, ok := index[glob]; ok && glob != "" {
+		glob := slices.IndexFunc(r.task.Options.Serial, func(glob string) bool {
+			ok, _ := bridge.Match(glob, c.tool.Name)
+			return ok
+		})
+		if i, ok := index[glob]; ok && glob >= 0 {
 			groups[i] = append(groups[i], c)
 			continue
 		}
@@ -75,15 +79,6 @@ func (r *runner) serialGroups(calls []*roundCall) [][]*roundCall {
 		groups = append(groups, []*roundCall{c})
 	}
 	return groups
-}
-
-func (r *runner) serialGlob(name string) string {
-	for _, glob := range r.task.Options.Serial {
-		if ok, _ := bridge.Match(glob, name); ok {
-			return glob
-		}
-	}
-	return ""
 }
 
 // call gives a call its result.

@@ -180,16 +180,9 @@ func (r *runner) resume(decisions map[string]Decision) error {
 // reopenRound removes the results of the last round from the conversation and returns its
 // calls with them.
 func (r *runner) reopenRound() []*roundCall {
-	last := len(r.run.Messages) - 1
-	have := map[string]*toolformat.Result{}
-	if r.run.Messages[last].Role == RoleTool {
-		for _, result := range r.run.Messages[last].results() {
-			have[result.ID] = result.Content
-		}
-		last--
-	}
 	var calls []*roundCall
-	for _, call := range r.run.Messages[last].Calls() {
+	last, written, have := lastRound(r.run.Messages)
+	for _, call := range written {
 		calls = append(calls, &roundCall{call: call, result: have[call.ID], earlier: have[call.ID] != nil})
 	}
 	r.run.Messages = r.run.Messages[:last+1]

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The reasons why a run ends, beside those of its last turn: StopEnd when the model has
@@ -68,24 +69,30 @@ func (r *Run) New() []Message { return r.Messages[r.Begin:] }
 
 // WaitingCalls returns the calls that wait, in call order.
 func (r *Run) WaitingCalls() []*Call {
-	last := len(r.Messages) - 1
-	answered := map[string]bool{}
-	if last > 0 && r.Messages[last].Role == RoleTool {
-		for _, result := range r.Messages[last].results() {
-			answered[result.ID] = true
-		}
-		last--
-	}
-	if last < 0 {
-		return nil
-	}
 	var waiting []*Call
-	for _, c := range r.Messages[last].Calls() {
-		if slices.Contains(r.Waiting, c.ID) && !answered[c.ID] {
+	_, calls, results := lastRound(r.Messages)
+	for _, c := range calls {
+		if _, answered := results[c.ID]; slices.Contains(r.Waiting, c.ID) && !answered {
 			waiting = append(waiting, c)
 		}
 	}
 	return waiting
+}
+
+// lastRound returns the index of the last message but the results, its calls, and the results
+// by the ids of the calls.
+func lastRound(messages []Message) (at int, calls []*Call, results map[string]*toolformat.Result) {
+	at, results = len(messages)-1, map[string]*toolformat.Result{}
+	if at > 0 && messages[at].Role == RoleTool {
+		for _, result := range messages[at].results() {
+			results[result.ID] = result.Content
+		}
+		at--
+	}
+	if at >= 0 {
+		calls = messages[at].Calls()
+	}
+	return at, calls, results
 }
 
 // formatVersion is the version of the JSON of runs and transcripts. It is that of

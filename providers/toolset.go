@@ -40,12 +40,7 @@ func NewToolSet(tools []toolformat.Tool) *ToolSet {
 }
 
 // Len returns the number of tools; a nil set has none.
-func (s *ToolSet) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.tools)
-}
+func (s *ToolSet) Len() int { return len(s.Tools()) }
 
 // Tools returns the tools in order. They must not be changed.
 func (s *ToolSet) Tools() []toolformat.Tool {

@@ -63,10 +63,7 @@ func (p *Provider) tools(all json.RawMessage) []byte {
 	if p.cacheTools == "" {
 		return all
 	}
-	var tools [][]byte
-	for tool := range wire.Elements(all) {
-		tools = append(tools, tool)
-	}
+	tools := slices.Collect(wire.Elements(all))
 	last := &tools[len(tools)-1]
 	mark := rawjson.Text([]byte(`{"type":"ephemeral"`), "ttl", p.cacheTools)
 	*last = wire.SetMember(*last, "cache_control", append(mark, '}'))

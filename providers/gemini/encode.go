@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -298,19 +299,11 @@ func mediaType(mimeType string) string {
 
 // isMedia reports whether the API takes files of a type.
 func isMedia(kind string) bool {
-	switch kind {
-	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf":
-		return true
-	}
 	family, _, _ := strings.Cut(kind, "/")
-	return family == "audio" || family == "video" || family == "text"
+	return inResult(kind) || kind == "image/heic" || kind == "image/heif" || slices.Contains([]string{"audio", "video", "text"}, family)
 }
 
 // inResult reports whether Gemini 3 and later models take files of a type in a result.
 func inResult(kind string) bool {
-	switch kind {
-	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, kind)
 }
