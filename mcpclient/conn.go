@@ -300,7 +300,7 @@ type carrier interface {
 	send(ctx context.Context, msg *wire.Buffer, k *call) error
 	// established tells the carrier that the handshake is done.
 	established(revision string)
-	// close ends the connection and returns when nothing of it is left.
+	// close ends the connection and returns when nothing of it is left. It is called once.
 	close()
 }
 

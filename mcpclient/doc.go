@@ -17,7 +17,8 @@
 //	request                     a request until its reply, repeated where that is safe
 //	receive, ask                what the server sends: responses, notifications, questions
 //	conn                        the life of a connection, its pending calls, what a carrier is
-//	streamable, sse, stdio, ws  the carriers; http is what the first two share
+//	streamable, stdio, ws       carriers
+//	http                        what carriers over HTTP share, and that of legacy SSE
 //	config, errors              what the layers share
 //
 // A new carrier is a file with a dialer, which dialers in connect.go returns, and a case in the

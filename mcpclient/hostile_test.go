@@ -199,18 +199,21 @@ func TestQuestionsRefusedWhole(t *testing.T) {
 
 // A person who does not answer keeps a call no longer than anything else may.
 func TestQuestionsUnanswered(t *testing.T) {
-	o := newOdd(t, func(x *exchange) bool {
-		if x.Method == wire.MethodToolsCall {
-			x.result(`"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{}}}`)
-		}
-		return x.Method == wire.MethodToolsCall
-	})
-	c := asking(t, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern, Timeout: 50 * time.Millisecond, MaxTimeout: 100 * time.Millisecond}, `{"elicitation":{}}`,
-		func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
-			<-ctx.Done()
-			return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Method == wire.MethodToolsCall {
+				x.result(`"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{}}}`)
+			}
+			return x.Method == wire.MethodToolsCall
 		})
-	c.fails(c.call("x"), toolformat.Timeout, "maxTimeout")
+		c := askingOn(t, network, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern, Timeout: 50 * time.Millisecond, MaxTimeout: 100 * time.Millisecond}, `{"elicitation":{}}`,
+			func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
+				<-ctx.Done()
+				return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+			})
+		c.fails(c.call("x"), toolformat.Timeout, "maxTimeout")
+	})
 }
 
 // The time for which a person is asked counts neither towards a call's timeout nor towards

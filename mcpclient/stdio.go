@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -26,7 +27,6 @@ type stdio struct {
 	child *process.Process
 	out   *wire.LineWriter
 	read  sync.WaitGroup
-	stop  sync.Once
 }
 
 func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
@@ -61,7 +61,10 @@ func (s *stdio) receive(r receiver) error {
 			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line that is too long", "reason", err)
 			continue
 		case err != nil:
-			s.end()
+			s.child.Stop()
+			over, cancel := context.WithCancel(context.Background())
+			cancel()
+			s.out.Close(over) // drops what is queued
 			if why := s.child.Err(); why != nil {
 				return why
 			}
@@ -80,10 +83,11 @@ func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	if len(msg.B) > peerLineBytes {
 		s.cfg.Log.Warn("sending a message that many servers refuse", "bytes", len(msg.B), "limit", peerLineBytes)
 	}
-	if k == nil {
-		return s.out.Write(ctx, msg, nil)
+	var sent *atomic.Bool
+	if k != nil {
+		sent = &k.sent
 	}
-	if err := s.out.Write(ctx, msg, &k.sent); err != nil {
+	if err := s.out.Write(ctx, msg, sent); err != nil {
 		return fmt.Errorf("cannot write to the server: %w", err)
 	}
 	return nil
@@ -91,18 +95,9 @@ func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 
 func (s *stdio) established(string) {}
 
-// end stops the child, which closes its output.
-func (s *stdio) end() {
-	s.stop.Do(func() {
-		s.child.Stop()
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		s.out.Close(ctx)
-		s.cfg.Children.release()
-	})
-}
-
+// close stops the child, which closes its output.
 func (s *stdio) close() {
-	s.end()
+	s.child.Stop()
 	s.read.Wait()
+	s.cfg.Children.release()
 }

@@ -23,7 +23,6 @@ type ws struct {
 	out  chan frame
 	done chan struct{}
 	work sync.WaitGroup
-	once sync.Once
 }
 
 // frame is a message to be written.
@@ -108,10 +107,8 @@ func (w *ws) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 func (w *ws) established(string) {}
 
 func (w *ws) close() {
-	w.once.Do(func() {
-		close(w.done)
-		w.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
-		w.conn.Close()
-	})
+	close(w.done)
+	w.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	w.conn.Close()
 	w.work.Wait()
 }

@@ -19,12 +19,11 @@ import (
 // accepted says which kinds of answer a client accepts.
 type accepted struct{ json, events bool }
 
-// accepts reads the Accept header; ok is false when the client accepts neither kind. A client
-// without the header accepts both.
-func accepts(r *http.Request) (a accepted, ok bool) {
+// accepts reads the Accept header. A client without the header accepts both kinds.
+func accepts(r *http.Request) (a accepted) {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "application/json, text/event-stream" || header == "" {
-		return accepted{true, true}, true
+		return accepted{true, true}
 	}
 	for part := range strings.SplitSeq(header, ",") {
 		kind, _, _ := strings.Cut(part, ";")
@@ -37,7 +36,7 @@ func accepts(r *http.Request) (a accepted, ok bool) {
 			a.events = true
 		}
 	}
-	return a, a.json || a.events
+	return a
 }
 
 // readBody reads the whole body of a request; nil means that the request has been answered with an

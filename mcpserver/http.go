@@ -140,8 +140,8 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 
 // post takes one message or a batch.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity) {
-	accept, ok := accepts(r)
-	if !ok {
+	accept := accepts(r)
+	if accept == (accepted{}) {
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
 		return
 	}
@@ -216,7 +216,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, sender identi
 
 // get opens the stream on which a session sends what belongs to no request, or resumes a stream.
 func (s *Server) get(w http.ResponseWriter, r *http.Request, sender identity) {
-	if accept, _ := accepts(r); !accept.events || r.Header.Get("Accept") == "" {
+	if !accepts(r).events || r.Header.Get("Accept") == "" {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		writeError(w, http.StatusNotAcceptable, "a GET opens an event stream: the client must accept text/event-stream")
 		return
@@ -306,18 +306,15 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 	}
 	out := newEventWriter(w)
 	out.write("endpoint", "", []byte(ssePath+"?sessionId="+d.id))
+	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
 	if out.flush() == nil {
-		ctx, leave := context.WithCancel(r.Context())
-		release := context.AfterFunc(d.ctx, leave)
-		d.box.drain(ctx.Done(), func(batch []*wire.Buffer) error {
+		d.box.drain(r.Context().Done(), func(batch []*wire.Buffer) error {
 			for _, msg := range batch {
 				out.write("message", "", msg.B)
 				msg.Free()
 			}
 			return out.flush()
 		}, out.idle)
-		release()
-		leave()
 	}
 	s.sessions.endSession(d.session)
 	d.close(io.EOF)

@@ -51,7 +51,7 @@ func New(source bridge.Source, opts Options) *Server {
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}
-	s.views.server, s.views.ctx = s, s.ctx
+	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]context.CancelCauseFunc{}}
 	s.work.Go(s.sessions.expire)
 	return s
 }

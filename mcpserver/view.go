@@ -23,9 +23,9 @@ type viewPool struct {
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
-	count  int               // of the views
-	tasks  map[taskKey]*view // the view in which a task was created
-	posts  map[*http.Request]context.CancelCauseFunc
+	count  int                                       // of the views
+	tasks  map[taskKey]*view                         // the view in which a task was created
+	posts  map[*http.Request]context.CancelCauseFunc // of the Server's pool alone
 	closed bool
 }
 
@@ -243,9 +243,6 @@ func (p *viewPool) evict() bool {
 func (p *viewPool) addPost(r *http.Request, cancel context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.posts == nil {
-		p.posts = map[*http.Request]context.CancelCauseFunc{}
-	}
 	p.posts[r] = cancel
 }
 
