@@ -269,8 +269,8 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request, sender id
 // newHTTPSession returns a session whose messages go to streams.
 func (s *Server) newHTTPSession(sender identity) *session {
 	created := s.newSession(sender)
-	created.journal = &journal{session: created, limit: s.opts.ResumeBytes, total: &s.journals, streams: map[int64]*stream{}}
-	created.back = unrelated{created}
+	created.journal = &journal{session: created, streams: map[int64]*stream{}}
+	created.back = created.journal
 	return created
 }
 

@@ -121,7 +121,7 @@ func (s *session) cancelRequest(id string, reason error) {
 	}
 }
 
-// pendingRequest is a request that a cancellation finds, until complete has answered it.
+// pendingRequest is a request that a cancellation finds until carryOut has answered it.
 type pendingRequest struct {
 	id      string
 	ctx     context.Context
@@ -283,18 +283,18 @@ type questions struct {
 
 // answer delivers a copy of a client's response to the question that waits for it, if any.
 func (q *questions) answer(m *wire.Message) {
-	reply := bridge.Result(bytes.Clone(m.Result), nil)
-	if m.Error != nil {
-		text, _ := wire.Text(wire.Lookup(m.Error, "message"))
-		reply = bridge.Failed(&toolformat.Error{Code: toolformat.Internal, Message: text, Raw: bytes.Clone(m.Error)})
-	}
-	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	id, _ := strconv.ParseInt(string(m.ID), 10, 64) // 0, which no question has, for any other id
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if waiting := q.waiting[id]; err == nil && waiting != nil {
-		delete(q.waiting, id)
-		waiting <- reply
+	switch waiting := q.waiting[id]; {
+	case waiting == nil:
+	case m.Error != nil:
+		text, _ := wire.Text(wire.Lookup(m.Error, "message"))
+		waiting <- bridge.Failed(&toolformat.Error{Code: toolformat.Internal, Message: text, Raw: bytes.Clone(m.Error)})
+	default:
+		waiting <- bridge.Result(bytes.Clone(m.Result), nil)
 	}
+	delete(q.waiting, id)
 }
 
 // ask sends a request to the client through an outbox and waits for its response.

@@ -120,26 +120,6 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	}, out.idle)
 }
 
-// unrelated delivers what belongs to no request of an HTTP session: on its GET stream. Before the
-// client has opened that, only list changes are kept for it.
-type unrelated struct{ session *session }
-
-// Notify implements bridge.Back.
-func (u unrelated) Notify(method string, params []byte) {
-	st := u.session.journal.find(0)
-	if st == nil && params == nil {
-		st = u.session.journal.sessionStream()
-	}
-	if st != nil {
-		st.box.Notify(method, params)
-	}
-}
-
-// Ask implements bridge.Back. The client may yet open the stream.
-func (u unrelated) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
-	return u.session.ask(ctx, u.session.journal.sessionStream().box, method, params)
-}
-
 // eventWriter writes events to an HTTP response.
 type eventWriter struct {
 	w       http.ResponseWriter
@@ -196,12 +176,10 @@ const journalsBytes = 64 << 20
 // its connection (2025-11-25, transports, resumability).
 type journal struct {
 	session *session
-	limit   int           // bytes of events
-	total   *atomic.Int64 // bytes in all journals
 
 	mu      sync.Mutex // guards the fields below
 	entries []event
-	bytes   int
+	bytes   int               // of the events
 	last    int64             // number of a stream
 	streams map[int64]*stream // those that have not ended, by number
 	ended   bool
@@ -210,6 +188,23 @@ type journal struct {
 type event struct {
 	number, seq int64 // of the stream, and of the event in it
 	data        []byte
+}
+
+// Notify implements bridge.Back for what belongs to no request: on the session's GET stream. Before
+// the client has opened that, only list changes are kept for it.
+func (j *journal) Notify(method string, params []byte) {
+	st := j.find(0)
+	if st == nil && params == nil {
+		st = j.sessionStream()
+	}
+	if st != nil {
+		st.box.Notify(method, params)
+	}
+}
+
+// Ask implements bridge.Back. The client may yet open the stream.
+func (j *journal) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	return j.session.ask(ctx, j.sessionStream().box, method, params)
 }
 
 // newStream begins the stream of a POST.
@@ -269,8 +264,8 @@ func (j *journal) addEvent(number, seq int64, data []byte) {
 	}
 	j.entries = append(j.entries, event{number, seq, bytes.Clone(data)})
 	j.bytes += len(data)
-	total := j.total.Add(int64(len(data)))
-	for len(j.entries) > 1 && j.bytes > j.limit || len(j.entries) > 0 && total > journalsBytes {
+	total := j.session.server.journals.Add(int64(len(data)))
+	for len(j.entries) > 1 && j.bytes > j.session.server.opts.ResumeBytes || len(j.entries) > 0 && total > journalsBytes {
 		total = j.evict()
 	}
 }
@@ -281,7 +276,7 @@ func (j *journal) evict() (total int64) {
 	j.entries[0].data = nil
 	j.entries = j.entries[1:]
 	j.bytes -= size
-	return j.total.Add(-int64(size))
+	return j.session.server.journals.Add(-int64(size))
 }
 
 // replay writes the kept events of a stream that follow event seq. A client that names no event
