@@ -99,10 +99,8 @@ func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	l := s.link
 	switch req.Method {
-	case wire.MethodSubscribe:
-		return l.subscribe(ctx, req, s)
-	case wire.MethodUnsubscribe:
-		return l.unsubscribe(ctx, req, s)
+	case wire.MethodSubscribe, wire.MethodUnsubscribe:
+		return l.watch(ctx, req, s)
 	case wire.MethodSetLevel:
 		return l.setLevel(ctx, req, s)
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:

@@ -41,8 +41,9 @@ type conn struct {
 	ticking   bool                          // expire will run
 	busy      bool                          // a call has begun since expire ran last
 
-	principal  string // of the first call
-	principals int    // of all calls; 2 means several
+	served    bool   // a caller has begun a call
+	principal string // of the latest one
+	mixed     bool   // there have been calls of several principals
 }
 
 // peer is what the handshake has found out about the server. It does not change after that.
@@ -184,12 +185,9 @@ func (c *conn) addCall(k *call) bool {
 	}
 	c.calls[k.id], c.busy = k, true
 	if k.owner != nil {
-		switch name := k.owner.caller.Principal.Name; {
-		case c.principals == 0:
-			c.principal, c.principals = name, 1
-		case c.principal != name:
-			c.principals = 2
-		}
+		name := k.owner.caller.Principal.Name
+		c.mixed = c.mixed || c.served && c.principal != name
+		c.principal, c.served = name, true
 	}
 	if !c.ticking {
 		c.ticking = true
@@ -247,7 +245,7 @@ func (c *conn) findCall(id int64) *call {
 func (c *conn) onlyCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.principals > 1 {
+	if c.mixed {
 		return nil
 	}
 	var only *call

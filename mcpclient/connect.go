@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ func (l *link) dial(ctx context.Context) (*conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		if first == nil {
-			first = err
-		}
-		if !refused(err) {
+		if first = cmp.Or(first, err); !refused(err) {
 			break
 		}
 	}

@@ -69,6 +69,16 @@ func (cfg *Config) header() http.Header {
 // that the body is in memory. A larger body is sent from its buffer.
 const smallBody = 16 << 10
 
+// newRequest makes a request. If msg is not nil it is the body, and owned by the request.
+func newRequest(ctx context.Context, method string, u *url.URL, header http.Header, msg *wire.Buffer) *http.Request {
+	req, _ := http.NewRequestWithContext(ctx, method, "", nil) // cannot fail: there is no URL to parse
+	req.URL, req.Host, req.Header = u, u.Host, header
+	if msg != nil {
+		setBody(req, msg)
+	}
+	return req
+}
+
 // setBody makes msg, which it then owns, the body of a request.
 func setBody(req *http.Request, msg *wire.Buffer) {
 	req.ContentLength = int64(len(msg.B))
@@ -151,18 +161,22 @@ type sse struct {
 	cfg    *Config
 	client *http.Client
 	header http.Header
-	post   string // the URL to post to
+	post   *url.URL // where to post
 	end    context.CancelFunc
 	work   sync.WaitGroup
 }
 
 func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
 	s := &sse{cfg: cfg, client: newHTTPClient(cfg.http), header: cfg.header()}
 	var life context.Context
 	life, s.end = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, s.end) // ctx bounds dialing, not the stream
 	defer stop()
-	resp, events, err := s.open(life)
+	resp, events, err := s.open(life, u)
 	if err != nil {
 		s.end()
 		return nil, err
@@ -175,12 +189,8 @@ func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 }
 
 // open opens the stream and reads its first event.
-func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cfg.URL, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	req.Header = s.header.Clone()
+func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.EventReader, error) {
+	req := newRequest(ctx, http.MethodGet, u, s.header.Clone(), nil)
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -195,7 +205,7 @@ func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, erro
 		err = fmt.Errorf("the first event of the SSE stream is %q, not its endpoint", e.Type)
 	}
 	if err == nil {
-		s.post, err = s.endpoint(string(e.Data.B))
+		s.post, err = endpoint(u, string(e.Data.B))
 	}
 	if err != nil {
 		resp.Body.Close()
@@ -207,19 +217,15 @@ func (s *sse) open(ctx context.Context) (*http.Response, *wire.EventReader, erro
 
 // endpoint resolves the URL to post to. It must be on the same host, or the configured headers
 // would go elsewhere.
-func (s *sse) endpoint(ref string) (string, error) {
-	base, err := url.Parse(s.cfg.URL)
-	if err != nil {
-		return "", err
-	}
+func endpoint(base *url.URL, ref string) (*url.URL, error) {
 	u, err := base.Parse(ref)
 	if err != nil {
-		return "", fmt.Errorf("the endpoint of the SSE stream is not a URL: %w", err)
+		return nil, fmt.Errorf("the endpoint of the SSE stream is not a URL: %w", err)
 	}
 	if u.Scheme != base.Scheme || u.Host != base.Host {
-		return "", fmt.Errorf("the endpoint of the SSE stream is on another host: %s", u.Host)
+		return nil, fmt.Errorf("the endpoint of the SSE stream is on another host: %s", u.Host)
 	}
-	return u.String(), nil
+	return u, nil
 }
 
 // receive passes on the messages of the stream. The error says why it ended.
@@ -241,18 +247,12 @@ func (s *sse) receive(events *wire.EventReader, r receiver) error {
 }
 
 func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.post, nil)
-	if err != nil {
-		msg.Free()
-		return err
-	}
-	req.Header = s.header.Clone()
+	req := newRequest(ctx, http.MethodPost, s.post, s.header.Clone(), msg)
 	req.Header.Set("Content-Type", "application/json")
-	setBody(req, msg)
 	k.setSent()
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return unreachable(s.post, err)
+		return unreachable(s.post.String(), err)
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -59,19 +59,9 @@ func (s *streamable) setHeader(key, value string) {
 // sessionID returns the id of the server's session, "" if it has none.
 func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
 
-// request makes a request. If msg is not nil it is the body, and owned by the request.
-func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.URL = s.url.Load()
-	req.Host = req.URL.Host
-	req.Header = *s.header.Load()
-	if msg != nil {
-		setBody(req, msg)
-	}
-	return req, nil
+// request makes a request to the server. If msg is not nil it is the body, and owned by the request.
+func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) *http.Request {
+	return newRequest(ctx, method, s.url.Load(), *s.header.Load(), msg)
 }
 
 // roundTrip sends a request. After the handshake it does without http.Client, which costs a tenth
@@ -107,11 +97,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		msg.Free()
 		return nil
 	}
-	req, err := s.request(ctx, http.MethodPost, msg)
-	if err != nil {
-		msg.Free()
-		return err
-	}
+	req := s.request(ctx, http.MethodPost, msg)
 	if k != nil && k.modern {
 		s.setModern(req, k)
 	}
@@ -209,10 +195,8 @@ func (s *streamable) close() {
 	s.end()
 	if s.sessionID() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if req, err := s.request(ctx, http.MethodDelete, nil); err == nil {
-			if resp, err := s.roundTrip(req); err == nil {
-				resp.Body.Close()
-			}
+		if resp, err := s.roundTrip(s.request(ctx, http.MethodDelete, nil)); err == nil {
+			resp.Body.Close()
 		}
 		cancel()
 	}
@@ -273,10 +257,7 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 // get opens a stream for messages that belong to no request, or the rest of a stream that ended
 // after the event last.
 func (s *streamable) get(ctx context.Context, last string) (*http.Response, error) {
-	req, err := s.request(ctx, http.MethodGet, nil)
-	if err != nil {
-		return nil, err
-	}
+	req := s.request(ctx, http.MethodGet, nil)
 	req.Header = req.Header.Clone()
 	req.Header.Del("Content-Type")
 	req.Header.Set("Accept", "text/event-stream")

@@ -27,9 +27,9 @@ type watch struct {
 // maxWatches bounds the resources of which a caller wants updates.
 const maxWatches = 1000
 
-// subscribe asks the server for updates of a resource on behalf of a caller, and returns when it
-// has agreed.
-func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+// watch carries out a caller's resources/subscribe or unsubscribe. It returns when the server has
+// agreed; of several callers, only the request of the first and the last is sent.
+func (l *link) watch(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, errTimeout)
 	defer cancel()
 	w, err := l.takeTurn(limited, req.Target, s)
@@ -37,6 +37,9 @@ func (l *link) subscribe(ctx context.Context, req *bridge.Request, s *session) b
 		return l.notWatched(err, req)
 	}
 	defer l.endTurn(w)
+	if req.Method == wire.MethodUnsubscribe {
+		return l.endWatch(ctx, req, s, w)
+	}
 	watched, full := l.addWatcher(w, s)
 	switch {
 	case full:
@@ -90,15 +93,8 @@ func (l *link) notWatched(err error, req *bridge.Request) bridge.Reply {
 	return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost while %s was under way", subject(req)).Because(err))
 }
 
-// unsubscribe ends what subscribe began. Only the request of the last caller is sent.
-func (l *link) unsubscribe(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, errTimeout)
-	defer cancel()
-	w, err := l.takeTurn(limited, req.Target, s)
-	if err != nil {
-		return l.notWatched(err, req)
-	}
-	defer l.endTurn(w)
+// endWatch removes a caller, and tells the server if it was the last one. The caller holds the turn.
+func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
 	if !l.removeWatcher(w, s) {
 		return empty()
 	}
