@@ -92,8 +92,8 @@ func (d *document) choose(name string) (*definition, error) {
 	return found, nil
 }
 
-// resolve follows an operation into its fragments and returns the declared variables that none of
-// them uses. A server refuses the same errors (GraphQL, September 2025, sections 5.5.2.1 and 5.8.3).
+// resolve follows an operation into its fragments and returns the declared variables that are not
+// used. A server refuses the same errors (GraphQL, September 2025, sections 5.5.2.1 and 5.8.3).
 func (d *document) resolve(op *definition) (unused map[string]bool, err error) {
 	declared := op.declared()
 	unused = maps.Clone(declared)

@@ -144,7 +144,7 @@ type jdbcDriver struct {
 }
 
 // convert returns the parameters of a JDBC driver as those of ours.
-func (d *jdbcDriver) convert(from url.Values) (url.Values, error) {
+func (d jdbcDriver) convert(from url.Values) (url.Values, error) {
 	to := url.Values{}
 	for key, values := range from {
 		name, known := d.names[key]
@@ -161,7 +161,7 @@ func (d *jdbcDriver) convert(from url.Values) (url.Values, error) {
 
 // address parses the URL of a server, whose user and password the API's own override, and adds the
 // password to the secrets.
-func (b *backend) address(scheme, rest string, jdbc *jdbcDriver) (*url.URL, error) {
+func (b *backend) address(scheme, rest string, jdbc jdbcDriver) (*url.URL, error) {
 	if !strings.HasPrefix(rest, "//") { // jdbc:postgresql:shop
 		rest = "///" + strings.TrimLeft(rest, "/")
 	}

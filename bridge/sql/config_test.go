@@ -141,9 +141,9 @@ func TestJDBCEncryption(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jdbc := jdbcMySQL
+		jdbc := jdbcDriver{jdbcMySQL, encryptMySQL}
 		if u.Path == "postgres" {
-			jdbc = jdbcPostgres
+			jdbc = jdbcDriver{jdbcPostgres, encryptPostgres}
 		}
 		parameters, err := jdbc.convert(u.Query())
 		if err != nil {

@@ -112,6 +112,6 @@ func TestNumber(t *testing.T) {
 		if got := (&statement{dialect: mysqlDialect}).number(c.raw); got != c.want {
 			t.Errorf("%s: %T %v, want %T %v", c.raw, got, got, c.want, c.want)
 		}
-		want(t, c.raw, string(parameters([]any{(&statement{dialect: postgresDialect}).number(c.raw)}, nil)[0]), c.text)
+		want(t, c.raw, string(parameters([]any{(&statement{dialect: postgresDialect}).number(c.raw)}, nil, nil)[0]), c.text)
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// jdbcMySQL is MySQL's and MariaDB's.
-var jdbcMySQL = jdbcDriver{map[string]string{
+// jdbcMySQL names the parameters of MySQL's and MariaDB's JDBC drivers: see jdbcDriver.
+var jdbcMySQL = map[string]string{
 	"useSSL": "useSSL", "useSsl": "useSSL", "sslMode": "sslMode",
 	"allowPublicKeyRetrieval": "", "autoReconnect": "", "characterEncoding": "", "connectionTimeZone": "",
 	"serverTimezone": "", "useUnicode": "", "zeroDateTimeBehavior": "",
-}, func(p url.Values) {
+}
+
+func encryptMySQL(p url.Values) {
 	switch use, mode := p.Get("useSSL"), strings.ToUpper(p.Get("sslMode")); {
 	case strings.HasPrefix(mode, "VERIFY"):
 		p.Set("tls", "true")
@@ -28,12 +30,12 @@ var jdbcMySQL = jdbcDriver{map[string]string{
 	}
 	p.Del("useSSL")
 	p.Del("sslMode")
-}}
+}
 
 // newMySQL returns an engine for a MySQL or MariaDB server. rest is the URL after mysql:. The
 // transactions of its readers are read-only, and each statement is a transaction.
 func (b *backend) newMySQL(rest string) (*pools, error) {
-	u, err := b.address("mysql", rest, &jdbcMySQL)
+	u, err := b.address("mysql", rest, jdbcDriver{jdbcMySQL, encryptMySQL})
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,10 @@ type pgFormat struct {
 
 // postgresFormat returns the format of a built-in type by its object id (pg_type.dat). Types that a
 // database defines are text.
-func postgresFormat(oid uint32) pgFormat {
-	if t, known := pgTypes.TypeForOID(oid); known {
+func postgresFormat(types *pgtype.Map, oid uint32) pgFormat {
+	if t, known := types.TypeForOID(oid); known {
 		if array, ok := t.Codec.(*pgtype.ArrayCodec); ok {
-			return pgFormat{postgresFormat(array.ElementType.OID).format, cmp.Or(array.Delimiter, ',')}
+			return pgFormat{postgresFormat(types, array.ElementType.OID).format, cmp.Or(array.Delimiter, ',')}
 		}
 	}
 	switch oid {
@@ -42,9 +42,6 @@ func postgresFormat(oid uint32) pgFormat {
 	}
 	return pgFormat{format: asText}
 }
-
-// pgTypes are the built-in types that pgx knows. It is only read.
-var pgTypes = pgtype.NewMap()
 
 // append appends the text of a value; nil is NULL.
 func (f pgFormat) append(dst, text []byte) []byte {
@@ -119,9 +116,9 @@ func (f pgFormat) item(text string, i int) (item string, isNull bool, end int) {
 	return b.String(), false, i + 1
 }
 
-// parameters returns values as text, which the server reads as the types of the parameters. types
+// parameters returns values as text, which the server reads as the types of the parameters. oids
 // are their object ids, or nil if they are unknown.
-func parameters(values []any, types []uint32) [][]byte {
+func parameters(values []any, types *pgtype.Map, oids []uint32) [][]byte {
 	texts := make([][]byte, len(values))
 	for i, value := range values {
 		switch v := value.(type) {
@@ -133,7 +130,7 @@ func parameters(values []any, types []uint32) [][]byte {
 			texts[i] = []byte(v)
 		case jsonText:
 			texts[i] = []byte(v)
-			if i < len(types) && v[0] == '[' && postgresFormat(types[i]).comma != 0 {
+			if i < len(oids) && v[0] == '[' && postgresFormat(types, oids[i]).comma != 0 {
 				texts[i] = appendArray(nil, []byte(v))
 			}
 		}

@@ -23,23 +23,26 @@ type postgresEngine struct {
 	prepares bool // prepare statements; off for proxies that do not support it
 }
 
-// jdbcPostgres is PostgreSQL's.
-var jdbcPostgres = jdbcDriver{map[string]string{
+// jdbcPostgres names the parameters of PostgreSQL's JDBC driver: see jdbcDriver.
+var jdbcPostgres = map[string]string{
 	"ssl": "sslmode", "sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert", "sslkey": "sslkey",
 	"currentSchema": "search_path", "ApplicationName": "application_name", "connectTimeout": "connect_timeout",
 	"loginTimeout": "", "tcpKeepAlive": "", "reWriteBatchedInserts": "", "stringtype": "",
-}, func(p url.Values) { // ssl=true verifies the server's certificate and name
+}
+
+// encryptPostgres gives ssl=true its meaning in JDBC, to verify the server's certificate and name.
+func encryptPostgres(p url.Values) {
 	switch mode := p.Get("sslmode"); {
 	case mode == "true", mode == "" && p.Has("sslmode"):
 		p.Set("sslmode", "verify-full")
 	case mode == "false":
 		p.Set("sslmode", "disable")
 	}
-}}
+}
 
 // newPostgres returns an engine. rest is the URL after postgres:.
 func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
-	u, err := b.address("postgres", rest, &jdbcPostgres)
+	u, err := b.address("postgres", rest, jdbcDriver{jdbcPostgres, encryptPostgres})
 	if err != nil {
 		return nil, err
 	}
@@ -147,20 +150,20 @@ func (s session) run(ctx context.Context, q query, out *output) error {
 			values = q.values
 		}
 		if !s.prepares {
-			batch.ExecParams(text, parameters(values, nil), nil, nil, nil)
+			batch.ExecParams(text, parameters(values, nil, nil), nil, nil, nil)
 			continue
 		}
 		st, err := s.Prepare(ctx, text, text) // once on each connection
 		if err != nil {
 			return err
 		}
-		batch.ExecStatement(st, parameters(values, st.ParamOIDs), nil, nil)
+		batch.ExecStatement(st, parameters(values, s.TypeMap(), st.ParamOIDs), nil, nil)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := s.PgConn().ExecBatch(ctx, &batch)
 	if q.write || results.NextResult() { // the result of begin
-		if results.NextResult() && !readRows(results.ResultReader(), q, out) {
+		if results.NextResult() && !s.readRows(results.ResultReader(), q, out) {
 			cancel() // the server can stop
 			_ = results.Close()
 			return errUnread
@@ -193,11 +196,11 @@ func (s session) makeRoom(ctx context.Context, text string) error {
 }
 
 // readRows reads the rows of a statement and reports whether it reached the end.
-func readRows(r *pgconn.ResultReader, q query, out *output) bool {
+func (s session) readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	fields := r.FieldDescriptions()
 	names, formats := make([]string, len(fields)), make([]pgFormat, len(fields))
 	for i, f := range fields {
-		names[i], formats[i] = f.Name, postgresFormat(f.DataTypeOID)
+		names[i], formats[i] = f.Name, postgresFormat(s.TypeMap(), f.DataTypeOID)
 	}
 	if len(fields) > 0 || q.givesRows() {
 		out.columns(names)

@@ -82,7 +82,7 @@ func (e *sqliteEngine) run(ctx context.Context, q query, out *output) error {
 	return nil
 }
 
-// hold keeps a connection to a database in memory open until close, without which the database would
+// hold keeps a connection to a database in memory open until close. Without one, the database would
 // be lost whenever no call runs.
 func (e *sqliteEngine) hold(ctx context.Context) error {
 	if !e.memory {

@@ -110,7 +110,7 @@ func FuzzArray(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.NumericArrayOID, pgtype.JSONBArrayOID, pgtype.ByteaArrayOID, pgtype.BoxArrayOID} {
-			if got := postgresFormat(oid).append(nil, []byte(text)); !json.Valid(got) {
+			if got := postgresFormat(pgtype.NewMap(), oid).append(nil, []byte(text)); !json.Valid(got) {
 				t.Fatalf("%q became %s", text, got)
 			}
 		}
@@ -119,7 +119,7 @@ func FuzzArray(f *testing.F) {
 			return
 		}
 		raw, _ := json.Marshal(list)
-		got := postgresFormat(pgtype.TextArrayOID).append(nil, appendArray(nil, raw))
+		got := postgresFormat(pgtype.NewMap(), pgtype.TextArrayOID).append(nil, appendArray(nil, raw))
 		var back []string
 		if err := json.Unmarshal(got, &back); err != nil || !slices.Equal(back, list) {
 			t.Fatalf("%s came back as %s", raw, got)
