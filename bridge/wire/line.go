@@ -162,22 +162,16 @@ func (w *window) read() {
 func (w *window) skipLine() (size int) {
 	last := byte(0)
 	for {
-		pending := w.buf.B[w.from:]
-		n := bytes.IndexByte(pending, '\n')
-		ended := n >= 0
-		if !ended {
-			n = len(pending)
+		part, _, ended := bytes.Cut(w.buf.B[w.from:], []byte("\n"))
+		size += len(part)
+		w.from += len(part)
+		if len(part) > 0 {
+			last = part[len(part)-1]
 		}
-		size += n
-		if n > 0 {
-			last = pending[n-1]
-		}
-		w.from += n
-		w.seen = w.from
 		if ended {
 			w.from++
-			w.seen++
 		}
+		w.seen = w.from
 		if ended || w.err != nil {
 			if last == '\r' {
 				size--
