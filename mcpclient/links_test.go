@@ -1,9 +1,9 @@
 package mcpclient_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -21,50 +22,45 @@ import (
 // it speaks: legacy, modern or dual.
 const eraFile = "era"
 
-// eraChild is a server on stdio whose tools say what it knows of its client.
-func eraChild() {
+// eraChild serves on stdio in the eras of eraFile.
+func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call)) {
 	era, err := os.ReadFile(eraFile)
 	if err != nil {
 		os.Exit(1)
 	}
-	legacy, modern := string(era) != "modern", string(era) != "legacy"
-	out := bufio.NewWriter(os.Stdout)
-	offered := "null" // by initialize
-	lines := wire.NewLineReader(os.Stdin, 1<<20)
-	for {
-		b, err := lines.Read()
-		if err != nil {
-			return
+	s := peer.NewServer(strings.TrimPrefix(string(era), "dual"))
+	s.Tools = tools
+	s.Take = func(c *peer.Call) { take(s, string(era), c) }
+	s.ServeLines(stdio{os.Stdin, os.Stdout})
+}
+
+type stdio struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// eraTake answers calls with what the server knows of its client.
+func eraTake(s *peer.Server, era string, c *peer.Call) {
+	switch {
+	case c.Method == wire.MethodTasksGet:
+		c.Reply(`"status":"working"`)
+	case c.Name() == "end":
+		os.Exit(1)
+	case c.Name() == "task":
+		c.Reply(`"resultType":"task","taskId":"t1"`)
+	case c.Name() == "who":
+		told, offered := "null", "null"
+		if raw := c.Params.Get(wire.MetaClientCapabilities); raw != nil {
+			told = string(raw)
 		}
-		m, _ := wire.Split(b.B)
-		if m.Kind() != wire.Request {
-			continue
-		}
-		told := m.Params.Get(wire.MetaClientCapabilities)
-		answer := `"error":{"code":-32601,"message":"method not found"}`
-		switch {
-		case m.Method == wire.MethodInitialize && legacy:
-			offered = string(wire.Lookup(m.Params.Raw, "capabilities"))
-			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{}}`
-		case m.Method == wire.MethodDiscover && modern:
-			answer = `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
-		case (told != nil) && !modern || told == nil && !legacy:
-		case m.Method == wire.MethodToolsList:
-			answer = `"result":{"tools":[{"name":"who"},{"name":"end"},{"name":"task"}]}`
-		case m.Method == wire.MethodTasksGet:
-			answer = `"result":{"status":"working"}`
-		case toolOf(&m) == "end":
-			os.Exit(1)
-		case toolOf(&m) == "task":
-			answer = `"result":{"resultType":"task","taskId":"t1"}`
-		case toolOf(&m) == "who":
-			if told == nil {
-				told = []byte("null")
+		for _, initialize := range s.Seen(wire.MethodInitialize) {
+			if era != "modern" { // else it was refused
+				offered = string(wire.Lookup(initialize.Params.Raw, "capabilities"))
 			}
-			answer = fmt.Sprintf(`"result":{"pid":%d,"told":%s,"offered":%s}`, os.Getpid(), told, offered)
 		}
-		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
-		out.Flush()
+		c.Reply(fmt.Sprintf(`"pid":%d,"told":%s,"offered":%s`, os.Getpid(), told, offered))
+	default:
+		c.Fail(wire.MethodNotFound, "method not found", "")
 	}
 }
 

@@ -3,96 +3,60 @@ package mcpclient_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// questions are what the tools of samplingChild ask.
-var questions = map[string][]string{"sample": {wire.MethodCreateMessage}, "both": {wire.MethodCreateMessage, wire.MethodElicit}, "elicit": {wire.MethodElicit}}
+// questionsOf are the methods that the tools of the child in the mode sampling ask.
+var questionsOf = map[string][]string{"sample": {wire.MethodCreateMessage}, "both": {wire.MethodCreateMessage, wire.MethodElicit}, "elicit": {wire.MethodElicit}}
 
-// samplingChild is a server on stdio whose tools ask something, in the era of eraFile, and
-// answer with what they were told.
-func samplingChild() {
-	era, err := os.ReadFile(eraFile)
-	if err != nil {
-		os.Exit(1)
-	}
-	s := samplingServer{legacy: string(era) != "modern", modern: string(era) != "legacy"}
-	lines := wire.NewLineReader(os.Stdin, 1<<20)
-	for {
-		b, err := lines.Read()
-		if err != nil {
-			return
-		}
-		m, _ := wire.Split(b.B)
-		s.take(&m)
-	}
-}
-
-type samplingServer struct {
-	legacy, modern bool
-	call           string   // the id of the call that waits
-	told           []string // the answers, by the number of the question
-	waits          int      // for so many answers
-}
-
-func (s *samplingServer) take(m *wire.Message) {
-	if m.Kind() == wire.Response {
-		s.told[m.ID[2]-'0'] = string(m.Result) + string(wire.Lookup(m.Error, "message"))
-		if s.waits--; s.waits == 0 {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"told":[%s]}}`+"\n", s.call, strings.Join(s.told, ","))
-		}
+// samplingTake answers a call with the answers to the questions of its tool.
+func samplingTake(c *peer.Call) {
+	if c.Method != wire.MethodToolsCall {
+		c.Fail(wire.MethodNotFound, "method not found", "")
 		return
 	}
-	if m.Kind() != wire.Request {
+	var questions []peer.Question
+	for i, method := range questionsOf[c.Name()] {
+		questions = append(questions, peer.Question{Method: method, Params: fmt.Sprintf(`{"n":%d}`, i)})
+	}
+	if c.Modern {
+		samplingRound(c, questions)
 		return
 	}
-	isModern := m.Params.Get(wire.MetaClientCapabilities) != nil
-	answer := `"error":{"code":-32601,"message":"method not found"}`
-	switch {
-	case m.Method == wire.MethodInitialize && s.legacy:
-		answer = `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{}}`
-	case m.Method == wire.MethodDiscover && s.modern:
-		answer = `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
-	case isModern && !s.modern || !isModern && !s.legacy:
-	case m.Method == wire.MethodToolsList:
-		answer = `"result":{"tools":[{"name":"sample"},{"name":"both"},{"name":"elicit"}]}`
-	case m.Method == wire.MethodToolsCall && isModern:
-		answer = `"result":` + s.round(m)
-	case m.Method == wire.MethodToolsCall:
-		s.call, s.waits = string(m.ID), len(questions[toolOf(m)])
-		s.told = make([]string, s.waits)
-		for i, method := range questions[toolOf(m)] {
-			fmt.Printf(`{"jsonrpc":"2.0","id":"q%d","method":%q,"params":{"n":%d}}`+"\n", i, method, i)
+	var told []string
+	for _, answer := range c.Ask(questions...) {
+		if message := wire.Lookup([]byte(answer), "message"); message != nil { // an error
+			answer = string(message)
 		}
-		return
+		told = append(told, answer)
 	}
-	fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
+	c.Reply(`"told":[` + strings.Join(told, ",") + `]`)
 }
 
-// round is the result of a call of the modern era.
-func (s *samplingServer) round(m *wire.Message) string {
-	answers := m.Params.Get(wire.InputResponses)
+// samplingRound asks the questions of a call in its result, until all are answered.
+func samplingRound(c *peer.Call, questions []peer.Question) {
 	var told, asked []string
-	for i, method := range questions[toolOf(m)] {
+	for i, q := range questions {
 		key := fmt.Sprint("q", i)
-		if answer := wire.Lookup(answers, key); answer != nil {
+		if answer := wire.Lookup(c.Params.Get(wire.InputResponses), key); answer != nil {
 			told = append(told, string(answer))
 		} else {
-			asked = append(asked, fmt.Sprintf(`%q:{"method":%q,"params":{"n":%d}}`, key, method, i))
+			asked = append(asked, fmt.Sprintf(`%q:{"method":%q,"params":%s}`, key, q.Method, q.Params))
 		}
 	}
 	if asked == nil {
-		return `{"resultType":"complete","told":[` + strings.Join(told, ",") + `]}`
+		c.Reply(`"told":[` + strings.Join(told, ",") + `]`)
+		return
 	}
-	return `{"resultType":"input_required","requestState":"s","inputRequests":{` + strings.Join(asked, ",") + `}}`
+	c.Reply(`"resultType":"input_required","requestState":"s","inputRequests":{` + strings.Join(asked, ",") + `}`)
 }
 
 // Who answers a server that asks for a model: the caller along whose call it asks, else

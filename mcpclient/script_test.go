@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -27,9 +26,9 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		deaf()
 	case "era":
-		eraChild()
+		eraChild(`{"name":"who"},{"name":"end"},{"name":"task"}`, eraTake)
 	case "sampling":
-		samplingChild()
+		eraChild(`{"name":"sample"},{"name":"both"},{"name":"elicit"}`, func(_ *peer.Server, _ string, c *peer.Call) { samplingTake(c) })
 	case "crash":
 		os.Exit(3)
 	}
@@ -47,11 +46,9 @@ type script struct {
 func newScript() *script {
 	s := &script{Server: peer.NewServer(peer.Legacy), heard: make(chan string, 10), pause: func(c *peer.Call) { c.Ask(peer.Question{Method: "ping", Params: "{}"}) }}
 	s.Tools = `{"name":"ok","inputSchema":{}},{"name":"close","inputSchema":{}},{"name":"close-once","inputSchema":{},"annotations":{"readOnlyHint":true}}`
-	s.Take = func(c *peer.Call) {
-		switch c.Kind() {
-		case wire.Request:
-			s.misanswer(c)
-		case wire.Response:
+	s.Take = s.misanswer
+	s.Heard = func(c *peer.Call) {
+		if c.Kind() == wire.Response {
 			s.heard <- string(c.Raw)
 		}
 	}
@@ -136,10 +133,7 @@ func toolOf(m *wire.Message) string {
 
 // deaf is a server that reads no more once it has been asked for its tools.
 func deaf() {
-	newScript().ServeLines(struct {
-		io.Reader
-		io.WriteCloser
-	}{&deafReader{bufio.NewReaderSize(os.Stdin, 1<<10), false}, os.Stdout})
+	newScript().ServeLines(stdio{&deafReader{bufio.NewReaderSize(os.Stdin, 1<<10), false}, os.Stdout})
 }
 
 type deafReader struct {

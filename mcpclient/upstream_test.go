@@ -71,8 +71,6 @@ func (u *upstream) take(c *peer.Call) {
 	a.end = sync.OnceFunc(func() { close(a.over) })
 	defer a.end()
 	switch {
-	case c.Kind() != wire.Request:
-		return
 	case c.Method == wire.MethodToolsCall:
 		c.Say(`{"jsonrpc":"2.0","id":` + string(c.ID) + `,"result":{"content":[],"tool":"` + c.Name() + `"}}`)
 		return

@@ -114,7 +114,7 @@ func (f *fakeMCP) before(c *peer.Call) bool {
 // take answers calls, and other requests with an empty result.
 func (f *fakeMCP) take(c *peer.Call) {
 	switch {
-	case c.Kind() != wire.Request || f.answer == "nothing" && c.Method == wire.MethodToolsCall:
+	case f.answer == "nothing" && c.Method == wire.MethodToolsCall:
 	case c.Method != wire.MethodToolsCall:
 		c.Reply("")
 	case f.answer == "refusal":

@@ -17,13 +17,14 @@ const (
 )
 
 // A Server is an MCP server whose answers a test writes. It answers the handshake and lists
-// its tools; everything else it leaves to Take. Any number of connections may be served at
+// its tools; other requests it leaves to Take. Any number of connections may be served at
 // once, over any carrier: see Serve, Child and ServeLines.
 type Server struct {
 	Capabilities string           // raw members beside tools
 	Tools        string           // raw definitions with commas between; guarded by State
 	Before       func(*Call) bool // sees each message first; true keeps the server from taking it
-	Take         func(*Call)      // takes everything else; nil answers requests with no content
+	Take         func(*Call)      // answers the other requests; nil answers with no content
+	Heard        func(*Call)      // sees notifications, and responses to questions that are not of Ask
 	State
 
 	era      string // "" means both
@@ -182,8 +183,8 @@ func (s *Server) dispatch(c *Call, tools string) {
 	switch {
 	case s.Before != nil && s.Before(c):
 	case c.Kind() != wire.Request:
-		if s.Take != nil {
-			s.Take(c)
+		if s.Heard != nil {
+			s.Heard(c)
 		}
 	case c.Modern && s.era == Legacy && c.Method == wire.MethodDiscover:
 		c.Fail(wire.MethodNotFound, "method not found", "")

@@ -62,9 +62,7 @@ func (c *scriptCall) dispatch() {
 		})
 		c.Reply("")
 	default:
-		if c.Kind() == wire.Request {
-			c.Fail(wire.MethodNotFound, "method not found", "")
-		}
+		c.Fail(wire.MethodNotFound, "method not found", "")
 	}
 }
 

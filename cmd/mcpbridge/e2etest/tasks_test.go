@@ -55,7 +55,6 @@ func (s *taskServer) do(c *peer.Call) {
 	var known bool
 	s.Read(func() { status, known = s.status[id] })
 	switch {
-	case c.Kind() != wire.Request:
 	case c.Method == wire.MethodToolsCall:
 		s.call(c)
 	case c.Method == wire.MethodTasksList && !c.Modern:
