@@ -94,12 +94,12 @@ func (r *runner) call(c *roundCall, events *eventQueue) {
 	events.add(Event{Type: EventToolResult, Call: c.call, Result: resultPart(c.call, c.result).Result, Took: c.took})
 }
 
-// canceledText is the result of a call that was cancelled while it ran, or may have run.
+// canceledText is the result of a call that was canceled while it ran, or may have run.
 const canceledText = "cancelled: the result did not arrive, and the call may have had effects"
 
 var errTimeout = errors.New("the call timed out")
 
-// grace bounds how long a source may take to end a cancelled call.
+// grace bounds how long a source may take to end a canceled call.
 const grace = 5 * time.Second
 
 // callSource makes the call. It returns a result whatever the source does.

@@ -109,11 +109,11 @@ func (l Limits) filled() Limits {
 }
 
 // fill replaces 0 by the default, and a negative limit by most.
-func fill[T int | time.Duration](limit *T, usual, most T) {
+func fill[T int | time.Duration](limit *T, standard, most T) {
 	switch {
 	case *limit < 0:
 		*limit = most
 	case *limit == 0:
-		*limit = usual
+		*limit = standard
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // repair returns messages as a history that every provider takes: a message with calls is
 // followed by one message with one result for each call, in call order, and results appear
-// nowhere else. A call without a result is cancelled, unless it waits in the last round.
+// nowhere else. A call without a result is canceled, unless it waits in the last round.
 // Results without a call and empty messages are removed. The argument is not changed.
 func repair(messages []Message, waiting []string) []Message {
 	good := make([]Message, 0, len(messages)+1)

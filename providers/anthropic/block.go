@@ -32,7 +32,7 @@ type block struct {
 // A text is a member of a block that deltas add to.
 type text struct {
 	name  string
-	inner []byte // for rawjson.Quote
+	inner []byte // what is between its quotes
 }
 
 func newBlock(raw []byte) *block {
@@ -59,7 +59,7 @@ func (b *block) add(delta []byte) {
 	}
 }
 
-// text returns the text of a name, to be added to.
+// text returns the text of a name, for more to be appended.
 func (b *block) text(name string) *text {
 	for i := range b.texts {
 		if b.texts[i].name == name {

@@ -19,7 +19,7 @@ type part struct {
 
 	call *providers.Call // made of called
 
-	inner []byte // the text for rawjson.Quote, once later events have added to it
+	inner []byte // what is between the quotes of the text, once later events have added to it
 }
 
 func newPart(raw []byte) part {
@@ -55,7 +55,7 @@ func (p *part) add(next *part) {
 	p.inner = append(p.inner, inner(next.raw)...)
 }
 
-// inner returns the text of a part for rawjson.Quote.
+// inner returns what is between the quotes of the text of a part.
 func inner(raw []byte) []byte {
 	text := wire.Lookup(raw, "text")
 	return text[1 : len(text)-1]

@@ -60,7 +60,7 @@ func (d *chatDecoder) piece(call []byte) {
 // call; repeat the id, send a new one with each piece, or none; repeat the name, or send "".
 func (d *chatDecoder) callOf(f *fragment) *chatCall {
 	var c *chatCall
-	recent := d.calls[max(0, len(d.calls)-rawjson.Among):]
+	recent := d.calls[max(0, len(d.calls)-rawjson.MaxRecent):]
 	for _, call := range slices.Backward(recent) {
 		if f.index >= 0 && call.index == f.index || f.index < 0 && f.id != "" && call.given == f.id {
 			c = call

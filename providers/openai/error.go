@@ -44,8 +44,8 @@ func isSpent(e *providers.APIError) bool {
 	})
 }
 
-// passing are the types and codes of errors in a stream that a retry can cure.
-var passing = []string{
+// temporary are the types and codes of errors in a stream that a retry can cure.
+var temporary = []string{
 	"server_error", "internal_error", "internal_server_error", "rate_limit_exceeded", "rate_limit_error",
 	"overloaded", "overloaded_error", "service_unavailable", "timeout",
 }
@@ -59,7 +59,7 @@ func streamError(data []byte) error {
 		e.Type = ""
 	}
 	status, _ := strconv.Atoi(e.Code) // OpenRouter's codes are HTTP statuses
-	e.Again = !isSpent(e) && (slices.Contains(passing, e.Type) || slices.Contains(passing, e.Code) ||
+	e.Again = !isSpent(e) && (slices.Contains(temporary, e.Type) || slices.Contains(temporary, e.Code) ||
 		status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500)
 	return e
 }

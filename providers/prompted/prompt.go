@@ -59,14 +59,14 @@ func system(req *providers.Request) string {
 	return b.String()
 }
 
-// An offered is the tools that a model may call.
-type offered struct {
+// An offer is the tools that a model may call.
+type offer struct {
 	tools *providers.ToolSet // may be nil
 	set   *toolformat.Set
 }
 
-func toolsOf(req *providers.Request) offered {
-	o := offered{tools: req.Tools}
+func toolsOf(req *providers.Request) offer {
+	o := offer{tools: req.Tools}
 	if req.Choice == providers.ChoiceNone {
 		o.tools = nil
 	}
@@ -75,7 +75,7 @@ func toolsOf(req *providers.Request) offered {
 }
 
 // known returns a tool's own name for the name that a model wrote, its own or the format's.
-func (o offered) known(name string) (own string, ok bool) {
+func (o offer) known(name string) (own string, ok bool) {
 	c, ok := o.set.Find(name)
 	if !ok && o.tools.Find(name) != nil {
 		c, ok = o.set.Find(o.tools.WireName(format, name))
@@ -87,7 +87,7 @@ func (o offered) known(name string) (own string, ok bool) {
 }
 
 // properties returns the properties of a tool's arguments, in the order of its schema.
-func (o offered) properties(own string) []string {
+func (o offer) properties(own string) []string {
 	c, ok := o.set.Find(o.tools.WireName(format, own))
 	if !ok {
 		return nil

@@ -47,7 +47,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 		emit = func(providers.Event) {}
 	}
 	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
-	r.scanner = &scanner{offered: toolsOf(req), out: r.piece, maxCall: p.maxCall}
+	r.scanner = &scanner{offer: toolsOf(req), out: r.piece, maxCall: p.maxCall}
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	turn, err := p.inner.Turn(within, p.request(req), func(ev providers.Event) {

@@ -12,7 +12,7 @@ import (
 // known tool is text, to the last byte, except for white space between a call and the start
 // or the end.
 type scanner struct {
-	offered
+	offer
 	out     func(piece)
 	maxCall int // bytes that are held back for one call
 
@@ -24,7 +24,7 @@ type scanner struct {
 	wasted   int      // bytes that were matched and found to be text
 	begun    bool     // there was more than white space
 	called   bool     // there was a call
-	line     place    // of held in its line
+	line     place    // of the first byte of held, in its line
 	fenced   bool     // held is in a block of code without calls
 	ended    bool     // the model continued with a result that it made up
 

@@ -24,7 +24,7 @@ var testTools = sync.OnceValue(func() *providers.ToolSet {
 // newTestScanner returns a scanner that emits to out.
 func newTestScanner(most int, out func(piece)) *scanner {
 	t := toolsOf(&providers.Request{Tools: testTools()})
-	return &scanner{offered: t, out: out, maxCall: most}
+	return &scanner{offer: t, out: out, maxCall: most}
 }
 
 // scanned returns what a scanner emits for a text in pieces: texts, joined, in quotes, and calls

@@ -65,13 +65,13 @@ type delta struct {
 }
 
 type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Total      int `json:"total_tokens"`
-	Details    struct {
+	Prompt        int `json:"prompt_tokens"`
+	Completion    int `json:"completion_tokens"`
+	Total         int `json:"total_tokens"`
+	PromptDetails struct {
 		Cached int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-	Written struct {
+	CompletionDetails struct {
 		Reasoning int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
@@ -175,7 +175,7 @@ func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 	defer a.mu.Unlock()
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
-	cost.Details.Cached, cost.Written.Reasoning = run.Usage.Cached, run.Usage.Reasoning
+	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
 	if a.stream {
 		if len(calls) > 0 {
 			a.chunk(&delta{Calls: wireCalls(calls, true)}, nil)

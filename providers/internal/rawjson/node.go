@@ -26,9 +26,9 @@ type Node struct {
 // growing are the strings that are streamed in pieces.
 var growing = []string{"content", "refusal", "reasoning", "reasoning_content", "text", "summary", "thinking", "arguments"}
 
-// Among bounds how many of the last parts of a value are searched for the one that a piece
+// MaxRecent bounds how many of the last parts of a value are searched for the one that a piece
 // continues: real messages have a few.
-const Among = 256
+const MaxRecent = 256
 
 // Merge adds a piece, valid JSON without white space around it.
 func (n *Node) Merge(piece []byte) {
@@ -132,7 +132,7 @@ func elementKey(piece []byte) string {
 }
 
 func (n *Node) find(key string) *Node {
-	for i := len(n.kids) - 1; i >= max(0, len(n.kids)-Among); i-- {
+	for i := len(n.kids) - 1; i >= max(0, len(n.kids)-MaxRecent); i-- {
 		if n.kids[i].key == key {
 			return n.kids[i]
 		}
