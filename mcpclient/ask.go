@@ -37,8 +37,8 @@ func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
 // a call.
 func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	id := string(m.ID)
-	ask, of := c.route(m.Method, from)
-	ctx, cancel := context.WithTimeout(of, c.cfg.MaxTimeout)
+	ask, life := c.route(m.Method, from)
+	ctx, cancel := context.WithTimeout(life, c.cfg.MaxTimeout)
 	if !c.addQuestion(id, cancel) {
 		cancel()
 		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, "too many requests are waiting for an answer", nil))
@@ -49,7 +49,7 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	c.start(func() {
 		defer buf.Free()
 		defer cancel()
-		result, err := c.cfg.ask(ctx, ask, method, params)
+		result, err := c.cfg.callAsker(ctx, ask, method, params)
 		if !c.endQuestion(id) {
 			return // canceled by the server
 		}
@@ -66,26 +66,26 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 // that of the newest call. The context is that of the call that the question certainly belongs
 // to, if there is one: that of the stream, or the only one. A server may ask for roots at any time.
 func (c *conn) route(method string, from *call) (asker, context.Context) {
-	along := from
+	asked, cause := from, from // the call whose caller is asked, and the one that certainly asks
 	if from == nil || from.back == nil {
 		if newest, only := c.newestCall(); newest != nil {
-			along = newest
+			asked = newest
 			if only {
-				from = newest
+				cause = newest
 			}
 		}
 	}
-	ask, of := c.link.ask, context.Background()
+	ask, life := c.link.ask, context.Background()
 	switch {
 	case method == wire.MethodCreateMessage && !c.clientSamples:
 		ask = c.cfg.sample
-	case along != nil && along.back != nil:
-		ask = along.back.Ask
+	case asked != nil && asked.back != nil:
+		ask = asked.back.Ask
 	}
-	if from != nil && method != wire.MethodRootsList {
-		of = from.ctx
+	if cause != nil && method != wire.MethodRootsList {
+		life = cause.ctx
 	}
-	return ask, of
+	return ask, life
 }
 
 // appendAskError makes the response for a question without an answer.
@@ -232,7 +232,7 @@ func (c *conn) inputResponses(ctx context.Context, req *bridge.Request, owner *s
 	var wg sync.WaitGroup
 	for _, in := range all {
 		wg.Go(func() {
-			result, err := c.cfg.ask(limited, in.ask, in.method, in.params)
+			result, err := c.cfg.callAsker(limited, in.ask, in.method, in.params)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -254,8 +254,8 @@ func (c *conn) inputResponses(ctx context.Context, req *bridge.Request, owner *s
 // nothing are the capabilities of callers that cannot be asked.
 const nothing = "{}"
 
-// offered returns the capabilities that initialize states: on a link of several callers none
-// that would let the server ask.
+// offered returns the capabilities that initialize states: on a link of several callers those by
+// which the server could ask are left out.
 func (k *linkKey) offered() []byte {
 	if k.own {
 		return []byte(k.capabilities)
@@ -285,8 +285,8 @@ func (cfg *Config) offer(capabilities []byte) []byte {
 // asker puts a question of the server to the party that answers it.
 type asker func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
 
-// ask puts a question to the asker.
-func (cfg *Config) ask(ctx context.Context, ask asker, method string, params []byte) (_ []byte, err *toolformat.Error) {
+// callAsker puts a question to the asker.
+func (cfg *Config) callAsker(ctx context.Context, ask asker, method string, params []byte) (_ []byte, err *toolformat.Error) {
 	defer cfg.recovered(&err)
 	return ask(ctx, method, params)
 }

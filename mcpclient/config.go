@@ -72,7 +72,8 @@ type Config struct {
 
 	// Sampling answers a sampling/createMessage of the server in place of a client: where the
 	// caller cannot, and on shared links, where it is unknown which caller is meant. params and
-	// result are MCP's; params may be read until Sampling returns. nil means nobody answers.
+	// result are MCP's; params may be read until Sampling returns. nil means that such a
+	// request is refused there.
 	Sampling func(ctx context.Context, params []byte) (result []byte, err *toolformat.Error)
 
 	Lazy     bool   // connects at the first call; List answers from ListFile if it can

@@ -17,7 +17,7 @@ type conn struct {
 	cfg           *Config
 	link          *link
 	capabilities  []byte  // MCP's ClientCapabilities, for requests of callers that state none
-	offered       []byte  // those that initialize states
+	offered       []byte  // MCP's ClientCapabilities that initialize states
 	clientSamples bool    // the caller offers sampling, so that Config.Sampling is not needed
 	carrier       carrier // to be used once dialed is closed
 	peer
@@ -218,7 +218,7 @@ func (cfg *Config) tick() time.Duration {
 	return min(max(cfg.Timeout/16, time.Millisecond), time.Second/2)
 }
 
-// callID returns the id of a call; 0, which none has, for any other id.
+// callID returns the id of a call; 0, which no call has, for any other id.
 func callID(raw []byte) int64 {
 	id, _ := strconv.ParseInt(string(raw), 10, 64)
 	return id
@@ -323,7 +323,7 @@ type call struct {
 	headers        map[string]string // that repeat arguments, over HTTP
 	acked          func([]byte)      // takes what a listen is granted; only a listen has it, and no timeout
 	back           bridge.Back
-	token          []byte          // raw progress token of the caller; nil if it gave none
+	token          []byte          // raw progress token of the caller; nil without one
 	timer          bridge.Timer    // held while the conn has questions
 	ctx            context.Context // ends with the call
 	end            context.CancelCauseFunc

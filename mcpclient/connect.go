@@ -30,7 +30,7 @@ func (l *link) connect() (*conn, error) {
 	c, err := l.dial(ctx)
 	if err != nil {
 		if end, _ := ctx.Deadline(); !time.Now().Before(end) {
-			<-ctx.Done() // the clock of a carrier may be ahead
+			<-ctx.Done() // the timer of a dialer may fire before that of ctx
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

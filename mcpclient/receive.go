@@ -29,9 +29,9 @@ func (c *conn) receive(buf *wire.Buffer, from *call) {
 		return
 	}
 	for _, raw := range members {
-		one := wire.NewBuffer(len(raw))
-		one.B = append(one.B, raw...)
-		c.receiveOne(one, from)
+		member := wire.NewBuffer(len(raw))
+		member.B = append(member.B, raw...)
+		c.receiveOne(member, from)
 	}
 }
 
@@ -196,20 +196,15 @@ func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *
 // anything. acked must not block; its error counts as a refusal. If the first attempt is refused,
 // listen returns why.
 func (c *conn) listen(ctx context.Context, filter string, acked func(granted []byte) error) error {
-	var agreed atomic.Bool
+	ever := false
 	for delay := time.Second; ; delay = min(2*delay, time.Minute) {
 		start := time.Now()
-		err := c.listenOnce(ctx, filter, func(granted []byte) error {
-			err := acked(granted)
-			if err == nil {
-				agreed.Store(true)
-			}
-			return err
-		})
+		agreed, err := c.listenOnce(ctx, filter, acked)
+		ever = ever || agreed
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && !agreed.Load():
+		case err != nil && !ever:
 			return err
 		case time.Since(start) >= steadyTime:
 			delay = time.Second
@@ -220,9 +215,9 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 	}
 }
 
-// listenOnce keeps a subscriptions/listen open until it ends. The error is a refusal; nil means
-// that it ended as any stream may.
-func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) error {
+// listenOnce keeps a subscriptions/listen open until it ends, and reports whether the server and
+// acked have agreed to it. The error is a refusal; nil means that it ended as any stream may.
+func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) (agreed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	k := c.newCall(wire.MethodListen)
@@ -242,13 +237,13 @@ func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted
 	var refused *toolformat.Error
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
-		return cause
+		return false, cause
 	case errors.As(err, &refused):
-		return refused
+		return answered.Load(), refused
 	case err == nil && !answered.Load():
-		return toolformat.Errorf(toolformat.Unavailable, "%s ended a %s that it had not acknowledged", c.cfg.Name, wire.MethodListen)
+		return false, toolformat.Errorf(toolformat.Unavailable, "%s ended a %s that it had not acknowledged", c.cfg.Name, wire.MethodListen)
 	}
-	return nil
+	return answered.Load(), nil
 }
 
 // acknowledged takes what the server grants to the listen on whose stream it came, else to the

@@ -40,7 +40,7 @@ func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) br
 	return empty()
 }
 
-// lowestLevel returns the lowest level that callers of the link have set; 0 means none has.
+// lowestLevel returns the lowest level that callers of the link have set; 0 means no level.
 func (l *link) lowestLevel() wire.LogLevel {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -59,7 +59,7 @@ func (s *streamable) setHeader(key, value string) {
 // sessionID returns the id of the server's session, "" if it has none.
 func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
 
-// request makes a request to the server. If msg is not nil it is the body, and owned by the request.
+// request makes a request to the server, as newRequest does.
 func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) *http.Request {
 	return newRequest(ctx, method, s.url.Load(), *s.header.Load(), msg)
 }

@@ -20,7 +20,7 @@ type watch struct {
 	// The fields below are guarded by link.mu.
 	users    int // goroutines that hold the turn or wait for it
 	sessions map[*session]struct{}
-	at       *conn              // whose server sends updates; nil means none does
+	at       *conn              // whose server sends updates; nil if it does not
 	end      context.CancelFunc // ends the listen at a server of the modern era alone
 }
 
@@ -93,7 +93,8 @@ func (l *link) notWatched(err error, req *bridge.Request) bridge.Reply {
 	return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost while %s was under way", subject(req)).Because(err))
 }
 
-// endWatch removes a caller, and tells the server if it was the last one. The caller holds the turn.
+// endWatch removes a session, and tells the server if it was the last one. The caller holds the
+// turn.
 func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
 	if !l.removeWatcher(w, s) {
 		return empty()
@@ -184,7 +185,7 @@ func (l *link) addWatcher(w *watch, s *session) (watched, full bool) {
 	return w.at != nil && w.at == l.conn.Load() && w.at.alive(), false
 }
 
-// removeWatcher removes a caller from a watch. It reports whether that leaves none.
+// removeWatcher removes a caller from a watch. It reports whether it was the last one.
 func (l *link) removeWatcher(w *watch, s *session) (last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

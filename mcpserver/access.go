@@ -184,8 +184,8 @@ func (t *tickets) redeem(id string) (holder identity, ok bool) {
 }
 
 // identity is the sender of a message: the principal of its token, and the hidden values of its
-// headers. Nothing that belongs to one identity is shown to another. The zero value is nobody in
-// particular.
+// headers. Nothing that belongs to one identity is shown to another. The zero value is an
+// anonymous sender without hidden values.
 type identity struct {
 	principal bridge.Principal
 	hidden    string // a JSON object of values by their lower-case names; "" means no values
@@ -227,7 +227,7 @@ func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
 	for _, name := range s.hidden {
 		values := r.Header.Values(s.opts.HiddenHeaders[name])
 		if len(values) != 1 || values[0] == "" || !utf8.ValidString(values[0]) {
-			continue // of two values, nobody could tell which one a proxy has set
+			continue // of two values, it is unknown which one a proxy has set
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), wire.AppendString(nil, values[0]))
 	}

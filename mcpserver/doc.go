@@ -46,7 +46,7 @@
 //     duplex.close for one goroutine a request.
 //   - ServeStdio has a reader and a writer. It leaves behind a Read or Write that does not return.
 //
-// Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run shortly and are not waited for.
+// Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run briefly and are not waited for.
 //
 // # Locks
 //

@@ -210,11 +210,11 @@ func checkHeaders(r *http.Request, m *wire.Message) *toolformat.Error {
 	case revision == "":
 		return mismatch("the header MCP-Protocol-Version is missing")
 	case !m.Params.Is(wire.MetaProtocolVersion, revision):
-		said, ok := m.Params.Text(wire.MetaProtocolVersion)
+		stated, ok := m.Params.Text(wire.MetaProtocolVersion)
 		if !ok {
 			return invalid("%s: params._meta[%q] is missing or not a string", m.Method, wire.MetaProtocolVersion)
 		}
-		return mismatch("the header MCP-Protocol-Version is %.40q, but the request has %.40q", revision, said)
+		return mismatch("the header MCP-Protocol-Version is %.40q, but the request has %.40q", revision, stated)
 	case revision != wire.ModernRevision:
 		return unsupportedVersion(revision)
 	case method != m.Method:

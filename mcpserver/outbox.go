@@ -102,8 +102,8 @@ func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buff
 	return nil
 }
 
-// take returns the messages that wait, which are the caller's; with none, it returns why the outbox
-// is closed. The slice is valid until the next take.
+// take returns the messages that wait, which are the caller's; without any, it returns why the
+// outbox is closed. The slice is valid until the next take.
 func (o *outbox) take() ([]*wire.Buffer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	stateMark  = "mcpbridge." // begins the requestState of a call parked here
 	parkTime   = 5 * time.Minute
 	maxParked  = 1000
-	gatherTime = 20 * time.Millisecond // questions asked side by side become one input_required
+	gatherTime = 20 * time.Millisecond // questions asked within it become one input_required
 )
 
 // parking holds the calls of modern clients that are asked something by a source of the legacy
@@ -198,7 +198,7 @@ func (p *parking) expire(state string) {
 	}
 }
 
-// close ends every parked call; none can be parked from then on.
+// close ends every parked call, and keeps others from being parked.
 func (p *parking) close() {
 	p.mu.Lock()
 	calls := p.calls

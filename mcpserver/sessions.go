@@ -42,7 +42,7 @@ func (r *registry) register(added *session, w http.ResponseWriter) bool {
 	return err == nil
 }
 
-// evict ends the session unused longest, and reports whether one could be; r.mu is held.
+// evict ends the session unused longest to make room, and reports whether it could; r.mu is held.
 func (r *registry) evict() bool {
 	var oldest *session
 	for _, s := range r.sessions {
@@ -77,7 +77,7 @@ func (r *registry) endSession(s *session) {
 	s.end()
 }
 
-// close ends all sessions; none can be added from then on.
+// close ends all sessions, and keeps others from being added.
 func (r *registry) close() {
 	r.mu.Lock()
 	sessions := r.sessions

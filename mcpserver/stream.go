@@ -27,7 +27,7 @@ type stream struct {
 	seq     atomic.Int64 // of the last event; mu guards additions
 
 	mu     sync.Mutex         // guards the fields below
-	leave  context.CancelFunc // disconnects the reader; nil while there is none
+	leave  context.CancelFunc // disconnects the reader; nil without one
 	vacant chan struct{}      // closed when the reader has gone
 }
 
@@ -215,8 +215,8 @@ func (j *journal) newStream() *stream {
 	return j.register(&stream{session: j.session, number: j.last})
 }
 
-// sessionStream returns the session's GET stream: a new one when there is none yet, or the client
-// was too slow for the last one.
+// sessionStream returns the session's GET stream: a new one if it is the first, or the client was
+// too slow for the last one.
 func (j *journal) sessionStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -280,7 +280,7 @@ func (j *journal) evict() (total int64) {
 }
 
 // replay writes the kept events of a stream that follow event seq. A client that names no event
-// has a negative seq and gets none.
+// has a negative seq and gets no events.
 func (j *journal) replay(out *eventWriter, number, seq int64) {
 	if seq < 0 {
 		return

@@ -53,7 +53,7 @@ type view struct {
 
 	// The fields below are guarded by viewPool.mu.
 	users  int       // requests, and the opening of the source
-	leased bool      // to a call that may ask something: no other call could have asked it
+	leased bool      // to a call that may ask something: a question is that call's then
 	left   time.Time // when the last request ended
 	tasks  int       // created in the view
 	idle   *time.Timer
