@@ -153,15 +153,10 @@ func (r *runner) apply(c *roundCall, d Decision) {
 		c.result = r.usable(d.Result)
 	default: // an unknown verdict denies
 		d.Verdict = VerdictDeny
-		c.result = failed(denial(d.Reason))
+		c.result = failed("denied by the user: do not retry it; continue without it or ask")
+		if d.Reason != "" {
+			c.result = failed("denied: " + d.Reason)
+		}
 	}
 	r.emit(Event{Type: EventApproval, Call: shown, Decision: d.Verdict})
-}
-
-// denial returns what the model reads of a denied call.
-func denial(reason string) string {
-	if reason == "" {
-		return "denied by the user: do not retry it; continue without it or ask"
-	}
-	return "denied: " + reason
 }

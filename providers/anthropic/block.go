@@ -35,12 +35,6 @@ type text struct {
 	inner []byte // what is between its quotes
 }
 
-func newBlock(raw []byte) *block {
-	b := &block{start: bytes.Clone(raw)}
-	b.kind = rawjson.TextAt(b.start, "type")
-	return b
-}
-
 // add adds a delta to the block. Every string of the delta is appended to the block's of the
 // same name, so that deltas of unknown types are kept too.
 func (b *block) add(delta []byte) {

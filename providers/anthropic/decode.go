@@ -121,7 +121,7 @@ func (d *decoder) begin(message []byte) {
 
 // add begins a block.
 func (d *decoder) add(raw []byte) *block {
-	b := newBlock(raw)
+	b := &block{kind: rawjson.TextAt(raw, "type"), start: bytes.Clone(raw)}
 	if b.kind == typeToolUse {
 		own := rawjson.TextAt(raw, "id")
 		b.call = &providers.Call{ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, rawjson.TextAt(raw, "name"))}

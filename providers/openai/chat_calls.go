@@ -30,10 +30,25 @@ type fragment struct {
 }
 
 func readFragment(call []byte) fragment {
-	return fragment{
-		index: rawjson.Index(wire.Lookup(call, "index")), id: rawjson.TextAt(call, "id"), call: call,
-		name: rawjson.TextAt(call, "function", "name"), arguments: wire.Lookup(call, "function", "arguments"),
+	f := fragment{index: -1, call: call}
+	for name, value := range wire.Members(call) {
+		switch name {
+		case "index":
+			f.index = rawjson.Index(value)
+		case "id":
+			f.id = rawjson.TextOf(value)
+		case "function":
+			for name, value := range wire.Members(value) {
+				switch name {
+				case "name":
+					f.name = rawjson.TextOf(value)
+				case "arguments":
+					f.arguments = value
+				}
+			}
+		}
 	}
+	return f
 }
 
 // piece adds a piece to its call.
