@@ -17,7 +17,7 @@
 //   - An error of a tool handler is -32603 with its message: its code and data are lost.
 //   - Arguments with numbers beyond the range of a float64 are refused (encoding/json).
 //   - A list change is announced beside the call that caused it, not before its result.
-//   - More than 4,096 notifications that a call sends faster than they are read are dropped.
+//   - More than 1,000 notifications that a call sends faster than they are read are dropped.
 //   - With AddTools all clients of the mcp-go server are one caller, which cannot be asked anything
 //     (elicitation, sampling, roots): mcp-go's tools belong to the server, not to a client.
 package mcpgo

@@ -18,7 +18,7 @@ import (
 )
 
 // queued bounds the notifications of a call, or of a session, that wait to be read.
-const queued = 4096
+const queued = 1000
 
 // A Source is a bridge.Source whose tools, prompts and resources are those of an mcp-go server.
 type Source struct{ server *server.MCPServer }
