@@ -67,7 +67,7 @@ func (m *modelFlags) options(cfg *config.Config) providers.Options {
 
 func runAsk(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("ask", "ask PROMPT [flags] [-- COMMAND [ARG…]]",
-		"Asks a model, which may use all tools, and prints its answer. Standard input, if it is a\npipe or a file, is appended to the prompt.", std))
+		"Asks a model, which may use all tools, and prints its answer. Standard input, if\nit is a pipe or a file, is appended to the prompt.", std))
 	asJSON := f.Bool("json", false, "print the events, one JSON object a line")
 	files := f.StringArrayP("file", "f", nil, "attach this `FILE`: text, an image, a PDF or audio; may be repeated")
 	var parts []providers.Part

@@ -15,18 +15,19 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-const chatAbout = `Talks with a model, which may use all tools. Read-only tools run without asking, and others
-need approval, unless "approve" in the config's loop says otherwise. /help lists the commands.
+const chatAbout = `Talks with a model, which may use all tools. Read-only tools run without asking,
+and others need approval, unless "approve" in the config's loop says otherwise.
+/help lists the commands.
 
-Ctrl-C cancels an answer and keeps the conversation; at the prompt, Ctrl-C twice or Ctrl-D
-exits. Alt-Enter or Ctrl-J starts a new line; a paste stays together. Conversations are
-saved in history.db in the user's state folder. If the config's tools include
-InternalGetChatMessages, --resume without an ID resumes the conversation of that API, or
-the last one of history.db if the API has none.
+Ctrl-C cancels an answer and keeps the conversation; at the prompt, Ctrl-C twice
+or Ctrl-D exits. Alt-Enter or Ctrl-J starts a new line; a paste stays together.
+Conversations are saved in history.db in the user's state folder. If the
+config's tools include InternalGetChatMessages, --resume without an ID resumes
+the conversation of that API, or the last one of history.db if the API has none.
 
-If standard input is not a terminal, each line of it is a prompt, answers go to standard
-output, everything else goes to standard error, and tools that need approval are denied.
-NO_COLOR and TERM=dumb are respected.`
+If standard input is not a terminal, each line of it is a prompt, answers go to
+standard output, everything else goes to standard error, and tools that need
+approval are denied. NO_COLOR and TERM=dumb are respected.`
 
 func runChat(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("chat", "chat [flags] [-- COMMAND [ARG…]]", chatAbout, std))

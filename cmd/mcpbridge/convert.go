@@ -16,8 +16,10 @@ import (
 
 func runConvert(_ context.Context, args []string, std streams) error {
 	f := newFlags("convert", "convert [--from FORMAT] --to FORMAT [FILE]",
-		"Converts tool definitions from FILE, or from standard input, to another format: one,\na list, or several values one after another. Losses are reported on standard error.\n\nFormats: "+formatList()+".", std)
-	from := f.String("from", "", "the `FORMAT` of the input (default: auto-detected for each definition;\ninternal is read strictly only if it is named here)")
+		"Converts tool definitions from FILE, or from standard input, to another format:\n"+
+			"one, a list, or several values one after another. Losses are reported on\n"+
+			"standard error.\n\nFormats:\n"+formatList()+".", std)
+	from := f.String("from", "", "the `FORMAT` of the input (default: auto-detected for each definition; internal is read strictly only if it is named here)")
 	to := f.String("to", "", "the `FORMAT` of the output")
 	strict := f.Bool("strict", false, "for OpenAI's strict mode: every property is required, and no others are allowed")
 	if err := f.parseOwn(args); err != nil {

@@ -35,7 +35,7 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 	f.Usage = func() {
 		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n", about, usage)
 		if f.HasFlags() {
-			fmt.Fprintf(std.out, "\n%s", f.FlagUsages())
+			fmt.Fprintf(std.out, "\n%s", f.FlagUsagesWrapped(80))
 		}
 	}
 	return f
@@ -53,7 +53,7 @@ func (f *sourceFlags) parseOwn(args []string) error {
 // parse parses the arguments, loads the config that they name, and returns it with the words before
 // "--" that are not flags.
 func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
-	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then\nmcpbridge/mcpbridge.json in the user's config folder)")
+	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	f.StringVar(&f.upstream, "upstream", "", "use only the server at this `URL`, http(s):// or ws(s)://, and no config")
 	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
 	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")

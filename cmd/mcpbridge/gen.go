@@ -25,11 +25,12 @@ Use it with //go:generate mcpbridge gen.
   //mcpbridge:param unit enum:"celsius,fahrenheit" default:"celsius"
   func GetWeather(ctx context.Context, location, unit string) (string, error)
 
-The tool is called get_weather, or NAME with //mcpbridge:tool name=NAME. Its description
-is the doc comment without the lines that describe parameters. A parameter that is a
-pointer or has a default is optional. The parameters may be one struct instead, whose
-fields are described by comments and tags (jsonschema, enum, default). ctx and the error
-are optional. The result becomes structured content; a string becomes text.`
+The tool is called get_weather, or NAME with //mcpbridge:tool name=NAME. Its
+description is the doc comment without the lines that describe parameters. A
+parameter that is a pointer or has a default is optional. The parameters may be
+one struct instead, whose fields are described by comments and tags (jsonschema,
+enum, default). ctx and the error are optional. The result becomes structured
+content; a string becomes text.`
 
 func runGen(ctx context.Context, args []string, std streams) error {
 	f := newFlags("gen", "gen [flags] [PACKAGES]", genAbout, std)

@@ -16,7 +16,7 @@ import (
 
 func runLint(ctx context.Context, args []string, std streams) error {
 	f := newFlags("lint", "lint [flags] [FILE | URL | -- COMMAND [ARG…]]",
-		"Reports which tool fails on which provider and why, what was repaired, and what each\ncosts in tokens. The tools come from the config, from a FILE of definitions in any\nformat (- is standard input), or from a running server.", std)
+		"Reports which tool fails on which provider and why, what was repaired, and what\neach costs in tokens. The tools come from the config, from a FILE of definitions\nin any format (- is standard input), or from a running server.", std)
 	providers := f.StringSlice("for", nil, "check only for this `PROVIDER`; may be repeated (default all)")
 	asJSON := f.Bool("json", false, "print one JSON object")
 	var file string

@@ -70,7 +70,7 @@ func commands() []command {
 		{"serve", "serve [--config FILE] [--listen HOST:PORT]", "serve MCP over HTTP, SSE and WebSocket until a signal", runServe},
 		{"stdio", "stdio [--config FILE]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
-		{"tools call", "tools call NAME [--args JSON] [--context K=V]… [--config FILE] [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
+		{"tools call", "tools call NAME [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
 		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
@@ -86,8 +86,8 @@ Each command with --config also accepts a single server instead:
   mcpbridge serve -- COMMAND [ARG…]     a program, spoken to over stdio
   mcpbridge stdio --upstream URL        http(s):// or ws(s)://
 
-Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json in
-the user's config folder. mcpbridge COMMAND --help lists the flags of a command.
+Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json
+in the user's config folder. mcpbridge COMMAND --help lists a command's flags.
 
 Exit codes: 0 done · 1 the tool failed, or a server or tool was left out · 2 bad
 usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupted.
@@ -225,7 +225,7 @@ func build() (version, commit string) {
 
 // spoken returns the sentence of the help on MCP revisions.
 func spoken() string {
-	return "Clients and servers may each speak any of MCP's revisions " + wire.Revisions[len(wire.Revisions)-1] + " to " + wire.ModernRevision + "."
+	return "Clients and servers may each speak any MCP revision, " + wire.Revisions[len(wire.Revisions)-1] + " to " + wire.ModernRevision + "."
 }
 
 func runVersion(_ context.Context, args []string, std streams) error {

@@ -21,7 +21,7 @@ import (
 func runToolsList(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools list", "tools list [flags] [-- COMMAND [ARG…]]", "Lists the tools of all servers, under the names that clients see.", std)
 	asJSON := f.Bool("json", false, "print the definitions as a JSON array, one a line")
-	word := f.String("format", "", "print the definitions in this `FORMAT`: "+formatList()+"\n(mcp is what --json prints)")
+	word := f.String("format", "", "print the definitions in this `FORMAT`: "+formatList()+" (mcp is what --json prints)")
 	var format toolformat.Format
 	f.check = func(words []string) (err error) {
 		if format, err = parseFormat("tools list", "--format", *word); err != nil {
@@ -274,7 +274,7 @@ func extension(mimeType string) string {
 }
 
 func runCheck(ctx context.Context, args []string, std streams) error {
-	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to do.", std)
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to\ndo.", std)
 	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
