@@ -32,7 +32,6 @@ type modelFlags struct {
 	system   string
 	maxTurns int
 	prompted bool
-	hidden   []string
 }
 
 func newModelFlags(f *sourceFlags) *modelFlags {
@@ -45,7 +44,7 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
 	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt if the model has none")
-	f.StringArrayVar(&m.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
+	f.addContext()
 	return m
 }
 
@@ -54,7 +53,7 @@ func (m *modelFlags) checkModel() error {
 	if m.maxTurns < 0 {
 		return usagef("%s: --max-turns %d: expected a positive number", m.Name(), m.maxTurns)
 	}
-	return checkContext(m.Name(), m.hidden)
+	return nil
 }
 
 // options returns the options of the loop: those of the config, with the flags' overrides.
@@ -81,7 +80,6 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.SetHidden(f.hidden)
 	models := stack.NewModels(cfg)
 	chosen, err := models.Choose(f.choice, true)
 	if err != nil {

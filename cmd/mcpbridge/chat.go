@@ -48,7 +48,6 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.SetHidden(f.hidden)
 	c := &chat{flags: f}
 	if err := keep.open(ctx); err != nil {
 		return err

@@ -5,8 +5,7 @@
 //
 // Files: main.go (commands, exit codes, version), flags.go (flags and the source of tools),
 // program.go (a config that runs), serve.go (serve, stdio), tools.go (tools, check), convert.go,
-// lint.go, gen.go, ask.go and approve.go (a model, approval of calls), chat*.go (conversations at a
-// console).
+// lint.go, gen.go, ask.go (a model), chat*.go (conversations at a console, approval of calls).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/gen, internal/hint
 // and internal/file (words and input). main may import everything, and nothing imports main.

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -21,8 +23,9 @@ type sourceFlags struct {
 	upstream string
 	logLevel string
 	strict   bool
+	hidden   []string                   // --context of the commands that have it
 	toolless bool                       // the command also works without tools, and without a config
-	file     bool                       // the command reads its tools from a file, so that no config is loaded
+	file     *string                    // the command reads its tools from this file, and loads no config
 	check    func(words []string) error // checks the arguments and the command's own flags; may set upstream and file
 }
 
@@ -39,6 +42,11 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 		}
 	}
 	return f
+}
+
+// addContext adds the flag --context, which parse applies to the config.
+func (f *sourceFlags) addContext() {
+	f.StringArrayVar(&f.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
 }
 
 // parseOwn parses the arguments of a command that needs no source of tools.
@@ -67,6 +75,11 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 			return nil, nil, usagef("%s: expected a server's command after --, as in: mcpbridge %s -- npx -y some-server", f.Name(), f.Name())
 		}
 	}
+	for _, pair := range f.hidden {
+		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+			return nil, nil, usagef("%s: --context %s: expected NAME=VALUE", f.Name(), hint.Quote(name))
+		}
+	}
 	if err := f.check(words); err != nil {
 		return nil, nil, err
 	}
@@ -77,6 +90,7 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	cfg.SetHidden(f.hidden)
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
 	return cfg, words, nil
 }
@@ -84,7 +98,7 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 // load loads the config, or returns one with only the given server.
 func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	given := 0
-	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil, f.file} {
+	for _, yes := range []bool{f.config != "", f.upstream != "", command != nil, f.file != nil} {
 		if yes {
 			given++
 		}
@@ -92,7 +106,7 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	switch {
 	case given > 1:
 		return nil, usagef("%s: --config, --upstream and -- COMMAND are mutually exclusive", f.Name())
-	case f.file:
+	case f.file != nil:
 		return &config.Config{}, nil
 	case command != nil:
 		return &config.Config{Servers: []config.Server{{Name: filepath.Base(command[0]), Command: command[0], Args: command[1:]}}}, nil

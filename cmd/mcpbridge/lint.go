@@ -19,7 +19,6 @@ func runLint(ctx context.Context, args []string, std streams) error {
 		"Reports which tool fails on which provider and why, what was repaired, and what\neach costs in tokens. The tools come from the config, from a FILE of definitions\nin any format (- is standard input), or from a running server.", std)
 	providers := f.StringSlice("for", nil, "check only for this `PROVIDER`; may be repeated (default all)")
 	asJSON := f.Bool("json", false, "print one JSON object")
-	var file string
 	var to []string
 	var formats []toolformat.Format
 	f.check = func(words []string) (err error) {
@@ -32,7 +31,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 		if strings.Contains(words[0], "://") && f.upstream == "" {
 			f.upstream = words[0]
 		} else {
-			f.file, file = true, words[0]
+			f.file = &words[0]
 		}
 		return nil
 	}
@@ -42,8 +41,8 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	}
 	var tools []toolformat.Tool
 	var leftOut error
-	if f.file {
-		tools, leftOut, err = lintFile(file, std)
+	if f.file != nil {
+		tools, leftOut, err = lintFile(*f.file, std)
 	} else {
 		tools, leftOut, err = lintConfig(ctx, f, cfg, std)
 	}

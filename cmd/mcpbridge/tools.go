@@ -105,7 +105,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND [ARG…]]", "Calls one tool and prints the text of its result.", std)
 	arguments := f.String("args", "{}", "the arguments, a `JSON` object; - reads them from standard input")
 	asJSON := f.Bool("json", false, "print the whole MCP result")
-	hidden := f.StringArray("context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
+	f.addContext()
 	dir := f.String("out", "", "save images, audio and other binary content of the result in this `DIR`")
 	var params *wire.Params
 	f.check = func(words []string) (err error) {
@@ -113,9 +113,6 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		case 0:
 			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
 		case 1:
-			if err := checkContext("tools call", *hidden); err != nil {
-				return err
-			}
 			params, err = callParams(words[0], *arguments, std.in)
 			return err
 		}
@@ -125,7 +122,6 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.SetHidden(*hidden)
 	p, list, err := openWaiting(ctx, f, cfg, std.err)
 	defer p.close()
 	if err != nil {
@@ -143,16 +139,6 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	}
 	if result.IsError() {
 		return &exitError{code: exitFailed}
-	}
-	return nil
-}
-
-// checkContext returns the fault of the values of --context.
-func checkContext(command string, pairs []string) error {
-	for _, pair := range pairs {
-		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
-			return usagef("%s: --context %s: expected NAME=VALUE", command, hint.Quote(name))
-		}
 	}
 	return nil
 }
