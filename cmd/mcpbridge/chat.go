@@ -135,10 +135,7 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 // modelFor returns the first model: that of the flags, or that of the conversation if available.
 func (c *chat) modelFor(t *providers.Transcript) (providers.Candidate, error) {
 	choice := c.flags.choice
-	if t == nil || len(choice.Scripts) > 0 {
-		return c.Models().Choose(choice, true)
-	}
-	if choice.Provider == "" || choice.Provider == t.Provider {
+	if t != nil && len(choice.Scripts) == 0 && (choice.Provider == "" || choice.Provider == t.Provider) {
 		again := choice
 		again.Provider, again.Model = t.Provider, cmp.Or(choice.Model, t.Model)
 		if found, err := c.Models().Choose(again, true); err == nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// chatCommand is a command of a chat.
 type chatCommand struct {
 	name, argument, about string
 	run                   func(*chat, context.Context, string) error
@@ -56,7 +55,6 @@ func commandWords() []string {
 // commandLine matches a line that is a command, not a prompt or a path.
 var commandLine = regexp.MustCompile(`^/[a-z]+( |$)`)
 
-// command runs a command.
 func (c *chat) command(ctx context.Context, line string) {
 	name, argument, _ := strings.Cut(line, " ")
 	for _, command := range chatCommands() {
@@ -247,7 +245,6 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	return nil
 }
 
-// callResult is a call and its result.
 type callResult struct {
 	call   *providers.Call
 	result *providers.Result

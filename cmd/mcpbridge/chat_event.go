@@ -35,12 +35,10 @@ func newCallScreen(s *terminal.Screen) *callScreen {
 	return c
 }
 
-// forget drops the state of calls.
 func (s *callScreen) forget() {
 	s.edited, s.asked, s.fates = map[string]terminal.Title{}, map[string]bool{}, map[string]string{}
 }
 
-// event shows an event of an answer.
 func (s *callScreen) event(e providers.Event) {
 	s.Update(func(p *terminal.Printer) {
 		switch e.Type {
@@ -109,7 +107,6 @@ func (s *callScreen) title(call *providers.Call) terminal.Title {
 	return titleOf(call)
 }
 
-// progressWords returns the progress of a call.
 func progressWords(e *providers.Event) string {
 	text := terminal.Inline(e.Text)
 	number := ""
@@ -168,7 +165,6 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 	}
 }
 
-// costs returns the costs of an answer.
 func costs(e *providers.Event) string {
 	turns := number(e.Turns, "turn")
 	if e.Usage.Input+e.Usage.Output == 0 {

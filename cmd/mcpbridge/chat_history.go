@@ -40,7 +40,6 @@ const (
 	maxSought = 10_000
 )
 
-// open opens the file of the history.
 func (h *history) open(ctx context.Context) error {
 	if h.off {
 		return nil

@@ -126,7 +126,6 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// noWords refuses arguments.
 func (f *sourceFlags) noWords(words []string) error {
 	if len(words) > 0 {
 		return usagef("%s: unexpected argument %q (put a server's command after --)", f.Name(), words[0])

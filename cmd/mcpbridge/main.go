@@ -52,13 +52,11 @@ func main() {
 	os.Exit(code)
 }
 
-// streams are the program's standard streams.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// command is a command of the program.
 type command struct {
 	name, usage, about string
 	run                func(context.Context, []string, streams) error

@@ -70,7 +70,6 @@ func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr
 // self returns the program as a caller. Its sessions share links, so that a server starts once.
 func self() *bridge.Caller { return &bridge.Caller{ID: "mcpbridge"} }
 
-// open opens the program's session.
 func (p *program) open(ctx context.Context) (err error) {
 	operator := self()
 	operator.Operator = true

@@ -97,24 +97,21 @@ func (d *decoder) column(offset int) int {
 	return 1 + utf8.RuneCount(d.data[d.lines[d.line(offset)-1]:offset])
 }
 
-func (n node) say(format string, args ...any) remark {
-	text := fmt.Sprintf(format, args...)
+func (n node) remark(all *[]remark, text string) {
 	if n.path != "" {
 		text = n.path + ": " + text
 	}
-	return remark{n.offset, text}
+	if len(*all) < maxKept {
+		*all = append(*all, remark{n.offset, text})
+	}
 }
 
 func (d *decoder) errorf(n node, format string, args ...any) {
-	if len(d.problems) < maxKept {
-		d.problems = append(d.problems, n.say(format, args...))
-	}
+	n.remark(&d.problems, fmt.Sprintf(format, args...))
 }
 
 func (d *decoder) warnf(n node, format string, args ...any) {
-	if len(d.warnings) < maxKept {
-		d.warnings = append(d.warnings, n.say(format, args...))
-	}
+	n.remark(&d.warnings, fmt.Sprintf(format, args...))
 }
 
 // entryScope collects the reasons why one entry cannot be used.
@@ -153,7 +150,6 @@ func (n node) filled() bool {
 	return n.value.Kind() == '"' && strings.Contains(n.value.(hujson.Literal).String(), "${")
 }
 
-// expected reports a value of the wrong type.
 func (d *decoder) expected(n node, what string) {
 	d.errorf(n, "expected %s, got %s", what, kindNames[n.value.Kind()])
 }

@@ -100,33 +100,25 @@ func checkEnvName(name string) string {
 	return ""
 }
 
+// reference matches ${…}, which may lack its end, and $${.
+var reference = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?`)
+
 // fill replaces ${…} with values. Any other dollar sign stands for itself, and $${ for ${.
 func (d *decoder) fill(n node, s string) (string, bool) {
-	var out strings.Builder
 	all := true
-	for {
-		i := strings.Index(s, "${")
-		if i < 0 {
-			out.WriteString(s)
-			return out.String(), all
-		}
-		before := s[:i]
-		out.WriteString(before)
-		s = s[i+2:]
-		if strings.HasSuffix(before, "$") {
-			out.WriteByte('{')
-			continue
-		}
-		expr, rest, closed := strings.Cut(s, "}")
-		if !closed {
+	s = reference.ReplaceAllStringFunc(s, func(ref string) string {
+		expr, closed := strings.CutSuffix(ref, "}")
+		value, ok := "${", ref == "$${"
+		switch {
+		case closed:
+			value, ok = d.variable(n, expr[len("${"):])
+		case !ok:
 			d.errorf(n, `"${" without "}" (a plain "${" is written "$${")`)
-			return "", false
 		}
-		value, ok := d.variable(n, expr)
-		out.WriteString(value)
 		all = all && ok
-		s = rest
-	}
+		return value
+	})
+	return s, all
 }
 
 // variable returns the value of ${expr}, or reports why it has none.

@@ -61,7 +61,6 @@ type Rule struct {
 	Verdict string // "allow", "ask" or "deny"
 }
 
-// readProviders reads "providers".
 func readProviders(d *decoder, n node) ([]Provider, bool) {
 	members, ok := d.members(n, "an object of providers")
 	var all []Provider

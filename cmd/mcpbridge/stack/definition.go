@@ -346,7 +346,6 @@ func ofOperation(note toolformat.Note) string {
 	return note.String()
 }
 
-// addImported adds the tools of a document.
 func (n *nativeLoader) addImported(i imported) {
 	kind := n.kind(i.api.Type)
 	if _, err := n.backend(kind, i.api); err != nil { // report it once, not for each operation

@@ -64,7 +64,6 @@ func (n *nativeLoader) fault(format string, args ...any) {
 	n.leftOut = append(n.leftOut, fmt.Sprintf(format, args...))
 }
 
-// add adds the tool of a definition.
 func (n *nativeLoader) add(t toolformat.Tool) ([]toolformat.Note, error) {
 	word := kindWord(t)
 	if err := n.validate(t, word); err != nil {

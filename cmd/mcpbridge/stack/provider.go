@@ -91,7 +91,6 @@ func findKind(match func(*providerKind) bool) *providerKind {
 	return nil
 }
 
-// newModel returns the model of an entry.
 func newModel(p config.Provider) (providers.Candidate, error) {
 	c := providers.Candidate{Name: p.Name, Model: p.Model, NoTools: p.Tools == "none"}
 	if p.Fault != nil {

@@ -116,7 +116,6 @@ func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.S
 	return source
 }
 
-// openNatives opens the native tools of the config.
 func (s *Stack) openNatives(strict bool) (err error) {
 	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
 	store, err := s.natives.chat.store(s.cfg, s.log)

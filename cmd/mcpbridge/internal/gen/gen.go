@@ -161,7 +161,6 @@ func withoutName(doc, function string) string {
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// unwrapped returns a comment on one line.
 func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // snakeCase returns a Go name in the style of tools: HTTPGet is http_get.

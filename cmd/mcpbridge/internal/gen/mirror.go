@@ -60,7 +60,6 @@ var basicValues = map[types.BasicKind]any{
 	types.Uintptr: uintptr(0), types.Complex64: complex64(0), types.Complex128: complex128(0),
 }
 
-// schema returns the schema of a mirrored type.
 func (m *mirror) schema(t reflect.Type) (json.RawMessage, error) {
 	of := toolformat.ArgumentsSchema
 	if m.result {

@@ -55,7 +55,6 @@ type keyboard struct {
 	closed  bool
 }
 
-// paste is a long paste.
 type paste struct {
 	label string // shown in its place
 	text  string
