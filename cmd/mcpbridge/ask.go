@@ -220,11 +220,7 @@ func (p *askPrinter) line(e *providers.Event) {
 	if e.Type == providers.EventArgumentsDelta || e.Type == providers.EventToolStart {
 		return
 	}
-	b, err := json.Marshal(e)
-	if err == nil {
-		_, err = p.out.Write(append(b, '\n'))
-	}
-	p.failed = cmp.Or(p.failed, err)
+	p.failed = cmp.Or(p.failed, json.NewEncoder(p.out).Encode(e))
 }
 
 func (p *askPrinter) write(text string) {
@@ -253,9 +249,7 @@ func (p *askPrinter) newline() {
 
 // end returns the error of the command for the end of a run.
 func (p *askPrinter) end(run *providers.Run, err error) error {
-	if !p.json {
-		p.newline()
-	}
+	p.newline()
 	switch {
 	case err != nil:
 		return askError(err, p.json)

@@ -122,14 +122,14 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	p, list, err := openWaiting(ctx, f, cfg, std.err)
+	p, _, err := openWaiting(ctx, f, cfg, std.err)
 	defer p.close()
 	if err != nil {
 		return err
 	}
 	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
 	if reply.Err != nil {
-		return p.explain(reply.Err, words[0], list, std.err)
+		return p.explain(reply.Err, std.err)
 	}
 	result := &toolformat.Result{JSON: reply.Result}
 	if *asJSON {
@@ -144,7 +144,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 }
 
 // explain adds the cause to a call's error, or the reason why there is no such tool.
-func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w io.Writer) error {
+func (p *program) explain(e *toolformat.Error, w io.Writer) error {
 	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
 		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
 	}
@@ -154,13 +154,6 @@ func (p *program) explain(e *toolformat.Error, name string, list *bridge.List, w
 	_ = p.report(w)
 	if strings.Contains(e.Message, "did you mean") {
 		return e
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, it.Key)
-	}
-	if near := toolformat.Closest(name, names); near != "" {
-		return usagef("%s (did you mean %s?)", e.Message, near)
 	}
 	return usagef("%s (mcpbridge tools list shows the names)", e.Message)
 }
