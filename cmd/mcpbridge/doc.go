@@ -3,9 +3,9 @@
 // Each command is a function run… that parses its flags, opens the stack of a config, and returns
 // an error that decides the exit code. A new command is a row in commands (main.go).
 //
-// Files: main.go (commands, exit codes, version), flags.go (flags and the source of tools),
-// program.go (a config that runs), serve.go (serve, stdio), tools.go (tools, check), convert.go,
-// lint.go, gen.go, ask.go (a model), chat*.go (conversations at a console, approval of calls).
+// Files: main.go (commands, exit codes, version), program.go (flags, the config that they name, and
+// the stack that runs it), serve.go (serve, stdio), tools.go (tools, check), convert.go, lint.go,
+// gen.go, ask.go (a model), chat*.go (conversations at a console, approval of calls).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/gen, internal/hint
 // and internal/file (words and input). main may import everything, and nothing imports main.

@@ -154,7 +154,7 @@ func (n *nativeLoader) owner(t toolformat.Tool, word string) (kind *bridge.Nativ
 	name, named := wire.Text(entry)
 	switch word {
 	case "":
-		return nil, nil, nil, fmt.Errorf(`no kind: expected a "kind" (known: %s)`, n.kindNames())
+		return nil, nil, nil, fmt.Errorf(`no kind: expected a "kind" (known: %s)`, n.namesWith(kindClient))
 	case "api":
 		if name, named = wire.Text(wire.Lookup(entry, "name")); !named {
 			name = "default"
@@ -170,7 +170,7 @@ func (n *nativeLoader) owner(t toolformat.Tool, word string) (kind *bridge.Nativ
 			return nil, nil, nil, err
 		}
 		if n.kind(api.Type) == nil {
-			return nil, nil, nil, fmt.Errorf("its API %s has the unknown type %s (known: %s)", hint.Quote(name), hint.Quote(api.Type), n.typeNames())
+			return nil, nil, nil, fmt.Errorf("its API %s has the unknown type %s (known: %s)", hint.Quote(name), hint.Quote(api.Type), n.namesWith("openapi"))
 		}
 		if kind = n.kind(word); kind != nil && kind != n.kind(api.Type) {
 			return nil, nil, nil, fmt.Errorf("its API %s has type %s, but the tool has kind %s", hint.Quote(name), api.Type, word)
@@ -178,7 +178,7 @@ func (n *nativeLoader) owner(t toolformat.Tool, word string) (kind *bridge.Nativ
 		word = api.Type
 	}
 	if kind = n.kind(word); kind == nil {
-		return nil, nil, nil, fmt.Errorf("unknown kind %s (known: %s)", hint.Quote(word), n.kindNames())
+		return nil, nil, nil, fmt.Errorf("unknown kind %s (known: %s)", hint.Quote(word), n.namesWith(kindClient))
 	}
 	if api == nil { // it may be the default one
 		api, _ = n.api("default")
@@ -217,10 +217,7 @@ func (n *nativeLoader) kind(word string) *bridge.NativeKind {
 	return nil
 }
 
-// kindNames lists the kinds of definitions, and typeNames the types of APIs.
-func (n *nativeLoader) kindNames() string { return n.namesWith(kindClient) }
-func (n *nativeLoader) typeNames() string { return n.namesWith("openapi") }
-
+// namesWith lists the kinds and another word.
 func (n *nativeLoader) namesWith(another string) string {
 	names := []string{another}
 	for _, k := range n.kinds {

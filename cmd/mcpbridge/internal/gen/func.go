@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,16 +68,21 @@ func (g *generator) fail(pos token.Pos, format string, args ...any) {
 func (g *generator) tools() []goTool {
 	var tools []goTool
 	for _, f := range g.pkg.Syntax {
-		claimed := map[*ast.Comment]bool{}
+		functions := map[*ast.CommentGroup]*ast.FuncDecl{} // by their doc comments
 		for _, decl := range f.Decls {
-			fd, ok := decl.(*ast.FuncDecl)
-			if !ok || fd.Doc == nil {
-				continue
+			if fd, ok := decl.(*ast.FuncDecl); ok {
+				functions[fd.Doc] = fd
 			}
+		}
+		for _, group := range f.Comments {
+			fd := functions[group]
 			var directives []directive
-			for _, c := range fd.Doc.List {
-				if d, ok := readDirective(c); ok {
-					claimed[c], directives = true, append(directives, d)
+			for _, c := range group.List {
+				d, ok := readDirective(c)
+				if ok && fd == nil {
+					g.fail(d.pos, "%s%s must be in the doc comment of a function", directivePrefix, d.word)
+				} else if ok {
+					directives = append(directives, d)
 				}
 			}
 			if len(directives) == 0 {
@@ -86,13 +92,6 @@ func (g *generator) tools() []goTool {
 				g.refuse(fd, err)
 			} else {
 				tools = append(tools, *t)
-			}
-		}
-		for _, group := range f.Comments {
-			for _, c := range group.List {
-				if d, ok := readDirective(c); ok && !claimed[c] {
-					g.fail(d.pos, "%s%s must be in the doc comment of a function", directivePrefix, d.word)
-				}
 			}
 		}
 	}
@@ -199,10 +198,9 @@ func (t *goTool) read(directives []directive) (tags map[string]directive, err er
 // takes sets the parameters of t.
 func (t *goTool) takes(sig *types.Signature) error {
 	t.variadic = sig.Variadic()
-	for i := range sig.Params().Len() {
-		v := sig.Params().At(i)
+	for v := range sig.Params().Variables() {
 		if types.Unalias(v.Type()).String() == "context.Context" {
-			if i > 0 {
+			if v != sig.Params().At(0) {
 				return problem(v.Pos(), "the context must be the first parameter")
 			}
 			t.takesContext = true
@@ -229,13 +227,12 @@ func isArguments(t types.Type) bool {
 func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) error {
 	m := &mirror{fields: g.fields}
 	if t.in == nil {
-		names := map[string]bool{}
-		for _, v := range t.params {
-			names[v.Name()] = true
+		known := func(name string) bool {
+			return slices.ContainsFunc(t.params, func(v *types.Var) bool { return v.Name() == name })
 		}
-		t.description, m.docs = splitDoc(doc, t.fn.Name(), func(name string) bool { return names[name] })
+		t.description, m.docs = splitDoc(doc, t.fn.Name(), known)
 		for _, d := range tags {
-			if !names[d.word] {
+			if !known(d.word) {
 				return problem(d.pos, "unknown parameter %s", hint.Quote(d.word))
 			}
 		}

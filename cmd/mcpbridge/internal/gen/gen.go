@@ -230,7 +230,7 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 	}
 	packages.Visit(src.roots, nil, func(p *packages.Package) {
 		for _, f := range p.Syntax {
-			src.index(f)
+			ast.Inspect(f, src.index)
 		}
 	})
 	return src, nil
@@ -255,16 +255,14 @@ func parseFile(fset *token.FileSet, name string, data []byte, clauseOnly bool) (
 	return f, err
 }
 
-// index adds the fields of a file's structs.
-func (s *goSource) index(f *ast.File) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		if st, ok := n.(*ast.StructType); ok {
-			for _, field := range st.Fields.List {
-				for _, name := range field.Names {
-					s.fields[name.Pos()] = field
-				}
+// index adds the fields of a struct.
+func (s *goSource) index(n ast.Node) bool {
+	if st, ok := n.(*ast.StructType); ok {
+		for _, field := range st.Fields.List {
+			for _, name := range field.Names {
+				s.fields[name.Pos()] = field
 			}
 		}
-		return true
-	})
+	}
+	return true
 }
