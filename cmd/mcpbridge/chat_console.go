@@ -37,10 +37,16 @@ type console interface {
 
 // openConsole returns a full console on a capable terminal, and otherwise a plain one.
 func openConsole(std streams, asJSON bool, complete []string) (console, error) {
-	if kind := os.Getenv("TERM"); !asJSON && terminal.IsTerminal(std.in) && terminal.IsTerminal(std.out) && kind != "dumb" {
-		return openFullConsole(std.in.(*os.File), std.out.(*os.File), complete)
+	if asJSON || !terminal.IsTerminal(std.in) || !terminal.IsTerminal(std.out) || os.Getenv("TERM") == "dumb" {
+		return newPlainConsole(std, asJSON), nil
 	}
-	return newPlainConsole(std, asJSON), nil
+	t, err := terminal.Open(std.in.(*os.File), std.out.(*os.File), complete)
+	if err != nil {
+		return nil, err
+	}
+	c := &fullConsole{Terminal: t, calls: newCallScreen(t.Screen)}
+	c.asks = &approver{show: c.calls.question, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
+	return c, nil
 }
 
 // A fullConsole is a terminal whose lines can be edited and redrawn.
@@ -48,16 +54,6 @@ type fullConsole struct {
 	*terminal.Terminal
 	calls *callScreen
 	asks  *approver
-}
-
-func openFullConsole(in, out *os.File, complete []string) (*fullConsole, error) {
-	t, err := terminal.Open(in, out, complete)
-	if err != nil {
-		return nil, err
-	}
-	c := &fullConsole{Terminal: t, calls: newCallScreen(t.Screen)}
-	c.asks = &approver{show: c.calls.question, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
-	return c, nil
 }
 
 func (c *fullConsole) asker() *approver { return c.asks }

@@ -39,13 +39,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	var tools []toolformat.Tool
-	var leftOut error
-	if f.file != nil {
-		tools, leftOut, err = lintFile(*f.file, std)
-	} else {
-		tools, leftOut, err = lintConfig(ctx, f, cfg, std)
-	}
+	tools, leftOut, err := lintTools(ctx, f, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -90,9 +84,17 @@ func lintTargets(given []string) (names []string, formats []toolformat.Format, e
 	return names, formats, nil
 }
 
-// lintFile returns the tools of a file. leftOut is not nil if some definitions are invalid.
-func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err error) {
-	reading, err := readDefinitions(name, "", std)
+// lintTools returns the tools to check. leftOut is not nil if some are missing.
+func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
+	if f.file == nil {
+		p, list, err := openWaiting(ctx, f, cfg, std.err)
+		defer p.close()
+		if err != nil {
+			return nil, nil, err
+		}
+		return toolsOf(list), p.report(std.err), nil
+	}
+	reading, err := readDefinitions(*f.file, "", std)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,16 +102,6 @@ func lintFile(name string, std streams) (tools []toolformat.Tool, leftOut, err e
 		leftOut = &exitError{code: exitFailed}
 	}
 	return reading.Tools, leftOut, nil
-}
-
-// lintConfig returns the tools of a config. leftOut is not nil if some are missing.
-func lintConfig(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
-	p, list, err := openWaiting(ctx, f, cfg, std.err)
-	defer p.close()
-	if err != nil {
-		return nil, nil, err
-	}
-	return toolsOf(list), p.report(std.err), nil
 }
 
 // printLint prints a block for each tool, in which providers with equal verdicts share a line.

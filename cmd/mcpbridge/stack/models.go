@@ -255,23 +255,22 @@ func (s *Stack) sampled(hints []string) (c providers.Candidate, settings provide
 	all := s.models()
 	if chosen := s.chosen.Load(); chosen != nil {
 		c = *chosen
-	} else if at := all.fitting(hints); at >= 0 {
-		c = all.candidates[at]
+	} else if fit, ok := all.fitting(hints); ok {
+		c = fit
 	} else {
 		c, err = all.Choose(Choice{}, false)
 	}
 	return c, all.Settings(c.Name), err
 }
 
-// fitting returns the index of the first model whose ID contains a hint, or -1.
-func (m *Models) fitting(hints []string) int {
+// fitting returns the first model whose ID contains a hint.
+func (m *Models) fitting(hints []string) (c providers.Candidate, ok bool) {
 	for _, hint := range hints {
-		at := slices.IndexFunc(m.candidates, func(c providers.Candidate) bool {
-			return c.Model != "" && strings.Contains(strings.ToLower(c.Name+"/"+c.Model), strings.ToLower(hint))
-		})
-		if at >= 0 {
-			return at
+		for _, c := range m.candidates {
+			if c.Model != "" && strings.Contains(strings.ToLower(c.Name+"/"+c.Model), strings.ToLower(hint)) {
+				return c, true
+			}
 		}
 	}
-	return -1
+	return c, false
 }

@@ -96,9 +96,6 @@ func (k *keyboard) onInterrupt(cancel func()) { k.change(func() { k.cancel = can
 // begin drops replies to the previous line.
 func (k *keyboard) begin() { k.change(func() { k.replies = nil }) }
 
-// interrupt ends the line that is being edited.
-func (k *keyboard) interrupt() { k.reply(string(rune(keyInterrupt))) }
-
 // reply adds a reply of the terminal.
 func (k *keyboard) reply(s string) { k.change(func() { k.replies = append(k.replies, s...) }) }
 
@@ -292,26 +289,23 @@ func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), c
 	}
 	var err error
 	e.lines, err = readline.NewFromConfig(&readline.Config{
-		Stdin:                  e,
-		Stdout:                 &rawOutput{out: out, keys: keys},
-		Stderr:                 io.Discard,
-		FuncIsTerminal:         func() bool { return true },
-		FuncMakeRaw:            func() error { return nil },
-		FuncExitRaw:            func() error { return nil },
-		FuncGetSize:            size,
-		FuncOnWidthChanged:     func(look func()) { e.resized = look },
-		Painter:                showBreaks,
+		Stdin:              e,
+		Stdout:             &rawOutput{out: out, keys: keys},
+		Stderr:             io.Discard,
+		FuncIsTerminal:     func() bool { return true },
+		FuncMakeRaw:        func() error { return nil },
+		FuncExitRaw:        func() error { return nil },
+		FuncGetSize:        size,
+		FuncOnWidthChanged: func(look func()) { e.resized = look },
+		Painter: func(line []rune, _ int) []rune { // as it is shown
+			return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
+		},
 		AutoComplete:           readline.NewPrefixCompleter(words...),
 		HistoryLimit:           1000,
 		DisableAutoSaveHistory: true,
 		Undo:                   true,
 	})
 	return e, err
-}
-
-// showBreaks returns a line as it is shown.
-func showBreaks(line []rune, _ int) []rune {
-	return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
 }
 
 // Read implements io.Reader, the input of lines. It queries the terminal's size with each key.
@@ -325,7 +319,7 @@ func (e *editor) Read(p []byte) (int, error) {
 // or the end of ctx, and io.EOF after Ctrl-D in an empty line.
 func (e *editor) read(ctx context.Context, prompt, prefill string) (string, error) {
 	e.keys.begin()
-	stop := context.AfterFunc(ctx, e.keys.interrupt)
+	stop := context.AfterFunc(ctx, func() { e.keys.reply(string(rune(keyInterrupt))) })
 	defer stop()
 	e.resized()
 	e.lines.SetPrompt(prompt)
