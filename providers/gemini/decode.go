@@ -15,8 +15,8 @@ type decoder struct {
 	emit func(providers.Event)
 	ids  *providers.CallIDs
 
-	begun     bool   // an event was read
-	usage     []byte // the latest numbers of usageMetadata
+	begun     bool // an event was read
+	usage     usage
 	feedback  []byte // promptFeedback
 	model     string
 	reason    string // finishReason; "" before the end
@@ -83,7 +83,7 @@ func (d *decoder) event(_ string, data []byte) error {
 				}
 			}
 		case "usageMetadata":
-			d.usage = rawjson.Override(d.usage, value)
+			d.usage.add(value)
 		case "promptFeedback":
 			d.feedback = bytes.Clone(value)
 		case "modelVersion":

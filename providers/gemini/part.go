@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -107,7 +108,7 @@ func (d *decoder) explanation() string {
 
 // Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
-	t := &providers.Turn{Stop: stop(d.reason), Usage: usage(d.usage), Model: d.model}
+	t := &providers.Turn{Stop: stop(d.reason), Usage: d.usage.sum(), Model: d.model}
 	if d.blockReason() != "" {
 		t.Stop = providers.StopRefused
 	}
@@ -161,13 +162,20 @@ func stop(reason string) providers.Stop {
 	return providers.StopOther // TOO_MANY_TOOL_CALLS of Google's own tools, NO_IMAGE, OTHER, CONTINUATION, …
 }
 
-// usage returns the usage. The prompt includes what is cached.
-func usage(raw []byte) providers.Usage {
-	thoughts := rawjson.NumberAt(raw, "thoughtsTokenCount")
-	return providers.Usage{
-		Input:     rawjson.NumberAt(raw, "promptTokenCount") + rawjson.NumberAt(raw, "toolUsePromptTokenCount"),
-		Output:    rawjson.NumberAt(raw, "candidatesTokenCount") + thoughts,
-		Cached:    rawjson.NumberAt(raw, "cachedContentTokenCount"),
-		Reasoning: thoughts,
+// usageKeys are the members of usageMetadata that are read, usage the latest number of each.
+var usageKeys = []string{"promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount"}
+
+type usage [5]int
+
+func (u *usage) add(raw []byte) {
+	for key, value := range wire.Members(raw) {
+		if i := slices.Index(usageKeys, key); i >= 0 && rawjson.Index(value) >= 0 {
+			u[i] = rawjson.Index(value)
+		}
 	}
+}
+
+// sum returns the usage. The prompt includes what is cached.
+func (u *usage) sum() providers.Usage {
+	return providers.Usage{Input: u[0] + u[1], Output: u[2] + u[3], Cached: u[4], Reasoning: u[3]}
 }
