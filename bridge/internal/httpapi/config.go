@@ -24,9 +24,9 @@ type Config struct {
 	// Auth is the credential of every request: the value of the Authorization header, verbatim,
 	// or one of {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} and
 	// {"header": {"name": …, "value": …}}.
-	Auth Auth `json:"auth,omitzero"`
+	Auth auth `json:"auth,omitzero"`
 
-	Headers        Headers         `json:"headers,omitempty"`        // of every request; a tool's own override them
+	Headers        headers         `json:"headers,omitempty"`        // of every request; a tool's own override them
 	Timeout        bridge.Duration `json:"timeout,omitempty"`        // bounds a call with its retries; default 30 s
 	MaxBytes       bridge.Size     `json:"maxBytes,omitempty"`       // bounds an answer, decompressed; default 8 MiB
 	MaxConnections int             `json:"maxConnections,omitempty"` // at a time, further calls wait; default 64

@@ -94,7 +94,7 @@ func TestAuth(t *testing.T) {
 			t.Errorf("%s: %v, %v", auth, c, err)
 		}
 	}
-	var a Auth
+	var a auth
 	if err := json.Unmarshal([]byte(`"s3cr3t"`), &a); err != nil || strings.Contains(fmt.Sprintf("%v %s %+v", a, a, &a), "s3cr3t") {
 		t.Errorf("%v: a formatting shows the secret", err)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
-// Auth is the header that holds the credential of an API. No error and no formatting shows it.
-type Auth struct{ name, value string }
+// auth is the header that holds the credential of an API. No error and no formatting shows it.
+type auth struct{ name, value string }
 
 // String hides the secret.
-func (Auth) String() string { return "(secret)" }
+func (auth) String() string { return "(secret)" }
 
 // UnmarshalJSON decodes the forms that Config.Auth lists. No error shows a value.
-func (a *Auth) UnmarshalJSON(raw []byte) error {
+func (a *auth) UnmarshalJSON(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("{")) {
 		return a.decode(raw)
 	}
@@ -34,7 +34,7 @@ func (a *Auth) UnmarshalJSON(raw []byte) error {
 
 var errAuth = errors.New(`expected the value of the Authorization header, {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} or {"header": {"name": …, "value": …}}`)
 
-func (a *Auth) decode(raw []byte) error {
+func (a *auth) decode(raw []byte) error {
 	var form struct {
 		Bearer *string
 		Basic  *struct{ Username, Password string }
@@ -59,21 +59,21 @@ func (a *Auth) decode(raw []byte) error {
 	return errAuth
 }
 
-func (a *Auth) set(name, value string) error {
+func (a *auth) set(name, value string) error {
 	if err := CheckHeader(name, value); err != nil {
 		return err
 	}
 	if value != "" {
-		*a = Auth{name, value}
+		*a = auth{name, value}
 	}
 	return nil
 }
 
-// Headers maps header names to values, which may be secret.
-type Headers map[string]string
+// headers maps header names to values, which may be secret.
+type headers map[string]string
 
 // UnmarshalJSON decodes an object of strings. No error shows a value.
-func (h *Headers) UnmarshalJSON(raw []byte) error {
+func (h *headers) UnmarshalJSON(raw []byte) error {
 	var plain map[string]string
 	if json.Unmarshal(raw, &plain) != nil {
 		return errors.New(`expected an object of strings, such as {"X-Version": "2"}`)
