@@ -17,10 +17,10 @@
 //   - name.go: names that formats allow, and "did you mean"
 //   - format.go: the formats, wired in one table; a file for each: internal.go, mcp.go,
 //     anthropic.go, openai.go, responses.go, ollama.go, gemini.go, acorn.go
-//   - read.go, definition.go: definitions in any format become tools
-//   - encode.go, encode_schema.go, fields.go, set.go: tools become a [Set] in one format, with notes
+//   - read.go: definitions in any format become tools
+//   - encode.go, encode_schema.go, set.go: tools become a [Set] in one format, with notes
 //   - lint.go: reports
-//   - checker.go, schema.go: validation and binding, schemas of Go types
+//   - schema.go: validation and binding, schemas of Go types
 //
 // Packages below, each importing only those before it:
 //

@@ -63,7 +63,10 @@ func EstimateTokens(n int) int { return (n + 3) / 4 }
 
 // Lint converts tools to each format and reports what became of them.
 func Lint(tools []Tool, to []Format) (*Report, error) {
-	report := &Report{Tools: make([]ToolReport, len(tools)), Notes: append(nearDuplicates(tools), clientLimits(len(tools))...)}
+	report := &Report{Tools: make([]ToolReport, len(tools)), Notes: nearDuplicates(tools)}
+	for _, c := range clientTools {
+		report.Notes = append(report.Notes, tooMany(len(tools), c.max, c.client+"'s limit")...)
+	}
 	for i := range tools {
 		report.Tools[i] = ToolReport{Name: tools[i].Name, Notes: problems(&tools[i])}
 	}
@@ -79,7 +82,7 @@ func Lint(tools []Tool, to []Format) (*Report, error) {
 
 // addTarget adds what became of the tools in one format.
 func (r *Report) addTarget(set *Set, tools []Tool) {
-	target := TargetReport{Format: set.Format, Tokens: EstimateTokens(len(set.JSON())), Notes: tooMany(set)}
+	target := TargetReport{Format: set.Format, Tokens: EstimateTokens(len(set.JSON())), Notes: tooMany(len(set.Tools), maxTools[set.Format], "the limit of a request")}
 	verdicts := make([]Verdict, len(tools))
 	for _, fault := range set.Faults {
 		verdicts[fault.Index] = Verdict{Format: set.Format, Status: Impossible, Notes: fault.Notes}
@@ -130,22 +133,12 @@ var clientTools = []struct {
 	max    int
 }{{"Cursor", 40}, {"VS Code", 128}}
 
-// clientLimits returns a note for each client that does not pass so many tools on.
-func clientLimits(tools int) []Note {
-	var notes []Note
-	for _, c := range clientTools {
-		if tools > c.max {
-			notes = append(notes, Note{Rule: "too-many", Text: fmt.Sprintf("%d tools: %s's limit is %d", tools, c.client, c.max)})
-		}
+// tooMany notes more tools than a limit; 0 means no limit.
+func tooMany(tools, limit int, whose string) []Note {
+	if limit == 0 || tools <= limit {
+		return nil
 	}
-	return notes
-}
-
-func tooMany(set *Set) []Note {
-	if limit := maxTools[set.Format]; limit > 0 && len(set.Tools) > limit {
-		return []Note{{Rule: "too-many", Text: fmt.Sprintf("%d tools: the limit of a request is %d", len(set.Tools), limit)}}
-	}
-	return nil
+	return []Note{{Rule: "too-many", Text: fmt.Sprintf("%d tools: %s is %d", tools, whose, limit)}}
 }
 
 // clientDescription is where Claude Code cuts a description, in characters (claude-code#41593).

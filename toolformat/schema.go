@@ -4,9 +4,107 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/gotype"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 )
+
+// A Checker validates values against a JSON Schema: the arguments of a tool, or its structured
+// result. It is immutable and may be used from many goroutines.
+//
+// "format" is an annotation and refuses nothing, in every draft: it is in 2020-12 (validation,
+// 7.2.1), and what a server takes for a date is for the server to decide.
+type Checker check.Checker
+
+// NewChecker compiles a schema: of the draft that its $schema names, or else of 2020-12. One that is
+// not valid in its draft is repaired first, as it is for providers.
+//
+// The notes name what is not checked: references that leave the schema, since nothing is ever
+// loaded, patterns that Go's regular expressions do not support, and keywords with an invalid value.
+func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
+	checker, notes, err := check.NewChecker(schema)
+	return (*Checker)(checker), notes, err
+}
+
+// Check validates a value; the error is a [*CheckError].
+func (c *Checker) Check(instance json.RawMessage) error { return (*check.Checker)(c).Check(instance) }
+
+// CheckResult validates a result against the output schema of its tool; the error is a
+// [*CheckError]. Unless the tool failed, the result must have structured content that conforms to
+// the schema (MCP 2025-06-18, tools, "Output Schema").
+func (c *Checker) CheckResult(r *Result) error {
+	members := r.members()
+	if string(members["isError"]) == "true" {
+		return nil
+	}
+	return (*check.Checker)(c).Structured(members["structuredContent"])
+}
+
+// Arguments repairs and validates the arguments that a model sent for a tool; the error is a
+// [*CheckError]. Arguments that need no repair keep their bytes.
+//
+// Missing arguments and null become {}, and a string that holds an object becomes that object.
+// Anything else is repaired only where the schema refuses it:
+//   - JSON in a string, where an object or an array is expected;
+//   - a number, true, false or null in a string, where that is expected;
+//   - null for a property, which is left out: OpenAI's strict mode makes models send it for optional
+//     properties.
+//
+// A whole number written as 12.0 or 1e1, as Gemini sends all of them, is an integer to JSON Schema
+// (2020-12 validation, 6.1.1) and to few others: it becomes 12 where an integer is expected.
+func (c *Checker) Arguments(tool string, raw json.RawMessage) (json.RawMessage, error) {
+	return (*check.Checker)(c).Arguments(tool, raw, nil)
+}
+
+// A CheckError tells everything that is wrong with a value, in words that a model can act on. The
+// arguments of a model are answered with a failed [Result], not with an [Error]: see [TextResult].
+// Its fields:
+//
+//   - Subject is what the value is: "invalid arguments for tool get_weather"; "" if unknown.
+//   - Faults are notes in the order of the value, whose Path is in the value and whose Rule is a
+//     keyword of JSON Schema.
+//   - More is the number of faults that are not listed.
+type CheckError = check.Error
+
+// A Binder turns the arguments that a caller sends for a tool into those that the tool is called
+// with: repaired, with defaults and hidden values, and valid. It is immutable and may be used from
+// many goroutines.
+type Binder check.Binder
+
+// NewBinder compiles the schema of a tool's arguments. hidden names the properties that no caller
+// sees or sets, in any letter case. The notes are those of [NewChecker].
+func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []Note, error) {
+	binder, notes, err := check.NewBinder(schema, hidden)
+	return (*Binder)(binder), notes, err
+}
+
+// Visible returns the schema without the hidden properties: what a caller gets to see.
+func (b *Binder) Visible() json.RawMessage { return (*check.Binder)(b).Visible() }
+
+// Bind returns the arguments of one call, repaired as by [Checker.Arguments]. Missing properties get
+// their defaults. Hidden properties get the values that value returns, whatever was sent; with a nil
+// value they get none, and the rest is checked as the caller sees it. Arguments that need no change
+// keep their bytes.
+//
+// The error is a [*CheckError] for what the caller can correct, which tells nothing about hidden
+// properties, or a [*ContextError] for a hidden value that is missing or invalid.
+func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
+	bound, err := (*check.Binder)(b).Bind(tool, raw, value)
+	if unusable, ok := err.(*check.SchemaError); ok { // not errors.As, which costs each call an allocation
+		err = unusableSchema(tool, unusable)
+	}
+	return bound, err
+}
+
+// unusableSchema returns the error for a schema of arguments that does not compile.
+func unusableSchema(tool string, err error) *Error {
+	return Errorf(Internal, "tool %s: its arguments cannot be checked: %v", tool, err)
+}
+
+// A ContextError names the hidden properties that keep a tool from being called. It never holds a
+// value. Its fields are Names, and Missing: true if they have no value, false if their values are
+// invalid.
+type ContextError = check.ContextError
 
 // SchemaFor returns the JSON Schema of the arguments that encoding/json decodes into a T. It has no
 // titles and no references; the properties come in the order of the fields.

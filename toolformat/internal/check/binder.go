@@ -180,11 +180,10 @@ func (f *filler) fill(s, n *tree.Node, depth int) {
 	for _, it := range n.List() {
 		f.fill(s.Get("items"), it, depth+1)
 	}
-	properties := s.Get("properties")
-	if !n.Is(tree.Object) || !properties.Is(tree.Object) {
+	if !n.Is(tree.Object) {
 		return
 	}
-	for _, m := range properties.Members {
+	for _, m := range s.Get("properties").Entries() {
 		value := n.Get(m.Key)
 		if value == nil {
 			if value = f.defaultOf(m.Value); value == nil {

@@ -157,11 +157,10 @@ func (f *failure) got() string {
 // suggestion tells, for an unknown property, the one that was meant or all that are left.
 func (f *failure) suggestion(name func(string) string) string {
 	var names []string
-	if properties := f.schema.Get("properties"); properties != nil {
-		for _, m := range properties.Members[:min(len(properties.Members), 500)] {
-			if f.value.Get(m.Key) == nil {
-				names = append(names, name(m.Key))
-			}
+	properties := f.schema.Get("properties").Entries()
+	for _, m := range properties[:min(len(properties), 500)] {
+		if f.value.Get(m.Key) == nil {
+			names = append(names, name(m.Key))
 		}
 	}
 	if near := wording.Closest(name(f.name), names); near != "" {

@@ -153,12 +153,8 @@ func (r *failureReader) perProperty(f *failure) []*failure {
 
 // patternsOf returns the patterns of a schema's patternProperties.
 func patternsOf(schema *tree.Node) []*regexp.Regexp {
-	patterns := schema.Get("patternProperties")
-	if patterns == nil {
-		return nil
-	}
 	var all []*regexp.Regexp
-	for _, m := range patterns.Members {
+	for _, m := range schema.Get("patternProperties").Entries() {
 		if re, err := regexp.Compile(m.Key); err == nil {
 			all = append(all, re)
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -172,12 +173,7 @@ func (old oldForms) originalPath(root *tree.Node, tokens []string, at *tree.Path
 	for _, token := range tokens {
 		name := token
 		if old[n] {
-			switch token {
-			case "prefixItems":
-				name = "items"
-			case "items":
-				name = "additionalItems"
-			}
+			name = cmp.Or(map[string]string{"prefixItems": "items", "items": "additionalItems"}[token], token)
 		}
 		at, n = at.At(name), n.Find(token)
 	}

@@ -33,6 +33,12 @@ var plainPhrases = map[string]string{
 	"properties": "properties:", "propertyNames": "property names:",
 }
 
+// listPhrases are the words before a list, and between its items.
+var listPhrases = map[string]struct{ before, separator string }{
+	"prefixItems": {"items in order: ", ", "}, "examples": {"examples: ", ", "}, "enum": {"one of ", ", "},
+	"anyOf": {"any of: ", " | "}, "oneOf": {"exactly one of: ", " | "}, "allOf": {"all of: ", " | "},
+}
+
 // flagPhrases are the words for a keyword whose value is true.
 var flagPhrases = map[string]string{
 	"deprecated": "deprecated", "readOnly": "read-only", "uniqueItems": "unique items", "writeOnly": "write-only",
@@ -95,6 +101,9 @@ func (d *describer) keywordPhrase(s *tree.Node, m tree.Member) string {
 		}
 		return before + " " + d.schemaPhrase(m.Value)
 	}
+	if list, ok := listPhrases[m.Key]; ok {
+		return list.before + d.listPhrase(m.Value, list.separator)
+	}
 	switch m.Key {
 	case "additionalProperties", "unevaluatedProperties":
 		return d.restPhrase(m.Value, "other properties")
@@ -103,28 +112,16 @@ func (d *describer) keywordPhrase(s *tree.Node, m tree.Member) string {
 			return d.restPhrase(m.Value, "further items")
 		}
 		return "items: " + d.schemaPhrase(m.Value)
-	case "prefixItems":
-		return "items in order: " + d.listPhrase(m.Value, ", ")
 	case "required":
 		return "required: " + d.namesPhrase(m.Value)
 	case "dependentRequired":
 		var words []string
-		for _, property := range membersOf(m.Value) {
+		for _, property := range m.Value.Entries() {
 			words = append(words, property.Key+" requires "+d.namesPhrase(property.Value))
 		}
 		return d.shorten(strings.Join(words, "; "))
 	case "type":
 		return "type " + d.schemaPhrase(tree.NewObject(m))
-	case "examples":
-		return "examples: " + d.listPhrase(m.Value, ", ")
-	case "enum":
-		return "one of " + d.listPhrase(m.Value, ", ")
-	case "anyOf":
-		return "any of: " + d.listPhrase(m.Value, " | ")
-	case "oneOf":
-		return "exactly one of: " + d.listPhrase(m.Value, " | ")
-	case "allOf":
-		return "all of: " + d.listPhrase(m.Value, " | ")
 	case "not":
 		return d.notPhrase(m.Value)
 	case "if", "contains":

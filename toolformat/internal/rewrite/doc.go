@@ -4,9 +4,9 @@
 //
 //   - schema.go: Schema, its bounds and budget, and the passes of each provider, in order
 //   - draft.go, type.go: older drafts, foreign type names and OpenAPI
-//   - reference.go, move.go: what references lead to, the schemas above one that accepts more than
-//     before, and schemas that move
-//   - inline.go, pathreference.go: references replaced by copies, or made pointers to definitions
+//   - reference.go: what references lead to, and the schemas above one that accepts more than before
+//   - inline.go, pathreference.go: references replaced by copies, or made pointers to definitions;
+//     schemas that move
 //   - root.go, fold.go: an object at the root, without combinators
 //   - intersect.go, combine.go: two schemas that both apply, or one of which does, as one
 //   - boolean.go: the schemas true and false

@@ -153,7 +153,7 @@ func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Pat
 		r.describeRest(s, tree.NewObject(tree.NewMember("unevaluatedProperties", s.Remove("unevaluatedProperties"))), at)
 	}
 	own := map[string]bool{}
-	for _, m := range membersOf(s.Get("properties")) {
+	for _, m := range s.Get("properties").Entries() {
 		own[m.Key] = true
 	}
 	merged := tree.NewObject()
@@ -219,7 +219,7 @@ func (d *describer) unionSentence(key string, branches []*tree.Node) string {
 	before := map[string]string{"anyOf": "Requires one of: ", "oneOf": "Requires exactly one of: "}[key]
 	common := map[string]int{}
 	for _, b := range branches {
-		for _, m := range membersOf(b.Get("properties")) {
+		for _, m := range b.Get("properties").Entries() {
 			common[m.Key]++
 		}
 	}
@@ -257,7 +257,7 @@ func (d *describer) branchPhrase(b *tree.Node, isCommon func(string) bool) strin
 		}
 		required = append(required, name)
 	}
-	for _, m := range membersOf(properties) {
+	for _, m := range properties.Entries() {
 		if !isRequired[m.Key] && !isCommon(m.Key) && len(offered) <= maxNamed {
 			offered = append(offered, m.Key)
 		}

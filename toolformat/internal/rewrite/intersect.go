@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // A refStack holds the references that are being replaced, the innermost last, so that one that
@@ -280,9 +281,14 @@ func (r *Schema) intersectItems(dst, src *tree.Node, at *tree.Path, open refStac
 func (r *Schema) intersectMember(dst, src *tree.Node, keyword string, at *tree.Path, open refStack) {
 	mine, other := dst.Get(keyword), src.Get(keyword)
 	switch {
-	case mine == nil && other != nil:
+	case other == nil:
+	case mine == nil:
 		dst.Set(keyword, other)
-	case other != nil:
+	case vocabulary.Keywords[keyword] == vocabulary.ManySchemas:
+		mergeMembers(mine, other, func(name string, a, b *tree.Node) *tree.Node {
+			return r.intersectSchemas(a, b, at.At(keyword).At(name), open)
+		})
+	default:
 		dst.Set(keyword, r.intersectSchemas(mine, other, at.At(keyword), open))
 	}
 }
@@ -294,18 +300,9 @@ func (r *Schema) intersectProperties(dst, src *tree.Node, at *tree.Path, open re
 	if restrictsOther(dst, src) || restrictsOther(src, dst) {
 		r.note(at, "additionalProperties of schemas that all apply is not applied to the properties that another of them names")
 	}
-	for _, key := range []string{"properties", "patternProperties"} {
-		mine, other := dst.Get(key), src.Get(key)
-		switch {
-		case mine == nil && other != nil:
-			dst.Set(key, other)
-		case mine != nil && other != nil:
-			mergeMembers(mine, other, func(name string, a, b *tree.Node) *tree.Node {
-				return r.intersectSchemas(a, b, at.At(key).At(name), open)
-			})
-		}
+	for _, key := range groups[0] {
+		r.intersectMember(dst, src, key, at, open)
 	}
-	r.intersectMember(dst, src, "additionalProperties", at, open)
 }
 
 // restrictsOther reports whether the additionalProperties of a schema restrict a property that
@@ -316,7 +313,7 @@ func restrictsOther(s, other *tree.Node) bool {
 		return false
 	}
 	named := map[string]bool{}
-	for _, m := range membersOf(s.Get("properties")) {
+	for _, m := range s.Get("properties").Entries() {
 		named[m.Key] = true
 	}
 	return slices.ContainsFunc(properties.Members, func(m tree.Member) bool { return !named[m.Key] })

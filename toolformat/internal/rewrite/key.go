@@ -127,7 +127,7 @@ func scopeOf(g *stateGraph, everywhere bool) map[*tree.Node]bool {
 func keysOf(s *tree.Node) []string {
 	var all []string
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for _, m := range membersOf(s.Get(keyword)) {
+		for _, m := range s.Get(keyword).Entries() {
 			all = append(all, m.Key)
 			if keyword == "dependentRequired" {
 				all = append(all, m.Value.Texts()...)
@@ -164,7 +164,7 @@ func (k *keyRenamer) name(key string) string {
 // renameIn renames the keys in one schema.
 func (k *keyRenamer) renameIn(s *tree.Node) {
 	original, declared := map[string]string{}, map[string]*tree.Node{}
-	for _, m := range membersOf(s.Get("properties")) {
+	for _, m := range s.Get("properties").Entries() {
 		declared[m.Key] = m.Value
 	}
 	for _, key := range keysOf(s) {
@@ -181,7 +181,7 @@ func (k *keyRenamer) renameIn(s *tree.Node) {
 	k.changed[s] = &keyChanges{original: original}
 	k.renameTexts(s.Get("required"))
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for i, m := range membersOf(s.Get(keyword)) {
+		for i, m := range s.Get(keyword).Entries() {
 			if keyword == "dependentRequired" {
 				k.renameTexts(m.Value)
 			}
@@ -220,7 +220,7 @@ func (k *keyRenamer) renameTexts(list *tree.Node) {
 // that it leaves alone.
 func (k *keyRenamer) dropKeyPatterns(st *state) {
 	original := st.changesOf(k.changed).Original
-	if original == nil {
+	if len(original) == 0 {
 		return
 	}
 	for _, s := range st.schemas {
@@ -321,7 +321,7 @@ func Hide(names []string) func(*Schema) {
 
 // Spelling returns a name as a schema's properties spell it, which may be in another letter case.
 func Spelling(properties *tree.Node, name string) string {
-	i := slices.IndexFunc(membersOf(properties), func(m tree.Member) bool { return strings.EqualFold(m.Key, name) })
+	i := slices.IndexFunc(properties.Entries(), func(m tree.Member) bool { return strings.EqualFold(m.Key, name) })
 	if properties.Get(name) != nil || i < 0 {
 		return name
 	}

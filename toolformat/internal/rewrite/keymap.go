@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,14 +94,6 @@ func (k *KeyMap) Translate(path []string) (translated []string, below *KeyMap) {
 		}
 	}
 	return translated, k
-}
-
-// setProperty sets what changed below a property.
-func (k *KeyMap) setProperty(name string, below *KeyMap) {
-	if k.Properties == nil {
-		k.Properties = map[string]*KeyMap{}
-	}
-	k.Properties[name] = below
 }
 
 // A state is the set of schemas that apply to one value together: a schema and what it leads to by
@@ -239,11 +232,11 @@ type keyChanges struct {
 
 // keyMap returns how to undo the changes in arguments; nil if no changed schema applies to them.
 func (g *stateGraph) keyMap(changed map[*tree.Node]*keyChanges) *KeyMap {
-	maps := make(map[*state]*KeyMap, len(g.states))
+	keyMaps := make(map[*state]*KeyMap, len(g.states))
 	live := map[*state]bool{nil: false} // states that lead to a change
 	for _, st := range g.states {
-		maps[st] = st.changesOf(changed)
-		live[st] = maps[st].Original != nil || maps[st].Optional != nil
+		keyMaps[st] = st.changesOf(changed)
+		live[st] = len(keyMaps[st].Original)+len(keyMaps[st].Optional) > 0
 	}
 	for again := true; again; {
 		again = false
@@ -257,51 +250,39 @@ func (g *stateGraph) keyMap(changed map[*tree.Node]*keyChanges) *KeyMap {
 		return nil
 	}
 	for _, st := range g.states {
-		k := maps[st]
+		k := keyMaps[st]
 		if live[st.additional] {
-			k.Additional = maps[st.additional]
+			k.Additional = keyMaps[st.additional]
 		}
 		if live[st.items] {
-			k.Items = maps[st.items]
+			k.Items = keyMaps[st.items]
 		}
 		for _, name := range st.names {
 			if below := st.properties[name]; live[below] {
-				k.setProperty(name, maps[below])
+				k.Properties[name] = keyMaps[below]
 			} else if k.Additional != nil {
-				k.setProperty(name, &KeyMap{}) // not an additional one
+				k.Properties[name] = &KeyMap{} // not an additional one
 			}
 		}
 	}
-	return maps[g.states[0]]
+	return keyMaps[g.states[0]]
 }
 
 // changesOf returns the changes of all schemas of a state. A property is optional only if every
 // schema that declares it says so: another one may mean null.
 func (st *state) changesOf(changed map[*tree.Node]*keyChanges) *KeyMap {
-	k := &KeyMap{}
+	k := &KeyMap{Original: map[string]string{}, Optional: map[string]bool{}, Properties: map[string]*KeyMap{}}
 	for _, s := range st.schemas {
-		c := changed[s]
-		if c == nil {
-			continue
-		}
-		for name, original := range c.original {
-			if k.Original == nil {
-				k.Original = map[string]string{}
-			}
-			k.Original[name] = original
-		}
-		for name := range c.optional {
-			if k.Optional == nil {
-				k.Optional = map[string]bool{}
-			}
-			k.Optional[name] = true
+		if c := changed[s]; c != nil {
+			maps.Copy(k.Original, c.original)
+			maps.Copy(k.Optional, c.optional)
 		}
 	}
 	for _, s := range st.schemas {
-		if k.Optional == nil {
+		if len(k.Optional) == 0 {
 			break
 		}
-		for _, m := range membersOf(s.Get("properties")) {
+		for _, m := range s.Get("properties").Entries() {
 			if c := changed[s]; c == nil || !c.optional[m.Key] {
 				delete(k.Optional, m.Key)
 			}

@@ -70,10 +70,7 @@ func (r *Schema) keepRoot() {
 	if !definitions.Is(tree.Object) {
 		definitions = tree.NewObject()
 	}
-	name := "root"
-	for i := 2; definitions.Get(name) != nil; i++ {
-		name = fmt.Sprintf("root_%d", i)
-	}
+	name := newNames(definitions).unused("root")
 	for _, s := range selves {
 		s.Set("$ref", tree.NewText("#/$defs/"+name))
 	}

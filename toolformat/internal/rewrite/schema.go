@@ -16,9 +16,7 @@ const (
 	MaxNodes = 100_000
 )
 
-// A Schema is taken through the passes of a dialect. Each pass changes Root in place and notes
-// what it did. Root then accepts every value that it accepted before; only OpenAI's strict mode
-// and renamed keys change that.
+// A Schema is taken through the passes of a dialect, which change Root in place.
 type Schema struct {
 	Root  *tree.Node
 	Notes []wording.Note

@@ -61,14 +61,6 @@ func allowsType(s *tree.Node, name string) bool {
 		(!e.Is(tree.Array) || slices.ContainsFunc(e.Items, isType))
 }
 
-// membersOf returns the members of an object; nil for any other value.
-func membersOf(n *tree.Node) []tree.Member {
-	if n == nil {
-		return nil
-	}
-	return n.Members
-}
-
 // typeNames maps the names that servers send for types, in lower case, to those of JSON Schema
 // (2020-12 validation, 6.1.1): Gemini's and OpenAPI's STRING, draft-03's any, and the names of
 // programming languages. "" is every type.

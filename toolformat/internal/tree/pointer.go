@@ -87,7 +87,7 @@ const manyMembers = 16
 
 // An Index finds members of large objects faster than [Node.Find], once they do not change any
 // more. The zero Index is ready for use.
-type Index struct{ objects map[*Node]map[string]*Node }
+type Index map[*Node]map[string]*Node
 
 // Find returns the value at the end of some keys below n; nil if there is none.
 func (x *Index) Find(n *Node, keys ...string) *Node {
@@ -103,16 +103,16 @@ func (x *Index) Find(n *Node, keys ...string) *Node {
 
 // object returns the members of a large object by their keys.
 func (x *Index) object(n *Node) map[string]*Node {
-	members := x.objects[n]
+	members := (*x)[n]
 	if members == nil {
 		members = make(map[string]*Node, len(n.Members))
 		for _, m := range n.Members {
 			members[m.Key] = m.Value
 		}
-		if x.objects == nil {
-			x.objects = map[*Node]map[string]*Node{}
+		if *x == nil {
+			*x = Index{}
 		}
-		x.objects[n] = members
+		(*x)[n] = members
 	}
 	return members
 }
