@@ -149,11 +149,11 @@ func parseText(text string, types, values []string) *tree.Node {
 // refused there.
 func (c *Checker) writeIntegers(n *tree.Node) (written bool) {
 	for range maxRounds { // a number may decide about another one
-		if !n.Any(hasIntegerSpelling) {
+		if !vocabulary.AnyValue(n, hasIntegerSpelling) {
 			break
 		}
 		probe := n.Clone()
-		probe.Walk(nil, func(n *tree.Node, _ *tree.Path) {
+		vocabulary.EachValue(probe, nil, func(n *tree.Node, _ *tree.Path) {
 			if hasIntegerSpelling(n) {
 				n.Raw = integerSpelling(n.Raw) + ".5"
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -46,7 +47,7 @@ func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note
 		b.visible = root.JSON()
 		b.caller = NewLazy(b.visible)
 	}
-	if root.Any(func(n *tree.Node) bool { return n.Get("default") != nil }) {
+	if vocabulary.AnyValue(root, func(n *tree.Node) bool { return n.Get("default") != nil }) {
 		b.defaults = root
 	}
 	return b, notes, nil
@@ -183,7 +184,7 @@ func (f *filler) fill(s, n *tree.Node, depth int) {
 	if !n.Is(tree.Object) {
 		return
 	}
-	for _, m := range s.Get("properties").Entries() {
+	for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 		value := n.Get(m.Key)
 		if value == nil {
 			if value = f.defaultOf(m.Value); value == nil {

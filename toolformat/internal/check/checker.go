@@ -109,11 +109,11 @@ func outOfBounds(n *tree.Node) []*failure {
 	if count, _ := n.Size(); count > maxValues {
 		return []*failure{{value: n, keyword: "size", message: fmt.Sprintf("too large to be checked: more than %d values", maxValues)}}
 	}
-	if !n.Any(isUnbounded) {
+	if !vocabulary.AnyValue(n, isUnbounded) {
 		return nil
 	}
 	var all []*failure
-	n.Walk(nil, func(n *tree.Node, at *tree.Path) {
+	vocabulary.EachValue(n, nil, func(n *tree.Node, at *tree.Path) {
 		if isUnbounded(n) {
 			all = append(all, &failure{tokens: at.Keys(nil), at: n.Start, value: n, keyword: "number", message: fmt.Sprintf("%v, got %s", tree.BoundNumber(n.Raw), n.Short())})
 		}

@@ -1,7 +1,7 @@
 // Package check validates values against JSON Schema with jsonschema/v5, repairs the arguments of
 // models, and puts failures into words.
 //
-//   - checker.go: Checker and Lazy
+//   - checker.go: Checker
 //   - prepare.go, drop.go: a schema made fit for jsonschema/v5; what cannot be checked is dropped
 //   - simple.go: most schemas of tools, checked without jsonschema/v5
 //   - engine.go: a compiled schema that counts the work of a check

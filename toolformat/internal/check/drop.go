@@ -191,7 +191,7 @@ func (p *preparer) dropUnusable() {
 		for _, m := range slices.Clone(pl.schema.Members) {
 			switch m.Key {
 			case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum":
-				if m.Value.Any(isUnbounded) {
+				if vocabulary.AnyValue(m.Value, isUnbounded) {
 					p.dropKeyword(pl, m.Key, "a number in it is too long or has too large an exponent")
 				}
 			case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":

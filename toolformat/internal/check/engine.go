@@ -78,7 +78,7 @@ func (e *engine) validate(n *tree.Node) (invalid *jsonschema.ValidationError, er
 // extent returns the size of the largest object or array in a value, and of the longest string in
 // bytes.
 func extent(n *tree.Node) (parts, text int) {
-	n.Any(func(n *tree.Node) bool {
+	vocabulary.AnyValue(n, func(n *tree.Node) bool {
 		parts, text = max(parts, len(n.Members)+len(n.Items)), max(text, len(n.Raw))
 		for _, m := range n.Members {
 			text = max(text, len(m.Key))

@@ -157,7 +157,7 @@ func (f *failure) got() string {
 // suggestion tells, for an unknown property, the one that was meant or all that are left.
 func (f *failure) suggestion(name func(string) string) string {
 	var names []string
-	properties := f.schema.Get("properties").Entries()
+	properties := vocabulary.MembersOf(f.schema.Get("properties"))
 	for _, m := range properties[:min(len(properties), 500)] {
 		if f.value.Get(m.Key) == nil {
 			names = append(names, name(m.Key))

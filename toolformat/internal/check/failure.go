@@ -154,7 +154,7 @@ func (r *failureReader) perProperty(f *failure) []*failure {
 // patternsOf returns the patterns of a schema's patternProperties.
 func patternsOf(schema *tree.Node) []*regexp.Regexp {
 	var all []*regexp.Regexp
-	for _, m := range schema.Get("patternProperties").Entries() {
+	for _, m := range vocabulary.MembersOf(schema.Get("patternProperties")) {
 		if re, err := regexp.Compile(m.Key); err == nil {
 			all = append(all, re)
 		}

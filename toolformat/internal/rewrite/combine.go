@@ -149,7 +149,7 @@ type branchProperties struct {
 
 // addBranch adds the properties of a branch; closed means that it allows no others.
 func (b *branchProperties) addBranch(properties *tree.Node, closed bool) {
-	for _, m := range properties.Entries() {
+	for _, m := range vocabulary.MembersOf(properties) {
 		if _, known := b.schemas[m.Key]; !known {
 			b.names = append(b.names, m.Key)
 		}

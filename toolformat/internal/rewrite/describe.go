@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -116,7 +117,7 @@ func (d *describer) keywordPhrase(s *tree.Node, m tree.Member) string {
 		return "required: " + d.namesPhrase(m.Value)
 	case "dependentRequired":
 		var words []string
-		for _, property := range m.Value.Entries() {
+		for _, property := range vocabulary.MembersOf(m.Value) {
 			words = append(words, property.Key+" requires "+d.namesPhrase(property.Value))
 		}
 		return d.shorten(strings.Join(words, "; "))

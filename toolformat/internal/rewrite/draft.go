@@ -194,7 +194,7 @@ func (u *upgrade) required(s *tree.Node, at *tree.Path) {
 	for _, name := range list.Texts() {
 		listed[name] = true
 	}
-	for _, m := range s.Get("properties").Entries() {
+	for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 		if !m.Value.Get("required").Is(tree.Bool) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 // foldRootCombinators leaves a root without $ref, allOf, anyOf, oneOf, enum and not: OpenAI refuses
@@ -153,7 +154,7 @@ func (r *Schema) mergeBranches(s *tree.Node, branches []*tree.Node, at *tree.Pat
 		r.describeRest(s, tree.NewObject(tree.NewMember("unevaluatedProperties", s.Remove("unevaluatedProperties"))), at)
 	}
 	own := map[string]bool{}
-	for _, m := range s.Get("properties").Entries() {
+	for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 		own[m.Key] = true
 	}
 	merged := tree.NewObject()
@@ -219,7 +220,7 @@ func (d *describer) unionSentence(key string, branches []*tree.Node) string {
 	before := map[string]string{"anyOf": "Requires one of: ", "oneOf": "Requires exactly one of: "}[key]
 	common := map[string]int{}
 	for _, b := range branches {
-		for _, m := range b.Get("properties").Entries() {
+		for _, m := range vocabulary.MembersOf(b.Get("properties")) {
 			common[m.Key]++
 		}
 	}
@@ -257,7 +258,7 @@ func (d *describer) branchPhrase(b *tree.Node, isCommon func(string) bool) strin
 		}
 		required = append(required, name)
 	}
-	for _, m := range properties.Entries() {
+	for _, m := range vocabulary.MembersOf(properties) {
 		if !isRequired[m.Key] && !isCommon(m.Key) && len(offered) <= maxNamed {
 			offered = append(offered, m.Key)
 		}

@@ -59,7 +59,7 @@ func (r *Schema) cutDefinitions(x *refGraph) []located {
 	var all []located
 	for _, s := range x.schemas {
 		at := s.at.At("$defs")
-		for _, m := range s.schema.Remove("$defs").Entries() {
+		for _, m := range vocabulary.MembersOf(s.schema.Remove("$defs")) {
 			all = append(all, located{m.Value, at.At(m.Key)})
 		}
 	}

@@ -313,7 +313,7 @@ func restrictsOther(s, other *tree.Node) bool {
 		return false
 	}
 	named := map[string]bool{}
-	for _, m := range s.Get("properties").Entries() {
+	for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 		named[m.Key] = true
 	}
 	return slices.ContainsFunc(properties.Members, func(m tree.Member) bool { return !named[m.Key] })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
@@ -127,7 +128,7 @@ func scopeOf(g *stateGraph, everywhere bool) map[*tree.Node]bool {
 func keysOf(s *tree.Node) []string {
 	var all []string
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for _, m := range s.Get(keyword).Entries() {
+		for _, m := range vocabulary.MembersOf(s.Get(keyword)) {
 			all = append(all, m.Key)
 			if keyword == "dependentRequired" {
 				all = append(all, m.Value.Texts()...)
@@ -164,7 +165,7 @@ func (k *keyRenamer) name(key string) string {
 // renameIn renames the keys in one schema.
 func (k *keyRenamer) renameIn(s *tree.Node) {
 	original, declared := map[string]string{}, map[string]*tree.Node{}
-	for _, m := range s.Get("properties").Entries() {
+	for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 		declared[m.Key] = m.Value
 	}
 	for _, key := range keysOf(s) {
@@ -181,7 +182,7 @@ func (k *keyRenamer) renameIn(s *tree.Node) {
 	k.changed[s] = &keyChanges{original: original}
 	k.renameTexts(s.Get("required"))
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for i, m := range s.Get(keyword).Entries() {
+		for i, m := range vocabulary.MembersOf(s.Get(keyword)) {
 			if keyword == "dependentRequired" {
 				k.renameTexts(m.Value)
 			}
@@ -273,7 +274,7 @@ func (k *keyRenamer) dropKeyValues() {
 
 // hasRenamedKey reports whether a renamed key occurs anywhere in a value.
 func (k *keyRenamer) hasRenamedKey(n *tree.Node) bool {
-	return n.Any(func(n *tree.Node) bool {
+	return vocabulary.AnyValue(n, func(n *tree.Node) bool {
 		return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return k.names[m.Key] != "" })
 	})
 }
@@ -321,7 +322,7 @@ func Hide(names []string) func(*Schema) {
 
 // Spelling returns a name as a schema's properties spell it, which may be in another letter case.
 func Spelling(properties *tree.Node, name string) string {
-	i := slices.IndexFunc(properties.Entries(), func(m tree.Member) bool { return strings.EqualFold(m.Key, name) })
+	i := slices.IndexFunc(vocabulary.MembersOf(properties), func(m tree.Member) bool { return strings.EqualFold(m.Key, name) })
 	if properties.Get(name) != nil || i < 0 {
 		return name
 	}

@@ -282,7 +282,7 @@ func (st *state) changesOf(changed map[*tree.Node]*keyChanges) *KeyMap {
 		if len(k.Optional) == 0 {
 			break
 		}
-		for _, m := range s.Get("properties").Entries() {
+		for _, m := range vocabulary.MembersOf(s.Get("properties")) {
 			if c := changed[s]; c == nil || !c.optional[m.Key] {
 				delete(k.Optional, m.Key)
 			}

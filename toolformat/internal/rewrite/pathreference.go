@@ -28,7 +28,7 @@ func inlinePathReferences(r *Schema) {
 	p := &pathInliner{Schema: r, graph: x, names: map[*tree.Node]string{}, settled: map[*tree.Node]bool{}}
 	defs := r.Root.Get("$defs")
 	p.taken = newNames(defs)
-	for _, m := range defs.Entries() {
+	for _, m := range vocabulary.MembersOf(defs) {
 		p.names[m.Value] = m.Key
 	}
 	for _, s := range refs {
@@ -181,7 +181,7 @@ func (r *Schema) defineDetached(x *refGraph) map[*tree.Node]*tree.Path {
 	paths := map[*tree.Node]*tree.Path{}
 	root := r.base.At("") // so that no path is nil
 	addPath := func(n *tree.Node, at *tree.Path) { paths[n] = at }
-	r.Root.Walk(root, addPath)
+	vocabulary.EachValue(r.Root, root, addPath)
 	var defs *tree.Node
 	var taken nameSet
 	queue := slices.Clone(x.refs)
@@ -201,7 +201,7 @@ func (r *Schema) defineDetached(x *refGraph) map[*tree.Node]*tree.Path {
 		name := taken.unused(newDefinitionName(x.paths[detached].Keys(r.base)))
 		r.note(s.at, "the target of the reference %s moved to the definition %q: nothing else leads there", quoteShort(s.ref), name)
 		defs.Members = append(defs.Members, tree.NewMember(name, detached))
-		detached.Walk(root.At("$defs").At(name), addPath)
+		vocabulary.EachValue(detached, root.At("$defs").At(name), addPath)
 		vocabulary.EachSchema(detached, nil, func(n *tree.Node, _ *tree.Path) {
 			if inner := x.refOf[n]; inner != nil {
 				queue = append(queue, inner)
@@ -270,7 +270,7 @@ type nameSet map[string]int
 
 func newNames(n *tree.Node) nameSet {
 	taken := nameSet{}
-	for _, m := range n.Entries() {
+	for _, m := range vocabulary.MembersOf(n) {
 		taken[m.Key] = 1
 	}
 	return taken

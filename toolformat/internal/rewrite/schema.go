@@ -106,7 +106,7 @@ const bytesPerNode = 64
 
 // costOf returns the cost of a copy, in values and text.
 func costOf(n *tree.Node) (cost int) {
-	n.Any(func(n *tree.Node) bool {
+	vocabulary.AnyValue(n, func(n *tree.Node) bool {
 		cost += 1 + len(n.Raw)/bytesPerNode
 		for _, m := range n.Members {
 			cost += len(m.Key) / bytesPerNode

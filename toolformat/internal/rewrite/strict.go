@@ -44,7 +44,7 @@ func (p *strictPass) reshape(s *tree.Node, at *tree.Path) {
 	p.typeBranches(s, at)
 	if rest := s.Get("additionalProperties"); rest.Is(tree.Object) || rest.IsBool(true) {
 		s.Remove("additionalProperties") // closeObject notes it
-		if len(s.Get("properties").Entries()) > 0 || at == p.base {
+		if len(vocabulary.MembersOf(s.Get("properties"))) > 0 || at == p.base {
 			p.note(at, "other properties (additionalProperties: %s) cannot be given: %s allows no free keys", rest.Short(), p.dialect)
 		}
 	}

@@ -106,14 +106,6 @@ func (n *Node) List() []*Node {
 	return n.Items
 }
 
-// Entries returns the members of an object; nil for another kind.
-func (n *Node) Entries() []Member {
-	if n == nil {
-		return nil
-	}
-	return n.Members
-}
-
 // Texts returns the strings of an array; nil for another kind.
 func (n *Node) Texts() []string {
 	var all []string
@@ -123,23 +115,6 @@ func (n *Node) Texts() []string {
 		}
 	}
 	return all
-}
-
-// Any reports whether a condition is true of n or of a value below it. Parents come before children.
-func (n *Node) Any(is func(*Node) bool) bool {
-	return is(n) || slices.ContainsFunc(n.Members, func(m Member) bool { return m.Value.Any(is) }) ||
-		slices.ContainsFunc(n.Items, func(it *Node) bool { return it.Any(is) })
-}
-
-// Walk visits n, which stands at a place, and every value below it, parents before children.
-func (n *Node) Walk(at *Path, visit func(n *Node, at *Path)) {
-	visit(n, at)
-	for _, m := range n.Members {
-		m.Value.Walk(at.At(m.Key), visit)
-	}
-	for i, it := range n.Items {
-		it.Walk(at.At(strconv.Itoa(i)), visit)
-	}
 }
 
 // Size returns the number of values in a document, and of its levels.

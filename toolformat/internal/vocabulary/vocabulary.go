@@ -2,6 +2,7 @@ package vocabulary
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,31 @@ func InPlace(keyword string) bool {
 		return true
 	}
 	return false
+}
+
+// MembersOf returns the members of an object; nil for any other value.
+func MembersOf(n *tree.Node) []tree.Member {
+	if n == nil {
+		return nil
+	}
+	return n.Members
+}
+
+// AnyValue reports whether a condition is true of n or of a value below it, parents before children.
+func AnyValue(n *tree.Node, is func(*tree.Node) bool) bool {
+	return is(n) || slices.ContainsFunc(n.Members, func(m tree.Member) bool { return AnyValue(m.Value, is) }) ||
+		slices.ContainsFunc(n.Items, func(it *tree.Node) bool { return AnyValue(it, is) })
+}
+
+// EachValue visits n, which stands at a place, and every value below it, parents before children.
+func EachValue(n *tree.Node, at *tree.Path, visit func(n *tree.Node, at *tree.Path)) {
+	visit(n, at)
+	for _, m := range n.Members {
+		EachValue(m.Value, at.At(m.Key), visit)
+	}
+	for i, it := range n.Items {
+		EachValue(it, at.At(strconv.Itoa(i)), visit)
+	}
 }
 
 // EachSchema visits s and every schema below it, parents before children. Schemas that visit puts
