@@ -13,12 +13,12 @@
 //
 // Files:
 //
-//   - tool.go, result.go, truncate.go, error.go: the data
+//   - tool.go, error.go: the data
 //   - name.go: names that formats allow, and "did you mean"
 //   - format.go: the formats, wired in one table; a file for each: internal.go, mcp.go,
 //     anthropic.go, openai.go, responses.go, ollama.go, gemini.go, acorn.go
 //   - read.go: definitions in any format become tools
-//   - encode.go, encode_schema.go, set.go: tools become a [Set] in one format, with notes
+//   - encode.go, set.go: tools become a [Set] in one format, with notes
 //   - lint.go: reports
 //   - schema.go: validation and binding, schemas of Go types
 //

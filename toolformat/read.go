@@ -2,6 +2,7 @@ package toolformat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -186,10 +187,7 @@ func (r *reader) leaveOut(name string, notes []Note) {
 
 // definition reads one definition.
 func (r *reader) definition(n *tree.Node, hint *format) {
-	name := n.Get("function").Get("name").Text()
-	if name == "" {
-		name = n.Get("name").Text()
-	}
+	name := cmp.Or(n.Get("function").Get("name").Text(), n.Get("name").Text())
 	f, why := r.formatOf(n, hint)
 	if why != "" {
 		r.fault(name, why)
@@ -221,10 +219,7 @@ func (r *reader) formatOf(n *tree.Node, hint *format) (f *format, why string) {
 		return nil, why
 	}
 	best := recognize(n)
-	if f = r.from; f == nil {
-		f = hint
-	}
-	switch {
+	switch f = cmp.Or(r.from, hint); {
 	case f != nil && (f.match(n) != noMatch || f.name == FormatInternal && r.from != nil):
 		return f, ""
 	case r.from != nil && best != nil:
@@ -321,14 +316,11 @@ func notAFunction(def *tree.Node) string {
 	case kind != "":
 		return fmt.Sprintf("type %q: %s", kind, hostedTool)
 	}
-	if !def.Get("name").Is(tree.Text) {
-		for _, m := range def.Members {
-			if slices.Contains(hostedByGemini, m.Key) {
-				return fmt.Sprintf("%q: %s", m.Key, hostedTool)
-			}
-		}
+	i := slices.IndexFunc(def.Members, func(m tree.Member) bool { return slices.Contains(hostedByGemini, m.Key) })
+	if i < 0 || def.Get("name").Is(tree.Text) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%q: %s", def.Members[i].Key, hostedTool)
 }
 
 // hostedByGemini lists the members of Gemini's tools, in either spelling, that are not lists of

@@ -3,8 +3,8 @@
 //
 //   - checker.go: Checker
 //   - prepare.go, drop.go: a schema made fit for jsonschema/v5; what cannot be checked is dropped
-//   - simple.go: most schemas of tools, checked without jsonschema/v5
-//   - engine.go: a compiled schema that counts the work of a check
+//   - engine.go: a compiled schema that counts the work of a check; most schemas of tools are simple
+//     and checked without it
 //   - failure.go, explain.go: errors of jsonschema/v5 become an Error. Their messages are parsed:
 //     TestLibraryMessages pins them
 //   - metaschema.go: the validity of schemas themselves

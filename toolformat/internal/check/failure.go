@@ -202,22 +202,14 @@ func condense(failures []*failure) []*failure {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *failure) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), slices.Compare(a.tokens, b.tokens), cmp.Compare(a.rank(), b.rank()),
+		return cmp.Or(cmp.Compare(a.at, b.at), slices.Compare(a.tokens, b.tokens), cmp.Compare(ranks[a.keyword], ranks[b.keyword]),
 			cmp.Compare(a.place, b.place))
 	})
 	return all
 }
 
-// rank puts what is missing before what is unknown.
-func (f *failure) rank() int {
-	switch f.keyword {
-	case "required":
-		return 0
-	case "additionalProperties":
-		return 1
-	}
-	return 2
-}
+// ranks puts what is missing before what is unknown, and both before all else.
+var ranks = map[string]int{"required": -2, "additionalProperties": -1}
 
 // nearest returns the failures of the alternative that the value was most likely meant for.
 func (f *failure) nearest() []*failure {
@@ -237,10 +229,7 @@ func (f *failure) nearest() []*failure {
 	case 1:
 		return deep[0]
 	}
-	if merged := f.discriminator(deep); merged != nil {
-		return []*failure{merged}
-	}
-	if merged := f.requiredAlternatives(deep); merged != nil {
+	if merged := cmp.Or(f.discriminator(deep), f.requiredAlternatives(deep)); merged != nil {
 		return []*failure{merged}
 	}
 	return f.fewestFailures(deep)

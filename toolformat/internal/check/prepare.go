@@ -169,11 +169,11 @@ func (p *preparer) resolve(pl *place) {
 // lookup returns the schema that a reference leads to; nil if it is not in the document.
 func (p *preparer) lookup(pl *place, ref string) *place {
 	u, err := pl.base.Parse(ref)
-	if err != nil && strings.HasPrefix(ref, "#") { // not escaped as a URI has to be
-		u, err = withFragment(pl.base, ref[1:]), nil
-	}
 	if err != nil {
-		return nil
+		if !strings.HasPrefix(ref, "#") {
+			return nil
+		}
+		u = withFragment(pl.base, ref[1:]) // not escaped as a URI has to be
 	}
 	if !strings.HasPrefix(u.Fragment, "/") {
 		return p.byURI[u.String()]

@@ -109,8 +109,7 @@ func (s *typeSchema) known(t reflect.Type) *tree.Node {
 // below returns the schema of an item, a value or a field. A nil value is encoded as null, unless it is
 // omitted.
 func (s *typeSchema) below(t reflect.Type, path string, omitted bool) (*tree.Node, error) {
-	null := t.Kind() == reflect.Slice || t.Kind() == reflect.Map
-	null = null || t.Kind() == reflect.Pointer
+	null := slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Pointer}, t.Kind())
 	n, err := s.of(deref(t), path)
 	if err == nil && s.result && null && !omitted && n.Get("type") != nil {
 		n.Set("type", tree.NewArray(n.Get("type"), tree.NewText("null")))

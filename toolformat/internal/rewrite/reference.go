@@ -149,15 +149,12 @@ func resolveURI(base, uri string) string {
 	if uri == "" {
 		return base
 	}
-	b, err := url.Parse(base)
-	if err != nil {
-		return uri
+	if b, err := url.Parse(base); err == nil {
+		if u, err := b.Parse(uri); err == nil {
+			return u.String()
+		}
 	}
-	u, err := b.Parse(uri)
-	if err != nil {
-		return uri
-	}
-	return u.String()
+	return uri
 }
 
 // resolve finds the target of a reference.

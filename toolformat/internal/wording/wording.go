@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Note says one thing about a tool, its schema or a value: what a conversion did, or what a
-// check found. Notes come in the order of the document; equal inputs give equal notes.
+// A Note is what toolformat.Note documents.
 type Note struct {
 	Tool string // the tool's name as it was read; "" if it has no name, or the note is not about one tool
 	Path string // JSON Pointer (RFC 6901) into the definition in the internal format, such as "/input_schema/properties/a"; "" for all of it
