@@ -24,9 +24,9 @@ const (
 // A callScreen shows the events of answers. Its maps are used only within updates of the screen.
 type callScreen struct {
 	*terminal.Screen
-	edited map[string]terminal.Title // calls that run with edited arguments, by ID
-	asked  map[string]bool           // calls that needed approval, by ID
-	fates  map[string]string         // decisions against running calls, by ID
+	edited   map[string]terminal.Title // calls that run with edited arguments, by ID
+	asked    map[string]bool           // calls that needed approval, by ID
+	verdicts map[string]string         // "denied" by the IDs of denied calls
 }
 
 func newCallScreen(s *terminal.Screen) *callScreen {
@@ -36,7 +36,7 @@ func newCallScreen(s *terminal.Screen) *callScreen {
 }
 
 func (s *callScreen) forget() {
-	s.edited, s.asked, s.fates = map[string]terminal.Title{}, map[string]bool{}, map[string]string{}
+	s.edited, s.asked, s.verdicts = map[string]terminal.Title{}, map[string]bool{}, map[string]string{}
 }
 
 func (s *callScreen) event(e providers.Event) {
@@ -128,7 +128,7 @@ func (s *callScreen) remark(p *terminal.Printer, text string) {
 func (s *callScreen) decided(p *terminal.Printer, e *providers.Event) {
 	switch e.Decision {
 	case providers.VerdictDeny:
-		s.fates[e.Call.ID] = "denied"
+		s.verdicts[e.Call.ID] = "denied"
 	case providers.VerdictEdit:
 		s.edited[e.Call.ID] = titleOf(e.Call)
 	case providers.VerdictDefer:
@@ -148,12 +148,12 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 	if failed {
 		mark = s.Paint.Red("✗")
 	}
-	fate := s.fates[e.Call.ID]
+	verdict := s.verdicts[e.Call.ID]
 	if e.Took == 0 {
-		more = fate
+		more = verdict
 	}
 	p.Line(secCalls, s.title(e.Call).Line(s.Paint, mark, more, columns))
-	if !failed || fate != "" && s.asked[e.Call.ID] { // the user has denied it
+	if !failed || verdict != "" && s.asked[e.Call.ID] { // the user has denied it
 		return
 	}
 	for i, row := range terminal.Wrap(terminal.Clean(e.Result.Text(false)), columns-2) {

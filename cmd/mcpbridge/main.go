@@ -105,12 +105,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		help(std.err)
 		return exitUsage
 	}
+	if args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
 	switch args[0] {
-	case "help":
-		if args = append(args[1:], "--help"); len(args) == 1 {
-			help(std.out)
-			return exitDone
-		}
 	case "--help", "-h":
 		help(std.out)
 		return exitDone

@@ -14,6 +14,6 @@
 // breaks).
 //
 // A keyboard's goroutine and that of [Lines] end with the program, as a read of a terminal cannot
-// be canceled. The ticker's ends with [Terminal.End]. A Screen may be used from many goroutines,
-// the other types from one at a time.
+// be canceled. The one that redraws live lines ends with [Terminal.End]. A Screen may be used from
+// many goroutines, the other types from one at a time.
 package terminal
