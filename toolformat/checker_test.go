@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/check"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -109,7 +108,7 @@ func TestBindAllocations(t *testing.T) {
 	}
 	raw := json.RawMessage(`{"a":"x"}`)
 	wrapped := testing.AllocsPerRun(100, func() { _, err = b.Bind("t", raw, nil) })
-	if direct := testing.AllocsPerRun(100, func() { _, err = (*check.Binder)(b).Bind("t", raw, nil) }); err != nil || wrapped != direct {
+	if direct := testing.AllocsPerRun(100, func() { _, err = b.binder.Bind("t", raw, nil) }); err != nil || wrapped != direct {
 		t.Errorf("%v allocations, and %v without the wrapper (%v)", wrapped, direct, err)
 	}
 }

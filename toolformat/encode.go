@@ -30,11 +30,9 @@ func Encode(tools []Tool, to Format, opt Options) (*Set, error) {
 			return nil, fmt.Errorf("%s has no strict mode (%s and %s have)", to, FormatOpenAI, FormatOpenAIResponses)
 		}
 	}
-	var names []string
+	names := make([]string, len(tools))
 	for i := range tools {
-		if tools[i].Name != "" {
-			names = append(names, tools[i].Name)
-		}
+		names[i] = tools[i].Name
 	}
 	e.names = f.names.assign(names)
 	set := &Set{Format: to, Tools: make([]Converted, 0, len(tools)), byName: make(map[string]int, len(tools))}
@@ -104,7 +102,7 @@ func (c *conversion) convert(index int) bool {
 	}
 	d := definition{name: c.Name, description: t.Description, strict: c.strict}
 	if c.to.needsDescription && strings.TrimSpace(d.description) == "" {
-		d.description = "Tool: " + t.Name // the words of seed fluent-llm
+		d.description = "Tool: " + t.Name // as fluent-llm words it
 		c.note("/description", ruleDescription, "missing, and %s requires a description: set to %q", c.to.name, d.description)
 	}
 	if t.Extra != nil {

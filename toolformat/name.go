@@ -84,13 +84,13 @@ const (
 
 // assign returns a name that follows the rule for each name, no two the same. A name that follows the
 // rule stays. The others depend on themselves alone, so that a tool keeps its name when others come
-// and go; only one that another tool has gets a longer hash. A name may be left without.
+// and go; only one that another tool has gets a longer hash. The empty name gets none.
 func (r nameRule) assign(names []string) map[string]string {
 	assigned := make(map[string]string, len(names))
 	taken := map[string]bool{}
 	var left []string
 	for _, name := range names {
-		if _, again := assigned[name]; again {
+		if _, again := assigned[name]; again || name == "" {
 			continue
 		}
 		assigned[name] = name

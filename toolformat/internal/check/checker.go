@@ -15,7 +15,7 @@ import (
 type Checker struct {
 	schema  *tree.Node    // as compiled
 	simple  *simpleSchema // nil if the schema is not simple
-	engines sync.Pool     // of *engine
+	engines *sync.Pool    // of *engine
 }
 
 // NewChecker compiles a schema, as toolformat.NewChecker documents.
@@ -53,10 +53,9 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	c = &Checker{schema: p.root, simple: newSimpleSchema(p.root)}
-	c.engines.New = func() any { e, _ := newEngine(p.root, draft); return e } // it compiled once
-	c.engines.Put(e)
-	return c, append(notes, p.notes...), nil
+	engines := &sync.Pool{New: func() any { e, _ := newEngine(p.root, draft); return e }} // it compiled once
+	engines.Put(e)
+	return &Checker{p.root, newSimpleSchema(p.root), engines}, append(notes, p.notes...), nil
 }
 
 // Check validates a value; the error is an [*Error].

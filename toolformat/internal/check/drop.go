@@ -265,28 +265,28 @@ func (p *preparer) dropLoops() bool {
 		}
 	}
 	found := false
-	var way []*place // from the start of the search
-	const onTheWay, done = 1, 2
+	var path []*place // from the start of the search
+	const onPath, done = 1, 2
 	state := map[*place]int{}
 	var search func(pl *place)
 	search = func(pl *place) {
-		state[pl] = onTheWay
-		way = append(way, pl)
+		state[pl] = onPath
+		path = append(path, pl)
 		next := below[pl]
 		if pl.target != nil {
 			next = append(slices.Clone(next), pl.target)
 		}
 		for _, n := range next {
 			switch state[n] {
-			case onTheWay:
+			case onPath:
 				found = true
-				p.dropLoop(way[slices.Index(way, n):])
+				p.dropLoop(path[slices.Index(path, n):])
 			case 0:
 				search(n)
 			}
 		}
 		state[pl] = done
-		way = way[:len(way)-1]
+		path = path[:len(path)-1]
 	}
 	for _, pl := range p.places {
 		if state[pl] == 0 {

@@ -190,8 +190,8 @@ func aboutName(location string) bool {
 	return false
 }
 
-// condense chooses the failures to be told: of alternatives only those of the nearest, each once, in
-// the order of the input.
+// condense chooses the failures to report, in the order of the input: of alternatives only those of
+// the nearest one.
 func condense(failures []*failure) []*failure {
 	var all []*failure
 	for _, f := range failures {

@@ -176,7 +176,7 @@ type unionBranch struct {
 
 // unionOf returns a schema that accepts what any of several accepts: the schema itself if they are
 // equal, one enum if they are lists of values, else an anyOf. With open set it accepts everything
-// and still shows what is usual. The schemas are used up.
+// and still shows what is usual. The schemas become parts of it.
 func unionOf(schemas []*tree.Node, open bool) *tree.Node {
 	var branches []*unionBranch
 	var about []string // descriptions of schemas that accept everything

@@ -210,7 +210,7 @@ func evaluatesMore(s *tree.Node) bool {
 
 // The bounds of the sentence about a union.
 const (
-	maxSentence = 1000 // bytes after which no further branch is told
+	maxSentence = 1000 // bytes after which no further branch is described
 	maxNamed    = 50   // properties of one branch
 )
 

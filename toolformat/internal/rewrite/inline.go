@@ -291,8 +291,8 @@ func conflicts(s, d *tree.Node) bool {
 		d.HasAny("unevaluatedProperties", "unevaluatedItems") // these do not see what s names
 }
 
-// mergeInto gives n the members of d, which does not conflict with it and is used up. n keeps its
-// own annotations; mergeInto returns the keys of those that d had with another value.
+// mergeInto moves the members of d, which does not conflict with n, into n. n keeps its own
+// annotations; mergeInto returns the keys of those that d had with another value.
 func mergeInto(n *tree.Node, d *tree.Node) (overridden []string) {
 	switch {
 	case d.IsBool(true):

@@ -42,7 +42,8 @@ func (r *Schema) expandReference(ref string, at *tree.Path, open refStack) *tree
 }
 
 // intersect makes dst accept only what src accepts too, as far as one schema can express that. The
-// rest goes to dst's description, so that dst accepts at least what both accept. src is used up.
+// rest goes to dst's description, so that dst accepts at least what both accept. dst shares parts
+// of src from then on.
 func (r *Schema) intersect(dst, src *tree.Node, at *tree.Path, open refStack) {
 	rest := tree.NewObject()
 	r.intersectProperties(dst, src, at, open)
@@ -151,7 +152,7 @@ func (r *Schema) intersectValues(dst, mine *tree.Node, m tree.Member, at *tree.P
 }
 
 // intersectSchemas returns a schema that accepts what a and b both accept, as far as one schema can
-// express that. Both are used up.
+// express that. It is made of their parts.
 func (r *Schema) intersectSchemas(a, b *tree.Node, at *tree.Path, open refStack) *tree.Node {
 	switch {
 	case a.IsBool(true), a.Equal(b):

@@ -308,17 +308,17 @@ func (r *Schema) resolveDynamic() {
 // that a second branch accepts, not refuses what its schema accepts, if decides by it, and
 // maxContains counts by it: these are dropped, and oneOf becomes anyOf.
 //
-// With blind set, the schemas also lost keywords that named properties or items. Those would be
+// With lostNames, the schemas also lost keywords that named properties or items. Those would be
 // refused by unevaluatedProperties and unevaluatedItems around them (2020-12 core, 11), which are
 // dropped too.
-func (r *Schema) relaxAbove(widened []*tree.Node, blind bool) {
+func (r *Schema) relaxAbove(widened []*tree.Node, lostNames bool) {
 	if len(widened) == 0 {
 		return
 	}
 	x := r.resolveReferences()
 	type step struct {
-		schema *tree.Node
-		blind  bool
+		schema    *tree.Node
+		lostNames bool
 	}
 	var queue []step
 	seen := map[step]bool{}
@@ -329,27 +329,27 @@ func (r *Schema) relaxAbove(widened []*tree.Node, blind bool) {
 		}
 	}
 	for _, s := range widened {
-		visit(step{s, blind})
+		visit(step{s, lostNames})
 	}
 	for i := 0; i < len(queue); i++ {
 		s := queue[i]
-		if s.blind {
+		if s.lostNames {
 			r.dropStricter(s.schema, x.paths[s.schema], "unevaluatedProperties", "unevaluatedItems")
 		}
 		for _, up := range x.parents[s.schema] {
-			at, blind := x.paths[up.schema], s.blind && vocabulary.InPlace(up.keyword)
+			at, lostNames := x.paths[up.schema], s.lostNames && vocabulary.InPlace(up.keyword)
 			switch up.keyword {
 			case "oneOf":
 				r.relaxOneOf(up.schema, at)
 			case "not":
 				r.dropStricter(up.schema, at, "not")
 			case "if":
-				blind = true // the three may have named properties
+				lostNames = true // the three may have named properties
 				r.dropStricter(up.schema, at, "if", "then", "else")
 			case "contains":
 				r.dropStricter(up.schema, at, "maxContains")
 			}
-			visit(step{up.schema, blind})
+			visit(step{up.schema, lostNames})
 		}
 	}
 }
