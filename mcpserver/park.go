@@ -85,15 +85,23 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 	c.params.B = append(c.params.B, req.Params.Raw...)
 	req.Params.Raw, req.Back = c.params.B, c
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	if !views.server.start(c.carryOut) {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		views.server.work.Add(1)
+	}
+	p.mu.Unlock()
+	if closed {
 		c.cancel(errEnded)
 		views.release(v, true)
 		return bridge.Failed(shuttingDown(nil)), c.params
 	}
+	go c.carryOut()
 	return p.wait(ctx, c, back)
 }
 
 func (c *parkedCall) carryOut() {
+	defer c.views.server.work.Done()
 	c.reply = c.views.do(c.ctx, c.view, c.req)
 	c.views.release(c.view, true) // before its client can call again
 	close(c.done)
