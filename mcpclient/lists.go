@@ -137,12 +137,9 @@ func (l *link) refresh(c *conn, kind bridge.ListKind) {
 // loadLists reads the tools of a lazy server from its file, so that callers see them before the
 // server runs.
 func (l *link) loadLists() {
-	if l.cfg.ListFile == "" {
-		return
-	}
 	data, err := os.ReadFile(l.cfg.ListFile)
 	if err != nil || wire.Valid(data) != nil {
-		return // it will be written
+		return // it will be written, if the config names one
 	}
 	items := l.appendItems(nil, bridge.Tools, data, false)
 	l.lists[bridge.Tools].Store(l.client.share(bridge.NewList(bridge.Tools, items)))

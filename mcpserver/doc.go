@@ -47,6 +47,7 @@
 //   - ServeStdio has a reader and a writer. It leaves behind a Read or Write that does not return.
 //
 // Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run briefly and are not waited for.
+// In all of them a panic of the source ends in sourceSession.
 //
 // # Locks
 //

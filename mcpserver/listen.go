@@ -67,7 +67,7 @@ func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge
 	l.filter.URIs = s.watch(ctx, l.filter.URIs)
 	granted, _ := json.Marshal(l.filter) // cannot fail
 	s.mu.Lock()
-	l.notify(wire.NotificationSubscribed, append(append([]byte(`{"notifications":`), granted...), '}')) // the first of the stream
+	back.Notify(wire.NotificationSubscribed, l.tag(append(append([]byte(`{"notifications":`), granted...), '}'))) // the first of the stream
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
 	<-ctx.Done()
@@ -78,21 +78,16 @@ func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge
 		s.release(uri)
 	}
 	if context.Cause(ctx) == errEnded {
-		return complete(bridge.Result(l.tag([]byte("{}")), nil))
+		return complete(bridge.Result(l.tag(nil), nil))
 	}
 	return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 }
 
-// notify sends a notification on the listener's stream.
-func (l *listener) notify(method string, params []byte) {
-	if params == nil {
-		params = []byte("{}")
-	}
-	l.back.Notify(method, l.tag(params))
-}
-
-// tag writes the listener's id into the _meta of an object.
+// tag writes the listener's id into the _meta of an object; nil counts as an empty one.
 func (l *listener) tag(object []byte) []byte {
+	if object == nil {
+		object = []byte("{}")
+	}
 	meta := wire.Lookup(object, "_meta")
 	if meta == nil {
 		meta = []byte("{}")
@@ -107,7 +102,7 @@ func (s *subscriptions) notify(method string, params []byte) {
 	defer s.mu.Unlock()
 	for l := range s.listeners {
 		if l.filter.selects(method, uri) {
-			l.notify(method, params)
+			l.back.Notify(method, l.tag(params))
 		}
 	}
 }
