@@ -293,8 +293,8 @@ func (c *Conversation) Load(t *Transcript) *Conversation {
 			if k.Provider == nil || k.name() != t.Provider {
 				continue
 			}
-			if k.Model != t.Model {
-				k.Model, k.NoTools = cmp.Or(t.Model, k.Model), false
+			if model := cmp.Or(t.Model, k.Model); model != k.Model {
+				k.Model, k.NoTools = model, false
 			}
 			c.chosen = &k
 			if k.Model == c.candidates[i].Model {

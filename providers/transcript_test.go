@@ -47,6 +47,22 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
+// What is known of a candidate's model holds for a transcript with that model, or without one.
+func TestLoadKeepsNoTools(t *testing.T) {
+	for model, want := range map[string]bool{"": true, "small": true, "large": false} {
+		p := play(says("ok"))
+		c := providers.NewConversation(providers.Candidate{Name: "local", Provider: p, Model: "small", NoTools: true}).
+			Tools(adder(t)).Options(providers.Options{Toolless: true}).
+			Load(&providers.Transcript{Heading: providers.Heading{Provider: "local", Model: model}})
+		if _, _, err := c.Prompt(t.Context(), "hi"); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.request(0).Tools.Len() == 0; got != want {
+			t.Errorf("model %q: without tools: %v, want %v", model, got, want)
+		}
+	}
+}
+
 // A conversation that waits for a decision still waits after it was loaded.
 func TestSaveWhatWaits(t *testing.T) {
 	later := func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {

@@ -27,7 +27,7 @@ type dialogue struct {
 	models  []providers.Candidate
 	setup   []func(*providers.Conversation) *providers.Conversation // what a new one needs
 	conv    *providers.Conversation
-	kin     []*providers.Conversation // to be closed
+	begun   []*providers.Conversation // to be closed
 	options providers.Options
 
 	decisions []providers.Decision // that Approve has still to make
@@ -53,7 +53,7 @@ func newDialogue(t *testing.T, v *vendor, provider string) *dialogue {
 		{Model: "qwen3", Provider: local},
 		{Model: "gemma3", Provider: prompted.New(local, prompted.Options{})},
 	}
-	d.apply(func(c *providers.Conversation) *providers.Conversation { return c.Listen(d.hear).Approve(d.approve) })
+	d.apply(func(c *providers.Conversation) *providers.Conversation { return c.Listen(d.recordEvent).Approve(d.approve) })
 	if provider != "switch" {
 		d.do("provider " + provider)
 	}
@@ -72,14 +72,14 @@ func (d *dialogue) apply(change func(*providers.Conversation) *providers.Convers
 
 func (d *dialogue) begin() {
 	d.conv = providers.NewConversation(d.models...)
-	d.kin = append(d.kin, d.conv)
+	d.begun = append(d.begun, d.conv)
 	for _, change := range d.setup {
 		d.conv = change(d.conv)
 	}
 }
 
 func (d *dialogue) close() {
-	for _, c := range d.kin {
+	for _, c := range d.begun {
 		if err := c.Close(); err != nil {
 			d.t.Error(err)
 		}
@@ -192,8 +192,8 @@ func (d *dialogue) approve(_ context.Context, call *providers.Call, _ *toolforma
 	return next
 }
 
-// hear records an event. Parallel calls begin in no particular order.
-func (d *dialogue) hear(e providers.Event) {
+// recordEvent records an event. Parallel calls begin in no particular order.
+func (d *dialogue) recordEvent(e providers.Event) {
 	if e.Type == d.cancelAt {
 		d.cancelAt = ""
 		d.cancel()
@@ -216,11 +216,11 @@ func (d *dialogue) run(prompt func(context.Context) ([]providers.Message, *provi
 	defer d.cancel()
 	messages, next, err := prompt(ctx)
 	d.conv = next
-	d.tell(messages, err)
+	d.addOutcome(messages, err)
 }
 
-// tell adds the new messages, a line each, and the end of the run to the outcome.
-func (d *dialogue) tell(messages []providers.Message, err error) {
+// addOutcome adds the new messages, a line each, and the end of the run to the outcome.
+func (d *dialogue) addOutcome(messages []providers.Message, err error) {
 	for i := range messages {
 		fmt.Fprintf(&d.outcome, "%s:", messages[i].Role)
 		for _, p := range messages[i].Parts {
