@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -40,12 +39,14 @@ type refusal struct {
 }
 
 // write answers the request with the refusal and logs it.
-func (f *refusal) write(w http.ResponseWriter, r *http.Request, log *slog.Logger) {
-	log.Info("refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
+func (f *refusal) write(w http.ResponseWriter, r *http.Request, o *Options) {
+	o.Log.Info("refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
 	if f.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
 	}
-	writeError(w, f.status, f.reason)
+	if o.Refuse == nil || !o.Refuse(w, r, f.status, f.reason) {
+		writeError(w, f.status, f.reason)
+	}
 }
 
 // checkOrigin checks Host and Origin, which keeps web pages from reaching a local bridge through

@@ -41,7 +41,7 @@ func (s *Server) Handler() http.Handler {
 			http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
 		}
 		if refused := s.opts.Access.checkOrigin(r); refused != nil {
-			refused.write(w, r, s.opts.Log)
+			refused.write(w, r, &s.opts)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -56,7 +56,7 @@ func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identi
 		}
 		p, refused := s.opts.Access.identify(bearer(r))
 		if refused != nil {
-			refused.write(w, r, s.opts.Log)
+			refused.write(w, r, &s.opts)
 			return
 		}
 		next(w, r, s.identity(p, r))

@@ -170,6 +170,11 @@ type Options struct {
 	// CallerOf tells them the caller.
 	Protected map[string]http.Handler
 
+	// Refuse writes the answer to a request that Access does not let in, for a path whose API
+	// has errors of another shape than MCP. It writes nothing and reports false for any other
+	// path. nil means that every path is MCP's.
+	Refuse func(w http.ResponseWriter, r *http.Request, status int, reason string) bool
+
 	Ready http.Handler // answers /readyz; nil means 200
 	Log   *slog.Logger // nil means no log
 }

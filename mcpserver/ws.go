@@ -23,7 +23,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	sender, refused := s.identifyWS(r, offered)
 	switch {
 	case refused != nil:
-		refused.write(w, r, s.opts.Log)
+		refused.write(w, r, &s.opts)
 		return
 	case !websocket.IsWebSocketUpgrade(r):
 		writeError(w, http.StatusUpgradeRequired, "this is a WebSocket endpoint, subprotocol mcp")

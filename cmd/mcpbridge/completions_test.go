@@ -99,8 +99,9 @@ func completion(model, rest string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Go!"}]%s}`, model, rest)
 }
 
-// /v1 is behind the same door as all else: tokens, Host, Origin, CORS.
-func TestCompletionsDoor(t *testing.T) {
+// /v1 has the same rules as all paths: tokens, Host, Origin, CORS. A refusal has the shape of
+// OpenAI's errors.
+func TestCompletionsAccess(t *testing.T) {
 	const token = "0123456789abcdef"
 	model := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
 	s := serveConfig(t, fmt.Sprintf(`{
@@ -117,15 +118,15 @@ func TestCompletionsDoor(t *testing.T) {
 		has                      string   // in the body
 		want                     []string // headers, NAME=VALUE each
 	}{
-		{"no token", "POST", "/v1/chat/completions", ask, nil, 401, "a bearer token is needed", []string{`WWW-Authenticate=Bearer realm="mcpbridge"`}},
-		{"another token", "POST", "/v1/chat/completions", ask, []string{"Authorization=Bearer 0123456789abcdeg"}, 401, "unknown bearer token", nil},
+		{"no token", "POST", "/v1/chat/completions", ask, nil, 401, `{"error":{"message":"a bearer token is needed (tokens in the config)","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, []string{`WWW-Authenticate=Bearer realm="mcpbridge"`}},
+		{"another token", "POST", "/v1/chat/completions", ask, []string{"Authorization=Bearer 0123456789abcdeg"}, 401, `{"error":{"message":"unknown bearer token"`, nil},
 		{"a token", "POST", "/v1/chat/completions", ask, []string{bearer}, 200, `"content":"Yes."`, nil},
-		{"the models without a token", "GET", "/v1/models", "", nil, 401, "", nil},
+		{"the models without a token", "GET", "/v1/models", "", nil, 401, `{"error":{"message":"a bearer`, nil},
 		{"the models", "GET", "/v1/models", "", []string{bearer}, 200, `{"id":"double/m"`, nil},
 		{"one model", "GET", "/v1/models/double/m", "", []string{bearer}, 200, `{"id":"double/m"`, nil},
-		{"another host", "POST", "/v1/chat/completions", ask, []string{bearer, "Host=evil.example"}, 403, "Host header", nil},
+		{"another host", "POST", "/v1/chat/completions", ask, []string{bearer, "Host=evil.example"}, 403, `{"error":{"message":"unknown name in the Host header`, nil},
 		{"a public host", "POST", "/v1/chat/completions", ask, []string{bearer, "Host=bridge.example"}, 200, "Yes.", nil},
-		{"another page", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=https://evil.example"}, 403, "allowedOrigins", []string{"Access-Control-Allow-Origin="}},
+		{"another page", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=https://evil.example"}, 403, `{"error":{"message":"pages of this origin`, []string{"Access-Control-Allow-Origin="}},
 		{"an allowed page", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=https://app.example"}, 200, "Yes.", []string{"Access-Control-Allow-Origin=https://app.example", "Vary=Origin"}},
 		{"a page on loopback", "POST", "/v1/chat/completions", ask, []string{bearer, "Origin=http://localhost:5173"}, 200, "Yes.", []string{"Access-Control-Allow-Origin=http://localhost:5173"}},
 		{"an allowed page without a token", "POST", "/v1/chat/completions", ask, []string{"Origin=https://app.example"}, 401, "", []string{"Access-Control-Allow-Origin=https://app.example"}},

@@ -88,6 +88,7 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	}
 	opts := p.serverOptions()
 	opts.Protected = map[string]http.Handler{"/v1/": chat}
+	opts.Refuse = serve.Refuse
 	opts.Ready = http.HandlerFunc(p.serveReady)
 	front := mcpserver.New(p, opts)
 	web := &http.Server{

@@ -53,7 +53,9 @@ func newDialogue(t *testing.T, v *vendor, provider string) *dialogue {
 		{Model: "qwen3", Provider: local},
 		{Model: "gemma3", Provider: prompted.New(local, prompted.Options{})},
 	}
-	d.apply(func(c *providers.Conversation) *providers.Conversation { return c.Listen(d.recordEvent).Approve(d.approve) })
+	d.apply(func(c *providers.Conversation) *providers.Conversation {
+		return c.Listen(d.recordEvent).Approve(d.approve)
+	})
 	if provider != "switch" {
 		d.do("provider " + provider)
 	}

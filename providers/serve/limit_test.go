@@ -107,7 +107,7 @@ func (d *stalled) Write([]byte) (int, error) {
 func (d *stalled) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
 
 // A client that does not read its stream is disconnected, and its model stopped.
-func TestDeafClient(t *testing.T) {
+func TestClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		w := &stalled{ResponseRecorder: httptest.NewRecorder()}

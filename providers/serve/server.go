@@ -90,6 +90,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Refuse answers a request that its sender may not make, in the shape of OpenAI's errors. It
+// writes nothing and reports false if the request is not for a path of a Server.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) bool {
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		return false
+	}
+	code := ""
+	if status == http.StatusUnauthorized {
+		code = "invalid_api_key"
+	}
+	fail(w, status, invalidRequest, code, reason)
+	return true
+}
+
 // model is an entry of /v1/models.
 type model struct {
 	ID      string `json:"id"`
