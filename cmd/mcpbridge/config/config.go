@@ -32,6 +32,7 @@ type Config struct {
 	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
 	AllowedOrigins []string          // as browsers write them (lower case, without a default port), or "null"
 	PublicHosts    []string          // lower-case names, with or without a port, that the Host header of a request may have
+	CA             string            // absolute path of a PEM file: certificate authorities beside the system's
 	Names          Names
 	Limits         Limits
 	Log            Log
@@ -162,6 +163,7 @@ func (c *Config) keys() keySet {
 		"tokens":         {take: into(&c.Tokens, readTokens)},
 		"allowedOrigins": {take: into(&c.AllowedOrigins, listOf(readOrigin))},
 		"publicHosts":    {take: into(&c.PublicHosts, listOf(readPublicHost))},
+		"tls":            {take: inside(func() keySet { return keySet{"ca": {take: into(&c.CA, readPath)}} })},
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},
 		"log":            {take: inside(c.Log.keys)},

@@ -1,0 +1,105 @@
+package outbound_test
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
+)
+
+// proxied is the number of requests that the proxy of the environment has answered. It says no to
+// CONNECT, which a client of https begins with.
+var proxied, tunnels atomic.Int64
+
+// TestMain sets the proxy of the environment, which net/http reads once.
+func TestMain(m *testing.M) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			tunnels.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		proxied.Add(1)
+		io.WriteString(w, "by the proxy")
+	}))
+	for name, value := range map[string]string{"HTTP_PROXY": proxy.URL, "HTTPS_PROXY": proxy.URL, "NO_PROXY": "direct.invalid"} {
+		os.Setenv(name, value)
+	}
+	os.Exit(m.Run())
+}
+
+// TestProxy: the proxies of the environment are used, but for loopback and the hosts of NO_PROXY.
+func TestProxy(t *testing.T) {
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "direct") }))
+	defer own.Close()
+	client := &http.Client{Transport: outbound.Transport(nil)}
+	if got, err := get(client, "http://far.invalid/"); err != nil || got != "by the proxy" {
+		t.Errorf("http: %q %v", got, err)
+	}
+	if _, err := get(client, "https://far.invalid/"); err == nil || tunnels.Load() == 0 {
+		t.Errorf("https: %v, %d tunnels", err, tunnels.Load())
+	}
+	if got, err := get(client, own.URL); err != nil || got != "direct" {
+		t.Errorf("loopback: %q %v", got, err)
+	}
+	before := proxied.Load()
+	if _, err := get(client, "http://direct.invalid/"); err == nil || proxied.Load() > before {
+		t.Errorf("NO_PROXY is not heeded: %v", err)
+	}
+}
+
+// TestRoots: a server whose certificate authority is private is trusted if the config names it.
+func TestRoots(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "trusted") }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshake that fails below
+	server.StartTLS()
+	defer server.Close()
+	if got, err := get(&http.Client{Transport: outbound.Transport(nil)}, server.URL); err == nil {
+		t.Errorf("an unknown authority is trusted: %q", got)
+	}
+	roots, err := outbound.Roots(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(&http.Client{Transport: outbound.Transport(roots)}, server.URL); err != nil || got != "trusted" {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := outbound.Roots([]byte("-----BEGIN NOTHING-----")); err == nil || !strings.Contains(err.Error(), "PEM") {
+		t.Errorf("a file without certificates: %v", err)
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for from, want := range map[string]string{
+		"https://Example.com/a":    "https://example.com:443",
+		"https://example.com:443/": "https://example.com:443",
+		"http://example.com":       "http://example.com:80",
+		"http://[::1]:8080/x":      "http://[::1]:8080",
+	} {
+		u, err := url.Parse(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := outbound.Origin(u); got != want {
+			t.Errorf("%s: %s, want %s", from, got, want)
+		}
+	}
+}
+
+func get(client *http.Client, from string) (string, error) {
+	resp, err := client.Get(from)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
