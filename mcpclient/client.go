@@ -30,7 +30,7 @@ type Client struct {
 // New makes a client. It connects when the first session is opened.
 func New(cfg Config) *Client {
 	cfg.setDefaults()
-	cfg.http, cfg.throttle = newTransport(), &throttle{log: cfg.Log}
+	cfg.http, cfg.throttle = newTransport(cfg.Roots), &throttle{log: cfg.Log}
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.modern.Store(cfg.Era == Modern)
 	c.base, c.stop = context.WithCancel(context.Background())

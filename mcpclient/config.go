@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -60,6 +61,7 @@ type Config struct {
 	URL       string
 	Transport Transport         // of URL
 	Headers   map[string]string // sent with every HTTP request
+	Roots     *x509.CertPool    // trusted certificate authorities of URL; nil means the system's
 
 	Era Era // "" means auto-detected
 

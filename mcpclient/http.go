@@ -3,16 +3,18 @@ package mcpclient
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -22,34 +24,48 @@ import (
 const idleConnTime = 4 * time.Second
 
 // newTransport makes the connections to one server.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       idleConnTime,
-		DisableCompression:    true,
-		WriteBufferSize:       64 << 10,
-		ReadBufferSize:        64 << 10,
-		ExpectContinueTimeout: time.Second,
-	}
+func newTransport(roots *x509.CertPool) *http.Transport {
+	t := outbound.Transport(roots)
+	t.MaxIdleConnsPerHost = 256
+	t.IdleConnTimeout = idleConnTime
+	t.DisableCompression = true
+	t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
+	return t
 }
 
-// newHTTPClient makes a client that follows redirects only within the host: the configured
-// headers may be secret.
+// maxRedirects bounds the redirects that a request follows.
+const maxRedirects = 5
+
+// newHTTPClient makes a client that follows a redirect only where the configured headers, which
+// may be secret, can go: to the same origin, or from http to https on the default ports of a host.
 func newHTTPClient(t *http.Transport) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if r.URL.Host != via[0].URL.Host {
-			return fmt.Errorf("refused a redirect to another host (%s): put that URL in the config if it is right", r.URL.Host)
-		}
-		if len(via) >= 5 {
+		from, to := outbound.Origin(via[len(via)-1].URL), outbound.Origin(r.URL)
+		host, plain := strings.CutPrefix(from, "http://")
+		upgrade := plain && to == "https://"+strings.TrimSuffix(host, ":80")+":443"
+		switch {
+		case strings.HasPrefix(from, "https:") && !strings.HasPrefix(to, "https:"):
+			return fmt.Errorf("refused a redirect from https to %s: it would send the headers in its config unencrypted", bare(r.URL))
+		case from != to && !upgrade:
+			return fmt.Errorf("refused a redirect to another origin: if %s is right, put it in the config", bare(r.URL))
+		case len(via) > maxRedirects:
 			return errors.New("too many redirects")
 		}
 		return nil
 	}}
 }
+
+// redirected returns the URL that answered a request, with a warning if it is not the URL asked.
+func (cfg *Config) redirected(resp *http.Response, asked *url.URL) *url.URL {
+	if now := resp.Request.URL; *now != *asked {
+		cfg.Log.Warn("the server redirects: put the new URL in the config", "url", bare(now))
+		return now
+	}
+	return asked
+}
+
+// bare returns a URL without its parts that may be secret.
+func bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // header returns the headers of the config, with the credentials in its URL.
 func (cfg *Config) header() http.Header {
@@ -150,7 +166,7 @@ func unreachable(rawURL string, err error) error {
 	}
 	where := rawURL
 	if u, perr := url.Parse(rawURL); perr == nil {
-		where = u.Scheme + "://" + u.Host + u.Path
+		where = bare(u)
 	}
 	return fmt.Errorf("cannot reach %s: %w", where, err)
 }
@@ -205,7 +221,7 @@ func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.Event
 		err = fmt.Errorf("the first event of the SSE stream is %q, not its endpoint", e.Type)
 	}
 	if err == nil {
-		s.post, err = endpoint(u, string(e.Data.B))
+		s.post, err = endpoint(s.cfg.redirected(resp, u), string(e.Data.B))
 	}
 	if err != nil {
 		resp.Body.Close()
@@ -215,15 +231,15 @@ func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.Event
 	return resp, events, nil
 }
 
-// endpoint resolves the URL to post to. It must be on the same host, or the configured headers
+// endpoint resolves the URL to post to. It must be of the same origin, or the configured headers
 // would go elsewhere.
 func endpoint(base *url.URL, ref string) (*url.URL, error) {
 	u, err := base.Parse(ref)
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint of the SSE stream is not a URL: %w", err)
 	}
-	if u.Scheme != base.Scheme || u.Host != base.Host {
-		return nil, fmt.Errorf("the endpoint of the SSE stream is on another host: %s", u.Host)
+	if outbound.Origin(u) != outbound.Origin(base) {
+		return nil, fmt.Errorf("the endpoint of the SSE stream is of another origin: %s", bare(u))
 	}
 	return u, nil
 }

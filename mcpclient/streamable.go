@@ -72,7 +72,7 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := s.client.Do(req)
 	if err == nil {
-		s.url.Store(resp.Request.URL)
+		s.url.Store(s.cfg.redirected(resp, req.URL))
 	}
 	return resp, err
 }

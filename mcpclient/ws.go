@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -32,7 +33,10 @@ type frame struct {
 }
 
 func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
-	d := websocket.Dialer{NetDialContext: cfg.http.DialContext, Proxy: cfg.http.Proxy, Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
+	d := websocket.Dialer{
+		NetDialContext: cfg.http.DialContext, Proxy: cfg.http.Proxy, TLSClientConfig: outbound.TLS(cfg.Roots),
+		Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
+	}
 	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,9 +19,11 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -36,6 +39,7 @@ type Stack struct {
 	native     *bridge.Native // nil without native tools
 	recorder   *recorder      // nil without functions that save conversations
 	supervisor *process.Supervisor
+	roots      *x509.CertPool                      // trusted by outgoing connections; nil means the system's
 	models     func() *Models                      // creates them once
 	chosen     atomic.Pointer[providers.Candidate] // UseModel
 }
@@ -68,6 +72,10 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
 	for _, warning := range cfg.Warnings {
 		s.log.Warn(warning)
+	}
+	var err error
+	if s.roots, err = roots(cfg); err != nil {
+		return nil, err
 	}
 	if err := s.openNatives(opts.Strict); err != nil {
 		s.recorder.close()
@@ -156,7 +164,7 @@ func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, 
 	c := mcpclient.Config{
 		Name: server.Name, Fault: server.Fault,
 		Env: server.Env, Dir: server.Dir,
-		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
+		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers, Roots: s.roots,
 		Era:            mcpclient.Era(server.Era),
 		Sharing:        mcpclient.Sharing(server.Sharing),
 		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
@@ -175,6 +183,22 @@ func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, 
 		c.Sharing = mcpclient.Leased // as no config can set it
 	}
 	return c
+}
+
+// roots returns the certificate authorities that the config's connections trust; nil means the
+// system's.
+func roots(cfg *config.Config) (pool *x509.CertPool, err error) {
+	if cfg.CA == "" {
+		return nil, nil
+	}
+	pem, err := file.ReadRegular(cfg.CA, maxFile)
+	if err == nil {
+		pool, err = outbound.Roots(pem)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: tls.ca: %s: %w", cfg.Path, cfg.CA, err)
+	}
+	return pool, nil
 }
 
 // listFile returns the file that stores the tool list of a lazy server, or "".
