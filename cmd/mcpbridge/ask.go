@@ -179,13 +179,12 @@ func filePart(name string) (providers.Part, error) {
 type askPrinter struct {
 	out, err io.Writer
 	json     bool
-	shown    bool  // out is a terminal
 	open     bool  // the last line of text has not ended
 	failed   error // the first error of out
 }
 
 func newAskPrinter(std streams, asJSON bool) *askPrinter {
-	return &askPrinter{out: std.out, err: std.err, json: asJSON, shown: terminal.IsTerminal(std.out)}
+	return &askPrinter{out: std.out, err: std.err, json: asJSON}
 }
 
 func (p *askPrinter) event(e providers.Event) {
@@ -226,9 +225,6 @@ func (p *askPrinter) line(e *providers.Event) {
 func (p *askPrinter) write(text string) {
 	if text == "" {
 		return
-	}
-	if p.shown {
-		text = terminal.Clean(text)
 	}
 	_, err := io.WriteString(p.out, text)
 	p.failed = cmp.Or(p.failed, err)

@@ -99,14 +99,11 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 		return fmt.Errorf("no tool contains %s in its name or description", hint.Quote(text))
 	}
 	_, columns := c.console.style()
-	var b, clipped strings.Builder
-	if err := printNames(&b, &bridge.List{Items: items}); err != nil {
+	var b strings.Builder
+	if err := printNames(&b, items, columns); err != nil {
 		return err
 	}
-	for line := range strings.Lines(terminal.Clean(b.String())) {
-		clipped.WriteString(terminal.Fit(strings.TrimRight(line, " \n"), columns) + "\n")
-	}
-	c.console.print(clipped.String())
+	c.console.print(b.String())
 	return nil
 }
 

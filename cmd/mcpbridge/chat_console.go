@@ -40,7 +40,9 @@ func openConsole(std streams, asJSON bool, complete []string) (console, error) {
 	if asJSON || !terminal.IsTerminal(std.in) || !terminal.IsTerminal(std.out) || os.Getenv("TERM") == "dumb" {
 		return newPlainConsole(std, asJSON), nil
 	}
-	t, err := terminal.Open(std.in.(*os.File), std.out.(*os.File), complete)
+	in, _ := terminal.File(std.in)
+	out, _ := terminal.File(std.out)
+	t, err := terminal.Open(in, out, complete)
 	if err != nil {
 		return nil, err
 	}

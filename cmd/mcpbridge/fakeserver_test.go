@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -43,7 +44,7 @@ func fakeServer() {
 		if *readOnly {
 			annotations = `"annotations":{"readOnlyHint":true},`
 		}
-		definitions = append(definitions, fmt.Sprintf(`{%s"description":"Does %s.","inputSchema":%s,"name":%q}`, annotations, name, *schema, name))
+		definitions = append(definitions, fmt.Sprintf(`{%s"description":"Does %s.","inputSchema":%s,"name":%s}`, annotations, strings.Map(printable, name), *schema, wire.AppendString(nil, name)))
 	}
 	s.Tools, s.Before, s.Take = strings.Join(definitions, ","), f.before, f.take
 	open(*tell, os.O_WRONLY)
@@ -56,6 +57,14 @@ func fakeServer() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		self.Kill()
 	}
+}
+
+// printable drops a control character.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return -1
+	}
+	return r
 }
 
 // open opens a named pipe, which waits for the other end; "" is none.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -108,7 +109,7 @@ func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std stre
 func printLint(w io.Writer, report *toolformat.Report, providers []string) error {
 	var b strings.Builder
 	for _, tool := range report.Tools {
-		fmt.Fprintf(&b, "%s\n", tool.Name)
+		fmt.Fprintf(&b, "%s\n", terminal.Inline(tool.Name))
 		for _, group := range alike(tool.Verdicts) {
 			v := tool.Verdicts[group[0]]
 			var names []string
@@ -133,7 +134,7 @@ func printLint(w io.Writer, report *toolformat.Report, providers []string) error
 		writeNotes(&b, "      ", t.Notes)
 	}
 	for _, n := range report.Notes {
-		fmt.Fprintf(&b, "  hint: %s\n", n)
+		fmt.Fprintf(&b, "  hint: %s\n", terminal.Inline(n.String()))
 	}
 	b.WriteString("Tokens are estimated: the bytes of a definition as it is sent, divided by 4.\n")
 	_, err := io.WriteString(w, b.String())
@@ -173,7 +174,7 @@ func tokenRange(verdicts []toolformat.Verdict, group []int) string {
 func writeNotes(b *strings.Builder, front string, notes []toolformat.Note) {
 	for _, n := range notes {
 		n.Tool = ""
-		fmt.Fprintf(b, "%s%s\n", front, n)
+		fmt.Fprintf(b, "%s%s\n", front, terminal.Inline(n.String()))
 	}
 }
 

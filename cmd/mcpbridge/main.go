@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -47,7 +48,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal kills the program
 	}()
-	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	code := run(ctx, os.Args[1:], streams{os.Stdin, terminal.CleanOutput(os.Stdout), terminal.CleanOutput(os.Stderr)})
 	runtime.KeepAlive(held)
 	os.Exit(code)
 }
@@ -178,7 +179,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 	default:
 		text = err.Error()
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(terminal.Clean(text)) {
 		fmt.Fprintf(w, "mcpbridge: %s\n", strings.TrimRight(line, "\n"))
 	}
 	return code

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -42,7 +43,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	p := &program{cfg: cfg, log: newLog(cfg.Log, level, stderr)}
 	p.warn = func(text string) { p.log.Warn(text) }
 	if cmp.Or(cfg.Log.Level, level) == "" {
-		p.warn = func(text string) { fmt.Fprintf(stderr, "mcpbridge: warning: %s\n", text) }
+		p.warn = func(text string) { fmt.Fprintf(stderr, "mcpbridge: warning: %s\n", terminal.Inline(text)) }
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
@@ -110,18 +111,23 @@ func (p *program) close() {
 	}
 }
 
+// stateLine returns the state of a server on one line.
+func stateLine(st *stack.ServerState) string {
+	return strings.ReplaceAll(strings.TrimSpace(terminal.Clean(st.String())), "\n", "; ")
+}
+
 // report prints servers that are down and problems with tools. It fails if a tool is missing.
 func (p *program) report(w io.Writer) error {
 	missing := false
 	for _, st := range p.Servers() {
 		if !st.Up() {
 			missing = true
-			fmt.Fprintf(w, "mcpbridge: %s\n", st)
+			fmt.Fprintf(w, "mcpbridge: %s\n", stateLine(&st))
 		}
 	}
 	for _, problem := range p.Problems() {
 		missing = missing || problem.LeftOut
-		fmt.Fprintf(w, "mcpbridge: %s\n", problem.Text)
+		fmt.Fprintf(w, "mcpbridge: %s\n", terminal.Clean(problem.Text))
 	}
 	if missing {
 		return &exitError{code: exitFailed}

@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/rivo/uniseg"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -48,7 +50,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	case *asJSON || *word != "":
 		err = printDefinitions(std.out, list)
 	default:
-		err = printNames(std.out, list)
+		err = printNames(std.out, list.Items, terminal.Width(std.out))
 	}
 	if err != nil {
 		return err
@@ -91,14 +93,29 @@ func printDefinitions(w io.Writer, list *bridge.List) error {
 	return err
 }
 
-// printNames prints a line for each tool: its name and the first line of its description.
-func printNames(w io.Writer, list *bridge.List) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, it := range list.Items {
-		about, _, _ := strings.Cut(strings.TrimSpace(it.Tool().Description), "\n")
-		fmt.Fprintf(tab, "%s\t%s\n", it.Key, clip(about, 100))
+// maxAbout bounds a description in a list that has no width, in columns.
+const maxAbout = 100
+
+// printNames prints a line for each tool: its name, and what fits of the first line of its
+// description into the given number of columns; 0 means a description of maxAbout.
+func printNames(w io.Writer, items []bridge.Item, columns int) error {
+	longest := 0
+	for _, it := range items {
+		longest = max(longest, uniseg.StringWidth(terminal.Inline(it.Key)))
 	}
-	return tab.Flush()
+	if columns == 0 {
+		columns = longest + 2 + maxAbout
+	}
+	var b strings.Builder
+	for _, it := range items {
+		name := terminal.Inline(it.Key)
+		about, _, _ := strings.Cut(strings.TrimSpace(it.Tool().Description), "\n")
+		gap := strings.Repeat(" ", longest-uniseg.StringWidth(name)+2)
+		about = terminal.Fit(terminal.Inline(about), columns-longest-2)
+		b.WriteString(strings.TrimRight(name+gap+about, " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func runToolsCall(ctx context.Context, args []string, std streams) error {
@@ -272,7 +289,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		if !st.Up() {
 			mark, bad = "FAIL", true
 		}
-		fmt.Fprintf(std.out, "%s %s\n", mark, st)
+		fmt.Fprintf(std.out, "%s %s\n", mark, stateLine(&st))
 	}
 	var notes []string
 	for _, problem := range p.Problems() {
@@ -280,7 +297,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	}
 	for _, text := range append(notes, p.Warnings()...) {
 		bad = true
-		fmt.Fprintf(std.out, "note %s\n", text)
+		fmt.Fprintf(std.out, "note %s\n", terminal.Clean(text))
 	}
 	if bad {
 		return &exitError{code: exitFailed}

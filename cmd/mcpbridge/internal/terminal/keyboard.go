@@ -22,10 +22,18 @@ const (
 	pasteEnd     = "\x1b[201~"
 )
 
-// lineBreak, a private-use character, is a line break in the edited line, shown as breakSign.
+// Private-use characters stand for line breaks and for pasted tabs in the edited line: the editor
+// ends a line with the one key, and completes a word with the other.
 const (
 	lineBreak = '\ue000'
-	breakSign = '␤'
+	pastedTab = '\ue001'
+)
+
+var (
+	reserved   = strings.NewReplacer(string(lineBreak), "\ufffd", string(pastedTab), "\ufffd")
+	toEditor   = strings.NewReplacer("\n", string(lineBreak), "\t", string(pastedTab))
+	fromEditor = strings.NewReplacer(string(lineBreak), "\n", string(pastedTab), "\t")
+	asShown    = strings.NewReplacer(string(lineBreak), "␤", string(pastedTab), "⇥")
 )
 
 const (
@@ -189,8 +197,7 @@ func (k *keyboard) insert(text string) {
 		k.pastes = append(k.pastes[max(0, len(k.pastes)-maxPastes+1):], p)
 		text = p.label
 	}
-	text = strings.ReplaceAll(Clean(text), string(lineBreak), "\ufffd")
-	k.push([]byte(strings.ReplaceAll(text, "\n", string(lineBreak))))
+	k.push([]byte(toEditor.Replace(reserved.Replace(Clean(text)))))
 }
 
 // pasteLabel returns the text that represents a long paste.
@@ -209,7 +216,7 @@ func pasteLabel(n, breaks int, text string, cut bool) string {
 func (k *keyboard) expand(line string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	line = strings.ReplaceAll(line, string(lineBreak), "\n")
+	line = fromEditor.Replace(line)
 	for _, p := range k.pastes {
 		line = strings.ReplaceAll(line, p.label, p.text)
 	}
@@ -298,7 +305,7 @@ func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), c
 		FuncGetSize:        size,
 		FuncOnWidthChanged: func(look func()) { e.resized = look },
 		Painter: func(line []rune, _ int) []rune { // as it is shown
-			return []rune(strings.ReplaceAll(string(line), string(lineBreak), string(breakSign)))
+			return []rune(asShown.Replace(string(line)))
 		},
 		AutoComplete:           readline.NewPrefixCompleter(words...),
 		HistoryLimit:           1000,

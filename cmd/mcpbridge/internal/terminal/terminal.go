@@ -15,12 +15,6 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal reports whether stream is a terminal.
-func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // A Terminal is one in raw mode, in which Ctrl-C is a key.
 type Terminal struct {
 	*Screen
@@ -103,14 +97,14 @@ func (t *Terminal) Ask(ctx context.Context, question, prefill string) (string, e
 	if errors.Is(err, io.EOF) && t.cancel != nil {
 		t.cancel()
 	}
-	return line, err
+	return t.edit.keys.expand(line), err
 }
 
 // Remember puts a line into the history, as if it had been typed.
 func (t *Terminal) Remember(line string) {
 	if strings.TrimSpace(line) != "" && len(line) <= maxRemembered {
 		// It cannot fail without a file.
-		_ = t.edit.lines.SaveToHistory(strings.ReplaceAll(line, "\n", string(lineBreak)))
+		_ = t.edit.lines.SaveToHistory(toEditor.Replace(line))
 	}
 }
 

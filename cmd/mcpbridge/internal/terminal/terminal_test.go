@@ -136,6 +136,8 @@ func TestKeyboard(t *testing.T) {
 		{"Alt-Enter and Ctrl-J", []string{"a\x1b\rb\nc"}, "a\ue000b\ue000c", "a\nb\nc"},
 		{"Ctrl-Z", []string{"a\x1ab"}, "ab", ""},
 		{"a paste", []string{"<\x1b[200~a\r\nb\x1b[201~>"}, "<a\ue000b>", "<a\nb>"},
+		{"a paste with tabs", []string{"\x1b[200~a\tb\r\n\tc\x1b[201~\t"}, "a\ue001b\ue000\ue001c\t", "a\tb\n\tc\t"},
+		{"reserved characters in a paste", []string{"\x1b[200~a\ue000\ue001\x1b[201~"}, "a\ufffd\ufffd", ""},
 		{"a paste in pieces", []string{"\x1b[20", "0~a\rb\x1b", "[201", "~\r"}, "a\ue000b\r", "a\nb\r"},
 		{"control characters in a paste", []string{"\x1b[200~a\x03\x1b[31m\x1b[201~"}, "a��[31m", ""},
 		{"a long paste", []string{"see \x1b[200~" + long + "\x1b[201~!"}, "see [paste 1: 5 lines]!", "see line\nline\nline\nline\nline!"},

@@ -1,0 +1,89 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rivo/uniseg"
+)
+
+// onTerminal returns what a command writes on a terminal of so many columns.
+func onTerminal(t *testing.T, columns uint16, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath("mcpbridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(path, args...)
+	command.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=", "GORACE=atexit_sleep_ms=0", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
+	screen, err := pty.StartWithSize(command, &pty.Winsize{Rows: 24, Cols: columns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(patience, func() { command.Process.Kill() }).Stop()
+	output, _ := io.ReadAll(screen) // Linux ends it with an error
+	screen.Close()
+	_ = command.Wait() // the tests look at the output
+	return string(output)
+}
+
+// ours matches the escape sequences of the progress line.
+var ours = regexp.MustCompile(`\x1b\[(?:[0-9]*A|J|2m|0m)`)
+
+// Names, descriptions, results and errors of servers reach a terminal without control characters,
+// and errors and names also a file.
+func TestControlCharacters(t *testing.T) {
+	const evil = "e\x1b]0;title\x07v\x1b[2Ji\u009bl"
+	for _, args := range [][]string{
+		{"tools", "list", "--", "fakeserver", "--tools", "a," + evil},
+		{"check", "--", "fakeserver", "--name", evil},
+		{"check", "--", "fakeserver", "--crash", evil},
+		{"lint", "--", "fakeserver", "--tools", evil},
+		{"tools", "call", "echo", "--", "fakeserver", "--name", evil},
+		{"tools", "call", "echo", "--json", "--", "fakeserver", "--name", evil},
+		{"tools", "call", evil, "--", "fakeserver", "--tools", evil, "--answer", "refusal"},
+		{"tools", "call", "none", "--", "fakeserver", "--tools", "a," + evil},
+		{"tools", "list", "--", "fakeserver", "--crash", evil},
+		{"ask", "go", "--provider", "openai", "--base-url", "http://127.0.0.1:1", "--model", evil, "--", "fakeserver"},
+		{"--" + evil},
+	} {
+		got := onTerminal(t, 100, args...)
+		if bad := regexp.MustCompile(`[^\r\n\t\P{Cc}]`).FindString(ours.ReplaceAllString(got, "")); bad != "" || got == "" {
+			t.Errorf("%q: %q in %q", args, bad, got)
+		}
+	}
+	path, err := exec.LookPath("mcpbridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"tools", "list", "--", "fakeserver", "--tools", evil},
+		{"check", "--", "fakeserver", "--crash", evil},
+		{"tools", "call", evil, "--", "fakeserver", "--tools", evil, "--answer", "refusal"},
+	} {
+		if got, _ := exec.Command(path, args...).CombinedOutput(); strings.ContainsAny(string(got), "\x1b\a\u009b") || len(got) == 0 {
+			t.Errorf("%q: %q", args, got)
+		}
+	}
+}
+
+// A list of tools is as wide as its terminal, and shows each name in full.
+func TestListWidth(t *testing.T) {
+	const name = "a_tool_with_a_rather_long_name_of_its_own"
+	for columns, about := range map[uint16]string{100: "Does " + name + ".", 60: "…", 30: ""} {
+		got := onTerminal(t, columns, "tools", "list", "--", "fakeserver", "--tools", "echo,"+name)
+		lines := strings.Split(strings.TrimSpace(ours.ReplaceAllString(got, "")), "\n")
+		last := strings.TrimSpace(lines[len(lines)-1])
+		if !strings.HasPrefix(last, name) || !strings.HasSuffix(last, about) || uniseg.StringWidth(last) > max(int(columns), len(name)) {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+}
