@@ -49,14 +49,20 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, o *Options) {
 	}
 }
 
-// checkOrigin checks Host and Origin, which keeps web pages from reaching a local bridge through
-// the user's browser (MCP specification, transports, security warning).
+// checkOrigin checks Host, Origin and Sec-Fetch-Site, which keeps web pages from reaching a local
+// bridge through the user's browser (MCP specification, transports, security warning). A browser
+// sends no Origin with the GET of an image, a link or a script, and such a GET of another site would
+// begin a session (W3C, Fetch Metadata Request Headers).
 func (a *Access) checkOrigin(r *http.Request) *refusal {
 	if !a.hostAllowed(r) {
 		return &refusal{http.StatusForbidden, "unknown name in the Host header: add it to publicHosts in the config"}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !a.originAllowed(r, origin) {
+	origin := r.Header.Get("Origin")
+	if origin != "" && !a.originAllowed(r, origin) {
 		return &refusal{http.StatusForbidden, "pages of this origin may not connect: add it to allowedOrigins in the config"}
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); origin == "" && (site == "cross-site" || site == "same-site") {
+		return &refusal{http.StatusForbidden, "a page of another site caused this request: only requests with the Origin of that page may be allowed"}
 	}
 	return nil
 }

@@ -191,6 +191,36 @@ func TestOriginsAndHosts(t *testing.T) {
 	}
 }
 
+// A request that a page of another site has caused is refused unless it has the Origin of a page that
+// may connect: browsers send none with the GET of an image.
+func TestOtherSites(t *testing.T) {
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{AllowedOrigins: []string{"https://app.example"}}})
+	for _, c := range []struct {
+		site, origin string
+		want         int
+	}{
+		{"cross-site", "", 403},
+		{"same-site", "", 403},
+		{"cross-site", "https://evil.example", 403},
+		{"cross-site", "https://app.example", 200},
+		{"same-site", "http://localhost:5173", 200},
+		{"same-origin", "", 200},
+		{"none", "", 200}, // typed by the user
+		{"", "", 200},
+	} {
+		for _, path := range []string{"/", "/sse", "/healthz", "/readyz"} {
+			resp := h.request("GET", path, "", "Sec-Fetch-Site", c.site, "Origin", c.origin, "Accept", "*/*")
+			resp.Body.Close()
+			if resp.StatusCode != c.want {
+				t.Errorf("GET %s of %s, Origin %q: HTTP %d, want %d", path, c.site, c.origin, resp.StatusCode, c.want)
+			}
+		}
+		if got := h.status("POST", "/mcp", fmt.Sprintf(initialize, newest), "Sec-Fetch-Site", c.site, "Origin", c.origin); got != c.want {
+			t.Errorf("POST of %s, Origin %q: HTTP %d, want %d", c.site, c.origin, got, c.want)
+		}
+	}
+}
+
 func or(s, fallback string) string {
 	if s == "" {
 		return fallback

@@ -7,6 +7,7 @@
 // Each file uses those below it; cycles are few and short.
 //
 //	http              Handler: paths, CORS, tickets; sessions over streamable HTTP and SSE
+//	page              the text at the root, for browsers
 //	stdio ws          the other carriers that carry both ways, each over a duplex
 //	duplex            a session and its one outbox
 //	exchange          the answer to a POST: JSON, or a stream once that is needed

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -134,7 +135,7 @@ func (x *exchange) openStream() *stream {
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
 		} else {
-			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes)}
+			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes), seq: new(atomic.Int64)}
 		}
 		go func() {
 			defer close(x.served)

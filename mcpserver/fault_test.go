@@ -258,6 +258,7 @@ func TestBadFrames(t *testing.T) {
 		{"continuation of nothing", "\x80\x80\x00\x00\x00\x00", websocket.CloseProtocolError},
 		{"long control frame", "\x89\xfe\x00\xff\x00\x00\x00\x00", websocket.CloseProtocolError},
 		{"binary", "\x82\x82\x00\x00\x00\x00{}", websocket.CloseUnsupportedData},
+		{"length of 2^62", "\x81\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", websocket.CloseMessageTooBig},
 		{"length of 2^63", "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", 0},
 		{"no WebSocket", "GET / HTTP/1.1\r\n\r\n", websocket.CloseProtocolError},
 	} {

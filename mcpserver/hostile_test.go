@@ -257,6 +257,29 @@ func TestStreamOfEndedSession(t *testing.T) {
 	}
 }
 
+// A GET stream that follows one whose client was too slow uses none of its event ids, though the
+// reader of the first may still be taking what was left.
+func TestEventIDsOfStreamsInARow(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	s := p.newHTTPSession(identity{})
+	defer s.end()
+	seen := map[int64]bool{}
+	first := s.journal.sessionStream()
+	first.box.end(errSlow)
+	second := s.journal.sessionStream()
+	for _, st := range []*stream{first, second, first, second} {
+		batch := []*wire.Buffer{{B: []byte("{}")}, {B: []byte("{}")}}
+		seq := st.record(batch)
+		for i := range batch {
+			if id := seq + int64(i); seen[id] {
+				t.Errorf("event id %d occurs twice", id)
+			} else {
+				seen[id] = true
+			}
+		}
+	}
+}
+
 // A large answer has a write deadline for each of its parts.
 func TestLargeAnswerHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}

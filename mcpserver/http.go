@@ -18,11 +18,13 @@ import (
 )
 
 // Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, the handlers of
-// Options.Protected, /healthz and /readyz. Every path checks Host and Origin, and all but the
-// health checks need a token.
+// Options.Protected, /healthz and /readyz. The root does what /mcp does, and shows a page of text to
+// a browser. Every path checks Host and Origin, and all but that page and the health checks need a
+// token.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", s.identified(s.serveMCP))
+	mux.HandleFunc("/{$}", pageOr(s.identified(s.serveMCP)))
 	mux.HandleFunc("/sse", s.identified(s.serveSSE))
 	mux.HandleFunc(ssePath, s.identified(s.serveSSEMessage))
 	mux.HandleFunc("POST /ws/ticket", s.identified(s.serveTicket))

@@ -24,7 +24,7 @@ type stream struct {
 	session *session // nil in the modern era, which has no sessions
 	number  int64
 	box     *outbox
-	seq     atomic.Int64 // of the last event; mu guards additions
+	seq     *atomic.Int64 // of the last event; stream 0 and those that follow it share one
 
 	mu     sync.Mutex         // guards the fields below
 	leave  context.CancelFunc // disconnects the reader; nil without one
@@ -78,11 +78,10 @@ func (st *stream) saveRest() {
 // record numbers the messages of a batch, adds them to the journal and returns the number of the
 // first; st.mu is held.
 func (st *stream) record(batch []*wire.Buffer) int64 {
-	first := st.seq.Load() + 1
-	for _, msg := range batch {
-		seq := st.seq.Add(1)
-		if st.session != nil {
-			st.session.journal.addEvent(st.number, seq, msg.B)
+	first := st.seq.Add(int64(len(batch))) - int64(len(batch)) + 1
+	if st.session != nil {
+		for i, msg := range batch {
+			st.session.journal.addEvent(st.number, first+int64(i), msg.B)
 		}
 	}
 	return first
@@ -212,7 +211,7 @@ func (j *journal) newStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last++
-	return j.register(&stream{session: j.session, number: j.last})
+	return j.register(&stream{session: j.session, number: j.last, seq: new(atomic.Int64)})
 }
 
 // sessionStream returns the session's GET stream: a new one if it is the first, or the client was
@@ -220,11 +219,11 @@ func (j *journal) newStream() *stream {
 func (j *journal) sessionStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	next := &stream{session: j.session}
+	next := &stream{session: j.session, seq: new(atomic.Int64)}
 	if st := j.streams[0]; st != nil && !st.box.isClosed() {
 		return st
-	} else if st != nil {
-		next.seq.Store(st.seq.Load())
+	} else if st != nil { // its reader may still be taking what was left
+		next.seq = st.seq
 	}
 	return j.register(next)
 }

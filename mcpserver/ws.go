@@ -78,6 +78,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	alive := func(string) error { return conn.SetReadDeadline(time.Now().Add(3 * keepAlive)) }
 	alive("")
 	conn.SetPongHandler(alive)
+	conn.SetReadLimit(int64(d.server.opts.MessageBytes)) // refuses a frame by the length it announces
 	for {
 		msg, err := wire.ReadFrame(conn, d.server.opts.MessageBytes)
 		if err != nil {
@@ -125,7 +126,7 @@ func closeReason(err error) (code int, text string) {
 	switch {
 	case errors.Is(err, errSlow):
 		return websocket.ClosePolicyViolation, errSlow.Error()
-	case errors.As(err, &long):
+	case errors.As(err, &long), errors.Is(err, websocket.ErrReadLimit):
 		return websocket.CloseMessageTooBig, "the message is too large"
 	case errors.Is(err, wire.ErrBinary):
 		return websocket.CloseUnsupportedData, "MCP has only text messages"
