@@ -51,6 +51,9 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	l := c.links[key]
 	if l == nil {
 		l = newLink(c, key)
+		if key.owner != "" {
+			l.principal = caller.Principal.Name
+		}
 		c.links[key] = l
 		c.wg.Go(l.supervise)
 	}

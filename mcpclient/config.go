@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
@@ -87,6 +87,8 @@ type Config struct {
 	Children   *Children           // bounds child processes; nil means no bound
 	Log        *slog.Logger        // nil means nothing is logged
 
+	principal string // of the callers, in the copy for a carrier that belongs to one; "" for others
+
 	http     *http.Transport // the HTTP connections of all links
 	throttle *throttle       // in front of Log, for events that a server can cause at will
 }
@@ -111,23 +113,43 @@ func (cfg *Config) setDefaults() {
 
 // Children bounds the child processes of several clients together.
 type Children struct {
-	Max     int
-	running atomic.Int64
+	Max   int // of all
+	Share int // of those that belong to the callers of one principal; 0 means Max
+
+	mu      sync.Mutex // guards the fields below
+	running int
+	own     map[string]int // by the name of their principal
 }
 
-func (c *Children) acquire() error {
+// acquire counts a child of a principal; "" means that it is not one principal's.
+func (c *Children) acquire(principal string) error {
 	if c == nil {
 		return nil
 	}
-	if c.running.Add(1) > int64(c.Max) {
-		c.running.Add(-1)
-		return errors.New("too many child processes are running (limits.children in the config)")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running >= c.Max {
+		return fmt.Errorf("too many child processes are running: %d (limits.children in the config)", c.Max)
 	}
+	if c.Share > 0 && principal != "" && c.own[principal] >= c.Share {
+		return fmt.Errorf("too many child processes are running for this principal: %d (limits.children in the config is %d for all)", c.Share, c.Max)
+	}
+	if c.own == nil {
+		c.own = map[string]int{}
+	}
+	c.running++
+	c.own[principal]++
 	return nil
 }
 
-func (c *Children) release() {
-	if c != nil {
-		c.running.Add(-1)
+func (c *Children) release(principal string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+	if c.own[principal]--; c.own[principal] == 0 {
+		delete(c.own, principal)
 	}
 }

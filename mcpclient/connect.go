@@ -85,8 +85,10 @@ func (cfg *Config) dialers() []dialer {
 
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 	c := newConn(l)
+	own := *l.cfg
+	own.principal = l.principal
 	var err error
-	if c.carrier, err = dial(ctx, l.cfg, c); err != nil {
+	if c.carrier, err = dial(ctx, &own, c); err != nil {
 		return nil, err
 	}
 	close(c.dialed)

@@ -45,6 +45,8 @@ type link struct {
 	cancel context.CancelFunc
 	demand chan struct{} // holds a token if a call needs a lazy server
 
+	principal string // whose callers the link is for; "" for those of all
+
 	conn  atomic.Pointer[conn] // the live connection, or nil
 	lists [bridge.ListKinds]atomic.Pointer[bridge.List]
 	used  atomic.Int64 // when the latest call of a lazy server ended, in Unix ns

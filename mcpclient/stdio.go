@@ -30,7 +30,7 @@ type stdio struct {
 }
 
 func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
-	if err := cfg.Children.acquire(); err != nil {
+	if err := cfg.Children.acquire(cfg.principal); err != nil {
 		return nil, err
 	}
 	child, err := process.Start(process.Command{
@@ -42,7 +42,7 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 		Supervisor: cfg.Supervisor,
 	})
 	if err != nil {
-		cfg.Children.release()
+		cfg.Children.release(cfg.principal)
 		return nil, err
 	}
 	s := &stdio{cfg: cfg, child: child, out: wire.NewLineWriter(child.Stdin, stdinBytes)}
@@ -99,5 +99,5 @@ func (s *stdio) established(string) {}
 func (s *stdio) close() {
 	s.child.Stop()
 	s.read.Wait()
-	s.cfg.Children.release()
+	s.cfg.Children.release(s.cfg.principal)
 }

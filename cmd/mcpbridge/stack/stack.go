@@ -84,6 +84,9 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	children := &mcpclient.Children{Max: cmp.Or(cfg.Limits.Children, defaultChildren)}
+	if len(cfg.Tokens) > 1 {
+		children.Share = (children.Max + 1) / 2
+	}
 	var members []bridge.Member
 	settle := connectTimeout + time.Second
 	for _, server := range cfg.Servers {
