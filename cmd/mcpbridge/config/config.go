@@ -33,6 +33,7 @@ type Config struct {
 	AllowedOrigins []string          // as browsers write them (lower case, without a default port), or "null"
 	PublicHosts    []string          // lower-case names, with or without a port, that the Host header of a request may have
 	CA             string            // absolute path of a PEM file: certificate authorities beside the system's
+	Settle         time.Duration     // bounds the wait of the first lists for several servers; default 2 s
 	Names          Names
 	Limits         Limits
 	Log            Log
@@ -141,7 +142,7 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	}
 	d := l.newDecoder(path, dir, data)
 	c := &Config{Path: path, Dir: dir}
-	if root, ok := d.parse(); ok {
+	if root, ok := d.parse(); ok && !d.foreign(root) {
 		d.duplicates(root)
 		d.object(root, c.keys())
 		for _, check := range d.atEnd {
@@ -164,6 +165,7 @@ func (c *Config) keys() keySet {
 		"allowedOrigins": {take: into(&c.AllowedOrigins, listOf(readOrigin))},
 		"publicHosts":    {take: into(&c.PublicHosts, listOf(readPublicHost))},
 		"tls":            {take: inside(func() keySet { return keySet{"ca": {take: into(&c.CA, readPath)}} })},
+		"settle":         {take: into(&c.Settle, readSettle)},
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},
 		"log":            {take: inside(c.Log.keys)},

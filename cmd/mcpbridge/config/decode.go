@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
@@ -30,6 +30,7 @@ type decoder struct {
 	types    []string // the types of providers; nil means any
 	problems []remark
 	warnings []remark
+	faults   []remark    // misspelled keys of servers, each of which is its server's Fault
 	inside   *entryScope // the entry that is being read; nil outside of entries
 	servers  []string    // names of all servers, including disabled ones
 	atEnd    []func()    // checks that need the whole file
@@ -116,9 +117,15 @@ func (d *decoder) warnf(n node, format string, args ...any) {
 
 // entryScope collects the reasons why one entry cannot be used.
 type entryScope struct {
-	path   string
-	faults []error
+	path       string
+	server     bool
+	unit       time.Duration // of a server's timeout without one; 0 means that its size tells
+	misspelled bool          // a key is, perhaps the one that seems missing
+	faults     []error
 }
+
+// inServer reports whether a server is being read.
+func (d *decoder) inServer() bool { return d.inside != nil && d.inside.server }
 
 func (s *entryScope) fault(path, text string) {
 	text = path + ": " + text
@@ -147,7 +154,7 @@ func (d *decoder) wrongf(n node, format string, args ...any) {
 
 // filled reports whether n is a string with a variable.
 func (n node) filled() bool {
-	return n.value.Kind() == '"' && strings.Contains(n.value.(hujson.Literal).String(), "${")
+	return n.value.Kind() == '"' && reference.MatchString(n.value.(hujson.Literal).String())
 }
 
 func (d *decoder) expected(n node, what string) {
@@ -158,8 +165,12 @@ var kindNames = map[hujson.Kind]string{
 	'n': "null", 'f': "false", 't': "true", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
 }
 
-// err returns all problems in file order.
+// err returns all problems in file order, and with them the misspelled keys of servers, which alone
+// leave the file usable.
 func (d *decoder) err() error {
+	if len(d.problems) > 0 {
+		d.problems = append(d.problems, d.faults...)
+	}
 	byPlace(d.problems)
 	var errs []error
 	for _, p := range d.problems {

@@ -100,16 +100,21 @@ func checkEnvName(name string) string {
 	return ""
 }
 
-// reference matches ${…}, which may lack its end, and $${.
-var reference = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?`)
+// reference matches ${…}, which may lack its end, $${, and opencode's {env:…}.
+var reference = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?|\{env:[^}]*\}`)
 
-// fill replaces ${…} with values. Any other dollar sign stands for itself, and $${ for ${.
+// fill replaces ${…} with values, in a server also {env:…}. Any other dollar sign stands for
+// itself, and $${ for ${.
 func (d *decoder) fill(n node, s string) (string, bool) {
 	all := true
 	s = reference.ReplaceAllStringFunc(s, func(ref string) string {
 		expr, closed := strings.CutSuffix(ref, "}")
 		value, ok := "${", ref == "$${"
 		switch {
+		case ref[0] == '{' && !d.inServer():
+			value, ok = ref, true
+		case ref[0] == '{':
+			value, ok = d.variable(n, expr[len("{"):])
 		case closed:
 			value, ok = d.variable(n, expr[len("${"):])
 		case !ok:
@@ -119,6 +124,34 @@ func (d *decoder) fill(n node, s string) (string, bool) {
 		return value
 	})
 	return s, all
+}
+
+// bareReference matches $NAME, and $$, in which no variable begins.
+var bareReference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*`)
+
+// withBare returns a reader that fills in $NAME, too, as Gemini CLI does where secrets are: in
+// "env" and "headers". Elsewhere it may be meant for a shell.
+func withBare(read reader[string]) reader[string] {
+	return func(d *decoder, n node) (string, bool) {
+		if n.value.Kind() != '"' || !d.inServer() {
+			return read(d, n)
+		}
+		text := n.value.(hujson.Literal).String()
+		filled := bareReference.ReplaceAllStringFunc(text, func(ref string) string {
+			name := ref[1:]
+			if _, set := d.getenv(name); set && name != "$" {
+				return "${" + name + "}"
+			}
+			if name != "$" { // the name may be a part of a secret
+				d.warnf(n, `"$" and a name is left as it is, as no such variable is set (write ${NAME} to make that an error)`)
+			}
+			return ref
+		})
+		if filled != text {
+			n.value = hujson.String(filled)
+		}
+		return read(d, n)
+	}
 }
 
 // variable returns the value of ${expr}, or reports why it has none.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"net"
@@ -157,15 +158,37 @@ func readDuration(d *decoder, n node) (time.Duration, bool) {
 	return dur, d.fits(n, dur > 0, `0"`, want)
 }
 
+// maxSettle bounds "settle": clients give up on a list that takes longer.
+const maxSettle = 5 * time.Minute
+
+func readSettle(d *decoder, n node) (time.Duration, bool) {
+	dur, ok := readDuration(d, n)
+	return dur, ok && d.fits(n, dur <= maxSettle, `0"`, "a duration up to 5m")
+}
+
 // readTimeout reads a duration. Some clients write seconds (60), others milliseconds (60000).
 func readTimeout(d *decoder, n node) (time.Duration, bool) {
 	dur, ok := readDuration(d, n)
-	if f, isNumber := n.number(); ok && isNumber && f >= 1000 {
+	f, isNumber := n.number()
+	if !ok || !isNumber {
+		return dur, ok
+	}
+	unit, small := time.Duration(0), f < 1000
+	if d.inside != nil {
+		unit = d.inside.unit
+	}
+	switch {
+	case unit == time.Millisecond, !small && (unit == 0 || f > maxSeconds):
 		dur /= 1000
 		d.warnf(n, `%s is taken as milliseconds; write a unit, as in "%v", to be explicit`, strconv.FormatFloat(f, 'f', -1, 64), dur)
+	case !small:
+		d.warnf(n, `%s is taken as seconds; write a unit, as in "%v", to be explicit`, strconv.FormatFloat(f, 'f', -1, 64), dur)
 	}
 	return dur, ok
 }
+
+// maxSeconds bounds the timeouts that Cline and Roo Code write, in seconds.
+const maxSeconds = 3600
 
 func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	var ours, taken []string
@@ -180,9 +203,16 @@ func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	slices.Sort(ours)
 	parent.offset = m.at
 	switch near := toolformat.Closest(m.name, taken); {
+	case d.inServer() && near != "":
+		text := fmt.Sprintf("unknown key %s (did you mean %q?)", hint.Quote(m.name), near)
+		d.inside.misspelled = true
+		d.inside.fault(parent.path, text)
+		parent.remark(&d.faults, text)
+	case d.inServer():
+		d.warnf(m.key(), "ignored: unknown key")
 	case near != "":
 		d.errorf(parent, "unknown key %s (did you mean %q?)", hint.Quote(m.name), near)
-	case parent.path == "" && looksLikeServer(d, m):
+	case parent.path == "" && looksLikeServer(m):
 		d.errorf(parent, `unknown key %s: a server belongs in "mcpServers"`, hint.Quote(m.name))
 	default:
 		d.errorf(parent, "unknown key %s (known: %s)", hint.Quote(m.name), strings.Join(ours, ", "))
@@ -190,9 +220,8 @@ func (d *decoder) unknownKey(parent, m node, keys keySet) {
 }
 
 // looksLikeServer reports whether n may be a server that was pasted without "mcpServers".
-func looksLikeServer(d *decoder, n node) bool {
-	members, _ := d.membersOf(n)
-	return slices.ContainsFunc(members, func(m node) bool { return m.name == "command" || m.name == "url" })
+func looksLikeServer(n node) bool {
+	return slices.ContainsFunc(membersIn(n), func(m node) bool { return m.name == "command" || m.name == "url" })
 }
 
 // oneOf reads one of a closed set of words and returns its meaning.
@@ -328,7 +357,7 @@ func checkName(name string) string {
 
 func readHeaders(d *decoder, n node) (map[string]string, bool) {
 	seen := map[string]string{} // by lower-case name
-	return mapOf(checkHeaderName, func(d *decoder, m node) (string, bool) {
+	return mapOf(checkHeaderName, withBare(func(d *decoder, m node) (string, bool) {
 		fold := strings.ToLower(m.name)
 		if other, twice := seen[fold]; twice && other != m.name {
 			d.errorf(m.key(), "is the same header as %s: keep one", hint.Quote(other))
@@ -337,7 +366,7 @@ func readHeaders(d *decoder, n node) (map[string]string, bool) {
 		return d.textIf(m, "a header's value is one line without control characters", func(value string) bool {
 			return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == '\x7f' })
 		})
-	})(d, n)
+	}))(d, n)
 }
 
 func checkHeaderName(name string) string {

@@ -51,7 +51,7 @@ type Server struct {
 // transports maps the spellings that clients use for a transport to ours.
 var transports = map[string]string{
 	"stdio": "stdio", "local": "stdio",
-	"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
+	"http": "http", "remote": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
 	"sse": "sse",
 	"ws":  "ws", "websocket": "ws",
 }
@@ -67,22 +67,25 @@ const (
 func (s *Server) keys(envFile *string) keySet {
 	off := func(*decoder, node) {} // read before, by isOff
 	return keySet{
-		"command": {take: into(&s.Command, readCommand), only: "command"},
-		"args":    {take: into(&s.Args, listOf(readText)), only: "command"},
-		"env":     {take: into(&s.Env, mapOf(checkEnvName, readEnvValue)), only: "command"},
-		"envFile": {take: into(envFile, readPath), only: "command"},
-		"cwd":     {take: into(&s.Dir, readPath), only: "command"},
+		"command":     {take: into(&s.Command, readCommand), only: "command"},
+		"args":        {take: into(&s.Args, listOf(readText)), only: "command"},
+		"env":         {take: into(&s.Env, mapOf(checkEnvName, withBare(readEnvValue))), only: "command"},
+		"environment": {take: into(&s.Env, mapOf(checkEnvName, withBare(readEnvValue))), only: "command", same: "env"},
+		"envFile":     {take: into(envFile, readPath), only: "command"},
+		"cwd":         {take: into(&s.Dir, readPath), only: "command"},
 
 		"url":       {take: into(&s.URL, readURL), only: "url"},
 		"serverUrl": {take: into(&s.URL, readURL), only: "url", same: "url"},
 		"httpUrl":   {take: into(&s.URL, readURL), only: "url", same: "url"},
+		"baseUrl":   {take: into(&s.URL, readURL), only: "url", same: "url"},
 		"headers":   {take: into(&s.Headers, readHeaders), only: "url"},
 
-		"type":      {take: into(&s.Transport, oneOf(transports))},
-		"transport": {take: into(&s.Transport, oneOf(transports)), same: "type"},
-		"era":       {take: into(&s.Era, oneOf(words("legacy", "modern")))},
-		"disabled":  {take: off},
-		"enabled":   {take: off},
+		"type":          {take: into(&s.Transport, oneOf(transports))},
+		"transport":     {take: into(&s.Transport, oneOf(transports)), same: "type"},
+		"transportType": {take: into(&s.Transport, oneOf(transports)), same: "type"},
+		"era":           {take: into(&s.Era, oneOf(words("legacy", "modern")))},
+		"disabled":      {take: off},
+		"enabled":       {take: off},
 
 		"prefix":        {take: into(&s.Prefix, readPrefix)},
 		"include":       {take: into(&s.Include, listOf(readGlob))},
@@ -110,8 +113,10 @@ func (s *Server) keys(envFile *string) keySet {
 		"tools":            {note: `use "include" to choose the tools`},
 		"initTimeout":      {note: `use "connectTimeout"`},
 		"requestInit":      {note: `use "headers"`},
+		"headersHelper":    {note: `use "headers"`},
 		"authProviderType": {note: noOAuth},
 		"oauth":            {note: noOAuth},
+		"auth":             {note: noOAuth},
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {},
@@ -173,7 +178,7 @@ func derivedPrefix(name string) string {
 // server reads one entry. A variable that is not set becomes its Fault.
 func (d *decoder) server(n node) Server {
 	s := Server{Name: n.name, Line: d.line(n.key().offset)}
-	d.inside = &entryScope{path: n.path}
+	d.inside = &entryScope{path: n.path, server: true, unit: timeoutUnit(membersIn(n))}
 	defer func() { d.inside = nil }()
 
 	var envFile string
@@ -181,7 +186,7 @@ func (d *decoder) server(n node) Server {
 	reach := d.reach(n, keys)
 	before := len(d.problems)
 	d.object(n, keys)
-	if len(d.problems) == before { // a misspelled key may be the one that is missing
+	if len(d.problems) == before && !d.inside.misspelled { // that key may be the one that is missing
 		d.checkServer(n, &s, reach)
 	}
 	if envFile != "" {
@@ -194,6 +199,26 @@ func (d *decoder) server(n node) Server {
 	}
 	s.Fault = errors.Join(d.inside.faults...)
 	return s
+}
+
+// clientUnits has the unit of "timeout" in the clients whose keys tell them.
+var clientUnits = map[string]time.Duration{
+	"trust": time.Millisecond, "httpUrl": time.Millisecond, "includeTools": time.Millisecond, "excludeTools": time.Millisecond, // Gemini CLI
+	"environment": time.Millisecond, // opencode
+	"initTimeout": time.Millisecond, // LibreChat
+	"alwaysAllow": time.Second,      // Roo Code
+	"watchPaths":  time.Second,
+	"autoApprove": time.Second, // Cline; Kiro's milliseconds exceed maxSeconds
+}
+
+// timeoutUnit returns the unit of "timeout" beside these keys, or 0.
+func timeoutUnit(keys []node) time.Duration {
+	for _, k := range keys {
+		if unit := clientUnits[k.name]; unit != 0 {
+			return unit
+		}
+	}
+	return 0
 }
 
 // reach returns how a server is reached: "command", "url", "both" or "". Keys that only make sense

@@ -15,6 +15,10 @@ const maxNesting = 100
 
 // parse returns the syntax tree, or reports where the file is not JSON with comments.
 func (d *decoder) parse() (node, bool) {
+	if what := otherFormat(d.data); what != "" {
+		d.problems = append(d.problems, remark{text: what})
+		return node{}, false
+	}
 	if _, mistake := scan(d.data); mistake != nil {
 		d.problems = append(d.problems, *mistake)
 		return node{}, false

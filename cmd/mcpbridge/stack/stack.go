@@ -88,9 +88,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		children.Share = (children.Max + 1) / 2
 	}
 	var members []bridge.Member
-	settle := connectTimeout + time.Second
 	for _, server := range cfg.Servers {
-		settle = max(settle, server.ConnectTimeout+time.Second)
 		client := mcpclient.New(s.clientConfig(server, opts.OneCaller, info, children))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
@@ -102,17 +100,26 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.native != nil {
 		members = append(members, bridge.Member{Name: "native tools", Source: s.native, Prefix: new(string)})
 	}
-	if !opts.WaitAll {
-		settle = 0
-	}
 	s.bridge = bridge.New(bridge.Options{
 		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
 		MaxName:    cfg.Names.MaxLength,
-		Settle:     settle,
+		Settle:     settleTime(cfg, opts.WaitAll),
 		ServerInfo: info,
 		Log:        s.log,
 	}, members...)
 	return s, nil
+}
+
+// settleTime returns how long the first lists wait for several servers; 0 means the default.
+func settleTime(cfg *config.Config, all bool) time.Duration {
+	if !all {
+		return cfg.Settle
+	}
+	longest := connectTimeout
+	for _, server := range cfg.Servers {
+		longest = max(longest, server.ConnectTimeout)
+	}
+	return longest + time.Second
 }
 
 // Open opens a session of all sources.
@@ -215,7 +222,8 @@ func listFile(server config.Server) string {
 }
 
 // Close ends every server and waits for its processes. Before that it waits until the messages of
-// [Stack.SaveChat] are saved; the error counts those that are lost.
+// [Stack.SaveChat] are saved. The error counts those that are lost, and says why processes that the
+// program may leave behind when it is killed could not be supervised.
 func (s *Stack) Close() error {
 	lost := s.recorder.close()
 	var closing sync.WaitGroup
@@ -229,8 +237,7 @@ func (s *Stack) Close() error {
 		}
 	}
 	s.natives.close()
-	s.supervisor.Close()
-	return lost
+	return errors.Join(lost, s.supervisor.Close())
 }
 
 // A ServerState is the current state of a server.
