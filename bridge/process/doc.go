@@ -6,13 +6,14 @@
 // ended by itself, as one closes a file. The groups of a program that gives its commands a
 // [Supervisor] end even when the program is killed.
 //
-// A descendant that leaves its group (setsid, a daemon) is out of reach on Unix; on Windows a job
-// object holds every descendant.
+// A descendant that leaves its group (setsid, a daemon) ends with it too: on Linux it is found by a
+// variable in its environment, MCPBRIDGE_CHILD, and on Windows a job object holds every descendant.
+// On other systems, and if it has cleared its environment, it is out of reach.
 //
 // # Files
 //
 // process.go has Command and Process, process_*.go what differs between systems (groups, signals,
-// pipes, limits, the supervisor's process), command.go the checks before the start and errors for
+// pipes, limits, the supervisor's process), mark_linux.go the search by environment, command.go the checks before the start and errors for
 // the user, batch.go the command line of a Windows batch file, environ.go the environment,
 // stderr.go standard error with its allowance and the tail for errors, supervisor.go the
 // Supervisor.

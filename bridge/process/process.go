@@ -34,7 +34,8 @@ type Command struct {
 	// Dir is the working directory; "" means this program's.
 	Dir string
 
-	// Env is the complete environment, KEY=VALUE; nothing is inherited beside it. See Environ.
+	// Env is the complete environment, KEY=VALUE; nothing is inherited beside it. See Environ. On
+	// Linux MCPBRIDGE_CHILD is added, by which descendants are found.
 	Env []string
 
 	// Stderr receives each line of standard error without its line end, in order, from one
@@ -85,6 +86,7 @@ type Process struct {
 	// Read.
 	Stdout io.ReadCloser
 
+	stdout   *os.File
 	grace    Grace
 	group    *group
 	log      *stderrLog
@@ -108,7 +110,7 @@ func Start(c Command) (*Process, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs.stdin, theirs.stdout, theirs.stderr
 
 	c.Supervisor.ready()
-	group, err := startGroup(cmd)
+	group, err := startGroup(cmd, c.Supervisor.mark())
 	if err != nil {
 		ours.close()
 		return nil, startError(c.Path, err)
@@ -118,6 +120,7 @@ func Start(c Command) (*Process, error) {
 	p := &Process{
 		Stdin:  ours.stdin,
 		Stdout: ours.stdout,
+		stdout: ours.stdout,
 		grace:  Grace{cmp.Or(c.Grace.Stdin, defaultGrace), cmp.Or(c.Grace.Term, defaultGrace)},
 		group:  group,
 		log:    newStderrLog(c.Stderr),
@@ -137,9 +140,13 @@ func Start(c Command) (*Process, error) {
 // PID returns the child's process id, on Unix also the id of its group.
 func (p *Process) PID() int { return p.group.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the child has been reaped and the rest of its group
-// was killed.
+// Done returns a channel that is closed when the child has been reaped and its descendants, as far
+// as they are in reach, were killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Pending reports whether output waits in Stdout. After Done, when there is none and a Read still
+// waits, a process that is out of reach holds the pipe open. On Windows that cannot be: it is true.
+func (p *Process) Pending() bool { return pending(p.stdout) }
 
 // Err returns, after Done, why the child ended, with the last lines of its standard error: "exit
 // status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit status
@@ -199,6 +206,7 @@ func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	if within(p.grace.Stdin, exited) {
 		return false
 	}
+	p.group.alive() // which finds the processes that have left the group
 	p.group.terminate()
 	if !within(p.grace.Term, exited) {
 		p.group.kill()
@@ -209,23 +217,32 @@ func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 
 // endRest ends the processes that outlive the leader, such as the server that npx started.
 func (p *Process) endRest(asked bool) {
-	if p.group.alive() {
+	alive := p.group.alive()
+	if alive {
 		if !asked {
 			p.group.terminate()
 		}
-		p.awaitEmpty(p.grace.Term)
+		alive = !p.awaitEmpty(p.grace.Term, func() {})
 	}
 	// Also when the group seems empty: a fork under way may have been missed.
 	p.group.kill()
-	p.awaitEmpty(killWait)
+	if alive {
+		p.awaitEmpty(killWait, p.group.kill)
+	}
 }
 
-// awaitEmpty polls, as no system notifies, until the group is empty or d is over.
-func (p *Process) awaitEmpty(d time.Duration) {
+// awaitEmpty polls, as no system notifies, until the group is empty or d is over, and reports
+// whether it is empty. While it is not it calls again.
+func (p *Process) awaitEmpty(d time.Duration, again func()) bool {
 	deadline := time.Now().Add(d)
-	for pause := time.Millisecond; p.group.alive() && time.Now().Before(deadline); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; p.group.alive(); pause = min(2*pause, 50*time.Millisecond) {
+		if !time.Now().Before(deadline) {
+			return false
+		}
+		again()
 		time.Sleep(pause)
 	}
+	return true
 }
 
 // within waits for c, at most for d, and reports whether c was closed.

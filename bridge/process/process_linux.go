@@ -1,11 +1,8 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,38 +34,6 @@ func (g *group) awaitLeader() {
 			return
 		}
 	}
-}
-
-// alive reports whether a process of the group still runs. It reads /proc, since kill(2) counts
-// zombies, and the leader is a zombie. Without /proc it returns false: the rest is killed without a
-// grace rather than after all of it.
-func (g *group) alive() bool {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		// A process that has ended meanwhile lacks stat.
-		if stat, err := os.ReadFile(dir + "/stat"); err == nil && runsIn(stat, g.id()) {
-			return true
-		}
-	}
-	return false
-}
-
-// runsIn reports whether stat, the content of /proc/PID/stat, is that of a process in the group
-// that is not dead: "PID (name) state parent group …", where the name may hold anything. A zombie
-// with more than one thread is a live process whose first thread has ended.
-func runsIn(stat []byte, group int) bool {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const state, pgrp, threads = 0, 2, 17
-	if len(fields) <= threads || string(fields[pgrp]) != strconv.Itoa(group) {
-		return false
-	}
-	switch fields[state][0] {
-	case 'X':
-		return false
-	case 'Z':
-		return string(fields[threads]) != "0" && string(fields[threads]) != "1"
-	}
-	return true
 }
 
 // set sets the limits of a process that has not been reaped.

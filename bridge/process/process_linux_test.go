@@ -30,14 +30,18 @@ func childOfSystem(mode string) {
 				}
 			}
 		}
-	case "daemonizer": // its child leaves the group, with all the pipes
+	case "daemonizer": // its child leaves the group, with all the pipes, and cannot be found
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childMode+"=daemon")
+		unmarked := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, markName+"=") })
+		cmd.Env = append(unmarked, childMode+"=daemon")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
+	case "detacher": // npx of a server that starts a browser
+		fmt.Println(spawn(os.Args[1], &syscall.SysProcAttr{Setsid: true}))
+		io.Copy(io.Discard, os.Stdin)
 	case "daemon": // its pid is the first line that there is: only with it the test can end it
 		fmt.Println(os.Getpid())
 		forever()
@@ -204,6 +208,70 @@ func TestCrashEndsGrandchildren(t *testing.T) {
 	assertGone(t, p)
 	if p.Err() == nil || p.Err().Error() != "killed by signal SIGKILL" {
 		t.Error(p.Err())
+	}
+}
+
+// TestStraysEnd: descendants in sessions of their own end with the child, however it ends.
+func TestStraysEnd(t *testing.T) {
+	for _, mode := range []string{"idle", "ignores TERM"} {
+		for name, end := range map[string]func(*Process){
+			"at the end of input": func(p *Process) { p.Stdin.Close() },
+			"when it is killed":   func(p *Process) { unix.Kill(p.PID(), unix.SIGKILL) },
+			"when it is stopped":  (*Process).Stop,
+		} {
+			t.Run(mode+" "+name, func(t *testing.T) {
+				c := self(t, "detacher", mode)
+				c.Grace = quick
+				p := mustStart(t, c)
+				stray := pid(t, p.Stdout)
+				if group, err := unix.Getpgid(stray); err != nil || group != stray {
+					t.Fatalf("it has not left the group: %d %v", group, err)
+				}
+				awaitEnd := watch(t, stray)
+				end(p)
+				awaitEnd()
+				await(t, "done", p.Done())
+				assertGone(t, p)
+			})
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	c := self(t, "idle")
+	c.Supervisor = NewSupervisor()
+	defer c.Supervisor.Close()
+	one, two := mustStart(t, c), mustStart(t, c)
+	for _, p := range []*Process{one, two} {
+		line(t, p.Stdout) // it has its environment
+		if !hasMark(p.PID(), p.group.mark, true) || hasMark(p.PID(), p.group.mark[:len(p.group.mark)-1], true) {
+			t.Error("the mark is not found, or a part of it is")
+		}
+		if found := marked(p.group.mark); len(found) != 1 || found[0] != p.PID() {
+			t.Errorf("found %v, want %d", found, p.PID())
+		}
+	}
+	if found := marked(c.Supervisor.marks); len(found) != 2 {
+		t.Errorf("found %v, want two", found)
+	}
+	if found := marked(""); len(found) != 0 {
+		t.Errorf("without a mark: %v", found)
+	}
+}
+
+// TestPending: what a child wrote is known to wait until it is read, also after its end.
+func TestPending(t *testing.T) {
+	p := mustStart(t, self(t, "final output"))
+	await(t, "done", p.Done())
+	if !p.Pending() {
+		t.Error("no output waits")
+	}
+	if n, err := io.Copy(io.Discard, p.Stdout); n != 60_000 || err != nil || p.Pending() {
+		t.Errorf("%d bytes, %v, more waits: %v", n, err, p.Pending())
+	}
+	p.Stop()
+	if p.Pending() {
+		t.Error("after Stop output waits")
 	}
 }
 

@@ -18,12 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is the process group that the child leads.
-type group struct{ cmd *exec.Cmd }
+// group is the process group that the child leads, with the descendants that have left it.
+type group struct {
+	cmd    *exec.Cmd
+	mark   string    // in the environment of all descendants
+	born   time.Time // before the start
+	strays []int     // those that have left the group, as alive saw them last; Linux only
+}
 
-func startGroup(cmd *exec.Cmd) (*group, error) {
+func startGroup(cmd *exec.Cmd, mark string) (*group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return &group{cmd}, cmd.Start()
+	cmd.Env = append(cmd.Env, markName+"="+mark)
+	return &group{cmd: cmd, mark: mark, born: time.Now()}, cmd.Start()
 }
 
 func (g *group) id() int { return g.cmd.Process.Pid }
@@ -38,6 +44,9 @@ func (g *group) kill() { g.signal(unix.SIGKILL) }
 func (g *group) signal(sig unix.Signal) {
 	// The only failure that matters, a survivor, is seen by alive.
 	_ = unix.Kill(-g.id(), sig)
+	for _, pid := range g.strays {
+		_ = unix.Kill(pid, sig)
+	}
 }
 
 // reap reaps the leader, if awaitLeader has not, and members of the group whose parents are gone
@@ -57,6 +66,20 @@ func (g *group) reap() {
 	}
 }
 
+// pending reports whether a pipe has bytes to be read.
+func pending(pipe *os.File) bool {
+	conn, err := pipe.SyscallConn()
+	var now [1]unix.PollFd
+	if err == nil {
+		// It fails once the pipe is closed.
+		_ = conn.Control(func(fd uintptr) {
+			now[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+			_, _ = unix.Poll(now[:], 0)
+		})
+	}
+	return now[0].Revents&unix.POLLIN != 0
+}
+
 // signalName returns the signal that ended a process, empty when it exited.
 func signalName(state *os.ProcessState) string {
 	status, ok := state.Sys().(syscall.WaitStatus)
@@ -73,7 +96,7 @@ func signalName(state *os.ProcessState) string {
 // person to start the program again.
 const orphanGrace = 2 * time.Second
 
-func supervisorCommand() (*exec.Cmd, error) {
+func supervisorCommand(marks string) (*exec.Cmd, error) {
 	path := "/proc/self/exe" // also when the file was replaced or removed
 	if runtime.GOOS != "linux" {
 		exe, err := os.Executable()
@@ -85,7 +108,7 @@ func supervisorCommand() (*exec.Cmd, error) {
 	return &exec.Cmd{
 		Path: path,
 		Args: []string{supervisorName},
-		Env:  []string{supervisorMark + "=1", "GOMAXPROCS=1"},
+		Env:  []string{supervisorMark + "=1", supervisedMarks + "=" + marks, "GOMAXPROCS=1"},
 		Dir:  "/",
 		// Out of reach of signals from the terminal and to our group.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
@@ -93,7 +116,7 @@ func supervisorCommand() (*exec.Cmd, error) {
 }
 
 // supervise reads the groups, "+PGID" and "-PGID" a line each, and when r ends, as the program has,
-// ends those that are left.
+// ends those that are left, and all processes with one of the program's marks.
 func supervise(r io.Reader) {
 	// TERM too: a service manager sends it to all of a service's processes, and the supervisor has
 	// to end last.
@@ -105,7 +128,7 @@ func supervise(r io.Reader) {
 	}
 	debug.FreeOSMemory()
 
-	endOrphans(readGroups(r))
+	endOrphans(readGroups(r), os.Getenv(supervisedMarks))
 }
 
 func readGroups(r io.Reader) map[int]bool {
@@ -127,14 +150,28 @@ func readGroups(r io.Reader) map[int]bool {
 	return groups
 }
 
-func endOrphans(groups map[int]bool) {
-	signalAll(groups, unix.SIGTERM)
-	signalAll(groups, unix.SIGCONT) // a stopped process would not receive it
-	for deadline := time.Now().Add(orphanGrace); len(groups) > 0 && time.Now().Before(deadline); {
+func endOrphans(groups map[int]bool, marks string) {
+	left := signalOrphans(groups, marks, unix.SIGTERM)
+	signalOrphans(groups, marks, unix.SIGCONT) // a stopped process would not receive it
+	for deadline := time.Now().Add(orphanGrace); left && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
-		signalAll(groups, 0)
+		left = signalOrphans(groups, marks, 0)
 	}
-	signalAll(groups, unix.SIGKILL)
+	for deadline := time.Now().Add(orphanGrace); left && time.Now().Before(deadline); { // one may fork meanwhile
+		left = signalOrphans(groups, marks, unix.SIGKILL)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// signalOrphans signals the groups and the processes that left them, and reports whether there
+// were any.
+func signalOrphans(groups map[int]bool, marks string, sig unix.Signal) bool {
+	signalAll(groups, sig)
+	strays := marked(marks)
+	for _, pid := range strays {
+		_ = unix.Kill(pid, sig)
+	}
+	return len(groups)+len(strays) > 0
 }
 
 // signalAll signals the groups and deletes those that have ended.

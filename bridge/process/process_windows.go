@@ -20,7 +20,7 @@ type group struct {
 
 // startGroup starts the child and puts it in a job. A process that the child starts before that
 // escapes the job; programs take longer to come up.
-func startGroup(cmd *exec.Cmd) (*group, error) {
+func startGroup(cmd *exec.Cmd, _ string) (*group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
 	}
@@ -97,11 +97,15 @@ func (g *group) alive() bool { return false }
 
 func (g *group) reap() { windows.CloseHandle(g.job) }
 
+// pending returns true: the job has ended every process that could hold the pipe, so that its end
+// comes.
+func pending(*os.File) bool { return true }
+
 // signalName returns "": Windows has no signals.
 func signalName(*os.ProcessState) string { return "" }
 
 // supervisorCommand returns nil: a job object ends with its last handle.
-func supervisorCommand() (*exec.Cmd, error) { return nil, nil }
+func supervisorCommand(string) (*exec.Cmd, error) { return nil, nil }
 
 func supervise(io.Reader) {}
 

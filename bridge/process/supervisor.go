@@ -1,11 +1,14 @@
 package process
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,10 +17,16 @@ const (
 	supervisorName = "mcpbridge-supervisor"
 	// supervisorMark is set, to "1", in the environment of a supervisor.
 	supervisorMark = "MCPBRIDGE_SUPERVISOR"
+	// supervisedMarks is set, in the environment of a supervisor, to what the marks of its
+	// program's children begin with.
+	supervisedMarks = "MCPBRIDGE_CHILDREN"
+	// markName is set in the environment of a child, to a mark of its own, which its descendants
+	// inherit.
+	markName = "MCPBRIDGE_CHILD"
 )
 
-// Supervisor ends the groups of a program's children when the program is killed and cannot do so
-// itself: a death signal would reach direct children only, and a server that npx or sh -c started
+// Supervisor ends a program's children and their descendants when the program is killed and cannot
+// do so itself: a death signal would reach direct children only, and a server that npx or sh -c started
 // would live on. It is the program itself, run again in a session of its own, at the other end of a
 // pipe that breaks when the program ends. One process serves all children; it starts with the first
 // child, and again when it was killed and another child starts.
@@ -28,6 +37,9 @@ const (
 // On Windows job objects do this work, and the supervisor has no process. The methods do nothing on
 // a nil Supervisor.
 type Supervisor struct {
+	marks    string // what the marks of all children begin with
+	children atomic.Int64
+
 	mu     sync.Mutex // guards what follows
 	groups map[int]bool
 	run    *supervisorRun // nil until it is started
@@ -55,7 +67,15 @@ func Supervise() {
 
 // NewSupervisor returns a supervisor that has yet to start. See [Supervise].
 func NewSupervisor() *Supervisor {
-	return &Supervisor{groups: make(map[int]bool)}
+	return &Supervisor{marks: rand.Text() + ".", groups: make(map[int]bool)}
+}
+
+// mark returns the mark of a child, which no other one has.
+func (s *Supervisor) mark() string {
+	if s == nil {
+		return rand.Text()
+	}
+	return s.marks + strconv.FormatInt(s.children.Add(1), 10)
 }
 
 // Close ends the supervisor, which ends the children that are left, and reaps it. Later children
@@ -124,7 +144,7 @@ func (s *Supervisor) restart() {
 		_ = s.run.cmd.Process.Kill()
 		_ = s.run.close()
 	}
-	s.run, s.err = startSupervisor()
+	s.run, s.err = startSupervisor(s.marks)
 	if s.run == nil {
 		return
 	}
@@ -135,12 +155,12 @@ func (s *Supervisor) restart() {
 
 // startSupervisor starts the program again. It returns nil without an error on a system that needs
 // no supervisor.
-func startSupervisor() (*supervisorRun, error) {
+func startSupervisor(marks string) (*supervisorRun, error) {
 	if os.Getenv(supervisorMark) != "" {
 		// Started as a supervisor, the program went on to its main: so would the next one.
 		return nil, errors.New("supervisor: the program does not call process.Supervise first thing in main")
 	}
-	cmd, err := supervisorCommand()
+	cmd, err := supervisorCommand(marks)
 	if cmd == nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -33,6 +34,14 @@ func bridge() {
 		fmt.Println(p.PID())
 	}
 	fmt.Println(s.run.cmd.Process.Pid)
+	for _, mode := range []string{"idle", "ignores TERM"} {
+		p, err := Start(Command{Path: os.Args[0], Args: []string{mode}, Supervisor: s, Env: append(os.Environ(), childMode+"=detacher")})
+		if err != nil {
+			panic(err)
+		}
+		io.CopyN(os.Stdout, p.Stdout, 1)
+		go io.Copy(os.Stdout, p.Stdout)
+	}
 	forever()
 }
 
@@ -49,18 +58,18 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pids []int
-	for lines := bufio.NewScanner(out); len(pids) < 4 && lines.Scan(); {
+	for lines := bufio.NewScanner(out); len(pids) < 6 && lines.Scan(); {
 		var pid int
 		fmt.Sscan(lines.Text(), &pid)
 		pids = append(pids, pid)
 	}
-	if len(pids) < 4 {
+	if len(pids) < 6 {
 		cmd.Process.Kill()
 		cmd.Wait()
 		t.Fatalf("no bridge: %s", &stderr)
 	}
 	groups, supervisor := pids[:3], pids[3]
-	all := []int{supervisor}
+	all := pids[3:] // the supervisor, and what has left its group
 	for _, group := range groups {
 		if len(members(group)) != 2 {
 			t.Errorf("group %d is %+v", group, members(group))

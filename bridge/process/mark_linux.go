@@ -1,0 +1,93 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// alive reports whether a process of the group still runs, or one that has left it, which it notes
+// in strays. It reads /proc, since kill(2) counts zombies, and the leader is a zombie. Without /proc
+// it returns false: the rest is killed without a grace rather than after all of it.
+func (g *group) alive() bool {
+	g.strays = g.strays[:0]
+	members := false
+	for _, pid := range pids() {
+		in, err := unix.Getpgid(pid) // far cheaper than a file of /proc
+		switch {
+		case err != nil || pid == g.id():
+		case in == g.id():
+			members = members || runs(pid)
+		case g.mayHave(pid) && hasMark(pid, g.mark, true):
+			g.strays = append(g.strays, pid)
+		}
+	}
+	return members || len(g.strays) > 0
+}
+
+// wrapTime is less than it takes to use up all process ids.
+const wrapTime = 10 * time.Second
+
+// mayHave reports whether a process can be a descendant of the leader by its id: ids are given out
+// in order, which spares a command that ends soon the search of all processes.
+func (g *group) mayHave(pid int) bool { return pid > g.id() || time.Since(g.born) > wrapTime }
+
+// marked returns the processes with one of the marks of a program.
+func marked(marks string) []int {
+	if marks == "" {
+		return nil
+	}
+	return slices.DeleteFunc(pids(), func(pid int) bool { return !hasMark(pid, marks, false) })
+}
+
+// pids returns the ids of all processes, in order.
+func pids() []int {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	all := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// hasMark reports whether a process has a mark in its environment, or one that begins so. A zombie
+// has no environment, and that of another user's process cannot be read.
+func hasMark(pid int, mark string, whole bool) bool {
+	entry := []byte("\x00" + markName + "=" + mark)
+	if whole {
+		entry = append(entry, 0)
+	}
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && (bytes.HasPrefix(environ, entry[1:]) || bytes.Contains(environ, entry))
+}
+
+// runs reports whether a process is not dead, by /proc/PID/stat: "PID (name) state parent group …",
+// where the name may hold anything. A zombie with more than one thread is a live process whose
+// first thread has ended.
+func runs(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const state, threads = 0, 17
+	if err != nil || len(fields) <= threads { // it has ended meanwhile
+		return false
+	}
+	switch fields[state][0] {
+	case 'X':
+		return false
+	case 'Z':
+		return string(fields[threads]) != "0" && string(fields[threads]) != "1"
+	}
+	return true
+}
