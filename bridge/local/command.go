@@ -23,9 +23,9 @@ import (
 const (
 	// termGrace is the time between TERM and KILL for a command whose call is over.
 	termGrace = 500 * time.Millisecond
-	// outputWait bounds the wait for the end of standard output after a command and its group
-	// have ended: only a process that left the group can hold it open.
-	outputWait = time.Second
+	// outputWait is the interval at which the rest of standard output is looked for after a command
+	// has ended with its descendants: a process that is out of reach may hold it open.
+	outputWait = 100 * time.Millisecond
 )
 
 // A command is the compiled command of a Spec.
@@ -132,16 +132,32 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 		return nil, ctx.Err()
 	case <-child.Done():
 	}
-	select {
-	case <-read:
-	case <-time.After(outputWait):
-		child.Stop()
-		<-read
+	if err := awaitOutput(ctx, child, read); err != nil {
+		return nil, err
 	}
 	if err := child.Err(); err != nil {
 		return out.failure(exitText(err)), nil
 	}
 	return out.result(c.hasOutput), nil
+}
+
+// awaitOutput waits until all that a command wrote before its end has been read. What a process
+// that outlives it writes later is not waited for.
+func awaitOutput(ctx context.Context, child *process.Process, read <-chan struct{}) error {
+	for {
+		select {
+		case <-read:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(outputWait):
+			if !child.Pending() {
+				child.Stop() // ends the reading, after what has been taken from the pipe
+				<-read
+				return nil
+			}
+		}
+	}
 }
 
 // expand returns the argument vector of a call.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -218,6 +219,24 @@ func BenchmarkCommand(b *testing.B) {
 }
 
 // With an output schema, any JSON is structured content.
+// TestSlowReader: output is not cut because its reader is late.
+func TestSlowReader(t *testing.T) {
+	child, err := process.Start(process.Command{Path: os.Args[0], Env: process.Environ(map[string]string{childMode: "deaf"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Stop()
+	<-child.Done()
+	out, read := &output{limit: 100}, make(chan struct{})
+	time.AfterFunc(3*outputWait, func() {
+		defer close(read)
+		_, _ = io.Copy(out, child.Stdout)
+	})
+	if err := awaitOutput(t.Context(), child, read); err != nil || string(out.kept) != "deaf" {
+		t.Errorf("got %q, %v", out.kept, err)
+	}
+}
+
 func TestCommandOutput(t *testing.T) {
 	b := open(t, Options{})
 	for schema, want := range map[string]string{"": "", `{"type":"array"}`: `[1, 2]`} {
