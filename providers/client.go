@@ -33,6 +33,7 @@ type Client struct {
 	Patience time.Duration             // bounds the silence before and within a response; 0 means 5 min
 	MaxEvent int                       // bytes of one event or line of a stream; 0 means 64 MiB
 	MaxBody  int64                     // bytes of a whole response; 0 means 128 MiB
+	MaxTools int                       // tools of a request, for Check; 0 means no limit
 }
 
 // Retries bound how often a request is sent again. That happens when no connection was made
@@ -44,12 +45,13 @@ type Retries struct {
 	Hint  time.Duration // the longest wait that a provider may ask for; more is not retried; 0 means 60 s
 }
 
-// For returns c as the client for the API of one vendor: BaseURL, Version and Refuse default
-// to those of vendor, and vendor's headers are added, unless c has them or their value lacks
+// For returns c as the client for the API of one vendor: BaseURL, Version, Refuse and MaxTools
+// default to those of vendor, and vendor's headers are added, unless c has them or their value lacks
 // its key ("", "Bearer ").
 func (c Client) For(vendor Client) Client {
 	c.BaseURL = cmp.Or(c.BaseURL, vendor.BaseURL)
 	c.Version = cmp.Or(c.Version, vendor.Version)
+	c.MaxTools = cmp.Or(c.MaxTools, vendor.MaxTools)
 	if c.Refuse == nil {
 		c.Refuse = vendor.Refuse
 	}

@@ -17,12 +17,13 @@
 //   - client.go has New, which completes the Options' Client with Client.For, and Turn, which
 //     calls Client.Turn. Refuse reads what the API's errors say beyond ReadError: ErrNoTools, or
 //     the Code context_length_exceeded. Auth signs requests, if a header with a key is not
-//     enough. ResultPlace lets package replay check recordings.
+//     enough. ResultPlace lets package replay check recordings. Turn begins with Client.Check,
+//     which refuses what the API lacks.
 //
 // # Files
 //
-//   - provider.go is the contract: Provider, Request, Turn, Stop. message.go and toolset.go
-//     are the data in it.
+//   - provider.go is the contract: Provider, Request, Turn, Stop. settings.go, message.go and
+//     toolset.go are the data in it.
 //   - client.go, turn.go and error.go are the HTTP client of the providers.
 //   - loop.go begins and ends a run of the loop. loop_turn.go gets a turn from the model,
 //     loop_round.go the results of its calls, which loop_call.go runs. loop_policy.go decides which

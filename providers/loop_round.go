@@ -78,12 +78,12 @@ func (r *runner) overLimit() (limit Stop, why string) {
 
 // prepare finds the tool of a call and converts its arguments.
 func (r *runner) prepare(c *roundCall) {
-	if r.task.Request.Tools.Find(c.call.Name) != nil { // the caller of Run runs it
-		c.waits = true
-		return
-	}
-	if c.tool = r.set.Find(c.call.Name); c.tool == nil {
+	switch c.tool = r.set.Find(c.call.Name); {
+	case c.tool == nil:
 		c.result = failed(r.unknownTool(c.call.Name))
+		return
+	case r.task.Request.Tools.Find(c.call.Name) != nil: // the caller of Run runs it
+		c.waits = true
 		return
 	}
 	var err error

@@ -16,8 +16,13 @@ type Task struct {
 	// Request is the first turn. Its Tools are run by the caller of Run: they are offered
 	// beside those of the Loop, win where names clash, and their calls are handed back
 	// (Run.Waiting). Its Choice is for the first turn only, unless it is ChoiceNone: a
-	// model that must call a tool would never end.
+	// model that must call a tool would never end. A Choice of a tool that does not exist is
+	// an error.
 	Request Request
+
+	// Only are the names of the tools that are offered, in Request.Tools or the Loop; nil means
+	// all. A name of no tool is an error.
+	Only []string
 
 	Options Options
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ import (
 // before any output.
 func (r *runner) turn() (*Turn, error) {
 	if err := r.refresh(); err != nil {
+		return nil, err
+	}
+	if err := r.checkChoice(); err != nil {
 		return nil, err
 	}
 	r.emit(Event{Type: EventTurnStart})
@@ -80,10 +84,29 @@ func (r *runner) refresh() error {
 	return nil
 }
 
+// checkChoice returns the error of a task that names a tool that does not exist.
+func (r *runner) checkChoice() error {
+	if r.run.Turns > 0 || r.toolless {
+		return nil
+	}
+	names := r.task.Only
+	switch choice := r.task.Request.Choice; choice {
+	case ChoiceAuto, ChoiceNone, ChoiceRequired:
+	default:
+		names = append(slices.Clip(names), string(choice))
+	}
+	for _, name := range names {
+		if r.set.Find(name) == nil {
+			return toolformat.Errorf(toolformat.NotFound, "tool_choice: %s", r.unknownTool(name))
+		}
+	}
+	return nil
+}
+
 // offerTools makes the set of tools that the model is offered, and notes what its provider
 // cannot express.
 func (r *runner) offerTools() {
-	r.set = merge(r.task.Request.Tools, r.listed.accepted(modelKey(r.provider, r.task.Request.Model)))
+	r.set = merge(r.task.Request.Tools, r.listed.accepted(modelKey(r.provider, r.task.Request.Model))).only(r.task.Only)
 	if r.toolless || r.set.Len() == 0 {
 		r.set = nil
 		return

@@ -136,7 +136,7 @@ func (m *Message) size(provider string) int {
 			n += len(p.Call.Name) + len(p.Call.Arguments)
 		case p.Result != nil:
 			n += len(p.Result.Text(false)) + imageSize*len(p.Result.Images())
-		case len(p.Data) > 0:
+		case len(p.Data) > 0 || p.URL != "":
 			n += imageSize
 		}
 	}

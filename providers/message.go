@@ -49,6 +49,7 @@ type Part struct {
 	Result   *Result  `json:"result,omitempty"`
 	Data     []byte   `json:"data,omitempty"`      // of an image or a file
 	MimeType string   `json:"mime_type,omitempty"` // of Data
+	URL      string   `json:"url,omitempty"`       // of an image without Data, which the provider fetches
 	Name     string   `json:"name,omitempty"`      // of a file
 }
 

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -22,7 +21,9 @@ type Provider interface {
 	// thinking, arguments and retries as they arrive, in order. emit may be nil.
 	//
 	// The error is an *APIError if the provider refused the request, wraps ErrNoTools if the
-	// model does not support tools, and is the cause of ctx if that ended. What arrived of a
+	// model does not support tools, and is the cause of ctx if that ended. A request for which
+	// the API has no form is not sent: the error is a *toolformat.Error with the code Invalid,
+	// which begins with the request's member in OpenAI's API. What arrived of a
 	// turn that was cut off is returned beside the error, with the stop StopCut: its calls
 	// must not be run.
 	Turn(ctx context.Context, req *Request, emit func(Event)) (*Turn, error)
@@ -53,18 +54,6 @@ const (
 	ChoiceNone     Choice = "none"     // no tool
 	ChoiceRequired Choice = "required" // at least one tool
 )
-
-// Settings tune a model's answer. The zero value leaves everything to the provider.
-type Settings struct {
-	MaxTokens   int      // of one turn; 0 means the provider's default, or 4,096 where the API has none
-	Temperature *float64 // nil means the provider's default
-	TopP        *float64 // nil means the provider's default
-	Serial      bool     // at most one call a turn, where the API has a switch for it
-
-	// Body is a JSON object whose members are added to the request's body and override
-	// members of the same name. It may be nil.
-	Body json.RawMessage
-}
 
 // A Turn is a model's answer to a Request.
 type Turn struct {

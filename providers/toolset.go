@@ -237,6 +237,20 @@ func (l *toolList) exclude(model, tool string) {
 	l.without[model] = NewToolSet(left)
 }
 
+// only returns the tools with these names; nil means all.
+func (s *ToolSet) only(names []string) *ToolSet {
+	if names == nil {
+		return s
+	}
+	var tools []toolformat.Tool
+	for _, t := range s.Tools() {
+		if slices.Contains(names, t.Name) {
+			tools = append(tools, t)
+		}
+	}
+	return NewToolSet(tools)
+}
+
 // merge returns the tools of both sets. Where names clash, those of own win.
 func merge(own, others *ToolSet) *ToolSet {
 	if own.Len() == 0 {

@@ -58,6 +58,9 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 
 // Turn implements providers.Provider.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if err := p.check(req); err != nil {
+		return nil, err
+	}
 	body, notes := p.encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path,
@@ -65,6 +68,14 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 		Notes:   notes,
 		Decoder: newDecoder(req),
 	}, emit)
+}
+
+// check returns the error of a request that the API cannot express.
+func (p *Provider) check(req *providers.Request) error {
+	if f := req.Settings.Answer; f != nil && f.Schema == nil {
+		return toolformat.Errorf(toolformat.Invalid, "response_format: the API of %s has no format for any JSON object: send a json_schema", name)
+	}
+	return p.client.Check(req, p, "seed", "presence_penalty", "frequency_penalty")
 }
 
 // refuse reads an error. That of a spending limit is a 429 too, but a retry cannot succeed.

@@ -46,16 +46,42 @@ func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) 
 		b = rawjson.Raw(b, "tools", p.tools(set.JSON()))
 		b = append(b, e.choice()...)
 	}
-	if t := req.Settings.Temperature; t != nil {
-		b = rawjson.Number(b, "temperature", *t)
-	}
-	if p := req.Settings.TopP; p != nil {
-		b = rawjson.Number(b, "top_p", *p)
-	}
+	b = settings(b, &req.Settings)
 	if id := container(req.Messages); id != nil {
 		b = rawjson.Raw(b, "container", id)
 	}
 	return append(b, '}'), e.notes
+}
+
+// settings appends the settings of a request, but for MaxTokens and Serial.
+func settings(b []byte, s *providers.Settings) []byte {
+	if s.Temperature != nil {
+		b = rawjson.Number(b, "temperature", *s.Temperature)
+	}
+	if s.TopP != nil {
+		b = rawjson.Number(b, "top_p", *s.TopP)
+	}
+	if len(s.Stop) > 0 {
+		b = rawjson.Raw(b, "stop_sequences", rawjson.Strings(s.Stop))
+	}
+	effort := s.Effort
+	switch effort {
+	case "none":
+		b, effort = rawjson.Raw(b, "thinking", `{"type":"disabled"}`), ""
+	case "minimal":
+		effort = "low"
+	}
+	output := []byte("{")
+	if effort != "" {
+		output = rawjson.Text(output, "effort", effort)
+	}
+	if s.Answer != nil {
+		output = append(rawjson.Raw(rawjson.Raw(output, "format", `{"type":"json_schema"`), "schema", s.Answer.Schema), '}')
+	}
+	if len(output) > 1 {
+		b = rawjson.Raw(b, "output_config", append(output, '}'))
+	}
+	return b
 }
 
 // tools returns the tools of a request. The last has the mark up to which the API caches.
@@ -205,6 +231,11 @@ func (e *encoder) user(s *content, m *providers.Message, isNew bool) {
 		case providers.PartText:
 			s.rest = appendBlock(s.rest, textBlock(part.Text))
 		case providers.PartImage, providers.PartFile:
+			if part.URL != "" {
+				b := rawjson.Text([]byte(`{"type":"image","source":{"type":"url"`), "url", part.URL)
+				s.rest = append(s.rest, append(b, "}}"...))
+				continue
+			}
 			s.rest = append(s.rest, e.media("", part.MimeType, base64.StdEncoding.EncodeToString(part.Data), part.Name))
 		case providers.PartResult:
 			s.results = append(s.results, e.result(part.Result))

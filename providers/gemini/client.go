@@ -38,6 +38,8 @@ func New(o Options) *Provider {
 		Version: "v1beta",
 		Header:  http.Header{"x-goog-api-key": {o.APIKey}},
 		Refuse:  refuse,
+
+		MaxTools: 512, // genai's comment on functionDeclarations
 	})}
 }
 
@@ -56,10 +58,13 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 // merged member by member: one for thinking leaves the other settings in force. The API has
 // no switch for Settings.Serial.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if err := p.client.Check(req, p, "image_url"); err != nil {
+		return nil, err
+	}
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path(req.Model),
-		Body:    withSettings(p.client.MergeBody(body, &req.Settings), &req.Settings),
+		Body:    withSettings(p.client.MergeBody(body, &req.Settings), req),
 		Notes:   notes,
 		Decoder: newDecoder(req),
 	}, emit)

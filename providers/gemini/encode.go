@@ -79,33 +79,6 @@ func (e *encoder) choice() []byte {
 	}
 }
 
-// withSettings adds the settings to the generationConfig of a body, which can have one.
-func withSettings(body []byte, s *providers.Settings) []byte {
-	config := wire.Lookup(body, "generationConfig")
-	if config != nil && !rawjson.IsObject(config) {
-		return body
-	}
-	own := rawjson.Object(config)
-	set := func(key string, value []byte) {
-		if wire.Lookup(own, key) == nil {
-			own = wire.SetMember(own, key, value)
-		}
-	}
-	if s.TopP != nil {
-		set("topP", strconv.AppendFloat(nil, *s.TopP, 'f', -1, 64))
-	}
-	if s.Temperature != nil {
-		set("temperature", strconv.AppendFloat(nil, *s.Temperature, 'f', -1, 64))
-	}
-	if s.MaxTokens > 0 {
-		set("maxOutputTokens", strconv.AppendInt(nil, int64(s.MaxTokens), 10))
-	}
-	if wire.FirstMember(own) == 0 {
-		return body
-	}
-	return wire.SetMember(body, "generationConfig", own)
-}
-
 // contents returns the messages of the request, an array. A message without parts is left
 // out: the API refuses it, though models send some.
 func (e *encoder) contents() []byte {

@@ -53,6 +53,9 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 // Turn implements providers.Provider. The API cannot require a tool call and takes no files,
 // of which a note tells.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if err := p.client.Check(req, p, "image_url"); err != nil {
+		return nil, err
+	}
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path,

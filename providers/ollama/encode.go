@@ -126,15 +126,38 @@ func (e *encoder) result(r *providers.Result) {
 	e.end(images)
 }
 
-// settings writes the options of the model.
+// options are the settings that the server passes to the model.
+type options struct {
+	NumPredict       int      `json:"num_predict,omitempty"`
+	Temperature      *float64 `json:"temperature,omitempty"`
+	TopP             *float64 `json:"top_p,omitempty"`
+	Stop             []string `json:"stop,omitempty"`
+	Seed             *int64   `json:"seed,omitempty"`
+	PresencePenalty  *float64 `json:"presence_penalty,omitempty"`
+	FrequencyPenalty *float64 `json:"frequency_penalty,omitempty"`
+}
+
+// settings writes the settings of a request.
 func (e *encoder) settings(s *providers.Settings) {
-	var options struct {
-		NumPredict  int      `json:"num_predict,omitempty"`
-		Temperature *float64 `json:"temperature,omitempty"`
-		TopP        *float64 `json:"top_p,omitempty"`
+	switch {
+	case s.Answer == nil:
+	case s.Answer.Schema == nil:
+		e.out = rawjson.Text(e.out, "format", "json")
+	default:
+		e.out = rawjson.Raw(e.out, "format", s.Answer.Schema)
 	}
-	options.NumPredict, options.Temperature, options.TopP = s.MaxTokens, s.Temperature, s.TopP
-	b, err := json.Marshal(options)
+	switch s.Effort { // the server takes these levels and false
+	case "":
+	case "none":
+		e.out = rawjson.Raw(e.out, "think", "false")
+	case "minimal":
+		e.out = rawjson.Text(e.out, "think", "low")
+	case "xhigh", "max":
+		e.out = rawjson.Text(e.out, "think", "high")
+	default:
+		e.out = rawjson.Text(e.out, "think", s.Effort)
+	}
+	b, err := json.Marshal(options{s.MaxTokens, s.Temperature, s.TopP, s.Stop, s.Seed, s.PresencePenalty, s.FrequencyPenalty})
 	if err != nil { // not a number
 		e.note("ollama: the settings are left out: %v", err)
 		return

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -63,7 +64,7 @@ func (p *Chat) encode(req *providers.Request) []byte {
 	b = p.messages(rawjson.Raw(b, "messages", "["), req, &d)
 	b = append(b, ']')
 	b = tools(b, req, toolformat.FormatOpenAI, d.required)
-	b = settings(b, &req.Settings, d.maxTokens)
+	b = chatSettings(settings(b, &req.Settings, d.maxTokens), &req.Settings)
 	b = rawjson.Raw(b, "stream", "true")
 	if p.streamOptions {
 		b = rawjson.Raw(b, "stream_options", `{"include_usage":true}`)
@@ -81,6 +82,50 @@ func settings(b []byte, s *providers.Settings, maxTokens string) []byte {
 	}
 	if s.TopP != nil {
 		b = rawjson.Number(b, "top_p", *s.TopP)
+	}
+	return b
+}
+
+// chatSettings appends the settings whose place is not the same in Responses.
+func chatSettings(b []byte, s *providers.Settings) []byte {
+	if len(s.Stop) > 0 {
+		b = rawjson.Raw(b, "stop", rawjson.Strings(s.Stop))
+	}
+	if s.Seed != nil {
+		b = strconv.AppendInt(rawjson.Member(b, "seed"), *s.Seed, 10)
+	}
+	if s.PresencePenalty != nil {
+		b = rawjson.Number(b, "presence_penalty", *s.PresencePenalty)
+	}
+	if s.FrequencyPenalty != nil {
+		b = rawjson.Number(b, "frequency_penalty", *s.FrequencyPenalty)
+	}
+	if s.Effort != "" {
+		b = rawjson.Text(b, "reasoning_effort", s.Effort)
+	}
+	switch {
+	case s.Answer == nil:
+	case s.Answer.Schema == nil:
+		b = rawjson.Raw(b, "response_format", jsonObject)
+	default:
+		b = rawjson.Raw(b, "response_format", `{"type":"json_schema","json_schema":{`)
+		b = append(answerFormat(b, s.Answer), "}}"...)
+	}
+	return b
+}
+
+// jsonObject is the format of answers that are any JSON object.
+const jsonObject = `{"type":"json_object"}`
+
+// answerFormat appends the members of a format of answers with a schema.
+func answerFormat(b []byte, f *providers.AnswerFormat) []byte {
+	b = rawjson.Text(b, "name", cmp.Or(f.Name, "answer"))
+	if f.Description != "" {
+		b = rawjson.Text(b, "description", f.Description)
+	}
+	b = rawjson.Raw(b, "schema", f.Schema)
+	if f.Strict != nil {
+		b = strconv.AppendBool(rawjson.Member(b, "strict"), *f.Strict)
 	}
 	return b
 }

@@ -38,6 +38,10 @@ type Options struct {
 
 const openAI = "https://api.openai.com"
 
+// maxTools is how many tools OpenAI takes ("array too long. Expected an array with maximum
+// length 128").
+const maxTools = 128
+
 // versioned matches a path with a version in it.
 var versioned = regexp.MustCompile(`/v[0-9]+[a-z0-9]*(/|$)`)
 
@@ -52,7 +56,7 @@ type api struct {
 // newAPI makes an endpoint whose path ends in a method such as /responses.
 func newAPI(o *Options, name, method string) api {
 	a := api{name: cmp.Or(o.Name, name), path: method}
-	vendor := providers.Client{Header: http.Header{"Authorization": {"Bearer " + o.APIKey}}, Refuse: readError}
+	vendor := providers.Client{Header: http.Header{"Authorization": {"Bearer " + o.APIKey}}, Refuse: readError, MaxTools: maxTools}
 	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(o.BaseURL, openAI), "/"), method)
 	o.BaseURL = base
 	if u, err := url.Parse(base); err == nil { // else the client returns the error
@@ -143,6 +147,9 @@ func (p *Chat) ResultPlace() (path string, ids []string, result string) {
 
 // Turn implements providers.Provider.
 func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if err := p.client.Check(req, p); err != nil {
+		return nil, err
+	}
 	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req))
 }
 
@@ -171,6 +178,9 @@ func (p *Responses) ResultPlace() (path string, ids []string, result string) {
 // Models that do not reason, and some of Azure's that do, refuse a request for encrypted
 // reasoning, and no list names them. They are asked again without it, and remembered.
 func (p *Responses) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if err := p.client.Check(req, p, "stop", "seed", "presence_penalty", "frequency_penalty"); err != nil {
+		return nil, err
+	}
 	ask := func(plain bool) (*providers.Turn, error) {
 		return p.ask(ctx, req, p.encode(req, plain), emit, newResponsesDecoder(&p.api, req))
 	}

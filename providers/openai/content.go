@@ -14,25 +14,28 @@ import (
 
 const pdf = "application/pdf"
 
-// A medium is an image or a file as both APIs take them; data is base64.
-type medium struct{ mime, data, name string }
+// A medium is an image or a file as both APIs take them: data in base64, or the url of an image.
+type medium struct{ mime, data, name, url string }
 
 // ofPart returns the medium of a part of a user's message.
 func ofPart(p *providers.Part) medium {
-	return medium{p.MimeType, base64.StdEncoding.EncodeToString(p.Data), p.Name}
+	return medium{p.MimeType, base64.StdEncoding.EncodeToString(p.Data), p.Name, p.URL}
 }
 
 // ofBlock returns the medium of a block of a result, if the APIs take it. They refuse audio
 // (400 "Content blocks are expected to be either text or image_url type").
 func ofBlock(c *toolformat.Content) (m medium, ok bool) {
-	m = medium{c.MimeType, c.Data, c.URI}
+	m = medium{mime: c.MimeType, data: c.Data, name: c.URI}
 	return m, c.Data != "" && (m.isImage() || m.mime == pdf)
 }
 
-func (m *medium) isImage() bool { return strings.HasPrefix(m.mime, "image/") }
+func (m *medium) isImage() bool { return m.url != "" || strings.HasPrefix(m.mime, "image/") }
 
-// appendURL appends a medium as a data URL.
+// appendURL appends the URL of a medium, or a medium as a data URL.
 func (m *medium) appendURL(b []byte) []byte {
+	if m.url != "" {
+		return wire.AppendString(b, m.url)
+	}
 	return wire.AppendString(b, "data:"+m.mime+";base64,"+m.data)
 }
 

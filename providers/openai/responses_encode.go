@@ -19,12 +19,28 @@ func (p *Responses) encode(req *providers.Request, plain bool) []byte {
 	}
 	b = append(p.input(rawjson.Raw(b, "input", "["), req), ']')
 	b = tools(b, req, toolformat.FormatOpenAIResponses, "required")
-	b = settings(b, &req.Settings, "max_output_tokens")
+	b = responsesSettings(settings(b, &req.Settings, "max_output_tokens"), &req.Settings)
 	b = rawjson.Raw(b, "store", "false")
 	if !plain {
 		b = rawjson.Raw(b, "include", `["reasoning.encrypted_content"]`)
 	}
 	return append(rawjson.Raw(b, "stream", "true"), '}')
+}
+
+// responsesSettings appends the settings whose place is not the same in Chat Completions.
+func responsesSettings(b []byte, s *providers.Settings) []byte {
+	if s.Effort != "" {
+		b = append(rawjson.Text(rawjson.Raw(b, "reasoning", "{"), "effort", s.Effort), '}')
+	}
+	switch {
+	case s.Answer == nil:
+	case s.Answer.Schema == nil:
+		b = append(rawjson.Raw(rawjson.Raw(b, "text", "{"), "format", jsonObject), '}')
+	default:
+		b = rawjson.Raw(b, "text", `{"format":{"type":"json_schema"`)
+		b = append(answerFormat(b, s.Answer), "}}"...)
+	}
+	return b
 }
 
 // input appends the conversation.

@@ -18,6 +18,7 @@ type completionWriter struct {
 	cancel func() // ends the run when the client has disconnected
 	stream bool
 	usage  bool // a stream ends with the usage
+	legacy bool // the call is that of a function
 	head   completion
 
 	mu        sync.Mutex // guards what follows, and w
@@ -55,6 +56,8 @@ type outMessage struct {
 	Content *string `json:"content"` // may be null
 	Refusal *string `json:"refusal"`
 	Calls   []call  `json:"tool_calls,omitempty"`
+
+	Function *legacyCall `json:"function_call,omitempty"`
 }
 
 // delta is a piece of the message.
@@ -62,6 +65,8 @@ type delta struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
 	Calls   []call  `json:"tool_calls,omitempty"`
+
+	Function *legacyCall `json:"function_call,omitempty"`
 }
 
 type usage struct {
@@ -82,7 +87,7 @@ func newCompletionWriter(w http.ResponseWriter, r *request, cancel func()) *comp
 		object = "chat.completion.chunk"
 	}
 	a := &completionWriter{
-		w: w, cancel: cancel, stream: r.Stream, usage: r.Streamed.Usage,
+		w: w, cancel: cancel, stream: r.Stream, usage: r.Streamed.Usage, legacy: r.legacy.used(),
 		head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model},
 	}
 	a.mu.Lock()
@@ -176,9 +181,14 @@ func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
 	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
+	var function *legacyCall
+	if a.legacy && len(calls) > 0 {
+		function = &legacyCall{calls[0].Name, string(calls[0].Arguments)}
+		calls, finish = nil, "function_call"
+	}
 	if a.stream {
-		if len(calls) > 0 {
-			a.chunk(&delta{Calls: wireCalls(calls, true)}, nil)
+		if len(calls) > 0 || function != nil {
+			a.chunk(&delta{Calls: wireCalls(calls, true), Function: function}, nil)
 		}
 		a.chunk(&delta{}, &finish)
 		if a.usage {
@@ -189,7 +199,7 @@ func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 		a.write("data: [DONE]\n\n")
 		return
 	}
-	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false)}
+	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function}
 	if text := a.text.String(); text != "" {
 		m.Content = &text
 	}
@@ -221,14 +231,14 @@ func wireCalls(calls []*providers.Call, indexed bool) []call {
 }
 
 // fail ends the response with an error.
-func (a *completionWriter) fail(status int, kind, code, message string) {
+func (a *completionWriter) fail(status int, e *apiError) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.begun {
-		fail(a.w, status, kind, code, message)
+	if a.begun {
+		a.send(e)
 		return
 	}
-	a.send(newError(kind, code, message))
+	writeJSON(a.w, status, e)
 }
 
 // finishReason maps the end of a run to OpenAI's finish_reason.

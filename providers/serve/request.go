@@ -2,22 +2,20 @@ package serve
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A request is the body of a chat completion (OpenAI's API reference, "Create chat
-// completion").
+// completion"). Numbers that must be whole may be written with a fraction of 0.
 type request struct {
 	Model    string          `json:"model"`
 	Messages []message       `json:"messages"`
@@ -28,16 +26,17 @@ type request struct {
 	Streamed struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	MaxTokens     int      `json:"max_tokens"`
-	MaxCompletion int      `json:"max_completion_tokens"`
-	Temperature   *float64 `json:"temperature"`
-	TopP          *float64 `json:"top_p"`
-	N             int      `json:"n"`
+	MaxTokens     float64 `json:"max_tokens"`
+	MaxCompletion float64 `json:"max_completion_tokens"`
+	N             float64 `json:"n"`
+	parameters
+	legacy
 
 	system   strings.Builder
 	messages []providers.Message
 	set      *providers.ToolSet // of the client's own tools
 	choice   providers.Choice
+	only     []string                   // the tools that may be called; nil means all
 	rest     map[string]json.RawMessage // the members that are not known
 }
 
@@ -48,6 +47,8 @@ type message struct {
 	Refusal string          `json:"refusal"`
 	Calls   []call          `json:"tool_calls"`
 	CallID  string          `json:"tool_call_id"`
+
+	Function *legacyCall `json:"function_call"`
 }
 
 // call is a call of a tool, in requests and responses.
@@ -62,14 +63,14 @@ type call struct {
 }
 
 // known are the members of a request that are read.
-var known = []string{"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options",
-	"max_tokens", "max_completion_tokens", "temperature", "top_p", "n"}
+var known = []string{
+	"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
+	"temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty", "reasoning_effort", "response_format",
+	"functions", "function_call",
+}
 
 // maxUnknown bounds the other members of a request.
 const maxUnknown = 100
-
-// harmless are members that do not change an answer.
-var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "service_tier"}
 
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte) (*request, error) {
@@ -90,39 +91,59 @@ func readRequest(body []byte) (*request, error) {
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
 		return nil, fmt.Errorf("messages: expected at least one")
-	case r.MaxTokens < 0 || r.MaxCompletion < 0:
-		return nil, fmt.Errorf("max_tokens: expected a number above 0")
-	case r.N > 1:
-		return nil, fmt.Errorf("n: %d answers are not supported: send %d requests", r.N, r.N)
+	case !isCount(r.MaxTokens):
+		return nil, fmt.Errorf("max_tokens: expected a whole number above 0")
+	case !isCount(r.MaxCompletion):
+		return nil, fmt.Errorf("max_completion_tokens: expected a whole number above 0")
+	case r.N != 0 && r.N != 1:
+		return nil, fmt.Errorf("n: %v answers are not supported: send a request for each", r.N)
 	}
-	for i := range r.Messages {
-		if err := r.add(&r.Messages[i]); err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", i, err)
-		}
-	}
-	hasContent := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
-	if !slices.ContainsFunc(r.messages, hasContent) {
-		return nil, fmt.Errorf("messages: expected a user message with content")
+	if err := cmp.Or(r.readMessages(), r.legacy.asTools(&r)); err != nil {
+		return nil, err
 	}
 	var err error
 	if r.set, err = readTools(r.Tools, toolformat.FormatOpenAI); err != nil {
 		return nil, err
 	}
-	return &r, r.readChoice()
+	return &r, cmp.Or(r.readChoice(), r.parameters.validate())
 }
+
+// isCount reports whether a number is whole, and not negative.
+func isCount(f float64) bool { return f >= 0 && f <= math.MaxInt32 && f == math.Trunc(f) }
 
 // withoutGoTypes returns the error of a request that cannot be parsed, without the names of
 // Go's types.
 func withoutGoTypes(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
+		field := strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "parameters."), "legacy.")
+		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(field, "the whole"), wrong.Value)
 	}
 	return fmt.Errorf("invalid request: %w", err)
 }
 
+// readMessages makes the conversation. A system prompt alone becomes the message of the user,
+// without which most APIs refuse a request.
+func (r *request) readMessages() error {
+	for i := range r.Messages {
+		if err := r.add(i, &r.Messages[i]); err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+	}
+	hasContent := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
+	if slices.ContainsFunc(r.messages, hasContent) {
+		return nil
+	}
+	if len(r.messages) > 0 || r.system.Len() == 0 {
+		return fmt.Errorf("messages: expected a user message with content")
+	}
+	r.messages = []providers.Message{providers.UserText(r.system.String())}
+	r.system.Reset()
+	return nil
+}
+
 // add adds a message to the conversation.
-func (r *request) add(m *message) error {
+func (r *request) add(index int, m *message) error {
 	parts, err := m.parts()
 	if err != nil {
 		return err
@@ -139,17 +160,35 @@ func (r *request) add(m *message) error {
 		for _, c := range m.Calls {
 			parts = append(parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: c.ID, Name: c.Function.Name, Arguments: providers.Arguments(c.Function.Arguments)}})
 		}
+		if m.Function != nil {
+			parts = append(parts, r.legacy.call(index, m.Function))
+		}
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleAssistant, Parts: parts})
 	case "tool":
 		if m.CallID == "" {
 			return fmt.Errorf("tool_call_id: expected the id of the call with this result")
 		}
-		text := (&providers.Message{Parts: parts}).Text()
-		result := &providers.Result{ID: m.CallID, Content: toolformat.TextResult(text, false)}
-		r.messages = addPart(r.messages, providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result})
+		return r.addResult(m.CallID, parts)
+	case "function":
+		id, err := r.legacy.takeCalled()
+		if err != nil {
+			return err
+		}
+		return r.addResult(id, parts)
 	default:
 		return fmt.Errorf("role: expected system, developer, user, assistant or tool, got %.40q", m.Role)
 	}
+	return nil
+}
+
+// addResult adds the result of a call to the conversation.
+func (r *request) addResult(id string, parts []providers.Part) error {
+	content, err := resultOf(parts)
+	if err != nil {
+		return err
+	}
+	result := &providers.Result{ID: id, Content: content}
+	r.messages = addPart(r.messages, providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result})
 	return nil
 }
 
@@ -161,141 +200,4 @@ func addPart(messages []providers.Message, role providers.Role, part providers.P
 		return messages
 	}
 	return append(messages, providers.Message{Role: role, Parts: []providers.Part{part}})
-}
-
-// readTools reads the client's own tools, if any.
-func readTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, error) {
-	if rawjson.IsNull(tools) {
-		return nil, nil
-	}
-	reading, err := toolformat.Read(tools, f)
-	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
-	}
-	if len(reading.Faults) > 0 {
-		first := reading.Faults[0]
-		return nil, fmt.Errorf("tools[%d]: %s", first.Index, first.Notes[0].Text)
-	}
-	return providers.NewToolSet(reading.Tools), nil
-}
-
-// readChoice reads tool_choice: a word, or the tool that must be called.
-func (r *request) readChoice() error {
-	word, isWord := wire.Text(r.Choice)
-	name, isNamed := wire.Text(wire.Lookup(r.Choice, "function", "name"))
-	switch {
-	case rawjson.IsNull(r.Choice), word == "auto":
-	case word == "none":
-		r.choice = providers.ChoiceNone
-	case word == "required", word == "any":
-		r.choice = providers.ChoiceRequired
-	case !isWord && isNamed && name != "":
-		r.choice = providers.Choice(name)
-	default:
-		return fmt.Errorf(`tool_choice: expected "none", "auto", "required" or {"type":"function","function":{"name":…}}`)
-	}
-	return nil
-}
-
-// override applies the request to a model's settings. A provider of Chat Completions gets the
-// unknown members too; for any other their names are returned.
-func (r *request) override(s *providers.Settings, p providers.Provider) (ignored []string) {
-	if n := max(r.MaxTokens, r.MaxCompletion); n > 0 {
-		s.MaxTokens = n
-	}
-	if r.Temperature != nil {
-		s.Temperature = r.Temperature
-	}
-	if r.TopP != nil {
-		s.TopP = r.TopP
-	}
-	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel
-	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
-		value := r.rest[name]
-		switch {
-		case rawjson.IsNull(value):
-		case p.Format() == toolformat.FormatOpenAI:
-			if s.Body == nil {
-				s.Body = json.RawMessage("{}")
-			}
-			s.Body = wire.SetMember(s.Body, name, value)
-		case !slices.Contains(harmless, name):
-			ignored = append(ignored, name)
-		}
-	}
-	return ignored
-}
-
-// part is a part of a message's content.
-type part struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Refusal  string `json:"refusal"`
-	ImageURL struct {
-		URL string `json:"url"`
-	} `json:"image_url"`
-	Audio struct {
-		Data   []byte `json:"data"`
-		Format string `json:"format"`
-	} `json:"input_audio"`
-	File struct {
-		Data string `json:"file_data"`
-		Name string `json:"filename"`
-	} `json:"file"`
-}
-
-// parts returns the content of a message: a string, or an array.
-func (m *message) parts() ([]providers.Part, error) {
-	text, isText := wire.Text(m.Content)
-	switch {
-	case isText && text != "":
-		return []providers.Part{{Type: providers.PartText, Text: text}}, nil
-	case isText, rawjson.IsNull(m.Content):
-		return nil, nil
-	}
-	var list []part
-	if err := json.Unmarshal(m.Content, &list); err != nil {
-		return nil, fmt.Errorf("content: expected a string or an array of parts")
-	}
-	all := make([]providers.Part, 0, len(list))
-	for i := range list {
-		p, err := list[i].read()
-		if err != nil {
-			return nil, fmt.Errorf("content[%d]: %w", i, err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-func (p *part) read() (providers.Part, error) {
-	switch p.Type {
-	case "text":
-		return providers.Part{Type: providers.PartText, Text: p.Text}, nil
-	case "refusal":
-		return providers.Part{Type: providers.PartText, Text: p.Refusal}, nil
-	case "image_url":
-		return dataPart(providers.PartImage, "image_url.url", p.ImageURL.URL, "")
-	case "input_audio":
-		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
-	case "file":
-		return dataPart(providers.PartFile, "file.file_data", p.File.Data, p.File.Name)
-	}
-	return providers.Part{}, fmt.Errorf("type: expected text, image_url, input_audio or file, got %.40q", p.Type)
-}
-
-// dataPart returns the part of a URL data:TYPE;base64,DATA. No other URL is fetched: the bridge
-// can reach hosts that a client cannot. member is the URL's place, for the error.
-func dataPart(kind providers.PartType, member, url, name string) (providers.Part, error) {
-	head, encoded, ok := strings.Cut(url, ",")
-	head, isData := strings.CutPrefix(head, "data:")
-	mime, inBase64 := strings.CutSuffix(head, ";base64")
-	if !ok || !isData || !inBase64 {
-		return providers.Part{}, fmt.Errorf("%s: expected data:TYPE;base64,DATA: other URLs are not fetched", member)
-	}
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return providers.Part{}, fmt.Errorf("%s: the data is not base64", member)
-	}
-	return providers.Part{Type: kind, Data: data, MimeType: mime, Name: name}, nil
 }

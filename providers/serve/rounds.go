@@ -56,7 +56,7 @@ func (d digest) with(m *providers.Message) digest {
 	} else {
 		for i := range m.Parts {
 			p := &m.Parts[i]
-			h.Write(append(append([]byte{1}, p.Text...), p.Data...))
+			h.Write(slices.Concat([]byte{1}, []byte(p.Text), p.Data, []byte(p.URL)))
 			if p.Result != nil {
 				h.Write(append(append([]byte{2}, p.Result.ID...), p.Result.Content.JSON...))
 			}
@@ -154,7 +154,7 @@ func size(messages []providers.Message) int {
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			n += 200 + len(p.Text) + len(p.Data)
+			n += 200 + len(p.Text) + len(p.Data) + len(p.URL)
 			if p.Call != nil {
 				n += len(p.Call.Arguments)
 			}

@@ -127,9 +127,6 @@ func (f *front) post(who, body string) (int, string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if ignored := resp.Header.Get("X-Mcpbridge-Ignored"); ignored != "" {
-		b = append(b, " ignored: "+ignored...)
-	}
 	return resp.StatusCode, string(b)
 }
 
@@ -158,9 +155,9 @@ func TestWhole(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	f.has(body, `"object":"chat.completion"`, `"content":"Let me see.\n\nIt is 8."`, `"finish_reason":"stop"`, `"total_tokens":24`, " ignored: seed")
+	f.has(body, `"object":"chat.completion"`, `"content":"Let me see.\n\nIt is 8."`, `"finish_reason":"stop"`, `"total_tokens":24`)
 	first := f.requests[0]
-	if first.System != "Be brief." || first.Settings.MaxTokens != 7 || *first.Settings.Temperature != 0.5 || first.Tools.Len() != 1 {
+	if *first.Settings.Seed != 3 || first.System != "Be brief." || first.Settings.MaxTokens != 7 || *first.Settings.Temperature != 0.5 || first.Tools.Len() != 1 {
 		t.Errorf("asked with %+v", first)
 	}
 }
@@ -238,14 +235,29 @@ func TestRefusals(t *testing.T) {
 		`{"messages":[]}`:    "model: expected",
 		`{"model":"here/m"}`: "messages: expected",
 		`{"model":"here/m","messages":[{"role":"system","content":"S"},{"role":"user","content":""}]}`: "messages: expected",
-		`{"model":"x","messages":[{}]}`:                                                                                                     "messages[0]: role",
-		`{"model":"x","messages":[{"role":"user","content":"a"}]}`:                                                                          "model x is unknown",
-		`{"model":"here/m","max_completion_tokens":-1,"messages":[{"role":"user","content":"a"}]}`:                                          "max_tokens: expected a number above 0",
-		`{"model":"here/m","n":2,"messages":[{"role":"user","content":"a"}]}`:                                                               "n: 2 answers",
-		`{"model":"here/m","messages":[{"role":"tool","content":"a"}]}`:                                                                     "tool_call_id",
-		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://127.0.0.1/x.png"}}]}]}`:     "content[0]: image_url.url",
-		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":3}`:                                                     "tool_choice: expected",
-		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"description":"nameless"}}]}`: "tools[0]",
+		`{"model":"x","messages":[{}]}`:                                                                                                                                                              "messages[0]: role",
+		`{"model":"x","messages":[{"role":"user","content":"a"}]}`:                                                                                                                                   "model x is unknown",
+		`{"model":"here/m","max_completion_tokens":-1,"messages":[{"role":"user","content":"a"}]}`:                                                                                                   "max_completion_tokens: expected a whole number above 0",
+		`{"model":"here/m","n":2,"messages":[{"role":"user","content":"a"}]}`:                                                                                                                        "n: 2 answers",
+		`{"model":"here/m","messages":[{"role":"tool","content":"a"}]}`:                                                                                                                              "tool_call_id",
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://127.0.0.1/x.png"}}]}]}`:                                                              "content[0]: image_url.url",
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"https://e.example/x.pdf"}}]}]}`:                                                                 "content[0]: file.file_data: expected data:",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"function","function":{"name":"dabble"}}}`:                                                               `tool_choice: unknown tool: dabble (did you mean double?); the tools are: double","type":"invalid_request_error","param":"tool_choice"`,
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"x"}}]}}}`: "tool_choice: unknown tool: x",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"maybe","tools":[]}}}`:                                           "tool_choice.allowed_tools.mode: expected",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"custom"}]}}}`:                           "tool_choice.allowed_tools.tools: expected",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"stop":[1]}`:                                                                                                                   `stop: expected a string, or an array of at most 100 strings","type":"invalid_request_error","param":"stop"`,
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"seed":1.5}`:                                                                                                                   "seed: expected a whole number",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"max_tokens":1.5}`:                                                                                                             "max_tokens: expected a whole number above 0",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"seed":"1"}`:                                                                                                                   "invalid request: seed: unexpected type: string",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"response_format":{"type":"xml"}}`:                                                                                             "response_format: type: expected text, json_object or json_schema",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"response_format":{"type":"json_schema"}}`:                                                                                     "response_format: json_schema.schema: expected",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"logprobs":true}`:                                                                                                              "logprobs: an answer of this endpoint has only text and tool calls",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"logit_bias":{"1":2}}`:                                                                                                         "logit_bias: the API of scripted has no such parameter: leave it out",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"functions":[{"name":"f"}],` + drawTool + `}`:                                                                                  "functions: expected tools or functions, not both",
+		`{"model":"here/m","messages":[{"role":"function","name":"f","content":"a"}]}`:                                                                                                               "messages[0]: role: a message of the role function must follow",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tool_choice":3}`:                                                                                                              "tool_choice: expected",
+		`{"model":"here/m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"description":"nameless"}}]}`:                                                          "tools[0]",
 	} {
 		status, got := f.post("", body)
 		if status/100 != 4 || !strings.Contains(got, want) || !strings.Contains(got, `"type":"invalid_request_error"`) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Options configure a Server.
@@ -134,6 +135,10 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, invalidRequest, "model_not_found", err.Error())
 		return
 	}
+	if err := req.override(&settings, chosen.Provider); err != nil {
+		writeJSON(w, http.StatusBadRequest, requestError(err))
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	caller := s.opts.Caller(r)
@@ -143,14 +148,11 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer loop.Close()
-	if ignored := req.override(&settings, chosen.Provider); len(ignored) > 0 {
-		w.Header().Set("X-Mcpbridge-Ignored", strings.Join(ignored, ", "))
-	}
 	messages, key := s.rounds.expand(caller.Principal.Name, req.messages)
 	out := newCompletionWriter(w, req, cancel)
 	defer out.close()
 	run, err := loop.Run(ctx, providers.Task{
-		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event,
+		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.event, Only: req.only,
 		Request: providers.Request{
 			Model: chosen.Model, System: cmp.Or(req.system.String(), s.opts.System), Messages: messages,
 			Tools: req.set, Choice: req.choice, Settings: settings,
@@ -173,7 +175,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
 	req, err := readRequest(body)
 	if err != nil {
-		fail(w, http.StatusBadRequest, invalidRequest, "", err.Error())
+		writeJSON(w, http.StatusBadRequest, requestError(err))
 		return nil
 	}
 	return req
@@ -186,7 +188,12 @@ func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
 	}
 	status, kind := http.StatusBadGateway, "server_error"
 	var api *providers.APIError
-	if errors.As(err, &api) {
+	var own *toolformat.Error
+	switch {
+	case errors.As(err, &own) && (own.Code == toolformat.Invalid || own.Code == toolformat.NotFound):
+		out.fail(http.StatusBadRequest, requestError(err))
+		return
+	case errors.As(err, &api):
 		switch api.Status {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			status, kind = http.StatusBadRequest, invalidRequest
@@ -200,11 +207,21 @@ func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
 		}
 	}
 	s.opts.Log.Warn("a chat completion failed", "error", err)
-	out.fail(status, kind, providers.ErrorCode(err), err.Error())
+	out.fail(status, newError(kind, providers.ErrorCode(err), err.Error()))
 }
 
 // invalidRequest is OpenAI's type of the client's errors.
 const invalidRequest = "invalid_request_error"
+
+// requestError returns the body for the error of a request, which begins with the path of the
+// member that is wrong.
+func requestError(err error) *apiError {
+	e := newError(invalidRequest, "", err.Error())
+	if param, _, ok := strings.Cut(err.Error(), ": "); ok && !strings.Contains(param, " ") {
+		e.Error.Param = &param
+	}
+	return e
+}
 
 // apiError is the body of an error.
 type apiError struct {

@@ -87,6 +87,15 @@ func Override(object, members []byte) []byte {
 	return object
 }
 
+// Strings returns the array of strings.
+func Strings(values []string) []byte {
+	all := make([][]byte, len(values))
+	for i, value := range values {
+		all[i] = wire.AppendString(nil, value)
+	}
+	return Array(all)
+}
+
 // Object returns an object, or an empty one for anything else.
 func Object(raw []byte) []byte {
 	if !IsObject(raw) {

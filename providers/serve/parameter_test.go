@@ -1,0 +1,107 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// The parameters of a request are the settings of the turn; what clients send for what they do
+// not want is not one.
+func TestParameters(t *testing.T) {
+	const plain = `{"MaxTokens":7,"Temperature":null,"TopP":null,"Serial":false,"Stop":null,"Seed":null,"PresencePenalty":null,"FrequencyPenalty":null,"Effort":"","Answer":null,"Body":null}`
+	for parameters, want := range map[string]string{
+		``: "",
+		`"max_tokens":100.0,"n":1.0,"temperature":0,"top_p":0.5,"parallel_tool_calls":false`: `"MaxTokens":100,"Temperature":0,"TopP":0.5,"Serial":true`,
+		`"stop":"a","seed":-4.0`:                   `"Stop":["a"],"Seed":-4`,
+		`"stop":["a","b"]`:                         `"Stop":["a","b"]`,
+		`"stop":null,"seed":null`:                  "",
+		`"presence_penalty":0.5`:                   `"PresencePenalty":0.5`,
+		`"frequency_penalty":-0.5`:                 `"FrequencyPenalty":-0.5`,
+		`"reasoning_effort":"low"`:                 `"Effort":"low"`,
+		`"response_format":{"type":"text"}`:        "",
+		`"response_format":{"type":"json_object"}`: `"Answer":{"Schema":null,"Name":"","Description":"","Strict":null}`,
+		`"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type": "object"}}}`:                                                 `"Answer":{"Schema":{"type":"object"},"Name":"a","Description":"","Strict":true}`,
+		`"presence_penalty":0,"frequency_penalty":0.0,"logprobs":false,"top_logprobs":0,"logit_bias":{},"modalities":["text"],"user":"u","store":true,"verbosity":null`: "",
+	} {
+		f := newFront(t, says("ok"))
+		status, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"hi"}]`+strings.TrimSuffix(","+parameters, ",")+"}")
+		if status != http.StatusOK {
+			t.Errorf("%s: %d %s", parameters, status, body)
+			continue
+		}
+		got, err := json.Marshal(f.requests[0].Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" && string(got) != plain || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, want %s", parameters, got, want)
+		}
+	}
+}
+
+// With allowed_tools the model is offered only those, of the client's and of the bridge's.
+func TestAllowedTools(t *testing.T) {
+	for allowed, want := range map[string]string{"draw": "draw", "double": "double"} {
+		f := newFront(t, says("ok"))
+		_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"hi"}],`+drawTool+`,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"`+allowed+`"}}]}}}`)
+		f.has(body, `"content":"ok"`)
+		r := f.requests[0]
+		if r.Tools.Len() != 1 || r.Tools.Tools()[0].Name != want || r.Choice != providers.ChoiceRequired {
+			t.Errorf("%s: offered %v, choice %s", allowed, r.Tools.Tools(), r.Choice)
+		}
+	}
+}
+
+// A system prompt alone is a request.
+func TestSystemOnly(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.post("", `{"model":"here/m","messages":[{"role":"system","content":"Greet."}]}`)
+	f.has(body, `"content":"ok"`)
+	if r := f.requests[0]; r.System != "Be brief." || len(r.Messages) != 1 || r.Messages[0].Text() != "Greet." {
+		t.Errorf("asked with %+v", r)
+	}
+}
+
+// Requests of before there were tools have functions, whose calls have no ids.
+func TestFunctions(t *testing.T) {
+	const ask = `{"model":"here/m","functions":[{"name":"draw","parameters":{"type":"object"}}],"function_call":{"name":"draw"},"messages":[{"role":"user","content":"go"}`
+	f := newFront(t, says("", call("a", "draw", `{"what":"cat"}`)), says("done"))
+	_, body := f.post("", ask+"]}")
+	f.has(body, `"function_call":{"name":"draw","arguments":"{\"what\":\"cat\"}"}`, `"finish_reason":"function_call"`)
+	if r := f.requests[0]; r.Choice != "draw" || !r.Settings.Serial || strings.Contains(body, "tool_calls") {
+		t.Errorf("asked with %+v, answered %s", r, body)
+	}
+	_, body = f.post("", ask+`,{"role":"assistant","content":null,"function_call":{"name":"draw","arguments":"{}"}},{"role":"function","name":"draw","content":"drawn"}]}`)
+	f.has(body, `"content":"done"`, `"finish_reason":"stop"`)
+	m := f.requests[1].Messages
+	if len(m) != 3 || m[1].Calls()[0].Name != "draw" || m[2].Parts[0].Result.Name != "draw" || m[2].Parts[0].Result.Text(true) != "drawn" {
+		t.Errorf("asked with %+v", m)
+	}
+	f = newFront(t, says("", call("a", "draw", `{}`)))
+	_, body = f.post("", `{"stream":true,`+ask[1:]+"]}")
+	f.has(body, `"delta":{"function_call":{"name":"draw","arguments":"{}"}}`, `"delta":{},"finish_reason":"function_call"`)
+}
+
+// Images reach the model: those in the message of a tool too, and a URL as it is.
+func TestImages(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png"}}]},
+		{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"draw","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"input_audio","input_audio":{"data":"BBBB","format":"wav"}},{"type":"file","file":{"filename":"a b.pdf","file_data":"data:application/pdf;base64,CCCC"}}]}]}`)
+	f.has(body, `"content":"ok"`)
+	m := f.requests[0].Messages
+	if p := m[0].Parts[0]; p.Type != providers.PartImage || p.URL != "https://e.example/x.png" || p.Data != nil {
+		t.Errorf("the user's image: %+v", p)
+	}
+	const want = `{"content":[{"type":"text","text":"see"},{"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"audio","mimeType":"audio/wav","data":"BBBB"},{"type":"resource","resource":{"uri":"file:///a%20b.pdf","mimeType":"application/pdf","blob":"CCCC"}}]}`
+	if got := string(m[2].Parts[0].Result.Content.JSON); got != want {
+		t.Errorf("the result: %s\nwant %s", got, want)
+	}
+	_, body = f.post("", `{"model":"here/m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"draw","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"1","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png"}}]}]}`)
+	f.has(body, `"messages[2]: content[0]: an image in the message of a tool must be a data: URL"`)
+}
