@@ -77,7 +77,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte, emit func(E
 		}
 		wait, again := c.Retry.after(err, tries)
 		if !again {
-			return nil, err
+			return nil, withWait(err)
 		}
 		emit(Event{Type: EventRetry, After: wait, Text: err.Error()})
 		if err := sleep(ctx, wait); err != nil {

@@ -174,6 +174,17 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// The error of a request that is not sent again says when to come back.
+func TestFarRetryAfter(t *testing.T) {
+	_, _, err := retried(t, &Client{}, refusal(429, "retry-after", "7200"))
+	if err == nil || !strings.Contains(err.Error(), ": try again in 2h0m0s (HTTP 429") {
+		t.Error(err)
+	}
+	if _, _, err := retried(t, &Client{}, refusal(429, "retry-after", "7200", "x-should-retry", "false")); err == nil || strings.Contains(err.Error(), "try again") {
+		t.Errorf("forbidden: %v", err)
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	c := over(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}

@@ -194,6 +194,15 @@ func (r Retries) after(err error, tries int) (wait time.Duration, again bool) {
 	return wait - time.Duration(rand.Int64N(int64(wait)/4+1)), true
 }
 
+// withWait adds the wait that a provider asks for to an error that is not retried.
+func withWait(err error) error {
+	var e *APIError
+	if errors.As(err, &e) && e.Again && e.After > 0 {
+		e.Message = fmt.Sprintf("%s: try again in %s", strings.TrimRight(cmp.Or(e.Message, "the provider is busy"), ".: "), e.After.Round(time.Second))
+	}
+	return err
+}
+
 // MergeBody returns a request's body with the members that the caller adds or overrides:
 // first those of the client, then those of the request.
 func (c *Client) MergeBody(body []byte, s *Settings) []byte {

@@ -94,10 +94,14 @@ type repeats struct {
 // A tally is how often something was seen in an epoch.
 type tally struct{ epoch, times int }
 
+// warnAfter is how often the same call has the same result before the model is warned, and how
+// often a call may have it that does not wait for a change: one that fails or modifies things.
+const warnAfter = 3
+
 // count counts the calls of a round, equal ones once: the model saw no result in between. It
-// adds a note for the model to a call that had the same result in limit rounds, and reports
-// whether one had it again after that.
-func (r *repeats) count(calls []*roundCall, limit int) (repeating bool) {
+// adds a warning for the model to a call that had the same result in warnAfter rounds, and
+// returns how often one had it that may not have it again; 0 means none.
+func (r *repeats) count(calls []*roundCall, limit int) (repeated int) {
 	counted := make(map[string]bool, len(calls))
 	for _, c := range calls {
 		if c.overLimit || c.earlier || c.result == nil {
@@ -117,14 +121,18 @@ func (r *repeats) count(calls []*roundCall, limit int) (repeating bool) {
 		}
 		t.times++
 		r.seen[key] = t
+		most := limit
+		if c.result.IsError() || c.tool != nil && modifies(c.tool) {
+			most = min(limit, warnAfter)
+		}
 		switch {
-		case t.times > limit:
-			repeating = true
-		case t.times == limit:
-			c.addNote(fmt.Sprintf("[this call had this same result %d times: repeating it is useless; do something else or answer]", limit))
+		case t.times > most:
+			repeated = t.times
+		case t.times >= min(limit, warnAfter):
+			c.addNote(fmt.Sprintf("[this call had this same result %d times: repeat it only to wait for a change; else do something else or answer]", t.times))
 		}
 	}
-	return repeating
+	return repeated
 }
 
 // identity returns a key for a call and its result, independent of the order of arguments.

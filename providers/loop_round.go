@@ -100,7 +100,10 @@ func (r *runner) prepare(c *roundCall) {
 // conclude runs the calls that may run and ends the round.
 func (r *runner) conclude(calls []*roundCall, limit Stop, why string) (Stop, error) {
 	r.execute(calls)
-	repeating := r.ctx.Err() == nil && r.repeats.count(calls, r.limits.Repeats)
+	repeated := 0
+	if r.ctx.Err() == nil {
+		repeated = r.repeats.count(calls, r.limits.Repeats)
+	}
 	waiting := r.addResults(calls)
 	if r.ctx.Err() != nil {
 		return "", context.Cause(r.ctx)
@@ -112,8 +115,8 @@ func (r *runner) conclude(calls []*roundCall, limit Stop, why string) (Stop, err
 		return StopDeferred, nil
 	case r.final != "":
 		return r.final, nil
-	case limit == "" && repeating:
-		limit, why = StopRepeats, fmt.Sprintf("the same call had the same result %d times", r.limits.Repeats+1)
+	case limit == "" && repeated > 0:
+		limit, why = StopRepeats, fmt.Sprintf("the same call had the same result %d times", repeated)
 	}
 	if limit != "" {
 		return r.limitReached(limit, why), nil

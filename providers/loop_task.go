@@ -81,7 +81,9 @@ type Limits struct {
 	Output     int           // characters of a result's text that the model gets; default 10,000
 
 	// Repeats is how often the same call may have the same result, with nothing new in
-	// between, before the model is warned. Once more ends the run. The default is 3.
+	// between; once more ends the run. The default is 10, so that a model can wait for a
+	// change. For calls that fail, or modify things, it is at most 3. From the third time on
+	// the model is warned.
 	Repeats int
 
 	// Window is how many tokens of conversation and tools a model is sent, estimated from
@@ -105,7 +107,7 @@ func (l Limits) filled() Limits {
 	fill(&l.Timeout, 30*time.Second, century)
 	fill(&l.MaxTimeout, 30*time.Minute, century)
 	fill(&l.Output, 10_000, math.MaxInt32)
-	fill(&l.Repeats, 3, math.MaxInt32)
+	fill(&l.Repeats, 10, math.MaxInt32)
 	fill(&l.Pauses, 10, math.MaxInt32)
 	fill(&l.Malformed, 3, math.MaxInt32)
 	fill(&l.Refused, 8, math.MaxInt32)

@@ -298,28 +298,50 @@ func TestRepeats(t *testing.T) {
 	poll := 0
 	tools := []bridge.Tool{
 		adder(t),
+		function(t, "write", `{"readOnlyHint":false}`, func(context.Context) (string, error) { return "written", nil }),
 		function(t, "poll", "", func(context.Context) (string, error) { poll++; return fmt.Sprint(poll / 3), nil }),
 	}
 	same1, same2 := calls(call("x", "add", `{"a":1,"b":2}`)), calls(call("x", "add", `{"b": 2, "a": 1}`))
-	told := "tool: [x 3\n[this call had this same result 3 times: repeating it is useless; do something else or answer]]"
-	p := play(same1, same2, same1, same2)
-	r, events, err := run(t, session(t, tools...), ask(p, "go"))
-	if err != nil || r.Stop != providers.StopRepeats || strings.Count(show(r.Messages), told) != 1 || !strings.Contains(events, "note the same call had the same result 4 times: the run ends here") {
-		t.Errorf("%s, %v\n%s\n%s", r.Stop, err, events, show(r.Messages))
+	write, fail := calls(call("w", "write", `{}`)), calls(call("f", "add", `{"a":1}`))
+	for _, c := range []struct {
+		name         string
+		turns        []step
+		limit        int
+		warned, stop int // rounds; 0 means never
+	}{
+		{"a call that may wait", []step{same1, same2}, 0, 8, 11},
+		{"with a limit", []step{same1}, 1, 1, 2},
+		{"a call that modifies", []step{write}, 0, 1, 4},
+		{"a call that fails", []step{fail}, 0, 1, 4},
+		{"no limit", []step{same1}, -1, 18, 0},
+	} {
+		var script []step
+		for len(script) < 20 {
+			script = append(script, c.turns...)
+		}
+		p := play(append(script, says("done"))...)
+		task := ask(p, "go")
+		task.Options.Limits.Repeats = c.limit
+		r, events, err := run(t, session(t, tools...), task)
+		note := fmt.Sprintf("note the same call had the same result %d times: the run ends here", c.stop)
+		warned := strings.Count(show(r.Messages), "times: repeat it only to wait for a change; else do something else or answer]")
+		if err != nil || (r.Stop == providers.StopRepeats) != (c.stop > 0) || c.stop > 0 && (r.Rounds != c.stop || !strings.Contains(events, note)) || warned != c.warned {
+			t.Errorf("%s: %s after %d rounds with %d warnings, %v\n%s", c.name, r.Stop, r.Rounds, warned, err, show(r.Messages))
+		}
 	}
 	// Anything new resets the count; two calls in alternation do not.
-	p = play(same1, same1, calls(call("y", "add", `{"a":5,"b":5}`)), same1, same1, says("3"))
-	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || strings.Contains(show(r.Messages), "same result") {
+	p := play(same1, same1, calls(call("y", "add", `{"a":5,"b":5}`)), same1, same1, says("3"))
+	if r, _, err := run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || strings.Contains(show(r.Messages), "same result") {
 		t.Errorf("with news: %s, %v\n%s", r.Stop, err, show(r.Messages))
 	}
 	other := calls(call("y", "fail", `{}`))
 	p = play(same1, other, same1, other, same1, other, same1, other, says("3"))
-	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopRepeats || r.Turns > 8 {
+	if r, _, err := run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopRepeats || r.Turns > 8 {
 		t.Errorf("in turn: %s after %d, %v", r.Stop, r.Turns, err)
 	}
 	look := calls(call("p", "poll", `{}`))
 	p = play(look, look, look, look, look, look, look, look, says("done"))
-	if r, _, err = run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || r.Rounds != 8 {
+	if r, _, err := run(t, session(t, tools...), ask(p, "go")); err != nil || r.Stop != providers.StopEnd || r.Rounds != 8 {
 		t.Errorf("polling: %s after %d, %v", r.Stop, r.Turns, err)
 	}
 }

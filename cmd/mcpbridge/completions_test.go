@@ -94,6 +94,28 @@ func (s *serving) send(method, path, body string, headers ...string) (*http.Resp
 	return resp, string(b)
 }
 
+// A config with providers alone is a gateway to them.
+func TestGateway(t *testing.T) {
+	model := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
+	text := fmt.Sprintf(`{"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, model.URL)
+	path := filepath.Join(t.TempDir(), config.FileName)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, stderr strings.Builder
+	if code := run(t.Context(), []string{"ask", "hi", "--config", path}, streams{out: &out, err: &stderr}); code != exitDone || out.String() != "Yes.\n" {
+		t.Errorf("ask ends with %d: %s%s", code, out.String(), stderr.String())
+	}
+	s := serveConfig(t, text, nil)
+	if resp, body := s.send("POST", "/v1/chat/completions", completion("double/m", "")); resp.StatusCode != http.StatusOK || !strings.Contains(body, `"content":"Yes."`) {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	if resp, body := s.send("POST", "/mcp", initialize, "Accept=application/json, text/event-stream"); resp.StatusCode != http.StatusOK {
+		t.Errorf("MCP: %s %s", resp.Status, body)
+	}
+}
+
 // completion is a request for one.
 func completion(model, rest string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Go!"}]%s}`, model, rest)

@@ -37,7 +37,7 @@ type program struct {
 // newProgram returns the program of a config. level is the default level of its log, and "" means
 // that warnings go to stderr as plain lines.
 func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Options, stderr io.Writer) (*program, error) {
-	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless {
+	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && len(cfg.Providers) > 0) {
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
 	p := &program{cfg: cfg, log: newLog(cfg.Log, level, stderr)}
@@ -154,6 +154,7 @@ type sourceFlags struct {
 	logLevel string
 	strict   bool
 	hidden   []string                   // --context of the commands that have it
+	gateway  bool                       // the command also works with a config that has only providers
 	toolless bool                       // the command also works without tools, and without a config
 	file     *string                    // the command reads its tools from this file, and loads no config
 	check    func(words []string) error // checks the arguments and the command's own flags; may set upstream and file

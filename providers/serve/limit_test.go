@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -194,7 +195,7 @@ func TestAtOnce(t *testing.T) {
 // A model that repeats a call is stopped, and the client gets finish_reason length.
 func TestRepeating(t *testing.T) {
 	same := says("", call("a", "double", `{"n":1}`))
-	f := newFront(t, same, same, same, same, same)
+	f := newFront(t, slices.Repeat([]providers.Turn{same}, 12)...)
 	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"go"}]}`)
 	f.has(body, `"finish_reason":"length"`)
 }

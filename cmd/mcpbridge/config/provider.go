@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type Provider struct {
 	NoStreamOptions bool            // for servers of type openai that refuse stream_options
 	Scripts         []string        // absolute files of a provider of type replay
 
+	MaxTools int           // tools of a request; default: what the API takes
+	Retries  *int          // attempts after the first; nil means the default of 2
+	Timeout  time.Duration // bounds the silence before and within an answer; default 5 min
+
 	MaxTokens   int
 	Temperature *float64
 	TopP        *float64
@@ -42,6 +47,7 @@ type Loop struct {
 	MaxCalls     int           // calls of a run; default 200
 	MaxTokens    int           // input and output of all turns; 0 means no limit
 	MaxTime      time.Duration // bounds a run; default 1 h
+	MaxRepeats   int           // equal calls with equal results, after which a run ends; default 10
 	LastTurn     bool          // a run that reaches a limit gets one more turn, without calls
 	Parallel     int           // concurrent calls; default 8
 	Timeout      time.Duration // bounds a call, anew with each progress; default 30 s
@@ -110,6 +116,9 @@ func (p *Provider) keys(types []string) keySet {
 		"tools":           {take: into(&p.Tools, oneOf(words("native", "prompted", "none")))},
 		"noStreamOptions": {take: into(&p.NoStreamOptions, readBool)},
 		"script":          {take: into(&p.Scripts, readScripts)},
+		"maxTools":        {take: into(&p.MaxTools, readCount)},
+		"retries":         {take: into(&p.Retries, readRetries)},
+		"timeout":         {take: into(&p.Timeout, readTimeout)},
 		"maxTokens":       {take: into(&p.MaxTokens, readCount)},
 		"temperature":     {take: into(&p.Temperature, readRatio)},
 		"topP":            {take: into(&p.TopP, readRatio)},
@@ -127,6 +136,7 @@ func (l *Loop) keys() keySet {
 		"maxCalls":     {take: into(&l.MaxCalls, readCount)},
 		"maxTokens":    {take: into(&l.MaxTokens, readCount)},
 		"maxTime":      {take: into(&l.MaxTime, readDuration)},
+		"maxRepeats":   {take: into(&l.MaxRepeats, readCount)},
 		"lastTurn":     {take: into(&l.LastTurn, readBool)},
 		"parallel":     {take: into(&l.Parallel, readCount)},
 		"timeout":      {take: into(&l.Timeout, readTimeout)},
@@ -192,6 +202,14 @@ func readObject(d *decoder, n node) (json.RawMessage, bool) {
 		return nil, false
 	}
 	return n.json(d), true
+}
+
+// readRetries reads a number of retries, which may be 0.
+func readRetries(d *decoder, n node) (*int, bool) {
+	const most = 10
+	f, ok := n.number()
+	count := int(f)
+	return &count, d.fits(n, ok && f >= 0 && f <= most && f == float64(count), "0", fmt.Sprintf("a whole number from 0 to %d", most))
 }
 
 func readRatio(d *decoder, n node) (*float64, bool) {

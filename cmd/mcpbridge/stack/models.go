@@ -222,7 +222,7 @@ func (m *Models) Faults() map[string]error { return m.faults }
 // LoopOptions returns the options of the loop that a config describes.
 func LoopOptions(l config.Loop) providers.Options {
 	o := providers.Options{Serial: l.Serial, Toolless: l.WithoutTools, Limits: providers.Limits{
-		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Last: l.LastTurn,
+		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
 		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
 	}}
 	for _, r := range l.Approve {

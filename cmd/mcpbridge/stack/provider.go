@@ -96,7 +96,10 @@ func newModel(p config.Provider) (providers.Candidate, error) {
 	if p.Fault != nil {
 		return c, p.Fault
 	}
-	client := providers.Client{BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body}
+	client := providers.Client{BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body, MaxTools: p.MaxTools, Patience: p.Timeout}
+	if p.Retries != nil {
+		client.Retry.Max = cmp.Or(*p.Retries, -1) // 0 is the default there
+	}
 	for name, value := range p.Headers {
 		client.Header.Set(name, value)
 	}

@@ -1,10 +1,12 @@
 package stack
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -29,6 +31,24 @@ func TestProviderKinds(t *testing.T) {
 		if got := ToolFormat(name); got != "" {
 			t.Errorf("%q has the format %s", name, got)
 		}
+	}
+}
+
+// The bounds of an entry are those of its requests.
+func TestProviderBounds(t *testing.T) {
+	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusServiceUnavailable, "application/json", `{"error":{"message":"busy"}}`))
+	none := 0
+	c, err := newModel(config.Provider{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", MaxTools: 1, Retries: &none})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &providers.Request{Model: "m", Messages: []providers.Message{providers.UserText("hi")}, Tools: providers.NewToolSet([]toolformat.Tool{{Name: "a"}, {Name: "b"}})}
+	if _, err := c.Provider.Turn(t.Context(), req, nil); err == nil || !strings.Contains(err.Error(), "tools: 2 tools are too many: openai takes at most 1; leave some out") || len(api.Requests()) != 0 {
+		t.Errorf("two tools: %v after %d requests", err, len(api.Requests()))
+	}
+	req.Tools = nil
+	if _, err := c.Provider.Turn(t.Context(), req, nil); err == nil || len(api.Requests()) != 1 {
+		t.Errorf("no retries: %v after %d requests", err, len(api.Requests()))
 	}
 }
 
