@@ -20,10 +20,10 @@ func TestErrors(t *testing.T) {
 		body   string
 		want   string // the error, the attempts, and the waits
 	}{
-		{"429 with a hint", 429, http.Header{"Retry-After": {"7"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 3 tries in 14s"},
-		{"429 with a hint too long", 429, http.Header{"Retry-After": {"3600"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down (HTTP 429, rate_limit_error): 1 tries in 0s"},
+		{"429 with a hint", 429, http.Header{"Retry-After": {"7"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down: try again in 7s (HTTP 429, rate_limit_error): 3 tries in 14s"},
+		{"429 with a hint too long", 429, http.Header{"Retry-After": {"3600"}}, `{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}`, "Slow down: try again in 1h0m0s (HTTP 429, rate_limit_error): 1 tries in 0s"},
 		{"spend limit", 429, nil, `{"type":"error","error":{"type":"rate_limit_error","message":"You have spent it","details":{"error_code":"enforced_spend_limit_reached"}}}`, "You have spent it (HTTP 429, rate_limit_error, enforced_spend_limit_reached): 1 tries in 0s"},
-		{"529", 529, http.Header{"Request-Id": {"req_0"}, "Retry-After": {"1"}}, overloaded, "Overloaded (HTTP 529, overloaded_error, request req_0): 3 tries in 2s"},
+		{"529", 529, http.Header{"Request-Id": {"req_0"}, "Retry-After": {"1"}}, overloaded, "Overloaded: try again in 1s (HTTP 529, overloaded_error, request req_0): 3 tries in 2s"},
 		{"529 that says no", 529, http.Header{"X-Should-Retry": {"false"}}, overloaded, "Overloaded (HTTP 529, overloaded_error, request req_1): 1 tries in 0s"},
 		{"400", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"tools.3: bad"}}`, "tools.3: bad (HTTP 400, invalid_request_error): 1 tries in 0s"},
 		{"401", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "invalid x-api-key (HTTP 401, authentication_error): 1 tries in 0s"},

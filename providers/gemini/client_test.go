@@ -24,10 +24,10 @@ func TestErrors(t *testing.T) {
 		body   string
 		want   string // the error, the attempts, and the waits
 	}{
-		{"a quota of a minute", 429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED): 3 tries in 1m8.8s"},
+		{"a quota of a minute", 429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota: try again in 34s (HTTP 429, RESOURCE_EXHAUSTED): 3 tries in 1m8.8s"},
 		{"a quota of a day", 429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retryInfo), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED, GenerateRequestsPerDayPerProjectPerModel-FreeTier): 1 tries in 0s"},
 		{"in an array", 429, "[" + quota("GenerateRequestsPerDayPerProjectPerModel", "") + "]", "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED, GenerateRequestsPerDayPerProjectPerModel): 1 tries in 0s"},
-		{"a hint too long", 429, quota("X", `,{"retryDelay":"3600s"}`), "You exceeded your current quota. (HTTP 429, RESOURCE_EXHAUSTED): 1 tries in 0s"},
+		{"a hint too long", 429, quota("X", `,{"retryDelay":"3600s"}`), "You exceeded your current quota: try again in 1h0m0s (HTTP 429, RESOURCE_EXHAUSTED): 1 tries in 0s"},
 		{"400", 400, `{"error":{"code":400,"message":"Function call is missing a thought_signature","status":"INVALID_ARGUMENT"}}`, "Function call is missing a thought_signature (HTTP 400, INVALID_ARGUMENT): 1 tries in 0s"},
 		{"402", 402, `{"error":{"code":402,"message":"Pay.","status":"X"}}`, "Pay. (HTTP 402, X): 1 tries in 0s"},
 		{"404", 404, `{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}`, "models/x is not found (HTTP 404, NOT_FOUND): 1 tries in 0s"},
