@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
@@ -19,7 +21,8 @@ import (
 type Models struct {
 	cfg        *config.Config
 	candidates []providers.Candidate
-	faults     map[string]error // Faults
+	connect    func() (*http.Client, error) // for all providers
+	faults     map[string]error             // Faults
 }
 
 // Models returns the models of the config, which are created on first use.
@@ -29,12 +32,13 @@ func (s *Stack) Models() *Models { return s.models() }
 // whose API keys are in the environment.
 func NewModels(cfg *config.Config) *Models {
 	m := &Models{cfg: cfg, faults: map[string]error{}}
+	m.connect = sync.OnceValues(func() (*http.Client, error) { return connections(cfg) })
 	entries := cfg.Providers
 	if entries == nil {
 		entries = fromEnvironment()
 	}
 	for i := range entries {
-		c, err := newModel(entries[i])
+		c, err := m.newModel(entries[i])
 		if err != nil {
 			m.faults[entries[i].Name] = err
 			continue
@@ -42,6 +46,15 @@ func NewModels(cfg *config.Config) *Models {
 		m.candidates = append(m.candidates, c)
 	}
 	return m
+}
+
+// newModel returns the model of an entry.
+func (m *Models) newModel(p config.Provider) (providers.Candidate, error) {
+	connect, err := m.connect()
+	if err != nil {
+		return providers.Candidate{Name: p.Name}, err
+	}
+	return newModel(p, connect)
 }
 
 // fromEnvironment returns the providers whose API keys are in the environment.
@@ -150,7 +163,7 @@ func (m *Models) made(choice Choice) (providers.Candidate, error) {
 	if entry.Type == config.TypeReplay && len(entry.Scripts) == 0 {
 		return providers.Candidate{}, fmt.Errorf("provider replay needs recorded exchanges: pass --script FILE")
 	}
-	c, err := newModel(entry)
+	c, err := m.newModel(entry)
 	if err != nil {
 		return c, fmt.Errorf("provider %s: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -91,12 +92,24 @@ func findKind(match func(*providerKind) bool) *providerKind {
 	return nil
 }
 
-func newModel(p config.Provider) (providers.Candidate, error) {
+// connections returns the client for the connections to providers. It follows no redirect, which
+// could take an API key to another host.
+func connections(cfg *config.Config) (*http.Client, error) {
+	trusted, err := roots(cfg)
+	if err != nil {
+		return nil, err
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: outbound.Transport(trusted), CheckRedirect: stay}, nil
+}
+
+// newModel returns the model of an entry, whose provider is reached through connect.
+func newModel(p config.Provider, connect *http.Client) (providers.Candidate, error) {
 	c := providers.Candidate{Name: p.Name, Model: p.Model, NoTools: p.Tools == "none"}
 	if p.Fault != nil {
 		return c, p.Fault
 	}
-	client := providers.Client{BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body, MaxTools: p.MaxTools, Patience: p.Timeout}
+	client := providers.Client{HTTP: connect, BaseURL: p.BaseURL, Header: http.Header{}, Body: p.Body, MaxTools: p.MaxTools, Patience: p.Timeout}
 	if p.Retries != nil {
 		client.Retry.Max = cmp.Or(*p.Retries, -1) // 0 is the default there
 	}

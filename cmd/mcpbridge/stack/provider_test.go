@@ -1,7 +1,13 @@
 package stack
 
 import (
+	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +44,7 @@ func TestProviderKinds(t *testing.T) {
 func TestProviderBounds(t *testing.T) {
 	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusServiceUnavailable, "application/json", `{"error":{"message":"busy"}}`))
 	none := 0
-	c, err := newModel(config.Provider{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", MaxTools: 1, Retries: &none})
+	c, err := newModel(config.Provider{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", MaxTools: 1, Retries: &none}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +55,32 @@ func TestProviderBounds(t *testing.T) {
 	req.Tools = nil
 	if _, err := c.Provider.Turn(t.Context(), req, nil); err == nil || len(api.Requests()) != 1 {
 		t.Errorf("no retries: %v after %d requests", err, len(api.Requests()))
+	}
+}
+
+// The certificate authorities of the config hold for providers; a redirect is not followed.
+func TestProviderConnections(t *testing.T) {
+	elsewhere := sourcetest.NewAPI(t, nil)
+	api := httptest.NewTLSServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(api.Close)
+	api.Config.ErrorLog = log.New(io.Discard, "", 0)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ ca, want string }{
+		{"", "certificate"},
+		{ca, "HTTP 307"},
+		{ca + ".none", "tls.ca"},
+	} {
+		m := NewModels(&config.Config{Path: "mcpbridge.json", CA: c.ca, Providers: []config.Provider{{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", Model: "m"}}})
+		model, err := m.ByID("openai/m")
+		if err == nil {
+			_, err = model.Provider.Turn(t.Context(), &providers.Request{Model: "m", Messages: []providers.Message{providers.UserText("hi")}}, nil)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(elsewhere.Requests()) > 0 {
+			t.Errorf("%q: %v, %d requests elsewhere", c.ca, err, len(elsewhere.Requests()))
+		}
 	}
 }
 
