@@ -81,6 +81,8 @@ type Config struct {
 	Lazy     bool   // connects at the first call; List answers from ListFile if it can
 	ListFile string // where a lazy server's tool list is stored between runs; "" means nowhere
 
+	Once bool // the first attempt to connect is the only one: after a failure none is made
+
 	Fault      error               // why this server cannot be started: no attempt is made
 	ClientInfo []byte              // raw JSON of MCP's Implementation that names the bridge
 	Supervisor *process.Supervisor // ends child processes if this program is killed; may be nil

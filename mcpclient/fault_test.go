@@ -317,6 +317,11 @@ func TestNoStart(t *testing.T) {
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"not this one","data":{"supported":["1999"]}}}`)
 	}))
 	defer refusing.Close()
+	guarded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="https://a.example/.well-known/oauth-protected-resource"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer guarded.Close()
 	silent := mcpclient.Config{Command: []string{"sh", "-c", "cat >/dev/null"}, ConnectTimeout: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name string
@@ -328,6 +333,8 @@ func TestNoStart(t *testing.T) {
 		{"no such program", mcpclient.Config{Command: []string{"/no/such/program"}}, "/no/such/program"},
 		{"a program that ends", mcpclient.Config{Command: []string{"false"}}, "exit"},
 		{"nobody there", mcpclient.Config{URL: "http://127.0.0.1:1/?secret=x"}, "cannot reach"},
+		{"wants OAuth", mcpclient.Config{URL: guarded.URL}, "it wants OAuth, which is not supported: put an Authorization header"},
+		{"wants OAuth, over WebSocket", mcpclient.Config{URL: "ws" + strings.TrimPrefix(guarded.URL, "http")}, "it wants OAuth"},
 		{"no MCP", mcpclient.Config{URL: refusing.URL, Transport: mcpclient.SSE}, "SSE"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -525,5 +532,20 @@ func TestCrashLoop(t *testing.T) {
 	c.fails(r, toolformat.Unavailable, "exit")
 	if st := c.client.Status(); st.State != mcpclient.Failed || time.Until(st.Retry) > time.Second || st.Retry.IsZero() {
 		t.Errorf("after the first failure: %+v", st)
+	}
+}
+
+// A client of one attempt announces no other one.
+func TestOnce(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	cfg := child(t, "crash")
+	cfg.Once = true
+	c := open(t, cfg)
+	_, err := c.session.List(t.Context(), bridge.Tools)
+	if err == nil || !strings.Contains(err.Error(), "exit") || strings.Contains(err.Error(), "retrying") {
+		t.Errorf("the list fails with %v", err)
+	}
+	if st := c.client.Status(); st.State != mcpclient.Failed || !st.Retry.IsZero() {
+		t.Errorf("after the failure: %+v", st)
 	}
 }

@@ -137,13 +137,19 @@ func notStream(resp *http.Response) error {
 		return nil
 	}
 	resp.Body.Close()
-	return &statusError{code: resp.StatusCode}
+	return newStatusError(resp, "")
 }
 
 // statusError is an HTTP status that is not a success.
 type statusError struct {
-	code int
-	text string // the request that was refused, or the start of the body
+	code  int
+	text  string // the request that was refused, or the start of the body
+	oauth bool   // the server names an authorization server (RFC 9728)
+}
+
+func newStatusError(resp *http.Response, text string) *statusError {
+	challenge := strings.Join(resp.Header.Values("Www-Authenticate"), ",")
+	return &statusError{resp.StatusCode, text, strings.Contains(challenge, "resource_metadata")}
 }
 
 func (e *statusError) Error() string {
@@ -151,8 +157,10 @@ func (e *statusError) Error() string {
 	if e.text != "" {
 		s += ": " + e.text
 	}
-	switch e.code {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	switch {
+	case e.oauth && e.code == http.StatusUnauthorized:
+		s += " (it wants OAuth, which is not supported: put an Authorization header with a token of yours into the headers in its config)"
+	case e.code == http.StatusUnauthorized, e.code == http.StatusForbidden:
 		s += " (check the headers in its config)"
 	}
 	return s
@@ -213,7 +221,7 @@ func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.Event
 		return nil, nil, unreachable(s.cfg.URL, err)
 	}
 	if notStream(resp) != nil {
-		return nil, nil, &statusError{code: resp.StatusCode, text: "a GET for the legacy SSE transport"}
+		return nil, nil, newStatusError(resp, "a GET for the legacy SSE transport")
 	}
 	events := wire.NewEventReader(resp.Body, s.cfg.MessageBytes)
 	e, err := events.Next()
@@ -273,7 +281,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return &statusError{code: resp.StatusCode, text: snippet(text)}
+		return newStatusError(resp, snippet(text))
 	}
 	return nil
 }

@@ -306,7 +306,7 @@ func (l *link) retireWhenIdle(c *conn) {
 // backOff waits before the next attempt, longer with each failure and out of step with other
 // links; false means that the link has ended. A fault of the configuration is not tried again.
 func (l *link) backOff(err error, failures int) bool {
-	if l.cfg.Fault != nil {
+	if l.cfg.Fault != nil || l.cfg.Once {
 		l.setState(Failed, err, 0)
 		l.cfg.Log.Error("cannot be started", "reason", err)
 		<-l.ctx.Done()

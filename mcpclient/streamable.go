@@ -165,7 +165,7 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 		s.to.lose(err)
 		return err
 	}
-	err := &statusError{code: resp.StatusCode, text: snippet(bytes.TrimSpace(text))}
+	err := newStatusError(resp, snippet(bytes.TrimSpace(text)))
 	if k == nil || !s.up.Load() && !k.modern {
 		return err
 	}

@@ -40,7 +40,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {
-			return nil, &statusError{code: resp.StatusCode, text: "the WebSocket handshake"}
+			return nil, newStatusError(resp, "the WebSocket handshake")
 		}
 		return nil, unreachable(cfg.URL, err)
 	}
