@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -85,13 +86,16 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	p, err := newWaiting(f.sourceFlags, cfg, std.err)
+	p, err := newWaiting(f.sourceFlags, cfg, stack.Options{}, std.err)
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	p.UseModel(chosen)
-	if err := p.openForModel(ctx, std.err); err != nil {
+	progress := output.NewProgress(std.err)
+	err = p.openForModel(ctx, progress.Show, std.err)
+	progress.End()
+	if err != nil {
 		return err
 	}
 	printer := newAskPrinter(std, *asJSON)
@@ -99,7 +103,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	options.Log = p.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
 		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(self()).Listen(printer.event)
-	if terminal.IsTerminal(std.in) && terminal.IsTerminal(std.err) {
+	if output.IsTerminal(std.in) && output.IsTerminal(std.err) {
 		conversation = conversation.Approve(lineApprover(terminal.NewLines(std.in), std.err).approve)
 	}
 	messages, next, err := conversation.Send(ctx, parts...)

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -55,7 +57,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	defer keep.close()
 	c.history = &keep
 	log := &logOutput{to: std.err}
-	if c.program, err = newWaiting(f.sourceFlags, cfg, log); err != nil {
+	if c.program, err = newWaiting(f.sourceFlags, cfg, stack.Options{}, log); err != nil {
 		return err
 	}
 	defer c.program.close()
@@ -67,22 +69,35 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return usagef("%v", err)
 	}
 	c.UseModel(c.now) // before the servers that may ask for it are started
-	if err := c.openForModel(ctx, log); err != nil {
+	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
+		return err
+	}
+	defer c.console.Close()
+	if output.IsTerminal(std.err) {
+		log.through(c.console)
+		defer log.through(nil)
+	}
+	if err := c.connect(ctx, log); err != nil {
 		return err
 	}
 	if c.tools, err = c.Open(ctx, self()); err != nil { // the program's own session sees more tools than a model
 		return err
 	}
 	defer c.tools.Close()
-	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
-		return err
-	}
-	defer c.console.Close()
-	if terminal.IsTerminal(std.err) {
-		log.through(c.console)
-		defer log.through(nil)
-	}
 	return c.run(ctx, transcript)
+}
+
+// connect starts the servers, which the user may interrupt.
+func (c *chat) connect(ctx context.Context, log io.Writer) error {
+	begun, cancel := context.WithCancel(ctx)
+	defer cancel()
+	show, done := c.console.connecting(cancel)
+	err := c.openForModel(begun, show, log)
+	done()
+	if begun.Err() != nil && ctx.Err() == nil {
+		return &exitError{code: exitInterrupted}
+	}
+	return err
 }
 
 // A chat is conversations at a console.

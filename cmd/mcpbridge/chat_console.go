@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -22,6 +23,10 @@ type console interface {
 	Prompt(ctx context.Context) (string, error)
 	Remember(line string) // adds to the history of prompts
 	Close()
+
+	// connecting begins the start of the servers, which done ends. show says what is waited for.
+	// Ctrl-C calls cancel.
+	connecting(cancel func()) (show func(what string), done func())
 
 	// Begin and end surround an answer, whose events are shown. Ctrl-C calls cancel.
 	Begin(cancel func())
@@ -37,11 +42,11 @@ type console interface {
 
 // openConsole returns a full console on a capable terminal, and otherwise a plain one.
 func openConsole(std streams, asJSON bool, complete []string) (console, error) {
-	if asJSON || !terminal.IsTerminal(std.in) || !terminal.IsTerminal(std.out) || os.Getenv("TERM") == "dumb" {
+	if asJSON || !output.IsTerminal(std.in) || !output.IsTerminal(std.out) || os.Getenv("TERM") == "dumb" {
 		return newPlainConsole(std, asJSON), nil
 	}
-	in, _ := terminal.File(std.in)
-	out, _ := terminal.File(std.out)
+	in, _ := output.File(std.in)
+	out, _ := output.File(std.out)
 	t, err := terminal.Open(in, out, complete)
 	if err != nil {
 		return nil, err
@@ -59,6 +64,14 @@ type fullConsole struct {
 }
 
 func (c *fullConsole) asker() *approver { return c.asks }
+
+func (c *fullConsole) connecting(cancel func()) (show func(what string), done func()) {
+	c.Begin(cancel)
+	begun := c.Now()
+	return func(what string) {
+		c.Update(func(p *terminal.Printer) { p.Wait(what, begun) })
+	}, c.End
+}
 
 func (c *fullConsole) style() (terminal.Paint, int) { return c.Paint, c.Columns() }
 
@@ -138,7 +151,7 @@ type plainConsole struct {
 
 func newPlainConsole(std streams, asJSON bool) *plainConsole {
 	c := &plainConsole{askPrinter: newAskPrinter(std, asJSON), in: terminal.NewLines(std.in)}
-	if terminal.IsTerminal(std.in) {
+	if output.IsTerminal(std.in) {
 		c.asks = lineApprover(c.in, std.err)
 		c.asks.defers = true
 	}
@@ -150,6 +163,11 @@ func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
 		fmt.Fprint(c.err, "> ")
 	}
 	return c.in.Read(ctx)
+}
+
+func (c *plainConsole) connecting(func()) (show func(what string), done func()) {
+	progress := output.NewProgress(c.err)
+	return progress.Show, progress.End
 }
 
 func (c *plainConsole) Begin(func()) {}

@@ -310,7 +310,7 @@ func TestChatApproval(t *testing.T) {
 	k.sees(`{"n":3}`)
 	k.types("\x7f\x1b[200~4,\r\n\t\"m\":5\x1b[201~}" + enter)
 	k.sees("✓")
-	k.asked(`fake echo {\"n\":34,\n\t\"m\":5}`, "the user edited").calls("other", `{"n":5}`)
+	k.asked(`the user edited: {\"n\":34,\n\t\"m\":5}`).calls("other", `{"n":5}`)
 	k.sees("[d]efer: ")
 	k.types("a" + enter)
 	k.sees("✓")

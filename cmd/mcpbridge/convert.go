@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -43,7 +44,7 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	case len(words) == 1:
 		name = words[0]
 	}
-	reading, err := readDefinitions(name, source, std)
+	reading, err := readDefinitions(name, source, std, "mcpbridge tools list --format FORMAT --config")
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,8 @@ func parseFormat(command, flag, word string) (toolformat.Format, error) {
 }
 
 // readDefinitions reads a file, or standard input for "-". An empty from means auto-detection.
-func readDefinitions(name string, from toolformat.Format, std streams) (*toolformat.Reading, error) {
+// instead is the command for a config.
+func readDefinitions(name string, from toolformat.Format, std streams, instead string) (*toolformat.Reading, error) {
 	var data []byte
 	var err error
 	if name == "-" {
@@ -89,6 +91,9 @@ func readDefinitions(name string, from toolformat.Format, std streams) (*toolfor
 	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
+	}
+	if config.IsConfig(data) {
+		return nil, usagef("%s: this is a config, not tool definitions: %s FILE reads it", name, instead)
 	}
 	reading, err := toolformat.Read(data, from)
 	if err != nil { // it begins with line and column

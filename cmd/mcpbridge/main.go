@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -48,7 +49,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal kills the program
 	}()
-	code := run(ctx, os.Args[1:], streams{os.Stdin, terminal.CleanOutput(os.Stdout), terminal.CleanOutput(os.Stderr)})
+	code := run(ctx, os.Args[1:], streams{os.Stdin, output.New(os.Stdout), output.New(os.Stderr)})
 	runtime.KeepAlive(held)
 	os.Exit(code)
 }
@@ -94,10 +95,24 @@ usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupte
 
 func help(w io.Writer) {
 	fmt.Fprint(w, "mcpbridge serves many MCP servers as a single one.\n\n")
-	for _, c := range commands() {
+	printUsages(w, commands())
+	fmt.Fprint(w, helpTail)
+}
+
+func printUsages(w io.Writer, list []command) {
+	for _, c := range list {
 		fmt.Fprintf(w, "  mcpbridge %s\n        %s\n", c.usage, c.about)
 	}
-	fmt.Fprint(w, helpTail)
+}
+
+// group returns the commands of two words that begin with word.
+func group(word string) (list []command) {
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, word+" ") {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // run runs a command line and returns the exit code.
@@ -113,7 +128,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	case "--help", "-h":
 		help(std.out)
 		return exitDone
-	case "--version":
+	case "--version", "-v", "-V":
 		args[0] = "version"
 	}
 	for _, c := range commands() {
@@ -121,6 +136,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
 			return exitCode(ctx, c.run(ctx, args[len(words):], std), std.err)
 		}
+	}
+	if list := group(args[0]); len(list) > 0 && len(args) > 1 && (args[1] == "--help" || args[1] == "-h") {
+		printUsages(std.out, list)
+		return exitDone
 	}
 	fmt.Fprintf(std.err, "mcpbridge: %s\n", unknownCommand(args))
 	return exitUsage
@@ -140,6 +159,11 @@ func unknownCommand(args []string) string {
 	if len(args) > 1 && near == "" { // two words, as in tools list
 		if near = toolformat.Closest(word+" "+args[1], names); near != "" || word == "tools" {
 			word += " " + args[1]
+		}
+	}
+	for _, name := range names { // list, which tools list is meant by
+		if _, second, _ := strings.Cut(name, " "); second == args[0] {
+			near = name
 		}
 	}
 	advice := "mcpbridge --help lists the commands"

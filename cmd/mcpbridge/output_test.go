@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +20,14 @@ import (
 
 // onTerminal returns what a command writes on a terminal of so many columns.
 func onTerminal(t *testing.T, columns uint16, args ...string) string {
+	t.Helper()
+	command, screen := startOnTerminal(t, columns, args...)
+	output, _ := io.ReadAll(screen) // Linux ends it with an error
+	_ = command.Wait()              // the tests look at the output
+	return string(output)
+}
+
+func startOnTerminal(t *testing.T, columns uint16, args ...string) (*exec.Cmd, *os.File) {
 	t.Helper()
 	path, err := exec.LookPath("mcpbridge")
 	if err != nil {
@@ -28,11 +39,37 @@ func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer time.AfterFunc(patience, func() { command.Process.Kill() }).Stop()
-	output, _ := io.ReadAll(screen) // Linux ends it with an error
-	screen.Close()
-	_ = command.Wait() // the tests look at the output
-	return string(output)
+	timer := time.AfterFunc(patience, func() { command.Process.Kill() })
+	t.Cleanup(func() {
+		timer.Stop()
+		screen.Close()
+	})
+	return command, screen
+}
+
+// A server that takes its time is named while it is waited for, and the line is gone at the end.
+func TestSlowStart(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := syscall.Mkfifo(slow, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command, screen := startOnTerminal(t, 80, "check", "--", "fakeserver", "--await", slow)
+	var seen []byte
+	for buffer := make([]byte, 1000); !bytes.Contains(seen, []byte("connecting to fakeserver ")); {
+		n, err := screen.Read(buffer)
+		if seen = append(seen, buffer[:n]...); err != nil {
+			t.Fatalf("%v after %q", err, seen)
+		}
+	}
+	ready, err := os.OpenFile(slow, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready.Close()
+	rest, _ := io.ReadAll(screen)
+	if err := command.Wait(); err != nil || !bytes.Contains(rest, []byte("\r\x1b[Jok   fakeserver: ready ")) || !bytes.HasSuffix(rest, []byte("1 tool)\r\n")) {
+		t.Errorf("%v: %q", err, rest)
+	}
 }
 
 // ours matches the escape sequences of the progress line.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
@@ -53,8 +55,9 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 }
 
 // newWaiting returns the program of a command that waits for every server and reports their states.
-func newWaiting(f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program, error) {
-	p, err := newProgram(f, cfg, "", stack.Options{OneCaller: true, WaitAll: true}, stderr)
+func newWaiting(f *sourceFlags, cfg *config.Config, opts stack.Options, stderr io.Writer) (*program, error) {
+	opts.OneCaller, opts.WaitAll = true, true
+	p, err := newProgram(f, cfg, "", opts, stderr)
 	if err == nil && cfg.Log.Level == "" {
 		for _, warning := range cfg.Warnings {
 			p.warn(warning)
@@ -63,17 +66,49 @@ func newWaiting(f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program,
 	return p, err
 }
 
-// openWaiting returns a waiting program and its tools. The list may come with an error.
-func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program, *bridge.List, error) {
-	p, err := newWaiting(f, cfg, stderr)
+// openWaiting returns a waiting program and its tools. The list may come with an error. A server
+// that cannot be connected is not tried again. report, which may be nil, gets the state of each
+// server as soon as it is connected or has failed.
+func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer, report func(*stack.ServerState)) (*program, *bridge.List, error) {
+	p, err := newWaiting(f, cfg, stack.Options{Once: true}, stderr)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := p.open(ctx); err != nil {
 		return p, nil, err
 	}
+	progress := output.NewProgress(stderr)
+	defer progress.End()
+	p.await(ctx, progress.Show, func(st *stack.ServerState) {
+		if report != nil {
+			progress.Above(func() { report(st) })
+		}
+	})
 	tools, err := p.own.List(ctx, bridge.Tools)
 	return p, tools, err
+}
+
+// await waits until each server is connected or has failed. show gets what is waited for.
+func (p *program) await(ctx context.Context, show func(what string), report func(*stack.ServerState)) {
+	var names []string
+	for _, server := range p.cfg.Servers {
+		names = append(names, terminal.Inline(server.Name))
+	}
+	shown := func() {
+		if len(names) == 0 {
+			show("")
+		} else {
+			show("connecting to " + strings.Join(names, ", "))
+		}
+	}
+	shown()
+	p.Await(ctx, self(), func(st stack.ServerState) {
+		if i := slices.Index(names, terminal.Inline(st.Name)); i >= 0 {
+			names = slices.Delete(names, i, i+1)
+		}
+		shown()
+		report(&st)
+	})
 }
 
 // self returns the program as a caller. Its sessions share links, so that a server starts once.
@@ -86,11 +121,13 @@ func (p *program) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openForModel opens the session, waits for the tools, and reports the missing ones.
-func (p *program) openForModel(ctx context.Context, stderr io.Writer) error {
+// openForModel opens the session, waits for the tools, and reports the missing ones. show gets what
+// is waited for.
+func (p *program) openForModel(ctx context.Context, show func(what string), stderr io.Writer) error {
 	if err := p.open(ctx); err != nil {
 		return err
 	}
+	p.await(ctx, show, func(*stack.ServerState) {})
 	if _, err := p.own.List(ctx, bridge.Tools); ctx.Err() != nil {
 		return err
 	}

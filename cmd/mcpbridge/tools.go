@@ -16,7 +16,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -32,13 +34,16 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 		if format = cmp.Or(format, toolformat.FormatMCP); *asJSON && format != toolformat.FormatMCP {
 			return usagef("tools list: --json, which prints mcp, and --format %s are mutually exclusive", format)
 		}
-		return f.noWords(words)
+		if len(words) > 0 {
+			return usagef("tools list: unexpected argument %s: all tools are listed, and --json has their definitions (put a server's command after --)", hint.Quote(words[0]))
+		}
+		return nil
 	}
 	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
 	}
-	p, list, err := openWaiting(ctx, f, cfg, std.err)
+	p, list, err := openWaiting(ctx, f, cfg, std.err, nil)
 	defer p.close()
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	case *asJSON || *word != "":
 		err = printDefinitions(std.out, list)
 	default:
-		err = printNames(std.out, list.Items, terminal.Width(std.out))
+		err = printNames(std.out, list.Items, output.Width(std.out))
 	}
 	if err != nil {
 		return err
@@ -139,7 +144,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	p, _, err := openWaiting(ctx, f, cfg, std.err)
+	p, _, err := openWaiting(ctx, f, cfg, std.err, nil)
 	defer p.close()
 	if err != nil {
 		return err
@@ -184,7 +189,7 @@ func callParams(name, arguments string, in io.Reader) (*wire.Params, error) {
 		}
 	}
 	if err := wire.Valid(raw); err != nil {
-		return nil, usagef("tools call: --args is not JSON: %v", err)
+		return nil, usagef("tools call: --args: %v", err)
 	}
 	if s := strings.TrimSpace(string(raw)); s[0] != '{' {
 		return nil, usagef("tools call: --args: expected a JSON object, got %.40s", s)
@@ -278,18 +283,18 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	for i := range cfg.Servers {
 		cfg.Servers[i].Lazy = false // check connects every server
 	}
-	p, _, err := openWaiting(ctx, f, cfg, std.err)
-	defer p.close()
-	if p == nil || p.own == nil || ctx.Err() != nil { // the states of the servers explain any other error
-		return err
-	}
 	bad := len(cfg.Warnings) > 0
-	for _, st := range p.Servers() {
-		mark := "ok  "
+	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState) {
+		line := "ok   " + stateLine(st)
 		if !st.Up() {
-			mark, bad = "FAIL", true
+			bad = true
+			line = "FAIL " + strings.Replace(stateLine(st), ": failed: ", ": ", 1)
 		}
-		fmt.Fprintf(std.out, "%s %s\n", mark, stateLine(&st))
+		fmt.Fprintln(std.out, line)
+	})
+	defer p.close()
+	if p == nil || p.own == nil || ctx.Err() != nil { // the rows of the servers explain any other error
+		return err
 	}
 	var notes []string
 	for _, problem := range p.Problems() {

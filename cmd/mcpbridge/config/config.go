@@ -156,6 +156,13 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 	return c, nil
 }
 
+// IsConfig reports whether data is a config with servers, or such a block of another client.
+func IsConfig(data []byte) bool {
+	d := Loader{}.newDecoder("", "", data)
+	root, ok := d.parse()
+	return ok && hasAny("mcpServers", "servers")(membersIn(root))
+}
+
 func (c *Config) keys() keySet {
 	return keySet{
 		"mcpServers":     {take: into(&c.Servers, readServers)},

@@ -56,6 +56,7 @@ type Options struct {
 	Strict    bool         // New fails if a native tool is unusable, instead of skipping it
 	OneCaller bool         // there is one caller, so that no server is shared
 	WaitAll   bool         // the first list waits until every server is connected or has failed
+	Once      bool         // a server that cannot be connected is not tried again
 }
 
 const (
@@ -89,7 +90,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	}
 	var members []bridge.Member
 	for _, server := range cfg.Servers {
-		client := mcpclient.New(s.clientConfig(server, opts.OneCaller, info, children))
+		client := mcpclient.New(s.clientConfig(server, &opts, info, children))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
 			Name: server.Name, Source: s.wrapServer(client, &server), Required: server.Required,
@@ -104,13 +105,15 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
 		MaxName:    cfg.Names.MaxLength,
 		Settle:     settleTime(cfg, opts.WaitAll),
+		Alone:      settleTime(cfg, true),
 		ServerInfo: info,
 		Log:        s.log,
 	}, members...)
 	return s, nil
 }
 
-// settleTime returns how long the first lists wait for several servers; 0 means the default.
+// settleTime returns how long the first lists wait for several servers; 0 means the default. all
+// means until each is connected or has failed.
 func settleTime(cfg *config.Config, all bool) time.Duration {
 	if !all {
 		return cfg.Settle
@@ -170,9 +173,9 @@ func (s *Stack) guard(source bridge.Source, server *config.Server) bridge.Source
 	return g
 }
 
-func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, children *mcpclient.Children) mcpclient.Config {
+func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, children *mcpclient.Children) mcpclient.Config {
 	c := mcpclient.Config{
-		Name: server.Name, Fault: server.Fault,
+		Name: server.Name, Fault: server.Fault, Once: opts.Once,
 		Env: server.Env, Dir: server.Dir,
 		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers, Roots: s.roots,
 		Era:            mcpclient.Era(server.Era),
@@ -187,7 +190,7 @@ func (s *Stack) clientConfig(server config.Server, oneCaller bool, info []byte, 
 		c.Command = append([]string{server.Command}, server.Args...)
 	}
 	switch {
-	case oneCaller:
+	case opts.OneCaller:
 		c.Sharing = mcpclient.Session
 	case s.cfg.Path == "" && server.Command != "":
 		c.Sharing = mcpclient.Leased // as no config can set it
@@ -250,10 +253,37 @@ type ServerState struct {
 // Servers returns the states of the config's servers, in file order.
 func (s *Stack) Servers() []ServerState {
 	all := make([]ServerState, len(s.clients))
-	for i, c := range s.clients {
-		all[i] = ServerState{c.Status(), c.Name(), s.cfg.Servers[i].Required}
+	for i := range s.clients {
+		all[i] = s.server(i)
 	}
 	return all
+}
+
+func (s *Stack) server(i int) ServerState {
+	return ServerState{s.clients[i].Status(), s.clients[i].Name(), s.cfg.Servers[i].Required}
+}
+
+// Await calls report for each server, one at a time, as soon as it is connected or has failed for a
+// caller with an open session. It returns when all have been reported, or ctx has ended.
+func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(ServerState)) {
+	var mu sync.Mutex // held during report
+	var waiting sync.WaitGroup
+	for i, c := range s.clients {
+		waiting.Go(func() {
+			session, err := c.Open(ctx, caller)
+			if err == nil {
+				_, _ = session.List(ctx, bridge.Tools) // the state has the error
+				session.Close()
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			report(s.server(i))
+		})
+	}
+	waiting.Wait()
 }
 
 // Up reports whether the server is connected, or lazy and not needed so far.

@@ -3,12 +3,14 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 )
 
 // A Section tells apart what the lines on the screen are about: an empty line stands between two
@@ -60,6 +62,42 @@ func (s *Screen) Update(f func(p *Printer)) {
 	s.live.draw(&s.printed, s.Paint, s.Now(), columns, rows)
 	if s.printed.Len() > 0 {
 		io.WriteString(s.out, s.printed.String())
+	}
+}
+
+// redrawn is how often the live lines are redrawn while they are animated.
+const redrawn = 100 * time.Millisecond
+
+// Animate redraws the live lines, with their times, until stop is called.
+func (s *Screen) Animate() (stop func()) {
+	done := make(chan struct{})
+	var redrawing sync.WaitGroup
+	redrawing.Go(func() {
+		clock := time.NewTicker(redrawn)
+		defer clock.Stop()
+		for {
+			select {
+			case <-clock.C:
+				s.Update(func(p *Printer) { p.frame++ })
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		redrawing.Wait()
+	}
+}
+
+// Size returns a function that queries the size of a terminal.
+func Size(f *os.File) func() (columns, rows int) {
+	return func() (columns, rows int) {
+		columns, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil || columns <= 0 || rows <= 0 {
+			return 80, 24
+		}
+		return columns, rows
 	}
 }
 

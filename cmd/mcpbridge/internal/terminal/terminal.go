@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,8 +10,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/term"
 )
@@ -28,9 +27,6 @@ type Terminal struct {
 // maxRemembered bounds a line that is kept to be edited again, in bytes.
 const maxRemembered = 4000
 
-// redraw is how often the live lines are redrawn.
-const redraw = 100 * time.Millisecond
-
 // Open puts the terminal into raw mode. complete are the words that Tab completes at the beginning
 // of a line.
 func Open(in, out *os.File, complete []string) (*Terminal, error) {
@@ -39,14 +35,9 @@ func Open(in, out *os.File, complete []string) (*Terminal, error) {
 		return nil, fmt.Errorf("the terminal cannot be set up: %w", err)
 	}
 	t := &Terminal{in: in, out: out, before: before}
-	size := func() (columns, rows int) {
-		columns, rows, err := term.GetSize(int(out.Fd()))
-		if err != nil || columns <= 0 || rows <= 0 {
-			return 80, 24
-		}
-		return columns, rows
-	}
-	keys := newKeyboard(in, func() { io.WriteString(out, "\a") })
+	size := Size(out)
+	ahead := bytes.ReplaceAll(typedAhead(in), []byte("\n"), []byte("\r")) // outside of raw mode Enter is a line feed
+	keys := newKeyboard(io.MultiReader(bytes.NewReader(ahead), in), func() { io.WriteString(out, "\a") })
 	if t.edit, err = newEditor(keys, out, size, complete); err != nil {
 		return nil, errors.Join(err, term.Restore(int(in.Fd()), before))
 	}
@@ -113,24 +104,7 @@ func (t *Terminal) Begin(cancel func()) {
 	t.cancel = cancel
 	t.begin()
 	t.edit.keys.onInterrupt(cancel)
-	done := make(chan struct{})
-	var redrawing sync.WaitGroup
-	redrawing.Go(func() {
-		clock := time.NewTicker(redraw)
-		defer clock.Stop()
-		for {
-			select {
-			case <-clock.C:
-				t.Update(func(p *Printer) { p.frame++ })
-			case <-done:
-				return
-			}
-		}
-	})
-	t.stopRedraw = func() {
-		close(done)
-		redrawing.Wait()
-	}
+	t.stopRedraw = t.Animate()
 }
 
 // End ends the work. Its live lines go.

@@ -1,4 +1,9 @@
-package terminal
+// Package output is how commands write to a terminal: what servers say is cleaned, lists fit its width,
+// and a line shows what is waited for. A file or a pipe gets everything as it is.
+//
+// Files: output.go (the cleaned stream), progress.go (the line). The goroutine of a [Progress] ends with
+// its End.
+package output
 
 import (
 	"io"
@@ -7,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
 // IsTerminal reports whether stream is a terminal.
@@ -37,9 +44,8 @@ func Width(stream any) int {
 	return columns
 }
 
-// CleanOutput returns f, cleaned as by [Clean] if it is a terminal. What is written to a file or a
-// pipe stays as it is.
-func CleanOutput(f *os.File) io.Writer {
+// New returns f, cleaned as by [terminal.Clean] if it is a terminal.
+func New(f *os.File) io.Writer {
 	if !IsTerminal(f) {
 		return f
 	}
@@ -69,7 +75,7 @@ func (c *cleaned) Write(p []byte) (int, error) {
 		}
 	}
 	c.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(c.to, Clean(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(c.to, terminal.Clean(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

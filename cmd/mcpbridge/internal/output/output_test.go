@@ -1,13 +1,15 @@
-package terminal
+package output
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
 // A character that arrives in pieces is kept together, and only a terminal is cleaned.
-func TestCleanOutput(t *testing.T) {
+func TestNew(t *testing.T) {
 	for _, text := range []string{"漢字\x1b[31m", "\u009b31m é", "bad \xe6\xff", "👩\u200d💻"} {
 		for size := 1; size < 5; size++ {
 			var got strings.Builder
@@ -18,8 +20,8 @@ func TestCleanOutput(t *testing.T) {
 					t.Fatal(n, err)
 				}
 			}
-			if got.String() != Clean(text) {
-				t.Errorf("%q in pieces of %d: %q, want %q", text, size, got.String(), Clean(text))
+			if got.String() != terminal.Clean(text) {
+				t.Errorf("%q in pieces of %d: %q, want %q", text, size, got.String(), terminal.Clean(text))
 			}
 		}
 	}
@@ -28,7 +30,7 @@ func TestCleanOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if out := CleanOutput(f); out != f || IsTerminal(out) || Width(out) != 0 {
+	if out := New(f); out != f || IsTerminal(out) || Width(out) != 0 {
 		t.Errorf("a file is %T", out)
 	}
 }
