@@ -26,6 +26,32 @@ var errTimeout = errors.New("timeout")
 // has certainly not run.
 var errSessionGone = errors.New("the server has ended the session")
 
+// exitError is the end of a child process. Its text leaves out the standard error, in which one
+// caller of a shared server could read of another's calls.
+type exitError struct {
+	error
+	stderr string // the last lines
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// stderrOf returns the last lines of standard error of the process whose end has caused an error.
+func stderrOf(err error) string {
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return exit.stderr
+	}
+	return ""
+}
+
+// detailed returns the text of an error with the standard error, for the log and for the one caller
+// of a link.
+func detailed(err error) string {
+	if stderr := stderrOf(err); stderr != "" {
+		return err.Error() + ": " + stderr
+	}
+	return err.Error()
+}
+
 // errorf makes an error for a caller that begins with the server's name.
 func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *toolformat.Error {
 	return toolformat.Errorf(code, "%s: %s", cfg.Name, fmt.Sprintf(format, args...))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -518,6 +519,34 @@ func TestListChangeBurst(t *testing.T) {
 	l, _ := c.session.List(t.Context(), bridge.Tools)
 	if _, ok := l.Find("t2"); !ok {
 		t.Errorf("the list is %s", l.Items[0].Raw)
+	}
+}
+
+// What a server writes to standard error reaches the log and the operator. A caller reads it only
+// if the link is its own.
+func TestStandardError(t *testing.T) {
+	for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Identity, mcpclient.Session} {
+		t.Run(string(sharing), func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			logged := &logBuffer{}
+			cfg := child(t, "crash")
+			cfg.Sharing, cfg.Log = sharing, slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			c := open(t, cfg)
+			_, err := c.session.List(t.Context(), bridge.Tools)
+			r := c.call("ok")
+			c.fails(r, toolformat.Unavailable, "exit status 3")
+			for _, err := range []error{err, r.Err} {
+				if tells := strings.Contains(err.Error(), "SECRET"); tells != (sharing == mcpclient.Session) {
+					t.Errorf("the caller reads %v", err)
+				}
+			}
+			if st := c.client.Status(); strings.Contains(st.Reason, "SECRET") || st.Stderr != "SECRET of a call" {
+				t.Errorf("%+v", st)
+			}
+			if !strings.Contains(logged.String(), "exit status 3: SECRET of a call") {
+				t.Errorf("the log has %s", logged)
+			}
+		})
 	}
 }
 

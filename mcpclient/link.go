@@ -29,6 +29,7 @@ const (
 type Status struct {
 	State    State
 	Reason   string                // of the latest failure, also during the next attempt
+	Stderr   string                // last lines of the process that failed, which callers must not see
 	Retry    time.Time             // of the next attempt; zero if none is scheduled
 	Server   string                // name and version that the server states; "" if not connected
 	Items    [bridge.ListKinds]int // in each list
@@ -137,7 +138,7 @@ func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry}
 	if l.reason != nil {
-		st.Reason = l.reason.Error()
+		st.Reason, st.Stderr = l.reason.Error(), stderrOf(l.reason)
 	}
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {
@@ -201,7 +202,11 @@ func (l *link) await(ctx context.Context) (*conn, *toolformat.Error) {
 
 // unavailable returns the error for callers while the link is down. l.mu is held.
 func (l *link) unavailable() *toolformat.Error {
-	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %v", l.cfg.Name, l.reason)
+	reason := fmt.Sprint(l.reason)
+	if l.key.own && l.reason != nil {
+		reason = detailed(l.reason)
+	}
+	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, reason)
 	if in := time.Until(l.retry); in > 0 {
 		e.Message += fmt.Sprintf(" (retrying in %s)", in.Round(time.Second))
 	}
@@ -228,7 +233,7 @@ func (l *link) supervise() {
 			}
 			if failures == 0 {
 				failures++
-				l.cfg.Log.Warn("connection lost, connecting again", "reason", err)
+				l.cfg.Log.Warn("connection lost, connecting again", "reason", detailed(err))
 				continue
 			}
 		}
@@ -315,6 +320,6 @@ func (l *link) backOff(err error, failures int) bool {
 	delay := min(time.Minute, 500*time.Millisecond<<min(failures, 10))
 	delay = delay/2 + rand.N(delay/2)
 	l.setState(Failed, err, delay)
-	l.cfg.Log.Warn("failed", "reason", err, "retry_in", delay.Round(100*time.Millisecond))
+	l.cfg.Log.Warn("failed", "reason", detailed(err), "retry_in", delay.Round(100*time.Millisecond))
 	return sleep(l.ctx, delay)
 }

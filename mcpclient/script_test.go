@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	case "sampling":
 		eraChild(`{"name":"sample"},{"name":"both"},{"name":"elicit"}`, func(_ *peer.Server, _ string, c *peer.Call) { samplingTake(c) })
 	case "crash":
+		fmt.Fprintln(os.Stderr, "SECRET of a call")
 		os.Exit(3)
 	}
 }

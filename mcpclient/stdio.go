@@ -66,7 +66,7 @@ func (s *stdio) receive(r receiver) error {
 			cancel()
 			s.out.Close(over) // drops what is queued
 			if why := s.child.Err(); why != nil {
-				return why
+				return &exitError{why, s.child.Tail()}
 			}
 			return errors.New("the server closed its output")
 		}

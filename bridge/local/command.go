@@ -136,7 +136,7 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 		return nil, err
 	}
 	if err := child.Err(); err != nil {
-		return out.failure(exitText(err)), nil
+		return out.failure(exitText(err, child.Tail())), nil
 	}
 	return out.result(c.hasOutput), nil
 }
@@ -177,12 +177,15 @@ func (c *command) expand(arguments json.RawMessage) ([]string, error) {
 
 // exitText describes how a command ended, in the words of package process: "exit status 3: " and
 // the last lines of its standard error.
-func exitText(err error) string {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return "the command ended for an unknown reason: " + err.Error()
+func exitText(err error, tail string) string {
+	how := "the command failed: "
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		how = "the command ended for an unknown reason: "
 	}
-	return "the command failed: " + err.Error()
+	if tail != "" {
+		tail = ": " + tail
+	}
+	return how + err.Error() + tail
 }
 
 // The rules of a tool's notes.

@@ -111,8 +111,8 @@ func (e *exitStatus) Error() string { return e.text }
 // Unwrap gives errors.As the exec.ExitError.
 func (e *exitStatus) Unwrap() error { return e.ExitError }
 
-// exitError says how a child ended; tail is the end of its standard error.
-func exitError(state *os.ProcessState, tail string) error {
+// exitError says how a child ended.
+func exitError(state *os.ProcessState) error {
 	if state == nil {
 		return errors.New("its exit status is unknown: another part of the program reaped it")
 	}
@@ -122,9 +122,6 @@ func exitError(state *os.ProcessState, tail string) error {
 	text := fmt.Sprintf("exit status %d", state.ExitCode())
 	if name := signalName(state); name != "" {
 		text = "killed by signal " + name
-	}
-	if tail != "" {
-		text += ": " + tail
 	}
 	return &exitStatus{&exec.ExitError{ProcessState: state}, text}
 }

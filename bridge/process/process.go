@@ -93,7 +93,8 @@ type Process struct {
 	stopOnce sync.Once
 	stop     chan struct{} // closed by the first Stop
 	done     chan struct{} // closed by run, its last act
-	err      error         // written before done is closed
+	err      error         // written before done is closed, as is tail
+	tail     string
 }
 
 // Start starts c. Its errors are for the user: they name the command and say what to do.
@@ -148,15 +149,26 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // waits, a process that is out of reach holds the pipe open. On Windows that cannot be: it is true.
 func (p *Process) Pending() bool { return pending(p.stdout) }
 
-// Err returns, after Done, why the child ended, with the last lines of its standard error: "exit
-// status 1: Error: Cannot find module 'x'" or "killed by signal SIGKILL". It is nil for exit status
-// 0, and before Done. The *exec.ExitError below it has the status.
+// Err returns, after Done, why the child ended: "exit status 1" or "killed by signal SIGKILL". It is
+// nil for exit status 0, and before Done. The *exec.ExitError below it has the status.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
 		return p.err
 	default:
 		return nil
+	}
+}
+
+// Tail returns, after Done, the last lines of the child's standard error on one line: "Error: Cannot
+// find module 'x'". It is not a part of Err, since those who learn of the end of a child need not be
+// those for whom it worked.
+func (p *Process) Tail() string {
+	select {
+	case <-p.done:
+		return p.tail
+	default:
+		return ""
 	}
 }
 
@@ -191,7 +203,7 @@ func (p *Process) run(s *Supervisor) {
 
 	p.Stdin.Close()
 	p.log.finish()
-	p.err = exitError(p.group.cmd.ProcessState, p.log.tail())
+	p.err, p.tail = exitError(p.group.cmd.ProcessState), p.log.tail()
 	close(p.done)
 }
 

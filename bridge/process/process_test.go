@@ -154,9 +154,11 @@ func TestExitStatus(t *testing.T) {
 	c := self(t, "fail")
 	p := mustStart(t, c)
 	await(t, "done", p.Done())
-	want := "exit status 3: node:internal/modules/cjs/loader:1143 | Error: Cannot find module 'x'"
-	if p.Err() == nil || p.Err().Error() != want {
-		t.Errorf("got  %v\nwant %s", p.Err(), want)
+	if p.Err() == nil || p.Err().Error() != "exit status 3" {
+		t.Errorf("got %v", p.Err())
+	}
+	if got, want := p.Tail(), "node:internal/modules/cjs/loader:1143 | Error: Cannot find module 'x'"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	var exit *exec.ExitError
 	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {

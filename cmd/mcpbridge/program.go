@@ -150,7 +150,7 @@ func (p *program) close() {
 
 // stateLine returns the state of a server on one line.
 func stateLine(st *stack.ServerState) string {
-	return strings.ReplaceAll(strings.TrimSpace(terminal.Clean(st.String())), "\n", "; ")
+	return strings.ReplaceAll(strings.TrimSpace(terminal.Clean(st.Detail())), "\n", "; ")
 }
 
 // report prints servers that are down and problems with tools. It fails if a tool is missing.

@@ -291,6 +291,15 @@ func (st ServerState) Up() bool {
 	return st.State == mcpclient.Ready || st.State == mcpclient.Idle
 }
 
+// Detail is String with what the server wrote to standard error before it failed. It is for the
+// operator: what one caller's calls made it write is not for another.
+func (st ServerState) Detail() string {
+	if st.Stderr == "" {
+		return st.String()
+	}
+	return st.String() + ": " + st.Stderr
+}
+
 // String describes the state in one line.
 func (st ServerState) String() string {
 	text := st.Name + ": " + string(st.State)
@@ -312,10 +321,18 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	if !slices.ContainsFunc(s.cfg.Servers, func(server config.Server) bool { return server.Required }) {
 		return nil
 	}
-	if reply := own.Do(ctx, &bridge.Request{Method: wire.MethodDiscover}); reply.Err != nil {
-		return reply.Err
+	reply := own.Do(ctx, &bridge.Request{Method: wire.MethodDiscover})
+	if reply.Err == nil {
+		return nil
 	}
-	return nil
+	for _, st := range s.Servers() {
+		if st.Required && !st.Up() && st.Stderr != "" {
+			e := *reply.Err
+			e.Message += ": " + st.Stderr // the operator reads it
+			return &e
+		}
+	}
+	return reply.Err
 }
 
 // Warnings returns warnings about native tools, one line each.
