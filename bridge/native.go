@@ -36,10 +36,15 @@ type Tool struct {
 	// annotations in Extra do not; a tool annotated as destructive gets no readOnlyHint.
 	ReadOnly, Idempotent bool
 
-	// Hidden names the arguments that callers neither see nor set, in any letter case. They are
-	// removed from the schema shown and from the arguments sent, and set from Caller.HiddenValue. A
-	// call for which a value is missing is a failed result and does not reach Call.
+	// Hidden names the properties that callers neither see nor set, in any letter case and at any
+	// depth: they are removed from the schemas shown and from the arguments sent. They are set from
+	// Caller.HiddenValue wherever InputSchema or Placeholders name them. A call for which a value is
+	// missing is a failed result and does not reach Call. No error and no log shows a value.
 	Hidden []string
+
+	// Placeholders are the arguments that Call uses by name, such as {id} of a path, whether or not
+	// InputSchema has them. Those that are hidden are set; others mean nothing.
+	Placeholders []string
 
 	// Client says that callers carry the tool out, by their Functions; Call is nil. The tool is
 	// listed to callers with a function of its name and to an Operator; a call by any other caller

@@ -90,9 +90,7 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
-	arguments, err := tool.arguments(c.params.Get(wire.Arguments), func(name string) (json.RawMessage, bool) {
-		return s.native.HiddenValue(ctx, s.caller, name)
-	})
+	arguments, err := tool.arguments(c.params.Get(wire.Arguments), c.hiddenValue)
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
@@ -107,12 +105,21 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	defer c.stop()
 	o, ok := c.outcome(ctx, arguments)
 	if ok && (o.err == nil || ctx.Err() == nil) { // else the error may be that of ctx
-		return c.reply(o)
+		return c.request.Secrets.hideReply(c.reply(o))
 	}
 	if errors.Is(context.Cause(ctx), errTimedOut) {
 		return Failed(c.timeoutError())
 	}
 	return Failed(canceled(ctx.Err()))
+}
+
+// hiddenValue returns the hidden value with a name for the arguments of the call.
+func (c *nativeCall) hiddenValue(name string) (json.RawMessage, bool) {
+	value, ok := c.session.native.HiddenValue(c.Context, c.session.caller, name)
+	if ok {
+		c.request.Secrets = c.request.Secrets.with(value)
+	}
+	return value, ok
 }
 
 // copyRequest sets the call's own copy of the request, with its edits applied.
@@ -198,8 +205,9 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 	n := c.session.native
 	defer func() {
 		if p := recover(); p != nil {
-			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", p, "stack", string(debug.Stack()))
-			o = outcome{err: toolformat.AsError(fmt.Errorf("panic: %v", p))}
+			text := c.request.Secrets.Hide(fmt.Sprint(p))
+			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", text, "stack", string(debug.Stack()))
+			o = outcome{err: toolformat.AsError(errors.New("panic: " + text))}
 		}
 		n.limiter.Leave()
 		c.tool.limiter.Leave()

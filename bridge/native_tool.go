@@ -89,11 +89,11 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	}
 	own := &nativeTool{Tool: t}
 	var notes []toolformat.Note
-	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Hidden); err != nil {
+	if own.bind, notes, err = toolformat.NewBinder(t.inputSchema(), t.Hidden, t.Placeholders); err != nil {
 		return nil, t.fault("input schema: %w", err)
 	}
-	if len(t.Hidden) > 0 {
-		own.InputSchema, own.Extra = own.bind.Visible(), nil // Extra has the hidden arguments
+	if err := own.hide(); err != nil {
+		return nil, err
 	}
 	if own.item, err = own.newItem(annotations); err != nil {
 		return nil, err
@@ -114,6 +114,29 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 		own.limiter = NewLimiter("tool "+t.Name+" is", t.Concurrency, n.opts.Queue)
 	}
 	return own, nil
+}
+
+// hide removes the hidden properties from the definition that callers see.
+func (t *nativeTool) hide() error {
+	if len(t.Hidden) == 0 {
+		return nil
+	}
+	output, err := toolformat.HideProperties(t.OutputSchema, t.Hidden)
+	if err != nil && t.OutputSchema != nil {
+		return t.fault("output schema: %w", err)
+	}
+	verbatim := t.Extra != nil && (t.Format == "" || t.Format == toolformat.FormatMCP)
+	if visible := t.bind.Visible(); !bytes.Equal(visible, t.inputSchema()) {
+		if t.InputSchema = visible; verbatim {
+			t.Extra = wire.SetMember(t.Extra, "inputSchema", visible)
+		}
+	}
+	if t.OutputSchema != nil && !bytes.Equal(output, t.OutputSchema) {
+		if t.OutputSchema = output; verbatim {
+			t.Extra = wire.SetMember(t.Extra, "outputSchema", output)
+		}
+	}
+	return nil
 }
 
 func (t *Tool) fault(format string, args ...any) error {

@@ -40,6 +40,10 @@ type Request struct {
 	Target string       // the tool, prompt or resource that Params names; "" without one
 	Edits  []wire.Edit  // changes to Params on the way; the source applies them
 	Back   Back         // receives what precedes the reply; nil drops it
+
+	// Secrets are the hidden values that a Native has set in the arguments, which nothing but the
+	// result of the call may show; nil means none.
+	Secrets *Secrets
 }
 
 // params returns the params of a request with its edits applied.

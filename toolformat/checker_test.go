@@ -102,7 +102,7 @@ func decoded(n *tree.Node) any {
 
 // TestBindAllocations verifies that Binder adds no allocation to those of the package that it wraps.
 func TestBindAllocations(t *testing.T) {
-	b, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`), nil)
+	b, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

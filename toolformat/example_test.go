@@ -121,7 +121,7 @@ func ExampleNewBinder() {
 		"type": "object",
 		"properties": {"limit": {"type": "integer", "default": 10}, "customerid": {"type": "integer"}},
 		"required": ["customerid"]
-	}`), []string{"customerid"})
+	}`), []string{"customerid"}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func ExampleSchemaFor() {
 }
 
 func ExampleHideProperties() {
-	schema, err := toolformat.HideProperties(json.RawMessage(`{"type":"object","properties":{"q":{},"UserID":{}},"required":["q","UserID"]}`), []string{"userid"})
+	schema, err := toolformat.HideProperties(json.RawMessage(`{"type":"object","properties":{"q":{},"UserID":{}},"required":["q","UserID"],"additionalProperties":false}`), []string{"userid"})
 	fmt.Println(string(schema), err)
 	// Output:
 	// {"type":"object","properties":{"q":{}},"required":["q"]} <nil>

@@ -71,43 +71,46 @@ type CheckError = check.Error
 // many goroutines.
 type Binder struct{ binder *check.Binder }
 
-// NewBinder compiles the schema of a tool's arguments. hidden names the properties that no caller
-// sees or sets, in any letter case. The notes are those of [NewChecker].
-func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []Note, error) {
-	binder, notes, err := check.NewBinder(schema, hidden)
+// NewBinder compiles the schema of a tool's arguments. hidden lists names that no caller sees or
+// sets, in any letter case and at any depth. named are the arguments that the tool's request names,
+// whether or not the schema declares them: those that are hidden are set too. The notes are those of
+// [NewChecker]. It is an error if the schema cannot be shown without the hidden names.
+func NewBinder(schema json.RawMessage, hidden, named []string) (*Binder, []Note, error) {
+	binder, notes, err := check.NewBinder(schema, hidden, named)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &Binder{binder}, notes, nil
 }
 
+// NewFiller is NewBinder for arguments that another program checks: Bind takes away and sets hidden
+// properties, and leaves the rest as it is.
+func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) {
+	binder, err := check.NewFiller(schema, hidden, named)
+	if err != nil {
+		return nil, err
+	}
+	return &Binder{binder}, nil
+}
+
 // Visible returns the schema without the hidden properties: what a caller gets to see.
 func (b *Binder) Visible() json.RawMessage { return b.binder.Visible() }
 
 // Bind returns the arguments of one call, repaired as by [Checker.Arguments]. Missing properties get
-// their defaults. Hidden properties get the values that value returns, whatever was sent; with a nil
-// value they get none, and the rest is checked as the caller sees it. Arguments that need no change
-// keep their bytes.
+// their defaults. Hidden properties get the values that value returns, whatever was sent, wherever
+// the schema declares them; with a nil value they get none, and the rest is checked as the caller
+// sees it. Arguments that need no change keep their bytes.
 //
 // The error is a [*CheckError] for what the caller can correct, which tells nothing about hidden
-// properties, or a [*ContextError] for a hidden value that is missing or invalid.
+// properties; else it names the hidden values that are missing or invalid, and never holds a value.
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
-	bound, err := b.binder.Bind(tool, raw, value)
-	if unusable, ok := err.(*check.SchemaError); ok { // not errors.As, which costs each call an allocation
-		err = unusableSchema(tool, unusable)
-	}
-	return bound, err
+	return b.binder.Bind(tool, raw, value)
 }
 
 // unusableSchema returns the error for a schema of arguments that does not compile.
 func unusableSchema(tool string, err error) *Error {
 	return Errorf(Internal, "tool %s: its arguments cannot be checked: %v", tool, err)
 }
-
-// A ContextError names the hidden properties that keep a tool from being called. It never holds a
-// value. Its fields are Names, and Missing: true if they have no value, false if their values are
-// invalid.
-type ContextError = check.ContextError
 
 // SchemaFor returns the JSON Schema of the arguments that encoding/json decodes into a T. It has no
 // titles and no references; the properties come in the order of the fields.
@@ -134,9 +137,9 @@ func ArgumentsSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Sc
 // some.
 func ResultSchema(t reflect.Type) (json.RawMessage, error) { return gotype.Schema(t, true) }
 
-// HideProperties returns the schema of an object without some of its properties, neither declared
-// nor required. Letter case does not count, as in Acorn (FunctionDefinition.removeContext). The
-// error says why the schema cannot be read.
+// HideProperties returns the schema of a result without some properties, in any letter case and at
+// any depth: they are neither declared nor required, and an object that has them is still valid. The
+// error says why they cannot be removed.
 func HideProperties(schema json.RawMessage, names []string) (json.RawMessage, error) {
 	return rewrite.HideProperties(schema, names)
 }

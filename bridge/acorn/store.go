@@ -56,7 +56,7 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 	s := &Store{save: save, load: load}
 	var tools []bridge.Tool
 	if save != nil {
-		tools = append(tools, *save)
+		tools = append(tools, variables(*save))
 		for _, name := range slices.Concat(save.Hidden, opts.Values, []string{"requestid", "invocationid"}) {
 			is := func(other string) bool { return strings.EqualFold(other, name) }
 			if slices.ContainsFunc(messageFields, is) {
@@ -68,13 +68,19 @@ func NewStore(opts Options, save, load *bridge.Tool) (*Store, error) {
 		}
 	}
 	if load != nil {
-		tools = append(tools, *load)
+		tools = append(tools, variables(*load))
 	}
 	var err error
 	if s.native, err = bridge.NewNative(opts.Native, tools...); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// variables returns a function that gets all its hidden values, though no schema has them.
+func variables(t bridge.Tool) bridge.Tool {
+	t.Placeholders = slices.Concat(t.Placeholders, t.Hidden)
+	return t
 }
 
 // Save saves a message of the caller's conversation. The arguments of the call are role, content,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ type API struct{ httpapi.Config }
 // backend is an open API.
 type backend struct {
 	*httpapi.Client
-	specs bridge.SpecDecoder[Spec]
+	hidden []string // names of the config's hidden values
+	specs  bridge.SpecDecoder[Spec]
 }
 
 // open returns a backend without connecting.
@@ -49,7 +51,7 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{Client: client}, nil
+	return &backend{Client: client, hidden: cfg.Hidden}, nil
 }
 
 // Tool implements bridge.Backend. The notes name variables that are not properties, and properties
@@ -65,7 +67,10 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	}
 	t.backend, t.definition = b, definition
 	readOnly := t.op.kind == "query" // "a read-only fetch" (GraphQL, September 2025, Operations)
-	return bridge.Tool{Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, ReadOnly: readOnly, Call: t.call}, t.notes(), nil
+	return bridge.Tool{
+		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, ReadOnly: readOnly, Call: t.call,
+		Placeholders: slices.Sorted(maps.Keys(t.op.declared())),
+	}, t.notes(), nil
 }
 
 // call implements bridge.Tool.Call. It never sends a request again: a mutation without an answer
@@ -97,13 +102,13 @@ const (
 
 // notes lists what is legal in a definition and probably a mistake.
 func (t *tool) notes() []toolformat.Note {
-	n := native.NewNotes(t.definition)
+	n := native.NewNotes(t.definition, t.hidden)
 	declared := t.op.declared()
 	for _, v := range t.op.variables {
-		schema, known := n.Properties[v.name]
+		schema := n.Properties[v.name]
 		kind, _ := wire.Text(wire.Lookup(schema, "type"))
 		switch {
-		case !known:
+		case !n.Known(v.name):
 			effect := "it is omitted from every request"
 			if v.required() {
 				effect = "every call fails without it"

@@ -60,7 +60,15 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 		}
 		c.program.Path = path
 	}
-	return s.tool(definition, c.call), c.notes(definition), nil
+	t := s.tool(definition, c.call)
+	for _, arg := range c.args {
+		for _, p := range arg {
+			if p.name != "" {
+				t.Placeholders = append(t.Placeholders, p.name)
+			}
+		}
+	}
+	return t, c.notes(native.NewNotes(definition, b.hidden)), nil
 }
 
 // below returns path, relative to dir unless it is absolute.
@@ -104,6 +112,9 @@ func (c *command) call(ctx context.Context, arguments json.RawMessage) (*toolfor
 	}
 	run := c.program
 	run.Args = args
+	if req, _ := bridge.RequestOf(ctx); req != nil && req.Secrets != nil {
+		run.Stderr = func(line string) { c.program.Stderr(req.Secrets.Hide(line)) }
+	}
 	child, err := process.Start(run)
 	if err != nil {
 		return nil, err
@@ -197,8 +208,7 @@ const (
 )
 
 // notes lists what is legal in a definition and probably a mistake.
-func (c *command) notes(definition toolformat.Tool) []toolformat.Note {
-	n := native.NewNotes(definition)
+func (c *command) notes(n *native.Notes) []toolformat.Note {
 	if _, err := c.program.Lookup(); err != nil {
 		n.Add("/local/command/0", ruleProgram, "%v: calls fail until it exists", err)
 	}
@@ -209,10 +219,9 @@ func (c *command) notes(definition toolformat.Tool) []toolformat.Note {
 			if p.name == "" {
 				continue
 			}
-			_, known := n.Properties[p.name]
 			switch {
 			case used[p.name]:
-			case !known:
+			case !n.Known(p.name):
 				n.Add(at, rulePlaceholder, "the placeholder {%s} is not a property; literal text in such braces is {{%s}}", p.name, p.name)
 			case t[0].name != "" && n.IsOptional(p.name):
 				n.Add(at, rulePlaceholder, "%s is not required: a call without it fails, as the element begins with a placeholder", p.name)

@@ -51,7 +51,7 @@ func (o Options) Kind() bridge.NativeKind {
 				return nil, err
 			}
 		}
-		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log, cache: wazero.NewCompilationCache()}, nil
+		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log, hidden: cfg.Hidden, cache: wazero.NewCompilationCache()}, nil
 	}}
 }
 
@@ -61,6 +61,7 @@ type backend struct {
 	supervisor *process.Supervisor
 	dir        string
 	log        *slog.Logger
+	hidden     []string // names of the config's hidden values
 
 	specs bridge.SpecDecoder[Spec]
 	cache wazero.CompilationCache // tools that share a file share what it compiles to

@@ -147,7 +147,9 @@ func (d *definition) addParameter(p param, names map[string]string, query *[]str
 	for _, media := range wire.Members(wire.Lookup(p.raw, "content")) {
 		schema = wire.Lookup(media, "schema")
 	}
-	d.properties = append(d.properties, property{name, describe(d.schemas.rewrite(schema), p.Description), p.Required || p.In == openapi3.ParameterInPath})
+	if !d.has(name) {
+		d.properties = append(d.properties, property{name, describe(d.schemas.rewrite(schema), p.Description), p.Required || p.In == openapi3.ParameterInPath})
+	}
 	return nil
 }
 
@@ -160,6 +162,9 @@ func (d *definition) noteLoss(format string, args ...any) {
 // placeholder.
 func (d *definition) argument(p param) string {
 	name := strings.NewReplacer("{", "_", "}", "_").Replace(p.Name)
+	if d.has(name) && d.opt.isHidden(name) {
+		return name // a caller could set it under another name
+	}
 	if d.has(name) {
 		name = p.In + "_" + name
 	}
@@ -332,7 +337,7 @@ func (d *definition) description() string {
 	summary, text := strings.TrimSpace(d.op.Summary), strings.TrimSpace(d.op.Description)
 	switch {
 	case summary == "" && text == "":
-		return d.method + " " + d.route
+		return d.method + " " + d.opt.shown(d.route)
 	case text == "", strings.HasPrefix(summary, text):
 		return summary
 	case summary == "", strings.HasPrefix(text, summary):

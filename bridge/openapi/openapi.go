@@ -29,6 +29,7 @@ type Options struct {
 	Include    []string // patterns of names
 	Exclude    []string // patterns of names
 	Deprecated bool     // import deprecated operations as well
+	Hidden     []string // names of hidden values, in any letter case, which no tool shows
 	Secured    bool     // the auth that the document requires is set: omit the notes about it
 }
 
@@ -106,6 +107,21 @@ func (opt Options) check() error {
 	return nil
 }
 
+// isHidden reports whether a parameter has the name of a hidden value.
+func (opt Options) isHidden(name string) bool {
+	return slices.ContainsFunc(opt.Hidden, func(hidden string) bool { return strings.EqualFold(hidden, name) })
+}
+
+// shown returns a route without the names of hidden parameters.
+func (opt Options) shown(route string) string {
+	for _, part := range strings.Split(route, "{")[1:] {
+		if name, _, closed := strings.Cut(part, "}"); closed && opt.isHidden(name) {
+			route = strings.ReplaceAll(route, "{"+name+"}", "{…}")
+		}
+	}
+	return route
+}
+
 func versionError(raw []byte, version string) error {
 	switch {
 	case wire.Lookup(raw, "swagger") != nil:
@@ -178,7 +194,7 @@ type source struct {
 
 // importOperation imports an operation if the options select it.
 func (m *importer) importOperation(src *source) {
-	name := toolName(cmp.Or(src.op.OperationID, src.method+" "+src.route))
+	name := toolName(cmp.Or(src.op.OperationID, src.method+" "+m.opt.shown(src.route)))
 	switch {
 	case len(m.opt.Tags) > 0 && !slices.ContainsFunc(src.op.Tags, func(tag string) bool { return matches(m.opt.Tags, tag) }),
 		len(m.opt.Include) > 0 && !matches(m.opt.Include, name),

@@ -40,6 +40,7 @@ type backend struct {
 	*httpapi.Client
 	basePath string // of the URL, escaped, without a slash at its end
 	retries  int
+	hidden   []string // names of the config's hidden values
 	specs    bridge.SpecDecoder[Spec]
 }
 
@@ -64,7 +65,7 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries}, nil
+	return &backend{Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries, hidden: cfg.Hidden}, nil
 }
 
 // Tool implements bridge.Backend. The notes name placeholders that are not properties, and
@@ -81,8 +82,9 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	t.backend, t.definition = b, definition
 	return bridge.Tool{
 		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, Call: t.call,
-		ReadOnly:   t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, section 9.2.1
-		Idempotent: t.method == http.MethodPut || t.method == http.MethodDelete, // section 9.2.2
+		Placeholders: slices.Sorted(maps.Keys(t.used)),
+		ReadOnly:     t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, section 9.2.1
+		Idempotent:   t.method == http.MethodPut || t.method == http.MethodDelete, // section 9.2.2
 	}, t.notes(), nil
 }
 
@@ -107,12 +109,11 @@ const (
 
 // notes lists what is legal in a definition and probably a mistake.
 func (t *tool) notes() []toolformat.Note {
-	n := native.NewNotes(t.definition)
+	n := native.NewNotes(t.definition, t.hidden)
 	for _, name := range slices.Sorted(maps.Keys(t.used)) {
-		_, known := n.Properties[name]
 		inPath := slices.ContainsFunc(t.path, func(segment template) bool { return slices.Contains(segment.names(), name) })
 		switch {
-		case !known:
+		case !n.Known(name):
 			effect := "it is omitted from every request"
 			if inPath {
 				effect = "every call fails without it"

@@ -65,10 +65,9 @@ const (
 )
 
 // compare compares the parameters of a statement with the properties of its tool.
-func compare(st *statement, definition toolformat.Tool) ([]toolformat.Note, error) {
-	n := native.NewNotes(definition)
+func compare(st *statement, n *native.Notes) ([]toolformat.Note, error) {
 	for _, name := range st.names {
-		if _, known := n.Properties[name]; !known {
+		if !n.Known(name) {
 			return nil, fmt.Errorf("query: :%s is not a property of the input schema%s", name, native.Suggest(":%s", name, n.Properties))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -30,6 +31,7 @@ type backend struct {
 	dialect dialect
 	engine  engine
 	secrets bridge.Secrets
+	hidden  []string // names of the config's hidden values
 	specs   bridge.SpecDecoder[Spec]
 }
 
@@ -58,7 +60,7 @@ func open(c bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{name: c.Name, api: api}
+	b := &backend{name: c.Name, api: api, hidden: c.Hidden}
 	if err := b.connect(c.Dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Subject("sql"), err)
 	}
@@ -83,12 +85,15 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 	}
 	var notes []toolformat.Note
 	if err == nil {
-		notes, err = compare(t.statement, definition)
+		notes, err = compare(t.statement, native.NewNotes(definition, b.hidden))
 	}
 	if err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("sql: %w", err)
 	}
-	return bridge.Tool{Tool: definition, Timeout: time.Duration(cmp.Or(spec.Timeout, b.api.Timeout)), ReadOnly: !spec.Write, Call: t.call}, notes, nil
+	return bridge.Tool{
+		Tool: definition, Timeout: time.Duration(cmp.Or(spec.Timeout, b.api.Timeout)), ReadOnly: !spec.Write, Call: t.call,
+		Placeholders: t.statement.names,
+	}, notes, nil
 }
 
 // Close implements bridge.Backend.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -18,6 +19,7 @@ type Notes struct {
 	// references that apply to the same object.
 	Properties map[string]json.RawMessage
 
+	hidden   []string // names that no caller sets
 	tool     string
 	root     json.RawMessage
 	paths    map[string]string // where the Properties are, as JSON Pointers into the definition
@@ -25,15 +27,30 @@ type Notes struct {
 	followed map[string]bool   // references whose properties are in Properties
 }
 
-// NewNotes returns the Notes of a definition, still without a note.
-func NewNotes(definition toolformat.Tool) *Notes {
+// NewNotes returns the Notes of a definition, still without a note. hidden are the names of hidden
+// values, in addition to those in the definition's context.
+func NewNotes(definition toolformat.Tool, hidden []string) *Notes {
 	n := &Notes{
-		tool: definition.Name, root: definition.InputSchema, Properties: map[string]json.RawMessage{},
+		hidden: slices.Clone(hidden),
+		tool:   definition.Name, root: definition.InputSchema, Properties: map[string]json.RawMessage{},
 		paths: map[string]string{}, required: map[string]bool{}, followed: map[string]bool{},
 	}
 	n.gather(n.root, "/input_schema", true)
+	for raw := range wire.Elements(wire.Lookup(definition.Extra, "context")) {
+		name, _ := wire.Text(raw)
+		n.hidden = append(n.hidden, name)
+	}
 	return n
 }
+
+// IsHidden reports whether a name is that of a hidden value, in any letter case: a request may name
+// it although it is not a property.
+func (n *Notes) IsHidden(name string) bool {
+	return slices.ContainsFunc(n.hidden, func(other string) bool { return strings.EqualFold(other, name) })
+}
+
+// Known reports whether an argument of the name can be there.
+func (n *Notes) Known(name string) bool { return n.Properties[name] != nil || n.IsHidden(name) }
 
 // gather adds the properties of the schema at path. always reports whether the schema applies to
 // every call.
@@ -69,9 +86,10 @@ func (n *Notes) gather(schema []byte, path string, always bool) {
 	}
 }
 
-// IsOptional reports whether a call may lack a property: it is not required and has no default.
+// IsOptional reports whether a call may lack a property: it is neither required nor hidden and has
+// no default.
 func (n *Notes) IsOptional(property string) bool {
-	return !n.required[property] && wire.Lookup(n.Properties[property], "default") == nil
+	return !n.IsHidden(property) && !n.required[property] && wire.Lookup(n.Properties[property], "default") == nil
 }
 
 // Names returns the names of the properties, sorted.
@@ -87,12 +105,19 @@ func (n *Notes) AddProperty(property, rule, format string, args ...any) {
 	n.Add(n.paths[property], rule, format, args...)
 }
 
+// maxNear bounds the equally near names that Suggest shows: more of them tell nothing.
+const maxNear = 3
+
 // Suggest asks whether the known name of almost the same spelling was meant, as in
-// " (did you mean {id}?)" for the format "{%s}". It returns "" if no known name is near.
+// " (did you mean {id}?)" for the format "{%s}", or which one if several are equally near. It returns
+// "" if no known name is near.
 func Suggest[V any](format, name string, known map[string]V) string {
 	near := toolformat.Nearest(name, slices.Sorted(maps.Keys(known)))
-	if len(near) == 0 {
+	if len(near) == 0 || len(near) > maxNear {
 		return ""
 	}
-	return " (did you mean " + fmt.Sprintf(format, Shorten(near[0])) + "?)"
+	for i := range near {
+		near[i] = fmt.Sprintf(format, Shorten(near[i]))
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
 }

@@ -16,7 +16,7 @@ func TestNotes(t *testing.T) {
 		"allOf": [{"properties": {"all": {}}, "required": ["all"]}, {"$ref": "#/$defs/far%20off"}],
 		"anyOf": [{"properties": {"any": {}, "twice": {"title": "second"}}, "required": ["any"]}, {"$ref": "https://example.com/#/x"}],
 		"if": {"properties": {"if": {}}}, "then": {"required": ["d"]},
-		"$defs": {"far off": {"$ref": "#/$defs/far%20off", "properties": {"far": {}}, "required": ["far"]}}}`)})
+		"$defs": {"far off": {"$ref": "#/$defs/far%20off", "properties": {"far": {}}, "required": ["far"]}}}`)}, nil)
 	if got := n.Names(); !slices.Equal(got, []string{"a/b", "all", "any", "d", "far", "if", "twice"}) {
 		t.Errorf("properties %q", got)
 	}

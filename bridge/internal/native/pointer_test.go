@@ -92,7 +92,7 @@ func FuzzPointer(f *testing.F) {
 func TestSuggest(t *testing.T) {
 	known := map[string]int{"limit": 1, "limits": 1, "customerId": 1, strings.Repeat("x", 50): 1}
 	for name, want := range map[string]string{
-		"limt": "limit", "limitz": "limit", "CUSTOMERID": "customerId", "custmerid": "customerId", "offset": "", "": "",
+		"limt": "limit", "limitz": "limit} or {limits", "CUSTOMERID": "customerId", "custmerid": "customerId", "offset": "", "": "",
 		strings.Repeat("x", 51): strings.Repeat("x", 40) + "…",
 	} {
 		if want != "" {

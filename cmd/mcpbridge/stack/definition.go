@@ -13,6 +13,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/openapi"
 	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -138,10 +139,8 @@ func unchecked(t toolformat.Tool) (notes []toolformat.Note) {
 
 // unknownRequired warns of required properties that a schema does not define.
 func unknownRequired(schema json.RawMessage) (notes []toolformat.Note) {
-	for _, key := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} {
-		if wire.Lookup(schema, key) != nil {
-			return nil // it may be defined there
-		}
+	if hasOtherProperties(schema) {
+		return nil // it may be defined there
 	}
 	for raw := range wire.Elements(wire.Lookup(schema, "required")) {
 		if name, ok := wire.Text(raw); ok && wire.Lookup(schema, "properties", name) == nil {
@@ -151,30 +150,41 @@ func unknownRequired(schema json.RawMessage) (notes []toolformat.Note) {
 	return notes
 }
 
-// hidden returns the arguments of a tool that no model sees: those of its own list, and those that
-// the config has a value for. Notes warn of names that are not properties.
-func (n *nativeLoader) hidden(t toolformat.Tool) (names []string, notes []toolformat.Note) {
-	var properties []string
+// hasOtherProperties reports whether the object of a schema may have properties that are not in its
+// properties.
+func hasOtherProperties(schema json.RawMessage) bool {
+	return slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties"}, func(key string) bool { return wire.Lookup(schema, key) != nil })
+}
+
+// hide sets the names that no caller of a tool sees or sets: those of its own context, which the tool
+// always gets, and those of the config. Notes warn of names that the tool does not use.
+func (n *nativeLoader) hide(t *bridge.Tool) (notes []toolformat.Note) {
+	used := slices.Clone(t.Placeholders)
 	for name := range wire.Members(wire.Lookup(t.InputSchema, "properties")) {
-		properties = append(properties, name)
-	}
-	isProperty := func(name string) bool {
-		return slices.ContainsFunc(properties, func(p string) bool { return strings.EqualFold(p, name) })
+		used = append(used, name)
 	}
 	for raw := range wire.Elements(wire.Lookup(t.Extra, "context")) {
 		name, _ := wire.Text(raw)
-		if !isProperty(name) {
-			notes = append(notes, toolformat.Note{Path: "/context", Rule: "context", Text: fmt.Sprintf("%s is not a property of the tool", hint.Quote(name))})
+		if !hasFold(used, name) {
+			if !hasOtherProperties(t.InputSchema) {
+				notes = append(notes, toolformat.Note{Path: "/context", Rule: "context", Text: fmt.Sprintf("%s is not a property of the tool", hint.Quote(name))})
+			}
+			t.Placeholders = append(t.Placeholders, name)
 		}
-		names = append(names, name)
+		t.Hidden = append(t.Hidden, name)
 	}
-	for _, property := range properties {
-		_, global := n.cfg.Context[strings.ToLower(property)]
-		if global && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, property) }) {
-			names = append(names, property)
+	for _, name := range slices.Sorted(maps.Keys(n.cfg.Context)) {
+		// What the bridge calls itself, to save a conversation, may have all values as arguments.
+		if !hasFold(t.Hidden, name) && (!isChatFunction(*t) || hasFold(used, name)) {
+			t.Hidden = append(t.Hidden, name)
 		}
 	}
-	return names, notes
+	return notes
+}
+
+// hasFold reports whether names contains a name, in any letter case.
+func hasFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
 // readFiles reads the definitions of the files that match a pattern.
@@ -301,6 +311,7 @@ func (n *nativeLoader) importAll() []imported {
 func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	from := api.Import
 	document, opt := from.Inline, openapi.Options{Tags: from.Tags, Include: from.Include, Exclude: from.Exclude, Deprecated: from.Deprecated}
+	opt.Hidden = slices.Sorted(maps.Keys(n.cfg.Context))
 	i = imported{api: api, where: fmt.Sprintf("%s:%d", n.cfg.Path, api.Line)}
 	if document == nil {
 		i.where = n.short(api.Import.File)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -98,8 +99,8 @@ func (n *nativeLoader) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolfo
 	if tool.Tool, err = objectSchema(tool.Tool); err != nil {
 		return nil, err
 	}
-	names, more := n.hidden(tool.Tool)
-	tool.Hidden, tool.Extra = names, listed(tool.Tool)
+	more := n.hide(&tool)
+	tool.Extra = listed(tool.Tool)
 	if _, err := bridge.NewNative(bridge.NativeOptions{}, tool); err != nil { // alone, so that the others do not fail with it
 		return notes, errors.New(strings.TrimPrefix(err.Error(), "bridge: tool "+tool.Name+": "))
 	}
@@ -229,7 +230,7 @@ func (n *nativeLoader) namesWith(another string) string {
 
 // backend returns the backend of an API, which it opens for the first tool.
 func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
-	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log}
+	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
 	if api != nil {
 		cfg.Name, cfg.Config = api.Name, api.Config
 	}

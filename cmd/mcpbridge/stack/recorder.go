@@ -249,14 +249,19 @@ func conversationOf(kept []acorn.Message) []providers.Message {
 // are neither listed nor called by name.
 type chatFunctions struct{ save, load *bridge.Tool }
 
+// isChatFunction reports whether a tool is one of the functions.
+func isChatFunction(t bridge.Tool) bool {
+	return strings.EqualFold(t.Name, acorn.LoadFunction) || strings.EqualFold(t.Name, acorn.SaveFunction)
+}
+
 // add keeps a tool that is one of the functions, and reports whether it is.
 func (c *chatFunctions) add(tool bridge.Tool) (is bool, err error) {
-	place := &c.save
-	switch {
-	case strings.EqualFold(tool.Name, acorn.LoadFunction):
-		place = &c.load
-	case !strings.EqualFold(tool.Name, acorn.SaveFunction):
+	if !isChatFunction(tool) {
 		return false, nil
+	}
+	place := &c.save
+	if strings.EqualFold(tool.Name, acorn.LoadFunction) {
+		place = &c.load
 	}
 	switch {
 	case tool.Client:

@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
@@ -14,146 +13,120 @@ import (
 
 // A Binder is what toolformat.Binder documents.
 type Binder struct {
-	checker  *Checker   // of the whole schema
-	defaults *tree.Node // the visible schema; nil if it has no defaults
-	hidden   []hiddenProperty
+	whole    *Checker // of the whole schema
+	shown    *Checker // of the visible schema; both are nil if nothing is checked
 	visible  json.RawMessage
-	caller   func() (*Checker, error) // of visible
+	defaults *tree.Node // the visible schema; nil if it has no defaults
+
+	hidden   []string         // names that no caller sets
+	named    []hiddenProperty // that the arguments get though the schema may not have them
+	declared *tree.Node       // the whole schema; nil if it has no hidden property
 }
 
 type hiddenProperty struct {
 	name string // in the tool's context
-	key  string // in the schema
+	key  string // of the argument
 }
 
 // NewBinder compiles the schema of a tool's arguments, as toolformat.NewBinder documents.
-func NewBinder(schema json.RawMessage, hidden []string) (*Binder, []wording.Note, error) {
-	checker, notes, err := NewChecker(schema)
+func NewBinder(schema json.RawMessage, hidden, named []string) (*Binder, []wording.Note, error) {
+	whole, notes, err := NewChecker(schema)
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := tree.Parse(schema)
+	b, err := NewFiller(schema, hidden, named)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Binder{checker: checker, visible: schema, caller: func() (*Checker, error) { return checker, nil }}
-	for _, name := range hidden {
-		if !b.isHidden(name) {
-			b.hidden = append(b.hidden, hiddenProperty{name, rewrite.Spelling(root.Get("properties"), name)})
+	b.whole, b.shown = whole, whole
+	if b.declared != nil {
+		if b.shown, _, err = NewChecker(b.visible); err != nil {
+			return nil, nil, err
 		}
 	}
-	if b.hidden != nil {
-		rewrite.Hide(hidden)(rewrite.Of(root, ""))
-		b.visible = root.JSON()
-		b.caller = NewLazy(b.visible)
-	}
-	if vocabulary.AnyValue(root, func(n *tree.Node) bool { return n.Get("default") != nil }) {
+	root, err := tree.Parse(b.visible)
+	if err == nil && vocabulary.AnyValue(root, func(n *tree.Node) bool { return n.Get("default") != nil }) {
 		b.defaults = root
 	}
-	return b, notes, nil
+	return b, notes, err
+}
+
+// NewFiller returns a Binder that checks nothing, as toolformat.NewFiller documents.
+func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) {
+	root, err := tree.Parse(schema)
+	if err != nil {
+		return nil, err
+	}
+	b := &Binder{visible: schema, hidden: hidden}
+	for _, key := range named {
+		for _, name := range hidden {
+			if strings.EqualFold(name, key) {
+				b.named = append(b.named, hiddenProperty{name, key})
+				break
+			}
+		}
+	}
+	if !rewrite.Mentions(root, hidden) {
+		return b, nil
+	}
+	if err := rewrite.CheckSize(root); err != nil {
+		return nil, err
+	}
+	b.declared = root.Clone()
+	r := rewrite.Of(root, "")
+	rewrite.Hide(hidden)(r)
+	b.visible = root.JSON()
+	return b, r.Err
 }
 
 // Visible returns the schema without the hidden properties.
 func (b *Binder) Visible() json.RawMessage { return b.visible }
 
-// Bind returns the arguments of one call, as toolformat.Binder documents. The error is an [*Error], a
-// [*ContextError] or a [*SchemaError].
+// Bind returns the arguments of one call, as toolformat.Binder documents. The error is an [*Error] or a
+// [*ContextError].
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	n, err := readObject(tool, raw)
 	if err != nil {
 		return nil, err
 	}
-	if b.hidden != nil {
-		n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return b.isHidden(m.Key) })
-	}
-	changed := fillDefaults(b.defaults, n) || b.hidden != nil || len(raw) == 0 || raw[0] != '{'
-	checker := b.checker
-	if value == nil {
-		if checker, err = b.caller(); err != nil {
-			return nil, &SchemaError{err}
-		}
-	} else if fault := b.fillHidden(n, value); fault != nil {
-		return nil, b.callerError(tool, raw, fault)
-	}
-	failures, repaired := checker.repair(n, nil)
-	switch {
-	case failures != nil && value != nil && b.hidden != nil:
-		return nil, b.callerError(tool, raw, &ContextError{Names: b.failedHidden(failures)})
-	case failures != nil:
+	changed := len(raw) == 0 || raw[0] != '{'
+	changed = rewrite.Strip(n, b.hidden) || changed
+	changed = fillDefaults(b.defaults, n) || changed
+	failures, repaired := b.repair(n)
+	if failures != nil {
 		return nil, newError(argumentsOf(tool), failures, nil)
-	case repaired: // the null of an optional property was left out
-		fillDefaults(b.defaults, n)
 	}
-	if checker.writeIntegers(n) || repaired || changed {
+	filled := false
+	if value != nil {
+		if filled, err = b.fill(n, value); err != nil {
+			return nil, err
+		}
+	}
+	written := b.shown != nil && b.shown.writeIntegers(n)
+	if changed || repaired || filled || written {
 		return n.JSON(), nil
 	}
 	return raw, nil
 }
 
-// fillHidden adds the hidden values.
-func (b *Binder) fillHidden(n *tree.Node, value func(name string) (json.RawMessage, bool)) *ContextError {
-	for _, h := range b.hidden {
-		raw, ok := value(h.name)
-		if !ok {
-			return &ContextError{Names: []string{h.name}, Missing: true}
-		}
-		v, err := tree.Parse(raw)
-		if err != nil {
-			return &ContextError{Names: []string{h.name}}
-		}
-		n.Members = append(n.Members, tree.NewMember(h.key, v))
+// repair repairs what the caller has sent. JSON in a string may have brought hidden names.
+func (b *Binder) repair(n *tree.Node) (failures []*failure, repaired bool) {
+	if b.shown == nil {
+		return nil, false
 	}
-	return nil
-}
-
-// callerError returns what is wrong with the arguments that the caller sent, checked without the
-// hidden properties so that it tells nothing about them; otherwise, if they are valid.
-func (b *Binder) callerError(tool string, raw json.RawMessage, otherwise *ContextError) error {
-	if _, err := b.Bind(tool, raw, nil); err != nil {
-		return err
+	failures, repaired = b.shown.repair(n, nil)
+	if !repaired {
+		return failures, false
 	}
-	return otherwise
-}
-
-func (b *Binder) isHidden(key string) bool {
-	return slices.ContainsFunc(b.hidden, func(h hiddenProperty) bool { return strings.EqualFold(h.name, key) })
-}
-
-// failedHidden returns the hidden properties that failures are about, or all if the failures do not
-// tell.
-func (b *Binder) failedHidden(failures []*failure) []string {
-	var failed, all []string
-	for _, h := range b.hidden {
-		all = append(all, h.name)
-		if slices.ContainsFunc(failures, func(f *failure) bool { return f.name == h.key || len(f.tokens) > 0 && f.tokens[0] == h.key }) {
-			failed = append(failed, h.name)
-		}
+	if rewrite.Strip(n, b.hidden) {
+		failures = b.shown.failures(n)
 	}
-	if failed == nil {
-		return all
+	if failures == nil {
+		fillDefaults(b.defaults, n) // the null of an optional property was left out
 	}
-	return failed
+	return failures, true
 }
-
-// A ContextError names the hidden properties that keep a tool from being called. It never holds a
-// value.
-type ContextError struct {
-	Names   []string
-	Missing bool // they have no value; else their values are invalid
-}
-
-// Error returns the words of Acorn's ToolsBackend.
-func (e *ContextError) Error() string {
-	names := strings.Join(e.Names, ", ")
-	if e.Missing {
-		return "Missing context field: " + names
-	}
-	return "Invalid context field: " + names
-}
-
-// A SchemaError means that a schema does not compile, which is not the caller's fault.
-type SchemaError struct{ error }
 
 // fillDefaults adds to a value the missing properties that have a default in the schema, in nested
 // objects too, and reports whether there were any. A nil schema has none.

@@ -8,7 +8,8 @@
 //   - failure.go, explain.go: errors of jsonschema/v5 become an Error. Their messages are parsed:
 //     TestLibraryMessages pins them
 //   - metaschema.go: the validity of schemas themselves
-//   - arguments.go, binder.go: arguments repaired, and bound to defaults and hidden values
+//   - arguments.go: arguments repaired
+//   - binder.go, hidden.go: arguments bound to defaults and to hidden values
 //
 // A Checker keeps compiled engines in a pool, since an engine runs one check at a time. No function
 // keeps a goroutine or a lock.

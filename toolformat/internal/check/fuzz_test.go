@@ -103,7 +103,7 @@ func FuzzArguments(f *testing.F) {
 		if again, err := checker.Arguments("t", got, nil); err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("%s became %s the second time: %v", got, again, err)
 		}
-		binder, _, err := NewBinder(schema, nil)
+		binder, _, err := NewBinder(schema, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func FuzzArguments(f *testing.F) {
 }
 
 func BenchmarkBind(b *testing.B) {
-	binder, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"},"name":{"type":"string"},"customerid":{"type":"integer"}},"required":["limit","customerid"]}`), []string{"customerid"})
+	binder, _, err := NewBinder(json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"},"name":{"type":"string"},"customerid":{"type":"integer"}},"required":["limit","customerid"]}`), []string{"customerid"}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

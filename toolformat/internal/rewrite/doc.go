@@ -12,7 +12,8 @@
 //   - boolean.go: the schemas true and false
 //   - keyword.go, describe.go: keywords that a provider requires, and those that it refuses, which
 //     become descriptions
-//   - key.go, keymap.go: property keys that are hidden or that a provider refuses
+//   - key.go, keymap.go: property keys that a provider refuses
+//   - hide.go: properties that no caller sees
 //   - strict.go: OpenAI's strict mode
 //
 // A Schema belongs to one goroutine. A new pass is a func(*Schema) in a file of its own and a row in

@@ -3,8 +3,6 @@ package rewrite
 import (
 	"strings"
 	"testing"
-
-	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
 
 // TestTranslate verifies that renamed keys of a path are translated for the model.
@@ -37,43 +35,5 @@ func TestTranslate(t *testing.T) {
 	}
 	if _, below := k.Translate([]string{"x"}); below != rest {
 		t.Error("below an additional property")
-	}
-}
-
-func TestHideProperties(t *testing.T) {
-	for _, c := range []struct{ schema, want string }{
-		{`{"type":"object","properties":{"a":{},"ID":{},"b":{}},"required":["a","id","ID"]}`, `{"type":"object","properties":{"a":{},"b":{}},"required":["a"]}`},
-		{`{"properties":{"id":{}},"required":["id"]}`, `{"properties":{}}`},
-		{`{"properties":{"id":{"properties":{"id":{}}},"x":{"properties":{"id":{}}}}}`, `{"properties":{"x":{"properties":{"id":{}}}}}`},
-		{`{"required":[],"x":1.0}`, `{"required":[],"x":1.0}`},
-		{`true`, `true`},
-	} {
-		got, err := HideProperties([]byte(c.schema), []string{"Id"})
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s became %s, %v", c.schema, got, err)
-		}
-	}
-	for schema, want := range map[string]string{
-		`{`: "unexpected end of input in an object, expected a key in quotes",
-		strings.Repeat(`{"not":`, 101) + "{}" + strings.Repeat("}", 101): "nested deeper than 100 levels",
-	} {
-		if _, err := HideProperties([]byte(schema), nil); err == nil || err.Error() != want {
-			t.Errorf("%.20s: %v", schema, err)
-		}
-	}
-}
-
-func TestSpelling(t *testing.T) {
-	properties, err := tree.Parse([]byte(`{"userId":{},"USERID2":{},"id":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"userid": "userId", "userId": "userId", "userid2": "USERID2", "id": "id", "other": "other"} {
-		if got := Spelling(properties, name); got != want {
-			t.Errorf("%s: %s", name, got)
-		}
-		if got := Spelling(nil, name); got != name {
-			t.Errorf("%s without properties: %s", name, got)
-		}
 	}
 }

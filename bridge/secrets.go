@@ -1,0 +1,185 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// Secrets are texts that errors and logs must not show: credentials of a config, which a server may
+// repeat, and the hidden values of a call. The zero value and nil are empty. Add must not be called
+// once it is shared.
+type Secrets struct {
+	texts  []string // credentials
+	values []string // hidden values; a short one is hidden where it is a word
+}
+
+// mask stands for a secret.
+const mask = "xxxxx"
+
+// Add adds a secret, as it is and as it is written in a URL, unless it is "".
+func (s *Secrets) Add(secret string) {
+	if secret == "" {
+		return
+	}
+	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
+}
+
+// with returns s, or new Secrets for nil, with a hidden value.
+func (s *Secrets) with(value json.RawMessage) *Secrets {
+	if s == nil {
+		s = &Secrets{}
+	}
+	s.addValue(value)
+	return s
+}
+
+// addValue adds the strings and numbers of a hidden value, raw JSON.
+func (s *Secrets) addValue(raw []byte) {
+	if len(raw) == 0 {
+		return
+	}
+	text := string(raw)
+	switch raw[0] {
+	case 't', 'f', 'n': // true, false and null say too little
+		return
+	case '{':
+		for _, value := range wire.Members(raw) {
+			s.addValue(value)
+		}
+		return
+	case '[':
+		for value := range wire.Elements(raw) {
+			s.addValue(value)
+		}
+		return
+	case '"':
+		text, _ = wire.Text(raw)
+	}
+	quoted := string(wire.AppendString(nil, text))
+	for _, form := range []string{text, quoted[1 : len(quoted)-1], url.QueryEscape(text), url.PathEscape(text)} {
+		if form != "" && !slices.Contains(s.values, form) {
+			s.values = append(s.values, form)
+		}
+	}
+}
+
+// Hide returns a text with xxxxx in place of each secret.
+func (s *Secrets) Hide(text string) string {
+	if s == nil {
+		return text
+	}
+	for _, secret := range s.texts {
+		text = strings.ReplaceAll(text, secret, mask)
+	}
+	for _, value := range s.values {
+		text = hideValue(text, value)
+	}
+	return text
+}
+
+// The lengths in bytes from which a hidden value is hidden inside of a word too, and from which so is
+// the beginning of it: a database cuts a long value.
+const (
+	longValue = 8
+	cutValue  = 16
+)
+
+// hideValue hides a value in a text.
+func hideValue(text, value string) string {
+	sought := value
+	if len(value) >= cutValue {
+		sought = value[:cutValue-4]
+	}
+	var b strings.Builder
+	for {
+		at := strings.Index(text, sought)
+		if at < 0 {
+			return b.String() + text
+		}
+		end := at + len(sought)
+		for end < len(text) && end-at < len(value) && text[end] == value[end-at] {
+			end++
+		}
+		if len(value) >= longValue || isWord(text, at, end) {
+			b.WriteString(text[:at] + mask)
+		} else {
+			b.WriteString(text[:end])
+		}
+		text = text[end:]
+	}
+}
+
+// isWord reports whether a part of a text is neither preceded nor followed by a letter or a digit
+// that it could belong to.
+func isWord(text string, at, end int) bool {
+	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	first, _ := utf8.DecodeRuneInString(text[at:])
+	last, _ := utf8.DecodeLastRuneInString(text[:end])
+	after, _ := utf8.DecodeRuneInString(text[end:])
+	return !(part(before) && part(first)) && !(part(last) && part(after))
+}
+
+// HideError returns an error with the text of err without secrets. It does not wrap err.
+func (s *Secrets) HideError(err error) error { return errors.New(s.Hide(err.Error())) }
+
+// hideReply hides the secrets in a reply that is an error or a failed result.
+func (s *Secrets) hideReply(r Reply) Reply {
+	switch {
+	case s == nil:
+	case r.Err != nil:
+		e := *r.Err
+		if e.Message, e.Raw = s.Hide(e.Message), s.hideJSON(e.Raw); e.Cause != nil {
+			e.Cause = s.HideError(e.Cause)
+		}
+		r.Err = &e
+	case string(wire.Lookup(r.Result, "isError")) == "true":
+		hidden := s.hideJSON(r.Result)
+		r.Free()
+		r.Result = hidden
+	}
+	return r
+}
+
+// hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and
+// keys.
+func (s *Secrets) hideJSON(raw json.RawMessage) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return raw
+	case raw[0] == '{':
+		b := []byte{'{'}
+		for key, value := range wire.Members(raw) {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
+			b = append(append(wire.AppendString(b, s.Hide(key)), ':'), s.hideJSON(value)...)
+		}
+		return append(b, '}')
+	case raw[0] == '[':
+		b := []byte{'['}
+		for value := range wire.Elements(raw) {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
+			b = append(b, s.hideJSON(value)...)
+		}
+		return append(b, ']')
+	}
+	text, isText := wire.Text(raw)
+	if !isText {
+		text = string(raw)
+	}
+	if hidden := s.Hide(text); hidden != text {
+		return wire.AppendString(nil, hidden)
+	}
+	return bytes.Clone(raw)
+}
