@@ -36,7 +36,7 @@ func FuzzRun(f *testing.F) {
 				r, err = s.Resume(c.begin(), task, saved, c.decisions(r.Waiting))
 				continue
 			}
-			task.Request.Messages, task.Dropped = append(slices.Clip(r.Messages), providers.UserText("more")), r.Dropped
+			task.Request.Messages, task.LeftOut, task.Dropped = append(slices.Clip(r.Messages), providers.UserText("more")), r.LeftOut, r.Dropped
 			r, err = s.Run(c.begin(), task)
 		}
 		c.check(r)
@@ -72,6 +72,7 @@ func (c *chaos) task() providers.Task {
 	task := ask(p, "go")
 	task.Request.Tools = providers.NewToolSet([]toolformat.Tool{{Name: "own"}})
 	task.Request.Choice = pick(c, providers.ChoiceAuto, providers.ChoiceAuto, providers.ChoiceRequired, providers.ChoiceNone)
+	task.Options.Shorten = pick(c, true, false)
 	task.Options.Policy = providers.Policy{{"write", providers.VerdictAsk}, {"add", pick(c, providers.VerdictAllow, providers.VerdictAsk, providers.VerdictDeny)}}
 	task.Options.Limits = providers.Limits{
 		Rounds: 1 + c.IntN(6), Calls: 1 + c.IntN(10), Last: c.IntN(2) == 0, Window: pick(c, 0, 0, 20), Restarts: -1, Pauses: 3,

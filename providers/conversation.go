@@ -62,7 +62,7 @@ func (c *Conversation) Provider(p Provider) *Conversation {
 			c.fail(errors.New("the provider is nil"))
 			return
 		}
-		c.run.Dropped = 0 // its context window may differ
+		c.run.Dropped, c.run.LeftOut = 0, 0 // its context window may differ
 		at := slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Provider == p })
 		if at >= 0 {
 			c.chosen = &c.candidates[at]
@@ -81,7 +81,7 @@ func (c *Conversation) Model(name string) *Conversation {
 			c.fail(err)
 			return
 		}
-		c.run.Dropped = 0 // its context window may differ
+		c.run.Dropped, c.run.LeftOut = 0, 0 // its context window may differ
 		at := slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Model == name && k.Provider == now.Provider })
 		if at < 0 {
 			at = slices.IndexFunc(c.candidates, func(k Candidate) bool { return k.Model == name })
@@ -178,7 +178,7 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 		before, all = c.onward(before)
 	}
 	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {
-		task.Request.Messages, task.Dropped = all, c.run.Dropped
+		task.Request.Messages, task.LeftOut, task.Dropped = all, c.run.LeftOut, c.run.Dropped
 		return l.Run(ctx, task)
 	})
 	if next == c {

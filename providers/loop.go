@@ -26,7 +26,7 @@ import (
 // error is the cause of ctx if that ended.
 func (l *Loop) Run(ctx context.Context, task Task) (*Run, error) {
 	messages := repair(task.Request.Messages, nil)
-	run := &Run{Messages: messages, Begin: len(messages), Dropped: task.Dropped}
+	run := &Run{Messages: messages, Begin: len(messages), Dropped: task.Dropped, LeftOut: leftOut(messages, task.LeftOut)}
 	return l.start(ctx, &task, run, (*runner).turns)
 }
 
@@ -192,7 +192,7 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 		r.malformed++
 		r.explainMalformed(m)
 		return "", nil
-	case stop == StopWindow && r.dropHalf("the conversation filled the model's context window"):
+	case stop == StopWindow && r.shorten("the conversation filled the model's context window"):
 		return "", nil
 	case !stop.Runs():
 		r.addMessage(textOnly(m))

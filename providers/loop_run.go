@@ -48,8 +48,10 @@ type Run struct {
 	// of Request.Tools. Resume takes the decisions about them.
 	Waiting []string `json:"waiting,omitempty"`
 
-	// Dropped is the number of rounds, the oldest ones, whose calls do not fit into the
-	// model's context window. Messages still has them.
+	// LeftOut is the number of messages, the oldest ones, that do not fit into the model's
+	// context window, and Dropped that of the rounds after them whose calls do not. Messages
+	// still has them.
+	LeftOut int `json:"left_out,omitempty"`
 	Dropped int `json:"dropped,omitempty"`
 
 	noTools bool // the model does not support tools
@@ -162,6 +164,7 @@ func (r *Run) normalize() error {
 	}
 	r.Waiting = ids
 	r.Dropped = max(0, r.Dropped)
+	r.LeftOut = leftOut(r.Messages, r.LeftOut)
 	return nil
 }
 

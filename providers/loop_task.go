@@ -36,6 +36,7 @@ type Task struct {
 	Emit func(Event)
 
 	NoTools bool // the model is known not to support tools, as with ErrNoTools
+	LeftOut int  // Run.LeftOut of the previous run
 	Dropped int  // Run.Dropped of the previous run
 }
 
@@ -59,6 +60,11 @@ type Options struct {
 	// Toolless continues without tools if the model does not support them and StandIn is
 	// nil. A note is emitted. Otherwise that is an error, which wraps ErrNoTools.
 	Toolless bool
+
+	// Shorten leaves out the oldest messages of a conversation that is too long without any
+	// more rounds of calls to drop. Otherwise that is an error, as for a client that shortens
+	// its conversations itself.
+	Shorten bool
 
 	Log *slog.Logger // gets the causes of internal errors; nil discards them
 }
@@ -88,7 +94,8 @@ type Limits struct {
 
 	// Window is how many tokens of conversation and tools a model is sent, estimated from
 	// the provider's counts. The calls and results of the oldest rounds are left out if
-	// they do not fit, and nothing else. The default is what the provider takes.
+	// they do not fit, and then what Options.Shorten allows. The default is what the provider
+	// takes.
 	Window int
 
 	Pauses    int // consecutive turns that the provider wants sent back; default 10

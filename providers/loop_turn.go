@@ -123,7 +123,7 @@ func (r *runner) offerTools() {
 // request returns the request for the next turn.
 func (r *runner) request() *Request {
 	req := r.task.Request
-	req.Messages = dropRounds(r.run.Messages, r.run.Dropped)
+	req.Messages = r.sent()
 	req.Tools = r.set
 	switch {
 	case r.final != "" || req.Choice == ChoiceNone:

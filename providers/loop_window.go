@@ -3,6 +3,7 @@ package providers
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -39,9 +40,28 @@ func dropRounds(messages []Message, count int) []Message {
 	return append(kept, messages[next:]...)
 }
 
+// sent returns the messages that the model is sent.
+func (r *runner) sent() []Message { return dropRounds(r.kept(), r.run.Dropped) }
+
+// kept returns the messages that are not left out.
+func (r *runner) kept() []Message { return r.run.Messages[r.run.LeftOut:] }
+
+// leftOut returns count if so many messages can be left out: what is kept begins with a message
+// of the user.
+func leftOut(messages []Message, count int) int {
+	if count <= 0 || count >= len(messages) || messages[count].Role != RoleUser {
+		return 0
+	}
+	return count
+}
+
+// shorten drops the older half of the remaining rounds or, if there are none and the options
+// allow it, of the messages. It reports false if nothing is left to drop.
+func (r *runner) shorten(why string) bool { return r.dropHalf(why) || r.leaveOutHalf(why) }
+
 // dropHalf drops the older half of the remaining rounds. It reports false if there are none.
 func (r *runner) dropHalf(why string) bool {
-	left := len(rounds(r.run.Messages)) - r.run.Dropped
+	left := len(rounds(r.kept())) - r.run.Dropped
 	if left <= 0 {
 		return false
 	}
@@ -51,10 +71,38 @@ func (r *runner) dropHalf(why string) bool {
 	return true
 }
 
-// dropTooLong drops rounds if the error is that the conversation is too long.
+// leaveOutHalf leaves out the older half of the user's messages before the last one, with what
+// follows them.
+func (r *runner) leaveOutHalf(why string) bool {
+	if !r.task.Options.Shorten {
+		return false
+	}
+	kept := r.kept()
+	var prompts []int // indexes of the user's messages
+	for i := range kept {
+		if kept[i].Role == RoleUser {
+			prompts = append(prompts, i)
+		}
+	}
+	if len(prompts) < 2 {
+		return false
+	}
+	count := prompts[len(prompts)/2]
+	for _, i := range rounds(kept) {
+		if i < count {
+			r.run.Dropped--
+		}
+	}
+	r.run.LeftOut += count
+	r.run.Dropped = max(0, r.run.Dropped)
+	r.note("%s: the oldest %d messages are left out", why, r.run.LeftOut)
+	return true
+}
+
+// dropTooLong shortens the conversation if the error is that it is too long.
 func (r *runner) dropTooLong(err error) bool {
 	var e *APIError
-	return errors.As(err, &e) && e.overflow() && r.dropHalf("the conversation is too long for the model")
+	return errors.As(err, &e) && e.overflow() && r.shorten("the conversation is too long for the model")
 }
 
 // overflows are parts of the errors for a conversation that is too long: of OpenAI and its
@@ -81,20 +129,25 @@ func (e *APIError) overflow() bool {
 	return false
 }
 
-// fit drops rounds until the request is within Limits.Window.
+// fit shortens the conversation until the request is within Limits.Window.
 func (r *runner) fit() {
 	if r.limits.Window <= 0 {
 		return
 	}
 	bytesPerToken := cmp.Or(r.bytesPerToken, 4) // 4 is that of English text
-	over := r.size() - int(float64(r.limits.Window)*bytesPerToken)
-	indexes := rounds(r.run.Messages)
+	most := int(float64(r.limits.Window) * bytesPerToken)
+	over := r.size() - most
+	kept := r.kept()
+	indexes := rounds(kept)
 	for over > 0 && r.run.Dropped < len(indexes) {
 		i := indexes[r.run.Dropped]
-		calls, results := &r.run.Messages[i], &r.run.Messages[i+1]
+		calls, results := &kept[i], &kept[i+1]
 		over -= calls.size(r.provider.Name()) + results.size("") - len(calls.Text())
 		r.run.Dropped++
 		r.note("the conversation is longer than %d tokens: the oldest calls and their results are left out", r.limits.Window)
+	}
+	for over > 0 && r.leaveOutHalf(fmt.Sprintf("the conversation is longer than %d tokens", r.limits.Window)) {
+		over = r.size() - most
 	}
 }
 
@@ -113,7 +166,7 @@ func (r *runner) size() int {
 			n += len(t.JSON)
 		}
 	}
-	messages := dropRounds(r.run.Messages, r.run.Dropped)
+	messages := r.sent()
 	for i := range messages {
 		n += messages[i].size(r.provider.Name())
 	}

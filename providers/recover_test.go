@@ -2,6 +2,7 @@ package providers_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -283,6 +284,81 @@ func TestWindow(t *testing.T) {
 				t.Errorf("the conversation has lost something: %s", got)
 			}
 		})
+	}
+}
+
+// A long conversation without calls loses its oldest messages, where that is allowed, and the
+// next run knows it.
+func TestShorten(t *testing.T) {
+	long := &providers.APIError{Status: 400, Code: "context_length_exceeded"}
+	talked := func(prompts ...string) (all []providers.Message) {
+		for i, prompt := range prompts {
+			if i > 0 {
+				all = append(all, providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: "to " + prompts[i-1]}}})
+			}
+			all = append(all, providers.UserText(prompt))
+		}
+		return all
+	}
+	withRound := append(append(history(1), talked("x", "a")[1:]...), talked("x", "b", "c")[1:]...) // first 0 =0 | to x, a | to x, b | to b, c
+	for _, c := range []struct {
+		name     string
+		messages []providers.Message
+		steps    []step
+		options  providers.Options
+		want     []string
+		fails    bool
+		leftOut  int
+	}{
+		{name: "not allowed", messages: talked("a", "b", "c"), steps: []step{fails(long)}, fails: true, want: []string{"a to a b to b c"}},
+		{name: "an error", messages: talked("a", "b", "c"), steps: []step{fails(long), says("ok")}, options: providers.Options{Shorten: true}, leftOut: 2,
+			want: []string{"a to a b to b c", "b to b c"}},
+		{name: "until one is left", messages: talked("a", "b", "c"), steps: []step{fails(long), fails(long), fails(long)}, options: providers.Options{Shorten: true}, fails: true, leftOut: 4,
+			want: []string{"a to a b to b c", "b to b c", "c"}},
+		{name: "rounds first", messages: withRound, steps: []step{fails(long), fails(long), says("ok")}, options: providers.Options{Shorten: true}, leftOut: 6,
+			want: []string{"first 0 =0 to x a to x b to b c", "first to x a to x b to b c", "b to b c"}},
+		{name: "a limit", messages: talked(strings.Repeat("long ", 1000), "b", "c"), steps: []step{says("ok")}, options: providers.Options{Shorten: true, Limits: providers.Limits{Window: 200}}, leftOut: 2,
+			want: []string{"b to b c"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := play(c.steps...)
+			task := ask(p, "")
+			task.Request.Messages, task.Options = c.messages, c.options
+			r, events, err := run(t, session(t), task)
+			if (err != nil) != c.fails || r.LeftOut != c.leftOut || r.Dropped != 0 || len(p.requests) != len(c.want) {
+				t.Fatalf("%v, %d left out, %d dropped, %d requests\n%s", err, r.LeftOut, r.Dropped, len(p.requests), events)
+			}
+			for i, want := range c.want {
+				if got := ids(p.request(i).Messages); got != want {
+					t.Errorf("request %d: %s\nwant %s", i, got, want)
+				}
+			}
+			if c.leftOut > 0 && !strings.Contains(events, fmt.Sprintf("the oldest %d messages are left out", c.leftOut)) {
+				t.Errorf("nothing is said of it:\n%s", events)
+			}
+			if got := ids(r.Messages); !strings.HasPrefix(got, ids(c.messages)) {
+				t.Errorf("the conversation has lost something: %s", got)
+			}
+		})
+	}
+	p := play(says("1"), says("2"), fails(long), says("3"), says("4"))
+	c := talk(t, p).Options(providers.Options{Shorten: true})
+	for _, prompt := range []string{"a", "b", "c", "d"} {
+		var err error
+		if _, c, err = c.Prompt(t.Context(), prompt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(p.request(4).Messages); got != "b 2 c 3 d" || len(c.Messages()) != 8 {
+		t.Errorf("the next prompt: %s", got)
+	}
+	saved, err := json.Marshal(c.Transcript())
+	var loaded providers.Transcript
+	if err == nil {
+		err = json.Unmarshal(saved, &loaded)
+	}
+	if err != nil || loaded.LeftOut != 2 {
+		t.Errorf("saved: %d left out, %v", loaded.LeftOut, err)
 	}
 }
 

@@ -62,7 +62,9 @@ func (m *modelFlags) options(cfg *config.Config) providers.Options {
 	l := cfg.Loop
 	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
 	l.Prompted = l.Prompted || m.prompted
-	return stack.LoopOptions(l)
+	o := stack.LoopOptions(l)
+	o.Shorten = true
+	return o
 }
 
 func runAsk(ctx context.Context, args []string, std streams) error {

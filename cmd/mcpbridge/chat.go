@@ -170,7 +170,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 		t.ID, t.System = rand.Text(), cmp.Or(c.flags.system, c.cfg.Loop.System)
 	}
 	if t.Provider != model.Name || t.Model != model.Model {
-		t.Provider, t.Model, t.Dropped = model.Name, model.Model, 0
+		t.Provider, t.Model, t.LeftOut, t.Dropped = model.Name, model.Model, 0, 0
 	}
 	if c.conversation != nil {
 		c.conversation.Close()
