@@ -12,8 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
 // A Client sends requests to the endpoint of a provider. Its fields are set before the
@@ -84,6 +88,21 @@ func (c *Client) post(ctx context.Context, path string, body []byte, emit func(E
 			return nil, err
 		}
 	}
+}
+
+// MergeBody returns a request's body with the members that the caller adds or overrides:
+// first those of the client, then those of the request. Of the objects that groups names the
+// members are added or overridden, at any depth: they hold settings of the request too.
+func (c *Client) MergeBody(body []byte, s *Settings, groups ...string) []byte {
+	for _, extra := range []json.RawMessage{c.Body, s.Body} {
+		for name, value := range wire.Members(extra) {
+			if own := wire.Lookup(body, name); slices.Contains(groups, name) && rawjson.IsObject(own) && rawjson.IsObject(value) {
+				value = rawjson.Merge(own, value)
+			}
+			body = wire.SetMember(body, name, value)
+		}
+	}
+	return body
 }
 
 // address returns the address of a path of the API.

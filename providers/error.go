@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -201,15 +200,4 @@ func withWait(err error) error {
 		e.Message = fmt.Sprintf("%s: try again in %s", strings.TrimRight(cmp.Or(e.Message, "the provider is busy"), ".: "), e.After.Round(time.Second))
 	}
 	return err
-}
-
-// MergeBody returns a request's body with the members that the caller adds or overrides:
-// first those of the client, then those of the request.
-func (c *Client) MergeBody(body []byte, s *Settings) []byte {
-	for _, extra := range []json.RawMessage{c.Body, s.Body} {
-		for name, value := range wire.Members(extra) {
-			body = wire.SetMember(body, name, value)
-		}
-	}
-	return body
 }

@@ -64,7 +64,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	body, notes := p.encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path,
-		Body:    p.client.MergeBody(body, &req.Settings),
+		Body:    p.client.MergeBody(body, &req.Settings, "output_config"),
 		Notes:   notes,
 		Decoder: newDecoder(req),
 	}, emit)

@@ -41,7 +41,8 @@ func withSettings(body []byte, req *providers.Request) []byte {
 		set("seed", strconv.AppendInt(nil, *s.Seed, 10))
 	}
 	if s.Effort != "" {
-		set("thinkingConfig", thinking(s.Effort, generation(req.Model)))
+		config := thinking(s.Effort, generation(req.Model))
+		own = wire.SetMember(own, "thinkingConfig", rawjson.Merge(config, rawjson.Object(wire.Lookup(own, "thinkingConfig"))))
 	}
 	if s.Answer != nil {
 		set("responseMimeType", []byte(`"application/json"`))

@@ -59,7 +59,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path,
-		Body:    p.client.MergeBody(body, &req.Settings),
+		Body:    p.client.MergeBody(body, &req.Settings, "options"),
 		Notes:   notes,
 		Decoder: newDecoder(req),
 	}, emit)

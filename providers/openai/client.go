@@ -76,7 +76,7 @@ func (a *api) Name() string { return a.name }
 
 // ask gets a turn.
 func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {
-	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings), Decoder: d}, emit)
+	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings, "reasoning", "text"), Decoder: d}, emit)
 	return a.failed(req, turn, err, emit)
 }
 

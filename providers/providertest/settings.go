@@ -12,7 +12,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// checkSettings: a setting is in the request, or the error names it and nothing is sent.
+// configured is a Settings.Body with other members of the objects that hold settings: a config
+// of any API has one of them.
+const configured = `{"options":{"num_ctx":8192},"reasoning":{"summary":"auto"},"text":{"verbosity":"low"},"output_config":{"task_budget":{}},"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`
+
+// checkSettings: a setting is in the request, or the error names it and nothing is sent. Members
+// that the caller adds do not replace it.
 func checkSettings(t *testing.T, p Maker) {
 	seed, penalty := int64(4711), 0.77
 	for _, c := range []struct {
@@ -27,12 +32,16 @@ func checkSettings(t *testing.T, p Maker) {
 		{"response_format", `{"type":"object","title":"zzz"}`, providers.Settings{Answer: &providers.AnswerFormat{Schema: json.RawMessage(`{"type":"object","title":"zzz"}`)}}},
 		{"response_format", "json", providers.Settings{Answer: &providers.AnswerFormat{}}},
 	} {
-		plain := checkSent(t, p, Request("m", "call_0"))
-		req := Request("m", "call_0")
-		req.Settings = c.settings
-		body, err := sentOrRefused(t, p, req, c.name)
-		if err == nil && (bytes.Equal(body, plain) || !bytes.Contains(body, []byte(c.sent))) {
-			t.Errorf("%s is neither sent nor refused: %s", c.name, body)
+		for _, added := range []string{"{}", configured} {
+			req := Request("m", "call_0")
+			req.Settings.Body = []byte(added)
+			plain := checkSent(t, p, req)
+			req.Settings = c.settings
+			req.Settings.Body = []byte(added)
+			body, err := sentOrRefused(t, p, req, c.name)
+			if err == nil && (bytes.Equal(body, plain) || !bytes.Contains(body, []byte(c.sent))) {
+				t.Errorf("%s is neither sent nor refused: %s", c.name, body)
+			}
 		}
 	}
 }
