@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -43,28 +42,6 @@ func (a arguments) missing(names ...string) string {
 	return ""
 }
 
-// texts returns the items of an array, or any other value, as text.
-func texts(v []byte) (all []string) {
-	if !isArray(v) {
-		return []string{native.Text(v)}
-	}
-	for item := range wire.Elements(v) {
-		all = append(all, native.Text(item))
-	}
-	return all
-}
-
-// escaped returns the texts of a value, escaped, with sep between them.
-func escaped(v []byte, sep string) string {
-	all := texts(v)
-	for i, text := range all {
-		all[i] = escape(text)
-	}
-	return strings.Join(all, sep)
-}
-
-func isArray(v []byte) bool { return len(v) > 0 && v[0] == '[' }
-
 // request builds the request of a call. An error is for the model: it names the argument and what
 // is wrong with it.
 func (t *tool) request(ctx context.Context, args arguments) (*http.Request, error) {
@@ -78,16 +55,23 @@ func (t *tool) request(ctx context.Context, args arguments) (*http.Request, erro
 		u.Path, _ = url.PathUnescape(path) // which is escaped: this cannot fail
 	}
 	if t.query != nil {
-		u.RawQuery = t.expandQuery(args)
+		query, err := t.expandQuery(args)
+		if err != nil {
+			return nil, err
+		}
+		u.RawQuery = query
 	}
-	body, contentType := t.expandBody(args)
+	body, contentType, err := t.expandBody(args)
+	if err != nil {
+		return nil, err
+	}
 	header, err := t.expandHeaders(args, contentType)
 	if err != nil {
 		return nil, err
 	}
 	var reader io.Reader
 	if contentType != "" {
-		reader = strings.NewReader(body)
+		reader = bytes.NewReader(body)
 	}
 	req, _ := http.NewRequestWithContext(ctx, t.method, "/", reader) // a known method: this cannot fail
 	req.URL, req.Host, req.Header = &u, u.Host, header
@@ -102,7 +86,7 @@ func (t *tool) expandPath(args arguments) (string, error) {
 		if name := args.missing(names...); name != "" {
 			return "", fmt.Errorf("missing argument: %s, a part of the path %s", name, t.pattern)
 		}
-		text := segment.expand(func(name string) string { return escaped(args.values[name], ",") })
+		text := segment.expand(func(name string) string { return t.encoding[name].text(name, args.values[name], escape) })
 		path += "/" + text
 		if names == nil {
 			continue
@@ -136,110 +120,34 @@ func checkSegment(segment string, names []string) error {
 
 // expandQuery returns the query of the API followed by the tool's, without the pairs of absent
 // arguments.
-func (t *tool) expandQuery(args arguments) string {
+func (t *tool) expandQuery(args arguments) (string, error) {
 	pairs := []string{strings.TrimSuffix(t.URL.RawQuery, "&")}
+	var err error
 	for _, pair := range t.query {
-		pairs = t.appendPair(pairs, pair, args)
+		if pairs, err = t.expandPair(pairs, pair, args, escape); err != nil {
+			return "", err
+		}
 	}
-	return strings.Join(slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" }), "&")
+	return strings.Join(slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" }), "&"), nil
 }
 
-// appendPair appends a pair of the query: once, not at all if an argument is absent, or once for
-// each item of an array or member of an object.
-func (t *tool) appendPair(pairs []string, pair template, args arguments) []string {
-	names := pair.names()
+// expandPair appends what a pair of the query or a cookie becomes: nothing if an argument is
+// absent, or a pair for each item or member of a list or an object that is exploded.
+func (t *tool) expandPair(dst []string, of template, args arguments, escape func(string) string) ([]string, error) {
+	names := of.names()
 	if args.missing(names...) != "" {
-		return pairs
+		return dst, nil
 	}
-	if len(names) == 1 {
-		switch v, sep := args.values[names[0]], t.join[names[0]]; {
-		case sep == "[]" && v[0] == '{':
-			field := strings.TrimSuffix(pair[0].text, "=")
-			for key, member := range wire.Members(v) {
-				pairs = append(pairs, field+"%5B"+escape(key)+"%5D="+escaped(member, ","))
+	if isPair(of) {
+		name, v := names[0], args.values[names[0]]
+		if isArray(v) || isObject(v) {
+			own, p := strings.TrimSuffix(of[0].text, "="), pairs{escape: escape}
+			p.add(t.encoding[name], own, v)
+			for _, it := range p.all {
+				dst = append(dst, it.name+"="+it.value)
 			}
-			return pairs
-		case isArray(v) && (sep == "" || sep == "[]"):
-			for _, item := range texts(v) {
-				pairs = append(pairs, pair.expand(func(string) string { return escape(item) }))
-			}
-			return pairs
+			return dst, p.check(name, own, func(name string) bool { return t.taken[name] || t.backend.taken[name] })
 		}
 	}
-	return append(pairs, pair.expand(func(name string) string {
-		sep := t.join[name]
-		switch sep {
-		case "", "[]", ",":
-			sep = ","
-		default:
-			sep = escape(sep)
-		}
-		return escaped(args.values[name], sep)
-	}))
-}
-
-// expandHeaders returns the headers of the API, which calls share, or a copy with those of the tool
-// and the media type of the body. contentType is "" without a body.
-func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, error) {
-	if len(t.headers) == 0 && contentType == "" {
-		return t.Header, nil
-	}
-	all := t.Header.Clone()
-	text := func(name string) string { return strings.Join(texts(args.values[name]), ",") }
-	for _, h := range t.headers {
-		names := h.value.names()
-		if args.missing(names...) != "" {
-			continue
-		}
-		for _, name := range names {
-			if httpapi.CheckHeader(h.name, text(name)) != nil {
-				return nil, fmt.Errorf("argument %s: the header %s cannot contain a line break or another control character", name, h.name)
-			}
-			if strings.EqualFold(h.name, "Cookie") && strings.ContainsAny(text(name), " \t\",;\\") { // RFC 6265, section 4.1.1
-				return nil, fmt.Errorf("argument %s: a cookie cannot contain white space, quotes, commas, semicolons or backslashes", name)
-			}
-		}
-		all.Set(h.name, h.value.expand(text))
-	}
-	if contentType != "" && all.Get("Content-Type") == "" {
-		all.Set("Content-Type", contentType)
-	}
-	return all, nil
-}
-
-// expandBody returns the body and its media type, which is "" without a body.
-func (t *tool) expandBody(args arguments) (body, contentType string) {
-	const jsonType = "application/json"
-	if t.payload != "" {
-		if v, ok := args.values[t.payload]; ok {
-			return string(v), jsonType
-		}
-		return "", ""
-	}
-	names := slices.DeleteFunc(args.names, func(name string) bool { return t.used[name] })
-	switch {
-	case t.body == bodyNone, t.body == bodyAuto && len(names) == 0:
-		return "", ""
-	case t.body == bodyForm:
-		return form(names, args), "application/x-www-form-urlencoded"
-	}
-	dst := []byte{'{'}
-	for _, name := range names { // each value as it came
-		dst = append(native.AppendKey(dst, name), args.values[name]...)
-	}
-	return string(append(dst, '}')), jsonType
-}
-
-// form returns the named arguments as pairs; an array is a pair for each item.
-func form(names []string, args arguments) string {
-	var pairs []string
-	for _, name := range names {
-		if args.missing(name) != "" {
-			continue
-		}
-		for _, text := range texts(args.values[name]) {
-			pairs = append(pairs, escape(name)+"="+escape(text))
-		}
-	}
-	return strings.Join(pairs, "&")
+	return append(dst, of.expand(func(name string) string { return t.encoding[name].text(name, args.values[name], escape) })), nil
 }

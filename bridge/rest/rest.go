@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ const kindName = "rest"
 type API struct {
 	httpapi.Config
 
-	Retries *int `json:"retries,omitempty"` // of an idempotent request, after the first attempt; default 2, at most 10
+	Retries *int   `json:"retries,omitempty"` // of an idempotent request, after the first attempt; default 2, at most 10
+	Files   string `json:"files,omitempty"`   // folder of the files that calls may upload, and all below it; "" means none
 }
 
 const (
@@ -40,7 +42,9 @@ type backend struct {
 	*httpapi.Client
 	basePath string // of the URL, escaped, without a slash at its end
 	retries  int
-	hidden   []string // names of the config's hidden values
+	hidden   []string        // names of the config's hidden values
+	files    string          // absolute, or ""
+	taken    map[string]bool // folded names of the URL's query and of the cookies
 	specs    bridge.SpecDecoder[Spec]
 }
 
@@ -65,7 +69,26 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries, hidden: cfg.Hidden}, nil
+	b := &backend{
+		Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries,
+		hidden: cfg.Hidden, taken: map[string]bool{},
+	}
+	for name := range client.URL.Query() {
+		b.taken[fold(name)] = true
+	}
+	for cookie := range strings.SplitSeq(client.Header.Get("Cookie"), ";") {
+		name, _, _ := strings.Cut(cookie, "=")
+		b.taken[fold(strings.TrimSpace(name))] = true
+	}
+	if b.files = api.Files; b.files != "" {
+		if !filepath.IsAbs(b.files) {
+			b.files = filepath.Join(cfg.Dir, b.files)
+		}
+		if b.files, err = filepath.Abs(b.files); err != nil {
+			return nil, fmt.Errorf("%s: files: %w", cfg.Subject(kindName), err)
+		}
+	}
+	return b, nil
 }
 
 // Tool implements bridge.Backend. The notes name placeholders that are not properties, and

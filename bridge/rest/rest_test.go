@@ -44,7 +44,7 @@ func TestRequest(t *testing.T) {
 		{"empty array", `{"method":"GET","path":"/a?x={x}"}`, `{"x":[]}`, "GET /v1/a "},
 		{"object in a query", `{"method":"GET","path":"/a?x={x}"}`, `{"x":{"a":[1]}}`, "GET /v1/a?x=%7B%22a%22%3A%5B1%5D%7D "},
 		{"joined", `{"method":"GET","path":"/a?x={x}&y={y}","join":{"x":",","y":"|"}}`, `{"x":["a","b,"],"y":[1,2]}`, "GET /v1/a?x=a,b%2C&y=1%7C2 "},
-		{"deep object", `{"method":"GET","path":"/a?f={f}","join":{"f":"[]"}}`, `{"f":{"a":1,"b]&":["x","y"]}}`, "GET /v1/a?f%5Ba%5D=1&f%5Bb%5D%26%5D=x,y "},
+		{"deep object", `{"method":"GET","path":"/a?f={f}","join":{"f":"[]"}}`, `{"f":{"a":1,"b]&":["x","y"]}}`, "GET /v1/a?f%5Ba%5D=1&f%5Bb%5D%26%5D%5B%5D=x&f%5Bb%5D%26%5D%5B%5D=y "},
 		{"big numbers", `{"method":"POST","path":"/a/{x}?y={y}"}`, `{"x":12345678901234567890,"y":1.50,"z":0.10000000000000000001}`, `POST /v1/a/12345678901234567890?y=1.50 {"z":0.10000000000000000001}`},
 		{"body keeps its order and bytes", `{"method":"POST","path":"/a"}`, `{"z":"<&\u00e9>","a":null,"m":{"k": [1.0]}}`, `POST /v1/a {"z":"<&\u00e9>","a":null,"m":{"k": [1.0]}}`},
 		{"POST without arguments", `{"method":"POST","path":"/a"}`, `{}`, "POST /v1/a "},

@@ -3,13 +3,11 @@ package rest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -23,22 +21,30 @@ type Spec struct {
 	// Path is appended to the API's url. Before the first ?, an argument is required and
 	// percent-encoded within its segment: slashes in it are encoded, an empty one or a dot
 	// segment is refused. After the ?, a pair with a placeholder is omitted if its argument is
-	// absent, and repeated for each item of an array; an object is sent as JSON. Literal text
-	// stays in its place.
+	// absent. Literal text stays in its place.
 	Path string `json:"path"`
 
 	// Headers are templates by name. A header is omitted if an argument in it is absent. An
-	// argument that is not valid in a header is refused.
+	// argument that is not valid in a header is refused. Cookies are separated by ; and omitted
+	// one by one; they are added to those of the API, which an argument cannot replace.
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// Body is the kind of body: "json", an object of the arguments that have no other place;
-	// "form", the same as a form (application/x-www-form-urlencoded); "{name}", one argument as
-	// JSON; "none". The default is none for GET and HEAD, else json if there are such arguments.
+	// "form" (application/x-www-form-urlencoded) or "multipart" (multipart/form-data), the same as
+	// fields; "{name}", one argument; "none". The default is none for GET and HEAD, else json if
+	// there are such arguments. An argument that is the body is written as the Content-Type in
+	// Headers says: as JSON, the default; as the fields of an object; or, for any other type, as
+	// the characters of a string.
 	Body string `json:"body,omitempty"`
 
-	// Join maps arguments in the query to how their parts are joined: by "," or another text
-	// between the items of an array, or with "[]" as a pair for each member of an object, as in
-	// filter[color]=red.
+	// Encoding maps arguments, or the members of an argument that is a form, to how they are
+	// written.
+	Encoding map[string]Encoding `json:"encoding,omitempty"`
+
+	// Join maps arguments in the query to the text between the items of a list, or to "[]" for a
+	// deepObject.
+	//
+	// Deprecated: write {"style": "deepObject"}, {"explode": false} or the like into Encoding.
 	Join map[string]string `json:"join,omitempty"`
 
 	// Select is a JSON Pointer (RFC 6901) to the part of the answer that is the result.
@@ -46,14 +52,6 @@ type Spec struct {
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call with its retries; default the API's
 }
-
-// The values of Spec.Body besides a placeholder.
-const (
-	bodyAuto = ""
-	bodyJSON = "json"
-	bodyForm = "form"
-	bodyNone = "none"
-)
 
 // A tool is a compiled Spec.
 type tool struct {
@@ -65,20 +63,19 @@ type tool struct {
 	path    []template
 	query   []template
 	headers []header
-	join    map[string]string
-	body    string // Spec.Body
-	payload string // name of the argument that is the body
-	sel     native.Pointer
-	used    map[string]bool // names of arguments with a place outside of a json or form body
-}
+	cookies []template
+	taken   map[string]bool // folded names of the query and the cookies, also of those of the API
 
-type header struct {
-	name  string
-	value template
+	body     string // Spec.Body
+	format   format
+	payload  string // name of the argument that is the body
+	encoding map[string]encoding
+	sel      native.Pointer
+	used     map[string]bool // names of arguments with a place outside of the fields of a body
 }
 
 func (s *Spec) compile() (*tool, error) {
-	t := &tool{method: strings.ToUpper(s.Method), join: s.Join, body: s.Body, used: map[string]bool{}}
+	t := &tool{method: strings.ToUpper(s.Method), body: s.Body, used: map[string]bool{}, taken: map[string]bool{}}
 	switch t.method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	case "":
@@ -86,7 +83,7 @@ func (s *Spec) compile() (*tool, error) {
 	default:
 		return nil, fmt.Errorf("method: %s is not supported: expected GET, HEAD, POST, PUT, PATCH or DELETE", native.Shorten(s.Method))
 	}
-	for _, compile := range []func(*Spec) error{t.compilePath, t.compileHeaders, t.compileJoin, t.compileBody} {
+	for _, compile := range []func(*Spec) error{t.compilePath, t.compileHeaders, t.compileBody, t.compileEncoding} {
 		if err := compile(s); err != nil {
 			return nil, err
 		}
@@ -127,7 +124,18 @@ func (t *tool) compilePath(s *Spec) error {
 		t.query = query.split("&")
 	}
 	t.use(path, query)
+	t.take(t.query)
 	return nil
+}
+
+// take notes the names of pairs, which no member of an exploded argument may have.
+func (t *tool) take(pairs []template) {
+	for _, pair := range pairs {
+		if len(pair) > 0 {
+			name, _, _ := strings.Cut(pair[0].text, "=")
+			t.taken[foldEscaped(name)] = true
+		}
+	}
 }
 
 func (t *tool) use(templates ...template) {
@@ -136,62 +144,4 @@ func (t *tool) use(templates ...template) {
 			t.used[name] = true
 		}
 	}
-}
-
-func (t *tool) compileHeaders(s *Spec) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if err := httpapi.CheckHeader(name, s.Headers[name]); err != nil {
-			return fmt.Errorf("headers: %w", err)
-		}
-		value, err := parseTemplate(s.Headers[name])
-		if err != nil {
-			return fmt.Errorf("headers: %s: %w", name, err)
-		}
-		t.headers = append(t.headers, header{name, value})
-		t.use(value)
-	}
-	return nil
-}
-
-// compileJoin checks that the joined arguments are in the query and can be joined.
-func (t *tool) compileJoin(s *Spec) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Join)) {
-		i := slices.IndexFunc(t.query, func(pair template) bool { return slices.Contains(pair.names(), name) })
-		switch {
-		case i < 0:
-			return fmt.Errorf("join: {%s} is not in the query", name)
-		case s.Join[name] == "":
-			return fmt.Errorf(`join: the separator of %s is empty: expected "," or the like, or "[]"`, name)
-		case s.Join[name] == "[]" && !isPair(t.query[i]):
-			return fmt.Errorf(`join: "[]" is for a pair such as %s={%s}`, name, name)
-		}
-	}
-	return nil
-}
-
-// isPair reports whether a template is key={name} and nothing else.
-func isPair(t template) bool {
-	return len(t) == 2 && t[1].name != "" && strings.HasSuffix(t[0].text, "=")
-}
-
-func (t *tool) compileBody(s *Spec) error {
-	switch s.Body {
-	case bodyAuto:
-		if t.method == http.MethodGet || t.method == http.MethodHead {
-			t.body = bodyNone
-		}
-		return nil
-	case bodyJSON, bodyForm, bodyNone:
-	default:
-		whole, err := parseTemplate(s.Body)
-		if err != nil || len(whole) != 1 || whole[0].name == "" {
-			return fmt.Errorf(`body: expected "json", "form", "none" or one placeholder such as "{document}", got %q`, native.Shorten(s.Body))
-		}
-		t.payload = whole[0].name
-		t.use(whole)
-	}
-	if s.Body != bodyNone && (t.method == http.MethodGet || t.method == http.MethodHead) {
-		return fmt.Errorf("body: a %s has no body (RFC 9110, section 9.3.1)", t.method)
-	}
-	return nil
 }
