@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -27,130 +23,136 @@ type definition struct {
 	name string
 
 	properties []property
+	query      []string
+	cookies    []string
 	spec       spec
 }
 
 // A property is an argument of the tool.
 type property struct {
 	name     string
+	raw      []byte // its schema in the document
 	schema   []byte
 	required bool
 }
 
 // spec has the keys of rest's spec that an import sets.
 type spec struct {
-	Method  string            `json:"method"`
-	Path    string            `json:"path"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Body    string            `json:"body,omitempty"`
-	Join    map[string]string `json:"join,omitempty"`
+	Method   string              `json:"method"`
+	Path     string              `json:"path"`
+	Headers  map[string]string   `json:"headers,omitempty"`
+	Body     string              `json:"body,omitempty"`
+	Encoding map[string]encoding `json:"encoding,omitempty"`
 }
 
-// build builds the arguments and the request. The error says why the operation cannot be a tool.
-func (d *definition) build() error {
-	switch {
-	case !strings.HasPrefix(d.route, "/"):
-		return errors.New("its path does not begin with a slash")
-	case strings.ContainsAny(d.route, "?#"):
-		return errors.New("its path contains a ? or a #")
+// build builds the definition. The error says why the operation cannot be a tool.
+func (d *definition) build() (built Definition, err error) {
+	if !strings.HasPrefix(d.route, "/") {
+		return built, errors.New("its path does not begin with a slash")
 	}
-	d.spec = spec{Method: d.method, Headers: map[string]string{}, Join: map[string]string{}}
-	params := d.parameters()
+	route, err := parseRoute(d.route)
+	if err != nil {
+		return built, err
+	}
+	d.spec = spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]encoding{}}
+	params, err := d.parameters()
+	if err != nil {
+		return built, err
+	}
 	names := map[string]string{} // arguments by placeholder in the route
-	var query []string
 	for _, p := range params {
-		if err := d.addParameter(p, names, &query); err != nil {
-			return err
+		if p.in == "path" && !slices.ContainsFunc(route, func(part routePart) bool { return part.name == p.name }) {
+			d.note(d.name, ruleInvalid, "the path parameter %s is left out: the path has no place for it", p.name)
+			continue
+		}
+		if err := d.addParameter(p, names); err != nil {
+			return built, err
 		}
 	}
-	route, err := d.renameRoute(names)
-	if err != nil {
-		return err
+	d.setPath(route, names)
+	if len(d.cookies) > 0 {
+		d.spec.Headers["Cookie"] = strings.Join(d.cookies, "; ")
 	}
-	d.spec.Path = route
-	if len(query) > 0 {
-		d.spec.Path += "?" + strings.Join(query, "&")
+	if err := d.addBody(); err != nil {
+		return built, err
 	}
-	return d.addBody()
+	return d.definition()
 }
 
-// param is a parameter, as the library has it and as written.
+// param is a parameter.
 type param struct {
-	*openapi3.Parameter
-	raw []byte
+	name, in string
+	raw      []byte
 }
 
 // parameters returns the parameters of the path, overridden and extended by those of the operation
 // (OpenAPI 3.1.1, section 4.8.10).
-func (d *definition) parameters() []param {
-	var params []param
-	add := func(refs openapi3.Parameters, raw []byte) {
-		i := 0
-		for r := range wire.Elements(wire.Lookup(raw, "parameters")) {
-			if i < len(refs) && refs[i] != nil && refs[i].Value != nil {
-				p := param{refs[i].Value, d.schemas.resolve(r)}
-				at := slices.IndexFunc(params, func(o param) bool { return o.Name == p.Name && o.In == p.In })
-				if at < 0 {
-					params = append(params, p)
-				} else {
-					params[at] = p
-				}
-			}
-			i++
+func (d *definition) parameters() (params []param, err error) {
+	for _, raw := range slices.Concat(list(d.item, "parameters"), list(d.raw, "parameters")) {
+		if raw, err = d.schemas.resolve(raw); err != nil {
+			return nil, err
+		}
+		p := param{text(raw, "name"), text(raw, "in"), raw}
+		if p.name == "" {
+			return nil, errors.New("one of its parameters has no name")
+		}
+		at := slices.IndexFunc(params, func(o param) bool { return o.name == p.name && o.in == p.in })
+		if at < 0 {
+			params = append(params, p)
+		} else {
+			params[at] = p
 		}
 	}
-	add(d.item.Parameters, d.rawItem)
-	add(d.op.Parameters, d.raw)
-	return params
+	return params, nil
 }
 
 // addParameter adds the argument of a parameter and its place in the request.
-func (d *definition) addParameter(p param, names map[string]string, query *[]string) error {
-	if p.In == openapi3.ParameterInHeader && isIgnored(p.Name) {
+func (d *definition) addParameter(p param, names map[string]string) error {
+	if p.in == "header" && isIgnored(p.name) {
 		return nil
 	}
-	if p.In == openapi3.ParameterInCookie {
-		d.noteLoss("the cookie %s is left out: set it with the API's headers", p.Name)
+	if (p.in == "header" || p.in == "cookie") && httpapi.CheckHeader(p.name, "") != nil {
+		d.noteLoss("the %s %s is left out: it belongs to the connection, or is not a valid name", p.in, native.Shorten(p.name))
 		return nil
 	}
-	method, err := p.SerializationMethod()
+	e, err := d.encodingOf(p)
 	if err != nil {
 		return err
 	}
 	name := d.argument(p)
-	switch style := method.Style; {
-	case p.In == openapi3.ParameterInPath && style != openapi3.SerializationSimple:
-		return fmt.Errorf("the style %q of the path parameter %s is not supported", style, p.Name)
-	case p.In == openapi3.ParameterInPath:
-		names[p.Name] = name
-	case p.In == openapi3.ParameterInHeader:
-		if httpapi.CheckHeader(p.Name, "") != nil {
-			d.noteLoss("the header %s is left out: it belongs to the connection", p.Name)
-			return nil
+	switch p.in {
+	case "path":
+		if e.Style == "matrix" && name != p.name {
+			return fmt.Errorf("the path parameter %s, which has the style matrix, shares its name with another parameter", p.name)
 		}
-		d.spec.Headers[p.Name] = "{" + name + "}"
-	case style == openapi3.SerializationDeepObject:
-		d.spec.Join[name] = "[]"
-	case style == openapi3.SerializationSpaceDelimited && !method.Explode:
-		d.spec.Join[name] = " "
-	case style == openapi3.SerializationPipeDelimited && !method.Explode:
-		d.spec.Join[name] = "|"
-	case !method.Explode:
-		d.spec.Join[name] = ","
-	case p.Schema != nil && p.Schema.Value != nil && p.Schema.Value.Type.Is("object"):
-		d.note(d.name, ruleChanged, "the object %s in the query is sent as JSON; the document requires a pair for each of its members", p.Name)
+		names[p.name] = name
+	case "query":
+		d.query = append(d.query, escapeName(p.name)+"={"+name+"}")
+	case "cookie":
+		d.cookies = append(d.cookies, p.name+"={"+name+"}")
+	case "header":
+		if strings.EqualFold(p.name, "Cookie") {
+			d.cookies = append(d.cookies, "{"+name+"}")
+		} else {
+			d.spec.Headers[p.name] = "{" + name + "}"
+		}
 	}
-	if p.In == openapi3.ParameterInQuery {
-		*query = append(*query, escapeName(p.Name)+"={"+name+"}")
+	if e != (encoding{}) {
+		d.spec.Encoding[name] = e
 	}
+	d.addProperty(property{
+		name: name, schema: describe(d.schemas.rewrite(p.schema()), text(p.raw, "description")), required: isTrue(p.raw, "required") || p.in == "path",
+	})
+	return nil
+}
+
+// schema returns the schema of a parameter, which its content may have.
+func (p param) schema() []byte {
 	schema := wire.Lookup(p.raw, "schema")
 	for _, media := range wire.Members(wire.Lookup(p.raw, "content")) {
 		schema = wire.Lookup(media, "schema")
 	}
-	if !d.has(name) {
-		d.properties = append(d.properties, property{name, describe(d.schemas.rewrite(schema), p.Description), p.Required || p.In == openapi3.ParameterInPath})
-	}
-	return nil
+	return schema
 }
 
 // noteLoss notes that a part of the operation is left out.
@@ -161,20 +163,27 @@ func (d *definition) noteLoss(format string, args ...any) {
 // argument returns a name for the argument of a parameter, without braces, which would end its
 // placeholder.
 func (d *definition) argument(p param) string {
-	name := strings.NewReplacer("{", "_", "}", "_").Replace(p.Name)
+	name := strings.NewReplacer("{", "_", "}", "_").Replace(p.name)
 	if d.has(name) && d.opt.isHidden(name) {
 		return name // a caller could set it under another name
 	}
 	if d.has(name) {
-		name = p.In + "_" + name
+		name = p.in + "_" + name
 	}
 	for d.has(name) {
 		name += "_"
 	}
-	if name != p.Name {
-		d.note(d.name, RuleRenamed, "the %s parameter %s is the argument %s", p.In, p.Name, name)
+	if name != p.name {
+		d.note(d.name, RuleRenamed, "the %s parameter %s is the argument %s", p.in, p.name, name)
 	}
 	return name
+}
+
+// addProperty adds an argument, unless a hidden value has several places.
+func (d *definition) addProperty(p property) {
+	if !d.has(p.name) {
+		d.properties = append(d.properties, p)
+	}
 }
 
 func (d *definition) has(name string) bool {
@@ -204,109 +213,57 @@ func escapeName(name string) string {
 	return b.String()
 }
 
-// renameRoute replaces the placeholders of the route by the names of arguments, and adds an
-// argument for a placeholder that the document does not declare.
-func (d *definition) renameRoute(names map[string]string) (string, error) {
-	var b strings.Builder
-	for rest := d.route; ; {
+// A routePart is a text of a path and the name of the placeholder after it, "" at the end.
+type routePart struct{ text, name string }
+
+// parseRoute splits a path at its placeholders. It cuts off a fragment, which only tells operations
+// apart and is never sent.
+func parseRoute(route string) (parts []routePart, err error) {
+	for rest := route; ; {
 		before, after, found := strings.Cut(rest, "{")
-		if _, err := url.PathUnescape(before); err != nil {
-			return "", errors.New("its path contains a % that is not followed by two hexadecimal digits")
-		}
+		before, _, isFragment := strings.Cut(before, "#")
 		name, after, closed := strings.Cut(after, "}")
-		if strings.Contains(before, "}") || found && (!closed || name == "") {
-			return "", errors.New("the braces in its path are not balanced")
+		switch _, err := url.PathUnescape(before); {
+		case err != nil:
+			return nil, errors.New("its path contains a % that is not followed by two hexadecimal digits")
+		case strings.Contains(before, "?"):
+			return nil, errors.New("its path contains a ?")
+		case isFragment:
+			return append(parts, routePart{before, ""}), nil
+		case strings.Contains(before, "}") || found && (!closed || name == "" || strings.Contains(name, "{")):
+			return nil, errors.New("the braces in its path are not balanced")
 		}
-		if b.WriteString(before); !found {
-			return b.String(), nil
+		if parts = append(parts, routePart{before, name}); !found {
+			return parts, nil
 		}
-		if names[name] == "" {
-			p := param{Parameter: &openapi3.Parameter{Name: name, In: openapi3.ParameterInPath}}
-			names[name] = d.argument(p)
-			d.properties = append(d.properties, property{names[name], []byte(`{"type":"string"}`), true})
-			d.note(d.name, ruleInvalid, "{%s} in the path is not declared as a parameter: it is treated as a string", name)
-		}
-		b.WriteString("{" + names[name] + "}")
 		rest = after
 	}
 }
 
-// addBody adds the arguments of the request's body: one for each member, or one for the whole.
-func (d *definition) addBody() error {
-	if d.op.RequestBody == nil || d.op.RequestBody.Value == nil {
-		return nil
-	}
-	typed, raw := d.op.RequestBody.Value, d.schemas.resolve(wire.Lookup(d.raw, "requestBody"))
-	if d.method == http.MethodGet || d.method == http.MethodHead {
-		d.noteLoss("the body is left out: a %s has no body", d.method)
-		return nil
-	}
-	mediaType, schema := pickMedia(wire.Lookup(raw, "content"))
-	base, _, _ := mime.ParseMediaType(mediaType)
-	isForm := base == "application/x-www-form-urlencoded"
-	if mediaType == "" {
-		if typed.Required {
-			return fmt.Errorf("its body is %s; only JSON and forms are supported", strings.Join(slices.Sorted(maps.Keys(typed.Content)), ", "))
+// setPath sets the path of the spec, with the names of arguments in the route, and adds an argument
+// for a placeholder that the document does not declare.
+func (d *definition) setPath(route []routePart, names map[string]string) {
+	var b strings.Builder
+	for _, part := range route {
+		b.WriteString(part.text)
+		if part.name == "" {
+			continue
 		}
-		d.noteLoss("the body is left out: only JSON and forms are supported")
-		d.spec.Body = "none"
-		return nil
-	}
-	if base != "application/json" && !isForm && base != "*/*" && base != "application/*" {
-		d.spec.Headers["Content-Type"] = mediaType
-	}
-	members, flat := d.schemas.members(schema)
-	if clash := slices.ContainsFunc(members, func(p property) bool { return d.has(p.name) }); flat && !clash {
-		for _, p := range members {
-			p.required = p.required && typed.Required
-			d.properties = append(d.properties, p)
+		if names[part.name] == "" {
+			names[part.name] = d.argument(param{name: part.name, in: "path"})
+			d.addProperty(property{name: names[part.name], schema: []byte(`{"type":"string"}`), required: true})
+			d.note(d.name, ruleInvalid, "{%s} in the path is not declared as a parameter: it is treated as a string", part.name)
 		}
-		switch {
-		case isForm:
-			d.spec.Body = "form"
-		case typed.Required:
-			d.spec.Body = "json"
-		}
-		return nil
+		b.WriteString("{" + names[part.name] + "}")
 	}
-	if isForm {
-		return errors.New("its form is not a plain object, or shares a name with a parameter")
+	d.spec.Path = b.String()
+	if len(d.query) > 0 {
+		d.spec.Path += "?" + strings.Join(d.query, "&")
 	}
-	name := "body"
-	for d.has(name) {
-		name = "request_" + name
-	}
-	d.properties = append(d.properties, property{name, describe(d.schemas.rewrite(schema), typed.Description), typed.Required})
-	d.spec.Body = "{" + name + "}"
-	return nil
-}
-
-// pickMedia returns the media type to send and its schema: JSON before a form; "" if there is
-// neither.
-func pickMedia(content []byte) (mediaType string, schema []byte) {
-	best := 0
-	for key, media := range wire.Members(content) {
-		base, _, _ := mime.ParseMediaType(key)
-		rank := 0
-		switch {
-		case base == "application/json":
-			rank = 4
-		case strings.HasSuffix(base, "+json"):
-			rank = 3
-		case base == "*/*", base == "application/*":
-			rank = 2
-		case base == "application/x-www-form-urlencoded":
-			rank = 1
-		}
-		if rank > best {
-			best, mediaType, schema = rank, key, wire.Lookup(media, "schema")
-		}
-	}
-	return mediaType, schema
 }
 
 // definition returns what build has built.
-func (d *definition) definition() Definition {
+func (d *definition) definition() (Definition, error) {
 	schema := []byte(`{"type":"object","properties":{`)
 	var required []string
 	for _, p := range d.properties {
@@ -320,8 +277,10 @@ func (d *definition) definition() Definition {
 		list, _ := json.Marshal(required) // strings
 		schema = append(append(schema, `,"required":`...), list...)
 	}
-	schema = append(schema, `,"additionalProperties":false}`...)
-	schema = d.schemas.define(schema)
+	schema, err := d.schemas.define(append(schema, `,"additionalProperties":false}`...))
+	if err != nil {
+		return Definition{}, err
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -329,12 +288,12 @@ func (d *definition) definition() Definition {
 	return Definition{
 		Tool: toolformat.Tool{Name: d.name, Description: d.description(), InputSchema: schema},
 		Spec: bytes.TrimSpace(b.Bytes()),
-	}
+	}, nil
 }
 
 // description returns the summary and the description, or one of them if it includes the other.
 func (d *definition) description() string {
-	summary, text := strings.TrimSpace(d.op.Summary), strings.TrimSpace(d.op.Description)
+	summary, text := strings.TrimSpace(text(d.raw, "summary")), strings.TrimSpace(text(d.raw, "description"))
 	switch {
 	case summary == "" && text == "":
 		return d.method + " " + d.opt.shown(d.route)

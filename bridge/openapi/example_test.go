@@ -42,6 +42,6 @@ paths:
 	// https://shop.example/v1
 	// getProduct: Gets one product.
 	// {"type":"object","properties":{"id":{"type":"integer"},"fields":{"type":"array","items":{"type":"string"}}},"required":["id"],"additionalProperties":false}
-	// {"method":"GET","path":"/products/{id}?fields={fields}","join":{"fields":","}}
+	// {"method":"GET","path":"/products/{id}?fields={fields}","encoding":{"fields":{"style":"form","explode":false}}}
 	// deleteOrders: DELETE /orders is left out, as it is deprecated ("deprecated": true includes it)
 }

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -56,13 +52,15 @@ const (
 	ruleAuth    = "auth"
 	ruleInvalid = "invalid" // the document violates the standard
 	ruleChanged = "changed" // requests differ from the document
+	ruleLarge   = "large"   // the definitions cost many tokens
 )
 
 // maxDocument bounds a document, also as JSON, in bytes.
 const maxDocument = 64 << 20
 
-// Import imports a document in JSON or YAML. It never loads anything: a reference to another file
-// or host is an error. Definitions come in the order of the document.
+// Import imports a document in JSON or YAML. It never loads anything: an operation that refers to
+// another file or host is left out, like one whose reference leads to nothing. Definitions come in
+// the order of the document.
 func Import(doc []byte, opt Options) (api *API, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a panic of a library
@@ -79,22 +77,25 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 	if err != nil {
 		return nil, err
 	}
-	version, _ := wire.Text(wire.Lookup(raw, "openapi"))
-	if !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1") {
-		return nil, versionError(raw, version)
-	}
-	typed, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		if strings.Contains(err.Error(), "disallowed external reference") {
-			err = fmt.Errorf("%w: other files are never loaded; bundle the document into one file first", err)
+	m := &importer{opt: opt, api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
+	if text(raw, "swagger") == "2.0" {
+		if raw, err = m.convert(raw); err != nil {
+			return nil, err
 		}
-		return nil, err
 	}
-	m := &importer{opt: opt, typed: typed, schemas: newSchemas(raw, strings.HasPrefix(version, "3.0")), api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
+	version := cmp.Or(text(raw, "openapi"), text(raw, "swagger"))
+	switch {
+	case version == "":
+		return nil, errors.New(`not an OpenAPI document: it has no "openapi"`)
+	case !slices.ContainsFunc([]string{"3.0", "3.1", "3.2"}, func(known string) bool { return strings.HasPrefix(version, known) }):
+		return nil, fmt.Errorf("unsupported version %s: expected 2.0, 3.0, 3.1 or 3.2", native.Shorten(version))
+	}
+	m.doc, m.schemas = raw, newSchemas(raw, strings.HasPrefix(version, "3.0"))
 	if err := m.setURL(); err != nil {
 		return nil, err
 	}
-	m.importAll(raw)
+	m.importAll()
+	m.noteCost()
 	return m.api, nil
 }
 
@@ -122,20 +123,10 @@ func (opt Options) shown(route string) string {
 	return route
 }
 
-func versionError(raw []byte, version string) error {
-	switch {
-	case wire.Lookup(raw, "swagger") != nil:
-		return errors.New("this is a Swagger 2.0 document: convert it to OpenAPI 3 first")
-	case version == "":
-		return errors.New(`not an OpenAPI document: it has no "openapi"`)
-	}
-	return fmt.Errorf("unsupported version %s: expected 3.0 or 3.1", native.Shorten(version))
-}
-
 // importer is the state of an Import.
 type importer struct {
 	opt     Options
-	typed   *openapi3.T
+	doc     []byte // the document as JSON
 	schemas *schemas
 	api     *API
 	names   map[string]bool // names of the definitions so far
@@ -149,13 +140,13 @@ func (m *importer) note(tool, rule, format string, args ...any) {
 // setURL determines the URL of the API.
 func (m *importer) setURL() error {
 	m.api.URL = m.opt.URL
-	if m.api.URL == "" && len(m.typed.Servers) > 0 {
-		server := m.typed.Servers[0]
-		m.api.URL = server.URL
-		for name, v := range server.Variables {
-			if v != nil {
-				m.api.URL = strings.ReplaceAll(m.api.URL, "{"+name+"}", v.Default)
+	if m.api.URL == "" {
+		for server := range wire.Elements(wire.Lookup(m.doc, "servers")) {
+			m.api.URL = text(server, "url")
+			for name, v := range wire.Members(wire.Lookup(server, "variables")) {
+				m.api.URL = strings.ReplaceAll(m.api.URL, "{"+name+"}", text(v, "default"))
 			}
+			break
 		}
 	}
 	if u, err := url.Parse(m.api.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -164,151 +155,34 @@ func (m *importer) setURL() error {
 	return nil
 }
 
-// importAll imports the operations in order.
-func (m *importer) importAll(raw []byte) {
-	for route, item := range wire.Members(wire.Lookup(raw, "paths")) {
-		typed := m.typed.Paths.Value(route)
-		if typed == nil {
-			continue // an extension
-		}
-		item = m.schemas.resolve(item)
-		for key, operation := range wire.Members(item) {
-			switch key {
-			case "get", "put", "post", "delete", "options", "head", "patch", "trace": // OpenAPI 3.1.1, section 4.8.9
-				method := strings.ToUpper(key)
-				if op := typed.GetOperation(method); op != nil {
-					m.importOperation(&source{method, route, typed, op, item, operation})
-				}
-			}
+// maxTokens is the cost of definitions, in tokens of each request to a model, from which on a note
+// says how to reduce it.
+const maxTokens = 20_000
+
+// noteCost notes that the definitions cost many tokens.
+func (m *importer) noteCost() {
+	total, most := 0, 0
+	largest := ""
+	for _, d := range m.api.Definitions {
+		n := len(d.Tool.Name) + len(d.Tool.Description) + len(d.Tool.InputSchema)
+		if total += n; n > most {
+			most, largest = n, d.Tool.Name
 		}
 	}
-}
-
-// source is an operation of the document, as the library has it and as written.
-type source struct {
-	method, route string
-	item          *openapi3.PathItem
-	op            *openapi3.Operation
-	rawItem, raw  []byte // the path item and the operation as written
-}
-
-// importOperation imports an operation if the options select it.
-func (m *importer) importOperation(src *source) {
-	name := toolName(cmp.Or(src.op.OperationID, src.method+" "+m.opt.shown(src.route)))
-	switch {
-	case len(m.opt.Tags) > 0 && !slices.ContainsFunc(src.op.Tags, func(tag string) bool { return matches(m.opt.Tags, tag) }),
-		len(m.opt.Include) > 0 && !matches(m.opt.Include, name),
-		matches(m.opt.Exclude, name):
-		return
-	case src.op.Deprecated && !m.opt.Deprecated:
-		m.note(name, ruleLeftOut, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
-		return
-	case src.method == http.MethodOptions || src.method == http.MethodTrace:
-		m.leaveOut(name, src, "the kind rest does not support the method")
-		return
-	case src.op.Servers != nil && len(*src.op.Servers) > 0 || len(src.item.Servers) > 0:
-		m.note(name, ruleChanged, "the document has a separate server for %s %s; requests go to the API's url like all others", src.method, src.route)
-	}
-	if own := src.op.OperationID; own != "" && own != name {
-		m.note(name, RuleRenamed, "the operation is %q in the document", own)
-	}
-	for n, first := 2, name; m.names[name]; n++ {
-		if name = fmt.Sprintf("%s_%d", first, n); !m.names[name] {
-			m.note(name, RuleRenamed, "another operation is named %s", first)
-		}
-	}
-	d := &definition{importer: m, source: src, name: name}
-	if err := d.build(); err != nil {
-		m.leaveOut(name, src, err.Error())
-		return
-	}
-	m.names[name] = true
-	m.api.Definitions = append(m.api.Definitions, d.definition())
-	if !m.opt.Secured {
-		m.security(name, src.op)
+	if tokens := toolformat.EstimateTokens(total); tokens > maxTokens {
+		m.note("", ruleLarge, "the %d tools cost about %d tokens in each request to a model, of which %s takes %d: choose those that are needed with tags, include or exclude",
+			len(m.api.Definitions), tokens, largest, toolformat.EstimateTokens(most))
 	}
 }
 
-// leaveOut notes an operation that cannot be a tool.
-func (m *importer) leaveOut(name string, src *source, why string) {
-	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Tool: name, Rule: ruleLeftOut, Text: fmt.Sprintf("%s %s is left out: %s", src.method, src.route, why)})
-}
-
-func matches(patterns []string, s string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, _ := bridge.Match(pattern, s) // Options.check has found the errors
-		return ok
-	})
-}
-
-// maxName bounds the name of a tool, in bytes: every provider accepts that many.
-const maxName = 64
-
-// toolName converts an operationId, or a method and a path, to the name of a tool.
-func toolName(s string) string {
-	name := strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	}), "_")
-	if method, rest, found := strings.Cut(s, " "); found && method == strings.ToUpper(method) && strings.HasPrefix(rest, "/") {
-		return toolformat.Shorten(strings.ToLower(method)+name[len(method):], maxName)
+// text returns a scalar member of an object as text: "" for any other value.
+func text(object []byte, key string) string {
+	v := wire.Lookup(object, key)
+	if len(v) == 0 || v[0] == '{' || v[0] == '[' || string(v) == "null" {
+		return ""
 	}
-	return toolformat.Shorten(cmp.Or(name, "operation"), maxName)
+	return native.Text(v)
 }
 
-// security notes which auth the API needs in the config, once for each security scheme.
-func (m *importer) security(tool string, op *openapi3.Operation) {
-	requirements := m.typed.Security
-	if op.Security != nil {
-		requirements = *op.Security
-	}
-	for _, requirement := range requirements {
-		for _, name := range slices.Sorted(maps.Keys(requirement)) {
-			if m.auth[name] {
-				continue
-			}
-			m.auth[name] = true
-			ref := m.schemes()[name]
-			if ref == nil || ref.Value == nil {
-				m.note(tool, ruleInvalid, "the security scheme %s is not in the document", name)
-				continue
-			}
-			m.note("", ruleAuth, "%s (security scheme %s): %s", tool, name, advice(ref.Value))
-		}
-	}
-}
-
-func (m *importer) schemes() openapi3.SecuritySchemes {
-	if m.typed.Components == nil {
-		return nil
-	}
-	return m.typed.Components.SecuritySchemes
-}
-
-// advice says what to configure for a scheme.
-func advice(s *openapi3.SecurityScheme) string {
-	const bearer = `set the API's auth to {"bearer": TOKEN}`
-	switch s.Type {
-	case "http":
-		switch strings.ToLower(s.Scheme) {
-		case "bearer":
-			return bearer
-		case "basic":
-			return `set the API's auth to {"basic": {"username": …, "password": …}}`
-		}
-		return fmt.Sprintf(`set the API's auth to the value of the Authorization header, "%s …"`, s.Scheme)
-	case "apiKey":
-		switch s.In {
-		case "header":
-			return fmt.Sprintf(`set the API's auth to {"header": {"name": %q, "value": KEY}}`, s.Name)
-		case "query":
-			return fmt.Sprintf("append ?%s=KEY to the API's url", escapeName(s.Name))
-		case "cookie":
-			return fmt.Sprintf(`set the API's headers to {"Cookie": "%s=KEY"}`, s.Name)
-		}
-	case "oauth2", "openIdConnect":
-		return bearer + " with an access token, which the bridge does not request itself"
-	case "mutualTLS":
-		return "it requires a client certificate, which the kind rest does not support"
-	}
-	return fmt.Sprintf("unknown type %q", s.Type)
-}
+// isTrue reports whether a member of an object is true.
+func isTrue(object []byte, key string) bool { return string(wire.Lookup(object, key)) == "true" }

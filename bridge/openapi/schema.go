@@ -3,9 +3,12 @@ package openapi
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi2conv"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -56,16 +59,43 @@ func (s *schemas) target(ref string) []byte {
 	return found
 }
 
+// current returns a reference, in the form of 3.0 if it is one of 2.0 that leads to nothing: the
+// library does not convert all of them.
+func (s *schemas) current(ref string) string {
+	if later := openapi2conv.ToV3Ref(ref); later != ref && s.target(ref) == nil {
+		return later
+	}
+	return ref
+}
+
 // resolve follows references to a value that is not a reference.
-func (s *schemas) resolve(raw []byte) []byte {
+func (s *schemas) resolve(raw []byte) ([]byte, error) {
+	first := ""
 	for range maxDepth {
 		ref, ok := wire.Text(wire.Lookup(raw, "$ref"))
 		if !ok {
-			return raw
+			return raw, nil
 		}
-		raw = s.target(ref)
+		first = cmp.Or(first, ref)
+		if raw = s.target(s.current(ref)); raw == nil {
+			return nil, brokenError(ref)
+		}
 	}
-	return nil
+	return nil, fmt.Errorf("the reference %s leads back to itself", native.Shorten(first))
+}
+
+// resolved returns what resolve does, or nil where that fails.
+func (s *schemas) resolved(raw []byte) []byte {
+	raw, _ = s.resolve(raw)
+	return raw
+}
+
+// brokenError is the error of a reference that leads to nothing.
+func brokenError(ref string) error {
+	if strings.HasPrefix(ref, "#") {
+		return fmt.Errorf("it refers to %s, which is not in the document", native.Cut(ref, 200))
+	}
+	return fmt.Errorf("it refers to %s: other files are never loaded; bundle the document into one file first", native.Cut(ref, 200))
 }
 
 // name returns the name in $defs of a reference's target.
@@ -86,30 +116,36 @@ func (s *schemas) name(ref string) string {
 }
 
 // define adds to a rewritten schema the definitions that it refers to.
-func (s *schemas) define(schema []byte) []byte {
+func (s *schemas) define(schema []byte) ([]byte, error) {
 	var refs []string
+	known := map[string]bool{}
 	find := func(raw []byte) {
 		walkRefs(raw, func(name string) {
-			if ref := s.taken[name]; ref != "" && !slices.Contains(refs, ref) {
+			if ref := s.taken[name]; ref != "" && !known[ref] {
+				known[ref] = true
 				refs = append(refs, ref)
 			}
 		})
 	}
 	find(schema)
 	if len(refs) == 0 {
-		return schema
+		return schema, nil
 	}
 	schema = append(schema[:len(schema)-1], `,"$defs":{`...)
 	for i := 0; i < len(refs); i++ { // find adds to refs
 		def, ok := s.defs[refs[i]]
 		if !ok {
-			def = s.rewrite(s.target(refs[i]))
+			target := s.target(refs[i])
+			if target == nil {
+				return nil, brokenError(refs[i])
+			}
+			def = s.rewrite(target)
 			s.defs[refs[i]] = def
 		}
 		schema = append(native.AppendKey(schema, s.name(refs[i])), def...)
 		find(def)
 	}
-	return append(schema, "}}"...)
+	return append(schema, "}}"...), nil
 }
 
 // describe sets the description of a schema unless it is "".
@@ -154,13 +190,10 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 // isNullable reports whether a schema of 3.0 accepts null beside its type.
 func isNullable(schema []byte) bool { return string(wire.Lookup(schema, "nullable")) == "true" }
 
-// appendRef appends a reference as a member, or nothing if its target is not in the document; the
-// library has refused that already.
+// appendRef appends a reference as a member. That its target is in the document is checked with
+// the definitions.
 func (s *schemas) appendRef(dst []byte, ref string) []byte {
-	if s.target(ref) == nil {
-		return dst
-	}
-	return wire.AppendString(native.AppendKey(dst, "$ref"), "#/$defs/"+url.PathEscape(native.EscapeToken(s.name(ref))))
+	return wire.AppendString(native.AppendKey(dst, "$ref"), "#/$defs/"+url.PathEscape(native.EscapeToken(s.name(s.current(ref)))))
 }
 
 // appendKeyword appends a member of a schema, or nothing if it is left out.
@@ -235,75 +268,6 @@ func (s *schemas) appendList(dst, array []byte, depth int) []byte {
 		dst = s.appendSchema(native.AppendComma(dst), value, depth+1)
 	}
 	return append(dst, ']')
-}
-
-// members returns the properties of a body that is a plain object or a combination of such. ok is
-// false for any other body, which can only be a single argument.
-func (s *schemas) members(schema []byte) (members []property, ok bool) {
-	m := merger{schemas: s}
-	if !m.add(schema, 0) || len(m.properties) == 0 {
-		return nil, false
-	}
-	for i, p := range m.properties {
-		m.properties[i].required = slices.Contains(m.required, p.name)
-		m.properties[i].schema = s.rewrite(p.schema)
-	}
-	return m.properties, true
-}
-
-// A merger collects the properties of combined objects.
-type merger struct {
-	*schemas
-	properties []property
-	required   []string
-}
-
-// add adds the properties of an object. It returns false if the schema is more than a list of
-// properties.
-func (m *merger) add(schema []byte, depth int) bool {
-	schema = m.resolve(schema)
-	if depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
-		return false
-	}
-	for key, value := range wire.Members(schema) {
-		switch key {
-		case "properties":
-			for name, p := range wire.Members(value) {
-				if string(wire.Lookup(m.resolve(p), "readOnly")) == "true" {
-					continue // only for answers
-				}
-				if slices.ContainsFunc(m.properties, func(o property) bool { return o.name == name }) || strings.ContainsAny(name, "{}") {
-					return false
-				}
-				m.properties = append(m.properties, property{name: name, schema: p})
-			}
-		case "required":
-			for name := range wire.Elements(value) {
-				text, _ := wire.Text(name)
-				m.required = append(m.required, text)
-			}
-		case "allOf":
-			for part := range wire.Elements(value) {
-				if !m.add(part, depth+1) {
-					return false
-				}
-			}
-		case "type":
-			if string(value) != `"object"` {
-				return false
-			}
-		case "additionalProperties":
-			if string(value) != "false" {
-				return false
-			}
-		case "title", "description", "example", "examples", "externalDocs", "xml", "deprecated", "$comment", "nullable":
-		default:
-			if !strings.HasPrefix(key, "x-") {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // walkRefs calls found with the name of each definition that a schema refers to.

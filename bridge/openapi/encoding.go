@@ -1,0 +1,140 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// encoding is rest's Encoding. The zero value is for an argument that is written as rest writes one
+// without an encoding.
+type encoding struct {
+	Style       string `json:"style,omitempty"`
+	Explode     mode   `json:"explode,omitzero"`
+	ContentType string `json:"contentType,omitempty"`
+}
+
+// A mode is a boolean with a default.
+type mode int8
+
+const (
+	byDefault mode = iota
+	no
+	yes
+)
+
+// MarshalJSON implements json.Marshaler.
+func (m mode) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%t", m == yes), nil }
+
+// styles are the styles of a place, the default first (OpenAPI 3.1.1, section 4.8.12.4). The place
+// is that of a parameter, or "form" for the members of a form.
+var styles = map[string][]string{
+	"path":   {"simple", "label", "matrix"},
+	"header": {"simple"},
+	"query":  {"form", "spaceDelimited", "pipeDelimited", "deepObject"},
+	"cookie": {"form", "cookie"},
+	"form":   {"form", "spaceDelimited", "pipeDelimited", "deepObject"},
+}
+
+// encodingOf returns how a parameter is written.
+func (d *definition) encodingOf(p param) (encoding, error) {
+	if styles[p.in] == nil || p.in == "form" {
+		return encoding{}, fmt.Errorf("the parameter %s is in %q, which is not supported", native.Shorten(p.name), native.Shorten(p.in))
+	}
+	for mediaType := range wire.Members(wire.Lookup(p.raw, "content")) {
+		if isJSON(mediaType) {
+			return encoding{Style: "json"}, nil
+		}
+		return encoding{}, nil
+	}
+	return d.styleOf(p.in, p.name, p.raw, p.schema())
+}
+
+// styleOf returns how a value of a schema is written by the style and explode of an object of the
+// document.
+func (d *definition) styleOf(place, name string, object, schema []byte) (e encoding, err error) {
+	e.Style = cmp.Or(text(object, "style"), styles[place][0])
+	if !slices.Contains(styles[place], e.Style) {
+		return e, fmt.Errorf("the style %q of %s is not one of a %s: expected %s", native.Shorten(e.Style), native.Shorten(name), place, strings.Join(styles[place], ", "))
+	}
+	if e.Style == "cookie" { // OpenAPI 3.2, section 4.12.8.5
+		e.Style = "form"
+	}
+	isExploded := e.Style == "form"
+	if explode := wire.Lookup(object, "explode"); explode != nil {
+		isExploded = isTrue(object, "explode")
+	}
+	switch isList, isObject := d.schemas.mayBe(schema); {
+	case e.Style == "label", e.Style == "matrix":
+	case !isList && !isObject, !isObject && isExploded && e.Style == "form", !isObject && e.Style == "simple":
+		return encoding{}, nil // as without an encoding
+	}
+	if isExploded != (e.Style == "form") && e.Style != "deepObject" {
+		e.Explode = no
+		if isExploded {
+			e.Explode = yes
+		}
+	}
+	return e, nil
+}
+
+// fieldEncoding returns how a member of a form is written. Without style and explode it depends on
+// the content type: an object is JSON, a file in a multipart body is one (OpenAPI 3.1.1, section
+// 4.8.15).
+func (d *definition) fieldEncoding(m media, p property) (encoding, error) {
+	object := wire.Lookup(m.raw, "encoding", p.name)
+	contentType := text(object, "contentType")
+	isFile := m.base == typeMultipart && d.isFile(p.raw, contentType)
+	isStyled := wire.Lookup(object, "style") != nil || wire.Lookup(object, "explode") != nil || wire.Lookup(object, "allowReserved") != nil
+	if isStyled && !isFile && (m.base == typeForm || !d.schemas.is30) {
+		return d.styleOf("form", p.name, object, p.raw)
+	}
+	e := encoding{}
+	if base, _, err := mime.ParseMediaType(contentType); err == nil && !strings.Contains(base, "*") && m.base == typeMultipart {
+		e.ContentType = contentType
+	}
+	switch {
+	case isFile:
+		e.Style = "file"
+	case isJSON(contentType):
+		e.Style = "json"
+	}
+	return e, nil
+}
+
+// isFile reports whether the values of a schema are files, or lists of them: binary, or of another
+// media type than text and JSON.
+func (d *definition) isFile(schema []byte, contentType string) bool {
+	schema = d.schemas.resolved(schema)
+	if items := wire.Lookup(schema, "items"); items != nil {
+		schema = d.schemas.resolved(items)
+	}
+	kind := text(schema, "type")
+	switch {
+	case kind != "" && kind != "string" || wire.Lookup(schema, "contentEncoding") != nil:
+		return false
+	case text(schema, "format") == "binary", text(schema, "contentMediaType") != "":
+		return true
+	}
+	base, _, err := mime.ParseMediaType(contentType)
+	return err == nil && !isJSON(base) && !isText(base) && kind == "string"
+}
+
+// isJSON reports whether a media type is JSON.
+func isJSON(mediaType string) bool {
+	base, _, _ := mime.ParseMediaType(mediaType)
+	_, sub, _ := strings.Cut(base, "/")
+	return sub == "json" || strings.HasSuffix(sub, "+json")
+}
+
+// isText reports whether a media type is text that is not JSON.
+func isText(base string) bool {
+	kind, sub, _ := strings.Cut(base, "/")
+	return kind == "text" || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml") ||
+		slices.Contains([]string{"xml", "yaml", "x-yaml", "x-ndjson", "ndjson", "jsonl", "graphql", "sql", "toml", "javascript"}, sub)
+}

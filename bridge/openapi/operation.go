@@ -1,0 +1,115 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// importAll imports the operations in order.
+func (m *importer) importAll() {
+	for route, item := range wire.Members(wire.Lookup(m.doc, "paths")) {
+		if strings.HasPrefix(route, "x-") {
+			continue // an extension
+		}
+		resolved, err := m.schemas.resolve(item)
+		if err != nil {
+			m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), err)})
+			continue
+		}
+		for key, operation := range wire.Members(resolved) {
+			switch key {
+			case "get", "put", "post", "delete", "options", "head", "patch", "trace": // OpenAPI 3.1.1, section 4.8.9
+				m.importOperation(&source{strings.ToUpper(key), route, resolved, operation})
+			}
+		}
+	}
+}
+
+// source is an operation of the document.
+type source struct {
+	method, route string
+	item, raw     []byte // the path item and the operation
+}
+
+// importOperation imports an operation if the options select it.
+func (m *importer) importOperation(src *source) {
+	id := text(src.raw, "operationId")
+	name := toolName(cmp.Or(id, src.method+" "+m.opt.shown(src.route)))
+	switch {
+	case !m.selects(src, name):
+		return
+	case isTrue(src.raw, "deprecated") && !m.opt.Deprecated:
+		m.note(name, ruleLeftOut, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
+		return
+	case src.method == http.MethodOptions || src.method == http.MethodTrace:
+		m.leaveOut(name, src, "the kind rest does not support the method")
+		return
+	case len(list(src.raw, "servers"))+len(list(src.item, "servers")) > 0:
+		m.note(name, ruleChanged, "the document has a separate server for %s %s; requests go to the API's url like all others", src.method, src.route)
+	}
+	if id != "" && id != name {
+		m.note(name, RuleRenamed, "the operation is %q in the document", id)
+	}
+	for n, first := 2, name; m.names[name]; n++ {
+		if name = fmt.Sprintf("%s_%d", first, n); !m.names[name] {
+			m.note(name, RuleRenamed, "another operation is named %s", first)
+		}
+	}
+	d := &definition{importer: m, source: src, name: name}
+	built, err := d.build()
+	if err != nil {
+		m.leaveOut(name, src, err.Error())
+		return
+	}
+	m.names[name] = true
+	m.api.Definitions = append(m.api.Definitions, built)
+	if !m.opt.Secured {
+		m.security(name, src.raw)
+	}
+}
+
+// selects reports whether the options select an operation.
+func (m *importer) selects(src *source, name string) bool {
+	hasTag := func(tag []byte) bool { return matches(m.opt.Tags, native.Text(tag)) }
+	return (len(m.opt.Tags) == 0 || slices.ContainsFunc(list(src.raw, "tags"), hasTag)) &&
+		(len(m.opt.Include) == 0 || matches(m.opt.Include, name)) && !matches(m.opt.Exclude, name)
+}
+
+// list returns the items of a member of an object that is a list.
+func list(object []byte, key string) [][]byte {
+	return slices.Collect(wire.Elements(wire.Lookup(object, key)))
+}
+
+// leaveOut notes an operation that cannot be a tool.
+func (m *importer) leaveOut(name string, src *source, why string) {
+	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Tool: name, Rule: ruleLeftOut, Text: fmt.Sprintf("%s %s is left out: %s", src.method, src.route, why)})
+}
+
+func matches(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, _ := bridge.Match(pattern, s) // Options.check has found the errors
+		return ok
+	})
+}
+
+// maxName bounds the name of a tool, in bytes: every provider accepts that many.
+const maxName = 64
+
+// toolName converts an operationId, or a method and a path, to the name of a tool.
+func toolName(s string) string {
+	name := strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}), "_")
+	if method, rest, found := strings.Cut(s, " "); found && method == strings.ToUpper(method) && strings.HasPrefix(rest, "/") {
+		return toolformat.Shorten(strings.ToLower(method)+name[len(method):], maxName)
+	}
+	return toolformat.Shorten(cmp.Or(name, "operation"), maxName)
+}

@@ -1,0 +1,84 @@
+package openapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/openapi"
+)
+
+const swaggerDocument = `{
+	"swagger": "2.0", "info": {"title": "t", "version": "1"}, "host": "api.example.com", "basePath": "/v1", "schemes": ["http", "https"],
+	"security": [{"key": []}],
+	"securityDefinitions": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "odd": {"type": "oauth2", "flow": "none"}},
+	"parameters": {
+		"limit": {"name": "limit", "in": "query", "type": "integer", "maximum": 100},
+		"pet": {"name": "pet", "in": "body", "required": true, "schema": {"$ref": "#/definitions/Pet"}},
+		"photo": {"name": "file", "in": "formData", "type": "file", "required": true},
+		"broken": {"name": 7}
+	},
+	"paths": {
+		"/pets/{id}": {
+			"parameters": [{"name": "id", "in": "path", "required": true, "type": "string"}],
+			"put": {"operationId": "put", "parameters": [{"$ref": "#/parameters/pet"}], "responses": {"200": {"description": 7}}},
+			"get": {"operationId": "get", "parameters": [
+				{"$ref": "#/parameters/limit"},
+				{"name": "a", "in": "query", "type": "array", "items": {"type": "string"}},
+				{"name": "b", "in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": "multi"},
+				{"name": "c", "in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": "pipes"}
+			]},
+			"post": {"operationId": "photo", "consumes": ["application/json", "multipart/form-data"], "parameters": [{"$ref": "#/parameters/photo"}]}
+		},
+		"/form": {"post": {"operationId": "form", "consumes": ["application/json"], "parameters": [
+			{"name": "tags", "in": "formData", "type": "array", "items": {"type": "string"}},
+			{"name": "n", "in": "formData", "required": true, "type": "integer", "minimum": 1}
+		]}},
+		"/broken": {"get": {"operationId": "broken", "parameters": [{"$ref": "#/parameters/broken"}]}},
+		"/none": {"post": {"operationId": "none", "parameters": [{"name": "b", "in": "body", "schema": {"$ref": "#/definitions/None"}}]}},
+		"/odd": {"get": {"operationId": 7}},
+		"/gone": {"$ref": "other.json"}
+	},
+	"definitions": {"Pet": {"type": "object", "required": ["name"], "properties": {
+		"name": {"type": "string", "x-nullable": true}, "id": {"type": "integer", "readOnly": true}, "age": {"type": "number", "maximum": 0.10000000000000000001, "description": "a < b"},
+		"friends": {"type": "array", "items": {"$ref": "#/definitions/Pet"}},
+		"more": {"type": "object", "additionalProperties": {"type": "object", "properties": {"p": {"$ref": "#/definitions/Pet"}}}}
+	}}}
+}`
+
+// fileSchema is the schema of an argument that is a file.
+const fileSchema = `{"type":["string","object"],"description":"A file: its text, data:TYPE;base64,DATA, file:PATH, or an object.","properties":{"uri":{"type":"string","description":"Its name."},"mimeType":{"type":"string"},"text":{"type":"string"},"blob":{"type":"string","description":"Base64."}}}`
+
+// A document of Swagger 2.0 becomes the same as one of 3.0, in its order; what cannot be converted
+// costs only what uses it.
+func TestSwagger(t *testing.T) {
+	const pet = `"name":{"type":["string","null"]},"age":{"type":"number","maximum":0.10000000000000000001,"description":"a < b"}`
+	want := []string{
+		"https://api.example.com/v1",
+		`put: {"type":"object","properties":{"id":{"type":"string"},` + pet + `,"friends":{"type":"array","items":{"$ref":"#/$defs/Pet"}},"more":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"$ref":"#/$defs/Pet"}}}}},"required":["id","name"],"additionalProperties":false,` +
+			`"$defs":{"Pet":{"type":"object","required":["name"],"properties":{"name":{"type":["string","null"]},"id":{"type":"integer","readOnly":true},"age":{"type":"number","maximum":0.10000000000000000001,"description":"a < b"},"friends":{"type":"array","items":{"$ref":"#/$defs/Pet"}},"more":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"$ref":"#/$defs/Pet"}}}}}}}}`,
+		`{"method":"PUT","path":"/pets/{id}","body":"json"}`,
+		`get: {"type":"object","properties":{"id":{"type":"string"},"limit":{"maximum":100,"type":"integer"},"a":{"items":{"type":"string"},"type":"array"},"b":{"items":{"type":"string"},"type":"array"},"c":{"items":{"type":"string"},"type":"array"}},"required":["id"],"additionalProperties":false}`,
+		`{"method":"GET","path":"/pets/{id}?limit={limit}&a={a}&b={b}&c={c}","encoding":{"a":{"style":"form","explode":false},"c":{"style":"pipeDelimited"}}}`,
+		`photo: {"type":"object","properties":{"id":{"type":"string"},"file":` + fileSchema + `},"required":["id","file"],"additionalProperties":false}`,
+		`{"method":"POST","path":"/pets/{id}","body":"multipart","encoding":{"file":{"style":"file"}}}`,
+		`form: {"type":"object","properties":{"n":{"minimum":1,"type":"integer"},"tags":{"items":{"type":"string"},"type":"array"}},"required":["n"],"additionalProperties":false}`,
+		`{"method":"POST","path":"/form","body":"form","encoding":{"tags":{"style":"form","explode":false}}}`,
+		`the path /odd is left out: json: cannot unmarshal number into field Operation.operationId of type string`,
+		`broken: GET /broken is left out: it refers to #/components/parameters/broken, which is not in the document`,
+		`none: POST /none is left out: it refers to #/components/schemas/None, which is not in the document`,
+		`the path /gone is left out: it refers to other.json: other files are never loaded; bundle the document into one file first`,
+		`put (security scheme key): set the API's auth to {"header": {"name": "X-Key", "value": KEY}}`,
+	}
+	api := load(t, swaggerDocument, openapi.Options{})
+	loadable(t, api)
+	got := []string{api.URL}
+	for _, d := range api.Definitions {
+		got = append(got, d.Tool.Name+": "+string(d.Tool.InputSchema), string(d.Spec))
+	}
+	for _, n := range append(api.LeftOut, api.Notes...) {
+		got = append(got, n.String())
+	}
+	if text := strings.Join(got, "\n"); text != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", text, strings.Join(want, "\n"))
+	}
+}
