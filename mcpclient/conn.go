@@ -68,7 +68,7 @@ func newConn(l *link) *conn {
 
 // steadyTime is how long a connection must have lived for its loss not to count as a failure of
 // the server: it is then made again at once.
-const steadyTime = 5 * time.Second
+const steadyTime = time.Second
 
 // start runs f in a goroutine that close waits for, unless the connection is lost.
 func (c *conn) start(f func()) {

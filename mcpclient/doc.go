@@ -32,7 +32,7 @@
 //	           ▲                     │                         │
 //	           │                  success                      │
 //	           │                     ▼                         │
-//	           └─ loss, no calls ─ ready ── loss within 5 s ───┘
+//	           └─ loss, no calls ─ ready ── loss within 1 s ───┘
 //
 // Only a lazy link stops at idle, until a call needs the server. While it is connecting, calls
 // wait; after a failure they fail at once until an attempt succeeds. With a Fault in its config it

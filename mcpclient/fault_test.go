@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +187,39 @@ func TestLost(t *testing.T) {
 		c.works("close-once") // read-only: repeated
 		c.works("ok")
 	})
+}
+
+// A call that cannot be written runs on the next connection: a server that has closed its input is
+// started again.
+func TestUnsent(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	c := open(t, child(t, "unread"))
+	c.works("ok")
+	c.works("ok")
+}
+
+// Calls right after the death of their server run on the next connection, unless it may have got
+// them.
+func TestUnsentAfterKill(t *testing.T) {
+	for i := range 5 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			s := newScript()
+			command, env := s.Child(t)
+			c := open(t, mcpclient.Config{Command: command, Env: env})
+			c.works("ok")
+			s.Kill()
+			var calls sync.WaitGroup
+			for range 50 {
+				calls.Go(func() {
+					if r := c.call("ok"); r.Err != nil && !strings.Contains(r.Err.Message, "unknown whether it ran") {
+						t.Error(r.Err)
+					}
+				})
+			}
+			calls.Wait()
+		})
+	}
 }
 
 // What the server asks is answered: a ping with a pong, the rest with an error.

@@ -13,12 +13,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxAttempts bounds how often a request is sent.
+// maxAttempts bounds how often a request is sent that may have run.
 const maxAttempts = 3
 
 // call carries out a request of a caller. If the connection is lost it repeats the request on
-// the next one where that is safe.
+// the next one where that is safe: within the time of a call if it surely did not run.
 func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
+	var end time.Time // of repeating; set by the first loss
 	for attempt := 1; ; attempt++ {
 		c, err := l.awaitBriefly(ctx)
 		if err != nil {
@@ -41,8 +42,8 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 		case lost == nil:
 			l.rememberTask(req, &reply, owner)
 			return reply
-		case attempt < maxAttempts && (lost.surelyNotRun || l.repeatable(req)):
-			l.cfg.Log.Info("repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
+		case lost.surelyNotRun && l.outlast(ctx, c, &end), attempt < maxAttempts && !lost.surelyNotRun && l.repeatable(req):
+			l.cfg.throttle.Log(slog.LevelInfo, "repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
 		case lost.surelyNotRun:
 			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause))
 		default:
@@ -52,12 +53,30 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 	}
 }
 
-// awaitBriefly returns the live connection, waiting for it no longer than connecting may take.
+// outlast waits until a connection that could not be written to is lost, so that the next attempt
+// does not meet it again; false means that the time of the call is over. end is when that is, and
+// is set if it is zero.
+func (l *link) outlast(ctx context.Context, c *conn, end *time.Time) bool {
+	if end.IsZero() {
+		*end = time.Now().Add(l.cfg.Timeout)
+	}
+	ctx, cancel := context.WithDeadline(ctx, *end)
+	defer cancel()
+	select {
+	case <-c.life.Done():
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// awaitBriefly returns the live connection, waiting for it no longer than a call may take: one that
+// arrives during a start waits for its end.
 func (l *link) awaitBriefly(ctx context.Context) (*conn, *toolformat.Error) {
 	if c := l.conn.Load(); c != nil && c.alive() {
 		return c, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
 	return l.await(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) {
 		eraChild(`{"name":"who"},{"name":"end"},{"name":"task"}`, eraTake)
 	case "sampling":
 		eraChild(`{"name":"sample"},{"name":"both"},{"name":"elicit"}`, func(_ *peer.Server, _ string, c *peer.Call) { samplingTake(c) })
+	case "unread":
+		newScript().ServeLines(stdio{&closingReader{bufio.NewReader(os.Stdin)}, openWriter{os.Stdout}})
+		time.Sleep(time.Hour) // until it is stopped
 	case "crash":
 		fmt.Fprintln(os.Stderr, "SECRET of a call")
 		os.Exit(3)
@@ -135,6 +139,22 @@ func toolOf(m *wire.Message) string {
 // deaf is a server that reads no more once it has been asked for its tools.
 func deaf() {
 	newScript().ServeLines(stdio{&deafReader{bufio.NewReaderSize(os.Stdin, 1<<10), false}, os.Stdout})
+}
+
+// openWriter is an output that stays open.
+type openWriter struct{ io.Writer }
+
+func (openWriter) Close() error { return nil }
+
+// closingReader is an input that is closed after the first call.
+type closingReader struct{ lines *bufio.Reader }
+
+func (c *closingReader) Read(b []byte) (int, error) {
+	line, err := c.lines.ReadSlice('\n')
+	if bytes.Contains(line, []byte("tools/call")) {
+		os.Stdin.Close()
+	}
+	return copy(b, line), err
 }
 
 type deafReader struct {

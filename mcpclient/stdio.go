@@ -45,9 +45,21 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 		cfg.Children.release(cfg.principal)
 		return nil, err
 	}
-	s := &stdio{cfg: cfg, child: child, out: wire.NewLineWriter(child.Stdin, stdinBytes)}
+	s := &stdio{cfg: cfg, child: child, out: wire.NewLineWriter(&input{child}, stdinBytes)}
 	s.read.Go(func() { r.lose(s.receive(r)) })
 	return s, nil
+}
+
+// input is the standard input of a child. A server that does not read it any more is of no use,
+// even if it still writes: it is stopped, which ends its output and so the connection.
+type input struct{ *process.Process }
+
+func (i *input) Write(b []byte) (int, error) {
+	n, err := i.Stdin.Write(b)
+	if err != nil {
+		go i.Stop() // close waits for the same end
+	}
+	return n, err
 }
 
 // receive passes on messages until the child closes its output. The error says why.

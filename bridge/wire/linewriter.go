@@ -47,8 +47,8 @@ func NewLineWriter(w io.Writer, limit int) *LineWriter {
 
 // Write queues b, which must not contain a line break, to be written with a line end, and takes it
 // over in any case. While the queue is full it waits until ctx ends; a message of any size fits
-// into an empty queue. sent, unless nil, becomes true just before the first byte of b is written:
-// while it is false no byte has left.
+// into an empty queue. sent, unless nil, becomes true just before the first byte of b is written, and
+// false again if that has failed: while it is false no byte has left.
 //
 // The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued
 // then. A nil error does not mean that b has been written.
@@ -177,6 +177,14 @@ func group(batch []line) (n, size int) {
 	return n, size
 }
 
+func markSent(group []line, sent bool) {
+	for _, m := range group {
+		if m.sent != nil {
+			m.sent.Store(sent)
+		}
+	}
+}
+
 // writeGroup writes messages with one call of the stream, and frees them. It returns false when
 // that has failed or the rest of the queue is dropped.
 func (l *LineWriter) writeGroup(group []line, size int) bool {
@@ -197,14 +205,13 @@ func (l *LineWriter) writeGroup(group []line, size int) bool {
 	if dropped {
 		return false
 	}
-	for _, m := range group {
-		if m.sent != nil {
-			m.sent.Store(true)
-		}
-	}
+	markSent(group, true)
 	n, err := l.w.Write(out.B)
 	if err == nil && n < len(out.B) {
 		err = io.ErrShortWrite
+	}
+	if err != nil && n == 0 {
+		markSent(group, false)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -70,6 +70,29 @@ func TestLineWriterGathers(t *testing.T) {
 	})
 }
 
+// A message of which nothing could be written has not been sent.
+func TestLineWriterUnsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		w := NewLineWriter(g, 1<<20)
+		var sent [3]atomic.Bool
+		for i := range sent {
+			if err := w.Write(t.Context(), buffer("x"), &sent[i]); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the first is being written, the others go together
+		}
+		g.open <- nil
+		g.open <- io.ErrClosedPipe
+		if err := w.Close(t.Context()); err != io.ErrClosedPipe {
+			t.Error(err)
+		}
+		if !sent[0].Load() || sent[1].Load() || sent[2].Load() {
+			t.Error("what counts as sent:", sent[0].Load(), sent[1].Load(), sent[2].Load())
+		}
+	})
+}
+
 func TestLineWriterWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
