@@ -14,22 +14,27 @@ type call struct {
 	arguments json.RawMessage // what the model wrote, as JSON
 }
 
-// The members of a call, as named by Hermes, Llama and OpenAI, Anthropic, and small models.
+// The members of a call, as named by Hermes, Llama and OpenAI, Anthropic, Cohere, ReAct, and
+// small models.
 var (
-	nameKeys     = []string{"name", "function", "tool_name", "tool"}
-	argumentKeys = []string{"arguments", "parameters", "args", "input"}
-	otherKeys    = []string{"id", "type", "index"}
+	nameKeys     = []string{"name", "function", "tool_name", "tool", "action"}
+	argumentKeys = []string{
+		"arguments", "parameters", "args", "input", "params", "kwargs",
+		"tool_input", "tool_args", "tool_arguments", "tool_parameters", "action_input",
+	}
+	otherKeys = []string{"id", "type", "index", "tool_call_id", "call_id"}
 )
 
 // callsKey is the member with calls in an object like a message of OpenAI.
 const callsKey = "tool_calls"
 
-// calls returns the calls in JSON, or almost JSON. It returns none if one of them names no
-// tool or, if strict, has no arguments. readable reports whether there is a value at all.
+// calls returns the calls in JSON, or almost JSON. It returns none if one of them has no name
+// or, if strict, names no tool or has no arguments. readable reports whether there is a value at
+// all.
 func (s *scanner) calls(value []byte, strict bool) (all []call, readable bool) {
 	raw, ok := toJSON(value)
 	if !ok {
-		all, ok = s.pythonCalls(value)
+		all, ok = s.pythonCalls(value, strict)
 		return all, ok
 	}
 	if list := wire.Lookup(raw, callsKey); list != nil {
@@ -56,22 +61,59 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	if inner := wire.Lookup(object, "function"); len(inner) > 0 && inner[0] == '{' {
 		object = inner
 	}
-	for _, key := range nameKeys {
-		if name, isText := wire.Text(wire.Lookup(object, key)); isText {
-			c.name, ok = s.known(name)
-			break
+	var word string
+	var others []string // the keys of members that a call does not have
+	for key, value := range wire.Members(object) {
+		text, isText := wire.Text(value)
+		switch {
+		case word == "" && isText && slices.Contains(nameKeys, key):
+			word = text
+		case c.arguments == nil && slices.Contains(argumentKeys, key):
+			c.arguments = value
+		case !slices.Contains(otherKeys, key):
+			others = append(others, key)
 		}
 	}
-	for _, key := range argumentKeys {
-		if c.arguments = wire.Lookup(object, key); c.arguments != nil {
-			break
-		}
-	}
-	if !ok || strict && c.arguments == nil {
+	var known bool
+	c.name, known = s.resolve(word)
+	switch {
+	case known && (!strict || c.arguments != nil && others == nil):
+	case !known && !strict && s.nameable(word):
+		c.name, others = word, nil
+	default:
 		return call{}, false
 	}
-	c.arguments = arguments(c.arguments)
+	c.arguments = s.gathered(c, object, others)
 	return c, true
+}
+
+// gathered returns the arguments of a call, of which other members of its object may be a part.
+// If it is not plain whether they are, the arguments are a string, of which the model is told:
+// nothing that the model wrote may be lost in silence.
+func (s *scanner) gathered(c call, object []byte, others []string) json.RawMessage {
+	if len(others) == 0 {
+		return arguments(c.arguments)
+	}
+	properties := s.properties(c.name)
+	isProperty := func(key string) bool { return slices.Contains(properties, key) }
+	switch {
+	case c.arguments != nil && slices.ContainsFunc(others, isProperty):
+		return wire.AppendString(nil, object)
+	case c.arguments != nil:
+		return arguments(c.arguments)
+	case slices.ContainsFunc(others, func(key string) bool { return !isProperty(key) }):
+		return wire.AppendString(nil, object)
+	}
+	flat := []byte{'{'}
+	for key, value := range wire.Members(object) {
+		if slices.Contains(others, key) {
+			if len(flat) > 1 {
+				flat = append(flat, ',')
+			}
+			flat = append(append(wire.AppendString(flat, key), ':'), value...)
+		}
+	}
+	return append(flat, '}')
 }
 
 // arguments normalizes arguments: none are an empty object, and those in a string are
@@ -136,8 +178,8 @@ func (s *scanner) peekValue(c *cursor, f form) (name string, ok bool) {
 		if c.byte() != '(' {
 			return "", false
 		}
-		name, ok = s.toolNamed(word)
-		return name, ok || word == printWord
+		name, ok = s.resolve(word)
+		return name, ok || word == printWord || !f.strict && s.nameable(word)
 	}
 	return "", false
 }
@@ -159,10 +201,11 @@ func (s *scanner) peekObject(c *cursor, f form) (name string, ok bool) {
 		case key == "function" && c.byte() == '{':
 			return s.peekObject(c, f)
 		case slices.Contains(nameKeys, key):
-			if word, isText := c.text(); isText {
-				return s.known(word)
+			word, isText := c.text()
+			if name, ok = s.resolve(word); ok || !isText || f.strict || !s.nameable(word) {
+				return name, ok
 			}
-			return "", false
+			return word, true
 		case slices.Contains(argumentKeys, key):
 			return "", true
 		case !slices.Contains(otherKeys, key):

@@ -2,21 +2,28 @@
 // describes the tools, the model writes its calls as text, and their results go back as text.
 //
 // The prompt asks for calls in the form of Hermes, <tool_call>{"name", "arguments"}, which
-// most open models know. The other forms that models write instead are read too: those of
-// AbstractLLM and its tool_use, blocks of code, bare JSON, and those of Mistral, Llama, Gemma
-// and Qwen. Only the name of an offered tool makes a call.
+// most open models know. The other forms that models write instead are read too (form.go): those
+// of AbstractLLM and its tool_use, blocks of code, bare JSON, and those of Mistral, Llama, Gemma,
+// Qwen, Kimi, DeepSeek and others.
+//
+// Precision comes first. What is only quoted is text: in code spans, block quotes, indented code,
+// strings, comments, and blocks of code that are not a form (place.go). A call that is cut does
+// not run. In a form that is marked, an unknown name makes a call that the loop answers with the
+// names that exist; elsewhere it is text. In results each mark of a form is escaped, so that a
+// model that repeats a result does not make a call.
 //
 // # How a reply is read
 //
 // A reply arrives in pieces of any size. Its text must be passed on at once, but not the text
 // of a call. So a scanner (scanner.go) holds text back only from a byte with which a call may
 // begin: one of < | [, a { at the start of a line, or one of ` t T after nothing but white
-// space in its line. What is held back is matched from its first byte against all forms of
+// space in its line, and never in fenced code. What is held back is matched from its first byte against all forms of
 // calls (match.go), as a window of up to Options.MaxCall bytes that is final if no more will
 // be added. A match returns a finding about the first n bytes of the window:
 //
 //   - undecided: they may begin a call. The scanner waits for more text and matches again.
-//   - notCall: they are text. The scanner emits them and continues after them.
+//   - notCall: they are text. The scanner emits them and continues after them. A call at a
+//     place that is quoted is text as a whole: its own quotation marks do not end the quotation.
 //   - isCall: they are calls. The scanner emits them and, in the mode afterCall, looks for
 //     the end of the form or for another call in it.
 //   - isThought: thinking begins. In the mode inThought all is thinking up to </think>.
@@ -32,13 +39,12 @@
 // (form.go); bare JSON is a strict form, in which a call needs arguments. Within the form
 // there is JSON, <function=NAME>, or the name of a tool before arguments in JSON or Python
 // (match_named.go). The first keys of JSON show early whether it can be a call (call.go), so
-// that other JSON is not held back. brackets finds the end of the value; if the form or the
-// text ends before, the open brackets are closed. lenient.go parses Python and what is almost
-// JSON, and call.go finds the names and arguments in it. Arguments that cannot be parsed
-// become a string, of which the model is told.
+// that other JSON is not held back. brackets finds the end of the value; if the form ends before,
+// the open brackets are closed. lenient.go parses Python and what is almost JSON, call.go finds
+// the names and arguments in it, and name.go the tools that the names mean. Arguments that cannot
+// be parsed, are cut or have an unknown place become a string, of which the model is told.
 //
-// The scanner also tracks the place in the line and blocks of code, in which some forms do not
-// count, and drops white space between a call and the start or end of a reply.
+// The scanner drops white space between a call and the start or end of a reply.
 //
 // # Other files
 //

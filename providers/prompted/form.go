@@ -8,11 +8,31 @@ import (
 )
 
 const (
-	whiteSpace = " \t\r\n"
-	fence      = "```"
-	thinkOpen  = "<think>"
-	thinkEnd   = "</think>"
+	whiteSpace    = " \t\r\n"
+	fenceMark     = "```"
+	functionOpen  = "<function="
+	functionEnd   = "</function>"
+	parameterOpen = "<parameter="
+	parameterEnd  = "</parameter>"
+	responseOpen  = "<tool_response"
 )
+
+var functionEnds = []string{functionEnd}
+
+// otherMarks are what a prompt and its calls have beside openers and their ends.
+var otherMarks = []string{
+	functionOpen, functionEnd, parameterOpen, parameterEnd, responseOpen, "</tool_response", "<tools>", "</tools>",
+}
+
+// thoughts begin a reply, and have no calls.
+var thoughts = []struct{ open, end string }{
+	{"<think>", "</think>"},
+	{"<thinking>", "</thinking>"},
+	{"<thought>", "</thought>"},
+	{"<seed:think>", "</seed:think>"},
+	{"<|START_THINKING|>", "<|END_THINKING|>"}, // Command-A
+	{"[THINK]", "[/THINK]"},                    // Magistral
+}
 
 // A form is a way to mark calls in a text.
 type form struct {
@@ -20,16 +40,19 @@ type form struct {
 	strict bool     // a call must be JSON with arguments, since nothing else marks it
 }
 
+// isBlock reports whether a form is a block of code.
+func (f *form) isBlock() bool { return f.ends != nil && f.ends[0] == fenceMark }
+
 // An opener is the beginning of a form.
 type opener struct {
 	text string // in any letter case
 	form form
 }
 
-// openers are those of Hermes and Qwen (tool_call), AbstractLLM (its <|tool_call|>,
-// function_call and the tool_use of its documentation), Mistral, Llama 3, and Gemma's variant
-// of AbstractLLM's.
+// openers mark JSON, Python's calls, or a tool's name before JSON. One that begins with another
+// is before it.
 var openers = []opener{
+	// Hermes and Qwen; AbstractLLM, with the tool_use of its documentation and Gemma's variant.
 	{"<tool_call>", form{ends: []string{"</tool_call>"}}},
 	{"<tool_calls>", form{ends: []string{"</tool_calls>"}}},
 	{"<tool_use>", form{ends: []string{"</tool_use>"}}},
@@ -37,20 +60,52 @@ var openers = []opener{
 	{"<function_calls>", form{ends: []string{"</function_calls>"}}},
 	{"<|tool_call|>", form{ends: []string{"</|tool_call|>", "<|/tool_call|>", "</tool_call>"}}},
 	{"|tool_call|", form{ends: []string{"|/tool_call|", "</|tool_call|>", "<|/tool_call|>"}}},
+	{"tool_call:", form{}}, // at the beginning of a line
+	// Mistral, Llama 3.
 	{"[TOOL_CALLS]", form{}},
 	{"<|python_tag|>", form{}},
-	{"tool_call:", form{}}, // at the beginning of a line
+	// Llama 4, LFM2, Command-A, Nemotron, InternLM, LongCat, Pangu.
+	{"<|python_start|>", form{ends: []string{"<|python_end|>"}}},
+	{"<|tool_call_start|>", form{ends: []string{"<|tool_call_end|>"}}},
+	{"<|START_ACTION|>", form{ends: []string{"<|END_ACTION|>"}}},
+	{"<TOOLCALL>", form{ends: []string{"</TOOLCALL>"}}},
+	{"<|action_start|><|plugin|>", form{ends: []string{"<|action_end|>"}}},
+	{"<longcat_tool_call>", form{ends: []string{"</longcat_tool_call>"}}},
+	{"[unused11]", form{ends: []string{"[unused12]"}}},
+	// Kimi K2.
+	{"<|tool_calls_section_begin|>", form{ends: []string{"<|tool_calls_section_end|>"}}},
+	{"<|tool_call_begin|>", form{ends: []string{"<|tool_call_end|>"}}},
+	// DeepSeek V3 and V3.1.
+	{"<｜tool▁calls▁begin｜>", form{ends: []string{"<｜tool▁calls▁end｜>"}}},
+	{"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
+	{"<｜tool▁call▁begin｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
 }
+
+// argumentMarks stand between the name of a tool and its arguments: Mistral, Kimi, DeepSeek.
+var argumentMarks = []string{"[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>"}
 
 // blocks are the languages of blocks of code that hold calls.
 var blocks = map[string]form{
-	"":              {ends: []string{fence}, strict: true},
-	"json":          {ends: []string{fence}, strict: true},
-	"tool_call":     {ends: []string{fence}},
-	"tool_calls":    {ends: []string{fence}},
-	"tool_code":     {ends: []string{fence}},
-	"tool_use":      {ends: []string{fence}},
-	"function_call": {ends: []string{fence}},
+	"":              {ends: []string{fenceMark}, strict: true},
+	"json":          {ends: []string{fenceMark}, strict: true},
+	"tool_call":     {ends: []string{fenceMark}},
+	"tool_calls":    {ends: []string{fenceMark}},
+	"tool_code":     {ends: []string{fenceMark}},
+	"tool_use":      {ends: []string{fenceMark}},
+	"function_call": {ends: []string{fenceMark}},
+}
+
+// openerOf returns the opener at the start of w, or nil. partly reports that w may begin another
+// one.
+func openerOf(w []byte) (o *opener, partly bool) {
+	for i := range openers {
+		full, begun := hasPrefix(w, openers[i].text)
+		if full {
+			return &openers[i], partly
+		}
+		partly = partly || begun
+	}
+	return nil, partly
 }
 
 // endLen returns the length of the form's end at the start of w, with the leftovers that some
@@ -60,10 +115,10 @@ func (f *form) endLen(w []byte) (n int, partly bool) {
 		return 0, false
 	}
 	i := prefixLen(w, whiteSpace+",;}])")
-	if f.ends[0] != fence {
-		full, begun := hasPrefix(w[i:], fence)
+	if !f.isBlock() {
+		full, begun := hasPrefix(w[i:], fenceMark)
 		if full {
-			i += len(fence)
+			i += len(fenceMark)
 			i += prefixLen(w[i:], whiteSpace+",;}])")
 		}
 		partly = begun
@@ -82,7 +137,7 @@ func (f *form) endLen(w []byte) (n int, partly bool) {
 // with more text.
 func hasPrefix(w []byte, text string) (full, partly bool) {
 	n := min(len(w), len(text))
-	if n > 0 && w[0]|0x20 != text[0]|0x20 { // nearly always
+	if n > 0 && w[0]|0x20 != text[0]|0x20 || n > 1 && w[1]|0x20 != text[1]|0x20 { // nearly always
 		return false, false
 	}
 	if !strings.EqualFold(string(w[:n]), text[:n]) {

@@ -25,21 +25,28 @@ func FuzzScanner(f *testing.F) {
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{0, 30, 16, 1, 33}, []byte{2}, uint16(1000))
 	f.Fuzz(func(t *testing.T, picks, cuts []byte, most uint16) {
-		parts := fragments()
-		var text strings.Builder
-		for _, p := range picks {
-			text.WriteString(parts[int(p)%len(parts)])
-		}
-		holdsTogether(t, text.String(), cuts, 16+int(most))
+		holdsTogether(t, assembled(picks), cuts, 16+int(most))
 	})
 }
+
+// assembled makes a text of fragments.
+func assembled(picks []byte) string {
+	parts := fragments()
+	var text strings.Builder
+	for _, p := range picks {
+		text.WriteString(parts[int(p)%len(parts)])
+	}
+	return text.String()
+}
+
+const thinkOpen, thinkEnd = "<think>", "</think>"
 
 // fragments are parts of forms.
 func fragments() []string {
 	all := []string{
 		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
-		fence, "```json\n", "```tool_code\n", "```python\n", "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
-		functionOpen, "add>", functionEnd, parameterOpen, "a>", parameterEnd, idMark, argumentsMark, thinkOpen, thinkEnd, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
+		fenceMark, "```json\n", "```tool_code\n", "```python\n", "~~~", "`", "\n\n", "> ", "    ", "- ", "<!--", "-->", "'", `"""`, "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
+		functionOpen, "add>", functionEnd, parameterOpen, "a>", parameterEnd, idMark, argumentMarks[0], argumentMarks[1], argumentMarks[2], "functions.", ":0", thinkOpen, thinkEnd, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
 	}
 	for _, o := range openers {
 		all = append(append(all, o.text, o.text[:len(o.text)/2]), o.form.ends...)
@@ -82,7 +89,7 @@ func lost(limit int, text string) (faults []string) {
 		case p.kind == providers.PartCall && !json.Valid(p.call.arguments):
 			say("arguments that are no JSON: %q", p.call.arguments)
 		case p.kind == providers.PartCall:
-			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && !strings.Contains(source, name) && !strings.Contains(source, wire) {
+			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && !strings.Contains(letters(source), letters(name)) && !strings.Contains(source, wire) {
 				say("the call of %s stands for %q", name, source)
 			}
 		case p.kind == providers.PartThinking && unmarked(source) == unmarked(p.text):
@@ -90,7 +97,7 @@ func lost(limit int, text string) (faults []string) {
 			say("%q became %q", source, p.text)
 		}
 	}
-	if len(all) == 0 && strings.Trim(text, whiteSpace) != "" && !strings.HasPrefix(strings.ToLower(squeezed(text)), thinkOpen) {
+	if len(all) == 0 && strings.Trim(text, whiteSpace) != "" && unmarked(text) != "" {
 		say("nothing came of %q", text)
 	}
 	return faults
@@ -98,7 +105,11 @@ func lost(limit int, text string) (faults []string) {
 
 // unmarked returns thoughts without their marks.
 func unmarked(text string) string {
-	return strings.NewReplacer(thinkOpen, "", thinkEnd, "").Replace(squeezed(strings.ToLower(text)))
+	text = squeezed(strings.ToLower(text))
+	for _, t := range thoughts {
+		text = strings.NewReplacer(strings.ToLower(t.open), "", strings.ToLower(t.end), "").Replace(text)
+	}
+	return text
 }
 
 func squeezed(text string) string {
@@ -115,8 +126,8 @@ func FuzzAround(f *testing.F) {
 	f.Add("before", " ", "after\n", []byte{3})
 	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
 	f.Fuzz(func(t *testing.T, before, between, after string, cuts []byte) {
-		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|") || strings.Contains(all, "tool_call:") {
-			t.Skip() // may begin a form itself
+		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\"'“„«‘\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
+			t.Skip() // may begin a form itself, or quote
 		}
 		var want []string
 		for i, text := range []string{before, between, after} {

@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -216,13 +217,13 @@ func (l *lenientParser) low() (rune, bool) {
 }
 
 // pythonCalls returns the calls in an expression of Python, as Gemma and Llama write them:
-// f(a=1), print(f(a=1)) or [f(a=1), g(b=2)]. ok reports whether it is one, and calls only
-// tools.
-func (s *scanner) pythonCalls(expression []byte) (all []call, ok bool) {
+// f(a=1), print(f(a=1)) or [f(a=1), g(b=2)]. ok reports whether it is one and, if strict, calls
+// only tools that exist.
+func (s *scanner) pythonCalls(expression []byte, strict bool) (all []call, ok bool) {
 	l := lenientParser{in: expression}
 	list := l.take('[')
 	for {
-		c, ok := s.pythonCall(&l)
+		c, ok := s.pythonCall(&l, strict)
 		if !ok {
 			return nil, false
 		}
@@ -238,20 +239,21 @@ func (s *scanner) pythonCalls(expression []byte) (all []call, ok bool) {
 }
 
 // pythonCall parses a call.
-func (s *scanner) pythonCall(l *lenientParser) (c call, ok bool) {
+func (s *scanner) pythonCall(l *lenientParser, strict bool) (c call, ok bool) {
 	word := l.word()
 	if l.peek() != '(' {
 		return call{}, false
 	}
-	name, known := s.toolNamed(word)
-	if !known {
-		if word != printWord {
-			return call{}, false
-		}
+	name, known := s.resolve(word)
+	if !known && word == printWord {
 		l.i++
-		c, ok = s.pythonCall(l)
+		c, ok = s.pythonCall(l, strict)
 		return c, ok && l.take(')')
 	}
+	if !known && (strict || !s.nameable(word)) {
+		return call{}, false
+	}
+	name = cmp.Or(name, word)
 	n := -1
 	l.out = nil
 	ok = l.list(')', "{}", func() bool {
@@ -280,18 +282,3 @@ func (s *scanner) pythonArgument(l *lenientParser, tool string, n int) bool {
 
 // printWord is the function that Gemma calls with a call whose result it wants to see.
 const printWord = "print"
-
-// toolNamed returns the own name of the tool that a word names, alone or as in default_api.f.
-func (s *scanner) toolNamed(word string) (own string, ok bool) {
-	if own, ok = s.known(word); ok {
-		return own, true
-	}
-	for i := range word {
-		if word[i] == '.' {
-			if own, ok = s.known(word[i+1:]); ok {
-				return own, true
-			}
-		}
-	}
-	return "", false
-}

@@ -2,7 +2,6 @@ package prompted
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 )
 
@@ -14,91 +13,101 @@ func (s *scanner) match(w []byte, final bool) finding {
 	if f := s.matchMark(w, final); f.verdict != notCall {
 		return f
 	}
-	for i := range openers {
-		switch full, partly := hasPrefix(w, openers[i].text); {
-		case full:
-			return s.matchForm(w, final, len(openers[i].text), openers[i].form)
-		case partly && !final:
-			return finding{}
-		}
-	}
-	if w[0] == '{' || w[0] == '[' && s.line == atStart && !s.fenced {
-		return s.matchForm(w, final, 0, form{strict: true})
+	switch o, partly := openerOf(w); {
+	case partly && !final:
+		return finding{}
+	case o != nil:
+		return s.matchForm(w, final, len(o.text), s.only(o.form))
+	case w[0] == '{', w[0] == '[' && s.place.line == atStart:
+		return s.matchForm(w, final, 0, s.only(form{strict: true}))
 	}
 	return finding{verdict: notCall}
 }
 
-// matchForm looks for calls in a form whose opener has n bytes.
-func (s *scanner) matchForm(w []byte, final bool, n int, in form) finding {
-	s.form = in
-	f := s.matchBody(w[n:], final, in)
+// only returns a form that is in no other one. It is valid until the next call of only.
+func (s *scanner) only(f form) []form {
+	s.outermost[0] = f
+	return s.outermost[:]
+}
+
+// matchForm looks for calls in a form whose opener has n bytes. The form is the last one.
+func (s *scanner) matchForm(w []byte, final bool, n int, forms []form) finding {
+	f := s.matchBody(w[n:], final, forms)
 	f.n += n
 	return f
 }
 
 // matchMark looks for the marks that count in some places only, and for <function=.
 func (s *scanner) matchMark(w []byte, final bool) finding {
-	marks := []struct {
-		text    string
-		counts  bool
-		verdict verdict
-	}{
-		{"<tool_response", s.called, madeUp}, // a result comes from the tool, not from the model
-		{thinkOpen, !s.begun, isThought},
-		{functionOpen, true, isCall},
-	}
-	for _, m := range marks {
-		switch full, partly := hasPrefix(w, m.text); {
-		case !m.counts:
-		case full && m.verdict == isCall:
-			s.form = form{ends: []string{functionEnd}}
-			return s.matchFunction(w, final)
-		case full:
-			return finding{verdict: m.verdict, n: len(m.text)}
-		case partly && !final:
-			return finding{}
+	partly := false
+	if s.called { // a result comes from the tool, not from the model
+		full, begun := hasPrefix(w, responseOpen)
+		if full {
+			return finding{verdict: madeUp, n: len(responseOpen)}
 		}
+		partly = begun
+	}
+	if !s.place.begun {
+		for _, t := range thoughts {
+			full, begun := hasPrefix(w, t.open)
+			if full {
+				s.thought = t.end
+				return finding{verdict: isThought, n: len(t.open)}
+			}
+			partly = partly || begun
+		}
+	}
+	full, begun := hasPrefix(w, functionOpen)
+	switch {
+	case full:
+		f := s.matchFunction(w, final, form{})
+		f.forms = s.only(form{ends: functionEnds})
+		return f
+	case (partly || begun) && !final:
+		return finding{}
 	}
 	return finding{verdict: notCall}
 }
 
 // matchCodeBlock looks for calls in a block of code.
 func (s *scanner) matchCodeBlock(w []byte, final bool) finding {
-	switch full, partly := hasPrefix(w, fence); {
+	switch full, partly := hasPrefix(w, fenceMark); {
 	case partly && !final:
 		return finding{}
 	case !full:
 		return finding{verdict: notCall}
-	case s.fenced:
-		s.fenced = false
-		return finding{verdict: notCall, n: len(fence)}
 	}
-	n := len(fence)
+	n := len(fenceMark)
 	n += wordLen(w[n:min(len(w), n+maxName)])
 	if n == len(w) && !final {
 		return finding{}
 	}
-	f := finding{verdict: notCall, n: n}
-	if in, ok := blocks[strings.ToLower(string(w[len(fence):n]))]; ok {
-		f = s.matchForm(w, final, n, in)
+	if in, ok := blocks[strings.ToLower(string(w[len(fenceMark):n]))]; ok {
+		return s.matchForm(w, final, n, s.only(in))
 	}
-	if f.verdict == notCall {
-		s.fenced = true
-	}
-	return f
+	return finding{verdict: notCall}
 }
 
-// matchBody looks for calls in the body of a form.
-func (s *scanner) matchBody(w []byte, final bool, in form) finding {
+// maxForms bounds the forms in each other.
+const maxForms = 3
+
+// matchBody looks for calls in the body of a form, the last one.
+func (s *scanner) matchBody(w []byte, final bool, forms []form) finding {
+	in := forms[len(forms)-1]
 	i := prefixLen(w, whiteSpace)
-	if !in.strict && !slices.Contains(in.ends, fence) {
-		switch full, partly := hasPrefix(w[i:], fence); {
+	if !in.strict {
+		if !in.isBlock() {
+			n, partly := codeLen(w[i:])
+			if partly && !final {
+				return finding{}
+			}
+			i += n
+		}
+		switch o, partly := openerOf(w[i:]); {
 		case partly && !final:
 			return finding{}
-		case full: // a block of code in another form
-			i += len(fence)
-			i += wordLen(w[i:min(len(w), i+maxName)])
-			i += prefixLen(w[i:], whiteSpace)
+		case o != nil && len(forms) < maxForms:
+			return s.matchForm(w, final, i+len(o.text), append(forms[:len(forms):len(forms)], o.form))
 		}
 	}
 	var f finding
@@ -113,14 +122,27 @@ func (s *scanner) matchBody(w []byte, final bool, in form) finding {
 	case in.strict:
 		return finding{verdict: notCall}
 	case w[i] == '<':
-		f = s.matchFunction(w[i:], final)
+		f = s.matchFunction(w[i:], final, in)
 	default:
 		f = s.matchNamed(w[i:], final, in)
 	}
 	if f.n > 0 {
 		f.n += i
 	}
+	f.forms = forms
 	return f
+}
+
+// codeLen returns the length of the opening line of a block of code in a form, with the white
+// space behind it; 0 if there is none. partly reports that w may begin one.
+func codeLen(w []byte) (n int, partly bool) {
+	full, partly := hasPrefix(w, fenceMark)
+	if !full {
+		return 0, partly
+	}
+	n = len(fenceMark)
+	n += wordLen(w[n:min(len(w), n+maxName)])
+	return n + prefixLen(w[n:], whiteSpace), false
 }
 
 // matchJSON looks for calls in JSON, or almost JSON.
@@ -137,16 +159,24 @@ func (s *scanner) matchJSON(w []byte, final bool, in form) finding {
 		calls, readable := s.calls(value, in.strict)
 		switch {
 		case calls != nil:
-			return finding{isCall, s.brackets.offset, calls}
+			return finding{verdict: isCall, n: s.brackets.offset, calls: calls}
 		case readable:
 			return finding{verdict: notCall, n: s.brackets.offset}
 		}
 	}
+	if in.strict && s.isCut(w, final) { // what is in it is not a call of its own
+		return finding{verdict: notCall, n: len(w)}
+	}
 	return s.matchMalformed(w, final, name, in)
 }
 
-// completeValue returns the value at the start of w. If the form or the text ends within it,
-// its open brackets are closed.
+// isCut reports whether the text ends within the value at the start of w.
+func (s *scanner) isCut(w []byte, final bool) bool {
+	return final && !s.brackets.done && s.brackets.offset == len(w)
+}
+
+// completeValue returns the value at the start of w. If its form ends within it, its open
+// brackets are closed; if the text does, it is cut and thus not a call.
 func (s *scanner) completeValue(w []byte, final bool, in form) ([]byte, verdict) {
 	switch s.brackets.scan(w) {
 	case complete:
@@ -155,9 +185,7 @@ func (s *scanner) completeValue(w []byte, final bool, in form) ([]byte, verdict)
 		if !final {
 			return nil, undecided
 		}
-		if s.brackets.quote != 0 {
-			return nil, notCall
-		}
+		return nil, notCall
 	case invalid:
 		n, partly := in.endLen(w[s.brackets.offset:])
 		if partly && !final {
@@ -171,9 +199,10 @@ func (s *scanner) completeValue(w []byte, final bool, in form) ([]byte, verdict)
 }
 
 // matchMalformed returns a call whose arguments cannot be parsed, up to the end of the value
-// or of the form, if its tool is known. The model is told.
+// of the form or, if it is cut, of the text. The model is told.
 func (s *scanner) matchMalformed(w []byte, final bool, name string, in form) finding {
-	if name == "" || in.strict || in.ends == nil {
+	cut := s.isCut(w, final)
+	if name == "" || in.strict || in.ends == nil && !cut {
 		return finding{verdict: notCall}
 	}
 	n := s.brackets.offset
@@ -186,13 +215,13 @@ func (s *scanner) matchMalformed(w []byte, final bool, name string, in form) fin
 		}
 		n = len(w)
 	}
-	return finding{isCall, n, malformed(name, w[:n])}
+	return finding{verdict: isCall, n: n, calls: malformed(name, w[:n])}
 }
 
 // search returns the index in w of the first of some texts; -1 if there is none, or one may
 // yet begin before it. It continues where the last search of the window ended.
 func (s *scanner) search(w []byte, final bool, texts []string) int {
-	first, longest := -1, 0
+	first, longest := -1, 1
 	for _, text := range texts {
 		longest = max(longest, len(text))
 		if i := bytes.Index(w[s.searched:], []byte(text)); i >= 0 && (first < 0 || s.searched+i < first) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The text around the tools. The example is valid JSON, since models copy it to the letter.
@@ -57,46 +56,6 @@ func system(req *providers.Request) string {
 		fmt.Fprintf(&b, " In your next reply you must use the tool %s.", req.Tools.WireName(format, string(req.Choice)))
 	}
 	return b.String()
-}
-
-// An offer is the tools that a model may call.
-type offer struct {
-	tools *providers.ToolSet // may be nil
-	set   *toolformat.Set
-}
-
-func toolsOf(req *providers.Request) offer {
-	o := offer{tools: req.Tools}
-	if req.Choice == providers.ChoiceNone {
-		o.tools = nil
-	}
-	o.set = o.tools.Encoded(format)
-	return o
-}
-
-// known returns a tool's own name for the name that a model wrote, its own or the format's.
-func (o offer) known(name string) (own string, ok bool) {
-	c, ok := o.set.Find(name)
-	if !ok && o.tools.Find(name) != nil {
-		c, ok = o.set.Find(o.tools.WireName(format, name))
-	}
-	if !ok {
-		return "", false
-	}
-	return c.Tool.Name, true
-}
-
-// properties returns the properties of a tool's arguments, in the order of its schema.
-func (o offer) properties(own string) []string {
-	c, ok := o.set.Find(o.tools.WireName(format, own))
-	if !ok {
-		return nil
-	}
-	var names []string
-	for name := range wire.Members(wire.Lookup(c.JSON, "function", "parameters", "properties")) {
-		names = append(names, name)
-	}
-	return names
 }
 
 // request returns the request for the inner provider, without tools.
@@ -188,13 +147,51 @@ func textPart(text []byte) providers.Part {
 }
 
 // content returns a result as JSON: unchanged if it is an object or an array, else a string.
-// It cannot contain the end of its <tool_response>.
+// The first byte of each mark in it is escaped: it cannot contain the end of its
+// <tool_response>, and a model that repeats it as it is does not make a call.
 func content(text string) []byte {
 	raw := []byte(text)
 	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' && t[0] != '[' || !json.Valid(t) {
 		raw = wire.AppendString(nil, text)
 	}
-	return bytes.ReplaceAll(raw, []byte("</tool_response"), []byte(`<\/tool_response`))
+	var out []byte
+	kept := 0
+	for i, c := range raw {
+		if strings.IndexByte("<[|`tT", c) >= 0 && isMark(raw[i:]) && !isEscaped(raw[:i]) {
+			out = fmt.Appendf(append(out, raw[kept:i]...), `\u%04x`, c)
+			kept = i + 1
+		}
+	}
+	return append(out, raw[kept:]...)
+}
+
+// isMark reports whether w begins with a mark of a call, a result or thinking.
+func isMark(w []byte) bool {
+	begins := func(mark string) bool {
+		full, _ := hasPrefix(w, mark)
+		return full
+	}
+	for _, t := range thoughts {
+		if begins(t.open) || begins(t.end) {
+			return true
+		}
+	}
+	for i := range openers {
+		if begins(openers[i].text) || slices.ContainsFunc(openers[i].form.ends, begins) {
+			return true
+		}
+	}
+	for language, in := range blocks {
+		if !in.strict && begins(fenceMark+language) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(otherMarks, begins) || slices.ContainsFunc(argumentMarks, begins)
+}
+
+// isEscaped reports whether the byte behind w belongs to an escape sequence of JSON.
+func isEscaped(w []byte) bool {
+	return (len(w)-len(bytes.TrimRight(w, `\`)))%2 == 1
 }
 
 // wrap returns raw items of this provider with those of the inner one.

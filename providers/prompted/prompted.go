@@ -123,7 +123,7 @@ func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 	}
 	t.Message.Parts = append(t.Message.Parts, r.parts...)
 	for _, c := range inner.Message.Calls() { // some servers parse what looks like a call, offered or not
-		own, ok := r.scanner.known(c.Name)
+		own, ok := r.scanner.resolve(c.Name)
 		if !ok {
 			own = c.Name
 		}

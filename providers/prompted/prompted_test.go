@@ -7,12 +7,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -193,6 +195,39 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	providertest.Golden(t, *update, "testdata/request.txtar", archive(b.req)...)
+}
+
+// A result that a model repeats as it was sent makes no call, and means what it did.
+func TestContent(t *testing.T) {
+	for _, c := range append(slices.Clone(scannerCases), abstractCases...) {
+		for _, text := range []string{c.text, "[" + string(wire.AppendString(nil, c.text)) + "]"} {
+			sent := content(text)
+			var back string
+			if json.Unmarshal(sent, &back) != nil && !sameJSON(string(sent), text) || back != "" && back != text {
+				t.Errorf("%s became %s", text, sent)
+			}
+			for _, mark := range []string{"<tool_call>", "[tool_calls]", "<function=", "</tool_response", "tool_call:", "```tool_code"} {
+				if strings.Contains(strings.ToLower(string(sent)), mark) {
+					t.Errorf("%s keeps %s: %s", text, mark, sent)
+				}
+			}
+			if got := scanned(1<<20, string(sent)); strings.Contains(got, "{") && !strings.HasPrefix(got, `"`) && !json.Valid([]byte(c.text)) {
+				t.Errorf("%s makes a call:\n%s", sent, got)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"a\tool_call: b":                  `"a\tool_call: b"`,
+		"a\\tool_call: b":                 `"a\\\u0074ool_call: b"`,
+		`{"a":"<B> </Tool_Response>"}`:    `{"a":"<B> \u003c/Tool_Response>"}`,
+		`[1, "[TOOL_CALLS]", "[x]"]`:      `[1, "\u005bTOOL_CALLS]", "[x]"]`,
+		"<|tool_call|> |tool_call| <|x|>": `"\u003c\u007ctool_call|> \u007ctool_call| <|x|>"`,
+		"```tool_code\n```json":           `"\u0060` + "``tool_code\\n```json\"",
+	} {
+		if got := string(content(text)); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
 }
 
 // archive returns a request as a file for each message.

@@ -16,17 +16,17 @@ type scanner struct {
 	out     func(piece)
 	maxCall int // bytes that are held back for one call
 
-	mode     mode
-	form     form     // of the last call, while others may follow in it
-	held     []byte   // the text that is held back
-	brackets brackets // of the value in the window
-	searched int      // the offset up to which the end of a form was searched for
-	wasted   int      // bytes that were matched and found to be text
-	begun    bool     // there was more than white space
-	called   bool     // there was a call
-	line     place    // of the first byte of held, in its line
-	fenced   bool     // held is in a block of code without calls
-	ended    bool     // the model continued with a result that it made up
+	mode      mode
+	forms     []form   // of the last call, while others may follow in it, innermost last
+	thought   string   // the end of the thinking
+	outermost [1]form  // of the forms that are matched
+	held      []byte   // the text that is held back
+	place     place    // of the first byte of held
+	brackets  brackets // of the value in the window
+	searched  int      // the offset up to which the end of a form was searched for
+	wasted    int      // bytes that were matched and found to be text
+	called    bool     // there was a call
+	ended     bool     // the model continued with a result that it made up
 
 	emitting providers.PartType // of the text that was emitted last
 	visible  bool               // that text has more than white space
@@ -48,20 +48,12 @@ const (
 	afterCall // in a form that may hold more of them
 )
 
-// A place is what precedes a byte in its line.
-type place uint8
-
-const (
-	atStart  place = iota // nothing
-	indented              // white space
-	inside
-)
-
 // A finding is the result of a match for the first n bytes of a window.
 type finding struct {
 	verdict verdict
 	n       int
 	calls   []call
+	forms   []form // of the calls, innermost last
 }
 
 type verdict uint8
@@ -112,7 +104,7 @@ func (s *scanner) window(from int, final bool) ([]byte, bool) {
 func (s *scanner) scanText(final bool) bool {
 	for n := 0; ; {
 		for n < len(s.held) && !s.mayBegin(s.held[n]) {
-			s.advance(s.held[n])
+			s.place.pass(s.held[n])
 			n++
 		}
 		if n == len(s.held) {
@@ -121,12 +113,17 @@ func (s *scanner) scanText(final bool) bool {
 		}
 		w, end := s.window(n, final)
 		f := s.match(w, end)
-		if f.verdict == notCall {
+		switch {
+		case f.verdict == notCall:
 			for range max(f.n, 1) {
-				s.advance(s.held[n])
+				s.place.pass(s.held[n])
 				n++
 			}
 			s.reset(f)
+			continue
+		case f.verdict != undecided && s.isQuoted(w):
+			n += f.n // its own quotation marks do not end the quotation
+			s.reset(finding{verdict: notCall})
 			continue
 		}
 		s.emitText(providers.PartText, n)
@@ -147,35 +144,34 @@ func (s *scanner) scanText(final bool) bool {
 
 // mayBegin reports whether a call may begin with the next byte.
 func (s *scanner) mayBegin(c byte) bool {
+	s.place.settle(c)
+	if s.place.fence.length > 0 {
+		return false
+	}
 	switch c {
 	case '<', '|', '[':
 	case '{':
-		return s.line == atStart && !s.fenced && !s.exhausted()
+		return s.place.line == atStart && !s.exhausted()
 	case '`', 't', 'T':
-		return s.line != inside && !s.exhausted()
+		return s.place.line != inside && !s.exhausted()
 	default:
 		return false
 	}
 	return !s.exhausted()
 }
 
+// isQuoted reports whether the call in a window is only quoted. A block of code ends the
+// paragraph before it.
+func (s *scanner) isQuoted(w []byte) bool {
+	if w[0] == '`' {
+		return s.place.inBlock()
+	}
+	return s.place.isQuoted()
+}
+
 // exhausted reports whether so much was matched in vain that all the rest is taken for text.
 // That needs a malicious text.
 func (s *scanner) exhausted() bool { return s.wasted > 16*s.maxCall }
-
-// advance updates the place in the line with a byte of text.
-func (s *scanner) advance(c byte) {
-	switch c {
-	case '\n':
-		s.line = atStart
-	case ' ', '\t', '\r':
-		if s.line == atStart && s.begun {
-			s.line = indented
-		}
-	default:
-		s.line, s.begun = inside, true
-	}
-}
 
 // reset prepares for the match of another window.
 func (s *scanner) reset(f finding) {
@@ -192,7 +188,8 @@ func (s *scanner) emitCalls(f finding) {
 	}
 	s.reset(f)
 	s.discard(f.n)
-	s.begun, s.called = true, true
+	s.forms, s.called = f.forms, true
+	s.place = place{begun: true}
 	s.visible, s.blank = false, nil
 	s.mode = afterCall
 }
@@ -201,44 +198,59 @@ func (s *scanner) emitCalls(f finding) {
 // if more text is needed.
 func (s *scanner) scanAfterCall(final bool) bool {
 	w, final := s.window(0, final)
-	n, partly := s.form.endLen(w)
+	in := &s.forms[len(s.forms)-1]
+	n, partly := in.endLen(w)
 	if partly && !final {
 		return false
 	}
 	f := finding{verdict: notCall}
 	if n == 0 {
 		i := prefixLen(w, whiteSpace+",;")
-		f = s.matchBody(w[i:], final, s.form)
+		if !in.strict || in.ends != nil || !isCode(w[:i]) {
+			f = s.matchBody(w[i:], final, s.forms)
+		}
 		f.n += i
 	}
-	switch f.verdict {
-	case undecided:
+	switch {
+	case f.verdict == undecided:
 		return false
-	case isCall:
+	case f.verdict == isCall:
 		s.emitCalls(f)
-	default:
-		s.reset(f)
-		s.discard(n)
-		s.mode, s.line = inText, atStart
+		return true
+	}
+	s.reset(f)
+	s.discard(n)
+	if s.forms = s.forms[:len(s.forms)-1]; len(s.forms) > 0 {
+		return true
+	}
+	s.mode = inText
+	if n == 0 && in.isBlock() {
+		s.place = place{begun: true, line: inside, past: true, fence: fence{char: fenceMark[0], length: len(fenceMark), closing: -1}}
 	}
 	return true
+}
+
+// isCode reports whether white space ends with the indentation of code.
+func isCode(blank []byte) bool {
+	line := blank[bytes.LastIndexByte(blank, '\n')+1:]
+	return len(line) < len(blank) && (len(line) >= 4 || bytes.IndexByte(line, '\t') >= 0)
 }
 
 // scanThought emits thinking, in which there are no calls. It reports false if more text is
 // needed.
 func (s *scanner) scanThought(final bool) bool {
-	n, end := bytes.Index(s.held, []byte(thinkEnd)), len(thinkEnd)
+	n, end := bytes.Index(s.held, []byte(s.thought)), len(s.thought)
 	if n < 0 {
 		n, end = len(s.held), 0
 		if !final {
-			for n = max(0, n-len(thinkEnd)+1); !strings.HasPrefix(thinkEnd, string(s.held[n:])); n++ {
+			for n = max(0, n-len(s.thought)+1); !strings.HasPrefix(s.thought, string(s.held[n:])); n++ {
 			}
 		}
 	}
 	s.emitText(providers.PartThinking, n)
 	s.discard(end)
 	if end > 0 {
-		s.mode, s.line, s.begun = inText, atStart, false
+		s.mode, s.place = inText, place{}
 	}
 	return end > 0
 }

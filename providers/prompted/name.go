@@ -1,0 +1,108 @@
+package prompted
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// An offer is the tools that a model may call.
+type offer struct {
+	tools *providers.ToolSet // may be nil
+	set   *toolformat.Set
+}
+
+func toolsOf(req *providers.Request) offer {
+	o := offer{tools: req.Tools}
+	if req.Choice == providers.ChoiceNone {
+		o.tools = nil
+	}
+	o.set = o.tools.Encoded(format)
+	return o
+}
+
+// namespaces are what models put before the name of a tool: functions.get_weather.
+var namespaces = []string{"functions", "function", "tools", "tool", "default_api", "api"}
+
+// resolve returns the own name of the tool that a word means: the tool's own name or the
+// format's, in a namespace, with a number behind it as Kimi writes it, or the one tool that
+// differs only in letter case and separators.
+func (o offer) resolve(word string) (own string, ok bool) {
+	if own, ok = o.find(word); ok {
+		return own, true
+	}
+	if space, name, found := strings.Cut(word, "."); found && slices.Contains(namespaces, space) {
+		word = name
+	}
+	if name, number, found := strings.Cut(word, ":"); found && strings.Trim(number, "0123456789") == "" {
+		word = name
+	}
+	if own, ok = o.find(word); ok {
+		return own, true
+	}
+	return o.nearest(word)
+}
+
+// find returns a tool's own name for that name or the format's.
+func (o offer) find(name string) (own string, ok bool) {
+	c, ok := o.set.Find(name)
+	if !ok && o.tools.Find(name) != nil {
+		c, ok = o.set.Find(o.tools.WireName(format, name))
+	}
+	if !ok {
+		return "", false
+	}
+	return c.Tool.Name, true
+}
+
+// nearest returns the one tool whose name is a word but for letter case and separators.
+func (o offer) nearest(word string) (own string, ok bool) {
+	bare := letters(word)
+	if bare == "" {
+		return "", false
+	}
+	for i := range o.set.Tools {
+		c := &o.set.Tools[i]
+		if letters(c.Tool.Name) != bare && letters(c.Name) != bare {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		own, ok = c.Tool.Name, true
+	}
+	return own, ok
+}
+
+// letters returns a name in lower case and without separators.
+func letters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-. ", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+// nameable reports whether a word in a form can be the name of a tool that the model believes to
+// have. A call of it is answered with the tools that exist.
+func (o offer) nameable(word string) bool {
+	isOther := func(c rune) bool { return c <= ' ' || c > '~' }
+	return len(o.set.Tools) > 0 && word != "" && len(word) <= maxName && !strings.ContainsFunc(word, isOther)
+}
+
+// properties returns the properties of a tool's arguments, in the order of its schema.
+func (o offer) properties(own string) []string {
+	c, ok := o.set.Find(o.tools.WireName(format, own))
+	if !ok {
+		return nil
+	}
+	var names []string
+	for name := range wire.Members(wire.Lookup(c.JSON, "function", "parameters", "properties")) {
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,252 @@
+package prompted
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+const (
+	addCall = `<tool_call>{"name":"add","arguments":{}}</tool_call>`
+	bareAdd = `{"name": "add", "arguments": {}}`
+)
+
+// What is only quoted is text, to the last byte.
+func TestQuoted(t *testing.T) {
+	for name, text := range map[string]string{
+		"inline code":                         "Write `" + addCall + "` to add.",
+		"inline code in a list":               "- `" + addCall + "` adds\n- nothing else",
+		"inline code of two backticks":        "Write `` " + addCall + " ` `` to add.",
+		"inline code over lines":              "Write `\n" + addCall + "\n` to add.",
+		"inline code with a backtick":         "Write `<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":\"`\"}}</tool_call>` or `" + addCall + "`.",
+		"inline code behind a lone backtick":  "It`s so:\n`" + addCall + "` adds.",
+		"inline code behind a list item":      "- a ` here\n- `" + addCall + "`",
+		"inline code behind an escaped tick":  "a \\` and `" + addCall + "`",
+		"inline code like a fence":            "```" + addCall + "```",
+		"inline JSON":                         "Use `" + bareAdd + "` to add.",
+		"inline code that begins a line":      "`" + addCall + "`",
+		"inline function":                     "`<function=add></function>` or `<function=add>{}</function>`",
+		"inline Mistral":                      "`[TOOL_CALLS]add{\"a\": 1}`",
+		"inline python":                       "`[add(a=1)]`",
+		"block quote":                         "So:\n\n> " + addCall + "\n\nbut no.",
+		"block quote in a list":               "- > " + addCall,
+		"block quote over lines":              "> <tool_call>\n> " + bareAdd + "\n> </tool_call>\n",
+		"block quote that goes on":            "> <tool_call>\n" + bareAdd + "\n</tool_call>\n",
+		"indented code":                       "    " + addCall + "\n\nis indented code.",
+		"indented code with a tab":            "So:\n\n\t" + addCall,
+		"indented code in a list":             "- So:\n\n      " + addCall,
+		"indented code behind a marker":       "-     " + addCall,
+		"indented code over lines":            "    <tool_call>\n" + bareAdd + "\n    </tool_call>",
+		"indented block of code":              "    ```json\n    " + bareAdd + "\n    ```",
+		"python string":                       "```python\nprompt = \"\"\"" + addCall + "\"\"\"\n```",
+		"xml with a comment":                  "```xml\n<!-- a sample -->\n" + addCall + "\n```",
+		"nested fence":                        "````markdown\n```json\n" + bareAdd + "\n```\n````",
+		"nested fence of equal length":        "```markdown\n```json\n" + bareAdd + "\n```\n",
+		"markdown fence":                      "```markdown\nWrite `" + addCall + "` to add.\n```",
+		"plain fence with a tag":              "```\n" + addCall + "\n```",
+		"JSON fence with a tag":               "```json\n" + addCall + "\n```",
+		"fence of tildes":                     "~~~\n" + addCall + "\n~~~",
+		"JSON fence of tildes":                "~~~json\n" + bareAdd + "\n~~~",
+		"fence in a list":                     "1. So:\n   ```xml\n   " + addCall + "\n   ```\n",
+		"fence behind a marker":               "- ```xml\n  " + addCall + "\n  ```\n",
+		"fence that another character closes": "~~~\n```\n" + addCall + "\n~~~",
+		"fence that a shorter one closes":     "````\n```\n" + addCall + "\n````",
+		"fence whose end is indented":         "```xml\n     ```\n" + addCall + "\n```",
+		"fence without an end":                "```xml\n" + addCall,
+		"fence with words behind its end":     "```xml\n``` no\n" + addCall + "\n```",
+		"other JSON, then a tag, in a fence":  "```json\n{\"a\": 1}\n" + addCall + "\n```",
+		"quotation marks":                     `In the docs: "<function=add></function>" is the syntax.`,
+		"quotation with a call":               `The docs say "write ` + addCall + `" and more.`,
+		"quotation with two calls":            `"` + addCall + addCall + `"`,
+		"quotation over lines":                "\"<tool_call>\n" + bareAdd + "\n</tool_call>\"",
+		"quotation behind a lone mark":        "He said \"so\nand \"" + addCall + "\"",
+		"single quotation marks":              `It's '` + addCall + `', isn't it?`,
+		"prefix of a string":                  `p = f"` + addCall + `"`,
+		"prefix of a single-quoted string":    `p = f'` + addCall + `'`,
+		"curly quotation marks":               "the “" + addCall + "” and ‘" + addCall + "’ and «" + addCall + "» and „" + addCall + "“",
+		"triple quotation marks":              "p = \"\"\"\n\n" + addCall + "\n\"\"\"",
+		"unclosed function":                   "The XML <function=add> is how Llama does it.",
+		"unclosed function at the end":        "The XML <function=add>",
+		"comment":                             "<!-- for example\n\n" + addCall + " -->",
+		"code element":                        "Write <code>" + addCall + "</code>.",
+		"pre element":                         "<PRE>\n\n" + addCall + "\n</PRE>",
+		"table":                               "| tool | call |\n|---|---|\n| add | " + bareAdd + " |\n| add | " + addCall + " |",
+		"javascript":                          "```js\nawait client.callTool(" + bareAdd + ")\n```",
+		"definition":                          `{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}}`,
+		"cut JSON with JSON":                  "{\"name\": \"add\", \"arguments\": {\"a\":\n" + bareAdd,
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := fmt.Sprintf("%q", text)
+			for _, pieces := range [][]string{{text}, portions(text, nil)} {
+				if got := scanned(1<<20, pieces...); got != want {
+					t.Errorf("%d pieces:\n%s\nwant\n%s", len(pieces), got, want)
+				}
+			}
+		})
+	}
+}
+
+// What ends before a call does not quote it.
+func TestBehindQuotes(t *testing.T) {
+	for name, text := range map[string]string{
+		"inline code":             "I use `add`, and ``a ` b``: ",
+		"lone backtick":           "It`s so.\n\n",
+		"block quote":             "> quoted\n",
+		"indented code":           "    code\n",
+		"fence":                   "```python\nx\n```\n",
+		"longer end of a fence":   "```python\nx\n`````\t\n",
+		"fence of tildes":         "~~~ a `b`\nx\n~~~\n",
+		"fence in a list":         "10. a\n    ```\n    x\n    ```\nb\n",
+		"fence behind a marker":   "- ```xml\n  x\n  ```\n",
+		"quotation marks":         "He said \"so\" and 'so' and “so”: ",
+		"lone quotation mark":     "He said \"so.\n\n",
+		"inches":                  `A 5" screen: `,
+		"apostrophes":             "It's the users' tool, isn't it? ",
+		"lone apostrophe":         "Get 'em.\n",
+		"comment":                 "<!-- a ---> b\n",
+		"code element":            "<code>a</code> ",
+		"pre element":             "<pre>\n\na</pre>\n",
+		"table":                   "| a |\n|---|\n| b |\n",
+		"list":                    "1. ",
+		"nested list":             "- - ",
+		"number":                  "2 and ",
+		"long number":             "2026",
+		"emphasis":                "**now:** ",
+		"bullets that are none":   "-a *b* --- ",
+		"triple quotation marks":  "\"\"\"a\"\"\" ",
+		"a tag in inline code":    "I write `<tool_call>`:\n",
+		"a tag in a quotation":    "I write \"<tool_call>\":\n",
+		"a quotation with a call": "Not \"" + addCall + "\" but ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := fmt.Sprintf("%q", text) + "\n" + inParis
+			whole := text + "<tool_call>" + paris + "</tool_call>"
+			for _, pieces := range [][]string{{whole}, portions(whole, nil)} {
+				if got := scanned(1<<20, pieces...); got != want {
+					t.Errorf("%d pieces:\n%s\nwant\n%s", len(pieces), got, want)
+				}
+			}
+		})
+	}
+}
+
+// quotations quote a text, whatever it says.
+var quotations = map[string]func(text string) string{
+	"code span": func(text string) string {
+		ticks := strings.Repeat("`", 1+longestRun(text, '`'))
+		return "So: " + ticks + " " + unbroken(text) + " " + ticks + " it is."
+	},
+	"fence": func(text string) string {
+		ticks := strings.Repeat("`", max(3, 1+longestRun(text, '`')))
+		return "So:\n" + ticks + "text\n" + text + "\n" + ticks + "\nit is."
+	},
+	"fence of tildes": func(text string) string {
+		tildes := strings.Repeat("~", max(3, 1+longestRun(text, '~')))
+		return tildes + "\n" + text + "\n" + tildes
+	},
+	"block quote":   func(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") },
+	"indented code": func(text string) string { return "So:\n\n    " + strings.ReplaceAll(text, "\n", "\n    ") },
+	"table":         func(text string) string { return "| a | " + unbroken(text) + " |" },
+	"comment":       func(text string) string { return "<!-- " + strings.ReplaceAll(text, "--", "- ") + " -->" },
+}
+
+func unbroken(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
+// longestRun returns the length of the longest run of a character.
+func longestRun(text string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if run++; text[i] != c {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// checkQuotations verifies that a text makes no calls in any quotation, and is kept.
+func checkQuotations(t *testing.T, text string, cuts []byte) {
+	for name, quote := range quotations {
+		quoted := quote(text)
+		var kept strings.Builder
+		s := newTestScanner(1<<20, func(p piece) {
+			if p.kind == providers.PartCall {
+				t.Errorf("%s: a call of %s in\n%s", name, p.call.name, quoted)
+			}
+			kept.WriteString(p.text)
+		})
+		for _, p := range portions(quoted, cuts) {
+			s.write(p)
+		}
+		s.close()
+		if kept.String() != quoted {
+			t.Errorf("%s:\n%q became\n%q", name, quoted, kept.String())
+		}
+	}
+}
+
+// FuzzQuoted: a text that is quoted makes no call, however it is quoted.
+func FuzzQuoted(f *testing.F) {
+	for _, c := range append(scannerCases, abstractCases...) {
+		f.Add(c.text, []byte{2})
+	}
+	f.Add(addCall, []byte{0})
+	f.Fuzz(func(t *testing.T, text string, cuts []byte) { checkQuotations(t, text, cuts) })
+}
+
+// FuzzQuotedForms does the same with texts made of fragments of forms.
+func FuzzQuotedForms(f *testing.F) {
+	f.Add([]byte{0, 30, 16, 1, 33}, []byte{2})
+	f.Fuzz(func(t *testing.T, picks, cuts []byte) { checkQuotations(t, assembled(picks), cuts) })
+}
+
+// FuzzQuotedCall: a call that is quoted in a text makes no call, whatever the text is, unless
+// the text makes one itself.
+func FuzzQuotedCall(f *testing.F) {
+	f.Add("It's \"so\":\n- a `b`\n", "\nand so\n", []byte{3})
+	f.Fuzz(func(t *testing.T, before, after string, cuts []byte) {
+		if all := strings.ToLower(before + after); strings.ContainsAny(all, "<{[|") || strings.Contains(all, "tool_") {
+			t.Skip() // may begin a form itself
+		}
+		for _, call := range []string{addCall, bareAdd, "[add(a=1)]", "<function=add></function>", `[TOOL_CALLS]add{"a":1}`} {
+			for name, quote := range quotations {
+				text := before + "\n\n" + quote(call) + "\n" + after
+				if got := scanned(1<<20, portions(text, cuts)...); strings.Contains(got, "\nadd {") || strings.HasPrefix(got, "add {") {
+					t.Errorf("%s: a call in\n%s", name, text)
+				}
+			}
+		}
+	})
+}
+
+// A call that is cut never runs: it is text, or its arguments cannot be used.
+func TestCut(t *testing.T) {
+	for _, form := range []string{
+		`<tool_call>{"name":"add","arguments":{"a":1,"more":[1,2,{"b":"x"}]}}</tool_call>`,
+		`{"name":"add","arguments":{"a":1,"more":[1,2,{"b":"x"}]}}`,
+		`[{"name":"add","arguments":{"a":1}},{"name":"add","arguments":{"a":2}}]`,
+		`[TOOL_CALLS][{"name":"add","arguments":{"a":1}},{"name":"add","arguments":{"a":2}}]`,
+		`[TOOL_CALLS]add[ARGS]{"a":1,"b":[1,2]}`,
+		"<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\n2\n</parameter>\n</function>\n</tool_call>",
+		`<function=add>{"a":1,"b":[1,2]}`,
+		`[add(a=1, b=[1, 2]), add(a=3)]`,
+		"```tool_code\nadd(a=1, b=[1, 2])\n```",
+		"```json\n{\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}\n```",
+		`<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a":1,"b":2}<|tool_call_end|>`,
+		`<｜tool▁call▁begin｜>add<｜tool▁sep｜>{"a":1,"b":2}<｜tool▁call▁end｜>`,
+	} {
+		whole := scanned(1<<20, form)
+		if !strings.HasPrefix(whole, "add {") {
+			t.Errorf("%s is not a call: %s", form, whole)
+		}
+		for n := range form {
+			for line := range strings.SplitSeq(scanned(1<<20, form[:n]), "\n") {
+				if strings.HasPrefix(line, "add {") && !strings.HasPrefix(whole, line) {
+					t.Errorf("%s runs\n%s", form[:n], line)
+				}
+			}
+		}
+	}
+}
