@@ -175,5 +175,7 @@ func (p *program) chatCompletions() (http.Handler, error) {
 		AtOnce:  p.cfg.Limits.Completions,
 		MaxBody: int64(p.cfg.Limits.MessageBytes),
 		Log:     p.log,
+
+		Principals: len(p.cfg.Tokens),
 	}), loop.Policy.Validate()
 }

@@ -4,6 +4,7 @@
 // server.go has the Server. request.go reads its requests: request_content.go the content of
 // messages, request_parameter.go what tunes the answer, request_tools.go the tools, and
 // request_legacy.go functions, which were before tools. completion.go writes its responses.
+// admission.go bounds how many are in progress.
 // sampling.go and sampling_message.go do the same for Sampling. rounds.go keeps, for both, the
 // rounds of calls that a client does not see.
 //

@@ -175,7 +175,7 @@ func TestAtOnce(t *testing.T) {
 	<-p.begun
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, completion(t.Context()))
-	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "busy: 1 calls are under way") {
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "too many chat completions are in progress: at most 1 (limits.completions in the config)") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	cancel()

@@ -38,15 +38,19 @@ type Options struct {
 	AtOnce  int               // completions in progress, beyond which requests are refused; 0 means 100
 	MaxBody int64             // bounds the bytes of a request; 0 means 64 MiB
 	Log     *slog.Logger      // nil discards the log
+
+	// Principals is how many callers Caller tells apart. Of several each may use half of AtOnce,
+	// and of the bytes of requests in progress: 256 MiB, or 4 times MaxBody if that is more.
+	Principals int
 }
 
 // A Server answers /v1/chat/completions and /v1/models, behind a handler that authenticates. A
 // client's own tools are offered to the model beside the bridge's and win where names clash.
 // Their calls are handed back; the bridge's run inside.
 type Server struct {
-	opts    Options
-	rounds  *hiddenRounds
-	limiter *bridge.Limiter // of completions
+	opts      Options
+	rounds    *hiddenRounds
+	admission *admission
 }
 
 // New makes a server.
@@ -54,7 +58,7 @@ func New(o Options) *Server {
 	o.AtOnce = cmp.Or(o.AtOnce, 100)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), limiter: bridge.NewLimiter("chat completions are", o.AtOnce, 0)}
+	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), admission: newAdmission(&o)}
 }
 
 // ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
@@ -120,13 +124,14 @@ func newModel(id string) model {
 
 // complete answers a chat completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	if busy := s.limiter.Enter(r.Context(), 0); busy != nil {
-		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusTooManyRequests, "rate_limit_error", "", busy.Message)
+	caller := s.opts.Caller(r)
+	visit, err := s.admission.enter(caller.Principal.Name)
+	if err != nil {
+		refuseBusy(w, err)
 		return
 	}
-	defer s.limiter.Leave()
-	req := s.read(w, r)
+	defer visit.leave()
+	req := s.read(w, r, visit)
 	if req == nil {
 		return
 	}
@@ -141,7 +146,6 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	caller := s.opts.Caller(r)
 	loop, err := s.opts.Toolbox.Open(ctx, &caller)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
@@ -166,9 +170,13 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 }
 
 // read reads a request; nil if it was refused.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	if err != nil {
+func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit) *request {
+	body, err := io.ReadAll(v.counted(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)))
+	switch {
+	case errors.Is(err, errCrowded):
+		refuseBusy(w, err)
+		return nil
+	case err != nil:
 		fail(w, http.StatusRequestEntityTooLarge, invalidRequest, "", fmt.Sprintf("the request is longer than %d bytes, or was cut off", s.opts.MaxBody))
 		return nil
 	}
@@ -179,6 +187,12 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *request {
 		return nil
 	}
 	return req
+}
+
+// refuseBusy answers a request for which there is no room.
+func refuseBusy(w http.ResponseWriter, err error) {
+	w.Header().Set("Retry-After", "1")
+	fail(w, http.StatusTooManyRequests, "rate_limit_error", "", err.Error())
 }
 
 // failed answers with the error of a run.

@@ -1,0 +1,115 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// minBytes bounds the bytes of the requests in progress, unless Options.MaxBody is more than a
+// quarter of it.
+const minBytes = 256 << 20
+
+// errCrowded is why a request is refused whose body has no room beside those of others.
+var errCrowded = errors.New("too many bytes of requests are in progress: try again later")
+
+// admission bounds the completions in progress and the bytes of their requests, for all
+// principals and for each.
+type admission struct {
+	most, share use
+
+	mu  sync.Mutex // guards what follows
+	all use
+	own map[string]*use // of the principals with completions in progress
+}
+
+// use is what completions use.
+type use struct {
+	completions int
+	bytes       int64
+}
+
+// fits reports whether there is no more of anything than in most.
+func (u *use) fits(most *use) bool { return u.completions <= most.completions && u.bytes <= most.bytes }
+
+// newAdmission returns the admission for some principals. Of several each has half.
+func newAdmission(o *Options) *admission {
+	a := &admission{most: use{o.AtOnce, max(minBytes, 4*o.MaxBody)}, own: map[string]*use{}}
+	a.share = a.most
+	if o.Principals > 1 {
+		a.share = use{(a.most.completions + 1) / 2, a.most.bytes / 2}
+	}
+	return a
+}
+
+// take adds to what a principal uses, unless there is no room for it.
+func (a *admission) take(principal string, more use) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all, own := a.all, use{}
+	if now := a.own[principal]; now != nil {
+		own = *now
+	}
+	for _, u := range []*use{&all, &own} {
+		u.completions += more.completions
+		u.bytes += more.bytes
+	}
+	if !all.fits(&a.most) || !own.fits(&a.share) {
+		return false
+	}
+	a.all, a.own[principal] = all, &own
+	return true
+}
+
+// give subtracts what take added.
+func (a *admission) give(principal string, less use) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own := a.own[principal]
+	for _, u := range []*use{&a.all, own} {
+		u.completions -= less.completions
+		u.bytes -= less.bytes
+	}
+	if *own == (use{}) {
+		delete(a.own, principal)
+	}
+}
+
+// A visit is one completion in progress.
+type visit struct {
+	*admission
+	principal string
+	bytes     int64 // of its request, read so far
+}
+
+// enter begins a completion, which must leave.
+func (a *admission) enter(principal string) (*visit, error) {
+	if a.take(principal, use{completions: 1}) {
+		return &visit{admission: a, principal: principal}, nil
+	}
+	if a.share != a.most {
+		return nil, fmt.Errorf("too many chat completions are in progress: at most %d, of which %d for each token (limits.completions in the config); try again later", a.most.completions, a.share.completions)
+	}
+	return nil, fmt.Errorf("too many chat completions are in progress: at most %d (limits.completions in the config); try again later", a.most.completions)
+}
+
+func (v *visit) leave() { v.give(v.principal, use{1, v.bytes}) }
+
+// counted returns a body whose bytes count until the visit leaves. Reading it fails with
+// errCrowded where there is no room.
+func (v *visit) counted(body io.Reader) io.Reader { return &countedBody{body, v} }
+
+type countedBody struct {
+	io.Reader
+	visit *visit
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if !b.visit.take(b.visit.principal, use{bytes: int64(n)}) {
+		return 0, errCrowded
+	}
+	b.visit.bytes += int64(n)
+	return n, err
+}
