@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type BackendConfig struct {
 	Name   string          // of the API, for errors
 	Config json.RawMessage // the API's object in the config; nil for a kind that needs none
 	Dir    string          // of relative paths
+	Roots  *x509.CertPool  // trusted certificate authorities; nil means the system's
 	Hidden []string        // names of the config's hidden values, which a request may name like arguments
 	Log    *slog.Logger    // never nil
 }

@@ -1,16 +1,16 @@
 package httpapi
 
 import (
+	"crypto/x509"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -31,21 +31,14 @@ type Client struct {
 // maxRedirects bounds the redirects that a request follows.
 const maxRedirects = 5
 
-func newHTTP(connections int, seeOther bool) *http.Client {
+// newHTTP returns the client for at most so many connections at a time.
+func newHTTP(roots *x509.CertPool, connections int, seeOther bool) *http.Client {
+	t := outbound.Transport(roots)
+	t.MaxConnsPerHost, t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections, connections
+	t.MaxResponseHeaderBytes = 256 << 10
 	return &http.Client{
 		CheckRedirect: func(req *http.Request, via []*http.Request) error { return checkRedirect(req, via, seeOther) },
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // never for loopback
-			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:      true,
-			TLSHandshakeTimeout:    10 * time.Second,
-			IdleConnTimeout:        90 * time.Second,
-			ExpectContinueTimeout:  time.Second,
-			MaxConnsPerHost:        connections,
-			MaxIdleConns:           connections,
-			MaxIdleConnsPerHost:    connections,
-			MaxResponseHeaderBytes: 256 << 10,
-		},
+		Transport:     t,
 	}
 }
 
@@ -54,20 +47,11 @@ func newHTTP(connections int, seeOther bool) *http.Client {
 // 303 asks for a GET. A redirect that is not followed is the answer.
 func checkRedirect(req *http.Request, via []*http.Request, seeOther bool) error {
 	changed := req.Method != via[len(via)-1].Method
-	if len(via) > maxRedirects || originOf(req.URL) != originOf(via[0].URL) || req.URL.User != nil ||
+	if len(via) > maxRedirects || outbound.Origin(req.URL) != outbound.Origin(via[0].URL) || req.URL.User != nil ||
 		changed && !(seeOther && req.Response.StatusCode == http.StatusSeeOther) {
 		return http.ErrUseLastResponse
 	}
 	return nil
-}
-
-// originOf returns the origin of a URL, which a redirect must not leave (RFC 6454, section 4).
-func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // A Call describes the call of a tool, whose request goes with it to Client.Do.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 type nativeLoader struct {
 	cfg      *config.Config
 	log      *slog.Logger
+	roots    *x509.CertPool
 	kinds    []bridge.NativeKind
 	apis     []config.API
 	backends map[string]bridge.Backend // by kind and name of the API
@@ -45,8 +47,8 @@ type nativeLoader struct {
 	warnings []string
 }
 
-func loadNatives(cfg *config.Config, log *slog.Logger, supervisor *process.Supervisor) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
+func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {
+	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -230,7 +232,7 @@ func (n *nativeLoader) namesWith(another string) string {
 
 // backend returns the backend of an API, which it opens for the first tool.
 func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
-	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
+	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Roots: n.roots, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
 	if api != nil {
 		cfg.Name, cfg.Config = api.Name, api.Config
 	}

@@ -2,12 +2,19 @@ package stack
 
 import (
 	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
@@ -91,6 +98,44 @@ func TestHidden(t *testing.T) {
 	}
 	if raw := string(tools.Items[0].Raw); strings.Contains(raw, "Who") || !strings.Contains(raw, "what") {
 		t.Errorf("listed as %s", raw)
+	}
+}
+
+// The certificate authorities of the config hold for the APIs of native tools.
+func TestNativeConnections(t *testing.T) {
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	t.Cleanup(api.Close)
+	api.Config.ErrorLog = log.New(io.Discard, "", 0)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for trusted, want := range map[string]string{
+		"":                                    "has a TLS certificate that this machine does not trust",
+		fmt.Sprintf(`"tls": {"ca": %q},`, ca): "hello",
+	} {
+		st, err := openConfig(t, `{`+trusted+`"tools": ["tools.json"], "apis": {"a": {"type": "rest", "url": "`+api.URL+`"}}}`,
+			`[{"name": "t", "description": "A tool.", "input_schema": {"type": "object"}, "kind": "rest", "api": "a", "rest": {"method": "POST", "path": "/"}}]`, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := st.Open(t.Context(), &bridge.Caller{ID: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		params, err := wire.SplitParams([]byte(`{"name":"t"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "t"})
+		got := string(reply.Result)
+		if reply.Err != nil {
+			got = reply.Err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", trusted, got, want)
+		}
 	}
 }
 

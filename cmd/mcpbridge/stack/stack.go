@@ -138,7 +138,7 @@ func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.S
 }
 
 func (s *Stack) openNatives(strict bool) (err error) {
-	s.natives = loadNatives(s.cfg, s.log, s.supervisor)
+	s.natives = loadNatives(s.cfg, s.log, s.roots, s.supervisor)
 	store, err := s.natives.chat.store(s.cfg, s.log)
 	if err != nil {
 		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
