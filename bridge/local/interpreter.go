@@ -2,26 +2,153 @@ package local
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// isCode reports whether an element of a command is, or may be, program text for an interpreter. It
-// knows the interpreters in common use, also after a wrapper such as env; for others the author of
-// the definition is responsible.
+// An interpreter is a program that executes some of its arguments: as program text, or as the name
+// of a program, script or module. Lists are separated by spaces.
+type interpreter struct {
+	names    string   // of the program, without a version
+	sub      string   // subcommands: the entry is for what comes after one of them
+	runs     string   // options whose value is executed; --name stands for its abbreviations too
+	values   string   // other options with a value
+	operands operands // elements that are not options and are executed
+	permutes bool     // options may come after operands, too
+	opens    string   // letters of options that make the operands files, and a file "id|" a command
+	words    bool     // options of one dash may have several letters: -exec
+	plus     bool     // an element that begins with + is a command, unless it comes after --
+	wraps    bool     // it runs another program
+	skips    int      // operands before that program
+}
+
+// operands says which operands are executed.
+type operands uint8
+
+const (
+	noOperand   operands = iota
+	firstText            // the first, unless an option has the program text
+	firstAlways          // the first, whatever the options are
+	afterFirst           // all but the first
+	allOperands
+)
+
+// interpreters lists the programs in common use; for others the author of the definition is
+// responsible. A subcommand that differs is an entry of its own: "git config".
+var interpreters = []interpreter{
+	// Shells, and what hands its arguments to one.
+	{names: "sh bash dash ash ksh mksh zsh fish csh tcsh rbash", runs: "--rcfile --init-file --init-command -C", values: "-o +o -O +O", operands: firstAlways},
+	{names: "cmd powershell pwsh ssh mosh rsh adb watch parallel tmux screen socat at ed red dc", operands: allOperands},
+	{names: "su runuser script", runs: "-c --command --session-command", values: "-s --shell -g --group -G"},
+
+	// Languages. The first operand is a script, unless an option has the text.
+	{names: "python pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText},
+	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText},
+	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText},
+	{names: "node nodejs bun deno tsx ts-node", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true},
+	{names: "deno", sub: "eval", operands: allOperands},
+	{names: "bun deno", sub: "run", operands: firstAlways},
+	{names: "lua luajit texlua", runs: "-e -l", operands: firstText},
+	{names: "php", runs: "-r -B -R -E -f -F -z -a --run --process-begin --process-code --process-end --file --process-file", values: "-c -d -t", operands: firstText},
+	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true},
+	{names: "julia", runs: "-e -E -L -m --eval --print --load", values: "-p -t -J", operands: firstText},
+	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true},
+	{names: "osascript", runs: "-e", values: "-l -s", operands: firstText},
+	{names: "java", runs: "-jar -m --module -cp -classpath --class-path", operands: firstText, words: true},
+	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true},
+	{names: "gnuplot octave maxima gp", runs: "-e -c -p --eval --batch-string --persist --init-mathdata", operands: firstText},
+	{names: "cscript wscript mshta rundll", operands: allOperands},
+
+	// Programs for text, whose program text can run others.
+	{names: "awk gawk mawk nawk original-awk goawk", runs: "-f -e -i -l -E --file --source --include --load --exec", values: "-v -F -W --assign --field-separator", operands: firstText},
+	{names: "sed gsed", runs: "-e -f --expression --file", values: "-l --line-length", operands: firstText, permutes: true},
+	{names: "m4 gm4", runs: "-D --define -R --reload-state", values: "-I -U -F -L -s --include --undefine"},
+	{names: "vim vi nvim gvim view ex vimdiff rvim rview nano emacs-nox", runs: "-c -S -s -u -U --cmd --server", values: "-t -q -T -w -W -i", plus: true},
+	{names: "less more most", runs: "-k -P --lesskey-file --lesskey-content", plus: true},
+	{names: "man", runs: "-P -H -C --pager --html --config-file"},
+
+	// Databases, whose clients have commands of their own.
+	{names: "sqlite sqlite3 duckdb", runs: "-cmd -init -c -s -f", values: "-separator -nullvalue -newline -mmap -maxsize -vfs", operands: afterFirst, words: true},
+	{names: "psql pgcli usql", runs: "-c -f --command --file", values: "-d -h -p -U -v -F -R -T -P -L -o --dbname --host --port --username --set --variable --output"},
+	{names: "mysql mariadb mycli", runs: "-e --execute --init-command --init-command-add --pager", values: "-h -u -P -D -S --host --user --port --database --socket"},
+	{names: "sqlcmd isql sqlplus mongo mongosh", runs: "-Q -q -i -e --eval --file -f"},
+
+	// Builders and version control.
+	{names: "make gmake bmake nmake ninja just task rake", runs: "-f -I -E --file --makefile --eval --include-dir --directory -C", values: "-j -l -o -W --jobs --old-file --what-if", operands: allOperands},
+	{names: "git", runs: "-c --config-env --exec-path", values: "-C --git-dir --work-tree --namespace", operands: firstAlways},
+	{names: "git", sub: "config submodule bisect", operands: allOperands},
+	{names: "git", sub: "filter-branch", runs: "--setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter --tag-name-filter"},
+	{names: "git", sub: "rebase", runs: "-x --exec"},
+	{names: "git", sub: "difftool", runs: "-x --extcmd"},
+	{names: "git", sub: "grep", runs: "-O --open-files-in-pager"},
+	{names: "git", sub: "clone", runs: "-c --config -u --upload-pack --template", values: "-b -o -j --branch --origin --depth"},
+	{names: "git", sub: "fetch pull push ls-remote archive", runs: "--upload-pack --receive-pack --exec"},
+
+	// Debuggers, and others with an option that names a program.
+	{names: "gdb", runs: "-ex -iex -x -ix -eval-command -init-eval-command -command -init-command --eval-command --init-eval-command --command --init-command", words: true},
+	{names: "lldb", runs: "-o -O -s -S -k -K --one-line --one-line-before-file --source --source-before-file --one-line-on-crash --source-on-crash"},
+	{names: "tar gtar bsdtar", runs: "-I -F --use-compress-program --to-command --checkpoint-action --info-script --new-volume-script --rsh-command", values: "-f -C -T -X --file --directory --files-from --exclude"},
+	{names: "rsync", runs: "-e --rsh --rsync-path"},
+	{names: "scp sftp", runs: "-S -o -F -D"},
+	{names: "wget", runs: "-e --execute --use-askpass --config"},
+	{names: "nc ncat netcat", runs: "-e -c --exec --sh-exec --lua-exec"},
+	{names: "sort", runs: "--compress-program"},
+	{names: "split", runs: "--filter"},
+	{names: "zip", runs: "-TT --unzip-command", words: true},
+	{names: "nmap", runs: "--script --script-args"},
+
+	// Programs that run another one, which their operands name.
+	{names: "find gfind fd fdfind", runs: "-exec -execdir -ok -okdir -x -X --exec --exec-batch", words: true, wraps: true, skips: unknownSkips},
+	{names: "env", runs: "-S --split-string", values: "-u -C --unset --chdir", wraps: true},
+	{names: "sudo doas", runs: "-s -i", values: "-u -g -h -p -C -r -t -T -U -D -R --user --group", wraps: true},
+	{names: "nice ionice chrt taskset nohup setsid stdbuf time unshare bwrap firejail prlimit busybox toybox strace ltrace rlwrap npx bunx uvx pipx", runs: "--call --command",
+		values: "-n -c -p -i -o -e -f --adjustment --class --classdata", wraps: true},
+	{names: "timeout chroot", values: "-s -k --signal --kill-after", wraps: true, skips: 1},
+	{names: "flock", runs: "-c --command", values: "-w -E --timeout", wraps: true, skips: 1},
+	{names: "xargs", values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs", wraps: true},
+	{names: "docker podman nerdctl kubectl", wraps: true, skips: unknownSkips},
+}
+
+// unknownSkips stands for operands of unknown number before the program that is run.
+const unknownSkips = 1 << 20
+
+// findInterpreter returns the entry of a program, or of one of its subcommands; nil without any.
+func findInterpreter(program, sub string) *interpreter {
+	for i := range interpreters {
+		p := &interpreters[i]
+		if hasWord(p.names, program) && (p.sub == sub || sub != "" && hasWord(p.sub, sub)) {
+			return p
+		}
+	}
+	return nil
+}
+
+func hasWord(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
+
+// nameOf returns a program's name without folder and version: python for /usr/bin/python3.12.
+func nameOf(program string) string {
+	name := strings.ToLower(filepath.Base(strings.ReplaceAll(program, `\`, "/")))
+	name = strings.TrimSuffix(name, ".exe")
+	if findInterpreter(name, "") != nil { // sqlite3
+		return name
+	}
+	return strings.TrimRight(name, "0123456789.-")
+}
+
+// isCode reports whether a command would execute its element at an index, which has a placeholder.
 func isCode(command []string, at int) bool {
-	for i := range at {
-		if i > 0 && !isWrapper(command[0]) {
-			break
-		}
-		flags, shell := interpreterFlags(command[i])
-		if flags == "" {
-			continue
-		}
-		if flags == "*" {
-			return true
-		}
-		for j := i + 1; j <= at; j++ {
-			if j+1 >= at && carriesCode(command[j], flags, shell) { // -c{x} or -c {x}
+	name := nameOf(command[0])
+	p := findInterpreter(name, "")
+	if p == nil || at == 0 {
+		return at == 0
+	}
+	w := walk{interpreter: p, name: name, args: command[1:], at: at - 1}
+	if w.executes() {
+		return true
+	}
+	if p.wraps { // options that are not known may come before the program
+		for i := 1; i < at; i++ {
+			if findInterpreter(nameOf(command[i]), "") != nil && isCode(command[i:], at-i) {
 				return true
 			}
 		}
@@ -29,53 +156,116 @@ func isCode(command []string, at int) bool {
 	return false
 }
 
-// nameOf returns a program's name without folder and version: python for /usr/bin/python3.12.
-func nameOf(program string) string {
-	name := strings.ToLower(filepath.Base(strings.ReplaceAll(program, `\`, "/")))
-	return strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
+// A walk goes through the arguments of an interpreter up to one of them.
+type walk struct {
+	*interpreter
+	name     string // of the program
+	args     []string
+	at       int  // index in args
+	operand  int  // operands so far
+	hasText  bool // an option has the program text
+	opened   bool // see interpreter.opens
+	onlyData bool // after "--"
 }
 
-// isWrapper reports whether a program runs another one that its arguments name.
-func isWrapper(program string) bool {
-	switch nameOf(program) {
-	case "busybox", "env", "sudo", "doas", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "xargs", "unshare", "bwrap", "firejail", "prlimit", "docker", "podman":
-		return true
+// executes reports whether the argument is executed.
+func (w *walk) executes() bool {
+	for i := 0; i <= w.at; i++ {
+		arg := w.args[i]
+		switch {
+		case strings.HasPrefix(arg, "+") && hasWord(w.values, arg): // +o of a shell
+			i++
+		case w.plus && !w.onlyData && (strings.HasPrefix(arg, "+") || strings.HasPrefix(arg, "{")):
+			if i == w.at {
+				return true
+			}
+		case arg == "--" && !w.onlyData:
+			w.onlyData = true
+		case w.onlyData || len(arg) < 2 || arg[0] != '-':
+			if executed, last := w.takeOperand(i); last || i == w.at {
+				return executed
+			}
+		default:
+			runs, next := w.option(arg)
+			if i == w.at {
+				return runs
+			}
+			w.hasText = w.hasText || runs
+			if next {
+				if i++; i == w.at {
+					return runs
+				}
+			}
+		}
 	}
 	return false
 }
 
-// interpreterFlags returns the letters of the options that make a program run text, or "*" if it
-// runs all following elements as text. shell means that letters may be combined, as in -ec.
-func interpreterFlags(program string) (flags string, shell bool) {
-	switch nameOf(program) {
-	case "cmd", "powershell", "pwsh", "eval", "ssh":
-		return "*", false
-	case "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "su":
-		return "c", true
-	case "python", "pypy":
-		return "c", true
-	case "perl", "ruby":
-		return "eE", true
-	case "node", "bun", "deno", "lua", "luajit", "osascript", "rscript":
-		return "ep", false
-	case "php":
-		return "r", false
+// takeOperand reports whether an operand is executed. last means that it decides about all that
+// comes after it, too.
+func (w *walk) takeOperand(i int) (executed, last bool) {
+	n := w.operand
+	w.operand++
+	switch {
+	case w.wraps && strings.Contains(w.args[i], "=") && !strings.HasPrefix(w.args[i], "{"): // a variable for env
+		w.operand--
+		return false, false
+	case w.wraps && n == w.skips:
+		return isCode(w.args[i:], w.at-i), true
+	case w.operands == allOperands, w.opened:
+		return true, false
+	case w.operands == afterFirst:
+		return n > 0, false
+	case n > 0 || w.operands == noOperand:
+		return false, false
+	case i == w.at:
+		return w.operands == firstAlways || !w.hasText, true
 	}
-	return "", false
+	if sub := findInterpreter(w.name, w.args[i]); sub != nil {
+		below := walk{interpreter: sub, name: w.name, args: w.args[i+1:], at: w.at - i - 1}
+		return below.executes(), true
+	}
+	return false, w.isLastWord()
 }
 
-// carriesCode reports whether an option is one of flags, alone, combined with others or followed by
-// the text, or a long form of one.
-func carriesCode(option, flags string, together bool) bool {
-	switch {
-	case strings.HasPrefix(option, "--"):
-		name, _, _ := strings.Cut(option[2:], "=")
-		return name == "eval" || name == "print" || name == "command" || name == "run"
-	case len(option) < 2 || option[0] != '-':
-		return false
-	case together:
-		text, _, _ := strings.Cut(option[1:], "{")
-		return strings.ContainsAny(text, flags)
+// isLastWord reports whether the elements after the first operand are no options of the program: they
+// belong to its script or subcommand.
+func (w *walk) isLastWord() bool {
+	return !w.permutes && !w.opened && (w.operands == firstAlways || w.operands == firstText && !w.hasText)
+}
+
+// option reports whether the value of an option is executed, and whether it is the next element. Of
+// an option whose name has a placeholder anything may become.
+func (w *walk) option(arg string) (runs, next bool) {
+	if w.runs == "" && w.values == "" {
+		return w.operands == allOperands, false
 	}
-	return strings.ContainsAny(option[1:2], flags)
+	if w.words || strings.HasPrefix(arg, "--") {
+		name, _, attached := strings.Cut(arg, "=")
+		if strings.Contains(name, "{") {
+			return w.runs != "", false
+		}
+		runs = w.isListed(w.runs, name)
+		return runs, (runs || w.isListed(w.values, name)) && !attached
+	}
+	for i, letter := range arg[1:] {
+		option, rest := "-"+string(letter), arg[2+i:]
+		w.opened = w.opened || strings.ContainsRune(w.opens, letter)
+		switch {
+		case letter == '{':
+			return w.runs != "", false
+		case hasWord(w.runs, option):
+			return true, rest == ""
+		case hasWord(w.values, option):
+			return false, rest == ""
+		}
+	}
+	return false, false
+}
+
+// isListed reports whether an option is in a list, long ones abbreviated.
+func (w *walk) isListed(list, name string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(option string) bool {
+		return option == name || len(name) > 3 && strings.HasPrefix(name, "--") && strings.HasPrefix(option, name)
+	})
 }

@@ -1,0 +1,175 @@
+package local
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a program would execute is recognized, in all the ways in which it is given; plain arguments
+// of the same programs are not. Each {x} is tried.
+func TestInterpreters(t *testing.T) {
+	for _, command := range strings.Split(strings.TrimSpace(`
+sh -c {x}
+sh -ec {x}
+sh -c -e {x}
+sh {x}
+bash -o pipefail -c {x}
+bash +o history -c {x}
+bash --rcfile {x}
+su - www -c {x}
+cmd.exe /c dir {x}
+pwsh -Command {x}
+ssh host ls {x}
+ssh -o ProxyCommand={x} host
+watch {x}
+python3 -c{x}
+python3.12 -Ic {x}
+/usr/bin/python3 -m {x}
+python {x}
+perl -ne {x}
+perl -M{x} script.pl
+perl -{x} script.pl
+perl -ne print {x}
+perl -pe s/a/b/ -- {x}
+ruby -e {x}
+node --eval={x}
+node --ev={x}
+node -r {x} script.js
+deno eval {x}
+bun run {x}
+php -r {x}
+Rscript -e {x}
+lua5.4 -e {x}
+tclsh {x}
+expect -c {x}
+osascript -e {x}
+java -jar {x}
+emacs --batch --eval {x}
+octave --eval {x}
+awk {x}
+awk BEGIN{print{x}}
+gawk -f {x}
+mawk -- {x}
+awk -F , {x}
+sed -n {x}
+sed s/{x}/b/
+sed -ne {x}
+sed --exp={x}
+sed s/a/b/ file -e {x}
+m4 -Da={x} file
+dc -e {x}
+ed {x}
+vim -c {x}
+vim +{x} file
+vim {x}
+less +{x}
+man -P {x} ls
+sqlite3 :memory: {x}
+sqlite3 -cmd {x} a.db
+psql -c {x}
+psql shop -c {x}
+psql --comm={x}
+mysql -e {x}
+mariadb shop -e{x}
+make {x}
+make --eval={x}
+make CC={x}
+git -c {x} status
+git {x}
+git config a.b {x}
+git submodule foreach {x}
+git rebase --exec {x}
+git clone -c {x} url
+git fetch --upload-pack={x}
+gdb -ex {x}
+lldb -o {x}
+tar --to-command={x} -xf a.tar
+tar -I {x} -xf a.tar
+rsync -e {x} a b
+wget -e {x} url
+find . -exec {x} ;
+find . -exec sh -c {x} ;
+find . -name *.c -execdir awk {x} ;
+fd -x {x}
+env {x}
+env A=b sh -c {x}
+env -S {x}
+env -u HOME python3 -c {x}
+sudo -u www {x}
+sudo -u www sh -c {x}
+nice -n 5 bash -lc {x}
+nice --adjustment 5 sh -c {x}
+timeout 5 sh -c {x}
+timeout -s KILL 5 {x}
+flock lock -c {x}
+xargs {x}
+xargs -n 1 sh -c {x}
+busybox sh -c {x}
+npx {x}
+docker exec c sh -c {x}
+docker run --rm image awk {x}
+`), "\n") {
+		elements := strings.Fields(command)
+		if at := slices.IndexFunc(elements, hasPlaceholder); !isCode(elements, at) {
+			t.Errorf("%s: taken for data", command)
+		}
+	}
+	for _, command := range strings.Split(strings.TrimSpace(`
+sh -c code - {x}
+sh script.sh {x}
+sh script.sh -c {x}
+bash -o pipefail script.sh {x}
+python3 script.py {x}
+python3 -c code {x} --b={x}
+python3 -m json.tool {x}
+perl script.pl {x}
+perl -e code {x}
+node script.js {x}
+bun run build {x}
+java -cp app.jar Main {x}
+awk {print$1} {x}
+awk -v a={x} code
+awk -va={x} code
+awk -F {x} code
+sed s/a/b/ {x}
+sed -e s/a/b/ {x}
+sed -i.bak s/a/b/ {x}
+vim -- {x}
+sqlite3 {x} .tables
+psql -v a={x} -f query.sql
+mysql -h {x} -e code
+make -j {x} all
+git commit -m {x}
+git switch -c {x}
+git log --grep={x} -- {x}
+git -C {x} status
+git clone {x}
+tar -xf {x}
+tar -C {x} -xf a.tar
+find {x} -name *.c
+find . -name {x}
+find . -exec grep -l {x} {} ;
+env A={x} printenv
+nice -n {x} ls
+timeout {x} ls
+timeout 5 grep {x}
+xargs -n {x} grep {x}
+docker exec c ls {x}
+docker exec c python3 script.py {x}
+npx prettier {x}
+jq {x}
+jq --arg a {x} .
+grep -c -- {x}
+ls {x}
+`), "\n") {
+		elements := strings.Fields(command)
+		for at, element := range elements {
+			if hasPlaceholder(element) && isCode(elements, at) {
+				t.Errorf("%s: element %d taken for code", command, at)
+			}
+		}
+	}
+}
+
+func hasPlaceholder(element string) bool { return strings.Contains(element, "{x}") }
