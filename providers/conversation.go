@@ -168,9 +168,10 @@ func (c *Conversation) Prompt(ctx context.Context, text string) (messages []Mess
 	return c.Send(ctx, Part{Type: PartText, Text: text})
 }
 
-// Send is Prompt with images and files. Calls that wait for a decision are canceled.
+// Send is Prompt with images and files. Calls that wait for a decision stay deferred
+// (Run.Deferred).
 func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Message, next *Conversation, err error) {
-	before := c.run.closed()
+	before, deferred := c.run.closed()
 	all := before
 	if len(parts) > 0 {
 		all = append(slices.Clip(before), Message{Role: RoleUser, Parts: parts})
@@ -178,7 +179,8 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 		before, all = c.onward(before)
 	}
 	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {
-		task.Request.Messages, task.LeftOut, task.Dropped = all, c.run.LeftOut, c.run.Dropped
+		task.Request.Messages, task.Deferred = all, deferred
+		task.LeftOut, task.Dropped = c.run.LeftOut, c.run.Dropped
 		return l.Run(ctx, task)
 	})
 	if next == c {
@@ -203,10 +205,10 @@ func (c *Conversation) onward(messages []Message) (before, all []Message) {
 	return messages, append(slices.Clip(messages), UserText("Continue."))
 }
 
-// Resume continues a prompt whose run waits (Run.Waiting): see Loop.Resume. The messages
+// Resume continues a prompt whose run waits (Run.Waiting, Run.Deferred): see Loop.Resume. The messages
 // that it returns begin with all results of the round that waited.
 func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision) (messages []Message, next *Conversation, err error) {
-	if len(c.run.Waiting) == 0 {
+	if len(c.run.Waiting)+len(c.run.Deferred) == 0 {
 		return nil, c, errors.New("no call waits for a decision")
 	}
 	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {

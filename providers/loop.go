@@ -26,13 +26,14 @@ import (
 // error is the cause of ctx if that ended.
 func (l *Loop) Run(ctx context.Context, task Task) (*Run, error) {
 	messages := repair(task.Request.Messages, nil)
-	run := &Run{Messages: messages, Begin: len(messages), Dropped: task.Dropped, LeftOut: leftOut(messages, task.LeftOut)}
+	run := &Run{Messages: messages, Begin: len(messages), Deferred: task.Deferred, Dropped: task.Dropped, LeftOut: leftOut(messages, task.LeftOut)}
 	return l.start(ctx, &task, run, (*runner).turns)
 }
 
-// Resume continues a run that waits, with decisions about its calls by their ids. Calls
-// without a decision wait on; the model is asked when no call waits. Calls that already ran
-// are not repeated. The conversation is that of the run: Request.Messages is ignored.
+// Resume continues a run that waits, with decisions about its calls by their ids, also those of
+// Run.Deferred. Calls without a decision wait on; the model is asked when no call of the last
+// round waits, or one of Run.Deferred has been decided about. Calls that already ran are not
+// repeated. The conversation is that of the run: Request.Messages is ignored.
 func (l *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[string]Decision) (*Run, error) {
 	next := *run
 	next.Text, next.Stop = "", ""

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -48,6 +49,10 @@ type Run struct {
 	// of Request.Tools. Resume takes the decisions about them.
 	Waiting []string `json:"waiting,omitempty"`
 
+	// Deferred are calls that still waited when the conversation continued without them, with
+	// new ids. Resume takes the decisions about them, too.
+	Deferred []*Call `json:"deferred,omitempty"`
+
 	// LeftOut is the number of messages, the oldest ones, that do not fit into the model's
 	// context window, and Dropped that of the rounds after them whose calls do not. Messages
 	// still has them.
@@ -57,13 +62,16 @@ type Run struct {
 	noTools bool // the model does not support tools
 }
 
-// closed returns the messages, with the calls that wait canceled.
-func (r *Run) closed() []Message {
+// closed returns the messages for another prompt, and the calls that are deferred: each call that
+// waits has a result that says so. New ids keep decisions about calls of different rounds apart.
+func (r *Run) closed() (messages []Message, deferred []*Call) {
 	m := Message{Role: RoleTool}
+	deferred = slices.Clone(r.Deferred)
 	for _, c := range r.WaitingCalls() {
-		m.Parts = append(m.Parts, resultPart(c, failed("cancelled: it was not run, since no decision was made")))
+		m.Parts = append(m.Parts, resultPart(c, failed("deferred: the user has not decided yet; a later message will have the result if it is run")))
+		deferred = append(deferred, &Call{ID: rand.Text(), Name: c.Name, Arguments: c.Arguments})
 	}
-	return repair(append(slices.Clip(r.Messages), m), nil)
+	return repair(append(slices.Clip(r.Messages), m), nil), deferred
 }
 
 // New returns the messages that the run added.
@@ -163,6 +171,7 @@ func (r *Run) normalize() error {
 		ids = append(ids, c.ID)
 	}
 	r.Waiting = ids
+	r.Deferred = slices.DeleteFunc(r.Deferred, func(c *Call) bool { return c == nil })
 	r.Dropped = max(0, r.Dropped)
 	r.LeftOut = leftOut(r.Messages, r.LeftOut)
 	return nil

@@ -38,6 +38,8 @@ type Task struct {
 	NoTools bool // the model is known not to support tools, as with ErrNoTools
 	LeftOut int  // Run.LeftOut of the previous run
 	Dropped int  // Run.Dropped of the previous run
+
+	Deferred []*Call // Run.Deferred of the new run
 }
 
 // Options control the loop. The zero value works.

@@ -157,7 +157,7 @@ func (c *chat) goOn(ctx context.Context, _ string) error {
 
 func (c *chat) decide(ctx context.Context, _ string) error {
 	run := c.conversation.Run()
-	calls, asks := run.WaitingCalls(), c.console.asker()
+	calls, asks := slices.Concat(run.Deferred, run.WaitingCalls()), c.console.asker()
 	switch {
 	case len(calls) == 0:
 		return errors.New("no deferred calls")

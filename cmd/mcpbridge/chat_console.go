@@ -52,7 +52,7 @@ func openConsole(std streams, asJSON bool, complete []string) (console, error) {
 		return nil, err
 	}
 	c := &fullConsole{Terminal: t, calls: newCallScreen(t.Screen)}
-	c.asks = &approver{show: c.calls.question, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
+	c.asks = &approver{show: c.calls.question, key: t.Key, ask: t.Ask, say: c.print, defers: true, always: map[string]bool{}}
 	return c, nil
 }
 
@@ -103,10 +103,12 @@ func ending(run *providers.Run, err error) (text string, bad bool) {
 		return terminal.Clean(err.Error()), true
 	case run.Stop == providers.StopEnd && run.Text == "":
 		return emptyAnswer, false
+	case run.Stop == providers.StopEnd && len(run.Deferred) > 0:
+		return deferred(len(run.Deferred)), false
 	case run.Stop == providers.StopEnd:
 		return "", false
 	case run.Stop == providers.StopDeferred:
-		return deferred(len(run.Waiting)), false
+		return deferred(len(run.Deferred) + len(run.Waiting)), false
 	}
 	return incomplete(run.Stop), true
 }
@@ -208,6 +210,7 @@ func (c *plainConsole) Close() {}
 // An approver asks the user about calls.
 type approver struct {
 	show   func(call *providers.Call, tool *toolformat.Tool)                   // shows the call
+	key    func(ctx context.Context, question, keys string) (byte, error)      // returns one of the keys; nil means that a line is asked for
 	ask    func(ctx context.Context, question, prefill string) (string, error) // returns an answer, edited from prefill if possible
 	say    func(text string)                                                   // explains what is wrong with an answer
 	defers bool                                                                // the user may decide later
@@ -244,19 +247,38 @@ func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolf
 		return providers.Decision{Verdict: providers.VerdictAllow}, nil
 	}
 	a.show(call, tool)
-	question := "[y]es, [n]o and why, [a]lways, [e]dit: "
-	if a.defers {
-		question = "[y]es, [n]o and why, [a]lways, [e]dit, [d]efer: "
-	}
 	for {
-		answer, err := a.ask(ctx, question, "")
+		answer, err := a.answer(ctx)
 		if err != nil {
 			return providers.Decision{}, err
 		}
 		if d, ok := a.decision(ctx, call, strings.TrimSpace(answer)); ok {
 			return d, nil
 		}
+		if ctx.Err() != nil {
+			return providers.Decision{}, context.Cause(ctx)
+		}
 	}
+}
+
+// answer returns the answer to the question about a call: a letter, after n perhaps with a reason.
+func (a *approver) answer(ctx context.Context) (string, error) {
+	question, keys := "[y]es, [n]o and why, [a]lways, [e]dit: ", "ynae"
+	if a.defers {
+		question, keys = "[y]es, [n]o and why, [a]lways, [e]dit, [d]efer: ", "ynaed"
+	}
+	if a.key == nil {
+		return a.ask(ctx, question, "")
+	}
+	key, err := a.key(ctx, question, keys)
+	if err != nil || key != 'n' {
+		return string(rune(key)), err
+	}
+	why, err := a.ask(ctx, "why (Enter for no reason): ", "")
+	if err != nil && ctx.Err() == nil {
+		return "", nil // back to the question
+	}
+	return "n " + why, err
 }
 
 // decision returns the decision of an answer; ok is false without one.
@@ -279,6 +301,9 @@ func (a *approver) decision(ctx context.Context, call *providers.Call, answer st
 	case "e", "edit":
 		return a.edit(ctx, call)
 	}
+	if a.key == nil {
+		a.say("expected " + map[bool]string{true: "y, n, a, e or d", false: "y, n, a or e"}[a.defers])
+	}
 	return d, false
 }
 
@@ -287,7 +312,7 @@ func (a *approver) edit(ctx context.Context, call *providers.Call) (providers.De
 	before := terminal.VisibleJSON(call.Arguments)
 	text, err := a.ask(ctx, "arguments: ", before)
 	switch text = strings.TrimSpace(text); {
-	case err != nil || text == "":
+	case err != nil, text == "", text == before && a.key != nil: // an Enter after the key e decides nothing
 		return providers.Decision{}, false
 	case text == before:
 		return providers.Decision{Verdict: providers.VerdictAllow}, true

@@ -219,7 +219,7 @@ func (c *chat) recall() {
 	if said != "" {
 		c.console.print(said)
 	}
-	if waiting := len(t.Waiting); waiting > 0 {
+	if waiting := len(t.Deferred) + len(t.Waiting); waiting > 0 {
 		c.console.print(deferred(waiting))
 	}
 }

@@ -32,7 +32,7 @@ func NewProgress(stream any) *Progress {
 	}
 	f, _ := File(stream)
 	p := &Progress{begun: time.Now(), screen: terminal.NewScreen(f, terminal.Size(f), os.Getenv("NO_COLOR") == "")}
-	p.stop = p.screen.Animate()
+	p.stop = terminal.Animate(p.screen)
 	p.timer = time.AfterFunc(patience, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -10,10 +10,10 @@
 // is small, tested with a real pseudo terminal, and leaves the scrollback alone.
 //
 // Files: terminal.go (raw mode, prompts, lines without a terminal), keyboard.go (keys, pastes,
-// readline), ahead_unix.go (what was typed before), screen.go (what stays, and what is redrawn),
-// text.go (cleaning, widths, colors, line breaks).
+// readline), answer.go (answers of one key), ahead_unix.go (what was typed before), screen.go (what
+// stays, and what is redrawn), text.go (cleaning, widths, colors, line breaks).
 //
 // A keyboard's goroutine and that of [Lines] end with the program, as a read of a terminal cannot
-// be canceled. The one that redraws live lines ends with the function that [Screen.Animate] returns. A Screen may be used from
-// many goroutines, the other types from one at a time.
+// be canceled. The one that redraws live lines ends with the function that [Animate]
+// returns. A Screen may be used from many goroutines, the other types from one at a time.
 package terminal

@@ -16,6 +16,7 @@ import (
 // Keys that the line editor does not get unchanged.
 const (
 	keyInterrupt = 0x03 // Ctrl-C
+	keyEnd       = 0x04 // Ctrl-D
 	keySuspend   = 0x1a // Ctrl-Z: suspending would leave the terminal in raw mode
 	keyEscape    = 0x1b
 	pasteBegin   = "\x1b[200~"
@@ -61,6 +62,9 @@ type keyboard struct {
 	pastes  []paste       // long pastes, the latest last
 	count   int           // long pastes so far
 	closed  bool
+
+	asking   bool // a single key is awaited: pastes and escape sequences are dropped
+	answered bool // the key before was the answer: an Enter after it is dropped
 }
 
 type paste struct {
@@ -189,6 +193,10 @@ func (k *keyboard) keep(b []byte) { k.paste.Write(b[:min(len(b), maxPaste-k.past
 
 // insert inserts a paste into the line.
 func (k *keyboard) insert(text string) {
+	if k.asking {
+		k.bell()
+		return
+	}
 	cut := len(text) >= maxPaste
 	text = strings.Trim(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
 	if breaks := strings.Count(text, "\n"); len(text) > maxInline || breaks > 3 {
@@ -255,6 +263,8 @@ func (k *keyboard) escape(b []byte) int {
 	switch {
 	case len(b) == 1, len(b) < len(pasteBegin) && strings.HasPrefix(pasteBegin, string(b)):
 		return 0
+	case k.asking:
+		return sequenceSize(b)
 	case b[1] == '\r' || b[1] == '\n': // Alt-Enter
 		k.push([]byte(string(lineBreak)))
 		return 2

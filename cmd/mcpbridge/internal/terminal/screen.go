@@ -68,8 +68,8 @@ func (s *Screen) Update(f func(p *Printer)) {
 // redrawn is how often the live lines are redrawn while they are animated.
 const redrawn = 100 * time.Millisecond
 
-// Animate redraws the live lines, with their times, until stop is called.
-func (s *Screen) Animate() (stop func()) {
+// Animate redraws the live lines of a screen, with their times, until stop is called.
+func Animate(s *Screen) (stop func()) {
 	done := make(chan struct{})
 	var redrawing sync.WaitGroup
 	redrawing.Go(func() {

@@ -57,6 +57,7 @@ func (t *Terminal) Close() {
 // Prompt lets the user edit a line. Ctrl-C discards the line; a second one in a row, like Ctrl-D,
 // returns io.EOF.
 func (t *Terminal) Prompt(ctx context.Context) (string, error) {
+	t.edit.keys.dropEnter()
 	for interrupted := false; ; interrupted = true {
 		t.Update(func(p *Printer) { p.Pause(Alone) })
 		line, err := t.edit.read(ctx, t.Paint.Bold("> "), "")
@@ -77,17 +78,28 @@ func (t *Terminal) Prompt(ctx context.Context) (string, error) {
 	}
 }
 
-// Ask lets the user type an answer, edited from prefill. Keys typed before the question are
-// dropped. Ctrl-D, like Ctrl-C, cancels the work under way.
-func (t *Terminal) Ask(ctx context.Context, question, prefill string) (string, error) {
-	t.edit.keys.forget()
-	t.edit.lines.DisableHistory()
-	defer t.edit.lines.EnableHistory()
-	line, err := t.edit.read(ctx, "  "+question, prefill)
+// Key asks a question whose answer is one of keys, lower case letters, without Enter. Keys typed
+// before the question are dropped. Ctrl-D, like Ctrl-C, cancels the work under way.
+func (t *Terminal) Key(ctx context.Context, question, keys string) (byte, error) {
+	io.WriteString(t.out, "  "+question)
+	key, err := t.edit.keys.answer(ctx, keys)
+	io.WriteString(t.out, strings.Trim(string(rune(key)), "\x00")+"\r\n")
 	t.typed()
 	if errors.Is(err, io.EOF) && t.cancel != nil {
 		t.cancel()
 	}
+	return key, err
+}
+
+// Ask lets the user type an answer, edited from prefill. Ctrl-C and Ctrl-D leave it with an error,
+// and the work under way goes on.
+func (t *Terminal) Ask(ctx context.Context, question, prefill string) (string, error) {
+	t.edit.keys.onInterrupt(nil)
+	defer t.edit.keys.onInterrupt(t.cancel)
+	t.edit.lines.DisableHistory()
+	defer t.edit.lines.EnableHistory()
+	line, err := t.edit.read(ctx, "  "+question, prefill)
+	t.typed()
 	return t.edit.keys.expand(line), err
 }
 
@@ -104,7 +116,7 @@ func (t *Terminal) Begin(cancel func()) {
 	t.cancel = cancel
 	t.begin()
 	t.edit.keys.onInterrupt(cancel)
-	t.stopRedraw = t.Animate()
+	t.stopRedraw = Animate(t.Screen)
 }
 
 // End ends the work. Its live lines go.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -180,6 +181,89 @@ func TestKeyboardAhead(t *testing.T) {
 	if text := k.pastes[0]; len(text.text) != maxPaste || !strings.Contains(text.label, "cut after 1024 KiB") {
 		t.Errorf("a paste of %d bytes is %s", len(text.text), text.label)
 	}
+}
+
+// Only a key pressed by itself is an answer.
+func TestAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		pieces []string
+		want   string
+		bells  int
+	}{
+		{"a key", []string{"y"}, "y", 0},
+		{"upper case", []string{"Y"}, "y", 0},
+		{"an arrow", []string{"\x1b[A", "n"}, "n", 0},
+		{"rxvt's shift and arrow, in pieces", []string{"\x1b[", "a", "n"}, "n", 0},
+		{"a function key", []string{"\x1bO", "a", "n"}, "n", 0},
+		{"Alt and a key", []string{"\x1ba", "n"}, "n", 0},
+		{"Escape, then a key", []string{"\x1b", "a"}, "a", 0},
+		{"a paste", []string{"\x1b[200~a", "y\x1b[201~", "n"}, "n", 1},
+		{"a word", []string{"what a day", "\r", "n"}, "n", 1},
+		{"letters of other alphabets", []string{"да", "\r", "n"}, "n", 1},
+		{"Ctrl-C", []string{"\x03"}, errInterrupted.Error(), 0},
+		{"Ctrl-D", []string{"\x04"}, "EOF", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			bells := 0
+			in, typed := io.Pipe()
+			defer typed.Close()
+			k := newKeyboard(in, func() { bells++ })
+			k.take([]byte("a")) // typed before the question
+			got := make(chan string)
+			go func() {
+				key, err := k.answer(t.Context(), "yna")
+				if got <- string(rune(key)); err != nil {
+					got <- err.Error()
+				}
+			}()
+			synctest.Wait()
+			for _, piece := range c.pieces {
+				k.take([]byte(piece))
+				synctest.Wait()
+			}
+			answer := <-got
+			if answer == "\x00" {
+				answer = <-got
+			}
+			if answer != c.want || bells != c.bells {
+				t.Errorf("%s: got %q and %d bells, want %q and %d", c.name, answer, bells, c.want, c.bells)
+			}
+		})
+	}
+}
+
+// A pause ends a word, the end of the context the question, and an Enter after the answer is dropped.
+func TestAnswerTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, typed := io.Pipe()
+		defer typed.Close()
+		k := newKeyboard(in, func() {})
+		got := make(chan byte)
+		go func() {
+			key, _ := k.answer(t.Context(), "yn")
+			got <- key
+		}()
+		synctest.Wait()
+		k.take([]byte("maybe yes"))
+		time.Sleep(typing - 1)
+		k.take([]byte("n"))
+		time.Sleep(typing)
+		k.take([]byte("y\rnext\r"))
+		if key := <-got; key != 'y' {
+			t.Errorf("got %q", key)
+		}
+		k.dropEnter()
+		buffer := make([]byte, 100)
+		if n, _ := k.Read(buffer); string(buffer[:n]) != "next\r" {
+			t.Errorf("then %q", buffer[:n])
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := k.answer(ctx, "yn"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func FuzzKeyboard(f *testing.F) {
