@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
 // A Client sends requests to the endpoint of a provider. Its fields are set before the
@@ -96,13 +95,25 @@ func (c *Client) post(ctx context.Context, path string, body []byte, emit func(E
 func (c *Client) MergeBody(body []byte, s *Settings, groups ...string) []byte {
 	for _, extra := range []json.RawMessage{c.Body, s.Body} {
 		for name, value := range wire.Members(extra) {
-			if own := wire.Lookup(body, name); slices.Contains(groups, name) && rawjson.IsObject(own) && rawjson.IsObject(value) {
-				value = rawjson.Merge(own, value)
+			if slices.Contains(groups, name) {
+				value = mergeObjects(wire.Lookup(body, name), value)
 			}
 			body = wire.SetMember(body, name, value)
 		}
 	}
 	return body
+}
+
+// mergeObjects returns a value with the members of another one, at any depth, if both are objects; else
+// the other one.
+func mergeObjects(value, other []byte) []byte {
+	if !bytes.HasPrefix(value, []byte("{")) || !bytes.HasPrefix(other, []byte("{")) {
+		return other
+	}
+	for key, member := range wire.Members(other) {
+		value = wire.SetMember(value, key, mergeObjects(wire.Lookup(value, key), member))
+	}
+	return value
 }
 
 // address returns the address of a path of the API.

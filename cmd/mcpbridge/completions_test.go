@@ -266,7 +266,7 @@ func TestCompletionsLimit(t *testing.T) {
 	case status := <-first:
 		t.Fatalf("the first has ended: %s", status)
 	}
-	if resp, body := s.send("POST", "/v1/chat/completions", completion("double", "")); resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "busy: 1 calls are under way") {
+	if resp, body := s.send("POST", "/v1/chat/completions", completion("double", "")); resp.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "too many chat completions are in progress: at most 1") {
 		t.Errorf("%s %s", resp.Status, body)
 	}
 	end()

@@ -64,7 +64,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path(req.Model),
-		Body:    withSettings(p.client.MergeBody(body, &req.Settings), req),
+		Body:    p.client.MergeBody(body, &req.Settings, "generationConfig"),
 		Notes:   notes,
 		Decoder: newDecoder(req),
 	}, emit)

@@ -33,8 +33,7 @@ type called struct {
 	name string
 }
 
-// encode returns the body of a request, without its generationConfig, and notes for the
-// caller.
+// encode returns the body of a request, and notes for the caller.
 func encode(req *providers.Request) (body []byte, notes []string) {
 	generation := generation(req.Model)
 	e := &encoder{req: req, signs: generation == 0 || generation > 2, media: generation > 2}
@@ -50,6 +49,9 @@ func encode(req *providers.Request) (body []byte, notes []string) {
 	if set := req.Tools.Encoded(format); len(set.Tools) > 0 {
 		b = rawjson.Raw(b, "tools", set.JSON())
 		b = append(b, e.choice()...)
+	}
+	if config := settings(req); len(config) > len("{}") {
+		b = rawjson.Raw(b, "generationConfig", config)
 	}
 	return append(b, '}'), e.notes
 }

@@ -3,57 +3,41 @@ package gemini
 import (
 	"strconv"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// withSettings adds the settings to the generationConfig of a body, which can have one. What
-// is there stays.
-func withSettings(body []byte, req *providers.Request) []byte {
-	config := wire.Lookup(body, "generationConfig")
-	if config != nil && !rawjson.IsObject(config) {
-		return body
-	}
-	own := rawjson.Object(config)
-	set := func(key string, value []byte) {
-		if wire.Lookup(own, key) == nil {
-			own = wire.SetMember(own, key, value)
-		}
-	}
+// settings returns the generationConfig of a request; {} for the API's defaults.
+func settings(req *providers.Request) []byte {
+	s, b := &req.Settings, []byte("{")
 	number := func(key string, value *float64) {
 		if value != nil {
-			set(key, strconv.AppendFloat(nil, *value, 'f', -1, 64))
+			b = rawjson.Number(b, key, *value)
 		}
 	}
-	s := &req.Settings
 	number("topP", s.TopP)
 	number("temperature", s.Temperature)
 	if s.MaxTokens > 0 {
-		set("maxOutputTokens", strconv.AppendInt(nil, int64(s.MaxTokens), 10))
+		b = rawjson.Number(b, "maxOutputTokens", float64(s.MaxTokens))
 	}
 	number("presencePenalty", s.PresencePenalty)
 	number("frequencyPenalty", s.FrequencyPenalty)
 	if len(s.Stop) > 0 {
-		set("stopSequences", rawjson.Strings(s.Stop))
+		b = rawjson.Raw(b, "stopSequences", rawjson.Strings(s.Stop))
 	}
 	if s.Seed != nil {
-		set("seed", strconv.AppendInt(nil, *s.Seed, 10))
+		b = strconv.AppendInt(rawjson.Member(b, "seed"), *s.Seed, 10)
 	}
 	if s.Effort != "" {
-		config := thinking(s.Effort, generation(req.Model))
-		own = wire.SetMember(own, "thinkingConfig", rawjson.Merge(config, rawjson.Object(wire.Lookup(own, "thinkingConfig"))))
+		b = rawjson.Raw(b, "thinkingConfig", thinking(s.Effort, generation(req.Model)))
 	}
 	if s.Answer != nil {
-		set("responseMimeType", []byte(`"application/json"`))
+		b = rawjson.Text(b, "responseMimeType", "application/json")
 		if s.Answer.Schema != nil {
-			set("responseJsonSchema", s.Answer.Schema)
+			b = rawjson.Raw(b, "responseJsonSchema", s.Answer.Schema)
 		}
 	}
-	if wire.FirstMember(own) == 0 {
-		return body
-	}
-	return wire.SetMember(body, "generationConfig", own)
+	return append(b, '}')
 }
 
 // thinking returns the thinkingConfig for an effort: a level, or for models before Gemini 3 a

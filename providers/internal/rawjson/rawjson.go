@@ -87,18 +87,6 @@ func Override(object, members []byte) []byte {
 	return object
 }
 
-// Merge returns an object with the members of another one, whose values override. Two objects
-// of one name are merged too.
-func Merge(object, members []byte) []byte {
-	for key, value := range wire.Members(members) {
-		if own := wire.Lookup(object, key); IsObject(own) && IsObject(value) {
-			value = Merge(own, value)
-		}
-		object = wire.SetMember(object, key, value)
-	}
-	return object
-}
-
 // Strings returns the array of strings.
 func Strings(values []string) []byte {
 	all := make([][]byte, len(values))
