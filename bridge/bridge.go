@@ -3,7 +3,9 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -116,7 +118,7 @@ type session struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	changes [ListKinds]bool // list changes that are about to be passed on
+	changes [ListKinds]change
 }
 
 func (s *session) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -129,15 +131,18 @@ func (s *session) List(ctx context.Context, kind ListKind) (*List, error) {
 
 // view merges the members' current lists. It fails only for an only member.
 func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
-	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
-	defer cancel()
 	parts := make([]part, len(s.subs))
-	for i, sub := range s.subs {
-		l, err := sub.List(wait, kind)
-		if err != nil && len(s.subs) == 1 {
+	if len(s.subs) == 1 {
+		l, err := s.onlyList(ctx, kind)
+		if err != nil {
 			return nil, err
 		}
-		parts[i] = part{list: l, away: err != nil}
+		parts[0].list = l
+	} else {
+		s.forAll(func(i int, sub Session) {
+			l, err := s.listOf(ctx, sub, kind)
+			parts[i] = part{list: l, away: err != nil}
+		})
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
@@ -150,6 +155,61 @@ func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
 	return v, nil
 }
 
+// onlyList returns the list of an only member. A server's own error for a kind that it does not
+// have passes.
+func (s *session) onlyList(ctx context.Context, kind ListKind) (*List, error) {
+	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
+	defer cancel()
+	l, err := s.subs[0].List(wait, kind)
+	if err != nil || len(l.Items) > 0 || kind == Tools {
+		return l, err
+	}
+	reply := s.subs[0].Do(wait, &Request{Method: kind.Method()})
+	if reply.Err != nil && reply.Err.Raw != nil {
+		return nil, reply.Err
+	}
+	reply.Free()
+	return s.subs[0].List(wait, kind)
+}
+
+// readTime bounds the wait of a list for members that are reading it again.
+const readTime = 5 * time.Second
+
+// listOf returns the list of one of several members. After the wait for those that connect it still
+// waits for a list that is being read.
+func (s *session) listOf(ctx context.Context, sub Session, kind ListKind) (*List, error) {
+	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
+	l, err := sub.List(wait, kind)
+	ended := wait.Err() != nil
+	cancel()
+	if err == nil && ended {
+		wait, cancel = context.WithTimeout(ctx, readTime)
+		defer cancel()
+		l, err = sub.List(wait, kind)
+	}
+	return l, err
+}
+
+// forAll calls f for each member, for all at once, and waits for that. A panic of f is the caller's.
+func (s *session) forAll(f func(i int, sub Session)) {
+	var wg sync.WaitGroup
+	var panicked atomic.Value
+	for i, sub := range s.subs {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.CompareAndSwap(nil, fmt.Sprintf("%v\n%s", p, debug.Stack()))
+				}
+			}()
+			f(i, sub)
+		})
+	}
+	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
+}
+
 // waitEnd returns until when a list waits for members that connect: for an only member each time,
 // for several once.
 func (s *session) waitEnd() time.Time {
@@ -159,11 +219,20 @@ func (s *session) waitEnd() time.Time {
 	return s.settled
 }
 
-// changeDelay is how long list changes of several members are gathered into one notification.
+// changeDelay is how long list changes are gathered into one notification after another.
 const changeDelay = 20 * time.Millisecond
 
-// fromBelow receives the notifications of members for the caller. It gathers list changes and
-// passes the others on.
+// change says what has become of the changes of one list.
+type change uint8
+
+const (
+	unchanged change = iota // none within changeDelay
+	notified                // the caller has been notified of one
+	gathered                // and there are others since
+)
+
+// fromBelow receives the notifications of members for the caller. It passes on the first of several
+// list changes at once, gathers the others, and passes on whatever else there is.
 func (s *session) fromBelow(method string, params []byte) {
 	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
 	if kind < 0 {
@@ -171,18 +240,31 @@ func (s *session) fromBelow(method string, params []byte) {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.changes[kind] {
-		return
+	first := s.changes[kind] == unchanged && !s.closed
+	if first {
+		s.changes[kind] = notified
+	} else {
+		s.changes[kind] = gathered
 	}
-	s.changes[kind] = true
+	s.mu.Unlock()
+	if first {
+		s.notifyChange(ListKind(kind))
+	}
+}
+
+// notifyChange passes on a list change, and later the changes that follow within changeDelay.
+func (s *session) notifyChange(kind ListKind) {
+	s.caller.notify(kind.Changed(), nil)
 	time.AfterFunc(changeDelay, func() {
 		s.mu.Lock()
-		s.changes[kind] = false
-		closed := s.closed
+		again := s.changes[kind] == gathered && !s.closed
+		s.changes[kind] = unchanged
+		if again {
+			s.changes[kind] = notified
+		}
 		s.mu.Unlock()
-		if !closed {
-			s.caller.notify(method, nil)
+		if again {
+			s.notifyChange(kind)
 		}
 	})
 }
@@ -191,11 +273,7 @@ func (s *session) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, sub := range s.subs {
-		wg.Go(func() { sub.Close() })
-	}
-	wg.Wait()
+	s.forAll(func(_ int, sub Session) { sub.Close() })
 	return nil
 }
 

@@ -1,10 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -130,24 +130,17 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	if len(s.subs) == 1 && !kinds[kind].named {
 		return route{key: target}, nil // a server knows more URIs than it lists
 	}
-	v, err := s.view(ctx, kind)
-	if err == nil {
-		v, err = s.awaitMember(ctx, kind, target, v)
+	v, r, ok, err := s.find(ctx, kind, target)
+	if err == nil && !ok {
+		if err = s.reread(ctx, kind, target, v); err == nil {
+			v, r, ok, err = s.find(ctx, kind, target)
+		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return route{}, toolformat.AsError(err)
-	}
-	if r, ok := v.routes[target]; ok {
+	case ok:
 		return r, nil
-	}
-	if kind == Resources {
-		templates, err := s.view(ctx, Templates)
-		if err != nil {
-			return route{}, toolformat.AsError(err)
-		}
-		if r, ok := templates.match(target); ok {
-			return r, nil
-		}
 	}
 	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[kind].noun, target)
 	if near := toolformat.Closest(target, v.list.keys()); near != "" {
@@ -156,27 +149,43 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	return route{}, e
 }
 
-// awaitMember handles a miss: if the name has the prefix of a member whose list has never been
-// read, it waits for that member, up to Options.Alone, and merges again. The error says why the
-// member is away.
-func (s *session) awaitMember(ctx context.Context, kind ListKind, name string, v *view) (*view, error) {
-	if _, ok := v.routes[name]; ok || !kinds[kind].named {
-		return v, nil
+// find looks a target up in the members' current lists.
+func (s *session) find(ctx context.Context, kind ListKind, target string) (v *view, r route, ok bool, err error) {
+	if v, err = s.view(ctx, kind); err != nil {
+		return nil, route{}, false, err
 	}
-	for i, p := range v.parts {
+	if r, ok = v.routes[target]; ok || kind != Resources {
+		return v, r, ok, nil
+	}
+	templates, err := s.view(ctx, Templates)
+	if err != nil {
+		return nil, route{}, false, err
+	}
+	r, ok = templates.match(target)
+	return v, r, ok, nil
+}
+
+// reread handles a miss. A member whose list has never been read is waited for, up to
+// Options.Alone, if the name has its prefix; the error says why it is away. The other members that
+// may have the target are asked for their lists again: a server may not notify of a change.
+func (s *session) reread(ctx context.Context, kind ListKind, target string, v *view) error {
+	wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)
+	defer cancel()
+	failures := make([]error, len(s.subs))
+	s.forAll(func(i int, sub Session) {
 		prefix := s.bridge.members[i].prefix(len(s.subs))
-		if p.list != nil || prefix == "" || !strings.HasPrefix(name, prefix) {
-			continue
+		p, own := v.parts[i], prefix != "" && strings.HasPrefix(target, prefix)
+		switch {
+		case p.list == nil && own && kinds[kind].named:
+			if l, err := sub.List(wait, kind); l == nil {
+				failures[i] = err
+			}
+		case p.list != nil && (own || prefix == "" || !kinds[kind].named):
+			reply := sub.Do(wait, &Request{Method: kind.Method()})
+			reply.Free()
 		}
-		wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)
-		l, err := s.subs[i].List(wait, kind)
-		cancel()
-		if l == nil {
-			return nil, err
-		}
-		return s.view(ctx, kind)
-	}
-	return v, nil
+	})
+	return cmp.Or(failures...)
 }
 
 // broadcast sends the request to every member in parallel. It succeeds when a member does, or when
@@ -195,11 +204,7 @@ func (s *session) broadcast(ctx context.Context, req *Request) Reply {
 // doAll sends the request to every member in parallel. The replies are in config order.
 func (s *session) doAll(ctx context.Context, req *Request) []Reply {
 	replies := make([]Reply, len(s.subs))
-	var wg sync.WaitGroup
-	for i, sub := range s.subs {
-		wg.Go(func() { replies[i] = sub.Do(ctx, req) })
-	}
-	wg.Wait()
+	s.forAll(func(i int, sub Session) { replies[i] = sub.Do(ctx, req) })
 	return replies
 }
 

@@ -106,6 +106,9 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		return l.watch(ctx, req, s)
 	case wire.MethodSetLevel:
 		return l.setLevel(ctx, req, s)
+	case wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList:
+		kind, _ := bridge.ListKindOf(req.Method)
+		return l.reread(ctx, kind)
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return l.task(ctx, req, s)
 	case wire.NotificationRootsChanged:

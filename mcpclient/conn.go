@@ -31,8 +31,9 @@ type conn struct {
 	work   sync.WaitGroup
 	sender chan struct{} // bounds the messages sent in the background
 
-	refreshing [bridge.ListKinds]atomic.Bool // a list is about to be fetched again
-	fetching   [bridge.ListKinds]sync.Mutex  // held while a list is fetched again
+	refetches [bridge.ListKinds]refetch
+	changing  atomic.Int32           // refetches of which the server has notified
+	granted   atomic.Pointer[[]byte] // of listChanges, by a server of the modern era
 
 	mu        sync.Mutex // guards the fields below
 	lost      bool

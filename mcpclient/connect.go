@@ -41,7 +41,7 @@ func (l *link) connect() (*conn, error) {
 		l.listenForChanges(ctx, c)
 	}
 	for kind := range bridge.ListKinds {
-		if err := l.fetch(ctx, c, kind); err != nil {
+		if err := l.fetchFirst(ctx, c, kind); err != nil {
 			c.close()
 			return nil, err
 		}
@@ -233,10 +233,12 @@ func (l *link) listenForChanges(ctx context.Context, c *conn) {
 			if !grantsAny(granted) {
 				return toolformat.Errorf(toolformat.Denied, "%s does not notify of list changes", c.cfg.Name)
 			}
+			copied := bytes.Clone(granted)
+			c.granted.Store(&copied)
 			select {
 			case <-fetching:
 				for kind := range bridge.ListKinds {
-					l.refresh(c, kind)
+					l.refetch(c, kind, true)
 				}
 			default:
 				settle()

@@ -13,7 +13,7 @@
 //	client                      Client, sessions as their callers see them, and which link is whose
 //	link, connect               the state of a link, its goroutine, the phases of a connection
 //	watch, restore              subscriptions, log levels and tasks, which outlive a connection
-//	lists                       the server's lists
+//	lists, refetch              the server's lists, and when they are fetched again
 //	request                     a request until its reply, repeated where that is safe
 //	receive, ask                what the server sends: responses, notifications, questions
 //	conn                        the life of a connection, its pending calls, what a carrier is
@@ -50,7 +50,7 @@
 // # Locks
 //
 // A Client and its sessions may be used from many goroutines. Locks are taken in this order:
-// Client.mu, conn.fetching, link.mu, and in a caller's Notify, which link.mu guards, the locks of
+// Client.mu, link.mu, and in a caller's Notify, which link.mu guards, the locks of
 // the bridge's session and of its server's outbox. conn.mu comes last: while it is held nothing is
 // called but the timers of calls. Neither is anything while a throttle's lock is held.
 package mcpclient

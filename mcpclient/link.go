@@ -48,9 +48,11 @@ type link struct {
 
 	principal string // whose callers the link is for; "" for those of all
 
-	conn  atomic.Pointer[conn] // the live connection, or nil
-	lists [bridge.ListKinds]atomic.Pointer[bridge.List]
-	used  atomic.Int64 // when the latest call of a lazy server ended, in Unix ns
+	conn    atomic.Pointer[conn] // the live connection, or nil
+	lists   [bridge.ListKinds]atomic.Pointer[bridge.List]
+	faults  [bridge.ListKinds]atomic.Pointer[toolformat.Error] // why a list could not be read
+	fetched [bridge.ListKinds]atomic.Int64                     // when the latest fetch of a list began, in ns since born
+	used    atomic.Int64                                       // when the latest call of a lazy server ended, in Unix ns
 
 	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}
@@ -118,17 +120,17 @@ func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {
 		if flip && l.count(k) > 0 {
-			l.notifyChange(k)
+			l.notifyChange(k, false)
 		}
 	}
 }
 
-// notifyChange tells the callers that have read a list that it has changed.
-func (l *link) notifyChange(kind bridge.ListKind) {
+// notifyChange tells the callers that have read a list that it has changed, or all of them.
+func (l *link) notifyChange(kind bridge.ListKind, all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.sessions {
-		if s.listed.Load() {
+		if all || s.listed.Load() {
 			s.notify(kind.Changed(), nil)
 		}
 	}
@@ -143,6 +145,9 @@ func (l *link) status() Status {
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {
 		st.Items[k] = l.count(k)
+		if fault := l.faults[k].Load(); fault != nil && st.Reason == "" {
+			st.Reason = k.Method() + " failed: " + fault.Message
+		}
 	}
 	if c := l.conn.Load(); c != nil {
 		name, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "name"))

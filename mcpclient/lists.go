@@ -20,15 +20,17 @@ func (l *link) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, er
 	l.mu.Lock()
 	stale, err := l.stale, l.unavailable()
 	l.mu.Unlock()
-	known := l.lists[kind].Load()
-	switch {
-	case stale:
-		return known, err
-	case known != nil:
-		return known, nil
+	if stale {
+		return l.lists[kind].Load(), err
 	}
-	if _, err := l.await(ctx); err != nil {
-		return nil, err
+	if l.lists[kind].Load() == nil && l.faults[kind].Load() == nil {
+		if _, err := l.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	l.freshen(ctx, kind)
+	if fault := l.faults[kind].Load(); fault != nil {
+		return l.lists[kind].Load(), fault
 	}
 	return l.lists[kind].Load(), nil
 }
@@ -36,36 +38,89 @@ func (l *link) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, er
 // maxPages bounds a server that never stops returning cursors.
 const maxPages = 1000
 
-// fetch reads all pages of a list, and notifies callers if it has changed.
-func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind) error {
+// fetch reads all pages of a list, and notifies the callers that have read it if it has changed.
+// all notifies the others too.
+func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
+	begun := time.Since(l.born)
 	var items []bridge.Item
-	if kind == bridge.Tools || wire.Lookup(c.about, "capabilities", kind.Capability()) != nil {
-		size, cursor := 0, []byte(nil)
-		for page := 1; ; page++ {
-			result, err := c.fetchPage(ctx, kind, cursor)
-			if err != nil {
-				return err
-			}
-			items = l.appendItems(items, kind, result, c.modern)
-			next := wire.Lookup(result, "nextCursor")
-			if size += len(result); len(next) == 0 || next[0] != '"' {
-				break
-			}
-			if bytes.Equal(next, cursor) || page > maxPages || size > l.cfg.MessageBytes {
-				return fmt.Errorf("%s does not end: %d pages, %d bytes", kind.Method(), page, size)
-			}
-			cursor = next
+	size, cursor := 0, []byte(nil)
+	for page := 1; ; page++ {
+		result, err := c.fetchPage(ctx, kind, cursor)
+		if err != nil {
+			return err
 		}
+		items = l.appendItems(items, kind, result, c.modern)
+		next := wire.Lookup(result, "nextCursor")
+		if size += len(result); len(next) == 0 || next[0] != '"' {
+			break
+		}
+		if bytes.Equal(next, cursor) || page > maxPages || size > l.cfg.MessageBytes {
+			return fmt.Errorf("%s does not end: %d pages, %d bytes", kind.Method(), page, size)
+		}
+		cursor = next
 	}
-	list := l.client.share(bridge.NewList(kind, items))
-	if old := l.lists[kind].Swap(list); !old.Equal(list) && (old != nil || len(items) > 0) {
-		l.notifyChange(kind)
+	l.setList(bridge.NewList(kind, items), begun, all)
+	return nil
+}
+
+// setList replaces a list by one whose fetching began at a time of the link.
+func (l *link) setList(list *bridge.List, begun time.Duration, all bool) {
+	kind := list.Kind
+	list = l.client.share(list)
+	old := l.lists[kind].Swap(list)
+	fault := l.faults[kind].Swap(nil)
+	l.fetched[kind].Store(int64(begun))
+	if fault != nil || !old.Equal(list) && (old != nil || len(list.Items) > 0) {
+		l.notifyChange(kind, all)
+	}
+}
+
+// fetchFirst reads a list of a new connection. Of a server that answers with an error everything
+// but this list can be used.
+func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) error {
+	if kind != bridge.Tools && !c.has(kind) {
+		l.setList(bridge.NewList(kind, nil), time.Since(l.born), false)
+		return nil
+	}
+	err := l.fetch(ctx, c, kind, false)
+	fault := answeredError(err)
+	switch {
+	case fault == nil:
+		return err
+	case fault.Code == toolformat.Unsupported:
+		l.setList(bridge.NewList(kind, nil), time.Since(l.born), false)
+	default:
+		l.cfg.Log.Warn("a list could not be read", "reason", err)
+		l.faults[kind].Store(fault)
+		l.fetched[kind].Store(int64(time.Since(l.born)))
+		c.start(func() { l.retryList(c, kind) })
 	}
 	return nil
 }
 
-// fetchPage returns the page of a list that follows cursor; nil if the server does not have such
-// a list.
+// retryList fetches a list that could not be read, again until it can.
+func (l *link) retryList(c *conn, kind bridge.ListKind) {
+	for delay := time.Second; l.faults[kind].Load() != nil && sleep(c.life, delay); delay = min(2*delay, time.Minute) {
+		l.refetch(c, kind, false)
+	}
+}
+
+// answeredError returns the error with which a server has answered a request, or that of an answer
+// that cannot be used; nil for any other error.
+func answeredError(err error) *toolformat.Error {
+	var e *toolformat.Error
+	if !errors.As(err, &e) || e.Code == toolformat.Canceled || e.Code == toolformat.Timeout {
+		return nil
+	}
+	return e
+}
+
+// has reports whether the server has a capability for a kind of list.
+func (c *conn) has(kind bridge.ListKind) bool {
+	return wire.Lookup(c.about, "capabilities", kind.Capability()) != nil
+}
+
+// fetchPage returns the page of a list that follows cursor.
 func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byte) ([]byte, error) {
 	var params []byte
 	if cursor != nil {
@@ -73,10 +128,6 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 	}
 	reply, err := c.request(ctx, kind.Method(), params)
 	if err != nil {
-		var e *toolformat.Error
-		if errors.As(err, &e) && e.Code == toolformat.Unsupported {
-			return nil, nil
-		}
 		return nil, fmt.Errorf("%s failed: %w", kind.Method(), err)
 	}
 	defer reply.Free()
@@ -100,38 +151,6 @@ func (l *link) appendItems(items []bridge.Item, kind bridge.ListKind, page []byt
 		items = append(items, it)
 	}
 	return items
-}
-
-// refreshDelay gathers a burst of list_changed notifications into one reading.
-const refreshDelay = 100 * time.Millisecond
-
-// refresh fetches a list again, in the background, because the server notified of a change.
-func (l *link) refresh(c *conn, kind bridge.ListKind) {
-	if !c.refreshing[kind].CompareAndSwap(false, true) {
-		return
-	}
-	c.start(func() {
-		if !sleep(c.life, refreshDelay) {
-			return
-		}
-		select {
-		case <-c.ready: // a server may notify before the handshake
-		case <-c.life.Done():
-			return
-		}
-		c.fetching[kind].Lock() // a fetch that is under way may be older
-		defer c.fetching[kind].Unlock()
-		c.refreshing[kind].Store(false) // later changes need another fetch
-		ctx, cancel := context.WithTimeout(l.ctx, l.cfg.ConnectTimeout)
-		defer cancel()
-		if err := l.fetch(ctx, c, kind); err != nil {
-			if c.alive() {
-				l.cfg.Log.Warn("a changed list could not be read, the old one stays", "reason", err)
-			}
-			return
-		}
-		l.saveLists()
-	})
 }
 
 // loadLists reads the tools of a lazy server from its file, so that callers see them before the

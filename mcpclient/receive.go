@@ -149,11 +149,8 @@ func (l *link) notified(c *conn, m *wire.Message) {
 	case wire.NotificationResourceUpdated:
 		l.updated(params)
 	default:
-		for kind := range bridge.ListKinds {
-			if kind.Changed() == m.Method {
-				l.refresh(c, kind)
-				return
-			}
+		if l.listChanged(c, m.Method) {
+			return
 		}
 		l.cfg.throttle.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
 	}

@@ -40,6 +40,9 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 		}
 		switch {
 		case lost == nil:
+			if c.changing.Load() > 0 {
+				c.awaitChanges(ctx)
+			}
 			l.rememberTask(req, &reply, owner)
 			return reply
 		case lost.surelyNotRun && l.outlast(ctx, c, &end), attempt < maxAttempts && !lost.surelyNotRun && l.repeatable(req):
