@@ -45,6 +45,7 @@ type Options struct {
 type Bridge struct {
 	opts    Options
 	members []*member
+	open    bool // the only member takes names that it does not list
 
 	// The last view of each kind, so that callers with equal views share a list and its encoded
 	// pages. A private view is kept by its session.
@@ -57,6 +58,11 @@ type Bridge struct {
 type member struct {
 	Member
 	limiter *Limiter // of Concurrency
+}
+
+// narrows reports whether the member does not show all its names as its source has them.
+func (m *Member) narrows() bool {
+	return len(m.Include)+len(m.Exclude)+len(m.Rename) > 0 || m.Prefix != nil && *m.Prefix != ""
 }
 
 // New returns a Bridge of members, which list their items in this order; the first wins a conflict.
@@ -78,6 +84,7 @@ func New(opts Options, members ...Member) *Bridge {
 		}
 		b.members = append(b.members, own)
 	}
+	b.open = len(members) == 1 && !members[0].narrows()
 	return b
 }
 
@@ -236,7 +243,9 @@ const (
 func (s *session) fromBelow(method string, params []byte) {
 	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
 	if kind < 0 {
-		s.caller.notify(method, params)
+		if len(s.subs) == 1 || notifies(method) {
+			s.caller.notify(method, params)
+		}
 		return
 	}
 	s.mu.Lock()

@@ -210,6 +210,9 @@ func (m *merge) view(parts []part) *view {
 	}
 	v.list = NewList(m.kind, items)
 	v.list.unlisted, v.list.private = unlisted, m.private
+	if len(parts) == 1 {
+		v.list.Extra = parts[0].list.Extra
+	}
 	if m.kind == Templates {
 		v.templates = m.templates()
 	}

@@ -40,10 +40,20 @@ func relayOf(method string) func(*session, context.Context, *Request) Reply {
 	return nil
 }
 
+// notifies reports whether several members may send a notification of MCP that is not a list change.
+func notifies(method string) bool {
+	switch method {
+	case wire.NotificationMessage, wire.NotificationResourceUpdated, wire.NotificationTaskStatus:
+		return true
+	}
+	return false
+}
+
 // Relayed reports whether a Bridge carries out a method that names no owner in a parameter.
 func Relayed(method string) bool { return relayOf(method) != nil }
 
-// Do sends a request to the member that owns its target, or to all members.
+// Do sends a request to the member that owns its target, or to all members. An only member gets
+// requests of any other method too.
 func (s *session) Do(ctx context.Context, req *Request) Reply {
 	if kind, key, ok := Routes(req.Method); ok {
 		return s.toOwner(ctx, kind, key, req)
@@ -53,6 +63,9 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 	}
 	if req.Method == wire.MethodDiscover {
 		return s.discover(ctx, req)
+	}
+	if len(s.subs) == 1 {
+		return s.send(ctx, 0, req) // a vendor's method
 	}
 	return Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 }
@@ -70,6 +83,11 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 		req = &below
 	}
 	reply := s.send(ctx, r.member, req)
+	if s.bridge.open && reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil && kinds[kind].named {
+		if v, err := s.view(ctx, kind); err == nil {
+			return Failed(v.unknown(kind, req.Target))
+		}
+	}
 	if len(s.subs) > 1 && reply.Err == nil && (s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil) {
 		s.tasks.remember(reply.Result, r.member)
 	}
@@ -120,15 +138,16 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 	return s.send(ctx, r.member, &below)
 }
 
-// route looks a target up in the view that the caller has; a miss looks for a newer view.
+// route looks a target up in the view that the caller has; a miss looks for a newer view. An only
+// member knows more than it lists.
 func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
+	if s.bridge.open || len(s.subs) == 1 && !kinds[kind].named {
+		return route{key: target}, nil
+	}
 	if v := s.views[kind].Load(); v != nil {
 		if r, ok := v.routes[target]; ok {
 			return r, nil
 		}
-	}
-	if len(s.subs) == 1 && !kinds[kind].named {
-		return route{key: target}, nil // a server knows more URIs than it lists
 	}
 	v, r, ok, err := s.find(ctx, kind, target)
 	if err == nil && !ok {
@@ -142,11 +161,16 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	case ok:
 		return r, nil
 	}
+	return route{}, v.unknown(kind, target)
+}
+
+// unknown returns the error for a target that no member has.
+func (v *view) unknown(kind ListKind, target string) *toolformat.Error {
 	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[kind].noun, target)
 	if near := toolformat.Closest(target, v.list.keys()); near != "" {
 		e.Message += " (did you mean " + near + "?)"
 	}
-	return route{}, e
+	return e
 }
 
 // find looks a target up in the members' current lists.
@@ -192,6 +216,9 @@ func (s *session) reread(ctx context.Context, kind ListKind, target string, v *v
 // none has the method, which the bridge offers for members that have it; else the first error in
 // config order is the reply.
 func (s *session) broadcast(ctx context.Context, req *Request) Reply {
+	if len(s.subs) == 1 {
+		return s.subs[0].Do(ctx, req)
+	}
 	replies := s.doAll(ctx, req)
 	succeeded := func(r Reply) bool { return r.Err == nil }
 	wanted := func(r Reply) bool { return r.Err == nil || r.Err.Code != toolformat.Unsupported }
@@ -216,16 +243,20 @@ const bridgeCapabilities = `{"completions":{},"logging":{},"prompts":{"listChang
 // context.
 const maxInstructions = 16 << 10
 
-// discover answers MCP's server/discover: serverInfo, instructions and capabilities. The first two
-// are an only member's own; the instructions of several get the names of the members as headings.
+// discover answers MCP's server/discover. The answer of an only member that is up is its own. Else
+// it has serverInfo, capabilities and the instructions of all members, under their names.
 func (s *session) discover(ctx context.Context, req *Request) Reply {
 	wait, cancel := context.WithDeadline(ctx, s.waitEnd())
 	if slices.ContainsFunc(s.bridge.members, func(m *member) bool { return m.Required }) {
 		wait = ctx // each member bounds the wait by its connect timeout
 	}
 	defer cancel()
-	info, instructions, capabilities := s.bridge.opts.ServerInfo, "", []byte(bridgeCapabilities)
-	for i, reply := range s.doAll(wait, req) {
+	replies := s.doAll(wait, req)
+	if len(replies) == 1 && replies[0].Err == nil {
+		return s.bridge.discovered(replies[0])
+	}
+	instructions, capabilities := "", []byte(bridgeCapabilities)
+	for i, reply := range replies {
 		m := s.bridge.members[i]
 		if reply.Err != nil {
 			if m.Required {
@@ -239,19 +270,30 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 			}
 		}
 		text, _ := wire.Text(wire.Lookup(reply.Result, "instructions"))
-		if len(s.subs) == 1 {
-			instructions = text
-			if own := wire.Lookup(reply.Result, "serverInfo"); own != nil {
-				info = own
-			}
-		} else if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= maxInstructions {
+		if text = strings.TrimSpace(text); text != "" && len(instructions)+len(text) <= maxInstructions {
 			instructions += "## " + m.Name + "\n\n" + text + "\n\n"
 		}
 	}
 	b := append([]byte(nil), `{"capabilities":`...)
-	b = append(append(append(b, capabilities...), `,"serverInfo":`...), info...)
+	b = append(append(append(b, capabilities...), `,"serverInfo":`...), s.bridge.opts.ServerInfo...)
 	if instructions != "" {
 		b = wire.AppendString(append(b, `,"instructions":`...), strings.TrimRight(instructions, "\n"))
 	}
 	return Result(append(b, '}'), nil)
+}
+
+// discovered completes the description that an only member gives of itself. Its lists may change
+// without its doing, since the bridge may lose and find it.
+func (b *Bridge) discovered(reply Reply) Reply {
+	defer reply.Free()
+	own := reply.Result
+	if wire.Lookup(own, "serverInfo") == nil {
+		own = wire.SetMember(own, "serverInfo", b.opts.ServerInfo)
+	}
+	capabilities := wire.Lookup(own, "capabilities")
+	if tools := wire.Lookup(capabilities, "tools"); tools != nil {
+		tools = wire.SetMember(tools, "listChanged", []byte("true"))
+		own = wire.SetMember(own, "capabilities", wire.SetMember(capabilities, "tools", tools))
+	}
+	return Result(slices.Clone(own), nil)
 }

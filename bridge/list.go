@@ -106,6 +106,7 @@ const maxPage = 1 << 20
 type List struct {
 	Kind  ListKind
 	Items []Item
+	Extra []byte // members of the list's result beside the items, as a raw JSON object; may be nil
 
 	unlisted []Item // not shown to this caller, while their names are taken
 	private  bool   // the view of a single caller
@@ -165,7 +166,7 @@ func (l *List) rewrite(change func(Item) (Item, bool)) *List {
 		return l
 	}
 	d := NewList(l.Kind, items)
-	d.unlisted, d.private = unlisted, l.private
+	d.Extra, d.unlisted, d.private = l.Extra, unlisted, l.private
 	return d
 }
 
@@ -239,17 +240,17 @@ func (l *List) encode() {
 		if p+1 < len(starts) {
 			end, next = starts[p+1], base64.RawURLEncoding.EncodeToString([]byte(l.digest+":"+strconv.Itoa(p+1)))
 		}
-		l.pages[p] = encodePage(l.Kind, l.Items[start:end], next)
+		l.pages[p] = l.encodePage(l.Items[start:end], next)
 	}
 }
 
-func encodePage(kind ListKind, items []Item, next string) []byte {
-	size := 64
+func (l *List) encodePage(items []Item, next string) []byte {
+	size := len(l.Extra) + 64
 	for _, it := range items {
 		size += len(it.Raw) + 1
 	}
 	b := append(make([]byte, 0, size), `{"`...)
-	b = append(append(b, kind.Member()...), `":[`...)
+	b = append(append(b, l.Kind.Member()...), `":[`...)
 	for i, it := range items {
 		if i > 0 {
 			b = append(b, ',')
@@ -257,6 +258,9 @@ func encodePage(kind ListKind, items []Item, next string) []byte {
 		b = append(b, it.Raw...)
 	}
 	b = append(b, ']')
+	for key, raw := range wire.Members(l.Extra) {
+		b = append(append(wire.AppendString(append(b, ','), key), ':'), raw...)
+	}
 	if next != "" {
 		b = wire.AppendString(append(b, `,"nextCursor":`...), next)
 	}

@@ -90,6 +90,9 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	if err := c.copyRequest(req); err != nil {
 		return Failed(err)
 	}
+	if s.caller.Modern && c.params.Get(wire.RequestState) != nil {
+		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.requestState is unknown or too old: call again without it", req.Method))
+	}
 	arguments, err := tool.arguments(c.params.Get(wire.Arguments), c.hiddenValue)
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)

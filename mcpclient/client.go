@@ -1,8 +1,10 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -111,13 +113,23 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		return l.reread(ctx, kind)
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return l.task(ctx, req, s)
-	case wire.NotificationRootsChanged:
-		if c := l.conn.Load(); c != nil && l.key.own {
-			c.respond(wire.AppendNotification(nil, req.Method, nil))
-		}
-		return empty()
+	}
+	if strings.HasPrefix(req.Method, "notifications/") {
+		return l.notifyServer(req)
 	}
 	return l.call(ctx, req, s)
+}
+
+// notifyServer passes on a notification of the caller, unless other callers share the link.
+func (l *link) notifyServer(req *bridge.Request) bridge.Reply {
+	if c := l.conn.Load(); c != nil && l.key.own {
+		var params []byte
+		if req.Params != nil {
+			params = req.Params.Raw
+		}
+		c.respond(wire.AppendNotification(nil, req.Method, params))
+	}
+	return empty()
 }
 
 // Close implements bridge.Session. It ends a link of the caller's own; any other link ends
@@ -180,7 +192,7 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 
 // share returns the list that another link already has if it is equal.
 func (c *Client) share(l *bridge.List) *bridge.List {
-	if known := c.known[l.Kind].Load(); known.Equal(l) {
+	if known := c.known[l.Kind].Load(); known.Equal(l) && bytes.Equal(known.Extra, l.Extra) {
 		return known
 	}
 	c.known[l.Kind].Store(l)

@@ -49,10 +49,11 @@ type conn struct {
 
 // peer is what the handshake has found out about the server. It does not change after that.
 type peer struct {
-	legacy   bool   // the server has answered initialize
-	modern   bool   // it has answered server/discover, and takes requests of the modern era
-	about    []byte // its InitializeResult, or its DiscoverResult with a serverInfo
-	revision string // of the protocol, as negotiated
+	legacy    bool   // the server has answered initialize
+	modern    bool   // it has answered server/discover, and takes requests of the modern era
+	about     []byte // its InitializeResult, or its DiscoverResult with a serverInfo
+	described []byte // about without what belongs to one era
+	revision  string // of the protocol, as negotiated
 }
 
 func newConn(l *link) *conn {

@@ -37,6 +37,7 @@ func (l *link) connect() (*conn, error) {
 		}
 		return nil, err
 	}
+	c.described = describe(c.about)
 	if !c.legacy {
 		l.listenForChanges(ctx, c)
 	}
@@ -194,6 +195,21 @@ func (c *conn) discover(ctx context.Context) error {
 	}
 	c.carrier.established(c.revision)
 	return nil
+}
+
+// describe removes what belongs to one era from a server's description of itself.
+func describe(about []byte) []byte {
+	for _, key := range []string{"protocolVersion", "supportedVersions", "resultType", "ttlMs", "cacheScope"} {
+		about = wire.CutMember(about, key)
+	}
+	switch meta := wire.CutMember(wire.Lookup(about, "_meta"), mcp.MetaKeyServerInfo); {
+	case wire.Lookup(about, "_meta") == nil:
+	case wire.FirstMember(meta) == 0:
+		about = wire.CutMember(about, "_meta")
+	default:
+		about = wire.SetMember(about, "_meta", meta)
+	}
+	return about
 }
 
 func (c *conn) sendDiscover(ctx context.Context) (bridge.Reply, error) {

@@ -43,6 +43,7 @@ const maxPages = 1000
 func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
 	begun := time.Since(l.born)
 	var items []bridge.Item
+	var extra []byte
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
 		result, err := c.fetchPage(ctx, kind, cursor)
@@ -50,6 +51,9 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 			return err
 		}
 		items = l.appendItems(items, kind, result, c.modern)
+		if page == 1 {
+			extra = extraMembers(kind, result)
+		}
 		next := wire.Lookup(result, "nextCursor")
 		if size += len(result); len(next) == 0 || next[0] != '"' {
 			break
@@ -59,8 +63,21 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 		}
 		cursor = next
 	}
-	l.setList(bridge.NewList(kind, items), begun, all)
+	list := bridge.NewList(kind, items)
+	list.Extra = extra
+	l.setList(list, begun, all)
 	return nil
+}
+
+// extraMembers returns the members of a list's result beside its items; nil if it has none.
+func extraMembers(kind bridge.ListKind, result []byte) []byte {
+	for _, key := range []string{kind.Member(), "nextCursor"} {
+		result = wire.CutMember(result, key)
+	}
+	if wire.FirstMember(result) == 0 {
+		return nil
+	}
+	return result
 }
 
 // setList replaces a list by one whose fetching began at a time of the link.

@@ -109,7 +109,7 @@ func (c *conn) received(m *wire.Message, from *call) {
 			return
 		}
 	}
-	c.link.notified(c, m)
+	c.link.notified(c, m, from)
 }
 
 // progressed extends the call and passes the progress to its caller under the caller's own token.
@@ -135,8 +135,9 @@ func (k *call) notify(method string, params []byte) {
 	k.back.Notify(method, params)
 }
 
-// notified passes a notification that belongs to no call to the callers that it is for.
-func (l *link) notified(c *conn, m *wire.Message) {
+// notified passes a notification to the callers that it is for. from is the call on whose stream it
+// came, if any.
+func (l *link) notified(c *conn, m *wire.Message, from *call) {
 	params := m.Params.Raw
 	if m.Params.Get(wire.MetaSubscriptionID) != nil {
 		params = m.Params.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID}) // of a listen of the bridge
@@ -149,10 +150,24 @@ func (l *link) notified(c *conn, m *wire.Message) {
 	case wire.NotificationResourceUpdated:
 		l.updated(params)
 	default:
-		if l.listChanged(c, m.Method) {
-			return
+		switch {
+		case l.listChanged(c, m.Method):
+		case from != nil && from.back != nil:
+			from.notify(m.Method, params)
+		case l.key.own:
+			l.notifyAll(m.Method, params)
+		default:
+			l.cfg.throttle.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
 		}
-		l.cfg.throttle.Log(slog.LevelDebug, "skipped a notification", "method", m.Method)
+	}
+}
+
+// notifyAll passes a notification to the caller of a link of its own.
+func (l *link) notifyAll(method string, params []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		s.notify(method, params)
 	}
 }
 

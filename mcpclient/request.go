@@ -29,7 +29,7 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			return bridge.Failed(canceled(errClosed))
 		}
 		if req.Method == wire.MethodDiscover {
-			return bridge.Result(c.about, nil)
+			return bridge.Result(c.described, nil)
 		}
 		reply, lost := c.do(ctx, req, owner)
 		if lost == nil && reply.Modern && (!owner.caller.Modern || l.cfg.Sampling != nil) {
@@ -102,6 +102,9 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	k.owner, k.back, k.target = owner, req.Back, req.Target
 	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyOnly(req.Method))
 	switch {
+	case !k.modern && owner.caller.Modern && req.Params != nil && req.Params.Get(wire.RequestState) != nil:
+		// A server of the legacy era has given out no state, and would run the call again.
+		return bridge.Failed(c.cfg.errorf(toolformat.Invalid, "%s: params.requestState is unknown or too old: call again without it", subject(req))), nil
 	case k.modern && req.Method == wire.MethodToolsCall:
 		k.headers = c.paramHeaders(req)
 	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id

@@ -331,8 +331,13 @@ func (l *link) watching() bool {
 	return len(l.watched) > 0
 }
 
-// updated passes the update of a resource to the callers that want it.
+// updated passes the update of a resource to the callers that want it. The caller of a link of its
+// own gets all of them: some servers send updates without subscriptions.
 func (l *link) updated(params []byte) {
+	if l.key.own {
+		l.notifyAll(wire.NotificationResourceUpdated, params)
+		return
+	}
 	uri, _ := wire.Text(wire.Lookup(params, "uri"))
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -83,7 +83,7 @@ func ExampleServer_ServeStdio() {
 		fmt.Println(err)
 	}
 	// Output:
-	// {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"greeter","version":"1"}}}
+	// {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"greeter","version":"1"},"capabilities":{"tools":{"listChanged":true}}}}
 	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello Ann"}]}}
 }
 

@@ -47,7 +47,7 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	}
 	defer p.release(v, false)
 	if kind, ok := bridge.ListKindOf(m.Method); ok {
-		return cacheable(listPage(ctx, v.source, kind, m, false))
+		return listPage(ctx, v.source, kind, m, false)
 	}
 	switch m.Method {
 	case wire.MethodDiscover:
@@ -59,10 +59,19 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodComplete:
 		return p.call(ctx, v, c, complete)
 	}
-	if isTaskMethod(m.Method) {
+	switch {
+	case isTaskMethod(m.Method):
 		return complete(p.doTask(ctx, v, m))
+	case legacyMethods[m.Method]:
+		return bridge.Failed(methodNotFound(m))
 	}
-	return bridge.Failed(methodNotFound(m))
+	return p.call(ctx, v, c, complete)
+}
+
+// legacyMethods are those of a client that the modern era does not have.
+var legacyMethods = map[string]bool{
+	wire.MethodInitialize: true, wire.MethodPing: true, wire.MethodSetLevel: true, wire.MethodSubscribe: true,
+	wire.MethodUnsubscribe: true, wire.MethodTasksList: true, wire.MethodTasksResult: true,
 }
 
 func isTaskMethod(method string) bool {
@@ -145,13 +154,16 @@ func discovered(reply bridge.Reply) bridge.Reply {
 		return reply
 	}
 	defer reply.Free()
-	versions, _ := json.Marshal(supportedVersions()) // cannot fail: strings
-	b := append([]byte(`{"supportedVersions":`), versions...)
-	b = appendMembers(b, reply.Result, "capabilities", "instructions")
+	own := wire.CutMember(reply.Result, "serverInfo")
 	if info := wire.Lookup(reply.Result, "serverInfo"); info != nil {
-		b = append(append(append(b, `,"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), info...), '}')
+		meta := wire.Lookup(own, "_meta")
+		if meta == nil {
+			meta = []byte("{}")
+		}
+		own = wire.SetMember(own, "_meta", wire.SetMember(meta, mcp.MetaKeyServerInfo, info))
 	}
-	return cacheable(bridge.Result(append(b, '}'), nil))
+	versions, _ := json.Marshal(supportedVersions()) // cannot fail: strings
+	return cacheable(bridge.Result(wire.SetMember(own, "supportedVersions", versions), nil))
 }
 
 // isModernPost reports whether a POST belongs to the modern era, by its body or its header.

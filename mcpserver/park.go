@@ -16,17 +16,22 @@ import (
 )
 
 const (
-	stateMark  = "mcpbridge." // begins the requestState of a call parked here
 	parkTime   = 5 * time.Minute
 	maxParked  = 1000
 	gatherTime = 20 * time.Millisecond // questions asked within it become one input_required
 )
+
+// newParking returns a parking whose marks are unlike those of any other process.
+func newParking() parking {
+	return parking{mark: "mcpbridge." + newID()[:8] + ".", life: parkTime, most: maxParked, calls: map[string]*parkedCall{}}
+}
 
 // parking holds the calls of modern clients that are asked something by a source of the legacy
 // era. The call goes on while its client gets the questions as an input_required; the retry with
 // the answers finds the call again. A parked call ends with its client's retry, with its time, or
 // with the Server.
 type parking struct {
+	mark string        // begins each requestState, and tells it from those of other bridges
 	life time.Duration // how long a call stays parked
 	most int           // bounds the parked calls
 
@@ -64,7 +69,7 @@ type question struct {
 // do carries out a request, or continues the call that it retries. The buffer must be freed when
 // the reply has been used.
 func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bridge.Request, level wire.LogLevel) (bridge.Reply, *wire.Buffer) {
-	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, stateMark) {
+	if state, ok := req.Params.Text(wire.RequestState); ok && strings.HasPrefix(state, p.mark) {
 		c := p.unpark(state, key.sender, req)
 		if c == nil {
 			return bridge.Failed(invalid("%s: params.requestState is unknown, used, too old, or of another request: call again without it", req.Method)), nil
@@ -135,7 +140,7 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 
 // park keeps the call for a retry and returns the input_required that asks for one.
 func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
-	state := stateMark + newID()
+	state := p.mark + newID()
 	c.digest = digest(c.req)
 	p.mu.Lock()
 	full := p.closed || len(p.calls) >= p.most

@@ -123,7 +123,8 @@ func TestParkedStateAltered(t *testing.T) {
 	p := newParked(t)
 	state := p.park()
 	text := strings.Trim(state, `"`)
-	if random := strings.TrimPrefix(text, stateMark); len(random) < 26 || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+	mark := p.parking.mark
+	if random := strings.TrimPrefix(text, mark); len(random) < 26 || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
 		t.Errorf("%s is not 130 random bits in base32", text)
 	}
 	var altered []string
@@ -137,7 +138,7 @@ func TestParkedStateAltered(t *testing.T) {
 	altered = append(altered, strings.ToLower(text), text+"=", " "+text, strings.Replace(text, ".", "", 1))
 	for _, text := range altered {
 		status, body := p.post(t.Context(), "a", "t", retry(`"`+text+`"`))
-		if !strings.HasPrefix(text, stateMark) { // another server's state: a new call, which asks again
+		if !strings.HasPrefix(text, mark) { // another server's state: a new call, which asks again
 			if got := string(wire.Lookup(body, "result", "requestState")); got == "" || got == state {
 				t.Errorf("%s: %d %s", text, status, body)
 			}

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -68,11 +69,23 @@ func listPage(ctx context.Context, source bridge.Session, kind bridge.ListKind, 
 		list = list.Derive(legacyKey{}, legacyItem)
 	}
 	page, refused := list.Page(cursor)
-	if refused != nil {
+	switch {
+	case refused != nil:
 		return bridge.Failed(refused)
+	case !legacy:
+		if missing := freshness(list.Extra); missing != "" {
+			return decorate(bridge.Result(page, nil), missing)
+		}
+	case wire.Lookup(list.Extra, "resultType") != nil: // its caching is that of the modern era
+		for _, key := range modernMembers {
+			page = wire.CutMember(page, key)
+		}
 	}
 	return bridge.Result(page, nil)
 }
+
+// modernMembers are the members that every list result of the modern era has.
+var modernMembers = [...]string{"resultType", "ttlMs", "cacheScope"}
 
 // maxCapabilities bounds a client's capabilities, in bytes: they are kept as long as its session.
 const maxCapabilities = 64 << 10
@@ -84,24 +97,26 @@ func checkCapabilities(m *wire.Message, capabilities []byte) *toolformat.Error {
 	return nil
 }
 
-// appendMembers appends the members of an object that have these keys, each after a comma.
-func appendMembers(dst, object []byte, keys ...string) []byte {
-	for _, key := range keys {
-		if v := wire.Lookup(object, key); v != nil {
-			dst = append(append(append(append(dst, `,"`...), key...), `":`...), v...)
-		}
-	}
-	return dst
-}
-
 // complete adds the resultType that every result of the modern era has. A modern source has added
 // its own.
 func complete(reply bridge.Reply) bridge.Reply { return decorate(reply, `"resultType":"complete"`) }
 
 // cacheable is complete for results that also say how long they may be cached: not at all, and by
 // their client alone. They depend on the caller, and changes are notified.
-func cacheable(reply bridge.Reply) bridge.Reply {
-	return decorate(reply, `"resultType":"complete","ttlMs":0,"cacheScope":"private"`)
+func cacheable(reply bridge.Reply) bridge.Reply { return decorate(reply, freshness(nil)) }
+
+// freshness returns the members that cacheable adds, without those that a list has of its own.
+func freshness(extra []byte) string {
+	if extra == nil {
+		return `"resultType":"complete","ttlMs":0,"cacheScope":"private"`
+	}
+	var members []string
+	for i, value := range []string{`"complete"`, `0`, `"private"`} {
+		if key := modernMembers[i]; wire.Lookup(extra, key) == nil {
+			members = append(members, `"`+key+`":`+value)
+		}
+	}
+	return strings.Join(members, ",")
 }
 
 // decorate adds members at the beginning of a result, unless it is of the modern era already.

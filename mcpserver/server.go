@@ -47,7 +47,7 @@ func New(source bridge.Source, opts Options) *Server {
 		source: source, opts: opts.withDefaults(), hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders)),
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
-		parking:  parking{life: parkTime, most: maxParked, calls: map[string]*parkedCall{}},
+		parking:  newParking(),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}

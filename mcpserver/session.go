@@ -104,9 +104,10 @@ func (s *session) notified(m *wire.Message) {
 	switch m.Method {
 	case wire.NotificationCancelled:
 		s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
-	case wire.NotificationRootsChanged:
+	case wire.NotificationInitialized:
+	default:
 		if o := s.opened.Load(); o != nil {
-			o.source.Do(s.ctx, &bridge.Request{Method: m.Method})
+			o.source.Do(s.ctx, &bridge.Request{Method: m.Method, Params: &m.Params})
 		}
 	}
 }
@@ -183,10 +184,9 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	o := s.awaitOpened(ctx)
 	kind, lists := bridge.ListKindOf(m.Method)
-	_, _, routed := bridge.Routes(m.Method)
 	switch {
-	case m.Method == wire.MethodDiscover, !lists && !routed && !bridge.Relayed(m.Method):
-		return bridge.Failed(methodNotFound(m))
+	case m.Method == wire.MethodDiscover, m.Method == wire.MethodListen:
+		return bridge.Failed(methodNotFound(m)) // of the modern era
 	case o == nil:
 		return bridge.Failed(invalid("%s before initialize: send initialize first", m.Method))
 	case lists:
@@ -261,9 +261,8 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		source.Close()
 		return bridge.Failed(invalid("this session is initialized already, or has ended"))
 	}
-	result := wire.AppendString([]byte(`{"protocolVersion":`), o.revision)
-	result = appendMembers(result, reply.Result, "capabilities", "serverInfo", "instructions")
-	return bridge.Result(append(result, '}'), nil)
+	revision := wire.AppendString(nil, o.revision)
+	return bridge.Result(wire.SetMember(reply.Result, "protocolVersion", revision), nil)
 }
 
 // revision returns the negotiated protocol revision, "" before initialize.
