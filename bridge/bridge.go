@@ -57,7 +57,8 @@ type Bridge struct {
 
 type member struct {
 	Member
-	limiter *Limiter // of Concurrency
+	limiter  *Limiter // of Concurrency
+	prefixes []string // of names that are the member's alone; empty for an only member
 }
 
 // narrows reports whether the member does not show all its names as its source has them.
@@ -79,6 +80,9 @@ func New(opts Options, members ...Member) *Bridge {
 	b := &Bridge{opts: opts, logged: map[string]bool{}}
 	for _, m := range members {
 		own := &member{Member: m}
+		if len(members) > 1 {
+			own.prefixes = []string{toolformat.Prefix(m.Name), own.prefix(len(members))}
+		}
 		if m.Concurrency > 0 {
 			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue)
 		}

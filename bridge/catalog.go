@@ -107,9 +107,9 @@ func (m *merge) addProblem(leftOut bool, format string, args ...any) {
 func (m *merge) addPart(index int, p part) {
 	member := m.members[index]
 	place := func(it Item, unlisted bool) {
-		e := entry{item: it, route: route{index, it.Key}, away: p.away, unlisted: unlisted}
 		if m.kind != Tools || member.shows(it.Key) {
-			m.place(member, e, m.name(member, it.Key))
+			e := entry{item: it, route: route{index, it.Key}, away: p.away, unlisted: unlisted}
+			m.placeOwn(member, e, m.name(member, it.Key))
 		}
 	}
 	for _, it := range p.list.Items {
@@ -148,6 +148,45 @@ func (m *merge) fit(member *member, name string) string {
 		m.addProblem(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
 	}
 	return short
+}
+
+// placeOwn adds an entry with a name, unless the name begins with another member's prefix: then it is
+// that member's, whether or not it has such an item.
+func (m *merge) placeOwn(member *member, e entry, name string) {
+	owner := m.owner(name, member)
+	if owner == member || !kinds[m.kind].named {
+		m.place(member, e, name)
+		return
+	}
+	noun := kinds[m.kind].noun
+	full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
+	if _, taken := m.index[full]; taken || m.opts.Conflict != ConflictPrefix || m.owner(full, member) != member {
+		m.addProblem(true, "%s %s of %s is left out: names with this prefix are those of %s (rename it)", noun, name, member.Name, owner.Name)
+		return
+	}
+	m.addProblem(false, "%s %s of %s is shown as %s: names with this prefix are those of %s", noun, name, member.Name, full, owner.Name)
+	m.addEntry(member, e, full)
+}
+
+// owner returns the member whose prefix a name of member begins with: that with the longest one.
+func (m *merge) owner(name string, member *member) *member {
+	owner, longest := member, member.claim(name)
+	for _, other := range m.members {
+		if n := other.claim(name); n > longest {
+			owner, longest = other, n
+		}
+	}
+	return owner
+}
+
+// claim returns the length of the longest prefix of the member's own that a name begins with.
+func (m *member) claim(name string) (longest int) {
+	for _, prefix := range m.prefixes {
+		if len(prefix) > longest && strings.HasPrefix(name, prefix) {
+			longest = len(prefix)
+		}
+	}
+	return longest
 }
 
 // place adds an entry with a name, or applies the conflict policy.

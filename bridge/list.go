@@ -64,6 +64,7 @@ type Item struct {
 	Key string // the name or URI by which the list's reader knows the item
 	Raw []byte // the definition, raw JSON, with Key
 
+	Untrusted    bool   // what the annotations say decides nothing
 	Repeatable   bool   // the tool is annotated as read-only or idempotent
 	ParamHeaders bool   // arguments may be repeated in HTTP headers (x-mcp-header, SEP-2243)
 	Function     string // the caller's function that carries the tool out; "" when the bridge does
@@ -83,19 +84,23 @@ func NewItem(kind ListKind, raw []byte) (Item, error) {
 
 // equal reports whether two items are the same in every field.
 func (it Item) equal(other Item) bool {
-	return it.Key == other.Key && it.Function == other.Function && it.Repeatable == other.Repeatable &&
+	return it.Key == other.Key && it.Function == other.Function && it.Untrusted == other.Untrusted && it.Repeatable == other.Repeatable &&
 		it.ParamHeaders == other.ParamHeaders && string(it.Raw) == string(other.Raw)
 }
 
-// Tool parses the definition of a tool.
+// Tool parses the definition of a tool. It has no annotations if the item is untrusted.
 func (it Item) Tool() toolformat.Tool {
+	extra := it.Raw
+	if it.Untrusted {
+		extra = wire.CutMember(extra, "annotations")
+	}
 	description, _ := wire.Text(wire.Lookup(it.Raw, "description"))
 	return toolformat.Tool{
 		Name:         it.Key,
 		Description:  description,
 		InputSchema:  wire.Lookup(it.Raw, "inputSchema"),
 		OutputSchema: wire.Lookup(it.Raw, "outputSchema"),
-		Extra:        it.Raw,
+		Extra:        extra,
 	}
 }
 

@@ -23,6 +23,8 @@ type Client struct {
 	modern atomic.Bool
 	// The latest list of each kind. Links with equal lists share one.
 	known [bridge.ListKinds]atomic.Pointer[bridge.List]
+	// What is wrong with the latest list of each kind.
+	problems [bridge.ListKinds]atomic.Pointer[[]bridge.Problem]
 
 	mu     sync.Mutex // guards the fields below
 	links  map[linkKey]*link
@@ -192,9 +194,11 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 
 // share returns the list that another link already has if it is equal.
 func (c *Client) share(l *bridge.List) *bridge.List {
-	if known := c.known[l.Kind].Load(); known.Equal(l) && bytes.Equal(known.Extra, l.Extra) {
+	known := c.known[l.Kind].Load()
+	if known.Equal(l) && bytes.Equal(known.Extra, l.Extra) {
 		return known
 	}
+	c.reportChanges(known, l)
 	c.known[l.Kind].Store(l)
 	return l
 }

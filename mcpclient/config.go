@@ -65,6 +65,10 @@ type Config struct {
 
 	Era Era // "" means auto-detected
 
+	// Untrusted means that the annotations of the server's tools decide nothing: no call is repeated
+	// because its tool is said to be read-only or idempotent.
+	Untrusted bool
+
 	Sharing        Sharing       // "" means Shared with Command, Session with URL
 	ConnectTimeout time.Duration // bounds dialing, the handshake and reading the lists; 0 means 30 s
 	Timeout        time.Duration // bounds a call, from its start or latest progress; 0 means 5 min

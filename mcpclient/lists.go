@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -42,7 +44,7 @@ const maxPages = 1000
 // all notifies the others too.
 func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
 	begun := time.Since(l.born)
-	var items []bridge.Item
+	r := reading{link: l, kind: kind, modern: c.modern}
 	var extra []byte
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
@@ -50,7 +52,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 		if err != nil {
 			return err
 		}
-		items = l.appendItems(items, kind, result, c.modern)
+		r.addPage(result)
 		if page == 1 {
 			extra = extraMembers(kind, result)
 		}
@@ -63,7 +65,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 		}
 		cursor = next
 	}
-	list := bridge.NewList(kind, items)
+	list := r.list()
 	list.Extra = extra
 	l.setList(list, begun, all)
 	return nil
@@ -151,23 +153,105 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 	return bytes.Clone(reply.Result), nil // items live as long as the list
 }
 
-// appendItems appends the items of a page, except those that cannot be used.
-func (l *link) appendItems(items []bridge.Item, kind bridge.ListKind, page []byte, modern bool) []bridge.Item {
-	for raw := range wire.Elements(wire.Lookup(page, kind.Member())) {
-		it, err := bridge.NewItem(kind, raw)
-		if err == nil && it.ParamHeaders && modern && l.cfg.URL != "" {
-			// A client of the modern era must leave such a tool out (SEP-2243).
-			if _, err = wire.ParamHeaders(it.Tool().InputSchema); err != nil {
-				err = fmt.Errorf("tool %s: %w", it.Key, err)
-			}
+// reading is a list that is being read.
+type reading struct {
+	link     *link
+	kind     bridge.ListKind
+	modern   bool // from a connection of the modern era
+	items    []bridge.Item
+	leftOut  map[string]bool // keys of items that cannot be used
+	problems []bridge.Problem
+}
+
+// addPage adds the items of a page, except those that cannot be used.
+func (r *reading) addPage(page []byte) {
+	for raw := range wire.Elements(wire.Lookup(page, r.kind.Member())) {
+		it, err := bridge.NewItem(r.kind, raw)
+		if err == nil {
+			it, err = r.check(it)
 		}
-		if err != nil {
-			l.cfg.Log.Warn("left out", "reason", err)
+		if err == nil {
+			r.items = append(r.items, it)
 			continue
 		}
-		items = append(items, it)
+		r.problems = append(r.problems, bridge.Problem{Text: "left out: " + err.Error(), LeftOut: true})
+		if r.leftOut == nil {
+			r.leftOut = map[string]bool{}
+		}
+		r.leftOut[it.Key] = true
 	}
-	return items
+}
+
+// check returns an item as callers see it. The error says why it cannot be used.
+func (r *reading) check(it bridge.Item) (bridge.Item, error) {
+	cfg := r.link.cfg
+	own, hidden, err := bridge.Visible(r.kind, it)
+	if err != nil {
+		return it, err
+	}
+	if hidden != "" {
+		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %s: its title or description has hidden characters (%s), shown as escapes", r.kind.Member(), it.Key, hidden)})
+	}
+	own.Untrusted, own.Repeatable = cfg.Untrusted, own.Repeatable && !cfg.Untrusted
+	if own.ParamHeaders && r.modern && cfg.URL != "" {
+		// A client of the modern era must leave such a tool out (SEP-2243).
+		if _, err = wire.ParamHeaders(own.Tool().InputSchema); err != nil {
+			return it, fmt.Errorf("tool %s: %w", it.Key, err)
+		}
+	}
+	return own, nil
+}
+
+// list returns the list, and reports what is wrong with it.
+func (r *reading) list() *bridge.List {
+	r.link.client.report(r.kind, r.problems)
+	if r.kind == bridge.Tools {
+		r.link.leftOut.Store(&r.leftOut)
+	}
+	return bridge.NewList(r.kind, r.items)
+}
+
+// maxReported bounds the problems with a list that are kept and logged.
+const maxReported = 1000
+
+// report keeps the problems with a list, and logs those that are new.
+func (c *Client) report(kind bridge.ListKind, problems []bridge.Problem) {
+	problems = problems[:min(len(problems), maxReported)]
+	before := c.problems[kind].Swap(&problems)
+	for _, p := range problems {
+		if before == nil || !slices.Contains(*before, p) {
+			c.cfg.throttle.Log(slog.LevelWarn, p.Text)
+		}
+	}
+}
+
+// Problems returns the items of the latest lists that are left out or not shown as the server has
+// them, with the reasons.
+func (c *Client) Problems() []bridge.Problem {
+	var all []bridge.Problem
+	for kind := range c.problems {
+		if problems := c.problems[kind].Load(); problems != nil {
+			all = append(all, *problems...)
+		}
+	}
+	return all
+}
+
+// reportChanges logs which definitions of tools and prompts differ from those that were known.
+func (c *Client) reportChanges(known, list *bridge.List) {
+	if known == nil || known.Kind != bridge.Tools && known.Kind != bridge.Prompts {
+		return
+	}
+	var changed []string
+	for _, it := range list.Items {
+		if old, ok := known.Find(it.Key); ok && string(old.Raw) != string(it.Raw) {
+			changed = append(changed, it.Key)
+		}
+	}
+	if len(changed) > 0 {
+		const most = 20
+		c.cfg.throttle.Log(slog.LevelWarn, "definitions have changed", "list", known.Kind.Member(), "count", len(changed), "names", changed[:min(len(changed), most)])
+	}
 }
 
 // loadLists reads the tools of a lazy server from its file, so that callers see them before the
@@ -177,8 +261,9 @@ func (l *link) loadLists() {
 	if err != nil || wire.Valid(data) != nil {
 		return // it will be written, if the config names one
 	}
-	items := l.appendItems(nil, bridge.Tools, data, false)
-	l.lists[bridge.Tools].Store(l.client.share(bridge.NewList(bridge.Tools, items)))
+	r := reading{link: l, kind: bridge.Tools}
+	r.addPage(data)
+	l.lists[bridge.Tools].Store(l.client.share(r.list()))
 }
 
 // saveLists writes the tools of a lazy server to its file.

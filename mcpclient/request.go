@@ -28,6 +28,9 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 		if owner.closed.Load() {
 			return bridge.Failed(canceled(errClosed))
 		}
+		if names := l.leftOut.Load(); names != nil && (*names)[req.Target] && req.Method == wire.MethodToolsCall {
+			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s (its definition cannot be used)", req.Target))
+		}
 		if req.Method == wire.MethodDiscover {
 			return bridge.Result(c.described, nil)
 		}
@@ -245,7 +248,9 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	case params.Get(wire.MetaProtocolVersion) != nil:
 		edits = append(edits, hopByHop[:]...)
 	}
-	edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
+	if k.token != nil || req.Target != "" || bridge.Relayed(req.Method) { // a vendor's request stays as it is
+		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
+	}
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
 	return buf

@@ -77,7 +77,9 @@ func printAs(format toolformat.Format, list *bridge.List, std streams) (lost, er
 
 func toolsOf(list *bridge.List) (tools []toolformat.Tool) {
 	for _, it := range list.Items {
-		tools = append(tools, it.Tool())
+		tool := it.Tool()
+		tool.Extra = it.Raw // annotations are shown, whether or not they are trusted
+		tools = append(tools, tool)
 	}
 	return tools
 }

@@ -62,6 +62,12 @@ func isGlob(text string) bool {
 	return err == nil && text != ""
 }
 
+// readDistrust reads "trust".
+func readDistrust(d *decoder, n node) (untrusted, ok bool) {
+	trusted, ok := readBool(d, n)
+	return !trusted, ok
+}
+
 func readPrefix(d *decoder, n node) (*string, bool) {
 	text, ok := readText(d, n)
 	return &text, ok

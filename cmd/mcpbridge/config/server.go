@@ -46,6 +46,8 @@ type Server struct {
 
 	Context  []string // hidden arguments of its tools, which Config.Context fills in
 	Validate bool     // arguments are checked against the tools' schemas before a call
+
+	Untrusted bool // "trust" is false: the annotations of its tools decide nothing
 }
 
 // transports maps the spellings that clients use for a transport to ours.
@@ -106,10 +108,10 @@ func (s *Server) keys(envFile *string) keySet {
 		"lazy":           {take: into(&s.Lazy, readBool)},
 		"context":        {take: into(&s.Context, listOf(readName))},
 		"validate":       {take: into(&s.Validate, readBool)},
+		"trust":          {take: into(&s.Untrusted, readDistrust)},
 
 		"autoApprove":      {note: noApproval},
 		"alwaysAllow":      {note: noApproval},
-		"trust":            {note: noApproval},
 		"tools":            {note: `use "include" to choose the tools`},
 		"initTimeout":      {note: `use "connectTimeout"`},
 		"requestInit":      {note: `use "headers"`},

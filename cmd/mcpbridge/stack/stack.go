@@ -179,6 +179,7 @@ func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, c
 		Env: server.Env, Dir: server.Dir,
 		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers, Roots: s.roots,
 		Era:            mcpclient.Era(server.Era),
+		Untrusted:      server.Untrusted,
 		Sharing:        mcpclient.Sharing(server.Sharing),
 		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
 		MessageBytes: s.cfg.Limits.MessageBytes,
@@ -344,6 +345,12 @@ func (s *Stack) Problems() []bridge.Problem {
 	var all []bridge.Problem
 	for _, text := range s.natives.leftOut {
 		all = append(all, bridge.Problem{Text: text, LeftOut: true})
+	}
+	for _, c := range s.clients {
+		for _, p := range c.Problems() {
+			p.Text = c.Name() + ": " + p.Text
+			all = append(all, p)
+		}
 	}
 	for _, g := range s.guards {
 		for _, p := range g.Problems() {
