@@ -197,10 +197,15 @@ func (c *conn) discover(ctx context.Context) error {
 	return nil
 }
 
-// describe removes what belongs to one era from a server's description of itself.
+// describe removes what belongs to one era from a server's description of itself, and shows hidden
+// characters of its instructions as escapes.
 func describe(about []byte) []byte {
 	for _, key := range []string{"protocolVersion", "supportedVersions", "resultType", "ttlMs", "cacheScope"} {
 		about = wire.CutMember(about, key)
+	}
+	text, _ := wire.Text(wire.Lookup(about, "instructions"))
+	if visible, hidden := bridge.VisibleText(text); hidden != "" {
+		about = wire.SetMember(about, "instructions", wire.AppendString(nil, visible))
 	}
 	switch meta := wire.CutMember(wire.Lookup(about, "_meta"), mcp.MetaKeyServerInfo); {
 	case wire.Lookup(about, "_meta") == nil:

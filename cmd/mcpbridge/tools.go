@@ -146,10 +146,13 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	p, _, err := openWaiting(ctx, f, cfg, std.err, nil)
+	p, list, err := openWaiting(ctx, f, cfg, std.err, nil)
 	defer p.close()
 	if err != nil {
 		return err
+	}
+	if e := p.misspelled(words[0], list); e != nil {
+		return e
 	}
 	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
 	if reply.Err != nil {
@@ -163,6 +166,22 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	}
 	if result.IsError() {
 		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// misspelled returns an error for a name that an only server does not list, but almost. The server
+// would be asked to call any other one.
+func (p *program) misspelled(name string, list *bridge.List) error {
+	if _, ok := list.Find(name); ok || len(p.Servers()) != 1 {
+		return nil
+	}
+	var names []string
+	for _, it := range list.Items {
+		names = append(names, it.Key)
+	}
+	if near := toolformat.Closest(name, names); near != "" {
+		return toolformat.Errorf(toolformat.NotFound, "unknown tool: %s (did you mean %s?)", name, near)
 	}
 	return nil
 }
