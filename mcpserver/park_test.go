@@ -106,8 +106,8 @@ func TestParkedIsItsCallersAlone(t *testing.T) {
 		{"no arguments", "a", "t", strings.Replace(right, `"arguments":{"x":1},`, "", 1)},
 		{"one member more", "a", "t", `"more":1,` + right},
 		{"a state cut short", "a", "t", strings.Replace(right, state, state[:len(state)-2]+`"`, 1)},
-		{"a state made up", "a", "t", retry(`"`+p.parking.mark+`AAAAAAAAAAAAAAAAAAAAAAAAAA"`)},
-		{"an empty state of ours", "a", "t", retry(`"`+p.parking.mark+`"`)},
+		{"a state made up", "a", "t", retry(`"` + p.parking.mark + `AAAAAAAAAAAAAAAAAAAAAAAAAA"`)},
+		{"an empty state of ours", "a", "t", retry(`"` + p.parking.mark + `"`)},
 	} {
 		status, body := p.post(t.Context(), c.token, c.tool, c.members)
 		if status != http.StatusBadRequest || string(wire.Lookup(body, "error", "code")) != "-32602" {
