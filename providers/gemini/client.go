@@ -58,7 +58,7 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 // merged member by member: one for thinking leaves the other settings in force. The API has
 // no switch for Settings.Serial.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	if err := p.client.Check(req, p, "image_url"); err != nil {
+	if err := p.client.Check(req, p); err != nil {
 		return nil, err
 	}
 	body, notes := encode(req)

@@ -3,6 +3,9 @@ package gemini
 import (
 	"encoding/base64"
 	"fmt"
+	"mime"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,6 +192,10 @@ func (e *encoder) user(m *providers.Message) (results, rest [][]byte) {
 		case providers.PartText:
 			rest = appendText(rest, p.Text)
 		case providers.PartImage, providers.PartFile:
+			if p.URL != "" {
+				rest = append(rest, fileData(p.URL))
+				continue
+			}
 			rest = append(rest, e.file(p.MimeType, p.Data))
 		case providers.PartResult:
 			result, after := e.result(p.Result)
@@ -253,6 +260,17 @@ func (e *encoder) leaveOut(kind string, size int, where string) string {
 	what := fmt.Sprintf("a file (%s) of %d bytes", kind, size)
 	e.notes = append(e.notes, fmt.Sprintf("%s: %s in %s is left out: the API takes images, audio, video, PDF and text", name, what, where))
 	return "[" + what + ", left out: only images, audio, video, PDF and text can be shown here]"
+}
+
+// fileData returns the part of an image that the API fetches, whose type it wants to know.
+func fileData(address string) []byte {
+	b := rawjson.Text([]byte(`{"fileData":{`), "fileUri", address)
+	if u, err := url.Parse(address); err == nil {
+		if kind := mime.TypeByExtension(filepath.Ext(u.Path)); strings.HasPrefix(kind, "image/") {
+			b = rawjson.Text(b, "mimeType", kind)
+		}
+	}
+	return append(b, "}}"...)
 }
 
 func inlineData(kind, data string) []byte {

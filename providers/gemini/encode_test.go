@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -124,6 +125,18 @@ func TestGeneration(t *testing.T) {
 	} {
 		if got := generation(model); got != want {
 			t.Errorf("%s: %d, want %d", model, got, want)
+		}
+	}
+}
+
+func TestImageURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://e.example/a.png?x=1": `{"fileData":{"fileUri":"https://e.example/a.png?x=1","mimeType":"image/png"}}`,
+		"https://e.example/photo":     `{"fileData":{"fileUri":"https://e.example/photo"}}`,
+	} {
+		body, _ := encode(&providers.Request{Model: "gemini-3-pro", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartImage, URL: address}}}}})
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%s is not in %s", want, body)
 		}
 	}
 }
