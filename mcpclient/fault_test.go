@@ -438,34 +438,6 @@ func TestChildren(t *testing.T) {
 	third.works("ok")
 }
 
-// A principal has a share of the children, so that it leaves room for others.
-func TestChildrenOfPrincipals(t *testing.T) {
-	sourcetest.NoLeaks(t)
-	cfg := scriptChild(t)
-	cfg.Sharing, cfg.Children = mcpclient.Session, &mcpclient.Children{Max: 3, Share: 2}
-	client := mcpclient.New(cfg)
-	defer client.Close()
-	start := func(id, principal string) bool {
-		s, err := client.Open(t.Context(), &bridge.Caller{ID: id, Principal: bridge.Principal{Name: principal}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.List(t.Context(), bridge.Tools)
-		if err != nil && !strings.Contains(err.Error(), "limits.children") {
-			t.Error(err)
-		}
-		return err == nil
-	}
-	for _, c := range []struct {
-		id, principal string
-		want          bool
-	}{{"1", "ann", true}, {"2", "ann", true}, {"3", "ann", false}, {"4", "bob", true}, {"5", "bob", false}} {
-		if got := start(c.id, c.principal); got != c.want {
-			t.Errorf("caller %s, of %s: has a child is %v", c.id, c.principal, got)
-		}
-	}
-}
-
 // A lazy server shows its kept list, starts at the first call, and stops when idle.
 func TestLazy(t *testing.T) {
 	sourcetest.NoLeaks(t)

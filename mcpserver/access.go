@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -39,12 +40,12 @@ type refusal struct {
 }
 
 // write answers the request with the refusal and logs it.
-func (f *refusal) write(w http.ResponseWriter, r *http.Request, o *Options) {
-	o.Log.Info("refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
+func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
+	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
 	if f.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
 	}
-	if o.Refuse == nil || !o.Refuse(w, r, f.status, f.reason) {
+	if s.opts.Refuse == nil || !s.opts.Refuse(w, r, f.status, f.reason) {
 		writeError(w, f.status, f.reason)
 	}
 }
@@ -164,29 +165,50 @@ type tickets struct {
 
 type ticket struct {
 	holder  identity
+	account *account // of the holder's principal
 	expires time.Time
 }
 
-// issue returns a new ticket, "" when too many are unused.
-func (t *tickets) issue(holder identity) string {
+// issue returns a new ticket. At the bound the oldest of the same principal is no longer valid; ""
+// means that there is none to make room.
+func (t *tickets) issue(holder identity, own *account) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(t.issued, func(_ string, old ticket) bool { return now.After(old.expires) })
-	if len(t.issued) >= maxTickets {
-		return ""
+	now, oldest := time.Now(), ""
+	for id, issued := range t.issued {
+		switch {
+		case now.After(issued.expires):
+			t.remove(id)
+		case issued.account == own && (oldest == "" || issued.expires.Before(t.issued[oldest].expires)):
+			oldest = id
+		}
+	}
+	for !own.take(unusedTickets, 1) {
+		if oldest == "" {
+			return ""
+		}
+		t.remove(oldest)
+		oldest = ""
 	}
 	id := newID()
-	t.issued[id] = ticket{holder, now.Add(ticketLife)}
+	t.issued[id] = ticket{holder, own, now.Add(ticketLife)}
 	return id
+}
+
+// remove removes a ticket, if there is one of that id; t.mu is held.
+func (t *tickets) remove(id string) (removed ticket, ok bool) {
+	if removed, ok = t.issued[id]; ok {
+		delete(t.issued, id)
+		removed.account.give(unusedTickets, 1)
+	}
+	return removed, ok
 }
 
 // redeem returns the holder of a ticket, which is valid once.
 func (t *tickets) redeem(id string) (holder identity, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found, ok := t.issued[id]
-	delete(t.issued, id)
+	found, ok := t.remove(id)
 	return found.holder, ok && time.Now().Before(found.expires)
 }
 

@@ -32,8 +32,9 @@ type host struct {
 }
 
 func newHost(t *testing.T, opts mcpserver.Options) *host {
-	sourcetest.NoLeaks(t)
 	h := &host{T: t, fake: sourcetest.NewFake()}
+	t.Cleanup(func() { h.server.CheckLeftover(t) }) // after all goroutines have ended
+	sourcetest.NoLeaks(t)
 	h.server = mcpserver.New(h.fake, opts)
 	h.web = httptest.NewServer(h.server.Handler())
 	t.Cleanup(func() {

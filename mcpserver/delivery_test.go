@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -120,6 +122,7 @@ func TestSlowClientProgress(t *testing.T) {
 // arrive whole.
 func TestSlowClientBytes(t *testing.T) {
 	h := newHost(t, mcpserver.Options{QueueBytes: 1 << 20})
+	h.server.SetSlowTime(100 * time.Millisecond)
 	bystander := h.http().greeted(newest)
 	conn := h.upgrade("/ws", nil)
 	defer conn.Close()
@@ -159,9 +162,45 @@ func TestSlowClientBytes(t *testing.T) {
 	bystander.works()
 }
 
+// A client that does not read is not read from either: it can pile up no answers. When it reads
+// again, all of them come.
+func TestSlowClientWaits(t *testing.T) {
+	h := newHost(t, mcpserver.Options{QueueBytes: 1 << 20})
+	conn := h.upgrade("/ws", nil)
+	defer conn.Close()
+	var sent atomic.Int64
+	go func() {
+		pad := strings.Repeat("x", 4000)
+		for conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"_meta":{"pad":"%s"}}}`, sent.Load()+1, pad)) == nil {
+			sent.Add(1)
+		}
+	}()
+	bystander := h.http().greeted(newest)
+	for before, quiet := int64(0), 0; quiet < 200; quiet++ { // until the client cannot send any more
+		if now := sent.Load(); now > before {
+			before, quiet = now, 0
+		}
+		if before > 500_000 {
+			t.Fatal("a client that does not read is read from")
+		}
+		bystander.works()
+	}
+	stuck := sent.Load()
+	for id := int64(1); id <= stuck+1000; id++ {
+		_, b, err := conn.ReadMessage()
+		if err != nil {
+			t.Fatalf("after %d of %d answers: %v", id-1, stuck, err)
+		}
+		if !strings.Contains(string(b), `"result":{}`) && !strings.Contains(string(b), "limits.callsPerSession") {
+			t.Fatalf("answer %d: %s", id, b)
+		}
+	}
+}
+
 // A client that is disconnected learns why, even while it is sending.
 func TestSlowClientSending(t *testing.T) {
 	h := newHost(t, mcpserver.Options{QueueBytes: 64 << 10})
+	h.server.SetSlowTime(100 * time.Millisecond)
 	conn := h.upgrade("/ws", nil)
 	defer conn.Close()
 	conn.WriteMessage(websocket.TextMessage, []byte(fmt.Sprintf(initialize, newest)))

@@ -18,8 +18,10 @@
 //	view listen       views of the source, subscriptions/listen
 //	request response  what the eras share, and how their results differ; encoding, batches
 //	outbox            the queue to a client
+//	account           what each principal uses of what all share, and its bounds
 //	access            which requests are let in, and who their sender is
 //	server            Server, its options, and its source
+//	log               the log of what clients can cause at will
 //
 // A carrier that carries both ways receives into a duplex and drains its outbox. A method goes to
 // session.dispatch or viewPool.respond, a difference between eras to request, a rule on callers to
@@ -59,6 +61,7 @@
 //	subscriptions or parkedCall -> exchange -> journal -> outbox
 //	stream -> journal -> outbox
 //
-// The source may hold its own locks when it calls Notify. The locks of questions, tickets, parking
-// and streamUpgrader are taken alone.
+// The source may hold its own locks when it calls Notify. The locks of questions, tickets, parking,
+// throttle and streamUpgrader are taken alone. An account has none: calls and bytes are counted with
+// atomic operations.
 package mcpserver

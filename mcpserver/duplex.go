@@ -17,7 +17,8 @@ type duplex struct {
 }
 
 func (s *Server) newDuplex(sender identity) *duplex {
-	d := &duplex{session: s.newSession(sender), box: newOutbox(s.opts.QueueBytes)}
+	d := &duplex{session: s.newSession(sender)}
+	d.box = newOutbox(s.opts.QueueBytes, d.account)
 	d.back = d
 	return d
 }
@@ -31,7 +32,7 @@ func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte,
 }
 
 // receive handles one message of the client, and takes it over. Requests run concurrently.
-func (d *duplex) receive(msg *wire.Buffer) {
+func (d *duplex) receive(msg message) {
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
@@ -50,7 +51,7 @@ func (d *duplex) receive(msg *wire.Buffer) {
 
 // startRequest carries out a request in the background, and reports false when the session has
 // ended.
-func (d *duplex) startRequest(m *wire.Message, msg *wire.Buffer) bool {
+func (d *duplex) startRequest(m *wire.Message, msg message) bool {
 	p := d.beginRequest(d.ctx, m) // here, so that a cancellation that follows finds it
 	initialized := func() {}
 	if m.Method == wire.MethodInitialize {
@@ -59,13 +60,16 @@ func (d *duplex) startRequest(m *wire.Message, msg *wire.Buffer) bool {
 	started := d.start(func() {
 		defer initialized()
 		if resp, ok := d.carryOut(p, m, d); ok {
-			d.box.send(resp.encode())
+			d.box.respond(&resp)
 		}
 		msg.Free()
 	})
 	if !started {
 		initialized()
 		p.cancel(errEnded)
+		if p.refused == nil {
+			d.endRequest(p.id)
+		}
 	}
 	return started
 }
@@ -80,7 +84,7 @@ func (d *duplex) start(f func()) bool {
 	return !d.ended
 }
 
-func (d *duplex) receiveBatch(msg *wire.Buffer) {
+func (d *duplex) receiveBatch(msg message) {
 	defer msg.Free()
 	members, err := d.batchMembers(msg.B)
 	if err != nil {
@@ -88,7 +92,7 @@ func (d *duplex) receiveBatch(msg *wire.Buffer) {
 		return
 	}
 	if responses := d.batch(d.ctx, members, d); responses != nil {
-		d.box.send(responses.encode())
+		responses.sendTo(d.box)
 	}
 }
 
@@ -97,4 +101,5 @@ func (d *duplex) close(reason error) {
 	d.box.end(reason)
 	d.end()
 	d.work.Wait()
+	d.box.discard() // or its writer does
 }

@@ -40,31 +40,46 @@ func accepts(r *http.Request) (a accepted) {
 	return a
 }
 
-// readBody reads the whole body of a request; nil means that the request has been answered with an
+// readBody reads the whole body of a request; ok is false when the request has been answered with an
 // error.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) *wire.Buffer {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) (msg message, ok bool) {
 	if t := r.Header.Get("Content-Type"); t != "application/json" {
 		if kind, _, _ := mime.ParseMediaType(t); kind != "application/json" {
 			writeError(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
-			return nil
+			return message{}, false
 		}
 	}
-	msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes)
+	msg, err := s.readMessage(r, own)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 		if len(msg.B) > 0 {
-			return msg
+			return msg, true
 		}
 	}
 	msg.Free()
 	var long *wire.TooLongError
-	if errors.As(err, &long) {
+	switch {
+	case errors.As(err, &long):
 		w.Header().Set("Connection", "close")
 		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", s.opts.MessageBytes))
-		return nil
+	case err == errCrowded:
+		w.Header().Set("Connection", "close")
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, own.exhausted("bytes in flight", heldBytes).Message)
+	default:
+		writeError(w, http.StatusBadRequest, "the request body is empty or incomplete")
 	}
-	writeError(w, http.StatusBadRequest, "the request body is empty or incomplete")
-	return nil
+	return message{}, false
+}
+
+// readMessage reads a body. One that is short is not counted.
+func (s *Server) readMessage(r *http.Request, own *account) (message, error) {
+	if r.ContentLength >= 0 && r.ContentLength < heldFree/2 {
+		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes)
+		return message{Buffer: msg}, err
+	}
+	c := &counter{account: own}
+	return c.readMessage(r.Body, r.ContentLength, s.opts.MessageBytes)
 }
 
 // isBatch reports whether a message begins like a JSON-RPC batch.
@@ -75,6 +90,7 @@ func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\
 type exchange struct {
 	server  *Server
 	session *session // nil in the modern era, which has no sessions
+	account *account // of the sender's principal
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
@@ -135,11 +151,11 @@ func (x *exchange) openStream() *stream {
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
 		} else {
-			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes), seq: new(atomic.Int64)}
+			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes, x.account), seq: new(atomic.Int64)}
 		}
 		go func() {
 			defer close(x.served)
-			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) {
+			if err := x.stream.serve(x.ctx, x.w, -1); errors.Is(err, errSlow) || errors.Is(err, errCrowded) {
 				x.abort(err)
 			}
 		}()
@@ -158,8 +174,8 @@ func (x *exchange) withdraw(header string) {
 
 // answer is what ends an exchange: a response, or the responses to a batch.
 type answer interface {
-	encode() *wire.Buffer
-	writeJSON(http.ResponseWriter)
+	sendTo(*outbox)
+	writeJSON(http.ResponseWriter, *account)
 }
 
 // finish ends the exchange with its answer; nil means that it has none.
@@ -177,10 +193,10 @@ func (x *exchange) finish(a answer) {
 		x.w.WriteHeader(http.StatusAccepted)
 		return
 	case st == nil:
-		a.writeJSON(x.w)
+		a.writeJSON(x.w, x.account)
 		return
 	case a != nil:
-		st.box.send(a.encode())
+		a.sendTo(st.box)
 	}
 	st.box.end(io.EOF)
 	<-x.served

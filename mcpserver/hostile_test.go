@@ -35,8 +35,9 @@ func (m made) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error
 
 // newMade returns a server of such a source.
 func newMade(t *testing.T, opts Options, do made) *parked {
-	sourcetest.NoLeaks(t)
 	p := &parked{T: t, Server: New(do, opts)}
+	t.Cleanup(func() { p.CheckLeftover(t) }) // after all goroutines have ended
+	sourcetest.NoLeaks(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -108,8 +109,8 @@ func TestCapabilitiesBound(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	p.Handler().ServeHTTP(w, r)
-	if w.Code != http.StatusBadRequest || p.views.count > 0 {
-		t.Errorf("modern: HTTP %d, %d views: %.300s", w.Code, p.views.count, w.Body)
+	if w.Code != http.StatusBadRequest || len(p.views.views) > 0 {
+		t.Errorf("modern: HTTP %d, %d views: %.300s", w.Code, len(p.views.views), w.Body)
 	}
 }
 
@@ -123,13 +124,13 @@ func TestJournalsBound(t *testing.T) {
 		s.journal.addEvent(1, 1, large)
 		sessions = append(sessions, s)
 	}
-	if kept := p.journals.Load(); kept > journalsBytes || kept == 0 {
+	if kept := p.accounts.whole.used[journaledBytes].Load(); kept > journalsBytes || kept == 0 {
 		t.Errorf("%d bytes are kept, at most %d may be", kept, journalsBytes)
 	}
 	for _, s := range sessions {
 		s.end()
 	}
-	if kept := p.journals.Load(); kept != 0 {
+	if kept := p.accounts.whole.used[journaledBytes].Load(); kept != 0 {
 		t.Errorf("%d bytes are left", kept)
 	}
 }
@@ -142,8 +143,8 @@ func TestSSEMessageAsItEnds(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				d.receive(&wire.Buffer{B: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)})
-				d.receive(&wire.Buffer{B: []byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)})
+				d.receive(message{Buffer: &wire.Buffer{B: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)}})
+				d.receive(message{Buffer: &wire.Buffer{B: []byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)}})
 			})
 		}
 		d.close(io.EOF)
@@ -284,7 +285,7 @@ func TestEventIDsOfStreamsInARow(t *testing.T) {
 func TestLargeAnswerHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
 	result := []byte(`{"x":"` + strings.Repeat("x", 10<<20) + `"}`)
-	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w)
+	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w, newAccounts(new(Options)).of(bridge.Principal{}))
 	if w.late > 0 || w.deadlines < 10 || w.Body.Len() != len(result)+len(`{"jsonrpc":"2.0","id":1,"result":}`) {
 		t.Errorf("%d deadlines, %d bytes, %d of them without", w.deadlines, w.Body.Len(), w.late)
 	}

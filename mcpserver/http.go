@@ -43,7 +43,7 @@ func (s *Server) Handler() http.Handler {
 			http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
 		}
 		if refused := s.opts.Access.checkOrigin(r); refused != nil {
-			refused.write(w, r, &s.opts)
+			refused.write(w, r, s)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -58,7 +58,7 @@ func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identi
 		}
 		p, refused := s.opts.Access.identify(bearer(r))
 		if refused != nil {
-			refused.write(w, r, &s.opts)
+			refused.write(w, r, s)
 			return
 		}
 		next(w, r, s.identity(p, r))
@@ -103,7 +103,7 @@ func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender iden
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	id := s.tickets.issue(sender)
+	id := s.tickets.issue(sender, s.accounts.of(sender.principal))
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return
@@ -147,15 +147,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity) {
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
 		return
 	}
-	msg := s.readBody(w, r)
-	if msg == nil {
+	msg, ok := s.readBody(w, r, s.accounts.of(sender.principal))
+	if !ok {
 		return
 	}
 	defer msg.Free()
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
-		s.postBatch(w, r, sender, msg, accept)
+		s.postBatch(w, r, sender, msg.Buffer, accept)
 	case err != nil:
 		writeUnreadable(w, err)
 	case isModernPost(r, &m):
@@ -188,7 +188,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 	if m.Method == wire.MethodInitialize {
 		w.Header().Set(mcp.HeaderSessionID, target.id)
 	}
-	x := s.beginExchange(&exchange{session: target, id: m.ID}, w, r, accept)
+	x := s.beginExchange(&exchange{session: target, account: target.account, id: m.ID}, w, r, accept)
 	resp, ok := target.respond(target.ctx, m, x)
 	if target.opened.Load() == nil { // initialize failed
 		x.withdraw(mcp.HeaderSessionID)
@@ -212,7 +212,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, sender identi
 		writeUnreadable(w, err)
 		return
 	}
-	x := s.beginExchange(&exchange{session: target}, w, r, accept)
+	x := s.beginExchange(&exchange{session: target, account: target.account}, w, r, accept)
 	x.finish(target.batch(target.ctx, members, x))
 }
 
@@ -301,7 +301,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 		return
 	}
 	d := s.newDuplex(sender)
-	d.post = d.receive
+	d.sse = d
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {
 		return
@@ -318,6 +318,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 			return out.flush()
 		}, out.idle)
 	}
+	d.box.discard()
 	s.sessions.endSession(d.session)
 	d.close(io.EOF)
 }
@@ -329,14 +330,18 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	target := s.sessions.find(r.URL.Query().Get("sessionId"), sender)
-	if target == nil || target.post == nil {
+	if target == nil || target.sse == nil {
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return
 	}
-	msg := s.readBody(w, r)
-	if msg == nil {
+	if target.sse.box.full.Load() {
+		writeError(w, http.StatusServiceUnavailable, "too much waits for this session's stream to be read")
+		return
+	}
+	msg, ok := s.readBody(w, r, target.account)
+	if !ok {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	target.post(msg)
+	target.sse.receive(msg)
 }

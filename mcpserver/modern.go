@@ -180,12 +180,19 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	}
 	if err := checkHeaders(r, m); err != nil {
 		resp := response{id: m.ID, reply: bridge.Failed(err), status: modernStatus(err)}
-		resp.writeJSON(w)
+		resp.writeJSON(w, s.accounts.of(sender.principal))
 		return
 	}
+	own := s.accounts.of(sender.principal)
+	if !own.take(pendingCalls, 1) {
+		resp := response{id: m.ID, reply: bridge.Failed(own.exhausted("pending requests", pendingCalls))}
+		resp.writeJSON(w, own)
+		return
+	}
+	defer own.give(pendingCalls, 1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	x := s.beginExchange(&exchange{cancel: cancel}, w, r, accept)
+	x := s.beginExchange(&exchange{account: own, cancel: cancel}, w, r, accept)
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}

@@ -1,22 +1,40 @@
 package mcpserver
 
 import (
+	"bytes"
 	"errors"
+	"maps"
+	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 const (
-	// maxProgress bounds the progress notifications of one token that wait for a slow client; the
-	// newest one then replaces the one before it.
-	maxProgress = 1000
-	// maxKeyed bounds the map of keys that is reused when all messages have been taken.
+	// coalesceFrom is how many messages wait for a slow client before progress is coalesced: the
+	// newest notification of a token then replaces the one before it.
+	coalesceFrom = 1000
+	// maxKeyed bounds the map of keys that is kept when messages have been taken.
 	maxKeyed = 1000
+	// batchBytes bounds what is taken at once, in bytes, so that what has been written counts no
+	// longer; a single message may be larger.
+	batchBytes = 256 << 10
+	// itemBytes is what a message holds beside its bytes.
+	itemBytes = 64
+	// compactFrom is how many messages wait before those that come get no more memory than they need:
+	// pooled buffers are many times as large as most messages.
+	compactFrom = 16
+	// freeBytes may wait in an outbox without being counted in the account of its principal; what
+	// exceeds it is counted in steps of that size.
+	freeBytes = 16 << 10
 
 	keepAlive = 25 * time.Second // how often something is sent on a quiet connection
 	writeTime = 30 * time.Second // bounds a write to a client
+	slowTime  = 20 * time.Second // how long a client may keep its outbox full; less than writeTime
+	never     = math.MaxInt64    // of a time.Duration
 )
 
 var (
@@ -26,50 +44,74 @@ var (
 
 // outbox holds what is to be sent to a client, in order. Any goroutine may send; one drains.
 type outbox struct {
-	limit int           // bytes that may wait before the client counts as too slow
-	wake  chan struct{} // holds a token when there is something to take
-	done  chan struct{} // closed with the outbox
+	limit   int           // bytes that may wait before the client counts as too slow
+	account *account      // of the client's principal
+	wake    chan struct{} // holds a token when there is something to take
+	done    chan struct{} // closed with the outbox
+	full    atomic.Bool   // half of limit waits: no more is read from the client
+	room    chan struct{} // holds a token when full has ended
 
-	mu    sync.Mutex // guards the fields below
-	items []*wire.Buffer
-	spare []*wire.Buffer   // the batch taken last, for reuse
-	keyed map[string]keyed // the items that have a key
-	bytes int              // of the items
-	err   error            // why the outbox is closed
+	mu       sync.Mutex // guards the fields below
+	items    []*wire.Buffer
+	first    int            // number of items[0]; they are numbered from the beginning
+	newest   map[string]int // the number of the last item of each key
+	batch    []*wire.Buffer // taken last
+	bytes    int            // held by the items and the batch
+	taken    int            // held by the batch
+	counted  int            // bytes that the account has counted
+	draining bool
+	err      error // why the outbox is closed
 }
 
-// keyed counts the items of one key: the method of a list change, or a progress token.
-type keyed struct {
-	n      int
-	newest int // index in items
-}
-
-func newOutbox(limit int) *outbox {
-	return &outbox{limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newOutbox(limit int, a *account) *outbox {
+	return &outbox{limit: limit, account: a, wake: make(chan struct{}, 1), done: make(chan struct{}), room: make(chan struct{}, 1)}
 }
 
 // send adds a response or a request, which is dropped only when the outbox is closed.
 func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0) }
 
+// respond sends a response. One for which the principal has no bytes left becomes an error.
+func (o *outbox) respond(r *response) {
+	msg := r.encode()
+	if held(msg) > freeBytes && !o.reserve(held(msg)) {
+		msg.Free()
+		r.refuse(o.account)
+		msg = r.encode()
+	}
+	o.send(msg)
+}
+
+// reserve reports whether the account has room for a message of n bytes.
+func (o *outbox) reserve(n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err != nil || o.bytes > o.limit || o.count(n)
+}
+
 // Notify adds a notification, as bridge.Back.Notify does.
 func (o *outbox) Notify(method string, params []byte) {
 	msg := wire.NewBuffer(len(params) + len(method) + 64)
 	msg.B = wire.AppendNotification(msg.B, method, params)
-	key, most := "", 0
 	switch {
 	case params == nil: // one list change stands for all of its kind
-		key, most = method, 1
+		o.add(msg, method, 0)
 	case method == wire.NotificationProgress:
-		key, most = string(wire.Lookup(params, "progressToken")), maxProgress
+		o.add(msg, string(wire.Lookup(params, "progressToken")), coalesceFrom)
+	default:
+		o.add(msg, "", 0)
 	}
-	o.add(msg, key, most)
 }
 
-// add appends a message. If most messages with its key wait already, it replaces the newest of them
-// instead; an empty key has no such bound.
-func (o *outbox) add(msg *wire.Buffer, key string, most int) {
+// add appends a message. If as many messages as from say wait already, it replaces the newest one
+// with its key instead; without such a one, and with an empty key, it is appended.
+func (o *outbox) add(msg *wire.Buffer, key string, from int) {
 	o.mu.Lock()
-	dropped := o.put(msg, key, most)
+	if len(o.items) >= compactFrom && cap(msg.B) > 2*len(msg.B) {
+		pooled := msg
+		msg = &wire.Buffer{B: bytes.Clone(msg.B)}
+		pooled.Free()
+	}
+	dropped := o.put(msg, key, from)
 	o.mu.Unlock()
 	dropped.Free()
 	select {
@@ -79,47 +121,119 @@ func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 }
 
 // put is add with o.mu held. It returns the message that is not sent, if any.
-func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buffer) {
-	same := o.keyed[key]
+func (o *outbox) put(msg *wire.Buffer, key string, from int) (dropped *wire.Buffer) {
+	newest, ok := 0, false
+	if key != "" {
+		newest, ok = o.newest[key]
+	}
 	switch {
 	case o.err != nil:
 		return msg
-	case key != "" && same.n >= most:
-		dropped, o.items[same.newest] = o.items[same.newest], msg
-		o.bytes += len(msg.B) - len(dropped.B)
+	case ok && newest >= o.first && len(o.items) >= from:
+		at := newest - o.first
+		dropped, o.items[at] = o.items[at], msg
+		o.bytes += held(msg) - held(dropped)
 		return dropped
 	case o.bytes > o.limit:
 		o.close(errSlow)
 		return msg
+	case !o.count(held(msg)):
+		o.close(errCrowded)
+		return msg
 	case key != "":
-		if o.keyed == nil {
-			o.keyed = map[string]keyed{}
+		if o.newest == nil {
+			o.newest = map[string]int{}
 		}
-		o.keyed[key] = keyed{same.n + 1, len(o.items)}
+		o.newest[key] = o.first + len(o.items)
 	}
 	o.items = append(o.items, msg)
-	o.bytes += len(msg.B)
+	o.bytes += held(msg)
+	if o.bytes > o.limit/2 {
+		o.full.Store(true)
+	}
 	return nil
 }
 
-// take returns the messages that wait, which are the caller's; without any, it returns why the
-// outbox is closed. The slice is valid until the next take.
+// held returns the bytes that a message holds as long as it waits.
+func held(msg *wire.Buffer) int { return cap(msg.B) + itemBytes }
+
+// count counts n more bytes in the account, and reports whether it has room for them. o.mu is held.
+func (o *outbox) count(n int) bool {
+	need := o.bytes + n - freeBytes
+	if need <= o.counted {
+		return true
+	}
+	need = (need + freeBytes - 1) / freeBytes * freeBytes
+	if !o.account.take(heldBytes, need-o.counted) {
+		return false
+	}
+	o.counted = need
+	return true
+}
+
+// take returns the next messages that wait, which are the caller's, as is the slice until the next
+// take. Without any, it returns why the outbox is closed.
 func (o *outbox) take() ([]*wire.Buffer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.items) == 0 {
+	o.settle()
+	clear(o.batch) // not in settle: the batch may be in use
+	n := 0
+	for n < len(o.items) && (n == 0 || o.taken+held(o.items[n]) <= batchBytes) {
+		o.taken += held(o.items[n])
+		n++
+	}
+	o.first += n
+	switch {
+	case n == 0:
 		return nil, o.err
+	case n < len(o.items):
+		o.batch = append(o.batch[:0], o.items[:n]...)
+		o.items = slices.Delete(o.items, 0, n)
+		maps.DeleteFunc(o.newest, func(_ string, item int) bool { return item < o.first })
+	default:
+		o.items, o.batch = o.batch[:0], o.items
+		if len(o.newest) > maxKeyed {
+			o.newest = nil
+		}
+		clear(o.newest)
 	}
-	batch := o.items
-	clear(o.spare)
-	o.items, o.spare = o.spare[:0], batch
-	o.bytes = 0
-	if len(o.keyed) > maxKeyed {
-		o.keyed = nil
-	} else {
-		clear(o.keyed)
+	return o.batch, nil
+}
+
+// settle counts the batch taken last as written. o.mu is held.
+func (o *outbox) settle() {
+	o.bytes -= o.taken
+	o.taken = 0
+	if spare := o.counted - max(o.bytes-freeBytes, 0); spare >= freeBytes || spare > 0 && o.bytes == 0 {
+		o.account.give(heldBytes, spare)
+		o.counted -= spare
 	}
-	return batch, nil
+	if o.bytes <= o.limit/2 && o.full.Load() {
+		o.full.Store(false)
+		select {
+		case o.room <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// awaitRoom waits while too much waits for the client for anything more to be read from it, and
+// closes the outbox when that lasts for longer than patience.
+func (o *outbox) awaitRoom(patience time.Duration) {
+	if !o.full.Load() {
+		return
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for o.full.Load() && !o.isClosed() {
+		select {
+		case <-o.room:
+		case <-o.done:
+		case <-late.C:
+			o.end(errSlow)
+		}
+	}
 }
 
 // end closes the outbox: what waits can still be taken, and nothing is added any more.
@@ -137,6 +251,20 @@ func (o *outbox) close(reason error) {
 	}
 }
 
+// discard frees what waits in a closed outbox that nobody drains.
+func (o *outbox) discard() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil || o.draining {
+		return
+	}
+	for _, msg := range o.items {
+		msg.Free()
+	}
+	o.items, o.newest, o.bytes = nil, nil, o.taken
+	o.settle()
+}
+
 // isClosed reports whether the outbox is closed. It need not be empty.
 func (o *outbox) isClosed() bool {
 	select {
@@ -150,6 +278,8 @@ func (o *outbox) isClosed() bool {
 // drain passes batches to write until the outbox is closed and empty, write fails, or gone is
 // closed, and returns why. It calls idle every keepAlive.
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
+	o.setDraining(true)
+	defer o.setDraining(false)
 	t := time.NewTicker(keepAlive)
 	defer t.Stop()
 	for {
@@ -177,4 +307,11 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 			return err
 		}
 	}
+}
+
+func (o *outbox) setDraining(draining bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.draining = draining
+	o.settle() // what drain has taken was written, or is lost
 }

@@ -2,64 +2,151 @@ package mcpserver
 
 import (
 	"fmt"
-	"reflect"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Progress of one token is coalesced when much of it waits, whatever else waits. List changes are
-// always coalesced, other notifications never.
-func TestOutboxCoalesces(t *testing.T) {
-	const few, many = 100, 3 * maxProgress
-	o := newOutbox(8 << 20)
-	for range 2 { // messages that were taken no longer count
-		want := map[string][]string{}
-		progress := func(token, n int) {
-			o.Notify(wire.NotificationProgress, fmt.Appendf(nil, `{"progressToken":%d,"progress":%d}`, token, n))
-			key := fmt.Sprint(token)
-			if sent := want[key]; len(sent) == maxProgress {
-				sent[len(sent)-1] = fmt.Sprint(n)
-			} else {
-				want[key] = append(sent, fmt.Sprint(n))
-			}
-		}
-		for n := range few {
-			for token := range 100 {
-				progress(token, n)
-			}
-		}
-		for n := range many {
-			progress(-1, n)
-			progress(1000+n, n) // more tokens than memory is kept for
-			o.Notify(wire.NotificationToolsChanged, nil)
-			o.Notify(wire.NotificationMessage, []byte(`{"data":1}`))
-			want["log"] = append(want["log"], "")
-		}
-		want["list"] = []string{""}
+// box returns an outbox of a client without tokens.
+func box(limit int) *outbox {
+	opts := Options{}.withDefaults()
+	return newOutbox(limit, newAccounts(&opts).of(bridge.Principal{}))
+}
 
+// Once coalesceFrom messages wait, progress replaces the newest that waits of its token, if one
+// does. List changes are always coalesced, other notifications never. What has been taken no longer
+// counts, be it all or a part.
+func TestOutboxCoalesces(t *testing.T) {
+	type sent struct{ key, text string }
+	o, rnd := box(8<<20), rand.New(rand.NewPCG(1, 2))
+	var want []sent
+	replace := func(next sent) bool {
+		for i := len(want) - 1; i >= 0; i-- {
+			if want[i].key == next.key {
+				want[i] = next
+				return true
+			}
+		}
+		return false
+	}
+	for n := range 30_000 {
+		next := sent{text: fmt.Sprint(n)}
+		switch kind := rnd.IntN(20); {
+		case kind == 0:
+			next = sent{"list", ""}
+			o.Notify(wire.NotificationToolsChanged, nil)
+			if !replace(next) {
+				want = append(want, next)
+			}
+		case kind < 4:
+			o.Notify(wire.NotificationMessage, fmt.Appendf(nil, `{"data":1,"progress":%d}`, n))
+			want = append(want, next)
+		default:
+			next.key = fmt.Sprint(rnd.IntN(3))
+			if kind == 5 {
+				next.key = fmt.Sprint(1000 + n) // more tokens than memory is kept for
+			}
+			o.Notify(wire.NotificationProgress, fmt.Appendf(nil, `{"progressToken":%s,"progress":%d}`, next.key, n))
+			if len(want) < coalesceFrom || !replace(next) {
+				want = append(want, next)
+			}
+		}
+		if n%5000 != 0 {
+			continue
+		}
 		batch, err := o.take()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[string][]string{}
-		for _, msg := range batch {
+		for i, msg := range batch {
 			m, _ := wire.Split(msg.B)
-			key := string(m.Params.Get(wire.ProgressToken))
-			switch m.Method {
-			case wire.NotificationMessage:
-				key = "log"
-			case wire.NotificationToolsChanged:
-				key = "list"
+			got := sent{string(m.Params.Get(wire.ProgressToken)), string(wire.Lookup(m.Params.Raw, "progress"))}
+			if m.Method == wire.NotificationToolsChanged {
+				got.key = "list"
 			}
-			got[key] = append(got[key], string(wire.Lookup(m.Params.Raw, "progress")))
+			if got != want[i] {
+				t.Fatalf("message %d after %d is %v, want %v", i, n, got, want[i])
+			}
 		}
-		for key, sent := range want {
-			if !reflect.DeepEqual(got[key], sent) {
-				t.Errorf("of %s came %.200v, want %.200v", key, got[key], sent)
+		want = want[len(batch):]
+	}
+}
+
+// What waits counts as the memory that it holds, in the outbox and in the account, until it has been
+// written or dropped.
+func TestOutboxCounts(t *testing.T) {
+	for _, size := range []int{10, 3000, 100_000} {
+		o := box(1 << 20)
+		for n := 0; !o.isClosed(); n++ {
+			msg := wire.NewBuffer(size)
+			msg.B = append(msg.B, make([]byte, size)...)
+			o.send(msg)
+			if n > 1<<20 {
+				t.Fatalf("%d messages of %d bytes wait", n, size)
 			}
+		}
+		memory := 0
+		for _, msg := range o.items {
+			memory += cap(msg.B) + itemBytes
+		}
+		if used := int(o.account.used[heldBytes].Load()); o.err != errSlow || memory > 1<<20+size+8192 || o.bytes != memory || used < memory-freeBytes || used > memory {
+			t.Errorf("messages of %d bytes: %v, %d bytes of memory, counted as %d and in the account as %d", size, o.err, memory, o.bytes, used)
+		}
+		batch, _ := o.take()
+		if before := o.bytes; len(batch) == 0 || before != memory {
+			t.Errorf("what is being written counts no longer: %d of %d bytes", before, memory)
+		}
+		for batch != nil {
+			batch, _ = o.take()
+		}
+		if used := o.account.used[heldBytes].Load(); o.bytes != 0 || used != 0 {
+			t.Errorf("after all was taken: %d and %d bytes", o.bytes, used)
+		}
+	}
+	o := box(2 << 20)
+	for range 1000 {
+		o.send(&wire.Buffer{B: make([]byte, 1000)})
+	}
+	batch, _ := o.take()
+	o.end(errEnded)
+	o.discard()
+	if len(batch) == 0 || slices.Contains(batch, nil) {
+		t.Error("what has been taken is dropped too")
+	}
+	if used := o.account.used[heldBytes].Load(); used != 0 {
+		t.Errorf("after all was dropped: %d bytes", used)
+	}
+}
+
+// An answer for which its principal has no bytes left becomes an error; one that reads goes on.
+func TestOutboxCrowded(t *testing.T) {
+	o := box(64 << 20)
+	o.account.most[heldBytes] = 1 << 20
+	other := newOutbox(64<<20, o.account)
+	for range 3 {
+		o.respond(&response{id: []byte("1"), reply: bridge.Result(make([]byte, 600<<10), nil)})
+	}
+	other.respond(&response{id: []byte("2"), reply: bridge.Result([]byte("{}"), nil)})
+	for _, c := range []struct {
+		box  *outbox
+		want []bool // that it is an error
+	}{{o, []bool{false, true, true}}, {other, []bool{false}}} {
+		var got []bool
+		for batch, err := c.box.take(); batch != nil; batch, err = c.box.take() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, msg := range batch {
+				got = append(got, wire.Lookup(msg.B, "error") != nil)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("which are errors: %v, want %v", got, c.want)
 		}
 	}
 }
@@ -67,12 +154,12 @@ func TestOutboxCoalesces(t *testing.T) {
 // A busy connection is kept alive too: only its pongs show that a silent WebSocket client lives.
 func TestOutboxIdleWhileBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box, idles := newOutbox(1<<20), 0
+		out, idles := box(1<<20), 0
 		begun := time.Now()
-		box.send(wire.NewBuffer(0))
-		box.drain(nil, func([]*wire.Buffer) error {
+		out.send(wire.NewBuffer(0))
+		out.drain(nil, func([]*wire.Buffer) error {
 			time.Sleep(time.Second) // the fake clock's
-			box.send(wire.NewBuffer(0))
+			out.send(wire.NewBuffer(0))
 			if time.Since(begun) > 4*keepAlive {
 				return errSlow
 			}

@@ -23,7 +23,7 @@ const (
 
 // newParking returns a parking whose marks are unlike those of any other process.
 func newParking() parking {
-	return parking{mark: "mcpbridge." + newID()[:8] + ".", life: parkTime, most: maxParked, calls: map[string]*parkedCall{}}
+	return parking{mark: "mcpbridge." + newID()[:8] + ".", life: parkTime, calls: map[string]*parkedCall{}}
 }
 
 // parking holds the calls of modern clients that are asked something by a source of the legacy
@@ -33,7 +33,6 @@ func newParking() parking {
 type parking struct {
 	mark string        // begins each requestState, and tells it from those of other bridges
 	life time.Duration // how long a call stays parked
-	most int           // bounds the parked calls
 
 	mu     sync.Mutex             // guards the fields below
 	calls  map[string]*parkedCall // parked, by requestState
@@ -81,6 +80,10 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 	if err != nil {
 		return bridge.Failed(err), nil
 	}
+	if !v.account.hold(len(req.Params.Raw)) {
+		views.release(v, true)
+		return bridge.Failed(v.account.exhausted("bytes in flight", heldBytes)), nil
+	}
 	v.lowerLevel(ctx, level)
 	back := req.Back
 	c := &parkedCall{
@@ -98,7 +101,7 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 	p.mu.Unlock()
 	if closed {
 		c.cancel(errEnded)
-		views.release(v, true)
+		c.leave()
 		return bridge.Failed(shuttingDown(nil)), c.params
 	}
 	go c.carryOut()
@@ -108,8 +111,14 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 func (c *parkedCall) carryOut() {
 	defer c.views.server.work.Done()
 	c.reply = c.views.do(c.ctx, c.view, c.req)
-	c.views.release(c.view, true) // before its client can call again
+	c.leave() // before its client can call again
 	close(c.done)
+}
+
+// leave ends the lease, and what the copy of the params holds is no longer counted.
+func (c *parkedCall) leave() {
+	c.view.account.free(len(c.params.B))
+	c.views.release(c.view, true)
 }
 
 // wait waits until the call ends, with or without its client, or asks something.
@@ -143,7 +152,7 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 	state := p.mark + newID()
 	c.digest = digest(c.req)
 	p.mu.Lock()
-	full := p.closed || len(p.calls) >= p.most
+	full := p.closed || !c.view.account.take(parkedCalls, 1)
 	if !full {
 		p.calls[state] = c
 		c.expiry = time.AfterFunc(p.life, func() { p.expire(state) })
@@ -153,7 +162,7 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 		c.cancel(errEnded)
 		<-c.done
 		c.reply.Free()
-		return bridge.Failed(unavailable("too many calls are waiting for answers of their clients: %d", p.most))
+		return bridge.Failed(c.view.account.exhausted("calls that wait for answers of their clients", parkedCalls))
 	}
 	b := append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), `,"requestState":`...)
 	reply := bridge.Result(append(wire.AppendString(b, state), '}'), nil)
@@ -196,15 +205,23 @@ func (p *parking) unpark(state string, sender identity, req *bridge.Request) *pa
 	if c == nil || c.view.key.sender != sender || c.digest != own {
 		return nil
 	}
-	delete(p.calls, state)
+	p.remove(state, c)
 	c.expiry.Stop()
 	return c
+}
+
+// remove removes a parked call; p.mu is held.
+func (p *parking) remove(state string, c *parkedCall) {
+	delete(p.calls, state)
+	c.view.account.give(parkedCalls, 1)
 }
 
 func (p *parking) expire(state string) {
 	p.mu.Lock()
 	c := p.calls[state]
-	delete(p.calls, state)
+	if c != nil {
+		p.remove(state, c)
+	}
 	p.mu.Unlock()
 	if c != nil {
 		c.cancel(errEnded)
@@ -216,6 +233,9 @@ func (p *parking) close() {
 	p.mu.Lock()
 	calls := p.calls
 	p.calls, p.closed = nil, true
+	for _, c := range calls {
+		c.view.account.give(parkedCalls, 1)
+	}
 	p.mu.Unlock()
 	for _, c := range calls {
 		c.expiry.Stop()

@@ -43,9 +43,10 @@ type parked struct {
 	source *asker
 }
 
-func newParked(t *testing.T) *parked {
+func newParked(t *testing.T) (p *parked) {
+	t.Cleanup(func() { p.CheckLeftover(t) }) // after all goroutines have ended
 	sourcetest.NoLeaks(t)
-	p := &parked{T: t, source: &asker{begun: make(chan string, 100), ended: make(chan string, 100)}}
+	p = &parked{T: t, source: &asker{begun: make(chan string, 100), ended: make(chan string, 100)}}
 	p.Server = New(p.source, Options{Access: Access{Tokens: map[string]string{"ann": "a", "bob": "b"}}})
 	t.Cleanup(func() { p.Close() })
 	return p
@@ -181,7 +182,7 @@ func TestParkedClientGoes(t *testing.T) {
 // At the bound a call that would be parked is refused and ended; those parked stay.
 func TestParkedBound(t *testing.T) {
 	p := newParked(t)
-	p.parking.most = 3
+	p.accounts.own[bridge.Principal{Name: "ann"}].most[parkedCalls] = 3
 	var states []string
 	for range 3 {
 		states = append(states, p.park())

@@ -35,11 +35,25 @@ func (r *response) append(dst []byte) []byte {
 	return wire.AppendResult(dst, r.id, r.reply.Result)
 }
 
+// refuse makes an error of a response for which its principal has no bytes left.
+func (r *response) refuse(own *account) {
+	r.reply.Free()
+	r.reply = bridge.Failed(own.exhausted("bytes in flight", heldBytes))
+}
+
+func (r *response) sendTo(box *outbox) { box.respond(r) }
+
 var jsonType = []string{"application/json"}
 
 // writeJSON writes the response as a whole HTTP answer, without a copy of a large result, and
 // frees the reply.
-func (r *response) writeJSON(w http.ResponseWriter) {
+func (r *response) writeJSON(w http.ResponseWriter, own *account) {
+	size := cap(r.reply.Result)
+	if !own.hold(size) {
+		r.refuse(own)
+		size = 0
+	}
+	defer own.free(size)
 	defer r.reply.Free()
 	const small = 2 << 10 // one write is cheaper than three
 	head, result, tail := wire.NewBuffer(len(r.id)+64), r.reply.Result, ""
@@ -150,16 +164,17 @@ func (s *session) batchMembers(raw []byte) ([][]byte, error) {
 
 // batch answers the members of a batch; nil means that they need no answer.
 func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back) answer {
-	responses := make(chan *wire.Buffer, len(members))
+	responses := make(chan message, len(members))
 	for _, raw := range members {
 		go func() { responses <- s.batchMember(ctx, raw, back) }()
 	}
-	array := batchResponse{wire.NewBuffer(0)}
+	array := message{wire.NewBuffer(0), s.account, 0}
 	array.B = append(array.B, '[')
 	for range members {
-		if response := <-responses; response != nil {
+		if response := <-responses; response.Buffer != nil {
 			array.B = append(append(array.B, response.B...), ',')
-			response.Free()
+			array.held += response.held
+			response.Buffer.Free()
 		}
 	}
 	if len(array.B) == 1 {
@@ -167,34 +182,43 @@ func (s *session) batch(ctx context.Context, members [][]byte, back bridge.Back)
 		return nil
 	}
 	array.B[len(array.B)-1] = ']'
-	return array
+	return batchResponse{array}
 }
 
-// batchMember answers one message of a batch; nil means that it needs no answer.
-func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back) *wire.Buffer {
+// batchMember answers one message of a batch; without a buffer it needs no answer.
+func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back) message {
 	m, err := wire.Split(raw)
 	if err == nil && m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
 		err = &wire.Error{Code: wire.InvalidRequest, Message: "initialize must not be part of a batch", ID: m.ID}
 	}
 	if err != nil {
-		return unreadable(err)
+		return message{Buffer: unreadable(err)}
 	}
 	if s.accept(&m) {
-		return nil
+		return message{}
 	}
-	if resp, ok := s.respond(ctx, &m, back); ok {
-		return resp.encode()
+	resp, ok := s.respond(ctx, &m, back)
+	if !ok {
+		return message{}
 	}
-	return nil
+	size := len(resp.reply.Result)
+	if !s.account.take(heldBytes, size) {
+		resp.refuse(s.account)
+		size = 0
+	}
+	return message{resp.encode(), s.account, size}
 }
 
-// batchResponse is the array of the responses to a batch.
-type batchResponse struct{ *wire.Buffer }
+// batchResponse is the array of the responses to a batch, which are counted until it is freed.
+type batchResponse struct{ message }
 
-func (b batchResponse) encode() *wire.Buffer { return b.Buffer }
+func (b batchResponse) sendTo(box *outbox) {
+	b.account.give(heldBytes, b.held) // the outbox counts it
+	box.send(b.Buffer)
+}
 
-func (b batchResponse) writeJSON(w http.ResponseWriter) {
+func (b batchResponse) writeJSON(w http.ResponseWriter, _ *account) {
+	defer b.Free()
 	w.Header()["Content-Type"] = jsonType
 	writeParts(w, b.B)
-	b.Free()
 }

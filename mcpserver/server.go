@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -28,10 +27,13 @@ type Server struct {
 	tickets  tickets
 	upgrader streamUpgrader
 	sessions registry
-	views    viewPool     // of HTTP clients of the modern era
-	parking  parking      // calls that wait for an answer of a modern client
-	frames   sync.Pool    // write buffers of WebSocket connections
-	journals atomic.Int64 // bytes in all journals
+	views    viewPool  // of HTTP clients of the modern era
+	parking  parking   // calls that wait for an answer of a modern client
+	frames   sync.Pool // write buffers of WebSocket connections
+	accounts *accounts // what each principal uses
+	log      *throttle // in front of Options.Log, for what clients cause at will
+
+	slowTime time.Duration // how long a WebSocket client may keep its outbox full
 
 	ctx  context.Context // ends with the Server
 	stop context.CancelFunc
@@ -44,11 +46,12 @@ type Server struct {
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		source: source, opts: opts.withDefaults(), hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders)),
+		source: source, opts: opts.withDefaults(), slowTime: slowTime, hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders)),
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
 		parking:  newParking(),
 	}
+	s.accounts, s.log = newAccounts(&s.opts), &throttle{log: s.opts.Log}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}
 	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]context.CancelCauseFunc{}}

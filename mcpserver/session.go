@@ -19,6 +19,7 @@ type session struct {
 	server    *Server
 	id        string
 	sender    identity
+	account   *account    // of the sender's principal
 	back      bridge.Back // delivers what belongs to no request
 	questions questions   // to the client
 	views     viewPool    // of the modern era, on a connection that carries both ways
@@ -31,17 +32,18 @@ type session struct {
 
 	initializing atomic.Pointer[chan struct{}] // closed with the pending initialize; nil without one
 
-	journal *journal           // streams of an HTTP session; nil on other carriers
-	post    func(*wire.Buffer) // takes a message posted to an SSE session; nil on other carriers
+	journal *journal // streams of an HTTP session; nil on other carriers
+	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
 	mu      sync.Mutex                         // guards the fields below
 	pending map[string]context.CancelCauseFunc // requests by their raw id
+	held    int                                // bytes of the client's capabilities
 	ended   bool
 }
 
 // newSession returns a session whose carrier must set back before it is used.
 func (s *Server) newSession(sender identity) *session {
-	created := &session{server: s, id: newID(), sender: sender, pending: map[string]context.CancelCauseFunc{}}
+	created := &session{server: s, id: newID(), sender: sender, account: s.accounts.of(sender.principal), pending: map[string]context.CancelCauseFunc{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.server, created.views.ctx = s, created.ctx
 	created.questions.waiting = map[int64]chan bridge.Reply{}
@@ -70,12 +72,13 @@ func (s *session) inUse() bool {
 // end cancels the pending requests and closes the session's view of the source.
 func (s *session) end() {
 	s.mu.Lock()
-	before := s.ended
+	before, held := s.ended, s.held
 	s.ended = true
 	s.mu.Unlock()
 	if before {
 		return
 	}
+	s.account.free(held)
 	s.cancel(errEnded)
 	if s.journal != nil {
 		s.journal.end(errEnded)
@@ -149,6 +152,8 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
 	case len(s.pending) >= s.server.opts.CallsPerSession:
 		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
+	case !s.account.take(pendingCalls, 1):
+		p.refused = s.account.exhausted("pending requests", pendingCalls)
 	default:
 		s.pending[p.id] = p.cancel
 	}
@@ -169,6 +174,7 @@ func (s *session) endRequest(id string) {
 	s.mu.Lock()
 	delete(s.pending, id)
 	s.mu.Unlock()
+	s.account.give(pendingCalls, 1)
 }
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
@@ -236,6 +242,15 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
+	if !s.account.hold(len(capabilities)) {
+		return bridge.Failed(s.account.exhausted("bytes in flight", heldBytes))
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			s.account.free(len(capabilities))
+		}
+	}()
 	source, failure := s.server.open(ctx, &bridge.Caller{
 		ID:           s.id,
 		Principal:    s.sender.principal,
@@ -255,9 +270,11 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	defer reply.Free()
 	o := &opened{revision: wire.Negotiate(asked), source: source}
 	s.mu.Lock()
-	ok = !s.ended && s.opened.CompareAndSwap(nil, o)
+	if kept = !s.ended && s.opened.CompareAndSwap(nil, o); kept {
+		s.held = len(capabilities)
+	}
 	s.mu.Unlock()
-	if !ok {
+	if !kept {
 		source.Close()
 		return bridge.Failed(invalid("this session is initialized already, or has ended"))
 	}

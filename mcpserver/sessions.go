@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -16,19 +17,29 @@ type registry struct {
 	closed   bool
 }
 
-// add registers a session. At the bound it evicts the session unused longest that is not in use.
+// add registers a session. At the bound it evicts the session of the same principal that is unused
+// longest.
 func (r *registry) add(added *session) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosing
 	}
-	if most := r.server.opts.Sessions; len(r.sessions) >= most && !r.evict() {
-		r.server.opts.Log.Warn("refused a session: too many are in use", "limit", most)
-		return unavailable("too many sessions: %d (limits.sessions in the config)", most)
+	own := added.account
+	if !own.take(openSessions, 1) && !(r.evict(own) && own.take(openSessions, 1)) {
+		r.server.log.Log(slog.LevelWarn, "refused a session: too many are in use", "principal", added.sender.principal.Name, "limit", own.most[openSessions])
+		return own.exhausted("sessions", openSessions)
 	}
 	r.sessions[added.id] = added
 	return nil
+}
+
+// remove removes a session, if it is there; r.mu is held.
+func (r *registry) remove(s *session) {
+	if r.sessions[s.id] == s {
+		delete(r.sessions, s.id)
+		s.account.give(openSessions, 1)
+	}
 }
 
 // register adds the session of an HTTP request, or answers the request with the reason, ends the
@@ -42,20 +53,35 @@ func (r *registry) register(added *session, w http.ResponseWriter) bool {
 	return err == nil
 }
 
-// evict ends the session unused longest to make room, and reports whether it could; r.mu is held.
-func (r *registry) evict() bool {
-	var oldest *session
+// evict ends the session unused longest to make room, and reports whether it could: one of the same
+// principal or, if that has not used up its share, of any. r.mu is held.
+func (r *registry) evict(own *account) bool {
+	if !own.maySearch(openSessions) {
+		return false
+	}
+	oldest := r.oldest(own)
+	if oldest == nil && own.used[openSessions].Load() < own.most[openSessions] {
+		oldest = r.oldest(nil)
+	}
+	if oldest == nil || !r.server.start(oldest.end) {
+		own.searchedInVain(openSessions)
+		return false
+	}
+	r.server.log.Log(slog.LevelWarn, "ended the session unused longest: too many sessions", "principal", oldest.sender.principal.Name, "limit", own.most[openSessions])
+	r.remove(oldest)
+	return true
+}
+
+// oldest returns the session of a principal, or of any for nil, that is unused longest, and for at
+// least idleEnough. r.mu is held.
+func (r *registry) oldest(own *account) (oldest *session) {
 	for _, s := range r.sessions {
-		if (oldest == nil || s.used.Load() < oldest.used.Load()) && !s.inUse() {
+		older := oldest == nil || s.used.Load() < oldest.used.Load()
+		if older && (own == nil || s.account == own) && s.unused() >= idleEnough && !s.inUse() {
 			oldest = s
 		}
 	}
-	if oldest == nil || oldest.unused() < idleEnough || !r.server.start(oldest.end) {
-		return false
-	}
-	r.server.opts.Log.Warn("ended the session unused longest: too many sessions", "limit", r.server.opts.Sessions)
-	delete(r.sessions, oldest.id)
-	return true
+	return oldest
 }
 
 // find returns a session for a caller that may continue it, else nil.
@@ -72,7 +98,7 @@ func (r *registry) find(id string, sender identity) *session {
 // endSession removes a session and ends it.
 func (r *registry) endSession(s *session) {
 	r.mu.Lock()
-	delete(r.sessions, s.id)
+	r.remove(s)
 	r.mu.Unlock()
 	s.end()
 }
@@ -84,6 +110,7 @@ func (r *registry) close() {
 	r.sessions, r.closed = nil, true
 	r.mu.Unlock()
 	for _, s := range sessions {
+		s.account.give(openSessions, 1)
 		s.end()
 	}
 }
@@ -101,10 +128,10 @@ func (r *registry) expire() {
 		}
 		var expired []*session
 		r.mu.Lock()
-		for id, s := range r.sessions {
+		for _, s := range r.sessions {
 			if !s.inUse() && s.unused() > idle {
 				expired = append(expired, s)
-				delete(r.sessions, id)
+				r.remove(s)
 			}
 		}
 		r.mu.Unlock()

@@ -19,7 +19,10 @@ const stdioGrace = time.Second
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	d := s.newDuplex(identity{})
 	written := make(chan error, 1)
-	go func() { written <- d.box.drain(nil, lineWriter(out), func() error { return nil }) }()
+	go func() {
+		defer d.box.discard()
+		written <- d.box.drain(nil, lineWriter(out), func() error { return nil })
+	}()
 	read := make(chan error, 1)
 	go func() { read <- d.readLines(in) }()
 	var err error
@@ -53,6 +56,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 func (d *duplex) readLines(in io.Reader) error {
 	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
 	for {
+		d.box.awaitRoom(never)
 		msg, err := lines.Read()
 		var long *wire.TooLongError
 		switch {
@@ -61,7 +65,7 @@ func (d *duplex) readLines(in io.Reader) error {
 		case err != nil:
 			return err
 		default:
-			d.receive(msg)
+			d.receive(message{Buffer: msg})
 		}
 	}
 }

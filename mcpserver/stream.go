@@ -62,17 +62,20 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 }
 
 // saveRest moves the rest of an ended stream without a reader to the journal, where a client that
-// resumes it finds it.
+// resumes it finds it. That of a stream that cannot be resumed is dropped.
 func (st *stream) saveRest() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.leave != nil || st.number == 0 || st.session == nil || !st.box.isClosed() {
+	if st.leave != nil || !st.box.isClosed() {
 		return
 	}
-	if batch, _ := st.box.take(); batch != nil {
-		st.record(batch)
+	if st.number > 0 && st.session != nil {
+		for batch, _ := st.box.take(); batch != nil; batch, _ = st.box.take() {
+			st.record(batch)
+		}
+		st.session.journal.forget(st.number)
 	}
-	st.session.journal.forget(st.number)
+	st.box.discard()
 }
 
 // record numbers the messages of a batch, adds them to the journal and returns the number of the
@@ -224,6 +227,7 @@ func (j *journal) sessionStream() *stream {
 		return st
 	} else if st != nil { // its reader may still be taking what was left
 		next.seq = st.seq
+		st.box.discard()
 	}
 	return j.register(next)
 }
@@ -231,7 +235,7 @@ func (j *journal) sessionStream() *stream {
 // register makes a stream one that find returns. In a session that has ended it is closed from the
 // start. j.mu is held.
 func (j *journal) register(st *stream) *stream {
-	st.box = newOutbox(st.session.server.opts.QueueBytes)
+	st.box = newOutbox(st.session.server.opts.QueueBytes, st.session.account)
 	j.streams[st.number] = st
 	if j.ended {
 		st.box.end(errEnded)
@@ -261,21 +265,26 @@ func (j *journal) addEvent(number, seq int64, data []byte) {
 	if j.ended {
 		return
 	}
+	for len(j.entries) > 0 && j.bytes+len(data) > j.session.server.opts.ResumeBytes {
+		j.evict()
+	}
+	for !j.session.account.take(journaledBytes, len(data)) {
+		if len(j.entries) == 0 {
+			return
+		}
+		j.evict()
+	}
 	j.entries = append(j.entries, event{number, seq, bytes.Clone(data)})
 	j.bytes += len(data)
-	total := j.session.server.journals.Add(int64(len(data)))
-	for len(j.entries) > 1 && j.bytes > j.session.server.opts.ResumeBytes || len(j.entries) > 0 && total > journalsBytes {
-		total = j.evict()
-	}
 }
 
 // evict removes the oldest event; j.mu is held.
-func (j *journal) evict() (total int64) {
+func (j *journal) evict() {
 	size := len(j.entries[0].data)
 	j.entries[0].data = nil
 	j.entries = j.entries[1:]
 	j.bytes -= size
-	return j.session.server.journals.Add(-int64(size))
+	j.session.account.give(journaledBytes, size)
 }
 
 // replay writes the kept events of a stream that follow event seq. A client that names no event
@@ -304,5 +313,6 @@ func (j *journal) end(reason error) {
 	j.entries, j.ended = nil, true
 	for _, st := range j.streams {
 		st.box.end(reason)
+		st.box.discard() // or its reader does
 	}
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -23,7 +24,6 @@ type viewPool struct {
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
-	count  int                                       // of the views
 	tasks  map[taskKey]*view                         // the view in which a task was created
 	posts  map[*http.Request]context.CancelCauseFunc // of the Server's pool alone
 	closed bool
@@ -42,6 +42,7 @@ type taskKey struct {
 // view is what one identity with certain capabilities sees of the source.
 type view struct {
 	key           viewKey
+	account       *account      // of the sender's principal
 	askable       bool          // the client offers to be asked something
 	takesTasks    bool          // the client accepts a task for a result
 	opened        chan struct{} // closed when source or failure is set
@@ -56,6 +57,7 @@ type view struct {
 	leased bool      // to a call that may ask something: a question is that call's then
 	left   time.Time // when the last request ended
 	tasks  int       // created in the view
+	given  bool      // what it takes of its account is given back
 	idle   *time.Timer
 }
 
@@ -113,17 +115,21 @@ func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.
 // addView adds a view whose source is opened in the background: a slow one holds up nothing but the
 // requests for this view. p.mu is held.
 func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
-	most := p.server.opts.Sessions
+	own := p.server.accounts.of(key.sender.principal)
 	switch {
 	case p.closed:
 		return nil, shuttingDown(nil)
 	case len(p.views[key]) >= maxViews:
 		return nil, unavailable("too many pending calls that may ask something: %d", maxViews)
-	case p.count >= most && !p.evict():
-		return nil, unavailable("too many clients of revision %s: %d (limits.sessions in the config)", wire.ModernRevision, most)
+	case !own.take(openViews, 1) && !(p.evict(own) && own.take(openViews, 1)):
+		return nil, own.exhausted("clients of revision "+wire.ModernRevision, openViews)
+	case !own.hold(len(key.capabilities)):
+		own.give(openViews, 1)
+		return nil, own.exhausted("bytes in flight", heldBytes)
 	}
 	v := &view{
 		key:        key,
+		account:    own,
 		askable:    string(bridge.Offers([]byte(key.capabilities))) != "{}",
 		takesTasks: wire.TakesTasks([]byte(key.capabilities)),
 		opened:     make(chan struct{}),
@@ -132,13 +138,13 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 		subscriptions: subscriptions{listeners: map[*listener]struct{}{}, watched: map[string]*watch{}},
 	}
 	if !p.server.start(func() { p.open(v) }) {
+		v.giveBack()
 		return nil, shuttingDown(nil)
 	}
 	if p.views == nil {
 		p.views, p.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
 	}
 	p.views[key] = append(p.views[key], v)
-	p.count++
 	v.idle = time.AfterFunc(viewIdle, func() { p.expire(v) })
 	return v, nil
 }
@@ -187,7 +193,7 @@ func (p *viewPool) release(v *view, lease bool) {
 // drop removes a view; p.mu is held.
 func (p *viewPool) drop(v *view) {
 	v.idle.Stop()
-	p.count--
+	v.giveBack()
 	if rest := slices.DeleteFunc(p.views[v.key], func(other *view) bool { return other == v }); len(rest) > 0 {
 		p.views[v.key] = rest
 	} else {
@@ -220,20 +226,35 @@ func (p *viewPool) expire(v *view) {
 	}
 }
 
-// evict closes the view unused longest to make room, and reports whether it could; p.mu is held.
-func (p *viewPool) evict() bool {
+// giveBack gives back what the view takes of its account; p.mu is held.
+func (v *view) giveBack() {
+	if v.given {
+		return
+	}
+	v.given = true
+	v.account.give(openViews, 1)
+	v.account.free(len(v.key.capabilities))
+}
+
+// evict closes the view of a principal that is unused longest to make room, and reports whether it
+// could. p.mu is held.
+func (p *viewPool) evict(own *account) bool {
+	if !own.maySearch(openViews) {
+		return false
+	}
 	var oldest *view
 	for _, views := range p.views {
 		for _, v := range views {
-			if v.users == 0 && (oldest == nil || v.left.Before(oldest.left)) {
+			if v.users == 0 && v.account == own && (oldest == nil || v.left.Before(oldest.left)) {
 				oldest = v
 			}
 		}
 	}
 	if oldest == nil || time.Since(oldest.left) < idleEnough || !p.server.start(func() { oldest.source.Close() }) {
+		own.searchedInVain(openViews)
 		return false
 	}
-	p.server.opts.Log.Warn("ended the view unused longest: too many clients", "limit", p.server.opts.Sessions)
+	p.server.log.Log(slog.LevelWarn, "ended the view unused longest: too many clients", "principal", oldest.key.sender.principal.Name, "limit", own.most[openViews])
 	p.drop(oldest)
 	return true
 }
@@ -257,6 +278,9 @@ func (p *viewPool) close() {
 	p.mu.Lock()
 	views := slices.Concat(slices.Collect(maps.Values(p.views))...)
 	p.views, p.closed = nil, true
+	for _, v := range views {
+		v.giveBack()
+	}
 	for _, cancel := range p.posts {
 		cancel(errEnded)
 	}

@@ -23,7 +23,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	sender, refused := s.identifyWS(r, offered)
 	switch {
 	case refused != nil:
-		refused.write(w, r, &s.opts)
+		refused.write(w, r, s)
 		return
 	case !websocket.IsWebSocketUpgrade(r):
 		writeError(w, http.StatusUpgradeRequired, "this is a WebSocket endpoint, subprotocol mcp")
@@ -79,16 +79,26 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	alive("")
 	conn.SetPongHandler(alive)
 	conn.SetReadLimit(int64(d.server.opts.MessageBytes)) // refuses a frame by the length it announces
+	c := counter{account: d.account, done: d.box.done}
 	for {
-		msg, err := wire.ReadFrame(conn, d.server.opts.MessageBytes)
+		d.box.awaitRoom(d.server.slowTime)
+		alive("") // nothing was read meanwhile
+		kind, r, err := conn.NextReader()
+		if err == nil && kind != websocket.TextMessage {
+			err = wire.ErrBinary
+		}
 		if err != nil {
+			return err
+		}
+		msg, err := c.readMessage(r, -1, d.server.opts.MessageBytes)
+		if err != nil {
+			msg.Free()
 			return err
 		}
 		if d.box.isClosed() { // and the connection about to be
 			msg.Free()
 			continue
 		}
-		alive("")
 		d.receive(msg)
 	}
 }
@@ -98,6 +108,8 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 // and what was written last is lost.
 func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
+	// The server does not wait for a client that does not read.
+	defer context.AfterFunc(d.server.ctx, func() { conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) })()
 	err := d.box.drain(nil, func(batch []*wire.Buffer) error {
 		for _, msg := range batch {
 			conn.SetWriteDeadline(time.Now().Add(writeTime))
@@ -110,6 +122,8 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 	}, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
+	d.box.end(err)
+	d.box.discard()
 	reason := websocket.FormatCloseMessage(closeReason(err))
 	if err := conn.WriteControl(websocket.CloseMessage, reason, time.Now().Add(time.Second)); err != nil {
 		return
@@ -126,6 +140,8 @@ func closeReason(err error) (code int, text string) {
 	switch {
 	case errors.Is(err, errSlow):
 		return websocket.ClosePolicyViolation, errSlow.Error()
+	case errors.Is(err, errCrowded):
+		return websocket.CloseTryAgainLater, errCrowded.Error()
 	case errors.As(err, &long), errors.Is(err, websocket.ErrReadLimit):
 		return websocket.CloseMessageTooBig, "the message is too large"
 	case errors.Is(err, wire.ErrBinary):

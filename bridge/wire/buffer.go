@@ -58,9 +58,9 @@ func (b *Buffer) Free() {
 	}
 }
 
-// grow doubles the capacity of B.
-func (b *Buffer) grow() {
-	next := NewBuffer(2 * cap(b.B))
+// grow gives B a capacity of at least size.
+func (b *Buffer) grow(size int) {
+	next := NewBuffer(size)
 	next.B = append(next.B, b.B...)
 	b.B, next.B = next.B, b.B
 	next.Free()
@@ -76,15 +76,18 @@ func ReadBody(r io.Reader, length int64, limit int) (*Buffer, error) {
 	if length > int64(limit) {
 		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length)}
 	}
-	b := NewBuffer(int(min(max(length, 0), maxClaim)) + bytes.MinRead) // the end needs room too
-	return b, b.readAll(r, limit)
+	whole := int(max(length, 0)) + bytes.MinRead // the end needs room too
+	b := NewBuffer(min(whole, maxClaim+bytes.MinRead))
+	return b, b.readAll(r, whole, limit)
 }
 
-// readAll reads r to its end.
-func (b *Buffer) readAll(r io.Reader, limit int) error {
+// readAll reads r to its end. whole is the capacity that it is likely to need.
+func (b *Buffer) readAll(r io.Reader, whole, limit int) error {
 	for {
-		if len(b.B) == cap(b.B) {
-			b.grow()
+		if size := cap(b.B); len(b.B) == size && size < whole {
+			b.grow(min(4*size, whole)) // no more than a few times what has come
+		} else if len(b.B) == size {
+			b.grow(2 * size)
 		}
 		n, err := r.Read(b.B[len(b.B):cap(b.B)])
 		b.B = b.B[:len(b.B)+n]

@@ -144,7 +144,7 @@ func (w *window) read() {
 		w.buf.B = w.buf.B[:n]
 		w.from, w.seen = 0, w.seen-w.from
 	default:
-		w.buf.grow()
+		w.buf.grow(2 * cap(w.buf.B))
 	}
 	w.err = io.ErrNoProgress
 	for range 100 {

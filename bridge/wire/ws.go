@@ -24,7 +24,7 @@ func ReadFrame(c *websocket.Conn, limit int) (*Buffer, error) {
 		return nil, ErrBinary
 	}
 	b := NewBuffer(0)
-	if err := b.readAll(r, limit); err != nil {
+	if err := b.readAll(r, 0, limit); err != nil {
 		b.Free()
 		return nil, err
 	}

@@ -1,0 +1,204 @@
+package mcpserver
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// resource is something that all callers of a Server share and that is bounded.
+type resource int
+
+const (
+	heldBytes      resource = iota // messages in flight: bodies, answers, what waits for clients
+	journaledBytes                 // events kept for Last-Event-ID
+	pendingCalls
+	openSessions
+	openViews
+	unusedTickets
+	parkedCalls
+	resources
+)
+
+const (
+	// minHeld bounds the memory of messages in flight, in bytes, unless Options.MessageBytes allows
+	// such large ones that four of them need more.
+	minHeld = 256 << 20
+	// heldFree is the largest message, in bytes, that is not counted: those are bounded by the number
+	// of calls and of connections.
+	heldFree = 4 << 10
+	// callsBySession times Options.CallsPerSession is the bound of all pending requests.
+	callsBySession = 10
+)
+
+// errCrowded is why something is refused or ended for which its principal has no bytes left.
+var errCrowded = errors.New("too many bytes are in flight")
+
+// account counts what the callers of one principal use. Its methods may be called at once, and take
+// no lock.
+type account struct {
+	whole *account // that of all principals; nil in that itself
+	most  [resources]int64
+	used  [resources]atomic.Int64
+	vain  [resources]atomic.Int64 // when there was last nothing to evict, in Unix ns
+}
+
+// take reports whether there are n more of a resource for the principal. give must return them.
+func (a *account) take(r resource, n int) bool {
+	if a.used[r].Add(int64(n)) <= a.most[r] && (a.whole == nil || a.whole.take(r, n)) {
+		return true
+	}
+	a.used[r].Add(-int64(n))
+	return false
+}
+
+func (a *account) give(r resource, n int) {
+	a.used[r].Add(-int64(n))
+	if a.whole != nil {
+		a.whole.give(r, n)
+	}
+}
+
+// maySearch reports whether to look for something to evict: not where that was in vain a moment ago,
+// since each look at thousands of sessions holds up all others.
+func (a *account) maySearch(r resource) bool {
+	return time.Since(time.Unix(0, a.vain[r].Load())) >= time.Second
+}
+
+func (a *account) searchedInVain(r resource) { a.vain[r].Store(time.Now().UnixNano()) }
+
+// exhausted is the error for a resource of which there is no more, named by a plural.
+func (a *account) exhausted(what string, r resource) *toolformat.Error {
+	limit := ""
+	if r == openSessions || r == openViews {
+		limit = " (limits.sessions in the config)"
+	}
+	if a.most[r] < a.whole.most[r] {
+		return unavailable("too many %s: at most %d, of which %d for each principal%s", what, a.whole.most[r], a.most[r], limit)
+	}
+	return unavailable("too many %s: at most %d%s", what, a.most[r], limit)
+}
+
+// hold counts a message of n bytes that is in flight, and reports false without room for it. free
+// must be called in the end.
+func (a *account) hold(n int) bool { return n <= heldFree || a.take(heldBytes, n) }
+
+func (a *account) free(n int) {
+	if n > heldFree {
+		a.give(heldBytes, n)
+	}
+}
+
+// accounts are those of all principals.
+type accounts struct {
+	whole account
+	own   map[bridge.Principal]*account // immutable
+}
+
+// newAccounts bounds each resource for all, and where there are several principals each one to half
+// of it: a single one, whatever it does, leaves room for the others.
+func newAccounts(o *Options) *accounts {
+	a := &accounts{own: map[bridge.Principal]*account{}}
+	a.whole.most = [resources]int64{
+		heldBytes:      max(minHeld, 4*int64(o.MessageBytes)),
+		journaledBytes: journalsBytes,
+		pendingCalls:   callsBySession * int64(o.CallsPerSession),
+		openSessions:   int64(o.Sessions),
+		openViews:      int64(o.Sessions),
+		unusedTickets:  maxTickets,
+		parkedCalls:    maxParked,
+	}
+	add := func(holder string) {
+		own := &account{whole: &a.whole, most: a.whole.most}
+		for r := range own.most {
+			if len(o.Access.Tokens) > 1 {
+				own.most[r] = (own.most[r] + 1) / 2
+			}
+		}
+		a.own[bridge.Principal{Name: holder}] = own
+	}
+	add("") // without tokens, and on standard input
+	for holder := range o.Access.Tokens {
+		add(holder)
+	}
+	return a
+}
+
+// of returns the account of a principal.
+func (a *accounts) of(p bridge.Principal) *account {
+	if own := a.own[p]; own != nil {
+		return own
+	}
+	return a.own[bridge.Principal{}]
+}
+
+// message is a message of a client, counted in the account of its principal until it is freed.
+type message struct {
+	*wire.Buffer
+	account *account
+	held    int // bytes counted
+}
+
+// Free frees the message.
+func (m message) Free() {
+	m.Buffer.Free()
+	if m.held > 0 {
+		m.account.give(heldBytes, m.held)
+	}
+}
+
+// counter reads messages, and counts the memory that they take in an account.
+type counter struct {
+	io.Reader // of a message
+	account   *account
+	done      <-chan struct{} // ends a wait for room; nil means that the counter does not wait
+	arrived   int             // bytes of the message
+	held      int             // bytes counted for it
+}
+
+// readMessage reads a message to the end of r, as wire.ReadBody does. The error is errCrowded when
+// there is no room for its bytes. The message must be freed, whatever the error.
+func (c *counter) readMessage(r io.Reader, length int64, limit int) (message, error) {
+	c.Reader, c.arrived, c.held = r, 0, 0
+	b, err := wire.ReadBody(c, length, limit)
+	c.Reader = nil
+	return message{b, c.account, c.held}, err
+}
+
+// Read implements io.Reader. b is the free part of the memory that the message has.
+func (c *counter) Read(b []byte) (int, error) {
+	if size := c.arrived + len(b); size > heldFree && size > c.held && !c.count(size) {
+		return 0, errCrowded
+	}
+	n, err := c.Reader.Read(b)
+	c.arrived += n
+	return n, err
+}
+
+const (
+	roomTime = 10 * time.Second      // how long a message on a connection waits for room
+	roomTick = 10 * time.Millisecond // how often it looks for room
+)
+
+// count makes the bytes counted size.
+func (c *counter) count(size int) bool {
+	for waited := time.Duration(0); ; waited += roomTick {
+		if c.account.take(heldBytes, size-c.held) {
+			c.held = size
+			return true
+		}
+		if c.done == nil || waited >= roomTime {
+			return false
+		}
+		select {
+		case <-time.After(roomTick):
+		case <-c.done:
+			return false
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// newShared returns a server with two principals, ann and bob, whose tokens are a and b.
+func newShared(t *testing.T, opts Options, do made) *parked {
+	opts.Access.Tokens = map[string]string{"ann": "a", "bob": "b"}
+	return newMade(t, opts, do)
+}
+
+// by posts a message of the legacy era with a token.
+func (p *parked) by(token, session string, msg io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", msg)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	if session != "" {
+		r.Header.Set(mcp.HeaderSessionID, session)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// begin begins a session and returns its id, "" when it is refused.
+func (p *parked) begin(token string) string {
+	w := p.by(token, "", strings.NewReader(fmt.Sprintf(hello, "{}")))
+	if w.Code != http.StatusOK && w.Code != http.StatusServiceUnavailable {
+		p.Errorf("initialize: HTTP %d", w.Code)
+	}
+	return w.Header().Get(mcp.HeaderSessionID)
+}
+
+// A principal that takes all the sessions it can get leaves room for another, and its refusals do
+// not flood the log. Of its own sessions the one unused longest makes room.
+func TestSessionShares(t *testing.T) {
+	var log bytes.Buffer
+	p := newShared(t, Options{Sessions: 10, Log: slog.New(slog.NewTextHandler(&log, nil))}, okay)
+	first := p.begin("a")
+	for i := range 200 {
+		if got, want := p.begin("a") != "", i < 4; got != want {
+			t.Fatalf("session %d of ann's is open: %v", i+1, got)
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n > 2*logBurst {
+		t.Errorf("%d lines in the log", n)
+	}
+	for i := range 5 {
+		if p.begin("b") == "" {
+			t.Errorf("session %d of bob's is refused", i)
+		}
+	}
+	idle := p.sessions.find(first, identity{principal: bridge.Principal{Name: "ann"}})
+	idle.used.Add(-int64(2 * idleEnough))
+	ann := p.accounts.of(bridge.Principal{Name: "ann"})
+	if p.begin("a") != "" {
+		t.Error("all sessions are looked at again and again")
+	}
+	ann.vain[openSessions].Store(0) // some time later
+	if p.begin("a") == "" || p.sessions.find(first, idle.sender) != nil {
+		t.Error("the session unused longest makes no room")
+	}
+}
+
+// A principal with many tickets leaves room for another. The oldest of its own make room.
+func TestTicketShares(t *testing.T) {
+	p := newShared(t, Options{}, okay)
+	ann, bob := identity{principal: bridge.Principal{Name: "ann"}}, identity{principal: bridge.Principal{Name: "bob"}}
+	issue := func(holder identity) string { return p.tickets.issue(holder, p.accounts.of(holder.principal)) }
+	kept := issue(bob)
+	var last string
+	for range 3 * maxTickets {
+		if last = issue(ann); last == "" {
+			t.Fatal("a ticket of ann's is refused")
+		}
+	}
+	if n := len(p.tickets.issued); n > maxTickets {
+		t.Errorf("%d tickets", n)
+	}
+	for _, id := range []string{kept, last, issue(bob)} {
+		if _, ok := p.tickets.redeem(id); !ok {
+			t.Errorf("the ticket %q is not valid", id)
+		}
+	}
+	for id := range p.tickets.issued {
+		p.tickets.redeem(id)
+	}
+}
+
+// A principal's pending requests, in any number of sessions, leave room for another's.
+func TestCallShares(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	p := newShared(t, Options{CallsPerSession: 2}, func(ctx context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method == "tools/call" {
+			begun <- struct{}{}
+			<-release
+		}
+		return bridge.Result([]byte("{}"), nil)
+	})
+	const share = 2 * callsBySession / 2
+	call := func(token, session string, id int) string {
+		msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, id)
+		return p.by(token, session, strings.NewReader(msg)).Body.String()
+	}
+	answers, spare := make(chan string, 2*share), p.begin("a")
+	for range share / 2 {
+		session := p.begin("a")
+		for id := range 2 {
+			go func() { answers <- call("a", session, id) }()
+			<-begun
+		}
+	}
+	if got := call("a", spare, 1); !strings.Contains(got, `"unavailable"`) {
+		t.Errorf("one more: %s", got)
+	}
+	go func() { answers <- call("b", p.begin("b"), 1) }()
+	<-begun
+	close(release)
+	for range share + 1 {
+		if got := <-answers; !strings.Contains(got, `"result"`) {
+			t.Error(got)
+		}
+	}
+}
+
+// The bytes that a principal's requests and answers hold are bounded: what exceeds its share gets
+// 503, or an error, and another principal is not affected.
+func TestByteShares(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	p := newShared(t, Options{}, func(ctx context.Context, req *bridge.Request) bridge.Reply {
+		switch {
+		case req.Target == "wait":
+			begun <- struct{}{}
+			<-release
+		case req.Target == "large":
+			return bridge.Result(append(append([]byte(`{"x":"`), bytes.Repeat([]byte("x"), 13<<20)...), `"}`...), nil)
+		}
+		return bridge.Result([]byte("{}"), nil)
+	})
+	own := p.accounts.of(bridge.Principal{Name: "ann"})
+	ann, bob := p.begin("a"), p.begin("b")
+	post := func(token, session, tool string, id, size int) *httptest.ResponseRecorder {
+		msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"x":"`, id, tool)
+		return p.by(token, session, io.MultiReader(strings.NewReader(msg), io.LimitReader(xs{}, int64(size)), strings.NewReader(`"}}}`)))
+	}
+	waiting := make(chan string, 100)
+	n := 0
+	for ; own.used[heldBytes].Load() < own.most[heldBytes]-(13<<20); n++ {
+		go func() { waiting <- post("a", ann, "wait", n, 10<<20).Body.String() }()
+		<-begun
+	}
+	if w := post("a", ann, "t", 100, 13<<20); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("a request beyond the share: HTTP %d %s", w.Code, w.Body)
+	}
+	if w := post("a", ann, "large", 101, 10); !strings.Contains(w.Body.String(), `"id":101,"error"`) || !strings.Contains(w.Body.String(), `"unavailable"`) {
+		t.Errorf("an answer beyond the share: %.300s", w.Body)
+	}
+	if w := post("a", ann, "t", 102, 10); w.Code != http.StatusOK {
+		t.Errorf("a short request: HTTP %d %s", w.Code, w.Body)
+	}
+	for _, w := range []*httptest.ResponseRecorder{post("b", bob, "t", 1, 12<<20), post("b", bob, "large", 2, 10)} {
+		if !strings.Contains(w.Body.String(), `"result"`) {
+			t.Errorf("another principal: HTTP %d %.300s", w.Code, w.Body)
+		}
+	}
+	close(release)
+	for range n {
+		if got := <-waiting; !strings.Contains(got, `"result"`) {
+			t.Errorf("a request within the share: %s", got)
+		}
+	}
+}
+
+// xs reads as the letter x without end.
+type xs struct{}
+
+func (xs) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}
