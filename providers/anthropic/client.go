@@ -24,20 +24,20 @@ type Options struct {
 
 	APIKey string // sent as x-api-key; may be "" if Header or Auth has the credentials
 
-	// CacheTools makes the API cache the tools for "5m" or "1h", at different prices; ""
-	// means no caching. Any change of the tools or their order starts a new cache.
-	CacheTools string
+	// Cache is how long the API caches tools, system prompt and messages, at different prices:
+	// "5m", the default, "1h", or "none" for no caching.
+	Cache string
 }
 
 // A Provider is one endpoint. It may be used from many goroutines at once.
 type Provider struct {
-	client     providers.Client
-	cacheTools string
+	client providers.Client
+	cache  string
 }
 
 // New makes a provider. It does not connect yet.
 func New(o Options) *Provider {
-	return &Provider{cacheTools: o.CacheTools, client: o.For(providers.Client{
+	return &Provider{cache: o.Cache, client: o.For(providers.Client{
 		BaseURL: "https://api.anthropic.com",
 		Version: "v1",
 		Header:  http.Header{"anthropic-version": {apiVersion}, "x-api-key": {o.APIKey}},

@@ -172,9 +172,10 @@ var decodeCases = []struct {
 	},
 }
 
-// provider returns a provider over a client.
+// provider returns a provider over a client. Without marks for the cache, its requests have the
+// tools as their format has them, and are those of the corpus.
 func provider(c *http.Client) providers.Provider {
-	return New(Options{Client: providers.Client{HTTP: c}})
+	return New(Options{Client: providers.Client{HTTP: c}, Cache: "none"})
 }
 
 // testRequest offers two tools and has an earlier call with the id toolu_0.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,11 +24,12 @@ type encoder struct {
 	ids   map[string]string // the ids of calls in the request, by Call.ID
 	fresh int               // the index of the first message that the API has not answered yet
 	notes []string
+	mark  []byte // cache_control of a block up to which the API caches; nil means no caching
 }
 
 // encode returns the body of a request, and notes for the caller.
 func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) {
-	e := &encoder{req: req, ids: map[string]string{}}
+	e := &encoder{req: req, ids: map[string]string{}, mark: p.cacheMark(req)}
 	for i := range req.Messages {
 		if req.Messages[i].Raw.Of(name) != nil {
 			e.fresh = i + 1
@@ -39,11 +39,11 @@ func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) 
 	b = rawjson.Number(b, "max_tokens", float64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens)))
 	b = append(b, `,"stream":true`...)
 	if strings.TrimSpace(req.System) != "" {
-		b = rawjson.Text(b, "system", req.System)
+		b = rawjson.Raw(b, "system", e.system())
 	}
 	b = rawjson.Raw(b, "messages", e.messages())
 	if set := req.Tools.Encoded(format); len(set.Tools) > 0 {
-		b = rawjson.Raw(b, "tools", p.tools(set.JSON()))
+		b = rawjson.Raw(b, "tools", e.tools(set.JSON()))
 		b = append(b, e.choice()...)
 	}
 	b = settings(b, &req.Settings)
@@ -82,18 +82,6 @@ func settings(b []byte, s *providers.Settings) []byte {
 		b = rawjson.Raw(b, "output_config", append(output, '}'))
 	}
 	return b
-}
-
-// tools returns the tools of a request. The last has the mark up to which the API caches.
-func (p *Provider) tools(all json.RawMessage) []byte {
-	if p.cacheTools == "" {
-		return all
-	}
-	tools := slices.Collect(wire.Elements(all))
-	last := &tools[len(tools)-1]
-	mark := rawjson.Text([]byte(`{"type":"ephemeral"`), "ttl", p.cacheTools)
-	*last = wire.SetMember(*last, "cache_control", append(mark, '}'))
-	return rawjson.Array(tools)
 }
 
 // choice returns the member tool_choice, with a comma; nothing for the API's default.
@@ -165,9 +153,15 @@ func (e *encoder) messages() []byte {
 		}
 	}
 	all := make([][]byte, len(contents))
-	for i, c := range contents {
+	marks := maxMarks
+	for i, c := range slices.Backward(contents) {
+		blocks := append(c.results, c.rest...)
+		if c.role == "user" && marks > 0 {
+			e.markLast(blocks)
+			marks--
+		}
 		b := rawjson.Text([]byte("{"), "role", c.role)
-		all[i] = append(rawjson.Raw(b, "content", rawjson.Array(append(c.results, c.rest...))), '}')
+		all[i] = append(rawjson.Raw(b, "content", rawjson.Array(blocks)), '}')
 	}
 	return rawjson.Array(all)
 }

@@ -48,7 +48,9 @@ func conversations() []conversation {
 		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),
 		}}},
-		{"tools that are kept", Options{CacheTools: "1h"}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
+		{"tools that are kept", Options{Cache: "1h"}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
+		{"no cache", Options{Cache: "none"}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather}},
+		{"marks of the body", Options{Client: providers.Client{Body: json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather}},
 		{"no tool", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceNone, Settings: providers.Settings{Serial: true}}},
 		{"one tool", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: "files.read", Settings: providers.Settings{Serial: true}}},
 		{"a choice without tools", Options{}, providers.Request{Model: "claude-x", Messages: hello, Choice: providers.ChoiceRequired}},

@@ -23,6 +23,7 @@ type Provider struct {
 	Body            json.RawMessage // members to add to each request
 	Tools           string          // "native" (default), "prompted" or "none"
 	NoStreamOptions bool            // for servers of type openai that refuse stream_options
+	Cache           string          // how long type anthropic caches prompts: "5m" (default), "1h" or "none"
 	Scripts         []string        // absolute files of a provider of type replay
 
 	MaxTools int           // tools of a request; default: what the API takes
@@ -115,6 +116,7 @@ func (p *Provider) keys(types []string) keySet {
 		"body":            {take: into(&p.Body, readObject)},
 		"tools":           {take: into(&p.Tools, oneOf(words("native", "prompted", "none")))},
 		"noStreamOptions": {take: into(&p.NoStreamOptions, readBool)},
+		"cache":           {take: into(&p.Cache, oneOf(words("5m", "1h", "none")))},
 		"script":          {take: into(&p.Scripts, readScripts)},
 		"maxTools":        {take: into(&p.MaxTools, readCount)},
 		"retries":         {take: into(&p.Retries, readRetries)},

@@ -43,8 +43,8 @@ func providerKinds() []providerKind {
 	bearer := []string{"Authorization", "Api-Key"}
 	return []providerKind{
 		{name: "anthropic", format: toolformat.FormatAnthropic, env: [][]string{{"ANTHROPIC_API_KEY"}}, headers: []string{"X-Api-Key"},
-			make: func(c providers.Client, _ *config.Provider, keys []string) providers.Provider {
-				return anthropic.New(anthropic.Options{Client: c, APIKey: keys[0]})
+			make: func(c providers.Client, p *config.Provider, keys []string) providers.Provider {
+				return anthropic.New(anthropic.Options{Client: c, APIKey: keys[0], Cache: p.Cache})
 			}},
 		{name: "openai", format: toolformat.FormatOpenAI, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer, make: chat},
 		{name: "openai-responses", format: toolformat.FormatOpenAIResponses, env: [][]string{{"OPENAI_API_KEY"}}, headers: bearer,
