@@ -24,12 +24,14 @@ func (d *definition) addBody() error {
 	if err != nil || body == nil {
 		return err
 	}
-	if d.method == http.MethodGet || d.method == http.MethodHead {
-		d.noteLoss("the body is left out: a %s has no body", d.method)
-		return nil
-	}
 	content := wire.Lookup(body, "content")
 	m := d.pickMedia(content)
+	if d.method == http.MethodGet || d.method == http.MethodHead {
+		if members, flat := d.schemas.members(m.schema()); !flat || len(members) > 0 {
+			d.noteLoss("the body is left out: a %s has no body", d.method)
+		}
+		return nil
+	}
 	if m.name == "" {
 		types := strings.Join(slices.Sorted(maps.Keys(maps.Collect(wire.Members(content)))), ", ")
 		if isTrue(body, "required") {
@@ -57,7 +59,8 @@ func (m media) isForm() bool { return m.base == typeForm || m.base == typeMultip
 // the body is optional, the default of the standard that few documents mean.
 func (d *definition) addMembers(m media, required bool) (done bool, err error) {
 	members, flat := d.schemas.members(m.schema())
-	if !flat || slices.ContainsFunc(members, func(p property) bool { return d.has(p.name) }) {
+	isOpen := m.isJSON && len(members) == 0 // which often means any object
+	if !flat || isOpen || slices.ContainsFunc(members, func(p property) bool { return d.has(p.name) }) {
 		return false, nil
 	}
 	for _, p := range members {

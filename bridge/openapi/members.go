@@ -8,11 +8,12 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// members returns the properties of a body that is a plain object or a combination of such. ok is
-// false for any other body, which can only be a single argument.
+// members returns the properties of a body that is a plain object or a combination of such, perhaps
+// with an empty list of properties. ok is false for any other body, which can only be a single
+// argument.
 func (s *schemas) members(schema []byte) (members []property, ok bool) {
 	m := merger{schemas: s}
-	if !m.add(schema, 0) || len(m.properties) == 0 {
+	if !m.add(schema, 0) || !m.listed {
 		return nil, false
 	}
 	for i, p := range m.properties {
@@ -27,6 +28,7 @@ type merger struct {
 	*schemas
 	properties []property
 	required   []string
+	listed     bool // there is a list of properties
 }
 
 // add adds the properties of an object. It returns false if the schema is more than a list of
@@ -39,6 +41,7 @@ func (m *merger) add(schema []byte, depth int) bool {
 	for key, value := range wire.Members(schema) {
 		switch key {
 		case "properties":
+			m.listed = true
 			for name, p := range wire.Members(value) {
 				if string(wire.Lookup(m.resolved(p), "readOnly")) == "true" {
 					continue // only for answers

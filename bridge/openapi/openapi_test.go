@@ -192,6 +192,17 @@ func TestSecured(t *testing.T) {
 	}
 }
 
+// A server of an operation's own is said; the document's, written again, and a GET's empty body are
+// not.
+func TestQuiet(t *testing.T) {
+	const body = `"requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","properties":{}}}}}`
+	api := load(t, document("3.0.0", `{"/a":{"servers":[{"url":"https://api.example.com/v1"}],"get":{"operationId":"same",`+body+`,`+ok+`}},
+		"/b":{"servers":[{"url":"https://api.example.com/v1"}],"get":{"operationId":"other","servers":[{"url":"https://upload.example.com"}],`+ok+`}}}`, ""), openapi.Options{})
+	if len(api.Notes) != 1 || !strings.HasPrefix(api.Notes[0].String(), "other: the document has a separate server") {
+		t.Error(api.Notes)
+	}
+}
+
 func TestServer(t *testing.T) {
 	for servers, want := range map[string]string{
 		`[{"url":"https://{region}.example.com/{v}","variables":{"region":{"default":"eu"},"v":{"default":"v2"}}},{"url":"https://other.example"}]`: "https://eu.example.com/v2",

@@ -52,7 +52,7 @@ func (m *importer) importOperation(src *source) {
 	case src.method == http.MethodOptions || src.method == http.MethodTrace:
 		m.leaveOut(name, src, "the kind rest does not support the method")
 		return
-	case len(list(src.raw, "servers"))+len(list(src.item, "servers")) > 0:
+	case m.hasServer(src):
 		m.note(name, ruleChanged, "the document has a separate server for %s %s; requests go to the API's url like all others", src.method, src.route)
 	}
 	if id != "" && id != name {
@@ -74,6 +74,16 @@ func (m *importer) importOperation(src *source) {
 	if !m.opt.Secured {
 		m.security(name, src.raw)
 	}
+}
+
+// hasServer reports whether an operation has a server of its own, other than the document's first.
+func (m *importer) hasServer(src *source) bool {
+	servers := list(src.raw, "servers")
+	if len(servers) == 0 {
+		servers = list(src.item, "servers")
+	}
+	common := list(m.doc, "servers")
+	return len(servers) > 0 && (len(common) == 0 || text(servers[0], "url") != text(common[0], "url"))
 }
 
 // selects reports whether the options select an operation.

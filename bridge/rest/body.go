@@ -113,7 +113,7 @@ func (t *tool) expandBody(args arguments) (body []byte, contentType string, err 
 		case !ok:
 			return nil, "", nil
 		case t.format == formatJSON:
-			return v, typeJSON, nil
+			return bytes.Clone(v), typeJSON, nil // the transport may read it after the call
 		case t.format == formatRaw:
 			return t.expandRaw(v)
 		case !isObject(v):
