@@ -254,11 +254,11 @@ func (t *guardedTool) checked(tool string, arguments json.RawMessage) (json.RawM
 	return t.check.Arguments(tool, arguments)
 }
 
-// isMentioned reports whether a value has a hidden name as a key, at any depth.
+// isMentioned reports whether a value has a key with a hidden name in it, at any depth.
 func (g *Guard) isMentioned(value json.RawMessage) bool {
 	for key, below := range wire.Members(value) {
-		isKey := func(name string) bool { return strings.EqualFold(name, key) }
-		if slices.ContainsFunc(g.opts.Hidden, isKey) || g.isMentioned(below) {
+		isIn := func(name string) bool { return strings.Contains(fold(key), fold(name)) }
+		if slices.ContainsFunc(g.opts.Hidden, isIn) || g.isMentioned(below) {
 			return true
 		}
 	}
@@ -269,3 +269,6 @@ func (g *Guard) isMentioned(value json.RawMessage) bool {
 	}
 	return false
 }
+
+// fold maps texts that differ in letter case only to one.
+func fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }

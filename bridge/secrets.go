@@ -117,15 +117,16 @@ func hideValue(text, value string) string {
 	}
 }
 
-// isWord reports whether a part of a text is neither preceded nor followed by a letter or a digit
-// that it could belong to.
+// isWord reports whether a part of a text does not continue a word or a number, and none continues it.
 func isWord(text string, at, end int) bool {
-	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	continues := func(a, b rune) bool {
+		return unicode.IsLetter(a) && unicode.IsLetter(b) || unicode.IsDigit(a) && unicode.IsDigit(b)
+	}
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	first, _ := utf8.DecodeRuneInString(text[at:])
 	last, _ := utf8.DecodeLastRuneInString(text[:end])
 	after, _ := utf8.DecodeRuneInString(text[end:])
-	return !(part(before) && part(first)) && !(part(last) && part(after))
+	return !continues(before, first) && !continues(last, after)
 }
 
 // HideError returns an error with the text of err without secrets. It does not wrap err.

@@ -59,11 +59,8 @@ func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) 
 	}
 	b := &Binder{visible: schema, hidden: hidden}
 	for _, key := range named {
-		for _, name := range hidden {
-			if strings.EqualFold(name, key) {
-				b.named = append(b.named, hiddenProperty{name, key})
-				break
-			}
+		if name, settable, _ := rewrite.HiddenName(hidden, key); settable {
+			b.named = append(b.named, hiddenProperty{name, key})
 		}
 	}
 	if !rewrite.Mentions(root, hidden) {

@@ -150,8 +150,8 @@ func (f *hiddenFiller) fillMembers(s, n *tree.Node, uncertain bool) {
 
 // setDeclared sets a property if it is hidden.
 func (f *hiddenFiller) setDeclared(object *tree.Node, key string, schema *tree.Node, uncertain bool) {
-	if i := slices.IndexFunc(f.names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
-		f.set(object, key, f.names[i], schema, uncertain)
+	if name, settable, _ := rewrite.HiddenName(f.names, key); settable {
+		f.set(object, key, name, schema, uncertain)
 	}
 }
 

@@ -191,6 +191,8 @@ func TestHiddenPlaces(t *testing.T) {
 			`{"l":[{"a":1},{"b":1}]}`, `{"l":[{"a":1,"customerid":4242},{"b":1}]}`},
 		{"in a map", `{"additionalProperties":{"properties":{` + id + `}}}`, `{"x":{}}`, `{"x":{"customerid":4242}}`},
 		{"required only", `{"properties":{"o":{"required":["customerid"]}}}`, `{"o":{}}`, `{"o":{"customerid":"4242"}}`},
+		{"in the name of an argument", `{"properties":{"filter[customerid]":{"type":"integer"},"x":{}}}`, `{"filter[CustomerID]":999,"a.customerid":999,"customerid[eq]":999,"x][customerid":999,"x":1}`, `{"x":1,"filter[customerid]":4242}`},
+		{"in the name of an argument that cannot get it", `{"properties":{"customerid[eq]":{},"x":{}}}`, `{"customerid[eq]":999,"x":1}`, `{"x":1}`},
 		{"nowhere", `{"properties":{"q":{}}}`, `{"q": {"customerid":999,"x": 1}}`, `{"q":{"x":1}}`},
 		{"nowhere, and not sent", `{"properties":{"q":{}}}`, `{"q": 1}`, `{"q": 1}`},
 	} {

@@ -36,9 +36,33 @@ func Mentions(root *tree.Node, names []string) bool {
 	return len(names) > 0 && (&hider{names: names}).isMentioned(root)
 }
 
-// HasName reports whether a key is one of names, in any letter case.
-func HasName(names []string, key string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) })
+// HiddenName returns the one of names that a key has, in any letter case: as a whole, or as a part of
+// a key that stands for nested objects, such as filter[name] or filter.name. settable reports whether
+// a value of that name belongs there: the name is not followed by another part.
+func HiddenName(names []string, key string) (name string, settable, found bool) {
+	for _, name := range names {
+		if strings.EqualFold(name, key) {
+			return name, true, true
+		}
+	}
+	if !strings.ContainsAny(key, "[].") || strings.ContainsAny(key, " \t\n") {
+		return "", false, false
+	}
+	parts := strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune("[].", r) })
+	for i, part := range parts {
+		for _, name := range names {
+			if strings.EqualFold(name, part) {
+				return name, i == len(parts)-1, true
+			}
+		}
+	}
+	return "", false, false
+}
+
+// hasName reports whether a key has one of names.
+func hasName(names []string, key string) bool {
+	_, _, found := HiddenName(names, key)
+	return found
 }
 
 // A hider removes properties.
@@ -62,7 +86,7 @@ func (h *hider) hide() bool {
 }
 
 // isHidden reports whether a key, or a pattern that only a key matches, is one of the names.
-func (h *hider) isHidden(key string) bool { return HasName(h.names, strings.Trim(key, "^$")) }
+func (h *hider) isHidden(key string) bool { return hasName(h.names, strings.Trim(key, "^$")) }
 
 // isMentioned reports whether a value is one of the names or has one as a key, at any depth.
 func (h *hider) isMentioned(n *tree.Node) bool {
@@ -215,7 +239,7 @@ func Strip(n *tree.Node, names []string) (stripped bool) {
 		return false
 	}
 	before := len(n.Members)
-	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return HasName(names, m.Key) })
+	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool { return hasName(names, m.Key) })
 	stripped = len(n.Members) < before
 	for _, m := range n.Members {
 		stripped = Strip(m.Value, names) || stripped
