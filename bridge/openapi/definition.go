@@ -108,7 +108,7 @@ func (d *definition) parameters() (params []param, err error) {
 
 // addParameter adds the argument of a parameter and its place in the request.
 func (d *definition) addParameter(p param, names map[string]string) error {
-	if p.in == "header" && isIgnored(p.name) {
+	if p.in == "header" && isIgnored(p.name) || p.in != "path" && hasFold(d.opt.Set, p.name) {
 		return nil
 	}
 	if (p.in == "header" || p.in == "cookie") && httpapi.CheckHeader(p.name, "") != nil {

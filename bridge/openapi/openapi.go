@@ -26,6 +26,7 @@ type Options struct {
 	Exclude    []string // patterns of names
 	Deprecated bool     // import deprecated operations as well
 	Hidden     []string // names of hidden values, in any letter case, which no tool shows
+	Set        []string // names of headers, cookies and query parameters that the config sets: they are not arguments
 	Secured    bool     // the auth that the document requires is set: omit the notes about it
 }
 
@@ -109,8 +110,11 @@ func (opt Options) check() error {
 }
 
 // isHidden reports whether a parameter has the name of a hidden value.
-func (opt Options) isHidden(name string) bool {
-	return slices.ContainsFunc(opt.Hidden, func(hidden string) bool { return strings.EqualFold(hidden, name) })
+func (opt Options) isHidden(name string) bool { return hasFold(opt.Hidden, name) }
+
+// hasFold reports whether names contains a name, in any letter case.
+func hasFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
 // shown returns a route without the names of hidden parameters.

@@ -182,6 +182,18 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// What the config sets is not an argument, which could override it.
+func TestSet(t *testing.T) {
+	doc := document("3.1.0", `{"/{key}":{"get":{"operationId":"a","parameters":[{"name":"key","in":"path","required":true,"schema":{"type":"string"}},{"name":"api_key","in":"query","required":true,"schema":{"type":"string"}},
+		{"name":"x-tenant","in":"header","schema":{"type":"string"}},{"name":"sid","in":"cookie","schema":{"type":"string"}},{"name":"q","in":"query","schema":{"type":"string"}}],`+ok+`}}}`, "")
+	api := load(t, doc, openapi.Options{Set: []string{"api_key", "X-Tenant", "sid", "Key"}})
+	loadable(t, api)
+	if got, want := string(api.Definitions[0].Tool.InputSchema)+string(api.Definitions[0].Spec),
+		`{"type":"object","properties":{"key":{"type":"string"},"q":{"type":"string"}},"required":["key"],"additionalProperties":false}{"method":"GET","path":"/{key}?q={q}"}`; got != want || len(api.Notes) > 0 {
+		t.Errorf("%s, %v\nwant %s", got, api.Notes, want)
+	}
+}
+
 // With Secured, there are no notes about auth.
 func TestSecured(t *testing.T) {
 	doc := document("3.1.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]}],`+ok+`}}}`, `"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}`)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -321,6 +322,7 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	}
 	opt.URL, _ = wire.Text(wire.Lookup(api.Config, "url"))
 	opt.Secured = wire.Lookup(api.Config, "auth") != nil || wire.Lookup(api.Config, "headers") != nil || strings.Contains(opt.URL, "?")
+	opt.Set = setByConfig(api.Config, opt.URL)
 	got, err := openapi.Import(document, opt)
 	if err != nil && api.Import.Inline == nil {
 		err = fmt.Errorf("%s: %w", i.where, err)
@@ -347,6 +349,29 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	api.Config = wire.SetMember(api.Config, "url", wire.AppendString(nil, got.URL))
 	i.definitions = got.Definitions
 	return i, nil
+}
+
+// setByConfig returns the names of the headers, cookies and query parameters that the config of an
+// API sets.
+func setByConfig(api json.RawMessage, at string) (names []string) {
+	if auth := wire.Lookup(api, "auth"); auth != nil {
+		name, _ := wire.Text(wire.Lookup(auth, "header", "name"))
+		names = append(names, cmp.Or(name, "Authorization"))
+	}
+	for name, value := range wire.Members(wire.Lookup(api, "headers")) {
+		names = append(names, name)
+		if strings.EqualFold(name, "Cookie") {
+			cookies, _ := wire.Text(value)
+			for cookie := range strings.SplitSeq(cookies, ";") {
+				name, _, _ := strings.Cut(strings.TrimSpace(cookie), "=")
+				names = append(names, name)
+			}
+		}
+	}
+	if u, err := url.Parse(at); err == nil {
+		names = append(names, slices.Collect(maps.Keys(u.Query()))...)
+	}
+	return names
 }
 
 // ofOperation returns the text of a note, which begins with its operation.

@@ -139,6 +139,22 @@ func TestNativeConnections(t *testing.T) {
 	}
 }
 
+// What the config of an API sets is not an argument of an imported operation.
+func TestSetByConfig(t *testing.T) {
+	for config, want := range map[string]string{
+		`{}`:                        "",
+		`{"auth": "x"}`:             "Authorization",
+		`{"auth": {"bearer": "x"}}`: "Authorization",
+		`{"auth": {"header": {"name": "X-Key"}}}`:                                              "X-Key",
+		`{"headers": {"X-Tenant": "a", "cookie": "sid=1; b=2"}, "url": "https://h?api_key=k"}`: "X-Tenant cookie sid b api_key",
+	} {
+		at, _ := wire.Text(wire.Lookup([]byte(config), "url"))
+		if got := strings.Join(setByConfig([]byte(config), at), " "); got != want {
+			t.Errorf("%s: %s, want %s", config, got, want)
+		}
+	}
+}
+
 // Strict makes an unusable tool an error, and a server that cannot start is no reason for one.
 func TestStrict(t *testing.T) {
 	const servers = `"mcpServers": {"a": {"url": "http://127.0.0.1:1", "lazy": true}, "b": {"command": "${NOT_SET_ANYWHERE}", "required": true}}`
