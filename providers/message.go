@@ -51,6 +51,7 @@ type Part struct {
 	MimeType string   `json:"mime_type,omitempty"` // of Data
 	URL      string   `json:"url,omitempty"`       // of an image without Data, which the provider fetches
 	Name     string   `json:"name,omitempty"`      // of a file
+	Detail   string   `json:"detail,omitempty"`    // how closely an image is looked at, for OpenAI's APIs: low, high or auto
 }
 
 // A Call is a model's call of a tool.

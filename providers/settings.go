@@ -32,7 +32,7 @@ type AnswerFormat struct {
 	Schema      json.RawMessage // JSON Schema of the answer, sent unchanged; nil means any object
 	Name        string          // of the schema
 	Description string          // of the schema; may be ""
-	Strict      *bool           // whether the schema must hold to the letter; nil means the provider's default
+	Strict      *bool           // whether the schema must hold to the letter; nil means false
 }
 
 // Check returns the error of a request that the API of a provider cannot express: it has more

@@ -43,7 +43,10 @@ func conversations() []conversation {
 		{Name: "files.read", Description: "Reads a <file>.", InputSchema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
 	})
 	hello := []providers.Message{providers.UserText("Hello <you>")}
+	schema := json.RawMessage(`{"type":"object","maximum":9223372036854775807}`)
 	all := []conversation{
+		{"parameters", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Stop: []string{"<end>"}, Effort: "minimal", Answer: &providers.AnswerFormat{Schema: schema}}}},
+		{"no thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Effort: "none"}}},
 		{"a text", Options{}, providers.Request{Model: "claude-x", Messages: hello}},
 		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),

@@ -37,12 +37,20 @@ func conversations() []conversation {
 		{Name: "files/read", Description: "Reads a <file>.", InputSchema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
 	})
 	hello := []providers.Message{providers.UserText("Hello <you>")}
+	seed := int64(-7)
 	all := []conversation{
 		{"a text", providers.Request{Model: "gemini-2.5-flash", Messages: hello}},
 		{"system, tools and settings", providers.Request{Model: "gemini-2.5-flash", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"generationConfig":{"thinkingConfig":{"thinkingBudget":128},"topP":0.5}}`),
 		}}},
 		{"settings alone", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Settings: providers.Settings{MaxTokens: 100}}},
+		{"parameters", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Settings: providers.Settings{
+			Stop: []string{"<end>"}, Seed: &seed, PresencePenalty: number(0.5), FrequencyPenalty: number(-1), Effort: "medium",
+			Answer: &providers.AnswerFormat{Name: "a", Schema: json.RawMessage(`{"type":"object","maximum":9223372036854775807}`)},
+		}}},
+		{"parameters of a newer model", providers.Request{Model: "gemini-3-pro", Messages: hello, Settings: providers.Settings{
+			Effort: "xhigh", Answer: &providers.AnswerFormat{}, Body: json.RawMessage(`{"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`),
+		}}},
 		{"some tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
 		{"no tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceNone}},
 		{"one tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: "files/read"}},

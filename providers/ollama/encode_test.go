@@ -24,7 +24,7 @@ func requests() []struct {
 	name string
 	req  *providers.Request
 } {
-	half, whole := 0.5, 1.0
+	half, whole, seed := 0.5, 1.0, int64(-7)
 	ours := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{text("gone"), providertest.Call("call_a", "add", `{}`)}, Raw: &providers.Raw{
 		Provider: "ollama", Model: "qwen3:8b",
 		Items: json.RawMessage(`{"role":"assistant","content":"","thinking":"I \u003cadd\u003e","tool_calls":[{"id":"call_a","function":{"index":0,"name":"add","arguments":{"b": 1.0, "a":12345678901234567890}},"x":1}]}`),
@@ -46,11 +46,18 @@ func requests() []struct {
 	set := &providers.Request{Model: "m", System: "Be \"brief\".", Messages: bare.Messages, Settings: providers.Settings{
 		MaxTokens: 100, Temperature: &half, TopP: &whole, Serial: true, Body: json.RawMessage(`{"think":"high","truncate":true,"keep_alive":"5m"}`),
 	}}
+	parameters := &providers.Request{Model: "m", Messages: bare.Messages, Settings: providers.Settings{
+		Stop: []string{"<end>"}, Seed: &seed, PresencePenalty: &half, FrequencyPenalty: &whole, Effort: "minimal",
+		Answer: &providers.AnswerFormat{Schema: json.RawMessage(`{"type":"object","maximum":9223372036854775807}`)}, Body: json.RawMessage(`{"options":{"num_ctx":8192}}`),
+	}}
+	object := &providers.Request{Model: "m", Messages: bare.Messages, Settings: providers.Settings{Effort: "none", Answer: &providers.AnswerFormat{}}}
 	return []struct {
 		name string
 		req  *providers.Request
 	}{
 		{"bare", bare},
+		{"parameters", parameters},
+		{"any object, no thinking", object},
 		{"settings", set},
 		{"tools", request()},
 		{"choice", choice},

@@ -187,7 +187,7 @@ func chatMedium(b []byte, m *medium) []byte {
 		b = rawjson.Text(append(b, `{"type":"input_audio","input_audio":{`...), "data", m.data)
 		b = rawjson.Text(b, "format", format)
 	case m.isImage():
-		b = m.appendURL(append(b, `{"type":"image_url","image_url":{"url":`...))
+		b = m.appendDetail(m.appendURL(append(b, `{"type":"image_url","image_url":{"url":`...)))
 	default:
 		b = rawjson.Text(append(b, `{"type":"file","file":{`...), "filename", m.fileName())
 		b = m.appendURL(rawjson.Member(b, "file_data"))

@@ -15,11 +15,11 @@ import (
 const pdf = "application/pdf"
 
 // A medium is an image or a file as both APIs take them: data in base64, or the url of an image.
-type medium struct{ mime, data, name, url string }
+type medium struct{ mime, data, name, url, detail string }
 
 // ofPart returns the medium of a part of a user's message.
 func ofPart(p *providers.Part) medium {
-	return medium{p.MimeType, base64.StdEncoding.EncodeToString(p.Data), p.Name, p.URL}
+	return medium{p.MimeType, base64.StdEncoding.EncodeToString(p.Data), p.Name, p.URL, p.Detail}
 }
 
 // ofBlock returns the medium of a block of a result, if the APIs take it. They refuse audio
@@ -37,6 +37,14 @@ func (m *medium) appendURL(b []byte) []byte {
 		return wire.AppendString(b, m.url)
 	}
 	return wire.AppendString(b, "data:"+m.mime+";base64,"+m.data)
+}
+
+// appendDetail appends the member detail of an image, if it has one.
+func (m *medium) appendDetail(b []byte) []byte {
+	if m.detail == "" {
+		return b
+	}
+	return rawjson.Text(b, "detail", m.detail)
 }
 
 // fileName returns the name of a file, which must have one.

@@ -72,6 +72,25 @@ func conversations() map[string]conversation {
 			req.Choice, req.Settings.MaxTokens = providers.ChoiceRequired, 7
 			return req
 		}},
+		"parameters": {request: func(api string) *providers.Request {
+			req, seed, strict := question(), int64(-7), true
+			req.Settings = providers.Settings{Effort: "low", Answer: &providers.AnswerFormat{Name: "a", Description: "An answer.", Strict: &strict, Schema: json.RawMessage(`{"type":"object","maximum":9223372036854775807}`)}}
+			if api == "openai" {
+				req.Settings.Stop, req.Settings.Seed, req.Settings.PresencePenalty, req.Settings.FrequencyPenalty = []string{"<end>"}, &seed, &half, &half
+			}
+			return req
+		}},
+		"json_object": {request: func(string) *providers.Request {
+			req := question()
+			req.Settings.Answer = &providers.AnswerFormat{}
+			return req
+		}},
+		"image_url": {request: func(string) *providers.Request {
+			return &providers.Request{Model: "m", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{
+				{Type: providers.PartImage, URL: "https://e.example/a.png", Detail: "low"},
+				{Type: providers.PartImage, Data: []byte("png"), MimeType: "image/png", Detail: "high"},
+			}}}}
+		}},
 		"user":    {request: func(string) *providers.Request { return userSends() }},
 		"foreign": {request: func(string) *providers.Request { return foreign() }},
 		"own":     {request: own},

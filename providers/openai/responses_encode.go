@@ -37,8 +37,12 @@ func responsesSettings(b []byte, s *providers.Settings) []byte {
 	case s.Answer.Schema == nil:
 		b = append(rawjson.Raw(rawjson.Raw(b, "text", "{"), "format", jsonObject), '}')
 	default:
+		format := *s.Answer
+		if no := false; format.Strict == nil { // its default for tools is true
+			format.Strict = &no
+		}
 		b = rawjson.Raw(b, "text", `{"format":{"type":"json_schema"`)
-		b = append(answerFormat(b, s.Answer), "}}"...)
+		b = append(answerFormat(b, &format), "}}"...)
 	}
 	return b
 }
@@ -82,7 +86,7 @@ func inputMedium(b []byte, m *medium) []byte {
 		b = rawjson.Text(append(b, `{"type":"input_audio","input_audio":{`...), "data", m.data)
 		b = append(rawjson.Text(b, "format", format), '}')
 	case m.isImage():
-		b = m.appendURL(append(b, `{"type":"input_image","image_url":`...))
+		b = m.appendDetail(m.appendURL(append(b, `{"type":"input_image","image_url":`...)))
 	default:
 		b = rawjson.Text(append(b, `{"type":"input_file"`...), "filename", m.fileName())
 		b = m.appendURL(rawjson.Member(b, "file_data"))

@@ -89,12 +89,12 @@ func TestFunctions(t *testing.T) {
 // Images reach the model: those in the message of a tool too, and a URL as it is.
 func TestImages(t *testing.T) {
 	f := newFront(t, says("ok"))
-	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png"}}]},
+	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png","detail":"low"}}]},
 		{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"draw","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"input_audio","input_audio":{"data":"BBBB","format":"wav"}},{"type":"file","file":{"filename":"a b.pdf","file_data":"data:application/pdf;base64,CCCC"}}]}]}`)
 	f.has(body, `"content":"ok"`)
 	m := f.requests[0].Messages
-	if p := m[0].Parts[0]; p.Type != providers.PartImage || p.URL != "https://e.example/x.png" || p.Data != nil {
+	if p := m[0].Parts[0]; p.Type != providers.PartImage || p.URL != "https://e.example/x.png" || p.Detail != "low" || p.Data != nil {
 		t.Errorf("the user's image: %+v", p)
 	}
 	const want = `{"content":[{"type":"text","text":"see"},{"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"audio","mimeType":"audio/wav","data":"BBBB"},{"type":"resource","resource":{"uri":"file:///a%20b.pdf","mimeType":"application/pdf","blob":"CCCC"}}]}`

@@ -19,7 +19,8 @@ type part struct {
 	Text     string `json:"text"`
 	Refusal  string `json:"refusal"`
 	ImageURL struct {
-		URL string `json:"url"`
+		URL    string `json:"url"`
+		Detail string `json:"detail"`
 	} `json:"image_url"`
 	Audio struct {
 		Data   []byte `json:"data"`
@@ -62,7 +63,9 @@ func (p *part) read() (providers.Part, error) {
 	case "refusal":
 		return providers.Part{Type: providers.PartText, Text: p.Refusal}, nil
 	case "image_url":
-		return dataPart(providers.PartImage, "image_url.url", p.ImageURL.URL, "")
+		image, err := dataPart(providers.PartImage, "image_url.url", p.ImageURL.URL, "")
+		image.Detail = p.ImageURL.Detail
+		return image, err
 	case "input_audio":
 		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
 	case "file":
