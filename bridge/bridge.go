@@ -38,6 +38,7 @@ type Options struct {
 	Alone      time.Duration // bounds the wait of the first list for an only member; 0 means 30 s
 	Queue      int           // bounds the calls that wait for a member's Concurrency; 0 means 1,000
 	ServerInfo []byte        // MCP's Implementation, raw JSON: the name of the bridge
+	ID         string        // of this process, by which a loop of bridges is found; "" finds none
 	Log        *slog.Logger  // nil discards
 }
 
@@ -92,8 +93,11 @@ func New(opts Options, members ...Member) *Bridge {
 	return b
 }
 
-// Open opens every member for the caller.
+// Open opens every member for the caller. It refuses one that comes through this bridge itself.
 func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
+	if err := b.checkVia(caller); err != nil {
+		return nil, err
+	}
 	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
 	below := *caller
 	below.Notify = s.fromBelow
@@ -125,7 +129,8 @@ type session struct {
 	subs    []Session // one for each member
 	settled time.Time // when lists stop waiting for several members
 	views   [ListKinds]atomic.Pointer[view]
-	tasks   taskOwners
+	tasks   owners
+	named   owners // of URIs that results have named
 
 	mu      sync.Mutex // guards what follows
 	closed  bool

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -88,10 +89,25 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 			return Failed(v.unknown(kind, req.Target))
 		}
 	}
-	if len(s.subs) > 1 && reply.Err == nil && (s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil) {
-		s.tasks.remember(reply.Result, r.member)
+	if len(s.subs) > 1 {
+		s.rememberIn(req, &reply, r.member)
 	}
 	return reply
+}
+
+var aboutResource = []byte(`"resource`)
+
+// rememberIn remembers the task and the resources that the reply of one of several members names.
+func (s *session) rememberIn(req *Request, reply *Reply, member int) {
+	if reply.Err != nil {
+		return
+	}
+	if s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil {
+		s.rememberTask(reply.Result, member)
+	}
+	if req.Method != wire.MethodResourcesRead && bytes.Contains(reply.Result, aboutResource) {
+		s.rememberNamed(reply.Result, member)
+	}
 }
 
 // queueTime bounds the wait of a request for its member's Concurrency.
@@ -180,6 +196,9 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 	}
 	if r, ok = v.routes[target]; ok || kind != Resources {
 		return v, r, ok, nil
+	}
+	if member, ok := s.named.owner(target); ok {
+		return v, route{member, target}, true, nil
 	}
 	templates, err := s.view(ctx, Templates)
 	if err != nil {

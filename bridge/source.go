@@ -98,6 +98,7 @@ func (r *Reply) Free() {
 type Caller struct {
 	ID           string    // unique among the callers of this process
 	Principal    Principal // the identity of the caller
+	Info         []byte    // MCP's Implementation that names the client, raw JSON; may be nil
 	Capabilities []byte    // MCP's ClientCapabilities, raw JSON; nil means none
 	Modern       bool      // the era since 2026-07-28: input_required is a result to the caller
 

@@ -260,13 +260,16 @@ func (k *linkKey) offered() []byte {
 	if k.own {
 		return []byte(k.capabilities)
 	}
-	return addExtensions([]byte(nothing), []byte(k.capabilities))
+	return addCapabilities([]byte(nothing), []byte(k.capabilities), "extensions")
 }
 
-// addExtensions adds the extensions among a client's capabilities, such as MCP Apps, to offered.
-func addExtensions(offered, capabilities []byte) []byte {
-	if v := wire.Lookup(capabilities, "extensions"); v != nil {
-		return wire.SetMember(offered, "extensions", v)
+// addCapabilities adds those of a client's capabilities that have these names, such as extensions, to
+// offered.
+func addCapabilities(offered, capabilities []byte, names ...string) []byte {
+	for _, name := range names {
+		if v := wire.Lookup(capabilities, name); v != nil {
+			offered = wire.SetMember(offered, name, v)
+		}
 	}
 	return offered
 }

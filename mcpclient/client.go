@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -176,20 +177,36 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	if caller.Ask != nil {
 		offers = string(bridge.Offers(caller.Capabilities))
 	}
-	principal := "principal " + caller.Principal.Name
+	principal, info := "principal "+caller.Principal.Name, string(c.cfg.ClientInfo)
 	switch {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
-		key.capabilities = string(addExtensions([]byte(offers), caller.Capabilities))
+		key.capabilities = string(addCapabilities([]byte(offers), caller.Capabilities, "extensions", "experimental"))
 		switch {
 		case !caller.Modern || !c.modern.Load():
 			key.owner, key.own = "caller "+caller.ID, true
+			info = cmp.Or(string(caller.Info), info)
 		case c.cfg.Sharing == Session:
 			key.owner = principal
+			info = cmp.Or(string(caller.Info), info)
 		}
 	case c.cfg.Sharing == Identity:
 		key.owner = principal
 	}
+	key.client = string(c.named([]byte(info), caller))
 	return key
+}
+
+// named returns a clientInfo that names the bridges through which a caller comes. A child process is
+// told of this one alone: it is shared by callers that come through others, and is not one of them.
+func (c *Client) named(info []byte, caller *bridge.Caller) []byte {
+	if c.cfg.ID == "" {
+		return info
+	}
+	self := wire.SetMember(c.cfg.ClientInfo, "id", wire.AppendString(nil, c.cfg.ID))
+	if len(c.cfg.Command) > 0 {
+		return bridge.InfoVia(info, nil, self)
+	}
+	return bridge.InfoVia(info, caller.Info, self)
 }
 
 // share returns the list that another link already has if it is equal.
@@ -232,4 +249,5 @@ type linkKey struct {
 	own          bool   // the link has one caller
 	modern       bool   // the modern era is used if the server knows it
 	capabilities string // MCP's ClientCapabilities as the server is told them
+	client       string // MCP's Implementation as the server is told it
 }

@@ -89,6 +89,7 @@ type Config struct {
 
 	Fault      error               // why this server cannot be started: no attempt is made
 	ClientInfo []byte              // raw JSON of MCP's Implementation that names the bridge
+	ID         string              // of this process, by which a loop of bridges is found; "" finds none
 	Supervisor *process.Supervisor // ends child processes if this program is killed; may be nil
 	Children   *Children           // bounds child processes; nil means no bound
 	Log        *slog.Logger        // nil means nothing is logged

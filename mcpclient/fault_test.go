@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -475,56 +474,6 @@ func (c *caller) idle() {
 		if time.Now().After(end) {
 			c.Fatalf("it does not stop: %+v", c.client.Status())
 		}
-	}
-}
-
-// A burst of list changes is read once.
-func TestListChangeBurst(t *testing.T) {
-	sourcetest.NoLeaks(t)
-	var lists atomic.Int64
-	burst := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.Method == http.MethodGet {
-			w.WriteHeader(405)
-			return
-		}
-		buf, _ := wire.ReadBody(r.Body, r.ContentLength, 1<<20)
-		m, _ := wire.Split(buf.B)
-		answer := func(result string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
-		switch m.Method {
-		case "initialize":
-			answer(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{}}`)
-		case "tools/list":
-			answer(fmt.Sprintf(`{"tools":[{"name":"t%d"}]}`, lists.Add(1)))
-		case "tools/call":
-			w.Header().Set("Content-Type", "text/event-stream")
-			for range 500 {
-				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
-			}
-			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", m.ID)
-		default:
-			w.WriteHeader(202)
-		}
-	}))
-	t.Cleanup(burst.Close)
-	c := open(t, mcpclient.Config{URL: burst.URL})
-	if _, err := c.session.List(t.Context(), bridge.Tools); err != nil {
-		t.Fatal(err)
-	}
-	if r := c.call("x"); r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	select {
-	case <-c.changes:
-	case <-time.After(patience):
-		t.Fatal("no change was told")
-	}
-	if n := lists.Load(); n != 2 {
-		t.Errorf("the list was read %d times, want 2", n)
-	}
-	l, _ := c.session.List(t.Context(), bridge.Tools)
-	if _, ok := l.Find("t2"); !ok {
-		t.Errorf("the list is %s", l.Items[0].Raw)
 	}
 }
 

@@ -325,7 +325,7 @@ func (l *link) backOff(err error, failures int) bool {
 	}
 	delay := min(time.Minute, 500*time.Millisecond<<min(failures, 10))
 	delay = delay/2 + rand.N(delay/2)
-	l.setState(Failed, err, delay)
 	l.cfg.Log.Warn("failed", "reason", detailed(err), "retry_in", delay.Round(100*time.Millisecond))
+	l.setState(Failed, err, delay) // after the log: callers wait for the state
 	return sleep(l.ctx, delay)
 }

@@ -272,7 +272,7 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	}
 	edits = append(edits,
 		wire.Edit{Key: wire.MetaProtocolVersion, Value: modernRevision},
-		wire.Edit{Key: wire.MetaClientInfo, Value: c.cfg.ClientInfo},
+		wire.Edit{Key: wire.MetaClientInfo, Value: c.clientInfo},
 		wire.Edit{Key: wire.MetaClientCapabilities, Value: capabilities},
 		wire.Edit{Key: wire.MetaSubscriptionID})
 	if owner != nil && !owner.caller.Modern {

@@ -41,7 +41,7 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
-	v, err := p.use(ctx, c.sender, capabilities)
+	v, err := p.use(ctx, c.sender, capabilities, clientInfo(m.Params.Get(wire.MetaClientInfo)))
 	if err != nil {
 		return bridge.Failed(err)
 	}

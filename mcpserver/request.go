@@ -87,6 +87,17 @@ func listPage(ctx context.Context, source bridge.Session, kind bridge.ListKind, 
 // modernMembers are the members that every list result of the modern era has.
 var modernMembers = [...]string{"resultType", "ttlMs", "cacheScope"}
 
+// maxClientInfo bounds a clientInfo that sources are told of, in bytes.
+const maxClientInfo = 16 << 10
+
+// clientInfo returns a client's description of itself; nil if it cannot be used.
+func clientInfo(raw []byte) []byte {
+	if len(raw) == 0 || raw[0] != '{' || len(raw) > maxClientInfo {
+		return nil
+	}
+	return raw
+}
+
 // maxCapabilities bounds a client's capabilities, in bytes: they are kept as long as its session.
 const maxCapabilities = 64 << 10
 

@@ -87,6 +87,9 @@ func (s *Server) start(f func()) bool {
 func (s *Server) open(ctx context.Context, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
 	defer s.recovered("Open", func(e *toolformat.Error) { failure = e })
 	session, err := s.source.Open(ctx, caller)
+	if refused := (*toolformat.Error)(nil); errors.As(err, &refused) {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, shuttingDown(err)
 	}

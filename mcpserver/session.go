@@ -239,6 +239,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		return bridge.Failed(invalid("initialize: params.protocolVersion is missing or not a string"))
 	}
 	capabilities := wire.Lookup(m.Params.Raw, "capabilities")
+	info := clientInfo(wire.Lookup(m.Params.Raw, "clientInfo"))
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
@@ -255,6 +256,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		ID:           s.id,
 		Principal:    s.sender.principal,
 		HiddenValue:  s.sender.value,
+		Info:         bytes.Clone(info),
 		Capabilities: bytes.Clone(capabilities),
 		Notify:       s.back.Notify,
 		Ask:          s.back.Ask,

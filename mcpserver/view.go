@@ -32,6 +32,7 @@ type viewPool struct {
 type viewKey struct {
 	sender       identity
 	capabilities string
+	client       string // its clientInfo
 }
 
 type taskKey struct {
@@ -68,15 +69,15 @@ const (
 )
 
 // use returns a view of the source. release must be called when the request has ended.
-func (p *viewPool) use(ctx context.Context, sender identity, capabilities []byte) (*view, *toolformat.Error) {
+func (p *viewPool) use(ctx context.Context, sender identity, capabilities, client []byte) (*view, *toolformat.Error) {
 	p.mu.Lock()
-	if views := p.views[viewKey{sender, string(capabilities)}]; len(views) > 0 && views[0].source != nil {
+	if views := p.views[viewKey{sender, string(capabilities), string(client)}]; len(views) > 0 && views[0].source != nil {
 		views[0].users++
 		p.mu.Unlock()
 		return views[0], nil
 	}
 	p.mu.Unlock()
-	return p.claim(ctx, viewKey{sender, string(capabilities)}, false)
+	return p.claim(ctx, viewKey{sender, string(capabilities), string(client)}, false)
 }
 
 // claim finds or adds a view and waits until its source is open. A lease is for a call that may
@@ -155,6 +156,7 @@ func (p *viewPool) open(v *view) {
 		ID:           "view " + newID(),
 		Principal:    v.key.sender.principal,
 		HiddenValue:  v.key.sender.value,
+		Info:         []byte(v.key.client),
 		Capabilities: []byte(v.key.capabilities),
 		Modern:       true,
 		Notify:       v.notify,

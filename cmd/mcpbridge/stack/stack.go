@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -84,13 +85,16 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
+	id := rand.Text()
 	children := &mcpclient.Children{Max: cmp.Or(cfg.Limits.Children, defaultChildren)}
 	if len(cfg.Tokens) > 1 {
 		children.Share = (children.Max + 1) / 2
 	}
 	var members []bridge.Member
 	for _, server := range cfg.Servers {
-		client := mcpclient.New(s.clientConfig(server, &opts, info, children))
+		clientConfig := s.clientConfig(server, &opts, info, children)
+		clientConfig.ID = id
+		client := mcpclient.New(clientConfig)
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
 			Name: server.Name, Source: s.wrapServer(client, &server), Required: server.Required,
@@ -107,6 +111,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		Settle:     settleTime(cfg, opts.WaitAll),
 		Alone:      settleTime(cfg, true),
 		ServerInfo: info,
+		ID:         id,
 		Log:        s.log,
 	}, members...)
 	return s, nil
