@@ -60,7 +60,10 @@ func (t *tool) compileBody(s *Spec) error {
 		}
 		t.payload = whole[0].name
 		t.use(whole)
-		if t.format = formatOf(t.contentType()); s.Encoding[t.payload].Style == styleFile {
+		if t.format, err = formatOf(t.contentType()); err != nil {
+			return fmt.Errorf("headers: %w", err)
+		}
+		if s.Encoding[t.payload].Style == styleFile {
 			t.format = formatRaw
 		}
 	}
@@ -82,18 +85,20 @@ func (t *tool) contentType() string {
 }
 
 // formatOf returns how a body of a media type is written.
-func formatOf(contentType string) format {
+func formatOf(contentType string) (format, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	kind, sub, _ := strings.Cut(mediaType, "/")
 	switch {
 	case err != nil, sub == "json", strings.HasSuffix(sub, "+json"):
-		return formatJSON
+		return formatJSON, nil
 	case mediaType == typeForm:
-		return formatForm
+		return formatForm, nil
+	case mediaType == typeMultipart:
+		return formatMultipart, nil
 	case kind == "multipart":
-		return formatMultipart
+		return formatRaw, fmt.Errorf("a body of the type %s is not supported: expected %s", mediaType, typeMultipart)
 	}
-	return formatRaw
+	return formatRaw, nil
 }
 
 // expandBody returns the body and its media type, which is "" without a body.
@@ -110,7 +115,7 @@ func (t *tool) expandBody(args arguments) (body []byte, contentType string, err 
 	default:
 		v, ok := args.values[t.payload]
 		switch {
-		case !ok:
+		case !ok, isNull(v) && t.format != formatJSON:
 			return nil, "", nil
 		case t.format == formatJSON:
 			return bytes.Clone(v), typeJSON, nil // the transport may read it after the call

@@ -60,36 +60,39 @@ type encoding struct {
 func (t *tool) compileEncoding(s *Spec) error {
 	t.encoding = make(map[string]encoding, len(s.Encoding)+len(s.Join))
 	for _, name := range slices.Sorted(maps.Keys(s.Join)) {
-		switch {
-		case !slices.ContainsFunc(t.query, func(pair template) bool { return slices.Contains(pair.names(), name) }):
-			return fmt.Errorf("join: {%s} is not in the query", name)
-		case s.Join[name] == "":
-			return fmt.Errorf(`join: the separator of %s is empty: expected "," or the like, or "[]"`, name)
-		case s.Join[name] == "[]":
-			t.encoding[name] = encoding{style: styleDeep}
-		default:
-			t.encoding[name] = encoding{style: styleForm, separator: s.Join[name]}
+		if err := t.compileJoin(name, s.Join[name]); err != nil {
+			return fmt.Errorf("join: %w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Encoding)) {
 		if _, twice := t.encoding[name]; twice {
 			return fmt.Errorf("encoding: %s is in join as well: expected it in encoding alone", name)
 		}
-		e, err := t.compileOne(name, s.Encoding[name])
-		if err != nil {
+		e, err := t.compileStyle(name, s.Encoding[name])
+		if err = cmp.Or(err, t.checkPlaces(name, e), t.checkPairs(name, e)); err != nil {
 			return fmt.Errorf("encoding: %s: %w", name, err)
 		}
 		t.encoding[name] = e
 	}
-	for name, e := range t.encoding {
-		if err := t.checkPlaces(name, e); err != nil {
-			return fmt.Errorf("encoding: %s: %w", name, err)
-		}
-	}
 	return nil
 }
 
-func (t *tool) compileOne(name string, from Encoding) (encoding, error) {
+func (t *tool) compileJoin(name, separator string) error {
+	e := encoding{style: styleForm, separator: separator}
+	if separator == "[]" {
+		e = encoding{style: styleDeep}
+	}
+	t.encoding[name] = e
+	switch {
+	case !t.has(t.query, name):
+		return fmt.Errorf("{%s} is not in the query", name)
+	case separator == "":
+		return fmt.Errorf(`the separator of %s is empty: expected "," or the like, or "[]"`, name)
+	}
+	return t.checkPairs(name, e)
+}
+
+func (t *tool) compileStyle(name string, from Encoding) (encoding, error) {
 	e := encoding{style: from.Style, contentType: from.ContentType}
 	if strings.ContainsFunc(e.contentType, isControl) {
 		return e, errors.New("contentType has a control character in it")
@@ -116,40 +119,46 @@ func (t *tool) compileOne(name string, from Encoding) (encoding, error) {
 	return e, nil
 }
 
+// pairStyles are the styles of the pairs of a query, a form and the cookies.
+var pairStyles = []string{styleForm, styleSpace, stylePipe, styleDeep}
+
 // checkPlaces checks that the style of an argument fits each of its places.
 func (t *tool) checkPlaces(name string, e encoding) error {
-	fits := func(where string, styles ...string) error {
-		if slices.Contains(append(styles, styleDefault, styleJSON), e.style) {
-			return nil
+	isField := !t.used[name] || t.payload != "" && name != t.payload
+	isUsed := false
+	for _, place := range []struct {
+		is     bool
+		name   string
+		styles []string
+	}{
+		{t.has(t.path, name), "a path", []string{styleSimple, styleLabel, styleMatrix}},
+		{t.inHeader(name), "a header", []string{styleSimple}},
+		{t.has(t.query, name), "a query", pairStyles},
+		{t.has(t.cookies, name), "a cookie", pairStyles},
+		{isField && t.format == formatForm, "a form", pairStyles},
+		{isField && t.format == formatMultipart, "a multipart body", append(slices.Clone(pairStyles), styleFile)},
+		{name == t.payload && t.format == formatRaw, "a body", []string{styleFile}},
+	} {
+		if !place.is {
+			continue
 		}
-		return fmt.Errorf("the style %s is not for %s: expected %s or json", e.style, where, strings.Join(styles, ", "))
-	}
-	pairs := []string{styleForm, styleSpace, stylePipe, styleDeep}
-	var err error
-	used := false
-	check := func(in bool, where string, styles ...string) {
-		if in {
-			used, err = true, cmp.Or(err, fits(where, styles...))
+		isUsed = true
+		if e.style != styleDefault && e.style != styleJSON && !slices.Contains(place.styles, e.style) {
+			return fmt.Errorf("the style %s is not for %s: expected %s or json", e.style, place.name, strings.Join(place.styles, ", "))
 		}
 	}
-	check(t.has(t.path, name), "a path", styleSimple, styleLabel, styleMatrix)
-	check(t.inHeader(name), "a header", styleSimple)
-	check(t.has(t.query, name), "a query", pairs...)
-	check(t.has(t.cookies, name), "a cookie", pairs...)
-	inFields := !t.used[name] || t.payload != "" && name != t.payload
-	check(t.format == formatForm && inFields, "a form", pairs...)
-	check(t.format == formatMultipart && inFields, "a multipart body", append(pairs, styleFile)...)
-	check(name == t.payload && t.format == formatRaw, "a body", styleFile)
-	isPart := func(pair template) bool { return !isPair(pair) && slices.Contains(pair.names(), name) }
-	switch {
-	case err != nil:
-		return err
-	case !used:
+	if !isUsed {
 		return errors.New("it has no effect: the argument is not in a path, a query, a header or a form")
-	case e.style == styleDeep || e.explode && slices.Contains(pairs, e.style):
-		if slices.ContainsFunc(slices.Concat(t.query, t.cookies), isPart) {
-			return fmt.Errorf("the style %s is for a pair such as %s={%s}", e.style, name, name)
-		}
+	}
+	return nil
+}
+
+// checkPairs checks that an argument that becomes several pairs is not a part of one.
+func (t *tool) checkPairs(name string, e encoding) error {
+	isPart := func(pair template) bool { return !isPair(pair) && slices.Contains(pair.names(), name) }
+	isMany := e.style == styleDeep || e.explode && slices.Contains(pairStyles, e.style)
+	if isMany && slices.ContainsFunc(slices.Concat(t.query, t.cookies), isPart) {
+		return fmt.Errorf("the style %s is for a pair such as %s={%s}", e.style, name, name)
 	}
 	return nil
 }

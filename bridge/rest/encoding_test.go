@@ -176,6 +176,33 @@ func TestDefaultStyles(t *testing.T) {
 	}
 }
 
+func TestEncodingErrors(t *testing.T) {
+	b := openAPI(t, "", `{"url":"http://localhost"}`)
+	for spec, want := range map[string]string{
+		`"path":"/{a}","encoding":{"a":{"style":"form"}}`:                                                 "encoding: a: the style form is not for a path: expected simple, label, matrix or json",
+		`"path":"/","headers":{"X":"{a}"},"encoding":{"a":{"style":"label"}}`:                             "the style label is not for a header",
+		`"path":"/?a={a}","encoding":{"a":{"style":"matrix"}}`:                                            "the style matrix is not for a query",
+		`"path":"/","body":"form","encoding":{"a":{"style":"file"}}`:                                      "the style file is not for a form",
+		`"path":"/?a=b{a}","encoding":{"a":{"style":"deepObject"}}`:                                       "the style deepObject is for a pair such as a={a}",
+		`"path":"/?a={a}{b}","encoding":{"a":{"explode":true}}`:                                           "the style form is for a pair such as a={a}",
+		`"path":"/","headers":{"Cookie":"a=b{a}"},"encoding":{"a":{"explode":true}}`:                      "is for a pair",
+		`"path":"/","encoding":{"a":{"style":"form"}}`:                                                    "it has no effect",
+		`"path":"/","body":"{a}","encoding":{"b":{"style":"form"}}`:                                       "it has no effect",
+		`"path":"/","body":"{a}","headers":{"Content-Type":"multipart/mixed"}`:                            "headers: a body of the type multipart/mixed is not supported",
+		`"path":"/?a={a}","encoding":{"a":{"style":"Form"}}`:                                              `unknown style "Form"`,
+		`"path":"/?a={a}","encoding":{"a":{"stile":"form"}}`:                                              `unknown property "stile"`,
+		`"path":"/?a={a}","encoding":{"a":{"style":"form"}},"join":{"a":","}`:                             "a is in join as well",
+		`"path":"/","body":"multipart","encoding":{"a":{"contentType":"a/b\r\nX: y"}}`:                    "control character",
+		`"path":"/","body":"{a}","headers":{"Content-Type":"text/csv"},"encoding":{"a":{"style":"form"}}`: "the style form is not for a body",
+	} {
+		_, _, err := b.Tool(toolformat.Tool{Name: "tool"}, json.RawMessage(`{"method":"POST",`+spec+`}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", spec, err, want)
+		}
+	}
+	sourcetest.Tool(t, b, `{"method":"GET","path":"/{a}?b={a}","join":{"a":"|"}}`)
+}
+
 // A member of an exploded object cannot be a parameter that the definition, the config or another
 // argument sets.
 func TestMembersOfOthers(t *testing.T) {
