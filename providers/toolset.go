@@ -242,9 +242,13 @@ func (s *ToolSet) only(names []string) *ToolSet {
 	if names == nil {
 		return s
 	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
 	var tools []toolformat.Tool
 	for _, t := range s.Tools() {
-		if slices.Contains(names, t.Name) {
+		if wanted[t.Name] {
 			tools = append(tools, t)
 		}
 	}
