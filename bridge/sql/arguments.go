@@ -73,7 +73,7 @@ func (s *statement) appendList(values []any, p part, raw []byte) ([]any, error) 
 }
 
 // value returns an argument as the driver takes it: nil, bool, string, int64, float64 or jsonText.
-// A value that these cannot hold exactly is text, which the database converts.
+// A number that these cannot hold exactly is text, which the database converts; SQLite would not.
 func (s *statement) value(raw []byte) any {
 	if len(raw) == 0 {
 		return nil
@@ -98,16 +98,23 @@ const (
 )
 
 // number returns a JSON number as the driver takes it. PostgreSQL gets text, which it reads as the
-// type of the parameter.
+// type of the parameter. SQLite gets what it reads a number of its own as: any beyond 64 bits is
+// floating-point, as text equals no number.
 func (s *statement) number(raw string) any {
 	if whole, ok := native.Integer(raw, maxDigits); ok {
 		if i, err := strconv.ParseInt(whole, 10, 64); err == nil {
 			return i
 		}
-		return whole
+		if s.dialect != sqliteDialect {
+			return whole
+		}
+	}
+	if s.dialect == sqliteDialect {
+		f, _ := strconv.ParseFloat(raw, 64) // out of range: infinite, or 0
+		return f
 	}
 	digits, _ := native.Decimal(raw)
-	if f, err := strconv.ParseFloat(raw, 64); err == nil && f != 0 && s.dialect != postgresDialect && len(digits) <= floatDigits {
+	if f, err := strconv.ParseFloat(raw, 64); err == nil && f != 0 && s.dialect == mysqlDialect && len(digits) <= floatDigits {
 		return f
 	}
 	return raw

@@ -62,6 +62,7 @@ func (b *backend) check(st *statement, spec Spec) error {
 const (
 	ruleUnused    = "unused-property"
 	ruleEmptyList = "empty-list"
+	ruleUntyped   = "untyped"
 )
 
 // compare compares the parameters of a statement with the properties of its tool.
@@ -75,6 +76,9 @@ func compare(st *statement, n *native.Notes) ([]toolformat.Note, error) {
 		if !slices.Contains(st.names, name) {
 			n.AddProperty(name, ruleUnused, "the query has no :%s, so that this argument has no effect", name)
 		}
+		if st.dialect == mysqlDialect && slices.Contains(st.names, name) && isUntyped(n.Properties[name]) && !n.IsHidden(name) {
+			n.AddProperty(name, ruleUntyped, `%s may be of any type, and MySQL finds that the number 0 equals any text that begins with no digit: add a "type"`, name)
+		}
 		if st.excludes(name) && mayBeEmptyList(n.Properties[name]) {
 			n.AddProperty(name, ruleEmptyList, `an empty list makes NOT IN (:%s) match nothing; "minItems": 1 refuses it`, name)
 		}
@@ -85,6 +89,12 @@ func compare(st *statement, n *native.Notes) ([]toolformat.Note, error) {
 // excludes reports whether a parameter is in NOT IN (…).
 func (s *statement) excludes(name string) bool {
 	return slices.ContainsFunc(s.parts, func(p part) bool { return p.negate && s.names[p.param] == name })
+}
+
+// isUntyped reports whether a schema does not say of which type a value is.
+func isUntyped(schema []byte) bool {
+	keywords := []string{"type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf"}
+	return !slices.ContainsFunc(keywords, func(keyword string) bool { return wire.Lookup(schema, keyword) != nil })
 }
 
 func mayBeEmptyList(schema []byte) bool {

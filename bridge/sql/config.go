@@ -51,7 +51,8 @@ type API struct {
 //
 // Numbers are JSON numbers with all their digits, whatever their size; NaN and the infinities are
 // strings. A date is "2006-01-02". A date with a time is RFC 3339 in UTC, which is assumed if the
-// database stores no zone. Bytes are base64. JSON columns and PostgreSQL's arrays are JSON.
+// database stores no zone. Bytes are base64. JSON columns and PostgreSQL's arrays are JSON;
+// MariaDB's JSON columns are text, as it does not tell them apart.
 // Anything else is a string as the database writes it. A second column named name is name_2.
 type Spec struct {
 	// Query is one SQL statement. :name stands for the argument of that name, :{any name} for

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,6 +238,21 @@ func TestTool(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.spec, err, c.err)
 		}
 		want(t, "the notes of "+c.spec, strings.Join(texts, "; "), c.notes)
+	}
+}
+
+// MySQL finds that 0 equals "x": a parameter without a type is warned of, unless it is hidden.
+func TestUntyped(t *testing.T) {
+	const schema = `{"properties":{"n":{},"typed":{"type":"string"},"listed":{"enum":["a"]},"who":{}}}`
+	for url, want := range map[string]int{"mysql://127.0.0.1/shop": 1, "sqlite:": 0} {
+		b := sourcetest.Open(t, Kind, bridge.BackendConfig{Name: "shop", Config: json.RawMessage(`{"url":"` + url + `"}`), Hidden: []string{"who"}})
+		tool, notes, err := b.Tool(toolformat.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, json.RawMessage(`{"query":"SELECT :n, :typed, :listed, :who, :WHO"}`))
+		if err != nil || len(notes) != want || want > 0 && !strings.Contains(notes[0].String(), `t: /input_schema/properties/n: n may be of any type`) {
+			t.Errorf("%s: %v %v", url, notes, err)
+		}
+		if !slices.Equal(tool.Placeholders, []string{"n", "typed", "listed", "who", "WHO"}) {
+			t.Errorf("placeholders %q", tool.Placeholders)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@
 // an IN list. A tool can only read unless both its API and the tool itself say "write": true, and
 // the database enforces that: by a connection that cannot write to the file (SQLite), a read-only
 // transaction that is rolled back (PostgreSQL), or a session whose transactions are read-only
-// (MySQL).
+// (MySQL). What a role may do besides, such as to read the server's files, is up to its rights.
 //
 // A result is an array of objects, one for each row, with the keys in the order of the columns and
 // all digits of numbers; see [API] and [Spec].

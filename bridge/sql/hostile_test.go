@@ -99,7 +99,7 @@ func TestArguments(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for _, c := range []struct {
 		raw  string
-		want any // for SQLite and MySQL
+		want any // for MySQL
 		text string
 	}{
 		{`0`, int64(0), "0"}, {`-0`, int64(0), "0"}, {`-0.0e5`, int64(0), "0"}, {`12.0`, int64(12), "12"}, {`1e2`, int64(100), "100"}, {`120e-1`, int64(12), "12"},
@@ -109,6 +109,14 @@ func TestNumber(t *testing.T) {
 		{`0.1234567890123456`, "0.1234567890123456", "0.1234567890123456"}, {`1e400`, "1e400", "1e400"}, {`1e-400`, "1e-400", "1e-400"},
 		{`1e99999999999999999999`, "1e99999999999999999999", "1e99999999999999999999"}, {`1E+30`, "1000000000000000000000000000000", "1000000000000000000000000000000"},
 	} {
+		f, _ := strconv.ParseFloat(c.raw, 64)
+		if i, isInt := c.want.(int64); isInt {
+			if got := (&statement{dialect: sqliteDialect}).number(c.raw); got != i {
+				t.Errorf("SQLite: %s: %T %v", c.raw, got, got)
+			}
+		} else if got := (&statement{dialect: sqliteDialect}).number(c.raw); got != f {
+			t.Errorf("SQLite: %s: %T %v, want %v", c.raw, got, got, f)
+		}
 		if got := (&statement{dialect: mysqlDialect}).number(c.raw); got != c.want {
 			t.Errorf("%s: %T %v, want %T %v", c.raw, got, got, c.want, c.want)
 		}

@@ -19,7 +19,7 @@ type pgFormat struct {
 }
 
 // postgresFormat returns the format of a built-in type by its object id (pg_type.dat). Types that a
-// database defines are text.
+// database defines are text, except for arrays: see session.learnTypes.
 func postgresFormat(types *pgtype.Map, oid uint32) pgFormat {
 	if t, known := types.TypeForOID(oid); known {
 		if array, ok := t.Codec.(*pgtype.ArrayCodec); ok {
@@ -118,7 +118,7 @@ func (f pgFormat) item(text string, i int) (item string, isNull bool, end int) {
 
 // parameters returns values as text, which the server reads as the types of the parameters. oids
 // are their object ids, or nil if they are unknown.
-func parameters(values []any, types *pgtype.Map, oids []uint32) [][]byte {
+func parameters(values []any, formatOf func(oid uint32) pgFormat, oids []uint32) [][]byte {
 	texts := make([][]byte, len(values))
 	for i, value := range values {
 		switch v := value.(type) {
@@ -130,7 +130,7 @@ func parameters(values []any, types *pgtype.Map, oids []uint32) [][]byte {
 			texts[i] = []byte(v)
 		case jsonText:
 			texts[i] = []byte(v)
-			if i < len(oids) && v[0] == '[' && postgresFormat(types, oids[i]).comma != 0 {
+			if i < len(oids) && v[0] == '[' && formatOf(oids[i]).comma != 0 {
 				texts[i] = appendArray(nil, []byte(v))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -157,7 +158,10 @@ func (s session) run(ctx context.Context, q query, out *output) error {
 		if err != nil {
 			return err
 		}
-		batch.ExecStatement(st, parameters(values, s.TypeMap(), st.ParamOIDs), nil, nil)
+		if err := s.learnTypes(ctx, st); err != nil {
+			return err
+		}
+		batch.ExecStatement(st, parameters(values, s.formatOf, st.ParamOIDs), nil, nil)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -195,12 +199,72 @@ func (s session) makeRoom(ctx context.Context, text string) error {
 	return nil
 }
 
+// firstOwnType is the first object id of what a database defines (FirstNormalObjectId).
+const firstOwnType = 16384
+
+// typesKey is the key of the formats of types that the database defines, in a connection's custom
+// data.
+const typesKey = preparedKey + " types"
+
+// formatOf returns the format of a type that is built in or that learnTypes has learned.
+func (s session) formatOf(oid uint32) pgFormat {
+	if oid >= firstOwnType {
+		own, _ := s.PgConn().CustomData()[typesKey].(map[uint32]pgFormat)
+		return own[oid] // text, unless it is known
+	}
+	return postgresFormat(s.TypeMap(), oid)
+}
+
+// learnTypes asks the database which of its own types in a statement are arrays, once on each
+// connection.
+func (s session) learnTypes(ctx context.Context, st *pgconn.StatementDescription) error {
+	own, _ := s.PgConn().CustomData()[typesKey].(map[uint32]pgFormat)
+	var unknown []uint32
+	add := func(oid uint32) {
+		if _, known := own[oid]; oid >= firstOwnType && !known {
+			unknown = append(unknown, oid)
+		}
+	}
+	for _, f := range st.Fields {
+		add(f.DataTypeOID)
+	}
+	for _, oid := range st.ParamOIDs {
+		add(oid)
+	}
+	if unknown == nil {
+		return nil
+	}
+	if own == nil {
+		own = map[uint32]pgFormat{}
+		s.PgConn().CustomData()[typesKey] = own
+	}
+	text := "{"
+	for i, oid := range unknown {
+		if own[oid] = (pgFormat{}); i > 0 {
+			text += ","
+		}
+		text += strconv.FormatUint(uint64(oid), 10)
+	}
+	r := s.PgConn().ExecParams(ctx, arraysQuery, [][]byte{[]byte(text + "}")}, nil, nil, nil).Read()
+	for _, row := range r.Rows {
+		array, _ := strconv.ParseUint(string(row[0]), 10, 32)
+		item, _ := strconv.ParseUint(string(row[1]), 10, 32)
+		own[uint32(array)] = pgFormat{s.formatOf(uint32(item)).format, row[2][0]}
+	}
+	return r.Err
+}
+
+// arraysQuery selects the array types of a list, the types of their items and the delimiters. An
+// array of a domain has items of its base type.
+const arraysQuery = `SELECT a.oid, coalesce(nullif(e.typbasetype, 0), e.oid), e.typdelim FROM pg_catalog.pg_type a
+	JOIN pg_catalog.pg_type e ON e.oid = a.typelem WHERE a.typcategory = 'A' AND a.oid = ANY($1::oid[])`
+
 // readRows reads the rows of a statement and reports whether it reached the end.
 func (s session) readRows(r *pgconn.ResultReader, q query, out *output) bool {
 	fields := r.FieldDescriptions()
 	names, formats := make([]string, len(fields)), make([]pgFormat, len(fields))
 	for i, f := range fields {
-		names[i], formats[i] = f.Name, postgresFormat(s.TypeMap(), f.DataTypeOID)
+		names[i], formats[i] = f.Name, s.formatOf(f.DataTypeOID)
 	}
 	if len(fields) > 0 || q.givesRows() {
 		out.columns(names)

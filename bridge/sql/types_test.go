@@ -81,6 +81,26 @@ func TestPostgresArrays(t *testing.T) {
 	}
 }
 
+// In PostgreSQL, arrays of types that the database defines are lists, too.
+func TestPostgresOwnTypes(t *testing.T) {
+	s := newShop(t, postgresDialect, "")
+	s.write(`DROP TYPE IF EXISTS mood, pair`)
+	s.write(`DROP DOMAIN IF EXISTS positive`)
+	s.write(`CREATE TYPE mood AS ENUM ('ok', 'so, so', 'sad')`)
+	s.write(`CREATE TYPE pair AS (a int, b text)`)
+	s.write(`CREATE DOMAIN positive AS int CHECK (VALUE > 0)`)
+	for _, c := range []struct{ query, arguments, want string }{
+		{`SELECT ARRAY['ok','so, so',NULL]::mood[] AS m, 'sad'::mood AS one`, `{}`, `[{"m":["ok","so, so",null],"one":"sad"}]`},
+		{`SELECT ARRAY[1,2]::positive[] AS p, 3::positive AS one`, `{}`, `[{"p":[1,2],"one":3}]`},
+		{`SELECT ARRAY[ROW(1,'x')::pair] AS p, ROW(1,'x')::pair AS one`, `{}`, `[{"p":["(1,x)"],"one":"(1,x)"}]`},
+		{`SELECT v FROM unnest(enum_range(NULL::mood)) v WHERE v = ANY(:moods)`, `{"moods":["sad","ok"]}`, `[{"v":"ok"},{"v":"sad"}]`},
+	} {
+		for range 2 { // learned, and known
+			want(t, c.query, s.query(c.query, c.arguments), c.want)
+		}
+	}
+}
+
 // Times of MySQL are in UTC, whatever the zone of the server.
 func TestMySQLTimes(t *testing.T) {
 	s := newShop(t, mysqlDialect, "")
