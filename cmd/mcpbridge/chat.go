@@ -121,6 +121,7 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 	if err := c.greet(ctx); err != nil {
 		return err
 	}
+	defer c.leave()
 	for {
 		line, err := c.console.Prompt(ctx)
 		switch {
@@ -145,6 +146,16 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 			return c.failed
 		}
 	}
+}
+
+// leave says how a saved conversation can be resumed.
+func (c *chat) leave() {
+	t := c.conversation.Transcript()
+	if c.console.asker() == nil || c.history.kept == nil || len(t.Messages) == 0 {
+		return
+	}
+	p, _ := c.console.style()
+	c.console.print(p.Dim("mcpbridge chat --resume " + shortID(t.ID) + " resumes this conversation"))
 }
 
 // modelFor returns the first model: that of the flags, or that of the conversation if available.

@@ -12,10 +12,8 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -104,27 +102,6 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 		return err
 	}
 	c.console.print(b.String())
-	return nil
-}
-
-func (c *chat) changeModel(_ context.Context, name string) error {
-	if name == "" {
-		p, _ := c.console.style()
-		lines := []string{p.Bold(c.modelName())}
-		for _, id := range c.Models().IDs() {
-			if id = terminal.Inline(id); id != c.modelName() {
-				lines = append(lines, id)
-			}
-		}
-		c.console.print(strings.Join(lines, "\n"))
-		return nil
-	}
-	model, err := otherModel(c.cfg, c.Models(), c.now, name)
-	if err != nil {
-		return err
-	}
-	c.resume(model, c.conversation.Transcript())
-	c.console.print("switched to " + c.modelName())
 	return nil
 }
 
@@ -268,31 +245,4 @@ func lastResults(messages []providers.Message) []callResult {
 		}
 	}
 	return all
-}
-
-// otherModel returns the model that /model NAME selects in a chat with one: a configured model, a
-// model of another provider as PROVIDER/MODEL, or else a model of the same provider. That provider
-// stays as it is, as the command line may override its config.
-func otherModel(cfg *config.Config, m *stack.Models, now providers.Candidate, name string) (providers.Candidate, error) {
-	provider, model, split := strings.Cut(name, "/")
-	switch c, err := m.ByID(name); {
-	case split && provider == now.Name:
-		name = model
-	case err == nil && c.Name != now.Name:
-		return c, nil
-	case err == nil:
-		name = c.Model
-	case slices.Contains(stack.ProviderTypes(), provider),
-		slices.ContainsFunc(cfg.Providers, func(p config.Provider) bool { return p.Name == provider }):
-		return m.Choose(stack.Choice{Provider: provider, Model: model}, true)
-	}
-	return ofModel(now, name), nil
-}
-
-// ofModel returns a candidate with another model of its provider.
-func ofModel(c providers.Candidate, name string) providers.Candidate {
-	if name != c.Model {
-		c.Model, c.NoTools = name, false
-	}
-	return c
 }

@@ -77,7 +77,12 @@ func (c *fullConsole) style() (terminal.Paint, int) { return c.Paint, c.Columns(
 
 func (c *fullConsole) print(text string) { c.Say(terminal.Alone, strings.TrimSuffix(text, "\n")) }
 
-func (c *fullConsole) fail(err error) { c.print(c.Paint.Red(terminal.Clean(err.Error()))) }
+func (c *fullConsole) fail(err error) { c.print(c.Paint.Red(c.wrapped(err.Error()))) }
+
+// wrapped returns a foreign text in lines that end between words.
+func (c *fullConsole) wrapped(text string) string {
+	return strings.Join(terminal.Wrap(terminal.Clean(text), c.Columns()), "\n")
+}
 
 func (c *fullConsole) event(e providers.Event) { c.calls.event(e) }
 
@@ -85,9 +90,9 @@ func (c *fullConsole) end(run *providers.Run, err error) {
 	c.End()
 	c.Update(func(*terminal.Printer) { c.calls.forget() }) // deferred calls belong to the next answer
 	if text, bad := ending(run, err); bad {
-		c.Say(secNotes, c.Paint.Red(text))
+		c.Say(secNotes, c.Paint.Red(c.wrapped(text)))
 	} else if text != "" {
-		c.Say(secNotes, c.Paint.Dim(text))
+		c.Say(secNotes, c.Paint.Dim(c.wrapped(text)))
 	}
 }
 
@@ -138,8 +143,8 @@ func (l *logOutput) Write(p []byte) (int, error) {
 	if l.console == nil {
 		return l.to.Write(p)
 	}
-	paint, _ := l.console.style()
-	l.console.print(paint.Dim(terminal.Clean(strings.TrimSpace(string(p)))))
+	paint, columns := l.console.style()
+	l.console.print(paint.Dim(strings.Join(terminal.Wrap(terminal.Clean(strings.TrimSpace(string(p))), columns), "\n")))
 	return len(p), nil
 }
 

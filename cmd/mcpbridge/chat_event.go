@@ -121,7 +121,7 @@ func progressWords(e *providers.Event) string {
 
 func (s *callScreen) remark(p *terminal.Printer, text string) {
 	p.Wait("", s.Now())
-	p.Line(secNotes, s.Paint.Dim(text))
+	p.Line(secNotes, s.Paint.Dim(strings.Join(terminal.Wrap(text, s.Columns()), "\n")))
 }
 
 // decided notes a decision other than to run the call unchanged.

@@ -87,6 +87,10 @@ func startTalk(t *testing.T, state string, args ...string) *talk {
 
 // model hands each request to the test, and the test's answer back.
 func (k *talk) model(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		io.WriteString(w, `{"data":[{"id":"m"},{"id":"large"},{"id":"small"}]}`)
+		return
+	}
 	body, _ := io.ReadAll(r.Body)
 	turn := &modelTurn{body: string(body), pipe: make(chan string), gone: make(chan struct{})}
 	defer close(turn.gone)
@@ -549,6 +553,39 @@ func TestChatContinued(t *testing.T) {
 	k.types("/continue" + enter)
 	k.sees("nothing to continue")
 	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// The models that exist are listed, with a mark at the current one, and others are refused. Errors end
+// their lines between words, and leaving says how to come back.
+func TestChatModel(t *testing.T) {
+	state := t.TempDir()
+	k := startTalk(t, state, "--", "fakeserver")
+	k.sees("> ")
+	k.types("/model" + enter)
+	k.sees("* openai/m")
+	k.sees("  openai/large\r\n  openai/small\r\n")
+	k.types("/model larg" + enter)
+	k.sees(`unknown model "larg" (did you mean large?)`)
+	k.types("/model nosuch" + enter)
+	k.sees(`unknown model "nosuch" (/model lists those of openai)`)
+	k.types("/model large" + enter)
+	k.sees("switched to openai/large")
+	k.sees("> ")
+	k.resize(40)
+	k.types("/expand " + strings.Repeat("x ", 10) + enter)
+	k.sees("expected a number, not \"x x x x x x x x\r\nx x\"")
+	k.sees("> ")
+	k.types("hello" + enter)
+	turn := k.asked(`"model":"large"`)
+	turn.says("Hello.")
+	turn.ends()
+	k.sees("Hello.")
+	k.sees("> ")
+	k.types(ctrlD)
+	k.sees("mcpbridge chat --resume ")
 	if err := k.leaves(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}

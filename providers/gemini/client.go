@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/models"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -48,6 +49,16 @@ func (p *Provider) Name() string { return name }
 
 // Format returns Gemini's format.
 func (p *Provider) Format() toolformat.Format { return format }
+
+// Models returns the names of the models that the API has.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	api := models.API{BaseURL: p.client.BaseURL, Version: p.client.Version, Header: p.client.Header, Auth: p.client.Auth, HTTP: p.client.HTTP}
+	names, err := api.List(ctx, "/v1beta/models?pageSize=1000", "models", "name")
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], "models/")
+	}
+	return names, err
+}
 
 // ResultPlace returns where a request has the results of tools, for package replay.
 func (p *Provider) ResultPlace() (path string, ids []string, result string) {

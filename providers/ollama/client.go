@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/models"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -44,6 +45,12 @@ func (p *Provider) Name() string { return name }
 
 // Format returns Ollama's format.
 func (p *Provider) Format() toolformat.Format { return format }
+
+// Models returns the names of the models that the server has.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	api := models.API{BaseURL: p.client.BaseURL, Version: p.client.Version, Header: p.client.Header, Auth: p.client.Auth, HTTP: p.client.HTTP}
+	return api.List(ctx, "/api/tags", "models", "name")
+}
 
 // ResultPlace returns where a request has the results of tools, for package replay.
 func (p *Provider) ResultPlace() (path string, ids []string, result string) {

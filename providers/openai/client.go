@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/models"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -73,6 +74,16 @@ func newAPI(o *Options, name, method string) api {
 
 // Name returns Options.Name, or its default.
 func (a *api) Name() string { return a.name }
+
+// Models returns the names of the models that the server has.
+func (a *api) Models(ctx context.Context) ([]string, error) {
+	listed := models.API{BaseURL: a.client.BaseURL, Version: a.client.Version, Header: a.client.Header, Auth: a.client.Auth, HTTP: a.client.HTTP}
+	path := "/models"
+	if a.client.Version != "" {
+		path = "/" + a.client.Version + path
+	}
+	return listed.List(ctx, path, "data", "id")
+}
 
 // ask gets a turn.
 func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {

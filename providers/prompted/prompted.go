@@ -40,6 +40,16 @@ func (p *Provider) Name() string { return name }
 // Format returns the format of Chat Completions.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// Models returns the names of the models of the inner provider, if that can list them.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	if inner, ok := p.inner.(interface {
+		Models(context.Context) ([]string, error)
+	}); ok {
+		return inner.Models(ctx)
+	}
+	return nil, nil
+}
+
 // Turn implements providers.Provider. A model that continues with a result that it made up is
 // stopped there, of which a note tells. Its calls before that count.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {

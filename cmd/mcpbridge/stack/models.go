@@ -127,11 +127,11 @@ func (m *Models) withLoop(choice Choice) Choice {
 func (m *Models) named(choice Choice, tools bool) (providers.Candidate, error) {
 	if choice.Provider == "" {
 		c, err := providers.Choose(m.candidates, tools)
-		if err != nil {
-			return c, m.none()
-		}
-		if choice.BaseURL != "" { // the first provider may speak another API
+		switch {
+		case choice.BaseURL != "": // the first provider may speak another API
 			return c, fmt.Errorf("--base-url needs --provider, which names its API (known: %s)", strings.Join(ProviderTypes(), ", "))
+		case err != nil:
+			return c, m.none()
 		}
 		return c, nil
 	}
@@ -191,6 +191,18 @@ func (m *Models) IDs() []string {
 		}
 	}
 	return ids
+}
+
+// Existing returns the names of the models that the API of a candidate has, or nil if it cannot list
+// them.
+func (m *Models) Existing(ctx context.Context, c providers.Candidate) ([]string, error) {
+	api, ok := c.Provider.(interface {
+		Models(context.Context) ([]string, error)
+	})
+	if entry, _ := m.entry(c.Name); !ok || cmp.Or(entry.Type, entry.Name) == config.TypeReplay {
+		return nil, nil
+	}
+	return api.Models(ctx)
 }
 
 // ByID returns the model of an ID: PROVIDER/MODEL with any model, a provider with a configured
