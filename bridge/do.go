@@ -166,16 +166,18 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 		}
 	}
 	v, r, ok, err := s.find(ctx, kind, target)
+	var away error
 	if err == nil && !ok {
-		if err = s.reread(ctx, kind, target, v); err == nil {
-			v, r, ok, err = s.find(ctx, kind, target)
-		}
+		away = s.reread(ctx, kind, target, v)
+		v, r, ok, err = s.find(ctx, kind, target)
 	}
 	switch {
 	case err != nil:
 		return route{}, toolformat.AsError(err)
 	case ok:
 		return r, nil
+	case away != nil:
+		return route{}, toolformat.AsError(away)
 	}
 	return route{}, v.unknown(kind, target)
 }
@@ -209,17 +211,22 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 }
 
 // reread handles a miss. A member whose list has never been read is waited for, up to
-// Options.Alone, if the name has its prefix; the error says why it is away. The other members that
-// may have the target are asked for their lists again: a server may not notify of a change.
+// Options.Alone, if the name has its prefix, or no prefix at all while the member has none either:
+// the error says why it is away. The other members that may have the target are asked for their
+// lists again: a server may not notify of a change.
 func (s *session) reread(ctx context.Context, kind ListKind, target string, v *view) error {
 	wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)
 	defer cancel()
 	failures := make([]error, len(s.subs))
+	prefixed := slices.ContainsFunc(s.bridge.members, func(m *member) bool {
+		prefix := m.prefix(len(s.subs))
+		return prefix != "" && strings.HasPrefix(target, prefix)
+	})
 	s.forAll(func(i int, sub Session) {
 		prefix := s.bridge.members[i].prefix(len(s.subs))
 		p, own := v.parts[i], prefix != "" && strings.HasPrefix(target, prefix)
 		switch {
-		case p.list == nil && own && kinds[kind].named:
+		case p.list == nil && (own || prefix == "" && !prefixed) && kinds[kind].named:
 			if l, err := sub.List(wait, kind); l == nil {
 				failures[i] = err
 			}

@@ -125,3 +125,32 @@ func TestCallOfLateMember(t *testing.T) {
 		}
 	}
 }
+
+// down is a source that cannot be had.
+type down struct{ *hostile }
+
+func (d down) Open(context.Context, *Caller) (Session, error) { return d, nil }
+func (d down) List(context.Context, ListKind) (*List, error) {
+	return nil, toolformat.Errorf(toolformat.Unavailable, "down")
+}
+
+// A tool of a member without a prefix that has never been up is unavailable, and not unknown: it may
+// be that member's. That holds for no name that another member has, or that has another prefix.
+func TestCallOfMemberThatIsDown(t *testing.T) {
+	b := New(Options{}, Member{Name: "down", Source: down{newHostile(Tools)}, Prefix: new(string)},
+		Member{Name: "other", Source: newHostile(Tools, `{"name":"x","inputSchema":{}}`)})
+	s, err := b.Open(t.Context(), &Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for name, want := range map[string]toolformat.Code{"y": toolformat.Unavailable, "other__y": toolformat.NotFound} {
+		reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: name})
+		if got := reply.Err; got == nil || got.Code != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "other__x"}); reply.Err != nil {
+		t.Error(reply.Err)
+	}
+}
