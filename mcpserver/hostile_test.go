@@ -291,6 +291,17 @@ func TestLargeAnswerHasDeadlines(t *testing.T) {
 	}
 }
 
+// So has a large event, which is not copied.
+func TestLargeEventHasDeadlines(t *testing.T) {
+	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
+	data := strings.Repeat("x", 10<<20)
+	e := newEventWriter(w)
+	e.write("message", "1-1", []byte(data))
+	if want := "event: message\nid: 1-1\ndata: " + data + "\n\n"; w.late > 0 || w.deadlines < 10 || w.Body.String() != want || cap(e.buf) > copiedEvent {
+		t.Errorf("%d deadlines, %d bytes, %d of them without, %d copied", w.deadlines, w.Body.Len(), w.late, cap(e.buf))
+	}
+}
+
 // timed records what is written without a deadline.
 type timed struct {
 	*httptest.ResponseRecorder

@@ -140,16 +140,29 @@ func newEventWriter(w http.ResponseWriter) *eventWriter {
 	return &eventWriter{w: w, control: http.NewResponseController(w)}
 }
 
+// copiedEvent is how many bytes of data an event may have to be copied, so that it is one write.
+const copiedEvent = 16 << 10
+
 func (e *eventWriter) write(kind, id string, data []byte) {
-	if e.err == nil {
+	if len(data) <= copiedEvent {
 		e.buf = wire.AppendEvent(e.buf[:0], kind, id, data)
-		e.send()
+		e.send(e.buf)
+		return
 	}
+	e.buf = wire.AppendEvent(e.buf[:0], kind, id, nil)
+	const end = len("\n\n")
+	e.send(e.buf[:len(e.buf)-end])
+	for part := range slices.Chunk(data, largePart) {
+		e.send(part)
+	}
+	e.send(e.buf[len(e.buf)-end:])
 }
 
-func (e *eventWriter) send() {
-	e.control.SetWriteDeadline(time.Now().Add(writeTime))
-	_, e.err = e.w.Write(e.buf)
+func (e *eventWriter) send(b []byte) {
+	if e.err == nil {
+		e.control.SetWriteDeadline(time.Now().Add(writeTime))
+		_, e.err = e.w.Write(b)
+	}
 }
 
 func (e *eventWriter) flush() error {
@@ -162,7 +175,7 @@ func (e *eventWriter) flush() error {
 // idle keeps proxies from closing a quiet stream.
 func (e *eventWriter) idle() error {
 	e.buf = wire.AppendComment(e.buf[:0], "")
-	e.send()
+	e.send(e.buf)
 	return e.flush()
 }
 
