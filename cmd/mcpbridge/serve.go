@@ -38,6 +38,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	defer p.close()
+	defer keepMemoryLow()()
 	return p.serve(ctx, std)
 }
 
@@ -52,6 +53,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	defer p.close()
+	defer keepMemoryLow()()
 	front := mcpserver.New(p, p.serverOptions())
 	defer front.Close()
 	return front.ServeStdio(ctx, std.in, std.out)

@@ -1,0 +1,20 @@
+package main
+
+import "testing"
+
+// What a load has left is returned once the process is calm.
+func TestMemoryIsReturned(t *testing.T) {
+	var m memory
+	m.check()
+	before, _ := readMemory()
+	load := make([][]byte, 100)
+	for i := range load {
+		load[i] = make([]byte, 2<<20)
+	}
+	clear(load)
+	m.check() // not calm
+	m.check()
+	if after, _ := readMemory(); after > before+memorySpare {
+		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
+	}
+}
