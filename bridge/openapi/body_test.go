@@ -128,14 +128,18 @@ func TestParameterStyles(t *testing.T) {
 // The fragment of a path only tells operations apart; a parameter without a place is left out.
 func TestPaths(t *testing.T) {
 	id := `"parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}},{"name":"other","in":"path","required":true,"schema":{"type":"string"}}],` + ok
-	api := load(t, document("3.0.0", `{"/files/{id}":{"post":{"operationId":"a",`+id+`}},"/files/{id}#shared/{other}":{"post":{"operationId":"b",`+id+`}},"/files?x={id}":{"post":{"operationId":"c",`+ok+`}}}`, ""), openapi.Options{})
+	api := load(t, document("3.0.0", `{"/files/{id}":{"post":{"operationId":"a",`+id+`}},"/files/{id}#shared/{other}":{"post":{"operationId":"b",`+id+`}},"/files?x={id}":{"post":{"operationId":"c",`+ok+`}},"/}#":{"post":{"operationId":"d",`+ok+`}},"/#{":{"put":{"operationId":"e",`+ok+`}}}`, ""), openapi.Options{})
 	loadable(t, api)
 	for _, d := range api.Definitions {
-		if got, want := string(d.Spec), `{"method":"POST","path":"/files/{id}"}`; got != want || strings.Contains(string(d.Tool.InputSchema), "other") {
+		want := `{"method":"POST","path":"/files/{id}"}`
+		if d.Tool.Name == "e" {
+			want = `{"method":"PUT","path":"/"}`
+		}
+		if got := string(d.Spec); got != want || strings.Contains(string(d.Tool.InputSchema), "other") {
 			t.Errorf("%s: %s %s, want %s", d.Tool.Name, got, d.Tool.InputSchema, want)
 		}
 	}
-	if len(api.Definitions) != 2 || len(api.LeftOut) != 1 || len(api.Notes) != 2 {
+	if len(api.Definitions) != 3 || len(api.LeftOut) != 2 || len(api.Notes) != 2 {
 		t.Errorf("%v, left out %v, notes %v", names(api), api.LeftOut, api.Notes)
 	}
 }

@@ -228,10 +228,10 @@ func parseRoute(route string) (parts []routePart, err error) {
 			return nil, errors.New("its path contains a % that is not followed by two hexadecimal digits")
 		case strings.Contains(before, "?"):
 			return nil, errors.New("its path contains a ?")
+		case strings.Contains(before, "}"), !isFragment && found && (!closed || name == "" || strings.Contains(name, "{")):
+			return nil, errors.New("the braces in its path are not balanced")
 		case isFragment:
 			return append(parts, routePart{before, ""}), nil
-		case strings.Contains(before, "}") || found && (!closed || name == "" || strings.Contains(name, "{")):
-			return nil, errors.New("the braces in its path are not balanced")
 		}
 		if parts = append(parts, routePart{before, name}); !found {
 			return parts, nil

@@ -67,13 +67,13 @@ func (b *backend) readFile(v []byte, rest *int) (f file, err error) {
 // parseData parses data:TYPE;base64,DATA (RFC 2397). isText means that the text is not that.
 func parseData(text string) (f file, isText bool, err error) {
 	rest, ok := strings.CutPrefix(text, "data:")
-	head, data, isData := strings.Cut(rest[:min(len(rest), 256)], ";base64,")
+	const mark = ";base64,"
+	head, _, isData := strings.Cut(rest[:min(len(rest), 256)], mark)
 	if !ok || !isData || strings.ContainsAny(head, " \r\n,") {
 		return f, true, nil
 	}
-	data = rest[len(head)+len(";base64,"):]
 	f.mediaType = head
-	f.data, err = decodeBase64(data)
+	f.data, err = decodeBase64(rest[len(head)+len(mark):])
 	return f, false, err
 }
 
