@@ -311,6 +311,8 @@ type receiver interface {
 	// receive takes a message. from is the call on whose own stream it came, nil if the carrier
 	// has one stream for all calls.
 	receive(msg *wire.Buffer, from *call)
+	// tooLong takes what is known of a message over the limit, which the carrier has skipped.
+	tooLong(long *wire.TooLongError, from *call)
 	// lose reports that the connection is lost.
 	lose(reason error)
 }

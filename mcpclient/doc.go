@@ -16,6 +16,7 @@
 //	lists, refetch              the server's lists, and when they are fetched again
 //	request                     a request until its reply, repeated where that is safe
 //	receive, ask                what the server sends: responses, notifications, questions
+//	lenient                     whose answer a message is that cannot be used
 //	conn                        the life of a connection, its pending calls, what a carrier is
 //	streamable, stdio, ws       carriers
 //	http                        what carriers over HTTP share, and that of legacy SSE

@@ -165,13 +165,54 @@ func TestFlood(t *testing.T) {
 
 func TestLongMessage(t *testing.T) {
 	everywhere(t, func(cfg *mcpclient.Config) { cfg.MessageBytes = 64 << 10 }, func(t *testing.T, carrier string, c *caller) {
-		if carrier == "stdio" { // a line can be skipped
-			c.works("long")
-		} else if r := c.call("long"); r.Err == nil {
-			t.Error("a message beyond the bound was taken")
-		}
+		c.works("long") // a notification can be skipped
 		c.works("ok")
 	})
+}
+
+// An answer that cannot be used fails its call at once, with the reason, and no other one.
+func TestUnusableAnswers(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.MessageBytes = 64 << 10 }, func(t *testing.T, carrier string, c *caller) {
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := make(chan bridge.Reply, 1)
+		for how, want := range map[string]string{
+			"too deep": "nested too deep", "not UTF-8": "UTF-8", "byte order mark": "not JSON",
+			"too long": "limits.messageBytes", "too long, id last": "limits.messageBytes", "too long, no id": "limits.messageBytes",
+		} {
+			c.fails(c.call(how), toolformat.Internal, want)
+		}
+		go func() { waiting <- c.do(ctx, "silent", "{}") }()
+		for string(wire.Lookup(c.call("cancelled").Result, "silent")) == "[]" { // it is under way
+		}
+		c.fails(c.call("too long, id last"), toolformat.Internal, "limits.messageBytes")
+		c.fails(c.call("too deep"), toolformat.Internal, "nested too deep")
+		c.works("twin")
+		if carrier != "http" { // where a stream has nothing but messages
+			c.works("log line")
+		}
+		cancel()
+		c.fails(<-waiting, toolformat.Canceled, "")
+		c.works("ok")
+	})
+}
+
+// An item of a list that cannot be used is left out; the others are there.
+func TestUnusableItems(t *testing.T) {
+	for _, bad := range []string{"\"description\":\"\xff\"", `"inputSchema":{"a":` + strings.Repeat("[", 510) + strings.Repeat("]", 510) + `}`} {
+		sourcetest.NoLeaks(t)
+		s := newScript()
+		s.Tools = `{"name":"before"},{"name":"bad",` + bad + `},` + s.Tools
+		logged := &logBuffer{}
+		c := open(t, mcpclient.Config{URL: s.Serve(t, nil) + "/mcp", Log: slog.New(slog.NewTextHandler(logged, nil))})
+		list, err := c.session.List(t.Context(), bridge.Tools)
+		if err != nil || len(list.Items) != 4 || list.Items[0].Key != "before" {
+			t.Errorf("%v, %v", list, err)
+		}
+		if !strings.Contains(logged.String(), `tools \"bad\": not JSON: `) {
+			t.Errorf("the log has %s", logged)
+		}
+		c.works("ok")
+	}
 }
 
 // A connection that is lost under a call comes back; the call is repeated only where

@@ -256,10 +256,14 @@ func endpoint(base *url.URL, ref string) (*url.URL, error) {
 func (s *sse) receive(events *wire.EventReader, r receiver) error {
 	for {
 		e, err := events.Next()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return errors.New("the server closed the SSE stream")
-			}
+		var long *wire.TooLongError
+		switch {
+		case errors.As(err, &long):
+			r.tooLong(long, nil)
+			continue
+		case errors.Is(err, io.EOF):
+			return errors.New("the server closed the SSE stream")
+		case err != nil:
 			return fmt.Errorf("the SSE stream ended: %w", err)
 		}
 		if e.Data == nil || len(e.Data.B) == 0 || e.Type != "" && e.Type != "message" {

@@ -54,21 +54,6 @@ func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 	}
 }
 
-// malformed ends the call whose response cannot be used, if that is known.
-func (c *conn) malformed(err error, msg []byte, from *call) {
-	c.cfg.throttle.Log(slog.LevelWarn, "skipped an invalid JSON-RPC message", "reason", err, "bytes", len(msg), "start", snippet(msg))
-	var e *wire.Error
-	var k *call
-	if errors.As(err, &e) && e.ID != nil {
-		k = c.takeCall(callID(e.ID))
-	} else if from != nil {
-		k = c.takeCall(from.id)
-	}
-	if k != nil {
-		k.reply <- bridge.Failed(toolformat.Errorf(toolformat.Internal, "%s sent an answer that is not valid: %v", c.cfg.Name, err))
-	}
-}
-
 // answered hands a response, and the memory it lies in, to its call.
 func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 	k := c.takeCall(callID(m.ID))

@@ -84,6 +84,15 @@ func (s *script) misanswer(c *peer.Call) {
 	case "long":
 		c.Say(`{"jsonrpc":"2.0","method":"x","params":{"a":"` + strings.Repeat("x", 70<<10) + `"}}`)
 		done(c)
+	case "too deep", "not UTF-8", "byte order mark", "too long", "too long, id last", "too long, no id":
+		c.Say(unusable(c.Name(), id))
+	case "twin": // what cannot be used is not the answer
+		c.Say(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"a":"` + "\xff\"}}")
+		c.Say(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"a":"` + strings.Repeat("x", 70<<10) + `"}}`)
+		done(c)
+	case "log line":
+		c.Say(`{"level":"info","id":` + id + `,"text":"` + "\xff\"}")
+		done(c)
 	case "flood":
 		for i := range 100_000 {
 			c.Say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}`, i, i))
@@ -116,6 +125,24 @@ func (s *script) misanswer(c *peer.Call) {
 	default:
 		done(c)
 	}
+}
+
+// unusable returns an answer that cannot be used.
+func unusable(how, id string) string {
+	begin, text := `{"jsonrpc":"2.0","id":`+id+`,"result":{"content":"`, strings.Repeat("x", 70<<10)
+	switch how {
+	case "too deep":
+		return begin + `","a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}`
+	case "not UTF-8":
+		return begin + "\xff\"}}"
+	case "byte order mark":
+		return "\uFEFF" + begin + `"}}`
+	case "too long, id last":
+		return `{"result":{"content":"` + text + `\"id\":7}"},"jsonrpc":"2.0", "id": ` + id + ` }`
+	case "too long, no id":
+		return `{"jsonrpc":"2.0","result":{"content":"` + text + `"}}`
+	}
+	return begin + text + `"}}`
 }
 
 // ids returns the ids of the calls of silent, or of those that were canceled.

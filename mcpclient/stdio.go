@@ -70,7 +70,7 @@ func (s *stdio) receive(r receiver) error {
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
-			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line that is too long", "reason", err)
+			r.tooLong(long, nil)
 			continue
 		case err != nil:
 			s.child.Stop()
@@ -82,7 +82,7 @@ func (s *stdio) receive(r receiver) error {
 			}
 			return errors.New("the server closed its output")
 		}
-		if b := bytes.TrimLeft(buf.B, " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
+		if b := bytes.TrimLeft(bytes.TrimPrefix(buf.B, []byte("\uFEFF")), " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
 			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", snippet(buf.B))
 			buf.Free()
 			continue

@@ -136,7 +136,7 @@ func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) 
 		if err != nil {
 			buf.Free()
 			if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
-				return s.cfg.errorf(toolformat.Unavailable, "the answer is larger than %d bytes (limits.messageBytes in the config)", long.Limit)
+				return s.cfg.tooLarge(long)
 			}
 			return err
 		}
@@ -234,7 +234,13 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 	events := wire.NewEventReader(r, s.cfg.MessageBytes)
 	for {
 		e, err := events.Next()
-		if err != nil {
+		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+			s.to.tooLong(long, k)
+			if k != nil && len(k.reply) > 0 {
+				return nil
+			}
+			continue
+		} else if err != nil {
 			return err
 		}
 		if e.HasID {

@@ -60,6 +60,10 @@ func (w *ws) receive(cfg *Config, r receiver) error {
 	w.conn.SetPongHandler(alive)
 	for {
 		buf, err := wire.ReadFrame(w.conn, cfg.MessageBytes)
+		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+			r.tooLong(long, nil)
+			continue
+		}
 		if err != nil {
 			w.conn.Close()
 			return fmt.Errorf("the WebSocket ended: %w", err)

@@ -93,7 +93,7 @@ func (b *Buffer) readAll(r io.Reader, whole, limit int) error {
 		b.B = b.B[:len(b.B)+n]
 		switch {
 		case len(b.B) > limit:
-			return &TooLongError{Limit: limit, Size: len(b.B)}
+			return newTooLong(limit, b.B)
 		case err == io.EOF:
 			return nil
 		case err != nil:

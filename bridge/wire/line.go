@@ -26,14 +26,14 @@ func (l *LineReader) Read() (*Buffer, error) {
 	for {
 		line, err := l.w.line()
 		if err == errUnended {
-			return nil, &TooLongError{Limit: l.limit, Size: l.w.skipLine()}
+			return nil, l.w.skipLong(l.limit)
 		}
 		if err != nil && (err != io.EOF || len(line) == 0) {
 			return nil, err
 		}
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) > l.limit {
-			return nil, &TooLongError{Limit: l.limit, Size: len(line)}
+			return nil, newTooLong(l.limit, line)
 		}
 		if len(line) > 0 {
 			return l.w.detach(line), nil
@@ -45,11 +45,32 @@ func (l *LineReader) Read() (*Buffer, error) {
 type TooLongError struct {
 	Limit int // in bytes
 	Size  int // of the message, in bytes, as far as it was read
+
+	Head, Tail []byte // the first 1 KiB and the last 64 bytes of what was read
 }
+
+const (
+	headSize = 1 << 10
+	tailSize = 64
+)
+
+// newTooLong returns the error for a message, or for what has been read of it.
+func newTooLong(limit int, msg []byte) *TooLongError {
+	return &TooLongError{Limit: limit, Size: len(msg), Head: headOf(msg), Tail: bytes.Clone(msg[max(0, len(msg)-tailSize):])}
+}
+
+func headOf(msg []byte) []byte { return bytes.Clone(msg[:min(len(msg), headSize)]) }
 
 // Error names the size and the limit.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is over the limit of %d bytes", e.Size, e.Limit)
+}
+
+// skip counts a part of the message.
+func (e *TooLongError) skip(part []byte) {
+	e.Size += len(part)
+	e.Tail = append(e.Tail, part[max(0, len(part)-tailSize):]...)
+	e.Tail = e.Tail[max(0, len(e.Tail)-tailSize):]
 }
 
 // errUnended is window.line's error for a line that exceeds the limit before its end is read.
@@ -157,26 +178,27 @@ func (w *window) read() {
 	}
 }
 
-// skipLine discards the bytes up to and with the next LF. It returns the length of the line without
-// its end.
-func (w *window) skipLine() (size int) {
-	last := byte(0)
+// skipLong discards the line that is being read, whose end has not come, and returns the error for
+// it.
+func (w *window) skipLong(limit int) *TooLongError {
+	long := &TooLongError{Limit: limit, Head: headOf(w.buf.B[w.from:])}
 	for {
-		part, _, ended := bytes.Cut(w.buf.B[w.from:], []byte("\n"))
-		size += len(part)
-		w.from += len(part)
-		if len(part) > 0 {
-			last = part[len(part)-1]
-		}
-		if ended {
+		part := w.buf.B[w.from:]
+		n := w.lineEnd(part)
+		if n >= 0 {
+			w.lf = w.cr && part[n] == '\r'
+			part = part[:n]
 			w.from++
 		}
+		long.skip(part)
+		w.from += len(part)
 		w.seen = w.from
-		if ended || w.err != nil {
-			if last == '\r' {
-				size--
+		if n >= 0 || w.err != nil {
+			if bytes.HasSuffix(long.Tail, []byte("\r")) {
+				long.Size--
+				long.Tail = long.Tail[:len(long.Tail)-1]
 			}
-			return size
+			return long
 		}
 		w.read()
 	}

@@ -33,9 +33,9 @@ func NewEventReader(r io.Reader, limit int) *EventReader {
 }
 
 // Next returns the next event and skips comments. An event without data is returned when it sets an
-// id or a retry time, since MCP opens streams with such an event. All errors are final: a
-// [*TooLongError] for an event over the limit, or the stream's, [io.EOF] at its end, where an event
-// without its empty line is dropped.
+// id or a retry time, since MCP opens streams with such an event. A [*TooLongError] is for an event
+// over the limit, which was skipped: the next call returns the event after it. Any other error is
+// the stream's, [io.EOF] at its end, where an event without its empty line is dropped, and final.
 func (e *EventReader) Next() (Event, error) {
 	ev := Event{Retry: -1}
 	for {
@@ -45,7 +45,7 @@ func (e *EventReader) Next() (Event, error) {
 		}
 		switch {
 		case err != nil:
-			e.err = err
+			e.fail(err)
 			ev.Data.Free()
 			return Event{}, err
 		case len(line) > 0:
@@ -57,13 +57,37 @@ func (e *EventReader) Next() (Event, error) {
 	}
 }
 
+// fail keeps a final error. After any other one it skips the rest of the event.
+func (e *EventReader) fail(err error) {
+	if _, long := err.(*TooLongError); !long {
+		e.err = err
+		return
+	}
+	for {
+		switch line, err := e.w.line(); {
+		case err == errUnended:
+			e.w.skipLong(e.limit)
+		case err != nil:
+			e.err = err
+			return
+		case len(line) == 0:
+			return
+		}
+	}
+}
+
 func (e *EventReader) line() ([]byte, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
 	line, err := e.w.line()
-	if err == errUnended || len(line) > e.w.limit && err == nil {
-		return nil, &TooLongError{Limit: e.limit, Size: max(len(line), e.w.seen-e.w.from)}
+	switch {
+	case err == errUnended:
+		long := e.w.skipLong(e.limit)
+		long.Head = fieldValue(long.Head)
+		return nil, long
+	case err == nil && len(line) > e.w.limit:
+		return nil, newTooLong(e.limit, fieldValue(line))
 	}
 	if !e.begun {
 		e.begun = true
@@ -74,10 +98,8 @@ func (e *EventReader) line() ([]byte, error) {
 
 // field adds the field of a line to the event.
 func (e *EventReader) field(ev *Event, line []byte) error {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	if len(value) > 0 && value[0] == ' ' {
-		value = value[1:]
-	}
+	name, _, _ := bytes.Cut(line, []byte(":"))
+	value := fieldValue(line)
 	switch string(name) {
 	case "data":
 		return e.data(ev, value)
@@ -99,15 +121,23 @@ func (e *EventReader) field(ev *Event, line []byte) error {
 	return nil
 }
 
+// fieldValue returns what follows the name of a field.
+func fieldValue(line []byte) []byte {
+	_, value, _ := bytes.Cut(line, []byte(":"))
+	return bytes.TrimPrefix(value, []byte(" "))
+}
+
 func (e *EventReader) data(ev *Event, value []byte) error {
 	if ev.Data == nil {
 		if len(value) > e.limit {
-			return &TooLongError{Limit: e.limit, Size: len(value)}
+			return newTooLong(e.limit, value)
 		}
 		ev.Data = NewBuffer(len(value))
 	} else {
 		if size := len(ev.Data.B) + 1 + len(value); size > e.limit {
-			return &TooLongError{Limit: e.limit, Size: size}
+			long := newTooLong(e.limit, value)
+			long.Size, long.Head = size, headOf(ev.Data.B)
+			return long
 		}
 		ev.Data.B = append(ev.Data.B, '\n')
 	}

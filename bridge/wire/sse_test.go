@@ -16,6 +16,10 @@ func events(r io.Reader, limit int) (got []string, err error) {
 	e := NewEventReader(r, limit)
 	for {
 		ev, err := e.Next()
+		if _, long := err.(*TooLongError); long {
+			got = append(got, "too long")
+			continue
+		}
 		if err != nil {
 			if _, again := e.Next(); again != err {
 				return got, fmt.Errorf("%w, then %w", err, again)
@@ -70,23 +74,30 @@ func TestEventReader(t *testing.T) {
 
 func TestEventReaderLimit(t *testing.T) {
 	for in, ok := range map[string]bool{
-		"data: 12345\n\n":          true,
-		"data: 12\ndata:34\n\n":    true,
-		"data: 123456\n\n":         false,
-		"data:123456\n\n":          false,
-		"data: 123\ndata:456\n\n":  false,
-		":23456789012\n":           false,
-		"event:" + "23456789\n\n":  false,
-		"data: 1234567890123":      false,
-		": 234567890\ndata: 1\n\n": true,
+		"data: 12345\n\n":                        true,
+		"data: 12\ndata:34\n\n":                  true,
+		"data: 123456\n\n":                       false,
+		"data:123456\n\n":                        false,
+		"data: 123\ndata:456\n\n":                false,
+		":23456789012\n\n":                       false,
+		"event:" + "23456789\n\n":                false,
+		"data: 1234567890123\n\n":                false,
+		"data: 1234567890123\rdata: 9\r\r":       false,
+		"data: 1234567890123\r\nid: 123\r\n\r\n": false,
+		": 234567890\ndata: 1\n\n":               true,
 	} {
-		for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
+		for _, r := range []io.Reader{strings.NewReader(in + "data: next\n\n"), iotest.OneByteReader(strings.NewReader(in + "data: next\n\n"))} {
 			got, err := events(r, 5)
-			var long *TooLongError
-			if ok != (err == io.EOF && len(got) == 1) || !ok && (!errors.As(err, &long) || long.Limit != 5 || long.Size <= 5) {
+			if err != io.EOF || len(got) != 2 || got[1] != `|||"next"` || ok == (got[0] == "too long") {
 				t.Errorf("%q: %q, %v", in, got, err)
 			}
 		}
+	}
+	e := NewEventReader(strings.NewReader("data: "+strings.Repeat("x", 2000)+"the end\n\n"), 5)
+	var long *TooLongError
+	if _, err := e.Next(); !errors.As(err, &long) || long.Limit != 5 || long.Size < 2000 || string(long.Head) != strings.Repeat("x", len(long.Head)) ||
+		len(long.Head) < 1000 || !strings.HasSuffix(string(long.Tail), "xthe end") {
+		t.Errorf("%+v", err)
 	}
 }
 
