@@ -22,6 +22,7 @@ type decoder struct {
 	reason    string // finishReason; "" before the end
 	candidate []byte // the latest members, but the first content; may be nil
 	parts     []part // of the content
+	open      int    // the index in parts, from 1, of the call whose arguments are streamed; 0 if there is none
 	edited    bool   // the parts differ from those in candidate
 }
 
@@ -158,15 +159,18 @@ func (d *decoder) content(content []byte) error {
 func (d *decoder) add(raw []byte, continues bool) error {
 	p := newPart(raw)
 	switch {
+	case p.called != nil && d.open > 0 && rawjson.TextAt(p.called, "name") == "":
+		return d.continueCall(&p)
 	case p.called != nil:
-		if wire.Lookup(p.called, "willContinue") != nil || wire.Lookup(p.called, "partialArgs") != nil {
-			return providers.Unreadable("the arguments of a call are streamed: remove streamFunctionCallArguments from the body")
-		}
+		d.endCall()
 		own := rawjson.TextAt(p.called, "id")
 		p.call = &providers.Call{
 			ID: d.ids.Next(own), Name: d.req.Tools.OwnName(format, rawjson.TextAt(p.called, "name")), Arguments: p.arguments(),
 		}
 		d.edited = d.edited || own != "" && own != p.call.ID
+		if isStreamed(p.called) {
+			return d.beginCall(p)
+		}
 		d.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: p.call, Text: string(p.call.Arguments)})
 	case p.text != "" && p.thought:
 		d.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})

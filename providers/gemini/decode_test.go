@@ -126,8 +126,37 @@ var decodeCases = []struct {
 		`cut model<> error<No. (INVALID_ARGUMENT, 400)>`, "",
 	},
 	{
-		"arguments in pieces", []string{parts(`{"functionCall":{"name":"get_time","willContinue":true}}`)},
-		`cut model<> error<the response cannot be read: the arguments of a call are streamed: remove streamFunctionCallArguments from the body>`, "",
+		"arguments in pieces", []string{
+			parts(`{"functionCall":{"name":"get_weather","willContinue":true},"thoughtSignature":"c2ln"}`),
+			parts(`{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Ro\u006d","willContinue":true},{"jsonPath":"$.days","numberValue":1.0}],"willContinue":true}}`),
+			parts(`{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"e"}],"willContinue":true}}`),
+			parts(`{"functionCall":{"willContinue":true}}`),
+			parts(`{"functionCall":{"partialArgs":[{"jsonPath":"$.at[0].h","boolValue":true},{"jsonPath":"$.at[0]['m']","nullValue":"NULL_VALUE"},{"jsonPath":"$.at[1].h","stringValue":""}],"willContinue":true}}`),
+			parts(`{"functionCall":{}}`),
+			last(`{"functionCall":{"name":"get_time","id":"toolu_0","partialArgs":[{"jsonPath":"$.in","stringValue":"Rome"}]}}`, "STOP"),
+		},
+		`tool_calls call<call_3_0 get_weather {"city":"Ro\u006de","days":1.0,"at":[{"h":true,"m":null},{"h":""}]}> call<toolu_0 get_time {"in":"Rome"}>`,
+		`[{"functionCall":{"args":{"city":"Ro\u006de","days":1.0,"at":[{"h":true,"m":null},{"h":""}]},"name":"get_weather"},"thoughtSignature":"c2ln"},{"functionCall":{"args":{"in":"Rome"},"name":"get_time","id":"toolu_0"}}]`,
+	},
+	{
+		"arguments in pieces, a signature behind them", []string{parts(`{"functionCall":{"name":"get_time","args":{"a":1},"willContinue":true}}`), last(`{"functionCall":{},"thoughtSignature":"c2ln"}`, "STOP")},
+		`tool_calls call<call_3_0 get_time {"a":1}>`, `[{"thoughtSignature":"c2ln","functionCall":{"name":"get_time","args":{"a":1}}}]`,
+	},
+	{
+		"arguments in pieces, and the next call", []string{parts(`{"functionCall":{"name":"get_time","willContinue":true}}`), last(`{"functionCall":{"name":"get_weather","args":{"city":"Rome"}}}`, "STOP")},
+		`tool_calls call<call_3_0 get_time {}> call<call_3_1 get_weather {"city":"Rome"}>`, "",
+	},
+	{
+		"arguments in pieces that are cut", []string{parts(`{"functionCall":{"name":"get_weather","willContinue":true}}`), last(`{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Ro","willContinue":true}],"willContinue":true}}`, "STOP")},
+		`malformed_call call<call_3_0 get_weather {"city":"Ro"}>`, "",
+	},
+	{
+		"arguments in pieces that reach the limit", []string{parts(`{"functionCall":{"name":"get_weather","willContinue":true}}`), last(`{"functionCall":{"willContinue":true}}`, "MAX_TOKENS")},
+		`max_tokens call<call_3_0 get_weather {}>`, "",
+	},
+	{
+		"an argument far beyond the others", []string{parts(`{"functionCall":{"name":"get_time","partialArgs":[{"jsonPath":"$.a[1000000000]","numberValue":1}],"willContinue":true}}`)},
+		`cut call<call_3_0 get_time {"a":[]}> model<> error<the response cannot be read: an argument of a call has the path "$.a[1000000000]": expected one such as $.a[0].b>`, "",
 	},
 	{
 		"an event that is no JSON", []string{`{"candidates":`},

@@ -6,6 +6,6 @@
 // that Google runs itself.
 //
 // client.go has the Provider and its errors, encode.go writes requests. decode.go reads
-// responses into parts, of which part.go makes a turn. The package has no goroutines; encoders
-// and decoders belong to one turn.
+// responses into parts, of which part.go makes a turn; partial.go joins arguments that are
+// streamed. The package has no goroutines; encoders and decoders belong to one turn.
 package gemini

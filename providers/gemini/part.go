@@ -19,6 +19,7 @@ type part struct {
 	called  []byte // the functionCall in raw; may be nil
 
 	call *providers.Call // made of called
+	args *rawjson.Node   // the arguments so far, if they are streamed; else nil
 
 	inner []byte // what is between the quotes of the text, once later events have added to it
 }
@@ -79,10 +80,15 @@ func (p *part) json() []byte {
 	if p.call == nil {
 		return p.raw
 	}
-	if own := rawjson.TextAt(p.called, "id"); own != "" && own != p.call.ID {
-		return wire.SetMember(p.raw, "functionCall", wire.SetMember(p.called, "id", wire.AppendString(nil, p.call.ID)))
+	called := p.called
+	if p.args != nil {
+		called = wire.CutMember(wire.CutMember(called, "partialArgs"), "willContinue")
+		called = wire.SetMember(called, "args", p.call.Arguments)
 	}
-	return p.raw
+	if own := rawjson.TextAt(p.called, "id"); own != "" && own != p.call.ID {
+		called = wire.SetMember(called, "id", wire.AppendString(nil, p.call.ID))
+	}
+	return wire.SetMember(p.raw, "functionCall", called)
 }
 
 // arguments returns those of the call. A call without arguments can lack the member.
@@ -109,10 +115,17 @@ func (d *decoder) explanation() string {
 // Turn implements providers.Decoder.
 func (d *decoder) Turn() *providers.Turn {
 	t := &providers.Turn{Stop: stop(d.reason), Usage: d.usage.sum(), Model: d.model}
-	if d.blockReason() != "" {
+	switch {
+	case d.blockReason() != "":
 		t.Stop = providers.StopRefused
+	case d.open > 0 && t.Stop == providers.StopEnd: // a call that is cut
+		t.Stop = providers.StopMalformed
 	}
 	t.Message.Role = providers.RoleAssistant
+	if d.open > 0 {
+		p := &d.parts[d.open-1]
+		p.call.Arguments = p.args.JSON()
+	}
 	for i := range d.parts {
 		p := &d.parts[i]
 		switch {

@@ -146,6 +146,31 @@ func (n *Node) add(key string) *Node {
 	return kid
 }
 
+// At makes the value an array, unless it is one, and returns the element at an index, which it
+// adds if it is the next one; nil for one beyond that.
+func (n *Node) At(i int) *Node {
+	if n.kind != '[' {
+		*n = Node{key: n.key, kind: '['}
+	}
+	n.split()
+	switch {
+	case i < len(n.kids):
+		return n.kids[i]
+	case i > len(n.kids):
+		return nil
+	}
+	return n.add("")
+}
+
+// Extend adds a string to the value, or replaces any other value by it.
+func (n *Node) Extend(piece []byte) {
+	if n.kind != '"' {
+		n.Set(piece)
+		return
+	}
+	n.raw = append(n.raw, piece[1:len(piece)-1]...)
+}
+
 // AppendElement makes the value an array, unless it is one, and adds an element.
 func (n *Node) AppendElement(value []byte) {
 	if n.kind != '[' {
