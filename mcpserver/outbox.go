@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// coalesceFrom is how many messages wait for a slow client before progress is coalesced: the
-	// newest notification of a token then replaces the one before it.
-	coalesceFrom = 1000
+	// maxProgress is how many notifications of one progress token wait for a slow client; the newest
+	// one then replaces the one before it.
+	maxProgress = 1000
 	// maxKeyed bounds the map of keys that is kept when messages have been taken.
 	maxKeyed = 1000
 	// batchBytes bounds what is taken at once, in bytes, so that what has been written counts no
@@ -53,14 +53,20 @@ type outbox struct {
 
 	mu       sync.Mutex // guards the fields below
 	items    []*wire.Buffer
-	first    int            // number of items[0]; they are numbered from the beginning
-	newest   map[string]int // the number of the last item of each key
-	batch    []*wire.Buffer // taken last
-	bytes    int            // held by the items and the batch
-	taken    int            // held by the batch
-	counted  int            // bytes that the account has counted
+	first    int              // number of items[0]; they are numbered from the beginning
+	keyed    map[string]keyed // the items that have a key
+	batch    []*wire.Buffer   // taken last
+	bytes    int              // held by the items and the batch
+	taken    int              // held by the batch
+	counted  int              // bytes that the account has counted
 	draining bool
 	err      error // why the outbox is closed
+}
+
+// keyed counts the items of one key: the method of a list change, or a progress token.
+type keyed struct {
+	n      int // since its first item that waited; more than wait when some of them have been taken
+	newest int // the number of the last item
 }
 
 func newOutbox(limit int, a *account) *outbox {
@@ -94,24 +100,24 @@ func (o *outbox) Notify(method string, params []byte) {
 	msg.B = wire.AppendNotification(msg.B, method, params)
 	switch {
 	case params == nil: // one list change stands for all of its kind
-		o.add(msg, method, 0)
+		o.add(msg, method, 1)
 	case method == wire.NotificationProgress:
-		o.add(msg, string(wire.Lookup(params, "progressToken")), coalesceFrom)
+		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
 	default:
 		o.add(msg, "", 0)
 	}
 }
 
-// add appends a message. If as many messages as from say wait already, it replaces the newest one
-// with its key instead; without such a one, and with an empty key, it is appended.
-func (o *outbox) add(msg *wire.Buffer, key string, from int) {
+// add appends a message. If most messages with its key wait already, it replaces the newest of them
+// instead; an empty key has no such bound.
+func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 	o.mu.Lock()
 	if len(o.items) >= compactFrom && cap(msg.B) > 2*len(msg.B) {
 		pooled := msg
 		msg = &wire.Buffer{B: bytes.Clone(msg.B)}
 		pooled.Free()
 	}
-	dropped := o.put(msg, key, from)
+	dropped := o.put(msg, key, most)
 	o.mu.Unlock()
 	dropped.Free()
 	select {
@@ -121,16 +127,17 @@ func (o *outbox) add(msg *wire.Buffer, key string, from int) {
 }
 
 // put is add with o.mu held. It returns the message that is not sent, if any.
-func (o *outbox) put(msg *wire.Buffer, key string, from int) (dropped *wire.Buffer) {
-	newest, ok := 0, false
+func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buffer) {
+	var same keyed
 	if key != "" {
-		newest, ok = o.newest[key]
+		same = o.keyed[key]
+		same.n = min(same.n, max(0, same.newest-o.first+1)) // no more of them can wait
 	}
 	switch {
 	case o.err != nil:
 		return msg
-	case ok && newest >= o.first && len(o.items) >= from:
-		at := newest - o.first
+	case key != "" && same.n >= most:
+		at := same.newest - o.first
 		dropped, o.items[at] = o.items[at], msg
 		o.bytes += held(msg) - held(dropped)
 		return dropped
@@ -141,10 +148,10 @@ func (o *outbox) put(msg *wire.Buffer, key string, from int) (dropped *wire.Buff
 		o.close(errCrowded)
 		return msg
 	case key != "":
-		if o.newest == nil {
-			o.newest = map[string]int{}
+		if o.keyed == nil {
+			o.keyed = map[string]keyed{}
 		}
-		o.newest[key] = o.first + len(o.items)
+		o.keyed[key] = keyed{same.n + 1, o.first + len(o.items)}
 	}
 	o.items = append(o.items, msg)
 	o.bytes += held(msg)
@@ -190,13 +197,13 @@ func (o *outbox) take() ([]*wire.Buffer, error) {
 	case n < len(o.items):
 		o.batch = append(o.batch[:0], o.items[:n]...)
 		o.items = slices.Delete(o.items, 0, n)
-		maps.DeleteFunc(o.newest, func(_ string, item int) bool { return item < o.first })
+		maps.DeleteFunc(o.keyed, func(_ string, k keyed) bool { return k.newest < o.first })
 	default:
 		o.items, o.batch = o.batch[:0], o.items
-		if len(o.newest) > maxKeyed {
-			o.newest = nil
+		if len(o.keyed) > maxKeyed {
+			o.keyed = nil
 		}
-		clear(o.newest)
+		clear(o.keyed)
 	}
 	return o.batch, nil
 }
@@ -261,7 +268,7 @@ func (o *outbox) discard() {
 	for _, msg := range o.items {
 		msg.Free()
 	}
-	o.items, o.newest, o.bytes = nil, nil, o.taken
+	o.items, o.keyed, o.bytes = nil, nil, o.taken
 	o.settle()
 }
 
