@@ -158,7 +158,7 @@ func (d *definition) pickMedia(content []byte) (picked media) {
 	best := 0
 	for name, raw := range wire.Members(content) {
 		base, _, err := mime.ParseMediaType(name)
-		if err != nil || strings.ContainsAny(name, "{}") || httpapi.CheckHeader("Content-Type", name) != nil {
+		if err != nil || !strings.Contains(base, "/") || strings.ContainsAny(name, "{}") || httpapi.CheckHeader("Content-Type", name) != nil {
 			continue
 		}
 		m := media{name: name, base: base, raw: raw}

@@ -45,11 +45,11 @@ var bodies = []struct {
 		`{"body":{"type":"object"}}  {"method":"POST","path":"/","headers":{"Content-Type":"multipart/form-data"},"body":"{body}"}`},
 	{"3.0.0", `"content":{"multipart/form-data":{"schema":{"type":"object","required":["f"],"properties":{"f":{"type":"string","format":"binary"},"p":{"type":"string"},"o":{"type":"object"}}},
 		"encoding":{"f":{"contentType":"image/png"},"p":{"contentType":"image/png, image/gif"},"o":{"style":"deepObject"}}}}`,
-		`{"f":` + fileSchema + `,"p":{"type":"string"},"o":{"type":"object"}} ["f"] {"method":"POST","path":"/","body":"multipart","encoding":{"f":{"style":"file","contentType":"image/png"}}}`},
+		`{"f":` + fileSchema + `,"p":{"type":"string"},"o":{"type":"object"}} ["f"] {"method":"POST","path":"/","body":"multipart","encoding":{"f":{"style":"file","contentType":"image/png"},"o":{"style":"deepObject"}}}`},
 	{"3.1.0", `"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"f":{"description":"The files.","type":"array","items":{"type":"string","contentMediaType":"application/octet-stream"}},"b":{"type":"string","contentEncoding":"base64"},"o":{"type":"object"}}},
 		"encoding":{"o":{"style":"deepObject"}}}}`,
 		`{"f":{"description":"The files.","type":"array","items":` + fileSchema + `},"b":{"type":"string","contentEncoding":"base64"},"o":{"type":"object"}}  {"method":"POST","path":"/","body":"multipart","encoding":{"f":{"style":"file"},"o":{"style":"deepObject"}}}`},
-	{"3.0.0", `"content":{"a{b}/json":{},"not a type":{},"multipart/mixed":{}}`, `{}  {"method":"POST","path":"/","body":"none"}`},
+	{"3.0.0", `"content":{"a{b}/json":{},"not a type":{},"multipArt":{},"multipart/mixed":{}}`, `{}  {"method":"POST","path":"/","body":"none"}`},
 	{"3.0.0", `"required":true,"content":{"application/x-thing":{"schema":{"type":"object"}}}`, ``},
 }
 

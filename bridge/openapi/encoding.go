@@ -91,7 +91,7 @@ func (d *definition) fieldEncoding(m media, p property) (encoding, error) {
 	contentType := text(object, "contentType")
 	isFile := m.base == typeMultipart && d.isFile(p.raw, contentType)
 	isStyled := wire.Lookup(object, "style") != nil || wire.Lookup(object, "explode") != nil || wire.Lookup(object, "allowReserved") != nil
-	if isStyled && !isFile && (m.base == typeForm || !d.schemas.is30) {
+	if isStyled && !isFile { // in a multipart body too: 3.0 ignores it, but documents of 3.0 mean it
 		return d.styleOf("form", p.name, object, p.raw)
 	}
 	e := encoding{}
