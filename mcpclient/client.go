@@ -22,6 +22,8 @@ type Client struct {
 
 	// The server speaks the modern era, as far as is known.
 	modern atomic.Bool
+	// One of binds, bindsNot and bindingUnknown.
+	binding atomic.Int32
 	// The latest list of each kind. Links with equal lists share one.
 	known [bridge.ListKinds]atomic.Pointer[bridge.List]
 	// What is wrong with the latest list of each kind.

@@ -52,6 +52,7 @@ type conn struct {
 type peer struct {
 	legacy    bool   // the server has answered initialize
 	modern    bool   // it has answered server/discover, and takes requests of the modern era
+	bound     bool   // it may have bound the connection to the legacy era: it refused server/discover
 	about     []byte // its InitializeResult, or its DiscoverResult with a serverInfo
 	described []byte // about without what belongs to one era
 	revision  string // of the protocol, as negotiated

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,7 +85,40 @@ func (cfg *Config) dialers() []dialer {
 	return []dialer{dialHTTP, dialSSE}
 }
 
+// dialCarrier makes a connection over one carrier, of the era of the link's callers if the server
+// speaks it. A server on stdio that binds a connection to the era of its first request is given a
+// process for each era.
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
+	if l.key.modern && l.client.binding.Load() == binds {
+		c, err := l.open(ctx, dial, (*conn).discover)
+		if err == nil || ctx.Err() != nil {
+			return c, err
+		}
+		l.client.binding.Store(bindingUnknown)
+	}
+	c, err := l.open(ctx, dial, func(c *conn, ctx context.Context) error { return c.handshake(ctx, l.key.modern) })
+	if err != nil || !c.bound || l.client.binding.Load() == bindsNot {
+		return c, err
+	}
+	modern, err := l.open(ctx, dial, (*conn).discover)
+	if err != nil { // so that its error had another reason
+		l.client.binding.Store(bindsNot)
+		return c, nil
+	}
+	l.client.binding.Store(binds)
+	l.client.wg.Go(c.close)
+	return modern, nil
+}
+
+// Whether a server binds a connection to the era of its first request.
+const (
+	bindingUnknown = iota
+	binds
+	bindsNot
+)
+
+// open dials a carrier and does a handshake over it.
+func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, context.Context) error) (*conn, error) {
 	c := newConn(l)
 	own := *l.cfg
 	own.principal = l.principal
@@ -93,7 +127,7 @@ func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 		return nil, err
 	}
 	close(c.dialed)
-	if err := c.handshake(ctx, l.key.modern); err != nil {
+	if err := handshake(c, ctx); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -136,7 +170,9 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 	answered := errors.As(err, &e) && e.Raw != nil || refused(err)
 	switch {
 	case err == nil && modern:
-		c.discover(ctx) // an error means that the server speaks the legacy era alone
+		// An error means that the server speaks the legacy era alone, or on this connection.
+		err := c.discover(ctx)
+		c.bound = errors.As(err, &e) && string(wire.Lookup(e.Raw, "code")) == strconv.Itoa(wire.InvalidRequest)
 	case err != nil && answered && c.alive() && ctx.Err() == nil && c.discover(ctx) == nil:
 		return nil // the server speaks the modern era alone
 	}

@@ -28,10 +28,34 @@ func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call))
 	if err != nil {
 		os.Exit(1)
 	}
-	s := peer.NewServer(strings.TrimPrefix(string(era), "dual"))
+	s := peer.NewServer(strings.TrimPrefix(strings.TrimPrefix(string(era), "dual"), "binding"))
 	s.Tools = tools
+	if string(era) == "binding" {
+		s.Before = bindEra()
+	}
 	s.Take = func(c *peer.Call) { take(s, string(era), c) }
 	s.ServeLines(stdio{os.Stdin, os.Stdout})
+}
+
+// bindEra makes a server refuse the requests of another era than that of its first one.
+func bindEra() func(*peer.Call) bool {
+	var mu sync.Mutex
+	first := ""
+	return func(c *peer.Call) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Kind() != wire.Request {
+			return false
+		}
+		if first == "" {
+			first = c.Method
+		}
+		if c.Modern == (first == wire.MethodDiscover) {
+			return false
+		}
+		c.Fail(wire.InvalidRequest, "this connection serves the other era", "")
+		return true
+	}
 }
 
 type stdio struct {
@@ -133,6 +157,25 @@ func startEra(t *testing.T, cfg mcpclient.Config) *caller {
 	first := c.also(askable("first", "", asksMe))
 	first.who()
 	return first
+}
+
+// A server that binds a connection to the era of its first request has a process for each era, from
+// the first connection of each on.
+func TestBindingServer(t *testing.T) {
+	first := startEra(t, eraConfig(t, "binding", mcpclient.Shared))
+	modern, told, _ := first.who()
+	if told == "null" {
+		t.Error("a modern caller is served in the legacy era")
+	}
+	legacy, told, offered := first.also(bridge.Caller{ID: "legacy"}).who()
+	if told != "null" || offered == "null" || legacy == modern {
+		t.Errorf("a legacy caller: told %s, offered %s, process %s beside %s", told, offered, legacy, modern)
+	}
+	first.call("end") // the process is told to begin with the same era
+	again, told, _ := first.who()
+	if told == "null" || again == modern {
+		t.Errorf("after its end: told %s, process %s after %s", told, again, modern)
+	}
 }
 
 // Callers of the modern era that can be asked something share a link to a server of
