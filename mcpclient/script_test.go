@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +34,9 @@ func TestMain(m *testing.M) {
 		eraChild(`{"name":"sample"},{"name":"both"},{"name":"elicit"}`, func(_ *peer.Server, _ string, c *peer.Call) { samplingTake(c) })
 	case "unread":
 		newScript().ServeLines(stdio{&closingReader{bufio.NewReader(os.Stdin)}, openWriter{os.Stdout}})
-		time.Sleep(time.Hour) // until it is stopped
+		stopped := make(chan os.Signal, 1)
+		signal.Notify(stopped, syscall.SIGTERM)
+		<-stopped
 	case "crash":
 		fmt.Fprintln(os.Stderr, "SECRET of a call")
 		os.Exit(3)
