@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -95,7 +96,7 @@ func (d *definition) fieldEncoding(m media, p property) (encoding, error) {
 		return d.styleOf("form", p.name, object, p.raw)
 	}
 	e := encoding{}
-	if base, _, err := mime.ParseMediaType(contentType); err == nil && !strings.Contains(base, "*") && m.base == typeMultipart {
+	if base, _, err := mime.ParseMediaType(contentType); err == nil && !strings.Contains(base, "*") && m.base == typeMultipart && httpapi.CheckHeader("Content-Type", contentType) == nil {
 		e.ContentType = contentType
 	}
 	switch {
