@@ -3,7 +3,6 @@ package graphql
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,7 +81,7 @@ func parse(src string) (*document, error) {
 	case !utf8.ValidString(src):
 		return nil, errors.New("query is not UTF-8")
 	}
-	p := parser{scanner: scanner{src: src}, doc: &document{src: src, fragments: map[string]*definition{}}}
+	p := parser{scanner: scanner{src: src}, doc: &document{src: src, fragments: map[string]*definition{}}, operations: map[string]bool{}}
 	for p.advance(); p.fault == nil && p.tok.kind != tokenEnd; {
 		p.definition()
 	}
@@ -103,6 +102,9 @@ type parser struct {
 	def   *definition // being parsed
 	tok   token       // the next one
 	depth int
+
+	operations map[string]bool // names so far
+	variables  map[string]bool // names of the operation's, so far
 }
 
 func (p *parser) advance() { p.tok = p.next() }
@@ -170,13 +172,15 @@ func (p *parser) operation() {
 		p.def.name = p.expect(tokenName).text
 	}
 	if p.tok.kind == '(' {
+		p.variables = map[string]bool{}
 		p.group('(', ')', 1, p.variable)
 	}
 	p.directives(false)
 	p.selections()
-	if p.def.name != "" && slices.ContainsFunc(p.doc.operations, func(other *definition) bool { return other.name == p.def.name }) {
+	if p.def.name != "" && p.operations[p.def.name] {
 		p.fail(p.def.at, "duplicate operation %s", native.Shorten(p.def.name))
 	}
+	p.operations[p.def.name] = true
 	p.doc.operations = append(p.doc.operations, p.def)
 }
 
@@ -190,9 +194,10 @@ func (p *parser) variable() {
 		p.value(true)
 	}
 	p.directives(true)
-	if slices.ContainsFunc(p.def.variables, func(other variable) bool { return other.name == v.name }) {
+	if p.variables[v.name] {
 		p.fail(tok.at, "the variable $%s is declared twice", native.Shorten(v.name))
 	}
+	p.variables[v.name] = true
 	p.def.variables = append(p.def.variables, v)
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	maxErrors  = 10  // errors shown; further ones are counted
 	maxMessage = 500 // bytes of an error's message, and of its path
+	maxCode    = 100 // bytes of its code
 )
 
 // convert implements httpapi.Call.Convert (GraphQL, September 2025, section 7.1).
@@ -92,13 +93,17 @@ func messages(faults []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// message returns the message of an error and the path of the field that it is about.
+// message returns the message of an error, its code, and the path of the field that it is about.
+// Nothing else of its extensions is for the caller: some servers send stack traces.
 func message(fault []byte) string {
 	text, ok := wire.Text(wire.Lookup(fault, "message"))
 	if !ok {
 		return native.Cut(string(fault), maxMessage)
 	}
 	text = native.Cut(text, maxMessage)
+	if code := wire.Lookup(fault, "extensions", "code"); len(code) > 0 && code[0] != '{' && code[0] != '[' && !isNull(code) {
+		text += " [" + native.Cut(native.Text(code), maxCode) + "]"
+	}
 	var path strings.Builder
 	for step := range wire.Elements(wire.Lookup(fault, "path")) {
 		path.WriteString("/" + native.Text(step))

@@ -2,7 +2,9 @@ package graphql
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -154,20 +156,46 @@ func (s *scanner) block() {
 }
 
 // escape returns the length of the escape that s, the text after a backslash, begins with; 0 means
-// that it is not an escape.
+// that it is not an escape. One of Unicode must be a character, for which two of four digits may be
+// surrogates (GraphQL, September 2025, section 2.9.4).
 func escape(s string) int {
 	switch {
 	case s == "":
 	case strings.IndexByte(`"\/bfnrt`, s[0]) >= 0:
 		return 1
 	case strings.HasPrefix(s, "u{"):
-		if n := span(s[2:], isHex); n > 0 && strings.HasPrefix(s[2+n:], "}") {
+		n := span(s[2:], isHex)
+		digits := strings.TrimLeft(s[2:2+n], "0")
+		if n > 0 && len(digits) <= 6 && utf8.ValidRune(hex(digits)) && strings.HasPrefix(s[2+n:], "}") {
 			return len("u{}") + n
 		}
-	case s[0] == 'u' && span(s[1:min(5, len(s))], isHex) == 4:
-		return len("uXXXX")
+	default:
+		first, ok := unit(s)
+		if ok && !utf16.IsSurrogate(first) {
+			return len("uXXXX")
+		}
+		next, escaped := strings.CutPrefix(s[min(5, len(s)):], `\`)
+		second, _ := unit(next)
+		if ok && escaped && utf16.DecodeRune(first, second) != utf8.RuneError {
+			return len(`uXXXX\uXXXX`)
+		}
 	}
 	return 0
+}
+
+// unit returns the UTF-16 code unit of an escape of four digits.
+func unit(s string) (r rune, ok bool) {
+	ok = len(s) >= len("uXXXX") && s[0] == 'u' && span(s[1:5], isHex) == 4
+	if ok {
+		r = hex(s[1:5])
+	}
+	return r, ok
+}
+
+// hex returns the value of at most six hexadecimal digits.
+func hex(digits string) rune {
+	n, _ := strconv.ParseUint("0"+digits, 16, 32)
+	return rune(n)
 }
 
 // span returns the length of the prefix of s whose bytes all fulfil is.

@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,12 @@ func TestSpecErrors(t *testing.T) {
 		{`{a(s: """x"")}`, "", "", "unterminated block string"},
 		{`{a(s: "\x")}`, "", "", "line 1, column 8: unknown escape"},
 		{`{a(s: "\u12")}`, "", "", "unknown escape"},
+		{`{a(s: "\u{D800}")}`, "", "", "unknown escape"},
+		{`{a(s: "\u{110000}")}`, "", "", "unknown escape"},
+		{`{a(s: "\u{}")}`, "", "", "unknown escape"},
+		{`{a(s: "\uD83D")}`, "", "", "unknown escape"},
+		{`{a(s: "\uD83DuDE00")}`, "", "", "unknown escape"},
+		{`{a(s: "\uDE00\uD83D")}`, "", "", "unknown escape"},
 		{"{a(n: 01)}", "", "", "is not a number"},
 		{"{a(n: 1.)}", "", "", "is not a number"},
 		{"{a(n: 1x)}", "", "", "is not a number"},
@@ -78,7 +85,7 @@ func TestSpecErrors(t *testing.T) {
 const everything = "\ufeff# a comment with { and \"\n" + `
 """A description with \""" in it and }"""
 query Q("of a variable" $a: [[Int!]!]! = [[1], [-2]] @d(x: 1), $b: In = {a: "}", b: [E, true, null, 1.5e-3]}, $c: ID) @d(x: $c) {
-  alias: field(a: $a, b: {x: [$b, "\u00e9\u{1F600}\"$no"], y: """ $no } \""" """}) @include(if: true) { ...F ... on T @d { x } ... { on } ... @skip(if: false) { query } }
+  alias: field(a: $a, b: {x: [$b, "\u00e9\u{1F600}\u{000041}\uD83D\uDE00\"$no"], y: """ $no } \""" """}) @include(if: true) { ...F ... on T @d { x } ... { on } ... @skip(if: false) { query } }
   fragment mutation, type
 }
 mutation M($x: Int) { m(x: $x) }
@@ -199,5 +206,23 @@ func TestCorpus(t *testing.T) {
 	}
 	if found != len(want) {
 		t.Errorf("%d GraphQL tools, want %d", found, len(want))
+	}
+}
+
+// A document of the largest size is parsed in time that grows with its size.
+func TestLargeDocument(t *testing.T) {
+	var operations, variables strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&operations, "query q%d {a} ", i)
+		fmt.Fprintf(&variables, "$v%d: Int ", i)
+	}
+	for _, src := range []string{operations.String(), "query (" + variables.String() + ") {a}"} {
+		if _, err := parse(src); err != nil {
+			t.Errorf("%.40s: %v", src, err)
+		}
+		begin, end := src[:len(src)/2], src[len(src)/2:]
+		if _, err := parse(begin + " query q1 {a} " + end); err == nil {
+			t.Errorf("%.40s: the second q1 is taken", src)
+		}
 	}
 }
