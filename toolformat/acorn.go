@@ -10,8 +10,9 @@ import (
 
 // acornFormat is an entry of an Acorn tools file (DataSQRL/Acorn, TOOLS_CONFIG.md). A tool of another
 // format becomes one of type "client": the program that loads the file runs it. An Acorn entry of any
-// type (api, client, local) stays as it is in an Acorn file; another format gets it without the
-// arguments that its context fills in.
+// type (api, client, local) stays as it is in an Acorn file, except that its parameters get properties,
+// for which Acorn's FunctionDefinition has no default. Another format gets it without the arguments
+// that its context fills in.
 var acornFormat = format{
 	name:    FormatAcorn,
 	match:   matchAcorn,
@@ -19,7 +20,7 @@ var acornFormat = format{
 	inner:   "function",
 	input:   []string{"parameters"},
 	ignored: map[string]string{"type": "", "context": ""}, // other notes tell, where it matters
-	dialect: rewrite.Dialect{Name: "Acorn", Root: []rewrite.Pass{{Rule: "root", Run: typedRoot}}},
+	dialect: rewrite.Dialect{Name: "Acorn", Root: []rewrite.Pass{{Rule: "root", Run: rewrite.ObjectRoot}}},
 }
 
 // acornTypes say what runs a function: an API, the agent itself, the client.

@@ -77,8 +77,8 @@ func TestEncodeSameFormat(t *testing.T) {
 		{FormatOllama, `{"type":"function","function":{"name":"a","parameters":{"type":"object","properties":{}}},"items":[]}`, ``},
 		{FormatGemini, `{"behavior":"BLOCKING","name":"a","description":"d","parameters":{"type":"object","properties":{}}}`, `{"behavior":"BLOCKING","name":"a","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`},
 		{FormatAcorn, `{"type":"api","function":{"name":"a b","description":"","parameters":{"type":"object","properties":{"id":{}}}},"context":["ID"],"api":{"query":"q"}}`, ``},
-		{FormatAcorn, `{"type":"api","function":{"name":"InternalSaveChatMessage","parameters":{"type":"object"}},"context":["ID"],"api":{"query":"q"}}`, ``},
-		{FormatAcorn, `{"name":"a","parameters":{"type":"object"}}`, `{"type":"client","function":{"name":"a","parameters":{"type":"object"}},"context":[]}`},
+		{FormatAcorn, `{"type":"api","function":{"name":"InternalSaveChatMessage","parameters":{"type":"object","properties":{}}},"context":["ID"],"api":{"query":"q"}}`, ``},
+		{FormatAcorn, `{"name":"a","parameters":{"type":"object","properties":{}}}`, `{"type":"client","function":{"name":"a","parameters":{"type":"object","properties":{}}},"context":[]}`},
 	} {
 		reading, err := Read([]byte(c.in), c.format)
 		if err != nil || len(reading.Tools) != 1 {
