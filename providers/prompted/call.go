@@ -77,14 +77,21 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	var known bool
 	c.name, known = s.resolve(word)
 	switch {
-	case known && (!strict || c.arguments != nil && others == nil):
-	case !known && !strict && s.nameable(word):
+	case known && !strict:
+	case known && c.arguments != nil && others == nil && !isSchema(c.arguments):
+	case !known && !strict && s.mayName(word):
 		c.name, others = word, nil
 	default:
 		return call{}, false
 	}
 	c.arguments = s.gathered(c, object, others)
 	return c, true
+}
+
+// isSchema reports whether arguments are a schema, which makes the call the definition of a tool.
+func isSchema(arguments []byte) bool {
+	kind, _ := wire.Text(wire.Lookup(arguments, "type"))
+	return kind == "object" && wire.Lookup(arguments, "properties") != nil
 }
 
 // gathered returns the arguments of a call, of which other members of its object may be a part.
@@ -179,7 +186,7 @@ func (s *scanner) peekValue(c *cursor, f form) (name string, ok bool) {
 			return "", false
 		}
 		name, ok = s.resolve(word)
-		return name, ok || word == printWord || !f.strict && s.nameable(word)
+		return name, ok || word == printWord || !f.strict && s.mayName(word)
 	}
 	return "", false
 }
@@ -202,7 +209,7 @@ func (s *scanner) peekObject(c *cursor, f form) (name string, ok bool) {
 			return s.peekObject(c, f)
 		case slices.Contains(nameKeys, key):
 			word, isText := c.text()
-			if name, ok = s.resolve(word); ok || !isText || f.strict || !s.nameable(word) {
+			if name, ok = s.resolve(word); ok || !isText || f.strict || !s.mayName(word) {
 				return name, ok
 			}
 			return word, true

@@ -75,14 +75,17 @@ var openers = []opener{
 	// Kimi K2.
 	{"<|tool_calls_section_begin|>", form{ends: []string{"<|tool_calls_section_end|>"}}},
 	{"<|tool_call_begin|>", form{ends: []string{"<|tool_call_end|>"}}},
-	// DeepSeek V3 and V3.1.
+	// DeepSeek V3 and V3.1, in some conversions with bars of ASCII.
 	{"<｜tool▁calls▁begin｜>", form{ends: []string{"<｜tool▁calls▁end｜>"}}},
 	{"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
 	{"<｜tool▁call▁begin｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
+	{"<|tool▁calls▁begin|>", form{ends: []string{"<|tool▁calls▁end|>"}}},
+	{"<|tool▁call▁begin|>function<|tool▁sep|>", form{ends: []string{"<|tool▁call▁end|>"}}},
+	{"<|tool▁call▁begin|>", form{ends: []string{"<|tool▁call▁end|>"}}},
 }
 
 // argumentMarks stand between the name of a tool and its arguments: Mistral, Kimi, DeepSeek.
-var argumentMarks = []string{"[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>"}
+var argumentMarks = []string{"[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>", "<|tool▁sep|>"}
 
 // blocks are the languages of blocks of code that hold calls.
 var blocks = map[string]form{

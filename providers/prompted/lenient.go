@@ -250,7 +250,7 @@ func (s *scanner) pythonCall(l *lenientParser, strict bool) (c call, ok bool) {
 		c, ok = s.pythonCall(l, strict)
 		return c, ok && l.take(')')
 	}
-	if !known && (strict || !s.nameable(word)) {
+	if !known && (strict || !s.mayName(word)) {
 		return call{}, false
 	}
 	name = cmp.Or(name, word)

@@ -18,17 +18,17 @@ func (s *scanner) matchNamed(w []byte, final bool, in form) finding {
 		return finding{}
 	}
 	word := string(w[:n])
-	if n == 0 || !s.nameable(word) {
+	tool, known := s.resolve(word)
+	if !known && !s.mayName(word) && word != printWord {
 		return finding{verdict: notCall}
 	}
-	tool, _ := s.resolve(word)
 	n += prefixLen(w[n:], whiteSpace)
 	if n < len(w) && w[n] == '(' {
 		return s.matchArguments(w, final, n, tool, in, func(value []byte) ([]call, bool) {
 			return s.pythonCalls(append(w[:n:n], value...), false)
 		})
 	}
-	if word == printWord {
+	if !known && word == printWord {
 		return finding{verdict: notCall}
 	}
 	n, v := argumentsIndex(w, final, n)
@@ -137,7 +137,7 @@ func (s *scanner) matchFunction(w []byte, final bool, in form) finding {
 		return finding{verdict: notCall}
 	}
 	word := strings.Trim(string(w[len(functionOpen):n-1]), `"' `)
-	if !s.nameable(word) {
+	if _, known := s.resolve(word); !known && !s.mayName(word) {
 		return finding{verdict: notCall, n: n}
 	}
 	n += prefixLen(w[n:], whiteSpace)

@@ -87,11 +87,15 @@ func letters(name string) string {
 	}, strings.ToLower(name))
 }
 
-// nameable reports whether a word in a form can be the name of a tool that the model believes to
-// have. A call of it is answered with the tools that exist.
-func (o offer) nameable(word string) bool {
+// mayName reports whether a word in a form can be the name of a tool that the model believes to
+// have. A call of it is answered with the tools that exist. Behind a call in a form without an
+// end there may be prose.
+func (s *scanner) mayName(word string) bool {
+	if s.mode == afterCall && s.forms[len(s.forms)-1].ends == nil {
+		return false
+	}
 	isOther := func(c rune) bool { return c <= ' ' || c > '~' }
-	return len(o.set.Tools) > 0 && word != "" && len(word) <= maxName && !strings.ContainsFunc(word, isOther)
+	return len(s.set.Tools) > 0 && word != "" && len(word) <= maxName && !strings.ContainsFunc(word, isOther)
 }
 
 // properties returns the properties of a tool's arguments, in the order of its schema.

@@ -24,9 +24,9 @@ type place struct {
 	mark  byte // a quotation mark right before
 	left  byte // the byte before mark
 
-	paragraph, sentence marks      // that are open since the paragraph or the line began
-	within              *enclosure // nil outside
-	recent              uint64     // the last bytes, in lower case
+	paragraph, inLine marks      // those that are open, counted from the start of either
+	within            *enclosure // nil outside
+	recent            uint64     // the last bytes of the line, in lower case
 }
 
 // A position is what precedes a byte in its line.
@@ -40,7 +40,7 @@ const (
 
 // isQuoted reports whether the next byte, which was given to settle, is in quoted text.
 func (p *place) isQuoted() bool {
-	return p.inBlock() || p.paragraph != marks{} || p.sentence != marks{}
+	return p.inBlock() || p.paragraph != marks{} || p.inLine != marks{}
 }
 
 // inBlock is isQuoted without code spans and strings, which a block ends.
@@ -70,7 +70,7 @@ func (p *place) settle(c byte) {
 		p.endRun()
 	}
 	if p.mark != 0 {
-		p.sentence.quote(p.mark, p.left, c)
+		p.inLine.quote(p.mark, p.left, c)
 		if p.mark == '"' && !p.quoting { // a lone apostrophe is more often a part of a word
 			p.paragraph.quote(p.mark, p.left, c)
 		}
@@ -91,31 +91,40 @@ func (p *place) endLine() {
 		p.within = nil
 	}
 	p.line, p.column, p.base, p.past, p.digits = atStart, 0, 0, false, 0
-	p.listed, p.quoting, p.sentence = false, false, marks{}
+	p.listed, p.quoting, p.inLine, p.recent = false, false, marks{}, 0
 }
 
 // passText passes a byte that is not in fenced code.
 func (p *place) passText(c byte) {
+	if p.within != nil {
+		p.passWithin(c)
+		return
+	}
 	if !p.past && p.passPrefix(c) {
 		return
 	}
 	p.line, p.begun, p.past = inside, true, true
 	p.recent = p.recent<<8 | uint64(lower(c))
 	switch {
-	case p.within != nil:
-		if endsWith(p.recent, p.within.close) {
-			p.within, p.recent = nil, 0
-		}
-		return
-	case c == '`' && p.last == '\\' && p.run == 0 && p.paragraph.ticks+p.sentence.ticks == 0: // escaped
+	case c == '`' && p.last == '\\' && p.run == 0 && p.paragraph.ticks+p.inLine.ticks == 0: // escaped
 	case c == '`', c == '~':
 		p.run++
 	case c == '"', c == '\'':
 		p.mark, p.left = c, p.last
 	}
-	if e := opened(p.recent); e != nil && p.paragraph.ticks+p.sentence.ticks == 0 {
+	if e := opened(p.recent); e != nil && p.paragraph.ticks+p.inLine.ticks == 0 {
 		p.within, p.recent, p.mark = e, 0, 0
-		p.paragraph.quoted, p.sentence.quoted = 0, 0
+		p.paragraph.quoted, p.inLine.quoted = 0, 0
+	}
+}
+
+// passWithin passes a byte of an enclosure.
+func (p *place) passWithin(c byte) {
+	if !isSpace(c) {
+		p.line, p.past = inside, true
+	}
+	if p.recent = p.recent<<8 | uint64(lower(c)); endsWith(p.recent, p.within.close) {
+		p.within, p.recent = nil, 0
 	}
 }
 
@@ -137,7 +146,7 @@ func (p *place) passPrefix(c byte) bool {
 		if clean := !p.listed && p.digits == 0; clean && (c == '>' || c == '|') {
 			p.quoting, p.paragraph = true, marks{}
 		} else if clean && (c == '`' || c == '~') && p.run == 0 {
-			p.fresh = !p.quoting && p.within == nil
+			p.fresh = !p.quoting
 		}
 		return false
 	}
@@ -169,10 +178,10 @@ func (p *place) endRun() {
 	switch {
 	case p.fresh && n >= 3:
 		p.fence = fence{char: p.last, length: n, column: p.column, info: true}
-		p.paragraph, p.sentence = marks{}, marks{}
+		p.paragraph, p.inLine = marks{}, marks{}
 	case p.last == '`' && !p.quoting:
 		p.paragraph.tick(n)
-		p.sentence.tick(n)
+		p.inLine.tick(n)
 	}
 	p.fresh = false
 }
@@ -196,7 +205,7 @@ func (p *place) passFence(c byte) bool {
 	switch {
 	case f.info && (c != '`' || f.char != '`'), f.closing < 0:
 	case f.info:
-		p.paragraph.ticks, p.sentence.ticks, p.fence = f.length, f.length, fence{}
+		p.paragraph.ticks, p.inLine.ticks, p.fence = f.length, f.length, fence{}
 		return false
 	case isSpace(c):
 		f.trail = f.closing > 0
@@ -237,12 +246,15 @@ func (m *marks) tick(n int) {
 // quote reads a quotation mark between two bytes. An apostrophe, and the sign of inches or
 // minutes behind a number, is not one.
 func (m *marks) quote(mark, before, after byte) {
+	inWord := isAlphanumeric(before) && (mark == '\'' || before < 0x80) // Chinese has no spaces
+	opens := !isSpace(after) && (!inWord || isBracket(after))
+	if after == '\n' || after == '\r' {
+		opens = before == 0 || before == '\n' || isSpace(before)
+	}
 	switch {
 	case m.ticks > 0:
-	case m.quoted == 0:
-		if !isSpace(after) && after != '\n' && (!isAlphanumeric(before) || isBracket(after)) {
-			m.quoted = mark
-		}
+	case m.quoted == 0 && opens:
+		m.quoted = mark
 	case m.quoted == mark && (mark == '"' || !isAlphanumeric(before) || !isAlphanumeric(after)):
 		m.quoted = 0
 	}
@@ -272,18 +284,21 @@ var enclosures = []enclosure{
 	{"<!--", "-->", toEnd},
 	{"<pre>", "</pre>", toEnd},
 	{"<code>", "</code>", toParagraph},
+	{"<think>", "</think>", toEnd}, // not at the beginning
 	{`"""`, `"""`, toEnd},
 	{`'''`, `'''`, toEnd},
 	{"“", "”", toParagraph},
 	{"„", "“", toParagraph},
 	{"«", "»", toParagraph},
+	{"「", "」", toParagraph},
+	{"『", "』", toParagraph},
 	{"‘", "’", toLine},
 }
 
 // opened returns the enclosure that the last bytes of a text open, or nil.
 func opened(recent uint64) *enclosure {
 	switch byte(recent) {
-	case '-', '>', '"', '\'', 0x9c, 0x9e, 0xab, 0x98:
+	case '-', '>', '"', '\'', 0x9c, 0x9e, 0xab, 0x98, 0x8c, 0x8e: // the last bytes of open
 		for i := range enclosures {
 			if endsWith(recent, enclosures[i].open) {
 				return &enclosures[i]

@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -75,6 +76,10 @@ func TestQuoted(t *testing.T) {
 		"table":                               "| tool | call |\n|---|---|\n| add | " + bareAdd + " |\n| add | " + addCall + " |",
 		"javascript":                          "```js\nawait client.callTool(" + bareAdd + ")\n```",
 		"definition":                          `{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}}`,
+		"definition without a description":    `{"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}`,
+		"quotation without spaces":            `他说"请写` + addCall + `来添加"。`,
+		"corner brackets":                     "写「" + addCall + "」和『" + addCall + "』。",
+		"thought in a reply":                  "Hm.\n<think>I could\n\n" + addCall + "</think>\nNo.",
 		"cut JSON with JSON":                  "{\"name\": \"add\", \"arguments\": {\"a\":\n" + bareAdd,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,34 +96,39 @@ func TestQuoted(t *testing.T) {
 // What ends before a call does not quote it.
 func TestBehindQuotes(t *testing.T) {
 	for name, text := range map[string]string{
-		"inline code":             "I use `add`, and ``a ` b``: ",
-		"lone backtick":           "It`s so.\n\n",
-		"block quote":             "> quoted\n",
-		"indented code":           "    code\n",
-		"fence":                   "```python\nx\n```\n",
-		"longer end of a fence":   "```python\nx\n`````\t\n",
-		"fence of tildes":         "~~~ a `b`\nx\n~~~\n",
-		"fence in a list":         "10. a\n    ```\n    x\n    ```\nb\n",
-		"fence behind a marker":   "- ```xml\n  x\n  ```\n",
-		"quotation marks":         "He said \"so\" and 'so' and “so”: ",
-		"lone quotation mark":     "He said \"so.\n\n",
-		"inches":                  `A 5" screen: `,
-		"apostrophes":             "It's the users' tool, isn't it? ",
-		"lone apostrophe":         "Get 'em.\n",
-		"comment":                 "<!-- a ---> b\n",
-		"code element":            "<code>a</code> ",
-		"pre element":             "<pre>\n\na</pre>\n",
-		"table":                   "| a |\n|---|\n| b |\n",
-		"list":                    "1. ",
-		"nested list":             "- - ",
-		"number":                  "2 and ",
-		"long number":             "2026",
-		"emphasis":                "**now:** ",
-		"bullets that are none":   "-a *b* --- ",
-		"triple quotation marks":  "\"\"\"a\"\"\" ",
-		"a tag in inline code":    "I write `<tool_call>`:\n",
-		"a tag in a quotation":    "I write \"<tool_call>\":\n",
-		"a quotation with a call": "Not \"" + addCall + "\" but ",
+		"inline code":              "I use `add`, and ``a ` b``: ",
+		"lone backtick":            "It`s so.\n\n",
+		"block quote":              "> quoted\n",
+		"indented code":            "    code\n",
+		"fence":                    "```python\nx\n```\n",
+		"longer end of a fence":    "```python\nx\n`````\t\n",
+		"fence of tildes":          "~~~ a `b`\nx\n~~~\n",
+		"fence in a list":          "10. a\n    ```\n    x\n    ```\nb\n",
+		"fence behind a marker":    "- ```xml\n  x\n  ```\n",
+		"quotation marks":          "He said \"so\" and 'so' and “so”: ",
+		"lone quotation mark":      "He said \"so.\n\n",
+		"inches":                   `A 5" screen: `,
+		"apostrophes":              "It's the users' tool, isn't it? ",
+		"lone apostrophe":          "Get 'em.\n",
+		"comment":                  "<!-- a ---> b\n",
+		"comment over lines":       "<!-- a\n\n--> b\n\n",
+		"quotation marks in a row": "a \"\"\n\"b\n\n",
+		"code element without end": "The <code> element\n \t\n",
+		"code element":             "<code>a</code> ",
+		"pre element":              "<pre>\n\na</pre>\n",
+		"table":                    "| a |\n|---|\n| b |\n",
+		"list":                     "1. ",
+		"nested list":              "- - ",
+		"number":                   "2 and ",
+		"long number":              "2026",
+		"emphasis":                 "**now:** ",
+		"bullets that are none":    "-a *b* --- ",
+		"triple quotation marks":   "\"\"\"a\"\"\" ",
+		"thought in a reply":       "Hm. <think>no</think> ",
+		"words without spaces":     `他说"好"。`,
+		"a tag in inline code":     "I write `<tool_call>`:\n",
+		"a tag in a quotation":     "I write \"<tool_call>\":\n",
+		"a quotation with a call":  "Not \"" + addCall + "\" but ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := fmt.Sprintf("%q", text) + "\n" + inParis
@@ -150,6 +160,17 @@ var quotations = map[string]func(text string) string{
 	"indented code": func(text string) string { return "So:\n\n    " + strings.ReplaceAll(text, "\n", "\n    ") },
 	"table":         func(text string) string { return "| a | " + unbroken(text) + " |" },
 	"comment":       func(text string) string { return "<!-- " + strings.ReplaceAll(text, "--", "- ") + " -->" },
+}
+
+// callQuotations quote a call. Another text can have their end in it.
+var callQuotations = map[string]func(call string) string{
+	"string":               func(call string) string { return `So: f("` + call + `") and "` + call + `".` },
+	"single-quoted string": func(call string) string { return "So: f('" + call + "')." },
+	"triple-quoted string": func(call string) string { return "p = \"\"\"\n" + call + "\n\"\"\"" },
+	"curly quotes":         func(call string) string { return "So: “use " + call + "”." },
+	"string over lines":    func(call string) string { return "So \"\n" + call + "\n\"." },
+	"pre element":          func(call string) string { return "<pre>\n" + call + "\n\n" + call + "</pre>" },
+	"block of code":        func(call string) string { return "```python\n" + call + "\n```" },
 }
 
 func unbroken(text string) string { return strings.ReplaceAll(text, "\n", " ") }
@@ -211,7 +232,9 @@ func FuzzQuotedCall(f *testing.F) {
 			t.Skip() // may begin a form itself
 		}
 		for _, call := range []string{addCall, bareAdd, "[add(a=1)]", "<function=add></function>", `[TOOL_CALLS]add{"a":1}`} {
-			for name, quote := range quotations {
+			all := maps.Clone(quotations)
+			maps.Copy(all, callQuotations)
+			for name, quote := range all {
 				text := before + "\n\n" + quote(call) + "\n" + after
 				if got := scanned(1<<20, portions(text, cuts)...); strings.Contains(got, "\nadd {") || strings.HasPrefix(got, "add {") {
 					t.Errorf("%s: a call in\n%s", name, text)
