@@ -43,8 +43,8 @@ func (m *merger) add(schema []byte, depth int) bool {
 		case "properties":
 			m.listed = true
 			for name, p := range wire.Members(value) {
-				if string(wire.Lookup(m.resolved(p), "readOnly")) == "true" {
-					continue // only for answers
+				if m.isReadOnly(p) {
+					continue
 				}
 				if slices.ContainsFunc(m.properties, func(o property) bool { return o.name == name }) || strings.ContainsAny(name, "{}") {
 					return false

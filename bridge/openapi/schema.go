@@ -207,7 +207,11 @@ func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, de
 		return s.appendRef(dst, ref)
 	case "xml", "externalDocs", "discriminator", "$schema", "$id", "$anchor":
 		return dst
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+	case "properties":
+		return s.appendProperties(native.AppendKey(dst, key), value, depth)
+	case "required":
+		return s.appendRequired(dst, schema, value)
+	case "patternProperties", "$defs", "definitions", "dependentSchemas":
 		return s.appendMap(native.AppendKey(dst, key), value, depth)
 	case "allOf", "anyOf", "oneOf", "prefixItems":
 		return s.appendList(native.AppendKey(dst, key), value, depth)
@@ -252,6 +256,42 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 		return dst
 	}
 	return append(native.AppendKey(dst, key), value...)
+}
+
+// appendProperties appends the properties of an object, without those that only answers have
+// (OpenAPI 3.1.1, section 4.8.24.1; 3.0.4, section 4.7.24.2).
+func (s *schemas) appendProperties(dst, object []byte, depth int) []byte {
+	dst = append(dst, '{')
+	for key, value := range wire.Members(object) {
+		if !s.isReadOnly(value) {
+			dst = s.appendSchema(native.AppendKey(dst, key), value, depth+1)
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendRequired appends the names of required properties, which are required of a request only if
+// it has them.
+func (s *schemas) appendRequired(dst, schema, names []byte) []byte {
+	properties := wire.Lookup(schema, "properties")
+	begin := len(dst)
+	dst = append(native.AppendKey(dst, "required"), '[')
+	isEmpty := true
+	for raw := range wire.Elements(names) {
+		if name, _ := wire.Text(raw); !s.isReadOnly(wire.Lookup(properties, name)) {
+			dst = append(native.AppendComma(dst), raw...)
+			isEmpty = false
+		}
+	}
+	if isEmpty {
+		return dst[:begin]
+	}
+	return append(dst, ']')
+}
+
+// isReadOnly reports whether a property is one of answers only.
+func (s *schemas) isReadOnly(property []byte) bool {
+	return isTrue(property, "readOnly") || isTrue(s.resolved(property), "readOnly")
 }
 
 func (s *schemas) appendMap(dst, object []byte, depth int) []byte {

@@ -38,7 +38,7 @@ const swaggerDocument = `{
 		"/odd": {"get": {"operationId": 7}},
 		"/gone": {"$ref": "other.json"}
 	},
-	"definitions": {"Pet": {"type": "object", "required": ["name"], "properties": {
+	"definitions": {"Pet": {"type": "object", "required": ["id", "name"], "properties": {
 		"name": {"type": "string", "x-nullable": true}, "id": {"type": "integer", "readOnly": true}, "age": {"type": "number", "maximum": 0.10000000000000000001, "description": "a < b"},
 		"friends": {"type": "array", "items": {"$ref": "#/definitions/Pet"}},
 		"more": {"type": "object", "additionalProperties": {"type": "object", "properties": {"p": {"$ref": "#/definitions/Pet"}}}}
@@ -55,7 +55,7 @@ func TestSwagger(t *testing.T) {
 	want := []string{
 		"https://api.example.com/v1",
 		`put: {"type":"object","properties":{"id":{"type":"string"},` + pet + `,"friends":{"type":"array","items":{"$ref":"#/$defs/Pet"}},"more":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"$ref":"#/$defs/Pet"}}}}},"required":["id","name"],"additionalProperties":false,` +
-			`"$defs":{"Pet":{"type":"object","required":["name"],"properties":{"name":{"type":["string","null"]},"id":{"type":"integer","readOnly":true},"age":{"type":"number","maximum":0.10000000000000000001,"description":"a < b"},"friends":{"type":"array","items":{"$ref":"#/$defs/Pet"}},"more":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"$ref":"#/$defs/Pet"}}}}}}}}`,
+			`"$defs":{"Pet":{"type":"object","required":["name"],"properties":{"name":{"type":["string","null"]},"age":{"type":"number","maximum":0.10000000000000000001,"description":"a < b"},"friends":{"type":"array","items":{"$ref":"#/$defs/Pet"}},"more":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"$ref":"#/$defs/Pet"}}}}}}}}`,
 		`{"method":"PUT","path":"/pets/{id}","body":"json"}`,
 		`get: {"type":"object","properties":{"id":{"type":"string"},"limit":{"maximum":100,"type":"integer"},"a":{"items":{"type":"string"},"type":"array"},"b":{"items":{"type":"string"},"type":"array"},"c":{"items":{"type":"string"},"type":"array"}},"required":["id"],"additionalProperties":false}`,
 		`{"method":"GET","path":"/pets/{id}?limit={limit}&a={a}&b={b}&c={c}","encoding":{"a":{"style":"form","explode":false},"c":{"style":"pipeDelimited"}}}`,
