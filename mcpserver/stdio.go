@@ -19,6 +19,7 @@ const stdioGrace = time.Second
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	d := s.newDuplex(identity{})
 	written := make(chan error, 1)
+	d.box.setDraining(true) // before the writer runs: a client may end at once
 	go func() {
 		defer d.box.discard()
 		written <- d.box.drain(nil, lineWriter(out), func() error { return nil })
