@@ -38,7 +38,7 @@ type GuardOptions struct {
 // A Guard wraps a source: for each call it fills in hidden arguments, validates the others, or
 // both. It may be used from many goroutines.
 type Guard struct {
-	Source // made by Wrap
+	Source // opens sessions of the guard
 	opts   GuardOptions
 	last   atomic.Pointer[guardedList]
 }
@@ -47,10 +47,31 @@ type Guard struct {
 func NewGuard(source Source, opts GuardOptions) *Guard {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	g := &Guard{opts: opts}
-	g.Source = Wrap(source, func(below Session, caller *Caller) (Session, error) {
-		return &guardSession{Session: below, guard: g, caller: caller}, nil
-	})
+	g.Source = &guardSource{g, source}
 	return g
+}
+
+// guardSource opens sessions of a guard, which learn when the list of the source below changes.
+type guardSource struct {
+	guard *Guard
+	below Source
+}
+
+func (o *guardSource) Open(ctx context.Context, caller *Caller) (Session, error) {
+	s := &guardSession{guard: o.guard, caller: caller}
+	below := *caller
+	below.Notify = func(method string, params []byte) {
+		if method == wire.NotificationToolsChanged {
+			s.outdated.Store(true)
+		}
+		caller.notify(method, params)
+	}
+	var err error
+	s.Session, err = o.below.Open(ctx, &below)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Problems names the tools of the last list that are left out, since their schema cannot be read or
@@ -162,6 +183,8 @@ type guardSession struct {
 	guard  *Guard
 	caller *Caller
 	seen   atomic.Pointer[guardedList] // of the last list
+
+	outdated atomic.Bool // there is another list than the last one
 }
 
 func (s *guardSession) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -181,17 +204,30 @@ func (s *guardSession) guarded(l *List) *guardedList {
 	return v
 }
 
+// tool returns the tool of a name. It reads the list only if that has changed, or lacks the name.
+func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *toolformat.Error) {
+	if v := s.seen.Load(); v != nil && v.tools[name] != nil && !s.outdated.Load() {
+		return v.tools[name], nil
+	}
+	s.outdated.Store(false)
+	l, fault := listTools(ctx, s.Session)
+	if fault != nil {
+		s.outdated.Store(true)
+		return nil, fault
+	}
+	if tool := s.guarded(l).tools[name]; tool != nil {
+		return tool, nil
+	}
+	return nil, toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", name)
+}
+
 func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if req.Method != wire.MethodToolsCall {
 		return s.Session.Do(ctx, req)
 	}
-	l, fault := listTools(ctx, s.Session)
+	tool, fault := s.tool(ctx, req.Target)
 	if fault != nil {
 		return Failed(fault)
-	}
-	tool := s.guarded(l).tools[req.Target]
-	if tool == nil {
-		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", req.Target))
 	}
 	params, err := req.params()
 	if err != nil {

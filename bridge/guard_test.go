@@ -4,9 +4,11 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -17,6 +19,7 @@ type stub struct {
 	list  *bridge.List
 	calls int
 	away  error
+	told  func(method string, params []byte) // Notify of the last caller
 }
 
 func newStub(t testing.TB, definitions ...string) *stub {
@@ -36,13 +39,23 @@ func (s *stub) setTools(t testing.TB, definitions ...string) {
 		}
 		items = append(items, it)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = bridge.NewList(bridge.Tools, items)
+	s.setList(bridge.NewList(bridge.Tools, items))
 }
 
-func (s *stub) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return s, nil }
-func (s *stub) Close() error                                                 { return nil }
+func (s *stub) setList(list *bridge.List) {
+	s.mu.Lock()
+	s.list = list
+	s.mu.Unlock()
+	if s.told != nil {
+		s.told(wire.NotificationToolsChanged, nil)
+	}
+}
+
+func (s *stub) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	s.told = caller.Notify
+	return s, nil
+}
+func (s *stub) Close() error { return nil }
 func (s *stub) List(context.Context, bridge.ListKind) (*bridge.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +217,7 @@ func TestGuardOfAwaySource(t *testing.T) {
 	if got := callTool(t, s, `{"name":"orders"}`); !strings.Contains(got, `"CustomerID":7`) {
 		t.Error(got)
 	}
-	source.list = nil
+	source.setList(nil)
 	if got := callTool(t, s, `{"name":"orders"}`); got != "away" {
 		t.Error(got)
 	}
@@ -245,4 +258,52 @@ func FuzzGuardContext(f *testing.F) {
 			t.Errorf("%s: %s", arguments, got)
 		}
 	})
+}
+
+// counting is a source that counts how often its list is read.
+type counting struct {
+	bridge.Source
+	lists *atomic.Int64
+}
+
+func newCounting(source bridge.Source) counting {
+	c := counting{lists: new(atomic.Int64)}
+	c.Source = bridge.Wrap(source, func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return countingSession{below, c.lists}, nil
+	})
+	return c
+}
+
+type countingSession struct {
+	bridge.Session
+	lists *atomic.Int64
+}
+
+func (s countingSession) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	s.lists.Add(1)
+	return s.Session.List(ctx, kind)
+}
+
+// A guard reads the list when it has changed or lacks a name, not for each call.
+func TestGuardReadsListOnce(t *testing.T) {
+	fake := sourcetest.NewFake()
+	below := newCounting(fake)
+	s, err := bridge.NewGuard(below, bridge.GuardOptions{Validate: true}).Open(t.Context(), &bridge.Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 3 {
+		wantResult(t, call(t.Context(), s, "echo", `{"arguments":{}}`, nil), `{"content":[],"structuredContent":{}}`)
+	}
+	if n := below.lists.Load(); n != 1 {
+		t.Errorf("the list was read %d times for three calls, want 1", n)
+	}
+	fake.Add(`{"name":"new","inputSchema":{"type":"object","required":["a"]}}`)
+	if r := call(t.Context(), s, "new", `{"arguments":{}}`, nil); r.Err != nil || !strings.Contains(string(r.Result), `"isError":true`) {
+		t.Errorf("the call of a new tool is not checked: %s %v", r.Result, r.Err)
+	}
+	if n := below.lists.Load(); n != 2 {
+		t.Errorf("the list was read %d times, want 2", n)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,23 +189,23 @@ func TestPrefixIsItsMembers(t *testing.T) {
 // The first of several list changes is passed on at once, the others are gathered.
 func TestListChangesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int64
 		up := newScripted(nil)
-		s := openBridge(t, &Caller{Notify: func(string, []byte) { n++ }}, Member{Name: "up", Source: up})
+		s := openBridge(t, &Caller{Notify: func(string, []byte) { n.Add(1) }}, Member{Name: "up", Source: up})
 		for range 5 {
 			up.notify(wire.NotificationToolsChanged, nil)
 		}
-		if n != 1 {
-			t.Errorf("%d notifications at once, want 1", n)
+		if n.Load() != 1 {
+			t.Errorf("%d notifications at once, want 1", n.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n != 2 {
-			t.Errorf("%d notifications in all, want 2", n)
+		if n.Load() != 2 {
+			t.Errorf("%d notifications in all, want 2", n.Load())
 		}
 		s.Close()
 		up.notify(wire.NotificationToolsChanged, nil)
-		if n != 2 {
+		if n.Load() != 2 {
 			t.Error("there is a notification after Close")
 		}
 	})
