@@ -127,6 +127,9 @@ func (b *backend) openFile(uri string, limit int) (f file, err error) {
 		}
 	}
 	local := filepath.FromSlash(name)
+	if rest := strings.TrimPrefix(local, `\`); filepath.VolumeName(rest) != "" { // file:///C:/a.txt
+		local = rest
+	}
 	if filepath.IsAbs(local) {
 		if local, err = filepath.Rel(b.files, local); err != nil {
 			local = ".."
