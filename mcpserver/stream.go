@@ -126,7 +126,6 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	buf     []byte
 	err     error
 }
 
@@ -140,22 +139,28 @@ func newEventWriter(w http.ResponseWriter) *eventWriter {
 	return &eventWriter{w: w, control: http.NewResponseController(w)}
 }
 
-// copiedEvent is how many bytes of data an event may have to be copied, so that it is one write.
-const copiedEvent = 16 << 10
+// copiedEvent is how many bytes of data an event may have to be copied, so that it is one write: what
+// fits into a pooled buffer.
+const copiedEvent = 64<<10 + 1<<10
 
 func (e *eventWriter) write(kind, id string, data []byte) {
+	copied := data
+	if len(data) > copiedEvent {
+		copied = nil
+	}
+	buf := wire.NewBuffer(len(copied) + len(kind) + len(id) + 64)
+	defer buf.Free()
+	buf.B = wire.AppendEvent(buf.B, kind, id, copied)
 	if len(data) <= copiedEvent {
-		e.buf = wire.AppendEvent(e.buf[:0], kind, id, data)
-		e.send(e.buf)
+		e.send(buf.B)
 		return
 	}
-	e.buf = wire.AppendEvent(e.buf[:0], kind, id, nil)
-	const end = len("\n\n")
-	e.send(e.buf[:len(e.buf)-end])
+	end := len(buf.B) - len("\n\n")
+	e.send(buf.B[:end])
 	for part := range slices.Chunk(data, largePart) {
 		e.send(part)
 	}
-	e.send(e.buf[len(e.buf)-end:])
+	e.send(buf.B[end:])
 }
 
 func (e *eventWriter) send(b []byte) {
@@ -174,8 +179,7 @@ func (e *eventWriter) flush() error {
 
 // idle keeps proxies from closing a quiet stream.
 func (e *eventWriter) idle() error {
-	e.buf = wire.AppendComment(e.buf[:0], "")
-	e.send(e.buf)
+	e.send(wire.AppendComment(nil, ""))
 	return e.flush()
 }
 
