@@ -63,12 +63,15 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	}
 	var word string
 	var others []string // the keys of members that a call does not have
+	unclear := false    // there are two names, or arguments twice
 	for key, value := range wire.Members(object) {
 		text, isText := wire.Text(value)
 		switch {
-		case word == "" && isText && slices.Contains(nameKeys, key):
+		case isText && slices.Contains(nameKeys, key):
+			unclear = unclear || word != "" && word != text
 			word = text
-		case c.arguments == nil && slices.Contains(argumentKeys, key):
+		case slices.Contains(argumentKeys, key):
+			unclear = unclear || c.arguments != nil
 			c.arguments = value
 		case !slices.Contains(otherKeys, key):
 			others = append(others, key)
@@ -77,6 +80,11 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	var known bool
 	c.name, known = s.resolve(word)
 	switch {
+	case strict && unclear:
+		return call{}, false
+	case known && unclear:
+		c.arguments = wire.AppendString(nil, object)
+		return c, true
 	case known && !strict:
 	case known && c.arguments != nil && others == nil && !isSchema(c.arguments):
 	case !known && !strict && s.mayName(word):

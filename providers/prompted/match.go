@@ -18,7 +18,7 @@ func (s *scanner) match(w []byte, final bool) finding {
 		return finding{}
 	case o != nil:
 		return s.matchForm(w, final, len(o.text), s.only(o.form))
-	case w[0] == '{', w[0] == '[' && s.place.line == atStart:
+	case s.place.line == atStart && s.place.paragraph.nested == 0 && (w[0] == '{' || w[0] == '['):
 		return s.matchForm(w, final, 0, s.only(form{strict: true}))
 	}
 	return finding{verdict: notCall}

@@ -38,9 +38,10 @@ const (
 	inside
 )
 
-// isQuoted reports whether the next byte, which was given to settle, is in quoted text.
+// isQuoted reports whether the next byte, which was given to settle, is in quoted text. A
+// backslash before a bracket is an escape of Markdown.
 func (p *place) isQuoted() bool {
-	return p.inBlock() || p.paragraph != marks{} || p.inLine != marks{}
+	return p.inBlock() || p.paragraph.isOpen() || p.inLine.isOpen() || p.last == '\\'
 }
 
 // inBlock is isQuoted without code spans and strings, which a block ends.
@@ -111,6 +112,11 @@ func (p *place) passText(c byte) {
 		p.run++
 	case c == '"', c == '\'':
 		p.mark, p.left = c, p.last
+	case p.inLine.isOpen():
+	case c == '{', c == '[':
+		p.paragraph.nested++
+	case c == '}', c == ']':
+		p.paragraph.nested = max(0, p.paragraph.nested-1)
 	}
 	if e := opened(p.recent); e != nil && p.paragraph.ticks+p.inLine.ticks == 0 {
 		p.within, p.recent, p.mark = e, 0, 0
@@ -231,7 +237,10 @@ func (f *fence) endLine() bool {
 type marks struct {
 	ticks  int  // the backticks that opened a code span
 	quoted byte // the open quotation mark
+	nested int  // brackets of JSON, which do not quote
 }
+
+func (m *marks) isOpen() bool { return m.ticks > 0 || m.quoted != 0 }
 
 // tick reads a run of backticks.
 func (m *marks) tick(n int) {
