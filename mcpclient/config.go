@@ -74,6 +74,9 @@ type Config struct {
 	Timeout        time.Duration // bounds a call, from its start or latest progress; 0 means 5 min
 	MaxTimeout     time.Duration // bounds a call, however much progress it makes; 0 means 30 min
 	IdleTimeout    time.Duration // of a link without callers or, if Lazy, calls; 0 means 1 min
+	RetryMin       time.Duration // before the second attempt to connect, doubled each time; 0 means 1 s
+	RetryMax       time.Duration // bounds that; 0 means 1 min
+	Steady         time.Duration // a connection that lived for it is made again at once; 0 means 1 s
 	MessageBytes   int           // bounds a message of the server; 0 means 64 MiB
 
 	// Sampling answers a sampling/createMessage of the server in place of a client: where the
@@ -105,6 +108,9 @@ func (cfg *Config) setDefaults() {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Minute)
 	cfg.MaxTimeout = max(cmp.Or(cfg.MaxTimeout, 30*time.Minute), cfg.Timeout)
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, time.Minute)
+	cfg.RetryMin = cmp.Or(cfg.RetryMin, time.Second)
+	cfg.RetryMax = max(cmp.Or(cfg.RetryMax, time.Minute), cfg.RetryMin)
+	cfg.Steady = cmp.Or(cfg.Steady, time.Second)
 	cfg.MessageBytes = cmp.Or(cfg.MessageBytes, 64<<20)
 	if cfg.Sharing == "" {
 		cfg.Sharing = Session
@@ -123,9 +129,42 @@ type Children struct {
 	Max   int // of all
 	Share int // of those that belong to the callers of one principal; 0 means Max
 
+	// Starting bounds those that start at once, so that a small machine starts some in time rather
+	// than all too late; 0 means no bound. A start counts until the server is connected, and no
+	// longer than 5 s.
+	Starting int
+
 	mu      sync.Mutex // guards the fields below
 	running int
 	own     map[string]int // by the name of their principal
+	slots   chan struct{}  // one for each that starts
+}
+
+// startTime is how long a start counts: what takes longer is hardly work of this machine.
+const startTime = 5 * time.Second
+
+// awaitStart waits until one more child may start. end ends the start; it is nil if ctx has ended.
+func (c *Children) awaitStart(ctx context.Context) (end func()) {
+	if c == nil || c.Starting == 0 {
+		return func() {}
+	}
+	c.mu.Lock()
+	if c.slots == nil {
+		c.slots = make(chan struct{}, c.Starting)
+	}
+	slots := c.slots
+	c.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
+	release := sync.OnceFunc(func() { <-slots })
+	late := time.AfterFunc(startTime, release)
+	return func() {
+		late.Stop()
+		release()
+	}
 }
 
 // acquire counts a child of a principal; "" means that it is not one principal's.

@@ -71,10 +71,6 @@ func newConn(l *link) *conn {
 	return c
 }
 
-// steadyTime is how long a connection must have lived for its loss not to count as a failure of
-// the server: it is then made again at once.
-const steadyTime = time.Second
-
 // start runs f in a goroutine that close waits for, unless the connection is lost.
 func (c *conn) start(f func()) {
 	c.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -170,51 +169,6 @@ func TestLongMessage(t *testing.T) {
 	})
 }
 
-// An answer that cannot be used fails its call at once, with the reason, and no other one.
-func TestUnusableAnswers(t *testing.T) {
-	everywhere(t, func(cfg *mcpclient.Config) { cfg.MessageBytes = 64 << 10 }, func(t *testing.T, carrier string, c *caller) {
-		ctx, cancel := context.WithCancel(t.Context())
-		waiting := make(chan bridge.Reply, 1)
-		for how, want := range map[string]string{
-			"too deep": "nested too deep", "not UTF-8": "UTF-8", "byte order mark": "not JSON",
-			"too long": "limits.messageBytes", "too long, id last": "limits.messageBytes", "too long, no id": "limits.messageBytes",
-		} {
-			c.fails(c.call(how), toolformat.Internal, want)
-		}
-		go func() { waiting <- c.do(ctx, "silent", "{}") }()
-		for string(wire.Lookup(c.call("cancelled").Result, "silent")) == "[]" { // it is under way
-		}
-		c.fails(c.call("too long, id last"), toolformat.Internal, "limits.messageBytes")
-		c.fails(c.call("too deep"), toolformat.Internal, "nested too deep")
-		c.works("twin")
-		if carrier != "http" { // where a stream has nothing but messages
-			c.works("log line")
-		}
-		cancel()
-		c.fails(<-waiting, toolformat.Canceled, "")
-		c.works("ok")
-	})
-}
-
-// An item of a list that cannot be used is left out; the others are there.
-func TestUnusableItems(t *testing.T) {
-	for _, bad := range []string{"\"description\":\"\xff\"", `"inputSchema":{"a":` + strings.Repeat("[", 510) + strings.Repeat("]", 510) + `}`} {
-		sourcetest.NoLeaks(t)
-		s := newScript()
-		s.Tools = `{"name":"before"},{"name":"bad",` + bad + `},` + s.Tools
-		logged := &logBuffer{}
-		c := open(t, mcpclient.Config{URL: s.Serve(t, nil) + "/mcp", Log: slog.New(slog.NewTextHandler(logged, nil))})
-		list, err := c.session.List(t.Context(), bridge.Tools)
-		if err != nil || len(list.Items) != 4 || list.Items[0].Key != "before" {
-			t.Errorf("%v, %v", list, err)
-		}
-		if !strings.Contains(logged.String(), `tools \"bad\": not JSON: `) {
-			t.Errorf("the log has %s", logged)
-		}
-		c.works("ok")
-	}
-}
-
 // A connection that is lost under a call comes back; the call is repeated only where
 // that is safe.
 func TestLost(t *testing.T) {
@@ -227,39 +181,6 @@ func TestLost(t *testing.T) {
 		c.works("close-once") // read-only: repeated
 		c.works("ok")
 	})
-}
-
-// A call that cannot be written runs on the next connection: a server that has closed its input is
-// started again.
-func TestUnsent(t *testing.T) {
-	sourcetest.NoLeaks(t)
-	c := open(t, child(t, "unread"))
-	c.works("ok")
-	c.works("ok")
-}
-
-// Calls right after the death of their server run on the next connection, unless it may have got
-// them.
-func TestUnsentAfterKill(t *testing.T) {
-	for i := range 5 {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			sourcetest.NoLeaks(t)
-			s := newScript()
-			command, env := s.Child(t)
-			c := open(t, mcpclient.Config{Command: command, Env: env})
-			c.works("ok")
-			s.Kill()
-			var calls sync.WaitGroup
-			for range 50 {
-				calls.Go(func() {
-					if r := c.call("ok"); r.Err != nil && !strings.Contains(r.Err.Message, "unknown whether it ran") {
-						t.Error(r.Err)
-					}
-				})
-			}
-			calls.Wait()
-		})
-	}
 }
 
 // What the server asks is answered: a ping with a pong, the rest with an error.
@@ -508,12 +429,16 @@ func TestLazy(t *testing.T) {
 }
 
 // idle waits until a lazy server has stopped.
-func (c *caller) idle() {
+func (c *caller) idle() { c.await(mcpclient.Idle) }
+
+// await waits until the link is in a state.
+func (c *caller) await(state mcpclient.State) {
+	c.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); c.client.Status().State != mcpclient.Idle; <-tick.C {
+	for end := time.Now().Add(patience); c.client.Status().State != state; <-tick.C {
 		if time.Now().After(end) {
-			c.Fatalf("it does not stop: %+v", c.client.Status())
+			c.Fatalf("it does not become %s: %+v", state, c.client.Status())
 		}
 	}
 }

@@ -228,13 +228,14 @@ func (l *link) supervise() {
 			return
 		}
 		l.setState(Connecting, nil, 0)
-		c, err := l.connect()
+		c, err := l.start()
 		if err == nil {
 			start := time.Now()
 			if err = l.serve(c); err == nil {
 				continue
 			}
-			if time.Since(start) >= steadyTime {
+			lived := time.Since(start)
+			if lived >= l.cfg.Steady {
 				failures = 0
 			}
 			if failures == 0 {
@@ -242,12 +243,25 @@ func (l *link) supervise() {
 				l.cfg.Log.Warn("connection lost, connecting again", "reason", detailed(err))
 				continue
 			}
+			err = fmt.Errorf("%w, %s after it was connected", err, lived.Round(time.Millisecond))
 		}
 		failures++
 		if l.ctx.Err() != nil || !l.backOff(err, failures) {
 			return
 		}
 	}
+}
+
+// start makes a connection when a child may be started.
+func (l *link) start() (*conn, error) {
+	if len(l.cfg.Command) > 0 {
+		end := l.cfg.Children.awaitStart(l.ctx)
+		if end == nil {
+			return nil, l.ctx.Err()
+		}
+		defer end()
+	}
+	return l.connect()
 }
 
 // awaitDemand waits until a call needs a lazy server; false means that the link has ended. Demand
@@ -323,9 +337,9 @@ func (l *link) backOff(err error, failures int) bool {
 		<-l.ctx.Done()
 		return false
 	}
-	delay := min(time.Minute, 500*time.Millisecond<<min(failures, 10))
+	delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(failures-1, 10))
 	delay = delay/2 + rand.N(delay/2)
-	l.cfg.Log.Warn("failed", "reason", detailed(err), "retry_in", delay.Round(100*time.Millisecond))
+	l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
 	l.setState(Failed, err, delay) // after the log: callers wait for the state
 	return sleep(l.ctx, delay)
 }

@@ -188,6 +188,9 @@ func (l *link) ask(ctx context.Context, method string, params []byte) ([]byte, *
 // A server of the modern era alone notifies of changes only on a subscriptions/listen that is
 // open, from its acknowledgment on.
 
+// steadyListen is how long a listen must have been open for the next one to be sent soon.
+const steadyListen = 5 * time.Second
+
 // listen keeps a subscriptions/listen open until ctx ends, which must end with the connection.
 // Each time the server is asked, acked takes what it grants of the filter before it notifies of
 // anything. acked must not block; its error counts as a refusal. If the first attempt is refused,
@@ -203,7 +206,7 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 			return context.Cause(ctx)
 		case err != nil && !ever:
 			return err
-		case time.Since(start) >= steadyTime:
+		case time.Since(start) >= steadyListen:
 			delay = time.Second
 		}
 		if !sleep(ctx, delay) {

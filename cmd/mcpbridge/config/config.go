@@ -52,6 +52,7 @@ type Limits struct {
 	Sessions          int           // open HTTP and WebSocket sessions
 	SessionIdle       time.Duration // time after which a silent HTTP session ends
 	Children          int           // running stdio processes
+	Starting          int           // stdio processes that start at once; default twice the cores, at least 8
 	BatchMessages     int           // messages of one JSON-RPC batch
 	ResumeBytes       int           // bytes that a session keeps for Last-Event-ID
 	CallsPerSession   int           // concurrent calls of a session
@@ -204,6 +205,7 @@ func (l *Limits) keys() keySet {
 		"sessions":          {take: into(&l.Sessions, readCount)},
 		"sessionIdle":       {take: into(&l.SessionIdle, readDuration)},
 		"children":          {take: into(&l.Children, readCount)},
+		"starting":          {take: into(&l.Starting, readCount)},
 		"batchMessages":     {take: into(&l.BatchMessages, readCount)},
 		"resumeBytes":       {take: into(&l.ResumeBytes, readSize)},
 		"callsPerSession":   {take: into(&l.CallsPerSession, readCount)},

@@ -39,6 +39,10 @@ type Server struct {
 	ConnectTimeout time.Duration // bounds the connection; default 30 s
 	IdleTimeout    time.Duration // time after which an unused link ends
 
+	RetryMin time.Duration // before the second attempt to connect, doubled each time; default 1 s
+	RetryMax time.Duration // bounds that; default 1 min
+	Steady   time.Duration // a connection that lived for it is made again at once; default 1 s
+
 	Concurrency int    // concurrent calls
 	Sharing     string // "shared", "identity" or "session"; "" means by transport
 	Required    bool   // the bridge is not ready without it
@@ -102,6 +106,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"maxTimeout":     {take: into(&s.MaxTimeout, readDuration)},
 		"connectTimeout": {take: into(&s.ConnectTimeout, readDuration)},
 		"idleTimeout":    {take: into(&s.IdleTimeout, readDuration)},
+		"backoff":        {take: inside(s.backoffKeys)},
 		"concurrency":    {take: into(&s.Concurrency, readCount)},
 		"sharing":        {take: into(&s.Sharing, oneOf(words("shared", "identity", "session")))},
 		"required":       {take: into(&s.Required, readBool)},
@@ -122,6 +127,14 @@ func (s *Server) keys(envFile *string) keySet {
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {},
+	}
+}
+
+func (s *Server) backoffKeys() keySet {
+	return keySet{
+		"min":    {take: into(&s.RetryMin, readDuration)},
+		"max":    {take: into(&s.RetryMax, readDuration)},
+		"steady": {take: into(&s.Steady, readDuration)},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -86,7 +87,10 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	id := rand.Text()
-	children := &mcpclient.Children{Max: cmp.Or(cfg.Limits.Children, defaultChildren)}
+	children := &mcpclient.Children{
+		Max:      cmp.Or(cfg.Limits.Children, defaultChildren),
+		Starting: cmp.Or(cfg.Limits.Starting, max(8, 2*runtime.NumCPU())),
+	}
 	if len(cfg.Tokens) > 1 {
 		children.Share = (children.Max + 1) / 2
 	}
@@ -187,6 +191,7 @@ func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, c
 		Untrusted:      server.Untrusted,
 		Sharing:        mcpclient.Sharing(server.Sharing),
 		ConnectTimeout: server.ConnectTimeout, Timeout: server.Timeout, MaxTimeout: server.MaxTimeout, IdleTimeout: server.IdleTimeout,
+		RetryMin: server.RetryMin, RetryMax: server.RetryMax, Steady: server.Steady,
 		MessageBytes: s.cfg.Limits.MessageBytes,
 		Sampling:     s.sampling(server.Name),
 		Lazy:         server.Lazy, ListFile: listFile(server),

@@ -1,0 +1,148 @@
+package mcpclient_test
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// An answer that cannot be used fails its call at once, with the reason, and no other one.
+func TestUnusableAnswers(t *testing.T) {
+	everywhere(t, func(cfg *mcpclient.Config) { cfg.MessageBytes = 64 << 10 }, func(t *testing.T, carrier string, c *caller) {
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := make(chan bridge.Reply, 1)
+		for how, want := range map[string]string{
+			"too deep": "nested too deep", "not UTF-8": "UTF-8", "byte order mark": "not JSON",
+			"too long": "limits.messageBytes", "too long, id last": "limits.messageBytes", "too long, no id": "limits.messageBytes",
+		} {
+			c.fails(c.call(how), toolformat.Internal, want)
+		}
+		go func() { waiting <- c.do(ctx, "silent", "{}") }()
+		for string(wire.Lookup(c.call("cancelled").Result, "silent")) == "[]" { // it is under way
+		}
+		c.fails(c.call("too long, id last"), toolformat.Internal, "limits.messageBytes")
+		c.fails(c.call("too deep"), toolformat.Internal, "nested too deep")
+		c.works("twin")
+		if carrier != "http" { // where a stream has nothing but messages
+			c.works("log line")
+		}
+		cancel()
+		c.fails(<-waiting, toolformat.Canceled, "")
+		c.works("ok")
+	})
+}
+
+// An item of a list that cannot be used is left out; the others are there.
+func TestUnusableItems(t *testing.T) {
+	for _, bad := range []string{"\"description\":\"\xff\"", `"inputSchema":{"a":` + strings.Repeat("[", 510) + strings.Repeat("]", 510) + `}`} {
+		sourcetest.NoLeaks(t)
+		s := newScript()
+		s.Tools = `{"name":"before"},{"name":"bad",` + bad + `},` + s.Tools
+		logged := &logBuffer{}
+		c := open(t, mcpclient.Config{URL: s.Serve(t, nil) + "/mcp", Log: slog.New(slog.NewTextHandler(logged, nil))})
+		list, err := c.session.List(t.Context(), bridge.Tools)
+		if err != nil || len(list.Items) != 4 || list.Items[0].Key != "before" {
+			t.Errorf("%v, %v", list, err)
+		}
+		if !strings.Contains(logged.String(), `tools \"bad\": not JSON: `) {
+			t.Errorf("the log has %s", logged)
+		}
+		c.works("ok")
+	}
+}
+
+// A call that cannot be written runs on the next connection: a server that has closed its input is
+// started again.
+func TestUnsent(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	c := open(t, child(t, "unread"))
+	c.works("ok")
+	c.works("ok")
+}
+
+// Calls right after the death of their server run on the next connection, unless it may have got
+// them.
+func TestUnsentAfterKill(t *testing.T) {
+	for i := range 5 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			s := newScript()
+			command, env := s.Child(t)
+			c := open(t, mcpclient.Config{Command: command, Env: env})
+			c.works("ok")
+			s.Kill()
+			var calls sync.WaitGroup
+			for range 50 {
+				calls.Go(func() {
+					if r := c.call("ok"); r.Err != nil && !strings.Contains(r.Err.Message, "unknown whether it ran") {
+						t.Error(r.Err)
+					}
+				})
+			}
+			calls.Wait()
+		})
+	}
+}
+
+// The pauses between attempts are the config's, and the reason says that a connection did not last.
+func TestBackoff(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := newScript()
+	command, env := s.Child(t)
+	c := open(t, mcpclient.Config{Command: command, Env: env, RetryMin: time.Hour, Steady: time.Hour})
+	c.works("ok")
+	s.Kill()
+	s.Await(t, wire.MethodInitialize, 2) // the first loss is no failure
+	c.works("ok")
+	s.Kill()
+	c.await(mcpclient.Failed)
+	st := c.client.Status()
+	if in := time.Until(st.Retry); in < 20*time.Minute || in > 2*time.Hour || !strings.Contains(st.Reason, "after it was connected") {
+		t.Errorf("%+v, in %s", st, in)
+	}
+	c.fails(c.call("ok"), toolformat.Unavailable, "after it was connected")
+}
+
+// No more children start at once than may.
+func TestStarting(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	children := &mcpclient.Children{Max: 10, Starting: 2}
+	var starting, most atomic.Int64
+	var all []*caller
+	for range 5 {
+		s := newScript()
+		s.Before = func(c *peer.Call) bool {
+			switch c.Method {
+			case wire.MethodInitialize:
+				most.Store(max(most.Load(), starting.Add(1)))
+				select {
+				case <-c.Ctx.Done():
+				case <-time.After(20 * time.Millisecond): // so that others could begin
+				}
+			case wire.MethodToolsList:
+				starting.Add(-1)
+			}
+			return false
+		}
+		command, env := s.Child(t)
+		all = append(all, open(t, mcpclient.Config{Command: command, Env: env, Children: children}))
+	}
+	for _, c := range all {
+		c.works("ok")
+	}
+	if n := most.Load(); n > 2 {
+		t.Errorf("%d started at once", n)
+	}
+}
