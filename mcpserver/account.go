@@ -156,7 +156,8 @@ func (m message) Free() {
 type counter struct {
 	io.Reader // of a message
 	account   *account
-	done      <-chan struct{} // ends a wait for room; nil means that the counter does not wait
+	done      <-chan struct{} // ends a wait for room
+	patience  time.Duration   // bounds a wait for room; 0 means no wait
 	arrived   int             // bytes of the message
 	held      int             // bytes counted for it
 }
@@ -192,7 +193,7 @@ func (c *counter) count(size int) bool {
 			c.held = size
 			return true
 		}
-		if c.done == nil || waited >= roomTime {
+		if waited >= c.patience {
 			return false
 		}
 		select {

@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // newShared returns a server with two principals, ann and bob, whose tokens are a and b.
@@ -192,4 +194,51 @@ func (xs) Read(b []byte) (int, error) {
 		b[i] = 'x'
 	}
 	return len(b), nil
+}
+
+// On standard input a message for which there is no room waits for it.
+func TestStdioWaitsForRoom(t *testing.T) { synctest.Test(t, testStdioWaitsForRoom) }
+
+func testStdioWaitsForRoom(t *testing.T) {
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	p := newMade(t, Options{}, func(ctx context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method == "tools/call" {
+			begun <- struct{}{}
+			<-release
+		}
+		return bridge.Result([]byte("{}"), nil)
+	})
+	p.accounts.of(bridge.Principal{}).most[heldBytes] = 1 << 20
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- p.ServeStdio(t.Context(), in, out)
+		out.Close()
+	}()
+	fmt.Fprintf(client, hello+"\n", "{}")
+	go func() {
+		for id := 1; id <= 2; id++ {
+			fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{"x":"%s"}}}`+"\n", id, strings.Repeat("x", 600<<10))
+		}
+	}()
+	lines := wire.NewLineReader(answers, 1<<20)
+	if _, err := lines.Read(); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	synctest.Wait()
+	if len(begun) > 0 {
+		t.Error("the second call has begun")
+	}
+	release <- struct{}{}
+	<-begun
+	release <- struct{}{}
+	for range 2 {
+		if got, err := lines.Read(); err != nil || wire.Lookup(got.B, "result") == nil {
+			t.Errorf("%v %v", got, err)
+		}
+	}
+	client.Close()
+	<-served
 }

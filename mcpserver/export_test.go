@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SetSlowTime sets how long a WebSocket client may keep its outbox full.
+// SetSlowTime sets how long a WebSocket client may take nothing from a full outbox.
 func (s *Server) SetSlowTime(d time.Duration) { s.slowTime = d }
 
 // CheckLeftover fails a test whose server has closed, if a principal still uses something that all

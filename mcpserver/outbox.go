@@ -33,7 +33,7 @@ const (
 
 	keepAlive = 25 * time.Second // how often something is sent on a quiet connection
 	writeTime = 30 * time.Second // bounds a write to a client
-	slowTime  = 20 * time.Second // how long a client may keep its outbox full; less than writeTime
+	slowTime  = 25 * time.Second // how long a client may take nothing from a full outbox; less than writeTime
 	never     = math.MaxInt64    // of a time.Duration
 )
 
@@ -226,21 +226,32 @@ func (o *outbox) settle() {
 }
 
 // awaitRoom waits while too much waits for the client for anything more to be read from it, and
-// closes the outbox when that lasts for longer than patience.
+// closes the outbox when the client takes nothing for as long as patience.
 func (o *outbox) awaitRoom(patience time.Duration) {
 	if !o.full.Load() {
 		return
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for o.full.Load() && !o.isClosed() {
+	for taken := o.takenSoFar(); o.full.Load() && !o.isClosed(); {
 		select {
 		case <-o.room:
 		case <-o.done:
 		case <-late.C:
-			o.end(errSlow)
+			before := taken
+			if taken = o.takenSoFar(); taken == before {
+				o.end(errSlow)
+			}
+			late.Reset(patience)
 		}
 	}
+}
+
+// takenSoFar returns the number of messages that have been taken.
+func (o *outbox) takenSoFar() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first
 }
 
 // end closes the outbox: what waits can still be taken, and nothing is added any more.

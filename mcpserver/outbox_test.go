@@ -172,3 +172,29 @@ func TestOutboxIdleWhileBusy(t *testing.T) {
 		}
 	})
 }
+
+// A client that takes nothing from a full outbox is given up; one that is slow is waited for.
+func TestOutboxPatience(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			o := box(4 * batchBytes)
+			for range 3 {
+				o.send(&wire.Buffer{B: make([]byte, batchBytes)})
+			}
+			if slow {
+				go func() {
+					for range 3 { // the first leaves it full
+						time.Sleep(slowTime - time.Second)
+						o.take()
+					}
+				}()
+			}
+			begun := time.Now()
+			o.awaitRoom(slowTime)
+			if o.isClosed() == slow || time.Since(begun) < slowTime-time.Second {
+				t.Errorf("a slow client %v: closed is %v after %s", slow, o.isClosed(), time.Since(begun))
+			}
+			synctest.Wait()
+		})
+	}
+}

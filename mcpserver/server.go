@@ -33,7 +33,7 @@ type Server struct {
 	accounts *accounts // what each principal uses
 	log      *throttle // in front of Options.Log, for what clients cause at will
 
-	slowTime time.Duration // how long a WebSocket client may keep its outbox full
+	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
 
 	ctx  context.Context // ends with the Server
 	stop context.CancelFunc
@@ -166,7 +166,7 @@ type Options struct {
 	MessageBytes    int           // bounds a message; 64 MiB
 	BatchMessages   int           // bounds the messages of a JSON-RPC batch; 100
 	CallsPerSession int           // bounds the pending requests of a session; 1000
-	QueueBytes      int           // bounds what waits for a client that does not read; 8 MiB
+	QueueBytes      int           // bounds the memory of what waits for a client that does not read; 8 MiB
 	Sessions        int           // bounds the sessions over HTTP and WebSocket; 10,000
 	SessionIdle     time.Duration // how long an unused HTTP session is kept; 2 h
 	ResumeBytes     int           // bounds what a session keeps for Last-Event-ID; 1 MiB

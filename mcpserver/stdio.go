@@ -56,6 +56,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 
 func (d *duplex) readLines(in io.Reader) error {
 	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
+	c := counter{account: d.account, done: d.box.done, patience: never}
 	for {
 		d.box.awaitRoom(never)
 		msg, err := lines.Read()
@@ -66,7 +67,11 @@ func (d *duplex) readLines(in io.Reader) error {
 		case err != nil:
 			return err
 		default:
-			d.receive(message{Buffer: msg})
+			c.held = 0
+			if size := cap(msg.B); size > heldFree && !c.count(size) {
+				return errEnded
+			}
+			d.receive(message{msg, d.account, c.held})
 		}
 	}
 }

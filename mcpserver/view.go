@@ -238,27 +238,37 @@ func (v *view) giveBack() {
 	v.account.free(len(v.key.capabilities))
 }
 
-// evict closes the view of a principal that is unused longest to make room, and reports whether it
-// could. p.mu is held.
+// evict closes the view unused longest to make room, and reports whether it could: one of the same
+// principal or, if that has not used up its share, of any. p.mu is held.
 func (p *viewPool) evict(own *account) bool {
 	if !own.maySearch(openViews) {
 		return false
 	}
-	var oldest *view
-	for _, views := range p.views {
-		for _, v := range views {
-			if v.users == 0 && v.account == own && (oldest == nil || v.left.Before(oldest.left)) {
-				oldest = v
-			}
-		}
+	oldest := p.oldest(own)
+	if oldest == nil && own.used[openViews].Load() < own.most[openViews] {
+		oldest = p.oldest(nil)
 	}
-	if oldest == nil || time.Since(oldest.left) < idleEnough || !p.server.start(func() { oldest.source.Close() }) {
+	if oldest == nil || !p.server.start(func() { oldest.source.Close() }) {
 		own.searchedInVain(openViews)
 		return false
 	}
 	p.server.log.Log(slog.LevelWarn, "ended the view unused longest: too many clients", "principal", oldest.key.sender.principal.Name, "limit", own.most[openViews])
 	p.drop(oldest)
 	return true
+}
+
+// oldest returns the view of a principal, or of any for nil, that is unused longest, and for at
+// least idleEnough. p.mu is held.
+func (p *viewPool) oldest(own *account) (oldest *view) {
+	for _, views := range p.views {
+		for _, v := range views {
+			older := oldest == nil || v.left.Before(oldest.left)
+			if older && (own == nil || v.account == own) && v.users == 0 && time.Since(v.left) >= idleEnough {
+				oldest = v
+			}
+		}
+	}
+	return oldest
 }
 
 // addPost makes close cancel an HTTP request, until removePost. A map is cheaper than a context

@@ -79,7 +79,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	alive("")
 	conn.SetPongHandler(alive)
 	conn.SetReadLimit(int64(d.server.opts.MessageBytes)) // refuses a frame by the length it announces
-	c := counter{account: d.account, done: d.box.done}
+	c := counter{account: d.account, done: d.box.done, patience: roomTime}
 	for {
 		d.box.awaitRoom(d.server.slowTime)
 		alive("") // nothing was read meanwhile
