@@ -152,7 +152,8 @@ func TestFuncDecode(t *testing.T) {
 	defer n.Close()
 	for arguments, want := range map[string]string{
 		`{"n":12.0,"u":1.8446744073709551615e19,"list":[1e2,-0.0]}`: `{"content":[{"type":"text","text":"12 18446744073709551615 [100 0]"}]}`,
-		`{"n":300}`:          `{"content":[{"type":"text","text":"invalid arguments for tool t: n: expected int8, got number 300"}],"isError":true}`,
+		`{"n":300}`:          `{"content":[{"type":"text","text":"invalid arguments for tool t: /n: expected \u003c= 127, got 300"}],"isError":true}`,
+		`{"u":1e20}`:         `{"content":[{"type":"text","text":"invalid arguments for tool t: u: expected uint64, got number 100000000000000000000"}],"isError":true}`,
 		`{"when":"tuesday"}`: `{"content":[{"type":"text","text":"invalid arguments for tool t: parsing time \"tuesday\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"tuesday\" as \"2006\""}],"isError":true}`,
 	} {
 		wantResult(t, call(t.Context(), s, "t", `{"arguments":`+arguments+`}`, nil), want)

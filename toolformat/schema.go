@@ -113,7 +113,8 @@ func unusableSchema(tool string, err error) *Error {
 }
 
 // SchemaFor returns the JSON Schema of the arguments that encoding/json decodes into a T. It has no
-// titles and no references; the properties come in the order of the fields.
+// titles, and references only to types that contain themselves; the properties come in the order of
+// the fields.
 //
 //   - A property is required unless its field is a pointer, has omitempty or omitzero, or has a
 //     default. Properties without a field are not allowed.
@@ -123,9 +124,11 @@ func unusableSchema(tool string, err error) *Error {
 //   - Fields of embedded structs belong to the struct around them, as in JSON. time.Time is a
 //     date-time, []byte is base64, json.RawMessage and any are anything. A type that decodes itself
 //     is a string if it does so from text, else anything.
+//   - An integer of at most 32 bits has the bounds of its type. The description of a time.Duration
+//     says that it is in nanoseconds.
 //
-// The error names the field. Channels, functions, complex numbers, interfaces with methods, maps
-// whose keys are not strings, and types that contain themselves cannot be expressed.
+// The error names the field. Channels, functions, complex numbers, interfaces with methods, and maps
+// whose keys are not strings cannot be expressed.
 func SchemaFor[T any]() (json.RawMessage, error) { return ArgumentsSchema(reflect.TypeFor[T]()) }
 
 // ArgumentsSchema is SchemaFor for a type that is known only at run time.

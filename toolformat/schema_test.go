@@ -48,6 +48,10 @@ type (
 	tree struct {
 		Kids []tree `json:"kids"`
 	}
+	knot struct {
+		Next *knot
+		Tie  struct{ Knots map[string]knot }
+	}
 	stringy     struct{ netip.Addr }
 	two[T any]  struct{ A, B T }
 	four[T any] = two[two[T]]
@@ -93,7 +97,7 @@ var schemaCases = []struct {
 		O  *string   `json:"o,omitempty"`
 		Z  time.Time `json:"z,omitzero"`
 	}](),
-		`{"type":"object","properties":{"b":{"type":"boolean"},"i":{"type":"integer"},"u":{"type":"integer","minimum":0},"f":{"type":"number"},` +
+		`{"type":"object","properties":{"b":{"type":"boolean"},"i":{"type":"integer","minimum":-128,"maximum":127},"u":{"type":"integer","minimum":0,"maximum":65535},"f":{"type":"number"},` +
 			`"Go":{"type":"string"},"p":{"type":"integer"},"o":{"type":"string"},"z":{"type":"string","format":"date-time"}},` +
 			`"required":["b","i","u","f","Go"],"additionalProperties":false}`,
 		`{"type":"object","properties":{"b":{"type":"boolean"},"i":{"type":"integer"},"u":{"type":"integer","minimum":0},"f":{"type":"number"},` +
@@ -108,7 +112,7 @@ var schemaCases = []struct {
 		B []byte           `json:"b"`
 	}](),
 		`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","enum":["a","b"]},"default":["a"]},` +
-			`"a":{"type":"array","items":{"type":"integer","minimum":0},"minItems":2,"maxItems":2},` +
+			`"a":{"type":"array","items":{"type":"integer","minimum":0,"maximum":255},"minItems":2,"maxItems":2},` +
 			`"m":{"type":"object","additionalProperties":{"type":"object","properties":{"limit":{"type":"integer","default":20},"from":{"type":"integer"}},"additionalProperties":false}},` +
 			`"x":{"type":"object"},"n":{"type":"array","items":{"type":"array","items":{"type":"number"}}},"b":{"type":"string","contentEncoding":"base64"}},` +
 			`"required":["a","m","x","n","b"],"additionalProperties":false}`,
@@ -126,11 +130,13 @@ var schemaCases = []struct {
 		B big.Int         `json:"b"`
 		Q int64           `json:"q,string"`
 		D time.Duration   `json:"d"`
+		E time.Duration   `json:"e" jsonschema:"how long"`
+		W time.Duration   `json:"w" jsonschema:"a wait in nanoseconds"`
 	}](),
-		`{"type":"object","properties":{"t":{"type":"string","format":"date-time"},"r":{},"v":{},"n":{"type":"number"},"a":{"type":"string","default":"::1"},"b":{},"q":{"type":"string"},"d":{"type":"integer"}},` +
-			`"required":["t","r","v","n","b","q","d"],"additionalProperties":false}`,
-		`{"type":"object","properties":{"t":{"type":"string","format":"date-time"},"r":{},"v":{},"n":{"type":"number"},"a":{"type":"string"},"b":{},"q":{"type":"string"},"d":{"type":"integer"}},` +
-			`"required":["t","r","v","n","a","b","q","d"]}`},
+		`{"type":"object","properties":{"t":{"type":"string","format":"date-time"},"r":{},"v":{},"n":{"type":"number"},"a":{"type":"string","default":"::1"},"b":{"type":"integer"},"q":{"type":"string"},"d":{"type":"integer","description":"nanoseconds"},"e":{"type":"integer","description":"how long (nanoseconds)"},"w":{"type":"integer","description":"a wait in nanoseconds"}},` +
+			`"required":["t","r","v","n","b","q","d","e","w"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"t":{"type":"string","format":"date-time"},"r":{},"v":{},"n":{"type":"number"},"a":{"type":"string"},"b":{"type":"integer"},"q":{"type":"string"},"d":{"type":"integer","description":"nanoseconds"},"e":{"type":"integer","description":"how long (nanoseconds)"},"w":{"type":"integer","description":"a wait in nanoseconds"}},` +
+			`"required":["t","r","v","n","a","b","q","d","e","w"]}`},
 	{"embedded structs", reflect.TypeFor[named](),
 		`{"type":"object","properties":{"ID":{"type":"string"},"note":{"type":"string"},"page":{"type":"object","properties":{"limit":{"type":"integer","default":20},"from":{"type":"integer"}},"additionalProperties":false},` +
 			`"name":{"type":"string","description":"hides that of base"}},"required":["ID","page","name"],"additionalProperties":false}`,
@@ -143,7 +149,7 @@ var schemaCases = []struct {
 		A any     `json:"a" enum:"1,\"x\"" default:"\"x\""`
 		E string  `json:"e" enum:",x" default:""`
 	}](),
-		`{"type":"object","properties":{"i":{"type":"integer","enum":[1,2,3]},"b":{"type":"boolean","enum":[true]},"f":{"type":"number","enum":[0.5,1e2],"default":100},"a":{"enum":[1,"x"],"default":"x"},"e":{"type":"string","enum":["","x"],"default":""}},` +
+		`{"type":"object","properties":{"i":{"type":"integer","enum":[1,2,3],"minimum":-128,"maximum":127},"b":{"type":"boolean","enum":[true]},"f":{"type":"number","enum":[0.5,1e2],"default":100},"a":{"enum":[1,"x"],"default":"x"},"e":{"type":"string","enum":["","x"],"default":""}},` +
 			`"required":["b"],"additionalProperties":false}`,
 		`{"type":"object","properties":{"i":{"type":["integer","null"],"enum":[1,2,3,null]},"b":{"type":"boolean","enum":[true]},"f":{"type":"number","enum":[0.5,1e2]},"a":{"enum":[1,"x"]},"e":{"type":"string","enum":["","x"]}},` +
 			`"required":["i","b","f","a","e"]}`},
@@ -154,6 +160,18 @@ var schemaCases = []struct {
 		`{"type":"object","properties":{"items":{"type":["array","null"],"items":{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}}},"required":["items"]}`},
 	{"a struct that reads itself", reflect.TypeFor[stringy](), `{"type":"string"}`, ""},
 	{"nothing", reflect.TypeFor[struct{}](), `{"type":"object","properties":{},"additionalProperties":false}`, `{"type":"object","properties":{}}`},
+	{"a type that contains itself", reflect.TypeFor[tree](),
+		`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}},"required":["kids"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"kids":{"type":["array","null"],"items":{"$ref":"#"}}},"required":["kids"]}`},
+	{"types that contain themselves and each other", reflect.TypeFor[struct {
+		One tree       `json:"one" jsonschema:"a tree"`
+		Two *tree      `json:"two"`
+		Odd list[knot] `json:"odd"`
+	}](),
+		`{"type":"object","properties":{"one":{"description":"a tree","$ref":"#/$defs/tree"},"two":{"$ref":"#/$defs/tree"},"odd":{"type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/$defs/knot"}}},"required":["items"],"additionalProperties":false}},"required":["one","odd"],"additionalProperties":false,` +
+			`"$defs":{"tree":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/tree"}}},"required":["kids"],"additionalProperties":false},"knot":{"type":"object","properties":{"Next":{"$ref":"#/$defs/knot"},"Tie":{"type":"object","properties":{"Knots":{"type":"object","additionalProperties":{"$ref":"#/$defs/knot"}}},"required":["Knots"],"additionalProperties":false}},"required":["Tie"],"additionalProperties":false}}}`,
+		`{"type":"object","properties":{"one":{"description":"a tree","$ref":"#/$defs/tree"},"two":{"anyOf":[{"$ref":"#/$defs/tree"},{"type":"null"}]},"odd":{"type":"object","properties":{"items":{"type":["array","null"],"items":{"$ref":"#/$defs/knot"}}},"required":["items"]}},"required":["one","two","odd"],` +
+			`"$defs":{"tree":{"type":"object","properties":{"kids":{"type":["array","null"],"items":{"$ref":"#/$defs/tree"}}},"required":["kids"]},"knot":{"type":"object","properties":{"Next":{"anyOf":[{"$ref":"#/$defs/knot"},{"type":"null"}]},"Tie":{"type":"object","properties":{"Knots":{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/knot"}}},"required":["Knots"]}},"required":["Next","Tie"]}}}`},
 	{"no struct", reflect.TypeFor[[]int](), `{"type":"array","items":{"type":"integer"}}`, ""},
 }
 
@@ -191,7 +209,6 @@ func TestSchemaForRefusals(t *testing.T) {
 		{reflect.TypeFor[struct{ C complex64 }](), `toolformat: C: a complex64 cannot`},
 		{reflect.TypeFor[struct{ M map[int]bool }](), `toolformat: M: a map with keys of int cannot be expressed in JSON Schema; use a map[string]bool or a list`},
 		{reflect.TypeFor[struct{ E error }](), `toolformat: E: nothing can be decoded into the interface error; use a type that implements it`},
-		{reflect.TypeFor[tree](), `toolformat: toolformat_test.tree.Kids[]: toolformat_test.tree contains itself, which JSON Schema cannot express without references; use json.RawMessage there`},
 		{reflect.TypeFor[sync.Mutex](), `toolformat: sync.Mutex: the struct has no exported field`},
 		{reflect.StructOf([]reflect.StructField{{Name: "unit", PkgPath: "weather", Type: reflect.TypeFor[string](), Tag: `json:"unit"`}}), `toolformat: unit: has a json tag but is not exported`},
 		{reflect.TypeFor[struct{ *page }](), `toolformat: page: encoding/json cannot set an embedded pointer`},
@@ -238,7 +255,7 @@ func TestSchemaForRefusals(t *testing.T) {
 
 // What a type encodes to is valid by its schema, its zero value too.
 func TestResultSchemaHoldsForZeroValues(t *testing.T) {
-	for _, v := range []any{new(conditions), new(named), new(list[Extra]), new(struct {
+	for _, v := range []any{new(conditions), new(named), new(list[Extra]), new(tree), &list[*knot]{Items: []*knot{nil, {Next: new(knot)}}}, new(struct {
 		P *page
 		M map[string]int
 		A any

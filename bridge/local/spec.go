@@ -58,7 +58,7 @@ type Spec struct {
 	MaxRunning int         `json:"maxRunning,omitempty"` // concurrent calls, further ones wait (bridge.Tool.Concurrency); default 4
 
 	// MaxMemory bounds the linear memory of a run of a module, rounded up to pages of 64 KiB;
-	// default 64 MiB.
+	// default 64 MiB. A Go module near the limit collects garbage until the timeout.
 	MaxMemory bridge.Size `json:"maxMemory,omitempty"`
 
 	Timeout bridge.Duration `json:"timeout,omitempty"` // bounds a call; default 5 s

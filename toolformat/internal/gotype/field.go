@@ -123,15 +123,22 @@ func (f *jsonField) fail(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{f.path}, args...)...)
 }
 
-// addDescription adds the description from the tag jsonschema. A tag that begins with WORD= is another
-// library's, or reserved (google/jsonschema-go, For).
-func (f *jsonField) addDescription(n *tree.Node) error {
+// addDescription adds the description from the tag jsonschema, and the unit that the type has unless
+// that is "". A tag that begins with WORD= is another library's, or reserved (google/jsonschema-go,
+// For).
+func (f *jsonField) addDescription(n *tree.Node, unit string) error {
 	text, ok := f.Tag.Lookup("jsonschema")
 	if !ok {
+		if unit != "" {
+			n.Set("description", tree.NewText(unit))
+		}
 		return nil
 	}
 	if word, _, found := strings.Cut(text, "="); text == "" || found && !strings.ContainsAny(word, " \t\n") {
 		return f.fail("the tag jsonschema:%q is not a description", text)
+	}
+	if unit != "" && !strings.Contains(strings.ToLower(text), strings.TrimSuffix(unit, "s")) {
+		text += " (" + unit + ")"
 	}
 	n.Set("description", tree.NewText(text))
 	return nil

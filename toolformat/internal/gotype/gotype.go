@@ -5,10 +5,14 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 )
@@ -21,9 +25,13 @@ func Schema(t reflect.Type, result bool) (json.RawMessage, error) {
 	if t.Name() != "" || t.Kind() != reflect.Struct {
 		path = t.String()
 	}
-	n, err := (&typeSchema{result: result, budget: maxParts}).of(t, path)
+	s := &typeSchema{result: result, budget: maxParts, root: t, names: map[reflect.Type]string{}}
+	n, err := s.of(t, path)
 	if err != nil {
 		return nil, fmt.Errorf("toolformat: %w", err)
+	}
+	if len(s.defs) > 0 {
+		n.Set("$defs", tree.NewObject(s.defs...))
 	}
 	return n.JSON(), nil
 }
@@ -34,8 +42,12 @@ const maxParts = 10_000
 // typeSchema makes the schema of one type.
 type typeSchema struct {
 	result bool           // of what is encoded, else of what is decoded
+	root   reflect.Type   // the one type
 	above  []reflect.Type // named types around the current one
 	budget int            // types that may still be described
+
+	names map[reflect.Type]string // definitions of the types that contain themselves
+	defs  []tree.Member           // of them, complete
 }
 
 // of returns the schema of a type that is not a pointer. path names it in errors.
@@ -46,20 +58,54 @@ func (s *typeSchema) of(t reflect.Type, path string) (*tree.Node, error) {
 	if known := s.known(t); known != nil {
 		return known, nil
 	}
-	if t.Name() != "" {
-		if slices.Contains(s.above, t) {
-			return nil, fmt.Errorf("%s: %s contains itself, which JSON Schema cannot express without references; use json.RawMessage there", path, t)
-		}
-		s.above = append(s.above, t)
-		defer func() { s.above = s.above[:len(s.above)-1] }()
+	if t.Name() == "" {
+		return s.structure(t, path)
 	}
+	if slices.Contains(s.above, t) || s.names[t] != "" {
+		return s.reference(t), nil
+	}
+	s.above = append(s.above, t)
+	n, err := s.structure(t, path)
+	s.above = s.above[:len(s.above)-1]
+	if err == nil && t != s.root && s.names[t] != "" {
+		s.defs = append(s.defs, tree.NewMember(s.names[t], n))
+		n = s.reference(t)
+	}
+	return n, err
+}
+
+// reference returns a reference to a type that contains itself.
+func (s *typeSchema) reference(t reflect.Type) *tree.Node {
+	if t == s.root {
+		return tree.NewObject(tree.NewMember("$ref", tree.NewText("#")))
+	}
+	if s.names[t] == "" {
+		name, taken := plainName(t.Name()), slices.Collect(maps.Values(s.names))
+		s.names[t] = name
+		for i := 2; slices.Contains(taken, s.names[t]); i++ {
+			s.names[t] = fmt.Sprintf("%s_%d", name, i)
+		}
+	}
+	return tree.NewObject(tree.NewMember("$ref", tree.NewText("#/$defs/"+s.names[t])))
+}
+
+// plainName returns the name of a type for a pointer: Page_int_ for Page[int].
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) && r < unicode.MaxASCII || unicode.IsDigit(r) && r < unicode.MaxASCII {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// structure returns the schema that follows from the structure of a type.
+func (s *typeSchema) structure(t reflect.Type, path string) (*tree.Node, error) {
 	switch k := t.Kind(); {
 	case k == reflect.Bool:
 		return typed("boolean"), nil
-	case k >= reflect.Int && k <= reflect.Int64:
-		return typed("integer"), nil
-	case k >= reflect.Uint && k <= reflect.Uintptr:
-		return typed("integer", tree.NewMember("minimum", newInteger(0))), nil
+	case k >= reflect.Int && k <= reflect.Uintptr:
+		return s.integer(t), nil
 	case k == reflect.Float32 || k == reflect.Float64:
 		return typed("number"), nil
 	case k == reflect.String:
@@ -83,15 +129,39 @@ func typed(name string, more ...tree.Member) *tree.Node {
 	return tree.NewObject(append([]tree.Member{tree.NewMember("type", tree.NewText(name))}, more...)...)
 }
 
-func newInteger(i int) *tree.Node { return &tree.Node{Kind: tree.Number, Raw: strconv.Itoa(i)} }
+func newInteger(i int64) *tree.Node {
+	return &tree.Node{Kind: tree.Number, Raw: strconv.FormatInt(i, 10)}
+}
+
+// integer returns the schema of an integer. That of an argument has the bounds of its type up to 32
+// bits: nothing larger can be decoded. Those of 64 bits say nothing to a model.
+func (s *typeSchema) integer(t reflect.Type) *tree.Node {
+	n := typed("integer")
+	bits, signed := t.Bits(), t.Kind() <= reflect.Int64
+	bounded := !s.result && bits <= 32 && t.Kind() != reflect.Int && t.Kind() != reflect.Uint && t.Kind() != reflect.Uintptr
+	switch {
+	case signed && bounded:
+		n.Set("minimum", newInteger(-1<<(bits-1)))
+		n.Set("maximum", newInteger(1<<(bits-1)-1))
+	case !signed:
+		if n.Set("minimum", newInteger(0)); bounded {
+			n.Set("maximum", newInteger(1<<bits-1))
+		}
+	}
+	return n
+}
 
 // known returns the schema of a type whose JSON does not follow from its Go structure; nil for others.
 func (s *typeSchema) known(t reflect.Type) *tree.Node {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return typed("string", tree.NewMember("format", tree.NewText("date-time")))
+	case reflect.TypeFor[time.Duration]():
+		return typed("integer", tree.NewMember("description", tree.NewText("nanoseconds")))
 	case reflect.TypeFor[json.Number]():
 		return typed("number")
+	case reflect.TypeFor[big.Int]():
+		return typed("integer")
 	}
 	itself, text := reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
 	if s.result {
@@ -111,8 +181,12 @@ func (s *typeSchema) known(t reflect.Type) *tree.Node {
 func (s *typeSchema) below(t reflect.Type, path string, omitted bool) (*tree.Node, error) {
 	null := slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Pointer}, t.Kind())
 	n, err := s.of(deref(t), path)
-	if err == nil && s.result && null && !omitted && n.Get("type") != nil {
+	switch {
+	case err != nil || !s.result || !null || omitted:
+	case n.Get("type") != nil:
 		n.Set("type", tree.NewArray(n.Get("type"), tree.NewText("null")))
+	case n.Get("$ref") != nil:
+		n = tree.NewObject(tree.NewMember("anyOf", tree.NewArray(n, typed("null"))))
 	}
 	return n, err
 }
@@ -127,8 +201,8 @@ func (s *typeSchema) list(t reflect.Type, path string) (*tree.Node, error) {
 	}
 	n := typed("array", tree.NewMember("items", items))
 	if t.Kind() == reflect.Array {
-		n.Set("minItems", newInteger(t.Len()))
-		n.Set("maxItems", newInteger(t.Len()))
+		n.Set("minItems", newInteger(int64(t.Len())))
+		n.Set("maxItems", newInteger(int64(t.Len())))
 	}
 	return n, nil
 }
@@ -189,7 +263,8 @@ func (s *typeSchema) property(f jsonField) (*tree.Node, error) {
 	if types := n.Remove("type"); types != nil {
 		head.Set("type", types)
 	}
-	if err := f.addDescription(head); err != nil {
+	unit := n.Remove("description")
+	if err := f.addDescription(head, unit.Text()); err != nil {
 		return nil, err
 	}
 	if err := f.addEnum(head, n); err != nil {

@@ -5,7 +5,7 @@
 // as reflect types.
 //
 // Files: gen.go (Generate, doc comments, Go source), func.go (functions and their directives),
-// mirror.go (types), source.go (the generated file).
+// mirror.go (types), recursive.go (types that contain themselves), source.go (the generated file).
 //
 // Packages are loaded by golang.org/x/tools/go/packages, without the bodies of functions. Nothing
 // here is used by two goroutines, and none outlives Generate.

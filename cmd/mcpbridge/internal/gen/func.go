@@ -253,7 +253,7 @@ func (g *generator) arguments(t *goTool, doc string, tags map[string]directive) 
 
 // structured returns the schema of the type of a variable.
 func (g *generator) structured(m *mirror, v *types.Var) (json.RawMessage, error) {
-	m.parts = 0
+	m.parts, m.refs = 0, nil
 	mirrored, err := m.of(v.Type())
 	if err != nil {
 		return nil, at(v, err)
@@ -261,6 +261,9 @@ func (g *generator) structured(m *mirror, v *types.Var) (json.RawMessage, error)
 	schema, err := m.schema(mirrored)
 	if err != nil {
 		return nil, at(v, errors.New(strings.TrimPrefix(err.Error(), mirrored.String()+": ")))
+	}
+	if schema, err = m.withDefinitions(schema); err != nil {
+		return nil, at(v, err)
 	}
 	return schema, nil
 }
@@ -299,13 +302,16 @@ func (t *goTool) plain(m *mirror, tags map[string]directive) error {
 		if f.Tag, err = paramTag(v.Name(), t.variadic && i == len(t.params)-1, tags[v.Name()], m.docs[v.Name()]); err != nil {
 			return err
 		}
+		f.Tag = m.withConstants(f.Tag, v.Type())
 		if _, err := m.schema(reflect.StructOf([]reflect.StructField{f})); err != nil {
 			return at(v, errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), f.Name), ": ")))
 		}
 		t.fields, fields = append(t.fields, f.Name), append(fields, f)
 	}
-	var err error
-	t.input, err = m.schema(reflect.StructOf(fields))
+	input, err := m.schema(reflect.StructOf(fields))
+	if err == nil {
+		t.input, err = m.withDefinitions(input)
+	}
 	return err
 }
 

@@ -1,12 +1,15 @@
 package gen
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"math/big"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -28,6 +31,7 @@ type mirror struct {
 	above  []types.Type      // named types that are being mirrored
 	depth  int               // of structs that are being mirrored, without embedded ones
 	parts  int               // types mirrored so far
+	refs   []definition      // of types that contain themselves
 }
 
 // A few lines of Go can declare a struct of billions of fields, and reflect panics on an array that
@@ -85,8 +89,8 @@ func (m *mirror) of(t types.Type) (reflect.Type, error) {
 		return known, nil
 	}
 	if _, ok := t.(*types.Named); ok {
-		if slices.ContainsFunc(m.above, func(up types.Type) bool { return types.Identical(up, t) }) {
-			return nil, fmt.Errorf("%s contains itself, which JSON Schema cannot express without references; use json.RawMessage there", shortType(t))
+		if m.isAround(t) {
+			return m.reference(t), nil
 		}
 		m.above = append(m.above, t)
 		defer func() { m.above = m.above[:len(m.above)-1] }()
@@ -125,6 +129,11 @@ func (m *mirror) of(t types.Type) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s cannot be expressed in JSON Schema", shortType(t))
 }
 
+// isAround reports whether a type is one of those that are being mirrored.
+func (m *mirror) isAround(t types.Type) bool {
+	return slices.ContainsFunc(m.above, func(up types.Type) bool { return types.Identical(up, t) })
+}
+
 // around mirrors the element of a type, and the type around it.
 func (m *mirror) around(elem types.Type, make func(reflect.Type) reflect.Type) (reflect.Type, error) {
 	mirrored, err := m.of(elem)
@@ -142,6 +151,10 @@ func (m *mirror) known(t types.Type) reflect.Type {
 	switch t.String() {
 	case "time.Time":
 		return reflect.TypeFor[time.Time]()
+	case "time.Duration":
+		return reflect.TypeFor[time.Duration]()
+	case "math/big.Int":
+		return reflect.TypeFor[big.Int]()
 	case "encoding/json.Number":
 		return reflect.TypeFor[json.Number]()
 	case "encoding/json.RawMessage":
@@ -227,6 +240,9 @@ func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructFiel
 	if f.Anonymous {
 		m.depth--
 		defer func() { m.depth++ }()
+		if m.isAround(of) {
+			return nil, fmt.Errorf("%s is embedded in itself", shortType(of))
+		}
 	}
 	var err error
 	if f.Type, err = m.of(v.Type()); err != nil {
@@ -236,6 +252,7 @@ func (m *mirror) field(v *types.Var, tag reflect.StructTag) (*reflect.StructFiel
 		return f, nil
 	}
 	m.describe(f, v, name)
+	f.Tag = m.withConstants(f.Tag, v.Type())
 	if _, err := m.schema(reflect.StructOf([]reflect.StructField{*f})); err != nil {
 		return nil, &typeProblem{v.Pos(), err}
 	}
@@ -259,6 +276,52 @@ func (m *mirror) describe(f *reflect.StructField, v *types.Var, name string) {
 	if _, ok := f.Tag.Lookup("jsonschema"); !ok && text != "" {
 		f.Tag += reflect.StructTag(` jsonschema:` + strconv.Quote(text))
 	}
+}
+
+// withConstants adds the constants of a type, or of the items of a list, as the values of an argument,
+// unless its tag lists some.
+func (m *mirror) withConstants(tag reflect.StructTag, t types.Type) reflect.StructTag {
+	if _, ok := tag.Lookup("enum"); ok || m.result {
+		return tag
+	}
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if list, ok := t.Underlying().(*types.Slice); ok {
+		t = types.Unalias(list.Elem())
+	}
+	values := constants(t)
+	if m.known(t) != nil || len(values) < 2 || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, ",") || strings.TrimSpace(v) != v }) {
+		return tag // a tag separates them by commas
+	}
+	return tag + reflect.StructTag(` enum:`+strconv.Quote(strings.Join(values, ",")))
+}
+
+// constants returns the values of the exported constants of a named string type, in the order of the
+// source.
+func constants(t types.Type) (values []string) {
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return nil
+	}
+	if basic, ok := t.Underlying().(*types.Basic); !ok || basic.Kind() != types.String {
+		return nil
+	}
+	scope := named.Obj().Pkg().Scope()
+	var all []*types.Const
+	for _, name := range scope.Names() {
+		if c, ok := scope.Lookup(name).(*types.Const); ok && c.Exported() && types.Identical(c.Type(), t) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b *types.Const) int { return cmp.Compare(a.Pos(), b.Pos()) })
+	for _, c := range all {
+		if value := constant.StringVal(c.Val()); !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 // exportedName returns a name as that of an exported field.
