@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/markdown"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -32,6 +33,8 @@ type console interface {
 	Begin(cancel func())
 	event(e providers.Event)
 	end(run *providers.Run, err error)
+
+	rendered(text string) string // returns a text of the model as it is shown
 
 	print(text string) // shows the lines of a command's answer
 	fail(err error)    // shows an error
@@ -77,6 +80,10 @@ func (c *fullConsole) style() (terminal.Paint, int) { return c.Paint, c.Columns(
 
 func (c *fullConsole) print(text string) { c.Say(terminal.Alone, strings.TrimSuffix(text, "\n")) }
 
+func (c *fullConsole) rendered(text string) string {
+	return strings.Join(markdown.Render(terminal.Clean(text), c.Columns(), bool(c.Paint)), "\n")
+}
+
 func (c *fullConsole) fail(err error) { c.print(c.Paint.Red(c.wrapped(err.Error()))) }
 
 // wrapped returns a foreign text in lines that end between words.
@@ -87,6 +94,7 @@ func (c *fullConsole) wrapped(text string) string {
 func (c *fullConsole) event(e providers.Event) { c.calls.event(e) }
 
 func (c *fullConsole) end(run *providers.Run, err error) {
+	c.Update(c.calls.endAnswer)
 	c.End()
 	c.Update(func(*terminal.Printer) { c.calls.forget() }) // deferred calls belong to the next answer
 	if text, bad := ending(run, err); bad {
@@ -196,6 +204,8 @@ func (c *plainConsole) print(text string) {
 	}
 	fmt.Fprintln(to, strings.TrimSuffix(text, "\n"))
 }
+
+func (c *plainConsole) rendered(text string) string { return terminal.Clean(text) }
 
 func (c *plainConsole) fail(err error) { c.say("%v", err) }
 

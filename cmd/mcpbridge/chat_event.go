@@ -8,6 +8,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/markdown"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -24,13 +25,14 @@ const (
 // A callScreen shows the events of answers. Its maps are used only within updates of the screen.
 type callScreen struct {
 	*terminal.Screen
+	answer   markdown.Stream
 	edited   map[string]terminal.Title // calls that run with edited arguments, by ID
 	asked    map[string]bool           // calls that needed approval, by ID
 	verdicts map[string]string         // "denied" by the IDs of denied calls
 }
 
 func newCallScreen(s *terminal.Screen) *callScreen {
-	c := &callScreen{Screen: s}
+	c := &callScreen{Screen: s, answer: markdown.Stream{Colors: bool(s.Paint)}}
 	c.forget()
 	return c
 }
@@ -41,13 +43,17 @@ func (s *callScreen) forget() {
 
 func (s *callScreen) event(e providers.Event) {
 	s.Update(func(p *terminal.Printer) {
+		if e.Type != providers.EventTextDelta && e.Type != providers.EventUsage {
+			s.endAnswer(p)
+		}
 		switch e.Type {
 		case providers.EventTurnStart:
 			p.Pause(secCalls)
 			p.Wait("waiting for the model", s.Now())
 		case providers.EventTextDelta:
 			p.Clear()
-			p.Stream(secText, e.Text, nil)
+			lines, pending := s.answer.Add(terminal.Clean(e.Text), s.Columns())
+			p.Draft(secText, lines, pending)
 		case providers.EventThinkingDelta:
 			p.Clear()
 			p.Stream(secThinking, e.Text, s.Paint.Dim)
@@ -77,6 +83,13 @@ func (s *callScreen) event(e providers.Event) {
 		case providers.EventError, providers.EventUsage: // shown at the end of the answer
 		}
 	})
+}
+
+// endAnswer prints what is left of the model's text.
+func (s *callScreen) endAnswer(p *terminal.Printer) {
+	if left := s.answer.End(s.Columns()); len(left) > 0 {
+		p.Draft(secText, left, nil)
+	}
 }
 
 // writeCall shows a call that the model is still writing.

@@ -190,7 +190,10 @@ func (c *chat) goOnWith(t *providers.Transcript) error {
 	return nil
 }
 
-// recall shows the last answer of a conversation.
+// maxRecalled bounds the prompts of a resumed conversation that are shown, with their answers.
+const maxRecalled = 20
+
+// recall shows a conversation that was resumed. Where nobody types it shows the last answer only.
 func (c *chat) recall() {
 	t := c.conversation.Transcript()
 	if len(t.Messages) == 0 {
@@ -205,23 +208,92 @@ func (c *chat) recall() {
 		line = shortID(t.ID) + ", " + line + ": " + terminal.Inline(t.Title)
 	}
 	c.console.print(p.Dim(terminal.Fit(line, columns)))
-	said := ""
-	for i := range t.Messages {
-		switch text := strings.TrimSpace(terminal.Clean(t.Messages[i].Text())); t.Messages[i].Role {
-		case providers.RoleUser:
-			c.console.Remember(text)
-			said = ""
-		case providers.RoleAssistant:
-			said = cmp.Or(text, said)
-		case providers.RoleTool:
-		}
+	first := recalled(t.Messages)
+	if c.console.asker() == nil {
+		first = lastAnswer(t.Messages)
+	} else if first > 0 {
+		c.console.print(p.Dim("… " + number(first, "earlier message")))
 	}
-	if said != "" {
-		c.console.print(said)
+	failed := failedCalls(t.Messages)
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		text := strings.TrimSpace(terminal.Clean(m.Text()))
+		if m.Role == providers.RoleUser {
+			c.console.Remember(text)
+		}
+		if i >= first {
+			c.recallMessage(m, text, failed)
+		}
 	}
 	if waiting := len(t.Deferred) + len(t.Waiting); waiting > 0 {
 		c.console.print(deferred(waiting))
 	}
+}
+
+// recallMessage shows a message as it was shown when it came.
+func (c *chat) recallMessage(m *providers.Message, text string, failed map[string]bool) {
+	p, columns := c.console.style()
+	switch m.Role {
+	case providers.RoleUser:
+		if c.console.asker() != nil && text != "" {
+			c.console.print(p.Bold("> ") + strings.Join(terminal.Wrap(text, columns-2), "\n  "))
+		}
+	case providers.RoleAssistant:
+		if text != "" {
+			c.console.print(c.console.rendered(text))
+		}
+		var lines []string
+		for _, call := range m.Calls() {
+			mark := p.Green("✓")
+			if ended, ok := failed[call.ID]; ended {
+				mark = p.Red("✗")
+			} else if !ok {
+				mark = "…"
+			}
+			lines = append(lines, titleOf(call).Line(p, mark, "", columns))
+		}
+		if len(lines) > 0 && c.console.asker() != nil {
+			c.console.print(strings.Join(lines, "\n"))
+		}
+	case providers.RoleTool:
+	}
+}
+
+// recalled returns the index of the first message that is shown.
+func recalled(messages []providers.Message) int {
+	prompts := 0
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == providers.RoleUser {
+			if prompts++; prompts == maxRecalled {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// lastAnswer returns the index of the last message with text of the model; that after the last
+// message if the last prompt has no answer.
+func lastAnswer(messages []providers.Message) int {
+	for i := len(messages) - 1; i >= 0 && messages[i].Role != providers.RoleUser; i-- {
+		if messages[i].Role == providers.RoleAssistant && strings.TrimSpace(messages[i].Text()) != "" {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+// failedCalls reports by the IDs of the calls that have results whether they failed.
+func failedCalls(messages []providers.Message) map[string]bool {
+	failed := map[string]bool{}
+	for i := range messages {
+		for _, part := range messages[i].Parts {
+			if r := part.Result; r != nil && r.Content != nil {
+				failed[r.ID] = r.Content.IsError()
+			}
+		}
+	}
+	return failed
 }
 
 // maxSaved bounds a file that /load reads, in bytes.

@@ -58,7 +58,7 @@ func TestScreen(t *testing.T) {
 	want := strings.Join([]string{
 		"⠋ waiting for the model 0.0s|Hm.",
 		"",
-		"Let me see.",
+		"Let me|Let me see.|Let me see.", // drafts, and the line that stays
 		"",
 		`⠋ shop__search {"text"|` + `⠋ shop__search {"text": "milk"} 0.0s` + `|⠋ shop__search {"text": "milk"} 1.0s`,
 		"⠋ bad�[2J {} 0.0s" + `|⠋ shop__search {"text": "milk"} 2.0s 25% look�ing`,
@@ -71,13 +71,13 @@ func TestScreen(t *testing.T) {
 		"",
 		"retrying in 2.0s: too much",
 		"⠋ waiting for the model 0.0s|",
-		"Milk it is.",
+		"Milk it is.|Milk it is.",
 		"",
 		"2 turns, 10 tokens read, 3 written",
 		"", "",
 	}, "\n")
 	// What is erased ends with a bar here.
-	got = strings.NewReplacer("\r\x1b[J", "|", "\r\x1b[1A\x1b[J", "|").Replace(got)
+	got = strings.NewReplacer("\r\x1b[K", "|", "\r\x1b[1A\x1b[J", "|").Replace(got)
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -67,13 +67,13 @@ func TestSlowStart(t *testing.T) {
 	}
 	ready.Close()
 	rest, _ := io.ReadAll(screen)
-	if err := command.Wait(); err != nil || !bytes.Contains(rest, []byte("\r\x1b[Jok   fakeserver: ready ")) || !bytes.HasSuffix(rest, []byte("1 tool)\r\n")) {
+	if err := command.Wait(); err != nil || !bytes.Contains(rest, []byte("\r\x1b[Kok   fakeserver: ready ")) || !bytes.HasSuffix(rest, []byte("1 tool)\r\n")) {
 		t.Errorf("%v: %q", err, rest)
 	}
 }
 
 // ours matches the escape sequences of the progress line.
-var ours = regexp.MustCompile(`\x1b\[(?:[0-9]*A|J|2m|0m)`)
+var ours = regexp.MustCompile(`\x1b\[(?:[0-9]*A|[JK]|2m|0m)`)
 
 // Names, descriptions, results and errors of servers reach a terminal without control characters,
 // and errors and names also a file.

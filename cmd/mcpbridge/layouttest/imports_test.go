@@ -66,6 +66,7 @@ var rules = []struct {
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
 	{"cmd/mcpbridge/internal/file", nil},
 	{"cmd/mcpbridge/internal/output", []string{"cmd/mcpbridge/internal/terminal"}},
+	{"cmd/mcpbridge/internal/markdown", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/*", with(centre, "cmd/mcpbridge/internal/hint")},
 	{"cmd/mcpbridge/...", []string{"..."}},
 	{"cmd/*", []string{"..."}},

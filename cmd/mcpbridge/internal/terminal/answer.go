@@ -10,13 +10,15 @@ import (
 // typing is how long a pause must be to end a word.
 const typing = 500 * time.Millisecond
 
-// answer waits for one of keys, lower case letters. Another letter begins a word, which is no answer:
+// ask begins a question: keys typed before it are dropped.
+func (k *keyboard) ask() { k.change(func() { k.ahead, k.asking = nil, true }) }
+
+// answer waits for one of keys, lower case letters, after ask. Another letter begins a word, which is no answer:
 // its letters are dropped up to Enter or a pause. The error is errInterrupted after Ctrl-C, io.EOF
 // after Ctrl-D, and the cause of ctx after its end.
 func (k *keyboard) answer(ctx context.Context, keys string) (byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ahead, k.asking = nil, true
 	defer func() { k.asking = false }()
 	defer context.AfterFunc(ctx, func() { k.change(func() {}) })()
 	var word time.Time // when the last letter of a word came

@@ -111,9 +111,6 @@ func (k *keyboard) begin() { k.change(func() { k.replies = nil }) }
 // reply adds a reply of the terminal.
 func (k *keyboard) reply(s string) { k.change(func() { k.replies = append(k.replies, s...) }) }
 
-// forget drops unread input, as it was typed before the question that follows.
-func (k *keyboard) forget() { k.change(func() { k.ahead = nil }) }
-
 // Read implements io.Reader. It returns at most one line, so that the editor buffers no other.
 func (k *keyboard) Read(p []byte) (int, error) {
 	k.mu.Lock()

@@ -34,7 +34,7 @@ type Screen struct {
 	style   func(string) string // of the text that is being streamed; nil: the section is of lines
 	gap     bool                // the last line is empty
 	flow    flow
-	live    Live
+	live    live
 	printed strings.Builder // by the update under way
 }
 
@@ -56,12 +56,14 @@ func (s *Screen) Update(f func(p *Printer)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	columns, rows := s.size()
+	var before, after strings.Builder
 	s.printed.Reset()
-	s.live.erase(&s.printed, columns)
+	shown := s.live.shown
+	s.live.erase(&before, columns)
 	f(&Printer{s, &s.live})
-	s.live.draw(&s.printed, s.Paint, s.Now(), columns, rows)
-	if s.printed.Len() > 0 {
-		io.WriteString(s.out, s.printed.String())
+	s.live.draw(&after, s.Paint, s.Now(), columns, rows)
+	if s.printed.Len() > 0 || s.live.shown != shown {
+		io.WriteString(s.out, before.String()+s.printed.String()+after.String())
 	}
 }
 
@@ -110,7 +112,7 @@ func (s *Screen) Say(to Section, text string) {
 func (s *Screen) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at, s.style, s.live = Alone, nil, Live{}
+	s.at, s.style, s.live = Alone, nil, live{}
 }
 
 // typed notes that the user has ended a line.
@@ -123,7 +125,7 @@ func (s *Screen) typed() {
 // A Printer prints within [Screen.Update].
 type Printer struct {
 	s *Screen
-	*Live
+	*live
 }
 
 // Line prints a line of a section.
@@ -142,6 +144,16 @@ func (p *Printer) Stream(to Section, text string, style func(string) string) {
 	}
 	p.s.flow.add(Clean(text))
 	p.pour()
+}
+
+// Draft prints lines of a section, and shows below them those that may still change.
+func (p *Printer) Draft(to Section, lines, pending []string) {
+	p.enter(to)
+	for _, line := range lines {
+		p.s.printed.WriteString(line + "\n")
+		p.s.gap = line == ""
+	}
+	p.draft = pending
 }
 
 // Pause ends the section with an empty line, unless it is the given one.
@@ -177,14 +189,16 @@ func (p *Printer) pour() {
 	p.s.gap = p.s.gap && text == ""
 }
 
-// Live are the lines that stand last and are redrawn while something is under way: the tasks that
-// run, or else what is waited for.
-type Live struct {
+// live are the lines that stand last and are redrawn while something is under way: a draft, and the
+// tasks that run or else what is waited for.
+type live struct {
+	draft   []string
 	tasks   []*Task
 	waiting string // what for; "": nothing
 	since   time.Time
 	frame   int   // of the spinner
 	drawn   []int // the widths of the lines on the screen
+	shown   string
 }
 
 // A Task is something under way, on a line of its own.
@@ -216,16 +230,16 @@ func (t Title) Line(p Paint, mark, more string, columns int) string {
 }
 
 // Wait shows what is waited for while no task runs; "" is nothing.
-func (l *Live) Wait(what string, now time.Time) { l.waiting, l.since = what, now }
+func (l *live) Wait(what string, now time.Time) { l.waiting, l.since = what, now }
 
 // Clear removes all lines.
-func (l *Live) Clear() { l.tasks, l.waiting = nil, "" }
+func (l *live) Clear() { l.tasks, l.waiting = nil, "" }
 
 // Add shows a task.
-func (l *Live) Add(t *Task) { l.tasks, l.waiting = append(l.tasks, t), "" }
+func (l *live) Add(t *Task) { l.tasks, l.waiting = append(l.tasks, t), "" }
 
 // Find returns the task of an ID, or nil.
-func (l *Live) Find(id string) *Task {
+func (l *live) Find(id string) *Task {
 	for _, t := range l.tasks {
 		if t.ID == id {
 			return t
@@ -235,13 +249,13 @@ func (l *Live) Find(id string) *Task {
 }
 
 // Remove removes the task of an ID.
-func (l *Live) Remove(id string) {
+func (l *live) Remove(id string) {
 	l.tasks = slices.DeleteFunc(l.tasks, func(t *Task) bool { return t.ID == id })
 }
 
 // erase removes the lines and leaves the cursor where the first of them began. A terminal that has
 // become narrower has broken them.
-func (l *Live) erase(b *strings.Builder, columns int) {
+func (l *live) erase(b *strings.Builder, columns int) {
 	if l.drawn == nil {
 		return
 	}
@@ -251,24 +265,43 @@ func (l *Live) erase(b *strings.Builder, columns int) {
 	}
 	b.WriteByte('\r')
 	if rows > 1 {
-		fmt.Fprintf(b, "\x1b[%dA", rows-1)
+		fmt.Fprintf(b, "\x1b[%dA\x1b[J", rows-1)
+	} else { // tmux would keep a copy of a whole screen that J erases
+		b.WriteString("\x1b[K")
 	}
-	b.WriteString("\x1b[J")
 	l.drawn = nil
 }
 
 // draw writes the lines, and leaves the cursor at the end of the last one.
-func (l *Live) draw(b *strings.Builder, p Paint, now time.Time, columns, rows int) {
-	b.WriteString(strings.Join(l.lines(p, now, columns-1, max(1, rows/2)), "\n"))
-	for _, line := range l.lines(false, now, columns-1, max(1, rows/2)) {
-		l.drawn = append(l.drawn, uniseg.StringWidth(line))
+func (l *live) draw(b *strings.Builder, p Paint, now time.Time, columns, rows int) {
+	lines := l.lines(p, now, columns-1, max(1, rows/2))
+	if most := max(1, rows/2); len(l.draft) > 0 {
+		lines = append(l.draftLines(columns, most), lines...)
 	}
+	l.shown = strings.Join(lines, "\n")
+	b.WriteString(l.shown)
+	for _, line := range lines {
+		l.drawn = append(l.drawn, Width(line))
+	}
+}
+
+// draftLines returns the last lines of the draft. One that is too long loses its end and its colors.
+func (l *live) draftLines(columns, most int) []string {
+	var lines []string
+	for _, line := range l.draft[max(0, len(l.draft)-most):] {
+		line = strings.ReplaceAll(line, "\t", "        ")
+		if Width(line) > columns {
+			line = Fit(colorCodes.ReplaceAllString(line, ""), columns)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // spinner has the frames of the mark before what is under way.
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-func (l *Live) lines(p Paint, now time.Time, columns, most int) []string {
+func (l *live) lines(p Paint, now time.Time, columns, most int) []string {
 	mark := spinner[l.frame%len(spinner)]
 	if len(l.tasks) == 0 {
 		if l.waiting == "" {

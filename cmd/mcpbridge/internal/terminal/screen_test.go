@@ -43,7 +43,7 @@ func TestUpdateLive(t *testing.T) {
 	s.Update(func(p *Printer) { p.Add(&Task{ID: "1", Title: Title{"copy", "a to b"}, Begun: time.Unix(1, 0)}) })
 	s.Update(func(p *Printer) { p.Find("1").Note = "50%" })
 	s.Update(func(p *Printer) { p.Remove("1"); p.Line(Alone, "done") })
-	const want = "⠋ waiting 2.0s" + "\r\x1b[J⠋ copy a to b 1.0s" + "\r\x1b[J⠋ copy a to b 1.0s 50%" + "\r\x1b[Jdone\n"
+	const want = "⠋ waiting 2.0s" + "\r\x1b[K⠋ copy a to b 1.0s" + "\r\x1b[K⠋ copy a to b 1.0s 50%" + "\r\x1b[Kdone\n"
 	if out.String() != want {
 		t.Errorf("got  %q\nwant %q", out.String(), want)
 	}

@@ -81,6 +81,7 @@ func (t *Terminal) Prompt(ctx context.Context) (string, error) {
 // Key asks a question whose answer is one of keys, lower case letters, without Enter. Keys typed
 // before the question are dropped. Ctrl-D, like Ctrl-C, cancels the work under way.
 func (t *Terminal) Key(ctx context.Context, question, keys string) (byte, error) {
+	t.edit.keys.ask() // before the question is seen, and perhaps answered
 	io.WriteString(t.out, "  "+question)
 	key, err := t.edit.keys.answer(ctx, keys)
 	io.WriteString(t.out, strings.Trim(string(rune(key)), "\x00")+"\r\n")

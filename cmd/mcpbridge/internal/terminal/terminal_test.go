@@ -166,7 +166,7 @@ func TestKeyboardAhead(t *testing.T) {
 	if got := string(buffer[:n]); got != "yes\r" || canceled != 1 {
 		t.Errorf("got %q, and Ctrl-C %d times", got, canceled)
 	}
-	k.forget()
+	k.change(func() { k.ahead = nil })
 	k.onInterrupt(nil)
 	if got := typedKeys(k, "\x03"); got != "\x03" {
 		t.Errorf("got %q", got)
@@ -210,6 +210,7 @@ func TestAnswer(t *testing.T) {
 			defer typed.Close()
 			k := newKeyboard(in, func() { bells++ })
 			k.take([]byte("a")) // typed before the question
+			k.ask()
 			got := make(chan string)
 			go func() {
 				key, err := k.answer(t.Context(), "yna")
@@ -239,6 +240,7 @@ func TestAnswerTime(t *testing.T) {
 		in, typed := io.Pipe()
 		defer typed.Close()
 		k := newKeyboard(in, func() {})
+		k.ask()
 		got := make(chan byte)
 		go func() {
 			key, _ := k.answer(t.Context(), "yn")
@@ -283,7 +285,7 @@ func FuzzKeyboard(f *testing.F) {
 // Lines that are drawn anew never fill the screen, and know how a narrower one breaks
 // them.
 func TestLive(t *testing.T) {
-	var l Live
+	var l live
 	for _, id := range []string{"1", "2", "3", "4"} {
 		l.Add(&Task{ID: id, Title: Title{"tool", strings.Repeat("x", 200)}})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -226,3 +227,9 @@ func (f *flow) take() string {
 	f.out.Reset()
 	return s
 }
+
+// colorCodes matches the escape sequences of Paint.
+var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Width returns the columns of a line, which may have colors.
+func Width(s string) int { return uniseg.StringWidth(colorCodes.ReplaceAllString(s, "")) }

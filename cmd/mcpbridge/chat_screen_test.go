@@ -1,0 +1,89 @@
+//go:build unix
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The models that exist are listed, with a mark at the current one, and others are refused. Errors end
+// their lines between words, and leaving says how to come back.
+func TestChatModel(t *testing.T) {
+	state := t.TempDir()
+	k := startTalk(t, state, "--", "fakeserver")
+	k.sees("> ")
+	k.types("/model" + enter)
+	k.sees("* openai/m")
+	k.sees("  openai/large\r\n  openai/small\r\n")
+	k.types("/model larg" + enter)
+	k.sees(`unknown model "larg" (did you mean large?)`)
+	k.types("/model nosuch" + enter)
+	k.sees(`unknown model "nosuch" (/model lists those of openai)`)
+	k.types("/model large" + enter)
+	k.sees("switched to openai/large")
+	k.sees("> ")
+	k.resize(40)
+	k.types("/expand " + strings.Repeat("x ", 10) + enter)
+	k.sees("expected a number, not \"x x x x x x x x\r\nx x\"")
+	k.sees("> ")
+	k.types("hello" + enter)
+	turn := k.asked(`"model":"large"`)
+	turn.says("Hello.")
+	turn.ends()
+	k.sees("Hello.")
+	k.sees("> ")
+	k.types(ctrlD)
+	k.sees("mcpbridge chat --resume ")
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// The model's Markdown is rendered while it is written, and again when the conversation is resumed,
+// with the prompts and the calls.
+func TestChatMarkdown(t *testing.T) {
+	state := t.TempDir()
+	k := startTalk(t, state, "--", "fakeserver", "--read-only")
+	k.sees("> ")
+	k.types("show me" + enter)
+	turn := k.asked(`"content":"show me"`)
+	turn.says("# Title\n\nSome **bo")
+	k.sees("\x1b[1mTitle\x1b[0m\r\n")
+	k.sees("Some **bo")
+	turn.says("ld** text\n\n```go\nx := 1\ny")
+	k.sees("Some \x1b[1mbold\x1b[0m text\r\n")
+	k.sees("\x1b[36mx := 1\x1b[0m\r\n")
+	turn.makes("echo", `{"n":1}`)
+	turn.ends()
+	k.sees("\x1b[36my\x1b[0m\r\n")
+	k.sees("✓")
+	turn = k.asked(`fake echo`)
+	turn.says("- one\n- &#27;[2J")
+	turn.ends()
+	k.sees("• one\r\n")
+	k.sees("• \ufffd[2J\r\n")
+	k.sees("2 turns")
+	k.sees("> ")
+	k.types("failing" + enter)
+	k.asked().calls("nothing", "{}")
+	k.asked().ends()
+	k.sees("2 turns")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+
+	k = startTalk(t, state, "--resume", "--", "fakeserver")
+	k.sees("openai/m, ")
+	for _, text := range []string{"> \x1b[0mshow me\r\n", "\x1b[1mTitle\x1b[0m\r\n", "\x1b[36mx := 1\x1b[0m\r\n", "✓\x1b[0m \x1b[1mecho\x1b[0m",
+		"• one\r\n", "> \x1b[0mfailing\r\n", "✗\x1b[0m \x1b[1mnothing\x1b[0m"} {
+		k.sees(text)
+	}
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
