@@ -33,14 +33,14 @@ func (b *Binder) fill(n *tree.Node, value func(name string) (json.RawMessage, bo
 	if b.declared == nil && b.named == nil {
 		return false, nil
 	}
-	f := hiddenFiller{schemas: filler{root: b.declared, budget: rewrite.MaxNodes}, names: b.hidden, value: value, seen: map[application]bool{}}
+	f := hiddenFiller{schemas: filler{root: b.declared, budget: rewrite.MaxNodes}, names: b.hidden, value: value, set: map[slot]int{}, seen: map[application]bool{}}
 	f.fillIn(b.declared, n, false)
 	if b.declared != nil && b.whole != nil {
 		f.check(b.whole, n)
 	}
 	for _, h := range b.named {
 		if n.Get(h.key) == nil { // a schema that does not declare it need not allow it
-			f.set(n, h.key, h.name, nil, false)
+			f.fillSlot(slot{n, h.key}, h.name, nil, false)
 		}
 	}
 	if f.fault != nil {
@@ -55,14 +55,22 @@ type hiddenFiller struct {
 	names   []string
 	value   func(name string) (json.RawMessage, bool)
 	values  []hiddenValue // that are set
+	set     map[slot]int  // their indexes
 	seen    map[application]bool
+	work    int // done, in units of maxFillWork
 	fault   *ContextError
+}
+
+// A slot is the place of a property.
+type slot struct {
+	object *tree.Node
+	key    string
 }
 
 // A hiddenValue is a value that was set.
 type hiddenValue struct {
-	object    *tree.Node
-	key, name string
+	slot
+	name      string
 	uncertain bool // its schema is an alternative, which need not apply
 }
 
@@ -118,6 +126,13 @@ func (f *hiddenFiller) fillItems(s, n *tree.Node, uncertain bool) {
 	}
 }
 
+// maxFillWork bounds what a schema and arguments of many members cost together: about a second.
+// patternWork is what a pattern costs, and a property of a schema costs 1.
+const (
+	maxFillWork = 5_000_000
+	patternWork = 10
+)
+
 func (f *hiddenFiller) fillMembers(s, n *tree.Node, uncertain bool) {
 	for _, keyword := range []string{"dependentSchemas", "dependencies"} {
 		for _, m := range vocabulary.MembersOf(s.Get(keyword)) {
@@ -126,13 +141,18 @@ func (f *hiddenFiller) fillMembers(s, n *tree.Node, uncertain bool) {
 			}
 		}
 	}
-	properties := s.Get("properties")
+	properties, patterns := s.Get("properties"), vocabulary.MembersOf(s.Get("patternProperties"))
+	f.work += len(vocabulary.MembersOf(properties))*(1+len(n.Members)/16) + len(n.Members)*len(patterns)*patternWork
+	if f.work > maxFillWork {
+		f.fault = &ContextError{Names: f.names}
+		return
+	}
 	for _, m := range n.Members {
 		if below := properties.Get(m.Key); below != nil {
 			f.fillIn(below, m.Value, uncertain)
 			continue
 		}
-		for _, pattern := range vocabulary.MembersOf(s.Get("patternProperties")) {
+		for _, pattern := range patterns {
 			if matches, err := regexp.MatchString(pattern.Key, m.Key); matches && err == nil {
 				f.fillIn(pattern.Value, m.Value, uncertain)
 			}
@@ -151,21 +171,19 @@ func (f *hiddenFiller) fillMembers(s, n *tree.Node, uncertain bool) {
 // setDeclared sets a property if it is hidden.
 func (f *hiddenFiller) setDeclared(object *tree.Node, key string, schema *tree.Node, uncertain bool) {
 	if name, settable, _ := rewrite.HiddenName(f.names, key); settable {
-		f.set(object, key, name, schema, uncertain)
+		f.fillSlot(slot{object, key}, name, schema, uncertain)
 	}
 }
 
-// set sets a value, unless another schema has.
-func (f *hiddenFiller) set(object *tree.Node, key, name string, schema *tree.Node, uncertain bool) {
-	for i, v := range f.values {
-		if v.object == object && v.key == key {
-			f.values[i].uncertain = v.uncertain && uncertain
-			slot := object.Slot(key)
-			if other := f.typed(*slot, schema); other != nil {
-				*slot = other
-			}
-			return
+// fillSlot sets a value, unless another schema has.
+func (f *hiddenFiller) fillSlot(at slot, name string, schema *tree.Node, uncertain bool) {
+	if i, ok := f.set[at]; ok {
+		f.values[i].uncertain = f.values[i].uncertain && uncertain
+		value := at.object.Slot(at.key)
+		if other := f.typed(*value, schema); other != nil {
+			*value = other
 		}
+		return
 	}
 	raw, ok := f.value(name)
 	switch {
@@ -183,8 +201,9 @@ func (f *hiddenFiller) set(object *tree.Node, key, name string, schema *tree.Nod
 		f.fault = &ContextError{Names: []string{name}}
 		return
 	}
-	object.Members = append(object.Members, tree.NewMember(key, v))
-	f.values = append(f.values, hiddenValue{object, key, name, uncertain})
+	at.object.Members = append(at.object.Members, tree.NewMember(at.key, v))
+	f.set[at] = len(f.values)
+	f.values = append(f.values, hiddenValue{at, name, uncertain})
 }
 
 // typed returns a value as its schema types it: a header is text, though it may hold a number. It
@@ -266,18 +285,33 @@ func (f *hiddenFiller) check(whole *Checker, n *tree.Node) {
 // undo removes the uncertain values in the objects that failures are about, and reports whether
 // there were any.
 func (f *hiddenFiller) undo(failures []*failure, n *tree.Node) bool {
+	failed := map[*tree.Node]bool{} // what failures are about, with all that is below
+	for _, failure := range failures {
+		addAll(failed, n.Find(failure.tokens...))
+	}
 	before := len(f.values)
 	f.values = slices.DeleteFunc(f.values, func(v hiddenValue) bool {
-		fails := slices.ContainsFunc(failures, func(of *failure) bool {
-			at := n.Find(of.tokens...)
-			return at != nil && (v.object.Get(v.key) == at || vocabulary.AnyValue(at, func(n *tree.Node) bool { return n == v.object }))
-		})
-		if v.uncertain && fails {
+		fails := v.uncertain && (failed[v.object] || failed[v.object.Get(v.key)])
+		if fails {
 			v.object.Remove(v.key)
 		}
-		return v.uncertain && fails
+		return fails
 	})
 	return len(f.values) < before
+}
+
+// addAll adds a value to a set, with the values below it.
+func addAll(set map[*tree.Node]bool, n *tree.Node) {
+	if n == nil || set[n] {
+		return
+	}
+	set[n] = true
+	for _, m := range n.Members {
+		addAll(set, m.Value)
+	}
+	for _, it := range n.Items {
+		addAll(set, it)
+	}
 }
 
 // namesOf returns the names of the values that failures are about, or of all that are set if the

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
@@ -178,6 +180,46 @@ func bindHidden(t *testing.T, b *Binder, raw string) bool {
 }
 
 // TestHiddenPlaces verifies where hidden values are set.
+// TestHiddenWork verifies that many values, and a schema of many patterns, take no more than their
+// share of time.
+func TestHiddenWork(t *testing.T) {
+	const n = 20_000
+	root := &tree.Node{Kind: tree.Array}
+	f := &hiddenFiller{}
+	var failures []*failure
+	for i := range n {
+		object := &tree.Node{Kind: tree.Object, Members: []tree.Member{tree.NewMember("id", &tree.Node{Kind: tree.Array})}}
+		root.Items = append(root.Items, object)
+		f.values = append(f.values, hiddenValue{slot{object, "id"}, "id", i > 0})
+		failures = append(failures, &failure{tokens: []string{strconv.Itoa(i)}})
+	}
+	began := time.Now()
+	if !f.undo(failures, root) || len(f.values) != 1 || len(root.Items[1].Members) != 0 {
+		t.Errorf("%d values are left", len(f.values))
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("%d failures took %s", n, took)
+	}
+
+	var patterns, arguments []string
+	for i := range n {
+		patterns = append(patterns, fmt.Sprintf(`"^x%d":{}`, i))
+		arguments = append(arguments, fmt.Sprintf(`"a%d":1`, i))
+	}
+	b, err := NewFiller([]byte(`{"properties":{"id":{}},"patternProperties":{`+strings.Join(patterns, ",")+`}}`), []string{"id"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(string) (json.RawMessage, bool) { return json.RawMessage(`1`), true }
+	var refused *ContextError
+	if _, err := b.Bind("t", []byte(`{`+strings.Join(arguments, ",")+`}`), id); !errors.As(err, &refused) {
+		t.Errorf("too many patterns: %v", err)
+	}
+	if got, err := b.Bind("t", []byte(`{"a":1}`), id); err != nil || string(got) != `{"a":1,"id":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestHiddenPlaces(t *testing.T) {
 	const id = `"customerid":{"type":"integer"}`
 	for _, c := range []struct{ name, schema, arguments, want string }{
