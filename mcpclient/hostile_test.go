@@ -162,6 +162,29 @@ func TestTimeoutAfterLoss(t *testing.T) {
 	})
 }
 
+// A server that takes a call and then says that the session has ended gets it a few times, not as
+// long as a call may take: it may have run each time.
+func TestSessionGoneAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		var calls atomic.Int64
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if toolOf(&x.Message) != "gone" {
+				return false
+			}
+			calls.Add(1)
+			time.Sleep(2 * time.Second)
+			http.Error(x.w, "the browser session has crashed", http.StatusBadRequest)
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.fails(c.call("gone"), toolformat.Unavailable, "")
+		if n := calls.Load(); n > 3 {
+			t.Errorf("it was called %d times", n)
+		}
+	})
+}
+
 // Of several questions none is put when one of them cannot be: the call fails at once.
 func TestQuestionsRefusedWhole(t *testing.T) {
 	many := strings.Repeat(`,"k%d":{"method":"elicitation/create","params":{"message":"x"}}`, 1000)

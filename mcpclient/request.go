@@ -13,11 +13,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxAttempts bounds how often a request is sent that may have run.
+// maxAttempts bounds how often a request is sent that the server may have received.
 const maxAttempts = 3
 
 // call carries out a request of a caller. If the connection is lost it repeats the request on
-// the next one where that is safe: within the time of a call if it surely did not run.
+// the next one where that is safe: within the time of a call if the server did not receive it.
 func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
 	var end time.Time // of repeating; set by the first loss
 	for attempt := 1; ; attempt++ {
@@ -48,7 +48,8 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 			}
 			l.rememberTask(req, &reply, owner)
 			return reply
-		case lost.surelyNotRun && l.outlast(ctx, c, &end), attempt < maxAttempts && !lost.surelyNotRun && l.repeatable(req):
+		case lost.surelyNotRun && (attempt < maxAttempts || !lost.received) && l.outlast(ctx, c, &end),
+			attempt < maxAttempts && !lost.surelyNotRun && l.repeatable(req):
 			l.cfg.throttle.Log(slog.LevelInfo, "repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
 		case lost.surelyNotRun:
 			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause))
@@ -171,6 +172,7 @@ func (c *conn) replay(ctx context.Context, method, key, value string) bool {
 type loss struct {
 	cause        error
 	surelyNotRun bool
+	received     bool // by a server that says that it no longer knows the session
 }
 
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
@@ -212,7 +214,8 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	case errors.As(err, &e): // made by the carrier for the caller
 		return bridge.Failed(e), nil
 	case err != nil:
-		return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || errors.Is(err, errSessionGone)}
+		gone := errors.Is(err, errSessionGone)
+		return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || gone, received: gone}
 	}
 	return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
 }
