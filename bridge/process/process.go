@@ -221,6 +221,7 @@ func (p *Process) awaitExit(exited <-chan struct{}) (asked bool) {
 	p.group.alive() // which finds the processes that have left the group
 	p.group.terminate()
 	if !within(p.grace.Term, exited) {
+		p.group.alive() // again: the ids of those that have ended may be in use
 		p.group.kill()
 		<-exited
 	}
