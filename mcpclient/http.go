@@ -256,9 +256,9 @@ func endpoint(base *url.URL, ref string) (*url.URL, error) {
 func (s *sse) receive(events *wire.EventReader, r receiver) error {
 	for {
 		e, err := events.Next()
-		var long *wire.TooLongError
+		long, isLong := err.(*wire.TooLongError)
 		switch {
-		case errors.As(err, &long):
+		case isLong:
 			r.tooLong(long, nil)
 			continue
 		case errors.Is(err, io.EOF):

@@ -67,9 +67,9 @@ func (s *stdio) receive(r receiver) error {
 	lines := wire.NewLineReader(s.child.Stdout, s.cfg.MessageBytes)
 	for {
 		buf, err := lines.Read()
-		var long *wire.TooLongError
+		long, isLong := err.(*wire.TooLongError)
 		switch {
-		case errors.As(err, &long):
+		case isLong:
 			r.tooLong(long, nil)
 			continue
 		case err != nil:

@@ -234,7 +234,7 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 	events := wire.NewEventReader(r, s.cfg.MessageBytes)
 	for {
 		e, err := events.Next()
-		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+		if long, ok := err.(*wire.TooLongError); ok {
 			s.to.tooLong(long, k)
 			if k != nil && len(k.reply) > 0 {
 				return nil

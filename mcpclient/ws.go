@@ -60,7 +60,7 @@ func (w *ws) receive(cfg *Config, r receiver) error {
 	w.conn.SetPongHandler(alive)
 	for {
 		buf, err := wire.ReadFrame(w.conn, cfg.MessageBytes)
-		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+		if long, ok := err.(*wire.TooLongError); ok {
 			r.tooLong(long, nil)
 			continue
 		}
