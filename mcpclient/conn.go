@@ -332,6 +332,7 @@ type call struct {
 	end            context.CancelCauseFunc
 	sent           atomic.Bool       // its first byte has left
 	queued         bool              // the carrier has taken it
+	leftOut        []leftOut         // of a list; set before the reply
 	reply          chan bridge.Reply // has room for one
 }
 

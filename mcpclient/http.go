@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -58,7 +59,7 @@ func newHTTPClient(t *http.Transport) *http.Client {
 // redirected returns the URL that answered a request, with a warning if it is not the URL asked.
 func (cfg *Config) redirected(resp *http.Response, asked *url.URL) *url.URL {
 	if now := resp.Request.URL; *now != *asked {
-		cfg.Log.Warn("the server redirects: put the new URL in the config", "url", bare(now))
+		cfg.throttle.Log(slog.LevelWarn, "the server redirects: put the new URL in the config", "url", bare(now))
 		return now
 	}
 	return asked

@@ -91,15 +91,15 @@ func envelope(head, tail []byte) (id []byte, is int) {
 	return id, is
 }
 
-// salvage answers a call for a list without the items that cannot be used, which it logs. It
-// reports whether it could.
+// salvage answers a call for a list without the items that cannot be used, which it notes in the
+// call. It reports whether it could.
 func (c *conn) salvage(k *call, msg []byte) bool {
 	for kind := range bridge.ListKinds {
 		if k.method != kind.Method() || k.owner != nil {
 			continue
 		}
 		result := wire.NewBuffer(len(msg))
-		if result.B = c.appendUsable(result.B, kind, find(msg, "result")); wire.Valid(result.B) == nil {
+		if result.B = k.appendUsable(result.B, kind, find(msg, "result")); wire.Valid(result.B) == nil {
 			k.reply <- bridge.Result(result.B, result)
 			return true
 		}
@@ -109,13 +109,13 @@ func (c *conn) salvage(k *call, msg []byte) bool {
 }
 
 // appendUsable appends the members of a list's result that can be used.
-func (c *conn) appendUsable(dst []byte, kind bridge.ListKind, result []byte) []byte {
+func (k *call) appendUsable(dst []byte, kind bridge.ListKind, result []byte) []byte {
 	items := `"` + kind.Member() + `"`
 	dst = append(append(append(dst, '{'), items...), ":["...)
 	sep := ""
 	walk(find(result, kind.Member()), func(_, item []byte) bool {
 		if err := usable(item); err != nil {
-			c.cfg.Log.Warn("left out", "reason", fmt.Errorf("%s %s: %w", kind.Member(), snippet(nameOf(item)), err))
+			k.leftOut = append(k.leftOut, leftOut{nameOf(item), fmt.Errorf("%s %.100s: %w", kind.Member(), nameOf(item), err)})
 			return true
 		}
 		dst = append(append(dst, sep...), item...)
@@ -132,12 +132,16 @@ func (c *conn) appendUsable(dst []byte, kind bridge.ListKind, result []byte) []b
 	return append(dst, '}')
 }
 
-// nameOf returns what identifies an item in the log.
-func nameOf(item []byte) []byte {
-	if name := find(item, "name"); name != nil {
-		return name
-	}
-	return item
+// leftOut is an item of a list that cannot be used.
+type leftOut struct {
+	name string
+	err  error
+}
+
+// nameOf returns the name of an item, "" if it cannot be read.
+func nameOf(item []byte) string {
+	name, _ := wire.Text(find(item, "name"))
+	return name
 }
 
 // usable returns why a value cannot be a part of a list in a message.

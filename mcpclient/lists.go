@@ -48,11 +48,14 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 	var extra []byte
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
-		result, err := c.fetchPage(ctx, kind, cursor)
+		result, unusable, err := c.fetchPage(ctx, kind, cursor)
 		if err != nil {
 			return err
 		}
 		r.addPage(result)
+		for _, it := range unusable {
+			r.leaveOut(it.name, it.err)
+		}
 		if page == 1 {
 			extra = extraMembers(kind, result)
 		}
@@ -139,18 +142,20 @@ func (c *conn) has(kind bridge.ListKind) bool {
 	return wire.Lookup(c.about, "capabilities", kind.Capability()) != nil
 }
 
-// fetchPage returns the page of a list that follows cursor.
-func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byte) ([]byte, error) {
+// fetchPage returns the page of a list that follows cursor, without the items that could not be
+// read.
+func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byte) ([]byte, []leftOut, error) {
 	var params []byte
 	if cursor != nil {
 		params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
-	reply, err := c.request(ctx, kind.Method(), params)
+	k := c.newCall(kind.Method())
+	reply, err := c.requestCall(ctx, k, params)
 	if err != nil {
-		return nil, fmt.Errorf("%s failed: %w", kind.Method(), err)
+		return nil, nil, fmt.Errorf("%s failed: %w", kind.Method(), err)
 	}
 	defer reply.Free()
-	return bytes.Clone(reply.Result), nil // items live as long as the list
+	return bytes.Clone(reply.Result), k.leftOut, nil // items live as long as the list
 }
 
 // reading is a list that is being read.
@@ -174,12 +179,17 @@ func (r *reading) addPage(page []byte) {
 			r.items = append(r.items, it)
 			continue
 		}
-		r.problems = append(r.problems, bridge.Problem{Text: "left out: " + err.Error(), LeftOut: true})
-		if r.leftOut == nil {
-			r.leftOut = map[string]bool{}
-		}
-		r.leftOut[it.Key] = true
+		r.leaveOut(it.Key, err)
 	}
+}
+
+// leaveOut notes that an item cannot be used.
+func (r *reading) leaveOut(key string, err error) {
+	r.problems = append(r.problems, bridge.Problem{Text: "left out: " + err.Error(), LeftOut: true})
+	if r.leftOut == nil {
+		r.leftOut = map[string]bool{}
+	}
+	r.leftOut[key] = true
 }
 
 // check returns an item as callers see it. The error says why it cannot be used.

@@ -56,8 +56,11 @@ func TestUnusableItems(t *testing.T) {
 		if err != nil || len(list.Items) != 4 || list.Items[0].Key != "before" {
 			t.Errorf("%v, %v", list, err)
 		}
-		if !strings.Contains(logged.String(), `tools \"bad\": not JSON: `) {
+		if !strings.Contains(logged.String(), `left out: tools bad: not JSON: `) {
 			t.Errorf("the log has %s", logged)
+		}
+		if p := c.client.Problems(); len(p) != 1 || !p[0].LeftOut || !strings.Contains(p[0].Text, "tools bad: ") {
+			t.Errorf("problems: %+v", p)
 		}
 		c.works("ok")
 	}
