@@ -116,7 +116,7 @@ const queueTime = 30 * time.Second
 // send sends a request to a member, when its Concurrency allows one more.
 func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 	m := s.bridge.members[index]
-	if err := m.limiter.Enter(ctx, queueTime); err != nil {
+	if err := m.limiter.Enter(ctx, s.caller.Principal, queueTime); err != nil {
 		if err.Code == toolformat.Unavailable {
 			err.Message += " (concurrency in its config)"
 		}

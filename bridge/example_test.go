@@ -153,7 +153,7 @@ func ExampleNewList() {
 func ExampleNewLimiter() {
 	limiter := bridge.NewLimiter("search is", 1, 0)
 	for range 2 {
-		if err := limiter.Enter(context.Background(), time.Second); err != nil {
+		if err := limiter.Enter(context.Background(), bridge.Principal{}, time.Second); err != nil {
 			fmt.Println(err)
 			continue
 		}

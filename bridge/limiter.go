@@ -3,18 +3,35 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A Limiter bounds how many calls run at once and how many wait for their turn, first come, first
-// served. A nil Limiter sets no limit. It may be used from many goroutines.
+// A Limiter bounds how many calls run at once and how many wait for their turn. The calls of a
+// principal run first come, first served, and those of several principals in turn, so that one with
+// many calls does not keep another waiting. A nil Limiter sets no limit. It may be used from many
+// goroutines.
 type Limiter struct {
-	subject string        // begins errors: "tool search is"
-	running chan struct{} // holds one for each call that runs
-	waiting chan struct{}
+	subject      string // begins errors: "tool search is"
+	limit, queue int
+
+	mu      sync.Mutex // guards the fields below
+	running int        // below limit only while no call waits
+	waiting int
+	lines   []*line // of the principals whose calls wait, the next one first
 }
+
+// line is the calls of one principal that wait, oldest first.
+type line struct {
+	principal string
+	calls     []waiter
+}
+
+// waiter receives true when it is a call's turn, false when the call has lost its place.
+type waiter chan bool
 
 // defaultQueue is how many calls may wait for a limit.
 const defaultQueue = 1000
@@ -22,46 +39,127 @@ const defaultQueue = 1000
 // NewLimiter makes a limiter that lets limit calls run, while at most queue calls wait. Its errors
 // begin with subject, such as "tool search is".
 func NewLimiter(subject string, limit, queue int) *Limiter {
-	return &Limiter{subject: subject, running: make(chan struct{}, limit), waiting: make(chan struct{}, queue)}
+	return &Limiter{subject: subject, limit: limit, queue: queue}
 }
 
-// Enter waits for the turn of a call, for patience at most; the call must Leave when it has ended.
-// The error is Unavailable when the queue is full or patience has passed, and Canceled when ctx has
-// ended.
-func (l *Limiter) Enter(ctx context.Context, patience time.Duration) *toolformat.Error {
+// Enter waits for the turn of a principal's call, for patience at most; the call must Leave when it
+// has ended. The error is Unavailable when the queue is full or patience has passed, and Canceled
+// when ctx has ended. In a full queue the principal with the most calls loses its newest one to
+// another that has fewer.
+func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Duration) *toolformat.Error {
 	if l == nil {
 		return nil
 	}
-	select {
-	case l.running <- struct{}{}:
+	l.mu.Lock()
+	if l.running < l.limit {
+		l.running++
+		l.mu.Unlock()
 		return nil
-	default:
 	}
-	select {
-	case l.waiting <- struct{}{}:
-		defer func() { <-l.waiting }()
-	default:
-		waiting := ""
-		if n := cap(l.waiting); n > 0 {
-			waiting = fmt.Sprintf(" and %d wait already", n)
-		}
-		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls are under way%s; try again later", l.subject, cap(l.running), waiting)
+	own := l.wait(who.Name)
+	l.mu.Unlock()
+	if own == nil {
+		return l.busy()
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case l.running <- struct{}{}:
+	case granted := <-own:
+		if !granted {
+			return l.busy()
+		}
 		return nil
 	case <-ctx.Done():
+		l.giveUp(who.Name, own)
 		return canceled(ctx.Err())
 	case <-timer.C:
-		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls have been under way for %s; try again later", l.subject, cap(l.running), patience)
+		l.giveUp(who.Name, own)
+		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls have been under way for %s; try again later", l.subject, l.limit, patience)
+	}
+}
+
+func (l *Limiter) busy() *toolformat.Error {
+	waiting := ""
+	if l.queue > 0 {
+		waiting = fmt.Sprintf(" and %d wait already", l.queue)
+	}
+	return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls are under way%s; try again later", l.subject, l.limit, waiting)
+}
+
+// wait adds a call to its principal's line; nil means that the queue is full. l.mu is held.
+func (l *Limiter) wait(principal string) waiter {
+	own, longest := l.line(principal), &line{}
+	for _, other := range l.lines {
+		if len(other.calls) > len(longest.calls) {
+			longest = other
+		}
+	}
+	if l.waiting >= l.queue {
+		if own == nil && len(longest.calls) < 2 || own != nil && len(longest.calls) < len(own.calls)+2 {
+			return nil
+		}
+		last := longest.calls[len(longest.calls)-1]
+		l.remove(longest, last)
+		last <- false
+	}
+	if own == nil {
+		own = &line{principal: principal}
+		l.lines = append(l.lines, own)
+	}
+	call := make(waiter, 1)
+	own.calls = append(own.calls, call)
+	l.waiting++
+	return call
+}
+
+// line returns the line of a principal; nil means that none of its calls waits. l.mu is held.
+func (l *Limiter) line(principal string) *line {
+	i := slices.IndexFunc(l.lines, func(other *line) bool { return other.principal == principal })
+	if i < 0 {
+		return nil
+	}
+	return l.lines[i]
+}
+
+// remove removes a call from a line, and reports whether it was there. l.mu is held.
+func (l *Limiter) remove(from *line, call waiter) bool {
+	i := slices.Index(from.calls, call)
+	if i < 0 {
+		return false
+	}
+	from.calls = slices.Delete(from.calls, i, i+1)
+	l.waiting--
+	if len(from.calls) == 0 {
+		l.lines = slices.DeleteFunc(l.lines, func(other *line) bool { return other == from })
+	}
+	return true
+}
+
+// giveUp ends the wait of a call. Its turn may have come meanwhile, and is passed on.
+func (l *Limiter) giveUp(principal string, call waiter) {
+	l.mu.Lock()
+	own := l.line(principal)
+	waited := own != nil && l.remove(own, call)
+	l.mu.Unlock()
+	if !waited && <-call {
+		l.Leave()
 	}
 }
 
 // Leave ends the turn of a call that has entered.
 func (l *Limiter) Leave() {
-	if l != nil {
-		<-l.running
+	if l == nil {
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines) == 0 {
+		l.running--
+		return
+	}
+	next := l.lines[0]
+	call := next.calls[0]
+	l.lines = append(l.lines[1:], next) // the others first
+	l.remove(next, call)
+	call <- true
 }

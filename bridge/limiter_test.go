@@ -3,6 +3,9 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +47,73 @@ func TestMemberConcurrency(t *testing.T) {
 		release <- struct{}{}
 		wantResult(t, <-second, `{"content":[]}`)
 	})
+}
+
+// A principal whose calls fill a limit and its queue does not shut out another: that takes the place
+// of one that waits, and its turn is the next.
+func TestLimiterTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bridge.NewLimiter("it is", 2, 4)
+		var order []string
+		refused := map[string]int{}
+		enter := func(who string) {
+			go func() {
+				if err := l.Enter(t.Context(), bridge.Principal{Name: who}, time.Hour); err != nil {
+					refused[who]++
+				} else {
+					order = append(order, who)
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 10 {
+			enter("ann")
+		}
+		for range 3 {
+			enter("bob")
+		}
+		if refused["ann"] != 6 || refused["bob"] != 1 { // ann has 2 of 4 places left, bob the others
+			t.Errorf("refused: %v", refused)
+		}
+		for range 6 {
+			l.Leave()
+			synctest.Wait()
+		}
+		if got, want := fmt.Sprint(order), "[ann ann ann bob ann bob]"; got != want {
+			t.Errorf("the turns are %s, want %s", got, want)
+		}
+		for range 2 {
+			enter("ann")
+		}
+		if len(order) != 8 {
+			t.Error("a limit that all have left is not free")
+		}
+	})
+}
+
+// A call that gives up as its turn comes passes that on: whatever happens, no turn is lost.
+func TestLimiterGivesUp(t *testing.T) {
+	const limit = 3
+	l := bridge.NewLimiter("it is", limit, 5)
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for n := range 2000 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*time.Microsecond)
+				if l.Enter(ctx, bridge.Principal{Name: fmt.Sprint(i % 3)}, time.Duration(n%5+1)*time.Microsecond) == nil {
+					runtime.Gosched()
+					l.Leave()
+				}
+				cancel()
+			}
+		})
+	}
+	work.Wait()
+	for n := range limit + 1 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.Enter(ctx, bridge.Principal{}, time.Hour); (err == nil) != (n < limit) {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
 }

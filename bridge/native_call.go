@@ -162,10 +162,10 @@ func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
 
 // enter waits for the limits of the tool and of all tools.
 func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
-	if err := c.tool.limiter.Enter(ctx, c.tool.Timeout); err != nil {
+	if err := c.tool.limiter.Enter(ctx, c.session.caller.Principal, c.tool.Timeout); err != nil {
 		return err
 	}
-	err := c.session.native.limiter.Enter(ctx, c.tool.Timeout)
+	err := c.session.native.limiter.Enter(ctx, c.session.caller.Principal, c.tool.Timeout)
 	if err != nil {
 		c.tool.limiter.Leave()
 	}

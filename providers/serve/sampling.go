@@ -75,7 +75,7 @@ func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []b
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errTimeout)
 	defer cancel()
-	if busy := s.limiter.Enter(ctx, 2*s.opts.Timeout); busy != nil { // ctx ends first
+	if busy := s.limiter.Enter(ctx, bridge.Principal{}, 2*s.opts.Timeout); busy != nil { // ctx ends first
 		return nil, s.failed(ctx, busy)
 	}
 	defer s.limiter.Leave()
