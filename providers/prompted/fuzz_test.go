@@ -89,7 +89,7 @@ func lost(limit int, text string) (faults []string) {
 		case p.kind == providers.PartCall && !json.Valid(p.call.arguments):
 			say("arguments that are no JSON: %q", p.call.arguments)
 		case p.kind == providers.PartCall:
-			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && !strings.Contains(letters(source), letters(name)) && !strings.Contains(source, wire) {
+			if name, wire := p.call.name, testTools().WireName(format, p.call.name); source != "" && testTools().Find(name) != nil && !strings.Contains(letters(source), letters(name)) && !strings.Contains(source, wire) {
 				say("the call of %s stands for %q", name, source)
 			}
 		case p.kind == providers.PartThinking && unmarked(source) == unmarked(p.text):
@@ -126,7 +126,7 @@ func FuzzAround(f *testing.F) {
 	f.Add("before", " ", "after\n", []byte{3})
 	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
 	f.Fuzz(func(t *testing.T, before, between, after string, cuts []byte) {
-		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\"'“„«‘\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
+		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\\\"'“„«‘「『\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
 			t.Skip() // may begin a form itself, or quote
 		}
 		var want []string

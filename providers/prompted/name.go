@@ -13,6 +13,8 @@ import (
 type offer struct {
 	tools *providers.ToolSet // may be nil
 	set   *toolformat.Set
+
+	byLetters map[string]string // the own names of tools by their letters, made when it is needed
 }
 
 func toolsOf(req *providers.Request) offer {
@@ -30,7 +32,7 @@ var namespaces = []string{"functions", "function", "tools", "tool", "default_api
 // resolve returns the own name of the tool that a word means: the tool's own name or the
 // format's, in a namespace, with a number behind it as Kimi writes it, or the one tool that
 // differs only in letter case and separators.
-func (o offer) resolve(word string) (own string, ok bool) {
+func (o *offer) resolve(word string) (own string, ok bool) {
 	if own, ok = o.find(word); ok {
 		return own, true
 	}
@@ -59,22 +61,26 @@ func (o offer) find(name string) (own string, ok bool) {
 }
 
 // nearest returns the one tool whose name is a word but for letter case and separators.
-func (o offer) nearest(word string) (own string, ok bool) {
-	bare := letters(word)
-	if bare == "" {
-		return "", false
-	}
-	for i := range o.set.Tools {
-		c := &o.set.Tools[i]
-		if letters(c.Tool.Name) != bare && letters(c.Name) != bare {
-			continue
+func (o *offer) nearest(word string) (own string, ok bool) {
+	if o.byLetters == nil {
+		o.byLetters = make(map[string]string, len(o.set.Tools))
+		for i := range o.set.Tools {
+			c := &o.set.Tools[i]
+			o.addLetters(c.Name, c.Tool.Name)
+			o.addLetters(c.Tool.Name, c.Tool.Name)
 		}
-		if ok {
-			return "", false
-		}
-		own, ok = c.Tool.Name, true
 	}
-	return own, ok
+	own = o.byLetters[letters(word)]
+	return own, own != ""
+}
+
+// addLetters adds a spelling of a tool's name. Of two tools with the same letters none is nearest.
+func (o *offer) addLetters(name, own string) {
+	bare := letters(name)
+	if other, taken := o.byLetters[bare]; taken && other != own || bare == "" {
+		own = ""
+	}
+	o.byLetters[bare] = own
 }
 
 // letters returns a name in lower case and without separators.
