@@ -291,6 +291,19 @@ func TestLargeAnswerHasDeadlines(t *testing.T) {
 	}
 }
 
+// So has a short answer, which the HTTP server flushes once it is complete: a client may send one
+// request after the other and read nothing.
+func TestShortAnswerHasDeadline(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	for path, want := range map[string]int{"/mcp": 415, "/": 415, "/sse": 405, "/healthz": 405, "/other": 404} {
+		w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 1000}
+		p.Handler().ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1"+path, strings.NewReader("{}")))
+		if w.deadlines == 0 || w.Code != want {
+			t.Errorf("%s: HTTP %d, %d deadlines", path, w.Code, w.deadlines)
+		}
+	}
+}
+
 // So has a large event.
 func TestLargeEventHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}

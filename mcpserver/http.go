@@ -47,6 +47,8 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		mux.ServeHTTP(w, r)
+		// What a short answer is buffered in is flushed after this, to a client that may not read.
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	})
 }
 

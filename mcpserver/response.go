@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,21 +78,16 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	}
 }
 
-// largePart is how many bytes of an answer a client has writeTime to take. Less than that fits
-// into what the system buffers for a connection.
+// largePart is how many bytes of an answer a client has writeTime to take.
 const largePart = 1 << 20
 
 // writeParts writes an answer to a client that may be slow to take it.
 func writeParts(w http.ResponseWriter, b []byte) {
-	if len(b) > largePart/4 {
-		control := http.NewResponseController(w)
-		for ; len(b) > largePart; b = b[largePart:] {
-			control.SetWriteDeadline(time.Now().Add(writeTime))
-			w.Write(b[:largePart])
-		}
+	control := http.NewResponseController(w)
+	for part := range slices.Chunk(b, largePart) {
 		control.SetWriteDeadline(time.Now().Add(writeTime))
+		w.Write(part)
 	}
-	w.Write(b)
 }
 
 // appendError appends an error response. An error of a remote server passes unchanged; one of the
