@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -84,6 +86,26 @@ func TestChatMarkdown(t *testing.T) {
 	k.sees("> ")
 	k.types(ctrlD)
 	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// What was typed before the program is there is a prompt a line, and Ctrl-C works while servers start.
+func TestChatTypedAhead(t *testing.T) {
+	k := startTalkAfter(t, "one"+enter+"/exit"+enter, t.TempDir(), "--no-history", "--", "fakeserver")
+	turn := k.asked(`"content":"one"`)
+	turn.says("First.")
+	turn.ends()
+	k.sees("First.")
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+
+	k = startTalk(t, t.TempDir(), "--no-history", "--", "fakeserver", "--mute")
+	k.sees("connecting to fakeserver")
+	k.types(ctrlC)
+	var exit *exec.ExitError
+	if err := k.leaves(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
 		t.Errorf("the program ended with %v", err)
 	}
 }

@@ -52,6 +52,12 @@ type modelTurn struct {
 // startTalk starts the program; state is the folder of its history.
 func startTalk(t *testing.T, state string, args ...string) *talk {
 	t.Helper()
+	return startTalkAfter(t, "", state, args...)
+}
+
+// startTalkAfter is startTalk at a terminal where something has been typed before.
+func startTalkAfter(t *testing.T, typed, state string, args ...string) *talk {
+	t.Helper()
 	k := &talk{T: t, turns: make(chan *modelTurn, 1)}
 	k.more = sync.NewCond(&k.mu)
 	server := httptest.NewServer(http.HandlerFunc(k.model))
@@ -65,6 +71,7 @@ func startTalk(t *testing.T, state string, args ...string) *talk {
 		t.Fatal(err)
 	}
 	k.resize(80)
+	k.types(typed)
 	k.command = exec.Command(path, append([]string{"chat", "--provider", "openai", "--base-url", server.URL, "--model", "m"}, args...)...)
 	if os.Getenv("TERM") != "dumb" {
 		t.Setenv("TERM", "xterm")
