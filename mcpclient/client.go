@@ -58,6 +58,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	l := c.links[key]
 	if l == nil {
 		l = newLink(c, key)
+		l.vendor = key.own && caller.Only && !caller.Modern
 		if key.owner != "" {
 			l.principal = caller.Principal.Name
 		}

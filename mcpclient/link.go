@@ -46,6 +46,7 @@ type link struct {
 	cancel context.CancelFunc
 	demand chan struct{} // holds a token if a call needs a lazy server
 
+	vendor    bool   // requests of the server that are not MCP's pass to the caller, whose own the link is
 	principal string // whose callers the link is for; "" for those of all
 
 	conn    atomic.Pointer[conn] // the live connection, or nil

@@ -93,7 +93,7 @@ func TestClientInfo(t *testing.T) {
 	})
 }
 
-// Methods and notifications of a vendor pass as they are, and updates without a subscription reach
+// Methods and notifications of a vendor pass as they are, in both directions, and updates without a subscription reach
 // the caller of a link of its own.
 func TestVendor(t *testing.T) {
 	sourcetest.NoLeaks(t)
@@ -107,13 +107,15 @@ func TestVendor(t *testing.T) {
 	s.Take = func(c *peer.Call) {
 		c.Say(`{"jsonrpc":"2.0","method":"notifications/vendor/x","params":{"a":1.0}}`)
 		c.Say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"r://1"}}`)
-		c.Reply(`"you":` + string(c.Params.Raw))
+		c.Reply(`"you":` + string(c.Params.Raw) + `,"said":` + c.Ask(peer.Question{Method: "vendor/ask", Params: `{"q":1.0}`})[0])
 	}
 	var notes []string
-	session := openAs(t, s, mcpclient.Config{Sharing: mcpclient.Session}, &bridge.Caller{ID: "1", Notify: func(method string, params []byte) {
+	session := openAs(t, s, mcpclient.Config{Sharing: mcpclient.Session}, &bridge.Caller{ID: "1", Only: true, Notify: func(method string, params []byte) {
 		notes = append(notes, method+string(params))
+	}, Ask: func(_ context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+		return []byte(`{"asked":` + string(params) + `}`), nil
 	}})
-	if r := do(t, session, "vendor/thing", "", `{"a":1.0}`); string(r.Result) != `{"you":{"a":1.0}}` {
+	if r := do(t, session, "vendor/thing", "", `{"a":1.0}`); string(r.Result) != `{"you":{"a":1.0},"said":{"asked":{"q":1.0}}}` {
 		t.Errorf("%s %v", r.Result, r.Err)
 	}
 	if want := []string{`notifications/vendor/x{"a":1.0}`, `notifications/resources/updated{"uri":"r://1"}`}; !slices.Equal(notes, want) {

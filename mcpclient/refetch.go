@@ -153,6 +153,8 @@ func (c *conn) awaitFetch(ctx context.Context, f *fetch) bool {
 // awaitChanges waits for the lists of which the server has notified that they have changed: a caller
 // learns of a change that its call has caused before the result of that call.
 func (c *conn) awaitChanges(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, refetchTime)
+	defer cancel()
 	for kind := range c.refetches {
 		if f := c.refetches[kind].pending(true); f != nil {
 			c.awaitFetch(ctx, f)
