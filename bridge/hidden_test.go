@@ -3,6 +3,8 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -54,6 +56,60 @@ func TestHiddenContext(t *testing.T) {
 	list, err := s.List(t.Context(), bridge.Tools)
 	if err != nil || strings.Contains(strings.ToLower(string(list.Items[0].Raw)), "customerid") {
 		t.Errorf("%s (%v)", list.Items[0].Raw, err)
+	}
+}
+
+// back keeps what a call notifies of.
+type back struct{ notified []string }
+
+func (b *back) Notify(_ string, params []byte) { b.notified = append(b.notified, string(params)) }
+func (b *back) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	return nil, nil
+}
+
+// A hidden value stands neither in progress nor in the error of a tool, nor in the log of its panic.
+func TestHiddenValueIsNotTold(t *testing.T) {
+	var log strings.Builder
+	n, err := bridge.NewNative(bridge.NativeOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}, bridge.Tool{
+		Tool:       toolformat.Tool{Name: "orders", InputSchema: json.RawMessage(`{"type":"object","properties":{"key":{"type":"string"},"panic":{"type":"boolean"}}}`)},
+		Cancelable: true, Hidden: []string{"key"},
+		Call: func(ctx context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			bridge.Progress(ctx, 1, 2, "with "+string(arguments))
+			if strings.Contains(string(arguments), "true") {
+				panic("no " + string(arguments))
+			}
+			return nil, errors.New("no " + string(arguments))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	s, err := n.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values("key", `"SECRET-KEY-1"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for arguments, want := range map[string]string{`{}`: `no {"key":"xxxxx"}`, `{"panic":true}`: `internal error`} {
+		params, err := wire.SplitParams([]byte(`{"name":"orders","_meta":{"progressToken":1},"arguments":` + arguments + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &back{}
+		reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "orders", Back: b})
+		if got := text(t, reply); got != want {
+			t.Errorf("%s: %s", arguments, got)
+		}
+		if len(b.notified) != 1 || !strings.Contains(b.notified[0], `"progress":1`) {
+			t.Errorf("%s: %q", arguments, b.notified)
+		}
+		log.WriteString(strings.Join(b.notified, "\n"))
+		if reply.Err != nil && reply.Err.Cause != nil {
+			log.WriteString(reply.Err.Cause.Error())
+		}
+	}
+	if got := log.String(); strings.Contains(got, "SECRET") || !strings.Contains(got, "xxxxx") || !strings.Contains(got, "panicked") {
+		t.Errorf("the log has %s", got)
 	}
 }
 

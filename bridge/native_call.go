@@ -242,6 +242,7 @@ func (c *nativeCall) Notify(method string, params []byte) {
 	if method == wire.NotificationProgress {
 		c.timer.Extend()
 	}
+	params = c.request.Secrets.hideNotification(params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.back != nil && !c.over {

@@ -80,7 +80,7 @@ func (s *Secrets) Hide(text string) string {
 		text = strings.ReplaceAll(text, secret, mask)
 	}
 	for _, value := range s.values {
-		text = hideValue(text, value)
+		text = hideCut(hideValue(text, value), value)
 	}
 	return text
 }
@@ -117,6 +117,40 @@ func hideValue(text, value string) string {
 	}
 }
 
+// shortestPart is the length in bytes from which the part of a value beside an ellipsis is hidden.
+const shortestPart = 4
+
+// hideCut hides the parts of a value where a text was cut: its beginning before an ellipsis, and its
+// end after one.
+func hideCut(text, value string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "…")
+		if !found {
+			return b.String() + text
+		}
+		body := strings.TrimRight(before, "\n")
+		gap := before[len(body):]
+		for n := len(value) - 1; n >= shortestPart; n-- {
+			if head, ok := strings.CutSuffix(body, value[:n]); ok {
+				body = head + mask
+				break
+			}
+		}
+		b.WriteString(body + gap + "…")
+		rest := strings.TrimLeft(after, "\n")
+		b.WriteString(after[:len(after)-len(rest)])
+		for n := len(value) - 1; n >= shortestPart; n-- {
+			if tail, ok := strings.CutPrefix(rest, value[len(value)-n:]); ok {
+				b.WriteString(mask)
+				rest = tail
+				break
+			}
+		}
+		text = rest
+	}
+}
+
 // isWord reports whether a part of a text does not continue a word or a number, and none continues it.
 func isWord(text string, at, end int) bool {
 	continues := func(a, b rune) bool {
@@ -150,8 +184,20 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	return r
 }
 
-// hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and
-// keys.
+// hideNotification hides the secrets in the message of progress and in the data of a log message.
+func (s *Secrets) hideNotification(params []byte) []byte {
+	if s == nil {
+		return params
+	}
+	for _, key := range []string{"message", "data"} {
+		if value := wire.Lookup(params, key); value != nil {
+			params = wire.SetMember(params, key, s.hideJSON(value))
+		}
+	}
+	return params
+}
+
+// hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
 func (s *Secrets) hideJSON(raw json.RawMessage) json.RawMessage {
 	switch {
 	case len(raw) == 0:

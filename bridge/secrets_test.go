@@ -16,6 +16,8 @@ func TestHiddenValuesInTexts(t *testing.T) {
 		{`"a\"b c"`, `{"x":"a\"b c"} a"b c a%22b+c a%22b%20c`, `{"x":"xxxxx"} xxxxx xxxxx xxxxx`},
 		{`"0123456789abcdefghij"`, "Duplicate entry '0123456789abcdef…' for 0123456789abcdefghij", "Duplicate entry 'xxxxx…' for xxxxx"},
 		{`{"a":["tenant-77",true,null],"b":-12.5}`, "tenant-77 is true, -12.5", "xxxxx is true, xxxxx"},
+		{`"SECRETTOK77"`, "head SECRETTOK…", "head xxxxx…"},
+		{`"SECRETTOK77"`, "SECRE\n…\nRETTOK77 and SECRETTOK77… and TOK…", "xxxxx\n…\nxxxxx and xxxxx… and TOK…"},
 		{`""`, "nothing", "nothing"},
 		{`false`, "false", "false"},
 	} {
