@@ -78,6 +78,11 @@ func (r *runner) overLimit() (limit Stop, why string) {
 	return "", ""
 }
 
+// An argumentChecker is a provider that refuses arguments which their schema allows.
+type argumentChecker interface {
+	CheckArguments(set *ToolSet, call *Call) error
+}
+
 // prepare finds the tool of a call and converts its arguments.
 func (r *runner) prepare(c *roundCall) {
 	switch c.tool = r.set.Find(c.call.Name); {
@@ -89,7 +94,11 @@ func (r *runner) prepare(c *roundCall) {
 		return
 	}
 	var err error
-	if c.arguments, err = r.set.Arguments(r.provider.Format(), c.call); err != nil {
+	c.arguments, err = r.set.Arguments(r.provider.Format(), c.call)
+	if checker, ok := r.provider.(argumentChecker); ok && err == nil {
+		err = checker.CheckArguments(r.set, c.call)
+	}
+	if err != nil {
 		var e *toolformat.Error
 		if errors.As(err, &e) {
 			c.result = failed(r.errorText(c, e))

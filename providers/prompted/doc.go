@@ -49,5 +49,6 @@
 // # Other files
 //
 // prompted.go is the Provider, prompt.go its requests: the system prompt, and the way of calls
-// and results back to the model. The package has no goroutines; a scanner belongs to one turn.
+// and results back to the model. check.go refuses arguments that a tool does not list. The package
+// has no goroutines; a scanner belongs to one turn.
 package prompted
