@@ -100,8 +100,8 @@ type accounts struct {
 	own   map[bridge.Principal]*account // immutable
 }
 
-// newAccounts bounds each resource for all, and where there are several principals each one to half
-// of it: a single one, whatever it does, leaves room for the others.
+// newAccounts bounds each resource for all, and where there are several tokens the holder of each to
+// half of it: a single one, whatever it does, leaves room for the others.
 func newAccounts(o *Options) *accounts {
 	a := &accounts{own: map[bridge.Principal]*account{}}
 	a.whole.most = [resources]int64{
@@ -113,19 +113,17 @@ func newAccounts(o *Options) *accounts {
 		unusedTickets:  maxTickets,
 		parkedCalls:    maxParked,
 	}
-	add := func(holder string) {
-		own := &account{whole: &a.whole, most: a.whole.most}
-		for r := range own.most {
-			if len(o.Access.Tokens) > 1 {
-				own.most[r] = (own.most[r] + 1) / 2
-			}
+	share := a.whole.most
+	for r := range share {
+		if len(o.Access.Tokens) > 1 {
+			share[r] = (share[r] + 1) / 2
 		}
-		a.own[bridge.Principal{Name: holder}] = own
 	}
-	add("") // without tokens, and on standard input
 	for holder := range o.Access.Tokens {
-		add(holder)
+		a.own[bridge.Principal{Name: holder}] = &account{whole: &a.whole, most: share}
 	}
+	// All callers where there are no tokens, and the caller on standard input.
+	a.own[bridge.Principal{}] = &account{whole: &a.whole, most: a.whole.most}
 	return a
 }
 

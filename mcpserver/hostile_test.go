@@ -295,11 +295,11 @@ func TestLargeAnswerHasDeadlines(t *testing.T) {
 // request after the other and read nothing.
 func TestShortAnswerHasDeadline(t *testing.T) {
 	p := newMade(t, Options{}, okay)
-	for path, want := range map[string]int{"/mcp": 415, "/": 415, "/sse": 405, "/healthz": 405, "/other": 404} {
+	for url, want := range map[string]int{"127.0.0.1/mcp": 415, "127.0.0.1/": 415, "127.0.0.1/sse": 405, "127.0.0.1/other": 404, "evil.example/mcp": 403} {
 		w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 1000}
-		p.Handler().ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1"+path, strings.NewReader("{}")))
+		p.Handler().ServeHTTP(w, httptest.NewRequest("POST", "http://"+url, strings.NewReader("{}")))
 		if w.deadlines == 0 || w.Code != want {
-			t.Errorf("%s: HTTP %d, %d deadlines", path, w.Code, w.deadlines)
+			t.Errorf("%s: HTTP %d, %d deadlines", url, w.Code, w.deadlines)
 		}
 	}
 }

@@ -38,17 +38,18 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", s.opts.Ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
 			// net/http reads what is left of a body before it sends a refusal.
-			http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
+			control.SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
 		}
 		if refused := s.opts.Access.checkOrigin(r); refused != nil {
 			refused.write(w, r, s)
-			return
+		} else {
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
-		// What a short answer is buffered in is flushed after this, to a client that may not read.
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+		// net/http flushes a short answer after this, to a client that may not read.
+		control.SetWriteDeadline(time.Now().Add(writeTime))
 	})
 }
 
