@@ -90,7 +90,7 @@ func (cfg *Config) dialers() []dialer {
 // process for each era.
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 	if l.key.modern && l.client.binding.Load() == binds {
-		c, err := l.open(ctx, dial, (*conn).discover)
+		c, err := l.openModern(ctx, dial)
 		if err == nil || ctx.Err() != nil {
 			return c, err
 		}
@@ -100,7 +100,7 @@ func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 	if err != nil || !c.bound || l.client.binding.Load() == bindsNot {
 		return c, err
 	}
-	modern, err := l.open(ctx, dial, (*conn).discover)
+	modern, err := l.openModern(ctx, dial)
 	if err != nil { // so that its error had another reason
 		l.client.binding.Store(bindsNot)
 		return c, nil
@@ -116,6 +116,14 @@ const (
 	binds
 	bindsNot
 )
+
+// openModern dials a carrier and begins with server/discover, to which some servers of the legacy
+// era give no answer.
+func (l *link) openModern(ctx context.Context, dial dialer) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.ConnectTimeout/2)
+	defer cancel()
+	return l.open(ctx, dial, (*conn).discover)
+}
 
 // open dials a carrier and does a handshake over it.
 func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, context.Context) error) (*conn, error) {

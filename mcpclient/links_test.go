@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -28,10 +29,21 @@ func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call))
 	if err != nil {
 		os.Exit(1)
 	}
-	s := peer.NewServer(strings.TrimPrefix(strings.TrimPrefix(string(era), "dual"), "binding"))
+	s := peer.NewServer(map[string]string{"legacy": peer.Legacy, "refusing": peer.Legacy, "modern": peer.Modern}[string(era)])
 	s.Tools = tools
-	if string(era) == "binding" {
+	switch string(era) {
+	case "binding":
 		s.Before = bindEra()
+	case "refusing": // server/discover, in words that one which binds could use
+		s.Before = func(c *peer.Call) bool {
+			if c.Method != wire.MethodDiscover {
+				return false
+			}
+			if len(s.Seen(wire.MethodInitialize)) > 0 {
+				c.Fail(wire.InvalidRequest, "no", "")
+			}
+			return true // as the first message it has no answer
+		}
 	}
 	s.Take = func(c *peer.Call) { take(s, string(era), c) }
 	s.ServeLines(stdio{os.Stdin, os.Stdout})
@@ -175,6 +187,23 @@ func TestBindingServer(t *testing.T) {
 	again, told, _ := first.who()
 	if told == "null" || again == modern {
 		t.Errorf("after its end: told %s, process %s after %s", told, again, modern)
+	}
+}
+
+// A server of the legacy era that refuses server/discover as one that binds does, and as the first
+// message does not answer it, serves modern callers.
+func TestRefusingServer(t *testing.T) {
+	cfg := eraConfig(t, "refusing", mcpclient.Shared)
+	cfg.ConnectTimeout = 2 * time.Second
+	first := startEra(t, cfg)
+	pid, told, offered := first.who()
+	if told != "null" || offered == "null" {
+		t.Errorf("told %s, offered %s", told, offered)
+	}
+	first.call("end")
+	again, _, offered := first.who()
+	if offered == "null" || again == pid {
+		t.Errorf("after its end: offered %s, process %s after %s", offered, again, pid)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,5 +175,61 @@ func TestPrivateAuthority(t *testing.T) {
 			}
 			open(t, mcpclient.Config{URL: strings.Replace(at, "example.com", two.secure.Listener.Addr().String(), 1), Transport: transport}).unavailable("certificate")
 		})
+	}
+}
+
+// listProxied prints the number of tools of a server, for TestProxy: the environment's proxies are
+// read once, and never used for loopback.
+func listProxied(at string, transport mcpclient.Transport) {
+	client := mcpclient.New(mcpclient.Config{Name: "up", URL: at, Transport: transport})
+	defer client.Close()
+	session, err := client.Open(context.Background(), &bridge.Caller{ID: "proxied"})
+	if err != nil {
+		panic(err)
+	}
+	list, err := session.List(context.Background(), bridge.Tools)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(list.Items))
+}
+
+// TestProxy: connections over every transport use the proxy of the environment.
+func TestProxy(t *testing.T) {
+	script, _ := url.Parse(newScript().Serve(t, nil))
+	forward := httputil.NewSingleHostReverseProxy(script)
+	forward.FlushInterval, forward.ErrorLog = -1, log.New(io.Discard, "", 0)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		ours, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer ours.Close()
+		theirs, err := net.Dial("tcp", script.Host)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer theirs.Close()
+		io.WriteString(ours, "HTTP/1.1 200 OK\r\n\r\n")
+		go io.Copy(theirs, ours)
+		io.Copy(ours, theirs)
+	}))
+	t.Cleanup(proxy.Close)
+	for _, transport := range []mcpclient.Transport{mcpclient.HTTP, mcpclient.SSE, mcpclient.WebSocket} {
+		at := "http://far.invalid/" + pathOf(transport)
+		if transport == mcpclient.WebSocket {
+			at = "ws://far.invalid/ws"
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], at, string(transport))
+		cmd.Env = append(os.Environ(), childMode+"=proxied", "HTTP_PROXY="+proxy.URL, "NO_PROXY=")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "3\n" {
+			t.Errorf("%s: %v: %.300s", at, err, out)
+		}
 	}
 }

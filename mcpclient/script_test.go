@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		eraChild(`{"name":"who"},{"name":"end"},{"name":"task"}`, eraTake)
 	case "sampling":
 		eraChild(`{"name":"sample"},{"name":"both"},{"name":"elicit"}`, func(_ *peer.Server, _ string, c *peer.Call) { samplingTake(c) })
+	case "proxied":
+		listProxied(os.Args[1], mcpclient.Transport(os.Args[2]))
 	case "unread":
 		newScript().ServeLines(stdio{&closingReader{bufio.NewReader(os.Stdin)}, openWriter{os.Stdout}})
 		stopped := make(chan os.Signal, 1)
