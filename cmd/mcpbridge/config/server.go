@@ -96,6 +96,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"prefix":        {take: into(&s.Prefix, readPrefix)},
 		"include":       {take: into(&s.Include, listOf(readGlob))},
 		"includeTools":  {take: into(&s.Include, listOf(readGlob)), same: "include"},
+		"enabledTools":  {take: into(&s.Include, listOf(readGlob)), same: "include"},
 		"exclude":       {take: into(&s.Exclude, listOf(readGlob))},
 		"excludeTools":  {take: into(&s.Exclude, listOf(readGlob)), same: "exclude"},
 		"disabledTools": {take: into(&s.Exclude, listOf(readGlob)), same: "exclude"},
@@ -126,7 +127,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"auth":             {note: noOAuth},
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
-		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {},
+		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {}, "tags": {},
 	}
 }
 
