@@ -138,6 +138,9 @@ func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buff
 		return msg
 	case key != "" && same.n >= most:
 		at := same.newest - o.first
+		if more := held(msg) - held(o.items[at]); more > 0 && (o.bytes+more > o.limit || !o.count(more)) {
+			return msg // a smaller one stays
+		}
 		dropped, o.items[at] = o.items[at], msg
 		o.bytes += held(msg) - held(dropped)
 		return dropped

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,32 @@ import (
 func box(limit int) *outbox {
 	opts := Options{}.withDefaults()
 	return newOutbox(limit, newAccounts(&opts).of(bridge.Principal{}))
+}
+
+// Progress that replaces other progress counts as what it holds, and has the same bound.
+func TestOutboxReplaces(t *testing.T) {
+	const tokens = 20
+	o := box(8 << 20)
+	progress := func(token int, message string) {
+		o.Notify(wire.NotificationProgress, fmt.Appendf(nil, `{"progressToken":%d,"progress":1,"message":"%s"}`, token, message))
+	}
+	for token := range tokens {
+		for range maxProgress {
+			progress(token, "")
+		}
+	}
+	for token := range tokens {
+		progress(token, strings.Repeat("x", 2<<20))
+	}
+	if held := o.account.used[heldBytes].Load(); o.bytes > o.limit || held < int64(o.bytes-freeBytes) || o.isClosed() {
+		t.Errorf("%d bytes wait, %d are counted, %v", o.bytes, held, o.err)
+	}
+	for o.bytes > 0 {
+		o.take()
+	}
+	if held := o.account.used[heldBytes].Load(); held != 0 {
+		t.Errorf("%d bytes are still counted", held)
+	}
 }
 
 // Once maxProgress notifications of a token wait, the next one replaces the newest of them, whatever
