@@ -292,13 +292,18 @@ func (e *enclosure) ends(blank bool) bool {
 var enclosures = []enclosure{
 	{"<!--", "-->", toEnd},
 	{"<pre>", "</pre>", toEnd},
+	{"<pre ", "</pre>", toEnd}, // with attributes
 	{"<code>", "</code>", toParagraph},
+	{"<code ", "</code>", toParagraph},
+	{"<blockqu", "kquote>", toEnd}, // the longest parts of <blockquote> that fit
+	{"![cdata[", "]]>", toEnd},
 	{"<think>", "</think>", toEnd}, // not at the beginning
 	{`"""`, `"""`, toEnd},
 	{`'''`, `'''`, toEnd},
 	{"“", "”", toParagraph},
 	{"„", "“", toParagraph},
 	{"«", "»", toParagraph},
+	{"»", "«", toLine},
 	{"「", "」", toParagraph},
 	{"『", "』", toParagraph},
 	{"‘", "’", toLine},
@@ -307,7 +312,7 @@ var enclosures = []enclosure{
 // opened returns the enclosure that the last bytes of a text open, or nil.
 func opened(recent uint64) *enclosure {
 	switch byte(recent) {
-	case '-', '>', '"', '\'', 0x9c, 0x9e, 0xab, 0x98, 0x8c, 0x8e: // the last bytes of open
+	case '-', '>', ' ', 'u', '[', '"', '\'', 0xbb, 0x9c, 0x9e, 0xab, 0x98, 0x8c, 0x8e: // the last bytes of open
 		for i := range enclosures {
 			if endsWith(recent, enclosures[i].open) {
 				return &enclosures[i]
