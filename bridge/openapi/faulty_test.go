@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,28 @@ func TestBrokenReferences(t *testing.T) {
 		`"pathItems":{"a":{"get":{"operationId":"here",`+ok+`}}}`), openapi.Options{})
 	if got := names(api); !slices.Equal(got, []string{"here", "fine"}) || len(api.LeftOut) != 1 || !strings.Contains(api.LeftOut[0].Text, "the path /gone is left out") {
 		t.Errorf("%v, left out %v", got, api.LeftOut)
+	}
+}
+
+// Parts that stand for two others, again and again, stand for no more than the document has.
+func TestDoubling(t *testing.T) {
+	var schemas, variables []string
+	for i := range 90 {
+		for _, key := range []string{"allOf", "anyOf"} {
+			schemas = append(schemas, fmt.Sprintf(`"%[1]s%[2]d":{"%[1]s":[{"$ref":"#/components/schemas/%[1]s%[3]d"},{"$ref":"#/components/schemas/%[1]s%[3]d"}]}`, key, i, i+1))
+		}
+		variables = append(variables, fmt.Sprintf(`"v%d":{"default":"{v%d}{v%[2]d}"}`, i, i+1))
+	}
+	schemas = append(schemas, `"allOf90":{"type":"object","properties":{}}`, `"anyOf90":{"type":"object","properties":{}}`)
+	operation := `"operationId":"a","parameters":[{"name":"p","in":"query","schema":{"$ref":"#/components/schemas/anyOf0"}},{"name":"q","in":"query","schema":{"$ref":"#/components/schemas/allOf0"}}],
+		"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/allOf0"}}}},` + ok
+	doc := document("3.1.0", `{"/a":{"post":{`+operation+`}}}`, `"schemas":{`+strings.Join(schemas, ",")+`}`)
+	if got := names(load(t, doc, openapi.Options{})); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("%v", got)
+	}
+	server := `{"openapi":"3.1.0","servers":[{"url":"https://{v0}.example","variables":{` + strings.Join(variables, ",") + `}}],"paths":{}}`
+	if _, err := openapi.Import([]byte(server), openapi.Options{}); err == nil || !strings.Contains(err.Error(), "too long with its variables") {
+		t.Errorf("doubling variables: %v", err)
 	}
 }
 

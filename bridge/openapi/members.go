@@ -12,7 +12,7 @@ import (
 // with an empty list of properties. ok is false for any other body, which can only be a single
 // argument.
 func (s *schemas) members(schema []byte) (members []property, ok bool) {
-	m := merger{schemas: s}
+	m := merger{schemas: s, left: maxParts}
 	if !m.add(schema, 0) || !m.listed {
 		return nil, false
 	}
@@ -29,13 +29,18 @@ type merger struct {
 	properties []property
 	required   []string
 	listed     bool // there is a list of properties
+	left       int  // schemas that may yet be read
 }
+
+// maxParts bounds the schemas of which one is combined: two that are combined of one that is combined
+// of the same two, and so on, are far more than the document has.
+const maxParts = 10_000
 
 // add adds the properties of an object. It returns false if the schema is more than a list of
 // properties.
 func (m *merger) add(schema []byte, depth int) bool {
 	schema = m.resolved(schema)
-	if depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
+	if m.left--; m.left < 0 || depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
 		return false
 	}
 	for key, value := range wire.Members(schema) {
@@ -81,12 +86,15 @@ func (m *merger) add(schema []byte, depth int) bool {
 }
 
 // mayBe reports whether a value of a schema may be a list, and whether it may be an object.
-func (s *schemas) mayBe(schema []byte) (isList, isObject bool) { return s.mayBeAt(schema, 0) }
+func (s *schemas) mayBe(schema []byte) (isList, isObject bool) {
+	left := maxParts
+	return s.mayBeAt(schema, 0, &left)
+}
 
-func (s *schemas) mayBeAt(schema []byte, depth int) (isList, isObject bool) {
+func (s *schemas) mayBeAt(schema []byte, depth int, left *int) (isList, isObject bool) {
 	schema = s.resolved(schema)
 	isList, isObject = true, true
-	if depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
+	if *left--; *left < 0 || depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
 		return isList, isObject
 	}
 	if kind := wire.Lookup(schema, "type"); kind != nil {
@@ -100,13 +108,13 @@ func (s *schemas) mayBeAt(schema []byte, depth int) (isList, isObject bool) {
 		isList, isObject = isList && mayList, isObject && mayObject
 	}
 	for part := range wire.Elements(wire.Lookup(schema, "allOf")) {
-		mayList, mayObject := s.mayBeAt(part, depth+1)
+		mayList, mayObject := s.mayBeAt(part, depth+1, left)
 		isList, isObject = isList && mayList, isObject && mayObject
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		anyList, anyObject := wire.Lookup(schema, key) == nil, wire.Lookup(schema, key) == nil
 		for part := range wire.Elements(wire.Lookup(schema, key)) {
-			mayList, mayObject := s.mayBeAt(part, depth+1)
+			mayList, mayObject := s.mayBeAt(part, depth+1, left)
 			anyList, anyObject = anyList || mayList, anyObject || mayObject
 		}
 		isList, isObject = isList && anyList, isObject && anyObject

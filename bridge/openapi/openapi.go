@@ -141,6 +141,9 @@ func (m *importer) note(tool, rule, format string, args ...any) {
 	m.api.Notes = append(m.api.Notes, toolformat.Note{Tool: tool, Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
+// maxURL bounds the URL of a document's server, in bytes.
+const maxURL = 8 << 10
+
 // setURL determines the URL of the API.
 func (m *importer) setURL() error {
 	m.api.URL = m.opt.URL
@@ -148,6 +151,9 @@ func (m *importer) setURL() error {
 		for server := range wire.Elements(wire.Lookup(m.doc, "servers")) {
 			m.api.URL = text(server, "url")
 			for name, v := range wire.Members(wire.Lookup(server, "variables")) {
+				if len(m.api.URL) > maxURL { // the value of each may have the next one twice
+					return errors.New("the URL of the document's server is too long with its variables: set its url")
+				}
 				m.api.URL = strings.ReplaceAll(m.api.URL, "{"+name+"}", text(v, "default"))
 			}
 			break

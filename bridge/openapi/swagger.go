@@ -44,7 +44,11 @@ func (m *importer) convert(raw []byte) ([]byte, error) {
 	s.convertParameters()
 	doc = append(native.AppendKey(doc, "paths"), '{')
 	for route, item := range wire.Members(wire.Lookup(raw, "paths")) {
-		converted, err := s.convertItem(item)
+		var converted []byte
+		err := protect(func() (err error) {
+			converted, err = s.convertItem(item)
+			return err
+		})
 		if err != nil {
 			m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), err)})
 			continue
@@ -53,6 +57,16 @@ func (m *importer) convert(raw []byte) ([]byte, error) {
 	}
 	doc = append(native.AppendKey(append(doc, '}'), "components"), s.convertComponents()...)
 	return append(doc, '}'), nil
+}
+
+// protect makes an error of a panic of the library, which some documents with null in them cause.
+func protect(convert func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it cannot be converted from Swagger 2.0: %v", r)
+		}
+	}()
+	return convert()
 }
 
 // servers returns the servers of the document, https before others.
@@ -77,7 +91,13 @@ func (s *swagger) convertParameters() {
 		}
 		s.parameters[name] = p
 		complete(p)
-		parameter, body, fields, err := openapi2conv.ToV3Parameter(s.components, p, s.bodyTypes(nil))
+		var parameter *openapi3.ParameterRef
+		var body *openapi3.RequestBodyRef
+		var fields map[string]*openapi3.SchemaRef
+		err := protect(func() (err error) {
+			parameter, body, fields, err = openapi2conv.ToV3Parameter(s.components, p, s.bodyTypes(nil))
+			return err
+		})
 		switch {
 		case err != nil:
 		case body != nil:
@@ -184,9 +204,18 @@ func (s *swagger) convertComponents() []byte {
 	schemas := wire.Lookup(s.raw, "definitions")
 	for name, raw := range wire.Members(schemas) {
 		schema := &openapi2.SchemaRef{}
-		if json.Unmarshal(raw, schema) == nil { // else a reference to it leads to nothing
-			s.components.Schemas[name] = openapi2conv.ToV3SchemaRef(schema)
-		}
+		// After an error a reference to it leads to nothing.
+		_ = protect(func() error {
+			if err := json.Unmarshal(raw, schema); err != nil {
+				return err
+			}
+			converted := openapi2conv.ToV3SchemaRef(schema)
+			_, err := json.Marshal(converted)
+			if err == nil {
+				s.components.Schemas[name] = converted
+			}
+			return err
+		})
 	}
 	s.components.SecuritySchemes = openapi3.SecuritySchemes{}
 	for name, raw := range wire.Members(wire.Lookup(s.raw, "securityDefinitions")) {

@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +81,15 @@ func TestSwagger(t *testing.T) {
 	}
 	if text := strings.Join(got, "\n"); text != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", text, strings.Join(want, "\n"))
+	}
+}
+
+// What the library panics on costs the operations that use it.
+func TestSwaggerNull(t *testing.T) {
+	api := load(t, `{"swagger":"2.0","host":"a.example","definitions":{"A":null,"B":{"properties":{"b":null}},"C":{"allOf":[null]}},"paths":{
+		"/p":{"get":{"parameters":[null]}},"/b":{"post":{"operationId":"b","parameters":[{"in":"body","name":"b","schema":{"$ref":"#/definitions/B"}}]}},
+		"/fine":{"get":{"operationId":"fine"}}}}`, openapi.Options{})
+	if got := names(api); !slices.Equal(got, []string{"fine"}) || len(api.LeftOut) != 2 {
+		t.Errorf("%v, left out %v", got, api.LeftOut)
 	}
 }
