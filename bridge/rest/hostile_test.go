@@ -153,6 +153,19 @@ func TestHostileCookie(t *testing.T) {
 	}
 }
 
+// A member of an argument cannot be another parameter, as servers read their names.
+func TestHostileMember(t *testing.T) {
+	d := sourcetest.NewAPI(t, nil)
+	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL?api.key=k"}`),
+		`{"method":"GET","path":"/?user_id={user_id}&filter={filter}","encoding":{"filter":{"explode":true}}}`)
+	for _, name := range []string{"user_id", "USER_ID", " user_id", "user.id", "user id", "user_id[]", "user_id[a]", "api_key", "api.key"} {
+		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"user_id":1,"filter":{%q:2}}`, name))); err == nil {
+			t.Errorf("%q is taken: %s", name, d.Last(t).URI)
+		}
+	}
+	sourcetest.Do(t, tool, `{"user_id":1,"filter":{"userid":2,"id":3}}`)
+}
+
 // FuzzTemplate: the request of any template and arguments goes to the API's host below its path,
 // has the template's number of segments, and no line break in its head.
 func FuzzTemplate(f *testing.F) {

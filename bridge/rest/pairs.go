@@ -124,5 +124,11 @@ func foldEscaped(name string) string {
 	return fold(name)
 }
 
-// fold maps names that differ in letter case only to one.
-func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+// fold maps names that a server may take for one to one: those that differ in letter case only, and
+// those that PHP makes the same (its manual, "Variables From External Sources").
+func fold(name string) string {
+	name = strings.ToLower(strings.ToUpper(strings.TrimLeft(name, " ")))
+	return phpNames.Replace(name)
+}
+
+var phpNames = strings.NewReplacer(" ", "_", ".", "_")
