@@ -98,6 +98,9 @@ func (c *command) compile(s *Spec) error {
 			c.args = append(c.args, t)
 		}
 	}
+	if c.stdin && executesInput(s.Command) {
+		return fmt.Errorf(`%s would run standard input, which has the arguments, as code: name its program or text, or set "stdin": false`, s.Command[0])
+	}
 	if c.dashes = slices.Index(s.Command[1:], "--"); c.dashes < 0 {
 		c.dashes = len(c.args)
 	}

@@ -18,6 +18,7 @@ type interpreter struct {
 	opens    string   // letters of options that make the operands files, and a file "id|" a command
 	words    bool     // options of one dash may have several letters: -exec
 	plus     bool     // an element that begins with + is a command, unless it comes after --
+	input    int      // it executes standard input if it has fewer operands and no text from an option; 0 means never
 	wraps    bool     // it runs another program
 	skips    int      // operands before that program
 }
@@ -37,26 +38,29 @@ const (
 // responsible. A subcommand that differs is an entry of its own: "git config".
 var interpreters = []interpreter{
 	// Shells, and what hands its arguments to one.
-	{names: "sh bash dash ash ksh mksh zsh fish csh tcsh rbash", runs: "--rcfile --init-file --init-command -C", values: "-o +o -O +O", operands: firstAlways},
-	{names: "cmd powershell pwsh ssh mosh rsh adb watch parallel tmux screen socat at ed red dc", operands: allOperands},
+	{names: "sh bash dash ash ksh mksh zsh fish csh tcsh rbash", runs: "--rcfile --init-file --init-command -C", values: "-o +o -O +O", operands: firstAlways, input: 1},
+	{names: "cmd powershell pwsh at dc", operands: allOperands, input: 1},
+	{names: "ssh mosh rsh", runs: "-o -F -I -S", values: "-p -l -i -L -R -D -J -b -c -E -m -W -w -B", operands: allOperands, input: 2},
+	{names: "ed red", operands: allOperands, input: anyOperands},
+	{names: "adb watch parallel tmux screen socat", operands: allOperands},
 	{names: "su runuser script", runs: "-c --command --session-command", values: "-s --shell -g --group -G"},
 
 	// Languages. The first operand is a script, unless an option has the text.
-	{names: "python pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText},
-	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText},
-	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText},
-	{names: "node nodejs bun deno tsx ts-node", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true},
+	{names: "python pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText, input: 1},
+	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
+	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText, input: 1},
+	{names: "node nodejs bun deno tsx ts-node", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true, input: 1},
 	{names: "deno", sub: "eval", operands: allOperands},
 	{names: "bun deno", sub: "run", operands: firstAlways},
-	{names: "lua luajit texlua", runs: "-e -l", operands: firstText},
-	{names: "php", runs: "-r -B -R -E -f -F -z -a --run --process-begin --process-code --process-end --file --process-file", values: "-c -d -t", operands: firstText},
-	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true},
-	{names: "julia", runs: "-e -E -L -m --eval --print --load", values: "-p -t -J", operands: firstText},
-	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true},
-	{names: "osascript", runs: "-e", values: "-l -s", operands: firstText},
-	{names: "java", runs: "-jar -m --module -cp -classpath --class-path", operands: firstText, words: true},
-	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true},
-	{names: "gnuplot octave maxima gp", runs: "-e -c -p --eval --batch-string --persist --init-mathdata", operands: firstText},
+	{names: "lua luajit texlua", runs: "-e -l", operands: firstText, input: 1},
+	{names: "php", runs: "-r -B -R -E -f -F -z -a --run --process-begin --process-code --process-end --file --process-file", values: "-c -d -t", operands: firstText, input: 1},
+	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true, input: 1},
+	{names: "julia", runs: "-e -E -L -m --eval --print --load", values: "-p -t -J", operands: firstText, input: 1},
+	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true, input: 1},
+	{names: "osascript", runs: "-e", values: "-l -s", operands: firstText, input: 1},
+	{names: "java", runs: "-jar -m --module -cp -classpath --class-path", operands: firstText, words: true, input: 1},
+	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true, input: 1},
+	{names: "gnuplot octave maxima gp", runs: "-e -c -p --eval --batch-string --persist --init-mathdata", operands: firstText, input: 1},
 	{names: "cscript wscript mshta rundll", operands: allOperands},
 
 	// Programs for text, whose program text can run others.
@@ -68,10 +72,10 @@ var interpreters = []interpreter{
 	{names: "man", runs: "-P -H -C --pager --html --config-file"},
 
 	// Databases, whose clients have commands of their own.
-	{names: "sqlite sqlite3 duckdb", runs: "-cmd -init -c -s -f", values: "-separator -nullvalue -newline -mmap -maxsize -vfs", operands: afterFirst, words: true},
-	{names: "psql pgcli usql", runs: "-c -f --command --file", values: "-d -h -p -U -v -F -R -T -P -L -o --dbname --host --port --username --set --variable --output"},
-	{names: "mysql mariadb mycli", runs: "-e --execute --init-command --init-command-add --pager", values: "-h -u -P -D -S --host --user --port --database --socket"},
-	{names: "sqlcmd isql sqlplus mongo mongosh", runs: "-Q -q -i -e --eval --file -f"},
+	{names: "sqlite sqlite3 duckdb", runs: "-cmd -init -c -s -f", values: "-separator -nullvalue -newline -mmap -maxsize -vfs", operands: afterFirst, words: true, input: 2},
+	{names: "psql pgcli usql", runs: "-c -f --command --file", values: "-d -h -p -U -v -F -R -T -P -L -o --dbname --host --port --username --set --variable --output", input: anyOperands},
+	{names: "mysql mariadb mycli", runs: "-e --execute --init-command --init-command-add --pager", values: "-h -u -P -D -S --host --user --port --database --socket", input: anyOperands},
+	{names: "sqlcmd isql sqlplus mongo mongosh", runs: "-Q -q -i -e --eval --file -f", input: anyOperands},
 
 	// Builders and version control.
 	{names: "make gmake bmake nmake ninja just task rake", runs: "-f -I -E --file --makefile --eval --include-dir --directory -C", values: "-j -l -o -W --jobs --old-file --what-if", operands: allOperands},
@@ -108,6 +112,9 @@ var interpreters = []interpreter{
 	{names: "xargs", values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs", wraps: true},
 	{names: "docker podman nerdctl kubectl", wraps: true, skips: unknownSkips},
 }
+
+// anyOperands is more operands than a program has.
+const anyOperands = 1 << 20
 
 // unknownSkips stands for operands of unknown number before the program that is run.
 const unknownSkips = 1 << 20
@@ -268,4 +275,36 @@ func (w *walk) isListed(list, name string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(option string) bool {
 		return option == name || len(name) > 3 && strings.HasPrefix(name, "--") && strings.HasPrefix(option, name)
 	})
+}
+
+// executesInput reports whether a command executes its standard input as program text.
+func executesInput(command []string) bool {
+	p := findInterpreter(nameOf(command[0]), "")
+	switch {
+	case p == nil:
+		return false
+	case p.wraps:
+		at := slices.IndexFunc(command[1:], func(element string) bool { return findInterpreter(nameOf(element), "") != nil })
+		return at >= 0 && executesInput(command[1+at:])
+	}
+	w := walk{interpreter: p, args: command[1:]}
+	for i := 0; i < len(w.args); i++ {
+		switch arg := w.args[i]; {
+		case slices.Contains([]string{"--version", "--help", "-V", "-v", "-h", "-l", "--list"}, arg):
+			return false
+		case arg == "-c" && p.operands == firstAlways: // of a shell, whose next operand is the text
+		case arg == "-" || p.operands == firstAlways && arg == "-s":
+			return p.input > 0
+		case strings.HasPrefix(arg, "-"):
+			runs, next := w.option(arg)
+			if w.hasText = w.hasText || runs; next {
+				i++
+			}
+		default:
+			if w.operand++; w.operand >= p.input {
+				return false
+			}
+		}
+	}
+	return !w.hasText && p.input > 0
 }

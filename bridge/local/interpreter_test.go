@@ -21,6 +21,7 @@ cmd.exe /c dir {x}
 pwsh -Command {x}
 ssh host ls {x}
 ssh -o ProxyCommand={x} host
+ssh -p 22 host {x}
 watch {x}
 python3 -c{x}
 python3.12 -Ic {x}
@@ -153,6 +154,7 @@ docker exec c ls {x}
 docker exec c python3 script.py {x}
 npx prettier {x}
 jq {x}
+ssh -p {x} host uptime
 jq --arg a {x} .
 grep -c -- {x}
 ls {x}
@@ -174,6 +176,20 @@ func TestInterpreters(t *testing.T) {
 			if hasPlaceholder(element) && isCode(elements, at) {
 				t.Errorf("%s: element %d taken for code", command, at)
 			}
+		}
+	}
+}
+
+// Of the programs that execute standard input, only those do that have no other text.
+func TestInterpretersOfInput(t *testing.T) {
+	for command, want := range map[string]bool{
+		"sh": true, "bash -e": true, "bash -s x": true, "sh script.sh": false, "sh -c code": false, "bash -o pipefail": true, "bash --version": false, "env A=b sh": true, "sudo -u www bash -e": true,
+		"python3": true, "python3 -": true, "python3 -c code": false, "python3 -m json.tool": false, "python3 script.py -": false, "node": true, "perl -e code": false, "awk code": false,
+		"sqlite3 a.db": true, "sqlite3 a.db .tables": false, "psql shop": true, "psql -c code shop": false, "psql -l": false, "mysql -e code": false, "mysql shop": true,
+		"ssh host": true, "ssh -p 22 host": true, "ssh host uptime": false, "ed file": true, "dc": true, "dc file": false, "cat": false, "jq .a": false, "git log": false, "find .": false, "xargs echo": false, "timeout 5 sh": true,
+	} {
+		if got := executesInput(strings.Fields(command)); got != want {
+			t.Errorf("%s: %v", command, got)
 		}
 	}
 }

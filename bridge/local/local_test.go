@@ -181,6 +181,7 @@ func TestSpecErrors(t *testing.T) {
 		{`{"command":["node","--eval={x}"]}`, "as code"},
 		{`{"command":["cmd.exe","/c","dir","{x}"]}`, "as code"},
 		{`{"command":["ssh","host","ls","{x}"]}`, "as code"},
+		{`{"command":["bash"]}`, `bash would run standard input, which has the arguments, as code: name its program or text, or set "stdin": false`},
 	} {
 		_, _, err := b.Tool(toolformat.Tool{Name: "tool"}, json.RawMessage(c.spec))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "local") != 1 {
@@ -193,6 +194,7 @@ func TestSpecErrors(t *testing.T) {
 		`{"command":["git","commit","-m","{x}"]}`,
 		`{"command":["awk","{print $1}"]}`,
 		`{"command":["grep","-c","--","{x}"]}`,
+		`{"command":["bash"],"stdin":false}`,
 	} {
 		sourcetest.Tool(t, b, spec)
 	}
