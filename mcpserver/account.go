@@ -156,6 +156,7 @@ type counter struct {
 	account   *account
 	done      <-chan struct{} // ends a wait for room
 	patience  time.Duration   // bounds a wait for room; 0 means no wait
+	length    int             // of the message as announced; negative means unknown
 	arrived   int             // bytes of the message
 	held      int             // bytes counted for it
 }
@@ -163,15 +164,20 @@ type counter struct {
 // readMessage reads a message to the end of r, as wire.ReadBody does. The error is errCrowded when
 // there is no room for its bytes. The message must be freed, whatever the error.
 func (c *counter) readMessage(r io.Reader, length int64, limit int) (message, error) {
-	c.Reader, c.arrived, c.held = r, 0, 0
+	c.Reader, c.length, c.arrived, c.held = r, int(length), 0, 0
 	b, err := wire.ReadBody(c, length, limit)
 	c.Reader = nil
 	return message{b, c.account, c.held}, err
 }
 
-// Read implements io.Reader. b is the free part of the memory that the message has.
+// Read implements io.Reader. b is the free part of the memory that the message has. A long message
+// is counted as a whole once its first part has come: one that cannot be held is refused soon.
 func (c *counter) Read(b []byte) (int, error) {
-	if size := c.arrived + len(b); size > heldFree && size > c.held && !c.count(size) {
+	size := c.arrived + len(b)
+	if size > firstPart {
+		size = max(size, c.length)
+	}
+	if size > heldFree && size > c.held && !c.count(size) {
 		return 0, errCrowded
 	}
 	n, err := c.Reader.Read(b)
@@ -180,6 +186,8 @@ func (c *counter) Read(b []byte) (int, error) {
 }
 
 const (
+	firstPart = 2 << 20 // bytes of a message
+
 	roomTime = 10 * time.Second      // how long a message on a connection waits for room
 	roomTick = 10 * time.Millisecond // how often it looks for room
 )

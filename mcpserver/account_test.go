@@ -186,6 +186,24 @@ func TestByteShares(t *testing.T) {
 	}
 }
 
+// A message that is too long for the room that is left is refused before most of it is read.
+func TestLongMessageIsRefusedSoon(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	own := p.accounts.of(bridge.Principal{})
+	used := int(own.most[heldBytes]) - 50<<20
+	own.take(heldBytes, used)
+	defer own.give(heldBytes, used)
+	body := &io.LimitedReader{R: xs{}, N: 60 << 20}
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", body)
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = body.N
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	if read := 60<<20 - body.N; w.Code != http.StatusServiceUnavailable || read > 2*firstPart {
+		t.Errorf("HTTP %d after %d bytes", w.Code, read)
+	}
+}
+
 // xs reads as the letter x without end.
 type xs struct{}
 
