@@ -74,12 +74,16 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 	return nil
 }
 
-// extraMembers returns the members of a list's result beside its items; nil if it has none.
+// maxExtra bounds the members of a list's result beside its items: each page of the list has them.
+const maxExtra = 64 << 10
+
+// extraMembers returns the members of a list's result beside its items; nil if it has none or too
+// many.
 func extraMembers(kind bridge.ListKind, result []byte) []byte {
 	for _, key := range []string{kind.Member(), "nextCursor"} {
 		result = wire.CutMember(result, key)
 	}
-	if wire.FirstMember(result) == 0 {
+	if wire.FirstMember(result) == 0 || len(result) > maxExtra {
 		return nil
 	}
 	return result
@@ -112,7 +116,7 @@ func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) er
 	case fault.Code == toolformat.Unsupported:
 		l.setList(bridge.NewList(kind, nil), time.Since(l.born), false)
 	default:
-		l.cfg.Log.Warn("a list could not be read", "reason", err)
+		l.client.report(kind, []bridge.Problem{{Text: err.Error(), LeftOut: true}})
 		l.faults[kind].Store(fault)
 		l.fetched[kind].Store(int64(time.Since(l.born)))
 		c.start(func() { l.retryList(c, kind) })
@@ -131,10 +135,10 @@ func (l *link) retryList(c *conn, kind bridge.ListKind) {
 // that cannot be used; nil for any other error.
 func answeredError(err error) *toolformat.Error {
 	var e *toolformat.Error
-	if !errors.As(err, &e) || e.Code == toolformat.Canceled || e.Code == toolformat.Timeout {
-		return nil
+	if errors.As(err, &e) && (e.Raw != nil || e.Code == toolformat.Internal) {
+		return e
 	}
-	return e
+	return nil
 }
 
 // has reports whether the server has a capability for a kind of list.
@@ -200,7 +204,7 @@ func (r *reading) check(it bridge.Item) (bridge.Item, error) {
 		return it, err
 	}
 	if hidden != "" {
-		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %s: its title or description has hidden characters (%s), shown as escapes", r.kind.Member(), it.Key, hidden)})
+		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %.100s: its title or description has hidden characters (%s), shown as escapes", r.kind.Member(), it.Key, hidden)})
 	}
 	own.Untrusted, own.Repeatable = cfg.Untrusted, own.Repeatable && !cfg.Untrusted
 	if own.ParamHeaders && r.modern && cfg.URL != "" {
@@ -255,7 +259,7 @@ func (c *Client) reportChanges(known, list *bridge.List) {
 	var changed []string
 	for _, it := range list.Items {
 		if old, ok := known.Find(it.Key); ok && string(old.Raw) != string(it.Raw) {
-			changed = append(changed, it.Key)
+			changed = append(changed, it.Key[:min(len(it.Key), 100)])
 		}
 	}
 	if len(changed) > 0 {

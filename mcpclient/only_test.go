@@ -136,7 +136,6 @@ func TestVendor(t *testing.T) {
 // are notified when it can be read.
 func TestListFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sourcetest.NoLeaks(t)
 		network, s := peer.NewNetwork(), peer.NewServer(peer.Legacy)
 		s.Tools = `{"name":"ok"}`
 		failing := true

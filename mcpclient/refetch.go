@@ -198,12 +198,12 @@ func (l *link) outdated(c *conn, kind bridge.ListKind) bool {
 	return !c.announces(kind) && (kind == bridge.Tools || c.has(kind))
 }
 
-// reread asks the server for a list, unless it would have notified of a change of what is known.
-// The reply is the server's error, or empty.
+// reread asks the server for a list, unless it is away, or would have notified of a change of what is
+// known. The reply is the server's error, or empty.
 func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
-	c, unready := l.awaitBriefly(ctx)
-	if unready != nil {
-		return bridge.Failed(unready)
+	c := l.conn.Load()
+	if c == nil || !c.alive() {
+		return empty()
 	}
 	var f *fetch
 	if c.announces(kind) && l.faults[kind].Load() == nil {

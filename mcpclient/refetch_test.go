@@ -84,7 +84,6 @@ func TestChangeBeforeResult(t *testing.T) {
 // more often.
 func TestListOfSilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sourcetest.NoLeaks(t)
 		network, s := peer.NewNetwork(), growing(false)
 		c := openOn(t, network, mcpclient.Config{URL: s.Serve(t, network) + "/mcp"})
 		c.works("grow")
