@@ -185,6 +185,13 @@ func TestSessionGoneAgain(t *testing.T) {
 	})
 }
 
+// The shortest pause that a config can have is one.
+func TestShortestPause(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	c := open(t, mcpclient.Config{URL: "http://127.0.0.1:1/", Transport: mcpclient.HTTP, RetryMin: 1, RetryMax: time.Second})
+	c.fails(c.call("ok"), toolformat.Unavailable, "")
+}
+
 // Of several questions none is put when one of them cannot be: the call fails at once.
 func TestQuestionsRefusedWhole(t *testing.T) {
 	many := strings.Repeat(`,"k%d":{"method":"elicitation/create","params":{"message":"x"}}`, 1000)

@@ -339,7 +339,7 @@ func (l *link) backOff(err error, failures int) bool {
 		return false
 	}
 	delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(failures-1, 10))
-	delay = delay/2 + rand.N(delay/2)
+	delay = delay/2 + rand.N(delay/2+1) // which panics without a range
 	l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
 	l.setState(Failed, err, delay) // after the log: callers wait for the state
 	return sleep(l.ctx, delay)
