@@ -40,6 +40,9 @@ func (o *odd) Do(_ context.Context, req *bridge.Request) bridge.Reply {
 		o.notes = append(o.notes, req.Method+string(req.Params.Raw))
 		return bridge.Result([]byte("{}"), nil)
 	case strings.HasPrefix(req.Method, "vendor/"):
+		if o.notes != nil {
+			o.notes = append(o.notes, req.Method)
+		}
 		return bridge.Result(append([]byte(`{"method":`), append(wire.AppendString(nil, req.Method), '}')...), nil)
 	}
 	return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "no %s", req.Method))
@@ -88,7 +91,7 @@ func TestUnknownMembers(t *testing.T) {
 	if string(o.caller.Info) != `{"name":"editor"}` {
 		t.Errorf("the source is told of %s", o.caller.Info)
 	}
-	for _, note := range []string{"notifications/initialized", "notifications/vendor/x"} {
+	for _, note := range []string{"notifications/initialized", "notifications/vendor/x", "vendor/thing"} { // without an id
 		m, _ := wire.Split([]byte(`{"jsonrpc":"2.0","method":"` + note + `","params":{"a":1.0}}`))
 		s.notified(&m)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,8 @@ func (s *session) notified(m *wire.Message) {
 		s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
 	case wire.NotificationInitialized:
 	default:
-		if o := s.opened.Load(); o != nil {
+		// A request without an id would run where no limit counts it, and hold up the connection.
+		if o := s.opened.Load(); o != nil && strings.HasPrefix(m.Method, "notifications/") {
 			o.source.Do(s.ctx, &bridge.Request{Method: m.Method, Params: &m.Params})
 		}
 	}
