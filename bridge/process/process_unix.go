@@ -44,7 +44,16 @@ func (g *group) kill() { g.signal(unix.SIGKILL) }
 func (g *group) signal(sig unix.Signal) {
 	// The only failure that matters, a survivor, is seen by alive.
 	_ = unix.Kill(-g.id(), sig)
-	for _, pid := range g.strays {
+	signalStrays(g.strays, sig)
+}
+
+// signalStrays signals processes, with the group of one that leads its own: its members may have
+// overwritten their environment, as programs do that set their title.
+func signalStrays(pids []int, sig unix.Signal) {
+	for _, pid := range pids {
+		if group, err := unix.Getpgid(pid); err == nil && group == pid && pid > 1 { // kill(-1) reaches every process
+			pid = -pid
+		}
 		_ = unix.Kill(pid, sig)
 	}
 }
@@ -168,9 +177,7 @@ func endOrphans(groups map[int]bool, marks string) {
 func signalOrphans(groups map[int]bool, marks string, sig unix.Signal) bool {
 	signalAll(groups, sig)
 	strays := marked(marks)
-	for _, pid := range strays {
-		_ = unix.Kill(pid, sig)
-	}
+	signalStrays(strays, sig)
 	return len(groups)+len(strays) > 0
 }
 
