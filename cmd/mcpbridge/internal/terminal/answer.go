@@ -13,9 +13,9 @@ const typing = 500 * time.Millisecond
 // ask begins a question: keys typed before it are dropped.
 func (k *keyboard) ask() { k.change(func() { k.ahead, k.asking = nil, true }) }
 
-// answer waits for one of keys, lower case letters, after ask. Another letter begins a word, which is no answer:
-// its letters are dropped up to Enter or a pause. The error is errInterrupted after Ctrl-C, io.EOF
-// after Ctrl-D, and the cause of ctx after its end.
+// answer waits for one of keys, lower case letters, after ask. Another letter begins a word, which
+// is not an answer: its letters are dropped up to Enter or a pause. The error is errInterrupted after
+// Ctrl-C, io.EOF after Ctrl-D, and the cause of ctx after its end.
 func (k *keyboard) answer(ctx context.Context, keys string) (byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
