@@ -337,14 +337,22 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return
 	}
-	if target.sse.box.full.Load() {
-		writeError(w, http.StatusServiceUnavailable, "too much waits for this session's stream to be read")
-		return
-	}
 	msg, ok := s.readBody(w, r, target.account)
 	if !ok {
 		return
 	}
+	if target.sse.box.full.Load() && !endsSomething(msg.B) {
+		msg.Free()
+		writeError(w, http.StatusServiceUnavailable, "too much waits for this session's stream to be read")
+		return
+	}
 	w.WriteHeader(http.StatusAccepted)
 	target.sse.receive(msg)
+}
+
+// endsSomething reports whether a message is an answer or a notification: a question waits for the one,
+// and the other may cancel a request.
+func endsSomething(msg []byte) bool {
+	m, err := wire.Split(msg)
+	return err == nil && m.Kind() != wire.Request
 }

@@ -1,8 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -135,5 +138,41 @@ func TestSourceRefusesCaller(t *testing.T) {
 	}
 	if body := p.send("tools/list", "", "", "").Body.String(); !strings.Contains(body, `"code":-32003,"message":"a loop of bridges"`) {
 		t.Errorf("the modern client: %s", body)
+	}
+}
+
+// A client of the legacy SSE transport that is slow to read can still answer and cancel.
+func TestSlowSSEAnswers(t *testing.T) {
+	s := New(&odd{}, Options{})
+	defer s.Close()
+	d := s.newDuplex(identity{})
+	d.sse = d
+	if err := s.sessions.add(d.session); err != nil {
+		t.Fatal(err)
+	}
+	defer d.close(io.EOF)
+	for !d.box.full.Load() {
+		d.Notify("notifications/message", bytes.Repeat([]byte(" "), 1<<20))
+	}
+	answer := make(chan bridge.Reply, 1)
+	d.questions.waiting[1] = answer
+	for message, want := range map[string]int{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:     http.StatusServiceUnavailable,
+		`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`:    http.StatusAccepted,
+		`{"jsonrpc":"2.0","method":"notifications/x"}`: http.StatusAccepted,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:   http.StatusServiceUnavailable,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+ssePath+"?sessionId="+d.id, strings.NewReader(message))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d %s", message, w.Code, w.Body)
+		}
+	}
+	select {
+	case <-answer:
+	default:
+		t.Error("the answer has not arrived")
 	}
 }
