@@ -258,6 +258,9 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	}
 	below := *req
 	below.Params, below.Edits = &own, nil
+	if req.Back != nil && secrets != nil {
+		below.Back = secretBack{req.Back, secrets}
+	}
 	return secrets.hideReply(s.Session.Do(ctx, &below))
 }
 

@@ -155,3 +155,36 @@ func callOrders(t *testing.T, n *bridge.Native, values func(string) ([]byte, boo
 	}
 	return blocks[0].Text
 }
+
+// Nor does it stand in what a server reports during a call that it was filled in for.
+func TestGuardHidesReports(t *testing.T) {
+	source := bridge.Wrap(newStub(t, ordersTool), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return telling{below}, nil
+	})
+	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
+	s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values("customerid", `4242`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	params, err := wire.SplitParams([]byte(`{"name":"orders","arguments":{"limit":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &back{}
+	s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "orders", Back: b})
+	want := `{"progressToken":4242,"progress":1,"message":"of xxxxx"} {"level":"info","data":{"id":"xxxxx"}} {"a":4242}`
+	if got := strings.Join(b.notified, " "); got != want {
+		t.Errorf("the client is told %s, want %s", got, want)
+	}
+}
+
+// telling is a session that reports what it got.
+type telling struct{ bridge.Session }
+
+func (s telling) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	req.Back.Notify(wire.NotificationProgress, []byte(`{"progressToken":4242,"progress":1,"message":"of 4242"}`))
+	req.Back.Notify(wire.NotificationMessage, []byte(`{"level":"info","data":{"id":4242}}`))
+	req.Back.Notify("notifications/other", []byte(`{"a":4242}`))
+	return s.Session.Do(ctx, req)
+}

@@ -197,6 +197,16 @@ func (s *Secrets) hideNotification(params []byte) []byte {
 	return params
 }
 
+// A secretBack hides secrets in the log messages and the progress of a call.
+type secretBack struct {
+	Back
+	secrets *Secrets
+}
+
+func (b secretBack) Notify(method string, params []byte) {
+	b.Back.Notify(method, b.secrets.hideNotification(params))
+}
+
 // hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
 func (s *Secrets) hideJSON(raw json.RawMessage) json.RawMessage {
 	switch {
