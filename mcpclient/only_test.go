@@ -196,7 +196,8 @@ func TestHiddenNames(t *testing.T) {
 	}
 }
 
-// A server of the legacy era is not called again for a retry with a state that it did not give out.
+// A server of the legacy era is not called again for a retry with a state that it did not give out,
+// and a vendor's method of the other era does not reach it.
 func TestForeignRequestState(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	s := peer.NewServer(peer.Legacy)
@@ -204,7 +205,8 @@ func TestForeignRequestState(t *testing.T) {
 	session := openAs(t, s, mcpclient.Config{}, &bridge.Caller{ID: "1", Modern: true})
 	c := &caller{T: t, session: session}
 	c.fails(do(t, session, wire.MethodToolsCall, "ok", `{"name":"ok","requestState":"mcpbridge.X.Y"}`), toolformat.Invalid, "requestState")
-	if n := len(s.Seen(wire.MethodToolsCall)); n > 0 {
+	c.fails(do(t, session, "vendor/thing", "", `{}`), toolformat.Unsupported, "method not found")
+	if n := len(s.Seen(wire.MethodToolsCall)) + len(s.Seen("vendor/thing")); n > 0 {
 		t.Error("the server has been called")
 	}
 }

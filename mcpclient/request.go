@@ -109,6 +109,8 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	case !k.modern && owner.caller.Modern && req.Params != nil && req.Params.Get(wire.RequestState) != nil:
 		// A server of the legacy era has given out no state, and would run the call again.
 		return bridge.Failed(c.cfg.errorf(toolformat.Invalid, "%s: params.requestState is unknown or too old: call again without it", subject(req))), nil
+	case !k.modern && owner.caller.Modern && isVendors(req):
+		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", req.Method)), nil
 	case k.modern && req.Method == wire.MethodToolsCall:
 		k.headers = c.paramHeaders(req)
 	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id
@@ -125,6 +127,10 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	}
 	return reply, lost
 }
+
+// isVendors reports whether a request is not one of MCP: it stays as it is, and is for servers of its
+// caller's era.
+func isVendors(req *bridge.Request) bool { return req.Target == "" && !bridge.Relayed(req.Method) }
 
 // legacyOnly reports whether a method that callers of both eras use exists in the legacy era
 // alone.
@@ -251,7 +257,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	case params.Get(wire.MetaProtocolVersion) != nil:
 		edits = append(edits, hopByHop[:]...)
 	}
-	if k.token != nil || req.Target != "" || bridge.Relayed(req.Method) { // a vendor's request stays as it is
+	if k.token != nil || !isVendors(req) {
 		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
 	}
 	buf := wire.NewBuffer(len(params.Raw) + 128)
