@@ -118,16 +118,16 @@ func (p *place) passText(c byte) {
 	case c == '}', c == ']':
 		p.paragraph.nested = max(0, p.paragraph.nested-1)
 	}
-	if e := opened(p.recent); e != nil && p.paragraph.ticks+p.inLine.ticks == 0 {
+	if e := opened(p.recent); e != nil && !p.quoting && p.paragraph.ticks+p.inLine.ticks == 0 {
 		p.within, p.recent, p.mark = e, 0, 0
 		p.paragraph.quoted, p.inLine.quoted = 0, 0
 	}
 }
 
-// passWithin passes a byte of an enclosure.
+// passWithin passes a byte of an enclosure. The lines in it may be quoted themselves, with its end.
 func (p *place) passWithin(c byte) {
-	if !isSpace(c) {
-		p.line, p.past = inside, true
+	if !p.past && !p.passPrefix(c) {
+		p.line, p.past, p.fresh = inside, true, false
 	}
 	if p.recent = p.recent<<8 | uint64(lower(c)); endsWith(p.recent, p.within.close) {
 		p.within, p.recent = nil, 0

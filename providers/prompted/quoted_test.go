@@ -84,6 +84,8 @@ var quotedTexts = map[string]string{
 	"quotation without spaces":            `他说"请写` + addCall + `来添加"。`,
 	"corner brackets":                     "写「" + addCall + "」和『" + addCall + "』。",
 	"thought in a reply":                  "Hm.\n<think>I could\n\n" + addCall + "</think>\nNo.",
+	"block quote with triple quotes":      "> \"\"\"\n> \"\"\"" + addCall,
+	"block quote in a comment":            "<!--\n> -->" + addCall + "\n",
 	"escaped":                             `\<tool_call>{"name":"add","arguments":{}}\</tool_call>`,
 	"JSON with JSON":                      "{\"tools\":\n[" + bareAdd + "]}",
 	"a list of JSON in a program":         "messages = [\n" + bareAdd + "\n]",
