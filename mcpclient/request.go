@@ -77,13 +77,13 @@ func (l *link) outlast(ctx context.Context, c *conn, end *time.Time) bool {
 	}
 }
 
-// awaitBriefly returns the live connection, waiting for it no longer than a call may take: one that
-// arrives during a start waits for its end.
+// awaitBriefly returns the live connection. A call that arrives during a start waits for its end, no
+// longer than a call may take; one whose time is shorter than a start may take is given that.
 func (l *link) awaitBriefly(ctx context.Context) (*conn, *toolformat.Error) {
 	if c := l.conn.Load(); c != nil && c.alive() {
 		return c, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, max(l.cfg.Timeout, l.cfg.ConnectTimeout))
 	defer cancel()
 	return l.await(ctx)
 }
