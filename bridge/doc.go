@@ -14,7 +14,7 @@
 //     native_worker.go: a tool, a call and its result, calls that the caller carries out,
 //     goroutines. func.go: a Tool of a Go function.
 //   - kind.go: what the kinds below this package share.
-//   - timer.go, limiter.go: a timeout, a limit. hidden.go, secrets.go: hidden values, and what no error
+//   - timer.go, limiter.go: a timeout, a limit. hidden.go, secrets.go, scalars.go: hidden values, and what no error
 //     shows.
 //
 // # Native tools

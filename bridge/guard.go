@@ -295,14 +295,9 @@ func (t *guardedTool) checked(tool string, arguments json.RawMessage) (json.RawM
 
 // isMentioned reports whether a value has a key with a hidden name in it, at any depth.
 func (g *Guard) isMentioned(value json.RawMessage) bool {
-	for key, below := range wire.Members(value) {
+	for key := range keysIn(value) {
 		isIn := func(name string) bool { return strings.Contains(fold(key), fold(name)) }
-		if slices.ContainsFunc(g.opts.Hidden, isIn) || g.isMentioned(below) {
-			return true
-		}
-	}
-	for below := range wire.Elements(value) {
-		if g.isMentioned(below) {
+		if slices.ContainsFunc(g.opts.Hidden, isIn) {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -305,5 +306,26 @@ func TestGuardReadsListOnce(t *testing.T) {
 	}
 	if n := below.lists.Load(); n != 2 {
 		t.Errorf("the list was read %d times, want 2", n)
+	}
+}
+
+// Deeply nested arguments, and results, cost one pass.
+func TestGuardDeep(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 480) + "[" + strings.Repeat("1,", 4_000_000) + "1]" + strings.Repeat("}", 480)
+	g := bridge.NewGuard(newStub(t, plainTool), bridge.GuardOptions{Hidden: []string{"customerid"}, SharedValue: values("customerid", `7`)})
+	s, err := g.Open(t.Context(), &bridge.Caller{ID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := wire.SplitParams([]byte(`{"name":"plain","arguments":` + deep + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "plain"}); reply.Err != nil {
+		t.Error(reply.Err)
+	}
+	if took := time.Since(begun); took > 8*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -209,34 +208,19 @@ func (b secretBack) Notify(method string, params []byte) {
 
 // hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
 func (s *Secrets) hideJSON(raw json.RawMessage) json.RawMessage {
-	switch {
-	case len(raw) == 0:
-		return raw
-	case raw[0] == '{':
-		b := []byte{'{'}
-		for key, value := range wire.Members(raw) {
-			if len(b) > 1 {
-				b = append(b, ',')
-			}
-			b = append(append(wire.AppendString(b, s.Hide(key)), ':'), s.hideJSON(value)...)
+	if raw == nil {
+		return nil
+	}
+	shown, last := make([]byte, 0, len(raw)), 0
+	for start, end := range scalars(raw) {
+		text, isText := wire.Text(raw[start:end])
+		if !isText {
+			text = string(raw[start:end])
 		}
-		return append(b, '}')
-	case raw[0] == '[':
-		b := []byte{'['}
-		for value := range wire.Elements(raw) {
-			if len(b) > 1 {
-				b = append(b, ',')
-			}
-			b = append(b, s.hideJSON(value)...)
+		if hidden := s.Hide(text); hidden != text {
+			shown = wire.AppendString(append(shown, raw[last:start]...), hidden)
+			last = end
 		}
-		return append(b, ']')
 	}
-	text, isText := wire.Text(raw)
-	if !isText {
-		text = string(raw)
-	}
-	if hidden := s.Hide(text); hidden != text {
-		return wire.AppendString(nil, hidden)
-	}
-	return bytes.Clone(raw)
+	return append(shown, raw[last:]...)
 }
