@@ -126,7 +126,7 @@ func FuzzAround(f *testing.F) {
 	f.Add("before", " ", "after\n", []byte{3})
 	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
 	f.Fuzz(func(t *testing.T, before, between, after string, cuts []byte) {
-		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\\\"'“„«‘「『\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
+		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\\\"'“„«»‘「『\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
 			t.Skip() // may begin a form itself, or quote
 		}
 		var want []string
