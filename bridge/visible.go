@@ -13,7 +13,8 @@ import (
 
 // Visible returns an item in which the characters that no reader sees stand as escapes in titles and
 // descriptions: a model reads them, a person does not. hidden says which kinds of them there were, ""
-// if none. It fails for an item whose key has such a character, since a key cannot be changed.
+// if none. It fails for an item whose key has such a character, since a key cannot be changed, and for
+// one that is nested so deeply that no reader could follow.
 func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 	var r revealer
 	r.reveal(it.Key)
@@ -23,8 +24,12 @@ func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 	if !mayHide(it.Raw) {
 		return it, "", nil
 	}
-	r.name = !kinds[kind].named
-	it.Raw = r.value(it.Raw, false)
+	r.name, r.left = !kinds[kind].named, maxRereads*len(it.Raw)
+	raw := r.value(it.Raw, false, false)
+	if r.left < 0 {
+		return it, "", fmt.Errorf("%s %.100q: its definition is nested too deeply", kinds[kind].noun, it.Key)
+	}
+	it.Raw = raw
 	return it, strings.Join(r.found, ", "), nil
 }
 
@@ -46,13 +51,21 @@ func mayHide(raw []byte) bool {
 type revealer struct {
 	name  bool     // members "name" are shown to readers, too
 	found []string // kinds, sorted
+	left  int      // bytes that may yet be read: those of a value are read again at each level above it
 }
 
-// value returns a raw value with the texts in it revealed. text says that it is one itself.
-func (r *revealer) value(raw []byte, text bool) []byte {
+// maxRereads bounds how often the bytes of a definition are read on average.
+const maxRereads = 100
+
+// value returns a raw value with the texts in it revealed. text says that it is one itself, names that
+// its keys are names, such as those of properties.
+func (r *revealer) value(raw []byte, text, names bool) []byte {
+	if r.left -= len(raw); r.left < 0 {
+		return raw
+	}
 	switch {
 	case raw[0] == '{':
-		return r.object(raw)
+		return r.object(raw, names)
 	case raw[0] == '[':
 		return r.array(raw)
 	case text && raw[0] == '"':
@@ -64,14 +77,12 @@ func (r *revealer) value(raw []byte, text bool) []byte {
 	return raw
 }
 
-func (r *revealer) object(raw []byte) []byte {
+func (r *revealer) object(raw []byte, names bool) []byte {
 	b, changed := []byte{'{'}, false
 	for key, value := range wire.Members(raw) {
 		own := value
-		switch key {
-		case "default", "enum", "const", "examples": // values, which must stay what they are
-		default:
-			own = r.value(value, key == "description" || key == "title" || r.name && key == "name")
+		if names || !isValueKey(key) {
+			own = r.value(value, key == "description" || key == "title" || r.name && key == "name", !names && isNameKey(key))
 		}
 		changed = changed || !bytes.Equal(own, value)
 		if len(b) > 1 {
@@ -85,10 +96,24 @@ func (r *revealer) object(raw []byte) []byte {
 	return append(b, '}')
 }
 
+// isValueKey reports whether a keyword has values, which must stay what they are.
+func isValueKey(key string) bool {
+	return key == "default" || key == "enum" || key == "const" || key == "examples"
+}
+
+// isNameKey reports whether a keyword has an object whose keys are names of its author's choice.
+func isNameKey(key string) bool {
+	switch key {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		return true
+	}
+	return false
+}
+
 func (r *revealer) array(raw []byte) []byte {
 	b, changed := []byte{'['}, false
 	for value := range wire.Elements(raw) {
-		own := r.value(value, false)
+		own := r.value(value, false, false)
 		changed = changed || !bytes.Equal(own, value)
 		if len(b) > 1 {
 			b = append(b, ',')

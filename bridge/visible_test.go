@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -19,6 +20,9 @@ func TestVisible(t *testing.T) {
 		{"tag as a surrogate pair", `{"name":"a","description":"x\udb40\udc41"}`, `{"name":"a","description":"x\\u{e0041}"}`, "tag"},
 		{"in a schema", `{"name":"a","inputSchema":{"properties":{"description":{"description":"\u2066"}},"items":[{"title":"\u00ad"}]}}`,
 			`{"name":"a","inputSchema":{"properties":{"description":{"description":"\\u2066"}},"items":[{"title":"\\u00ad"}]}}`, "bidi, zero-width"},
+		{"in properties named like keywords", `{"name":"a","inputSchema":{"properties":{"default":{"description":"\u200b"},"enum":{"properties":{"const":{"title":"\u200b"}}}}}}`,
+			`{"name":"a","inputSchema":{"properties":{"default":{"description":"\\u200b"},"enum":{"properties":{"const":{"title":"\\u200b"}}}}}}`, "zero-width"},
+		{"values of a property named like names", `{"name":"a","inputSchema":{"properties":{"properties":{"default":{"title":"\u200b"}}}}}`, "", ""},
 		{"values stay", `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"\u200b","enum":["\u200b"],"default":{"title":"\u200b"}}}}}`, "", ""},
 	} {
 		it, err := NewItem(Tools, []byte(c.raw))
@@ -35,6 +39,18 @@ func TestVisible(t *testing.T) {
 		if err := wire.Valid(own.Raw); err != nil {
 			t.Errorf("%s: %v", c.kind, err)
 		}
+	}
+}
+
+// A definition cannot make the search for such characters take minutes.
+func TestVisibleDeep(t *testing.T) {
+	deep := `{"name":"a","x":"\u0041","inputSchema":` + strings.Repeat(`{"not":`, 480) + `"` + strings.Repeat("x", 100<<10) + `"` + strings.Repeat("}", 481)
+	it, err := NewItem(Tools, []byte(deep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Visible(Tools, it); err == nil || !strings.Contains(err.Error(), "nested too deeply") {
+		t.Errorf("%v", err)
 	}
 }
 
