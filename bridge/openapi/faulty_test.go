@@ -78,6 +78,19 @@ func TestDoubling(t *testing.T) {
 	}
 }
 
+// Tools that refer to the same large schema cannot fill the memory.
+func TestManyLarge(t *testing.T) {
+	var paths []string
+	for i := range 12 {
+		paths = append(paths, fmt.Sprintf(`"/%d":{"post":{"operationId":"o%[1]d","requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}},%s}}`, i, ok))
+	}
+	doc := document("3.1.0", "{"+strings.Join(paths, ",")+"}", `"schemas":{"A":{"type":"string","description":"`+strings.Repeat("x", 8<<20)+`"}}`)
+	api := load(t, doc, openapi.Options{})
+	if n := len(api.Definitions); n < 7 || n > 9 || len(api.LeftOut) != 12-n || !strings.Contains(api.LeftOut[0].Text, "64 MiB") {
+		t.Errorf("%d tools, %d left out", n, len(api.LeftOut))
+	}
+}
+
 func names(api *openapi.API) (all []string) {
 	for _, d := range api.Definitions {
 		all = append(all, d.Tool.Name)

@@ -134,6 +134,7 @@ type importer struct {
 	schemas *schemas
 	api     *API
 	names   map[string]bool // names of the definitions so far
+	size    int             // of their schemas, in bytes
 	auth    map[string]bool // security schemes that have a note
 }
 

@@ -39,6 +39,9 @@ type source struct {
 	item, raw     []byte // the path item and the operation
 }
 
+// maxDefinitions bounds the schemas of all tools, in bytes: each has all that it refers to.
+const maxDefinitions = 64 << 20
+
 // importOperation imports an operation if the options select it.
 func (m *importer) importOperation(src *source) {
 	id := text(src.raw, "operationId")
@@ -63,9 +66,13 @@ func (m *importer) importOperation(src *source) {
 			m.note(name, RuleRenamed, "another operation is named %s", first)
 		}
 	}
+	if m.size > maxDefinitions {
+		m.leaveOut(name, src, "the tools before it have more than 64 MiB of schemas: choose those that are needed with tags, include or exclude")
+		return
+	}
 	d := &definition{importer: m, source: src, name: name}
 	built, err := d.build()
-	if err != nil {
+	if m.size += len(built.Tool.InputSchema); err != nil {
 		m.leaveOut(name, src, err.Error())
 		return
 	}
