@@ -222,7 +222,11 @@ func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *to
 }
 
 func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
-	if req.Method != wire.MethodToolsCall {
+	switch req.Method {
+	case wire.MethodToolsCall:
+	case wire.MethodTasksGet, wire.MethodTasksResult:
+		return s.task(ctx, req)
+	default:
 		return s.Session.Do(ctx, req)
 	}
 	tool, fault := s.tool(ctx, req.Target)
@@ -262,6 +266,17 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 		below.Back = secretBack{req.Back, secrets}
 	}
 	return secrets.hideReply(s.Session.Do(ctx, &below))
+}
+
+// task answers a request about a task, of which it is not known which hidden values its tool got.
+func (s *guardSession) task(ctx context.Context, req *Request) Reply {
+	var secrets *Secrets
+	for _, name := range s.guard.opts.Hidden {
+		if value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name); ok {
+			secrets = secrets.with(value)
+		}
+	}
+	return secrets.hideTask(s.Session.Do(ctx, req))
 }
 
 // arguments returns the arguments that the tool gets. The error is for the model.

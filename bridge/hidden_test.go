@@ -188,3 +188,40 @@ func (s telling) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	req.Back.Notify("notifications/other", []byte(`{"a":4242}`))
 	return s.Session.Do(ctx, req)
 }
+
+// Nor does it stand in the state of a task, or in the result of one that failed.
+func TestGuardHidesTasks(t *testing.T) {
+	for reply, want := range map[string]string{
+		`{"isError":true,"content":[{"type":"text","text":"no 4242"}]}`:        `{"isError":true,"content":[{"type":"text","text":"no xxxxx"}]}`,
+		`{"isError":false,"content":[{"type":"text","text":"row 4242"}]}`:      `{"isError":false,"content":[{"type":"text","text":"row 4242"}]}`,
+		`{"taskId":"4242","status":"working","statusMessage":"reads 4242"}`:    `{"taskId":"4242","status":"working","statusMessage":"reads xxxxx"}`,
+		`{"taskId":"1","status":"completed","result":{"content":[4242]}}`:      `{"taskId":"1","status":"completed","result":{"content":[4242]}}`,
+		`{"taskId":"1","result":{"isError":true,"content":["4242"]}}`:          `{"taskId":"1","result":{"isError":true,"content":["xxxxx"]}}`,
+		`{"taskId":"1","status":"failed","error":{"code":1,"message":"4242"}}`: `{"taskId":"1","status":"failed","error":{"code":1,"message":"xxxxx"}}`,
+	} {
+		source := bridge.Wrap(newStub(t, ordersTool), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+			return replying{below, reply}, nil
+		})
+		g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
+		s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values("customerid", `4242`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range []string{wire.MethodTasksGet, wire.MethodTasksResult} {
+			if got := s.Do(t.Context(), &bridge.Request{Method: method, Target: "1"}); string(got.Result) != want {
+				t.Errorf("%s: got %s, want %s", method, got.Result, want)
+			}
+		}
+		s.Close()
+	}
+}
+
+// replying is a session with one reply for all requests.
+type replying struct {
+	bridge.Session
+	result string
+}
+
+func (s replying) Do(context.Context, *bridge.Request) bridge.Reply {
+	return bridge.Result([]byte(s.result), nil)
+}

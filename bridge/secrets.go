@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -175,10 +176,33 @@ func (s *Secrets) hideReply(r Reply) Reply {
 			e.Cause = s.HideError(e.Cause)
 		}
 		r.Err = &e
-	case string(wire.Lookup(r.Result, "isError")) == "true":
+	case isFailed(r.Result):
 		hidden := s.hideJSON(r.Result)
 		r.Free()
 		r.Result = hidden
+	}
+	return r
+}
+
+// isFailed reports whether a result of a tool says that it failed.
+func isFailed(result []byte) bool { return string(wire.Lookup(result, "isError")) == "true" }
+
+// hideTask is hideReply for the result of a task, or its state: in a state it hides the secrets of the
+// messages and of a failed result.
+func (s *Secrets) hideTask(r Reply) Reply {
+	if r = s.hideReply(r); s == nil || r.Err != nil {
+		return r
+	}
+	shown := r.Result
+	for _, key := range []string{"statusMessage", "error", "result"} {
+		value := wire.Lookup(shown, key)
+		if value != nil && (key != "result" || isFailed(value)) {
+			shown = wire.SetMember(shown, key, s.hideJSON(value))
+		}
+	}
+	if !bytes.Equal(shown, r.Result) {
+		r.Free()
+		r.Result = shown
 	}
 	return r
 }
