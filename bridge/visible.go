@@ -11,9 +11,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Visible returns an item in which the characters that no reader sees stand as escapes in titles and
-// descriptions: a model reads them, a person does not. hidden says which kinds of them there were, ""
-// if none. It fails for an item whose key has such a character, since a key cannot be changed, and for
+// Visible returns an item in which the characters that no reader sees stand as escapes in titles,
+// descriptions and comments: a model reads them, a person does not. hidden says which kinds of them
+// there were, there or in the names and values of a schema, which cannot be changed; "" if none. It fails for an item whose key has such a character, since a key cannot be changed, and for
 // one that is nested so deeply that no reader could follow.
 func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 	var r revealer
@@ -81,8 +81,14 @@ func (r *revealer) object(raw []byte, names bool) []byte {
 	b, changed := []byte{'{'}, false
 	for key, value := range wire.Members(raw) {
 		own := value
+		if names {
+			r.reveal(key)
+		}
 		if names || !isValueKey(key) {
-			own = r.value(value, key == "description" || key == "title" || r.name && key == "name", !names && isNameKey(key))
+			text := key == "description" || key == "title" || key == "$comment" || r.name && key == "name"
+			own = r.value(value, text, !names && isNameKey(key))
+		} else {
+			r.look(value)
 		}
 		changed = changed || !bytes.Equal(own, value)
 		if len(b) > 1 {
@@ -94,6 +100,15 @@ func (r *revealer) object(raw []byte, names bool) []byte {
 		return raw
 	}
 	return append(b, '}')
+}
+
+// look collects the kinds in a value.
+func (r *revealer) look(value []byte) {
+	for start, end := range scalars(value) {
+		if text, ok := wire.Text(value[start:end]); ok {
+			r.reveal(text)
+		}
+	}
 }
 
 // isValueKey reports whether a keyword has values, which must stay what they are.

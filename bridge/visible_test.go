@@ -22,8 +22,11 @@ func TestVisible(t *testing.T) {
 			`{"name":"a","inputSchema":{"properties":{"description":{"description":"\\u2066"}},"items":[{"title":"\\u00ad"}]}}`, "bidi, zero-width"},
 		{"in properties named like keywords", `{"name":"a","inputSchema":{"properties":{"default":{"description":"\u200b"},"enum":{"properties":{"const":{"title":"\u200b"}}}}}}`,
 			`{"name":"a","inputSchema":{"properties":{"default":{"description":"\\u200b"},"enum":{"properties":{"const":{"title":"\\u200b"}}}}}}`, "zero-width"},
-		{"values of a property named like names", `{"name":"a","inputSchema":{"properties":{"properties":{"default":{"title":"\u200b"}}}}}`, "", ""},
-		{"values stay", `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"\u200b","enum":["\u200b"],"default":{"title":"\u200b"}}}}}`, "", ""},
+		{"values of a property named like names", `{"name":"a","inputSchema":{"properties":{"properties":{"default":{"title":"\u200b"}}}}}`, "", "zero-width"},
+		{"names of properties stay", `{"name":"a","inputSchema":{"properties":{"x\u202e":{}}}}`, "", "bidi"},
+		{"patterns are no text", `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"^[^\u0000-\u001f]*$"}}}}`, "", ""},
+		{"comments", `{"name":"a","inputSchema":{"$comment":"\u200b"}}`, `{"name":"a","inputSchema":{"$comment":"\\u200b"}}`, "zero-width"},
+		{"values stay", `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"\u200b","enum":["\u200b"],"default":{"title":"\u200b"}}}}}`, "", "zero-width"},
 	} {
 		it, err := NewItem(Tools, []byte(c.raw))
 		if err != nil {

@@ -204,7 +204,7 @@ func (r *reading) check(it bridge.Item) (bridge.Item, error) {
 		return it, err
 	}
 	if hidden != "" {
-		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %.100s: its title or description has hidden characters (%s), shown as escapes", r.kind.Member(), it.Key, hidden)})
+		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %.100s: it has hidden characters (%s); in titles and descriptions they are shown as escapes", r.kind.Member(), it.Key, hidden)})
 	}
 	own.Untrusted, own.Repeatable = cfg.Untrusted, own.Repeatable && !cfg.Untrusted
 	if own.ParamHeaders && r.modern && cfg.URL != "" {

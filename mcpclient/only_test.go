@@ -187,7 +187,7 @@ func TestHiddenNames(t *testing.T) {
 	}
 	c.fails(do(t, c.session, wire.MethodToolsCall, "ec\u200bho", `{"name":"ec\u200bho"}`), toolformat.NotFound, "unknown tool")
 	problems := c.client.Problems()
-	if len(problems) != 2 || !problems[0].LeftOut || !strings.Contains(problems[0].Text, `ec\u200bho`) || problems[1].LeftOut || !strings.Contains(problems[1].Text, "grow: its title or description") {
+	if len(problems) != 2 || !problems[0].LeftOut || !strings.Contains(problems[0].Text, `ec\u200bho`) || problems[1].LeftOut || !strings.Contains(problems[1].Text, "grow: it has hidden characters (bidi)") {
 		t.Errorf("the problems are %+v", problems)
 	}
 	c.works("grow")
