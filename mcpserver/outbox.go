@@ -73,8 +73,10 @@ func newOutbox(limit int, a *account) *outbox {
 	return &outbox{limit: limit, account: a, wake: make(chan struct{}, 1), done: make(chan struct{}), room: make(chan struct{}, 1)}
 }
 
-// send adds a response or a request, which is dropped only when the outbox is closed.
-func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0) }
+// send adds a response or a request, which is dropped only when the outbox is closed. It may exceed
+// the limit: no more is read from the client then, and what was read before is bounded by the account
+// and by the calls of a session.
+func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0, math.MaxInt) }
 
 // respond sends a response. One for which the principal has no bytes left becomes an error.
 func (o *outbox) respond(r *response) {
@@ -91,7 +93,7 @@ func (o *outbox) respond(r *response) {
 func (o *outbox) reserve(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.err != nil || o.bytes > o.limit || o.count(n)
+	return o.err != nil || o.count(n)
 }
 
 // Notify adds a notification, as bridge.Back.Notify does.
@@ -100,24 +102,24 @@ func (o *outbox) Notify(method string, params []byte) {
 	msg.B = wire.AppendNotification(msg.B, method, params)
 	switch {
 	case params == nil: // one list change stands for all of its kind
-		o.add(msg, method, 1)
+		o.add(msg, method, 1, o.limit)
 	case method == wire.NotificationProgress:
-		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress)
+		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress, o.limit)
 	default:
-		o.add(msg, "", 0)
+		o.add(msg, "", 0, o.limit)
 	}
 }
 
 // add appends a message. If most messages with its key wait already, it replaces the newest of them
-// instead; an empty key has no such bound.
-func (o *outbox) add(msg *wire.Buffer, key string, most int) {
+// instead; an empty key has no such bound. If more than limit bytes wait, the client is too slow.
+func (o *outbox) add(msg *wire.Buffer, key string, most, limit int) {
 	o.mu.Lock()
 	if len(o.items) >= compactFrom && cap(msg.B) > 2*len(msg.B) {
 		pooled := msg
 		msg = &wire.Buffer{B: bytes.Clone(msg.B)}
 		pooled.Free()
 	}
-	dropped := o.put(msg, key, most)
+	dropped := o.put(msg, key, most, limit)
 	o.mu.Unlock()
 	dropped.Free()
 	select {
@@ -127,7 +129,7 @@ func (o *outbox) add(msg *wire.Buffer, key string, most int) {
 }
 
 // put is add with o.mu held. It returns the message that is not sent, if any.
-func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buffer) {
+func (o *outbox) put(msg *wire.Buffer, key string, most, limit int) (dropped *wire.Buffer) {
 	var same keyed
 	if key != "" {
 		same = o.keyed[key]
@@ -144,7 +146,7 @@ func (o *outbox) put(msg *wire.Buffer, key string, most int) (dropped *wire.Buff
 		dropped, o.items[at] = o.items[at], msg
 		o.bytes += held(msg) - held(dropped)
 		return dropped
-	case o.bytes > o.limit:
+	case o.bytes > limit:
 		o.close(errSlow)
 		return msg
 	case !o.count(held(msg)):

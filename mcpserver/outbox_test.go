@@ -114,7 +114,7 @@ func TestOutboxCounts(t *testing.T) {
 		for n := 0; !o.isClosed(); n++ {
 			msg := wire.NewBuffer(size)
 			msg.B = append(msg.B, make([]byte, size)...)
-			o.send(msg)
+			o.add(msg, "", 0, o.limit)
 			if n > 1<<20 {
 				t.Fatalf("%d messages of %d bytes wait", n, size)
 			}
