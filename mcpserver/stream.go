@@ -177,9 +177,9 @@ func (e *eventWriter) flush() error {
 	return e.err
 }
 
-// idle keeps proxies from closing a quiet stream.
+// idle keeps proxies from closing a quiet stream: clients skip the comment.
 func (e *eventWriter) idle() error {
-	e.send(wire.AppendComment(nil, ""))
+	e.send([]byte(": \n\n"))
 	return e.flush()
 }
 

@@ -156,9 +156,3 @@ func AppendEvent(dst []byte, typ, id string, data []byte) []byte {
 	}
 	return append(append(append(dst, "data: "...), data...), "\n\n"...)
 }
-
-// AppendComment appends a comment, which readers skip, to dst: it keeps an idle connection open. It
-// must not contain a line break.
-func AppendComment(dst []byte, text string) []byte {
-	return append(append(append(dst, ": "...), text...), "\n\n"...)
-}

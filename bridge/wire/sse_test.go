@@ -60,7 +60,7 @@ func TestEventReader(t *testing.T) {
 		{"data: unfinished\n", nil},
 		{"data: unfinished\nid: 1\r", nil},
 		{"\n\n\r\r\n\ndata: a:b\n\n", []string{`|||"a:b"`}},
-		{string(AppendEvent(AppendComment(nil, "hello"), "message", "3", []byte("{}"))), []string{`|#3||"{}"`}},
+		{string(AppendEvent([]byte(": hello\n\n"), "message", "3", []byte("{}"))), []string{`|#3||"{}"`}},
 		{string(AppendEvent(nil, "", "4", nil)), []string{`|#4||""`}},
 		{"data: " + strings.Repeat("x", 99999) + "\n\ndata: b\n\n", []string{`|||"` + strings.Repeat("x", 99999) + `"`, `|||"b"`}},
 	} {
