@@ -14,8 +14,8 @@
 //     native_worker.go: a tool, a call and its result, calls that the caller carries out,
 //     goroutines. func.go: a Tool of a Go function.
 //   - kind.go: what the kinds below this package share.
-//   - timer.go, limiter.go: a timeout, a limit. hidden.go, secrets.go, scalars.go: hidden values, and what no error
-//     shows.
+//   - timer.go, limiter.go, throttle.go: a timeout, a limit, a log of bounded rate. hidden.go,
+//     secrets.go, scalars.go: hidden values, and what no error shows.
 //
 // # Native tools
 //

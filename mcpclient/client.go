@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -37,7 +38,7 @@ type Client struct {
 // New makes a client. It connects when the first session is opened.
 func New(cfg Config) *Client {
 	cfg.setDefaults()
-	cfg.http, cfg.throttle = newTransport(cfg.Roots), &throttle{log: cfg.Log}
+	cfg.http, cfg.throttle = newTransport(cfg.Roots), &bridge.Throttle{To: cfg.Log, Burst: 20, Every: time.Second / 5}
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.modern.Store(cfg.Era == Modern)
 	c.base, c.stop = context.WithCancel(context.Background())

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -99,8 +100,8 @@ type Config struct {
 
 	principal string // of the callers, in the copy for a carrier that belongs to one; "" for others
 
-	http     *http.Transport // the HTTP connections of all links
-	throttle *throttle       // in front of Log, for events that a server can cause at will
+	http     *http.Transport  // the HTTP connections of all links
+	throttle *bridge.Throttle // in front of Log, for events that a server can cause at will
 }
 
 func (cfg *Config) setDefaults() {

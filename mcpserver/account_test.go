@@ -57,7 +57,7 @@ func TestSessionShares(t *testing.T) {
 			t.Fatalf("session %d of ann's is open: %v", i+1, got)
 		}
 	}
-	if n := strings.Count(log.String(), "\n"); n > 2*logBurst {
+	if n := strings.Count(log.String(), "\n"); n > 2*p.Server.log.Burst {
 		t.Errorf("%d lines in the log", n)
 	}
 	for i := range 5 {

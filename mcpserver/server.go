@@ -27,11 +27,11 @@ type Server struct {
 	tickets  tickets
 	upgrader streamUpgrader
 	sessions registry
-	views    viewPool  // of HTTP clients of the modern era
-	parking  parking   // calls that wait for an answer of a modern client
-	frames   sync.Pool // write buffers of WebSocket connections
-	accounts *accounts // what each principal uses
-	log      *throttle // in front of Options.Log, for what clients cause at will
+	views    viewPool         // of HTTP clients of the modern era
+	parking  parking          // calls that wait for an answer of a modern client
+	frames   sync.Pool        // write buffers of WebSocket connections
+	accounts *accounts        // what each principal uses
+	log      *bridge.Throttle // in front of Options.Log, for what clients cause at will
 
 	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
 
@@ -51,7 +51,7 @@ func New(source bridge.Source, opts Options) *Server {
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
 		parking:  newParking(),
 	}
-	s.accounts, s.log = newAccounts(&s.opts), &throttle{log: s.opts.Log}
+	s.accounts, s.log = newAccounts(&s.opts), &bridge.Throttle{To: s.opts.Log, Burst: 10, Every: time.Second}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}
 	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]context.CancelCauseFunc{}}
