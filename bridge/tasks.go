@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -10,26 +11,30 @@ import (
 
 // owners knows the members that tasks or resources belong to, since their ids do not name one.
 type owners struct {
-	mu     sync.Mutex     // guards what follows
-	member map[string]int // by id
-	order  []string       // of ids, oldest first
+	mu     sync.Mutex       // guards what follows
+	member map[string]int   // by id
+	order  map[int][]string // of a member's ids, oldest first
 }
 
-// add stores the member that an id belongs to. It forgets the oldest of more than most ids.
-func (o *owners) add(id string, member, most int) {
+// claim gives an id to a member, unless it is another one's, and returns its owner. It forgets the
+// oldest of a member's ids beyond most, so that a member with many costs no other one its own.
+func (o *owners) claim(id string, member, most int) (owner int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.member == nil {
-		o.member = map[string]int{}
+	if owner, known := o.member[id]; known {
+		return owner
 	}
-	if _, known := o.member[id]; !known {
-		o.order = append(o.order, id)
+	if o.member == nil {
+		o.member, o.order = map[string]int{}, map[int][]string{}
 	}
 	o.member[id] = member
-	if len(o.order) > most {
-		delete(o.member, o.order[0])
-		o.order = o.order[1:]
+	ids := append(o.order[member], id)
+	if len(ids) > most {
+		delete(o.member, ids[0])
+		ids = ids[1:]
 	}
+	o.order[member] = ids
+	return member
 }
 
 func (o *owners) owner(id string) (member int, ok bool) {
@@ -42,15 +47,30 @@ func (o *owners) owner(id string) (member int, ok bool) {
 // rememberTask stores the member that runs the task that a result announces, if it does.
 func (s *session) rememberTask(result []byte, member int) {
 	if id, ok := wire.CreatedTask(result); ok {
-		s.tasks.add(id, member, wire.MaxTasks)
+		s.ownsTask(id, member)
 	}
+}
+
+// ownsTask reports whether a task is the member's: the first one to name it owns it.
+func (s *session) ownsTask(id string, member int) bool {
+	owner := s.tasks.claim(id, member, wire.MaxTasks)
+	if owner == member {
+		return true
+	}
+	b := s.bridge
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, second := b.members[owner].Name, b.members[member].Name
+	b.logOnce([]Problem{{Text: fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first)}})
+	return false
 }
 
 // maxNamed bounds the URIs that are remembered, and maxNamedURI their length.
 const maxNamed, maxNamedURI = 1000, 1 << 10
 
 // rememberNamed stores that the resources that a result of tools/call or prompts/get links to or
-// embeds are the member's. They need not be in its list.
+// embeds are the member's, unless a result of another one has named them before. They need not be in
+// its list.
 func (s *session) rememberNamed(result []byte, member int) {
 	left := maxNamed
 	remember := func(content []byte) {
@@ -59,7 +79,7 @@ func (s *session) rememberNamed(result []byte, member int) {
 			uri = embedded
 		}
 		if left--; uri != "" && len(uri) <= maxNamedURI && left >= 0 {
-			s.named.add(uri, member, maxNamed)
+			s.named.claim(uri, member, maxNamed)
 		}
 	}
 	for content := range wire.Elements(wire.Lookup(result, "content")) {
@@ -91,7 +111,7 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	return reply
 }
 
-// listTasks returns the tasks of all members in one page.
+// listTasks returns the tasks of all members in one page, each from its owner only.
 func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req)
@@ -99,13 +119,13 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	all := []byte(`{"tasks":[`)
 	for i, reply := range s.doAll(ctx, req) {
 		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
+			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && !s.ownsTask(id, i) {
+				continue
+			}
 			if all[len(all)-1] != '[' {
 				all = append(all, ',')
 			}
 			all = append(all, raw...)
-			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok {
-				s.tasks.add(id, i, wire.MaxTasks)
-			}
 		}
 		reply.Free()
 	}
