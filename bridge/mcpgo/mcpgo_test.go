@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -105,6 +106,58 @@ func TestQuestions(t *testing.T) {
 	if r = call(t, s, nil, `{"name":"ask"}`); r.Err == nil || !strings.Contains(r.Err.Message, "cannot be asked") {
 		t.Errorf("a caller that cannot be asked: %s, %v", r.Result, r.Err)
 	}
+}
+
+// What a handler sends while nobody reads arrives before its result, and a call that sends nothing
+// has no room for it.
+func TestNotifications(t *testing.T) {
+	const sent = 900
+	s := server.NewMCPServer("test", "1")
+	s.AddTool(mcp.NewTool("silent"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), nil
+	})
+	s.AddTool(mcp.NewTool("report"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range sent {
+			if err := s.SendNotificationToClient(ctx, wire.NotificationProgress, map[string]any{"progressToken": "t", "progress": i}); err != nil {
+				return nil, err
+			}
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	session, err := mcpgo.NewSource(s).Open(t.Context(), &bridge.Caller{ID: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	do := func(tool string) *counter {
+		back := new(counter)
+		params, _ := wire.SplitParams([]byte(`{"name":"` + tool + `"}`))
+		if r := session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: tool, Back: back}); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		return back
+	}
+	if got := do("report"); *got != sent {
+		t.Errorf("%d notifications, want %d", *got, sent)
+	}
+	const calls = 100
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range calls {
+		do("silent")
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / calls; got > 16<<10 {
+		t.Errorf("a call takes %d bytes", got)
+	}
+}
+
+// counter counts notifications.
+type counter int
+
+func (c *counter) Notify(string, []byte) { *c++ }
+func (*counter) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	return nil, toolformat.Errorf(toolformat.Unsupported, "not asked")
 }
 
 // A handler that panics fails its call alone, and what mcp-go says of failures keeps its code.

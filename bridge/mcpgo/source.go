@@ -64,9 +64,11 @@ type session struct {
 
 // announce passes on the notifications that belong to no call.
 func (s *session) announce() {
+	var notifications <-chan mcp.JSONRPCNotification
 	for {
 		select {
-		case n := <-s.client.notifications:
+		case notifications = <-s.client.queue:
+		case n := <-notifications:
 			if params, err := json.Marshal(n.Params); err == nil && s.caller.Notify != nil {
 				s.caller.Notify(n.Method, params)
 			}
@@ -126,13 +128,18 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	message := wire.AppendRequest(nil, s.calls.Add(1), req.Method, req.Params, edits...)
 	replies := make(chan bridge.Reply, 1)
 	go func() { replies <- s.handle(ctx, c, message) }()
+	var notifications <-chan mcp.JSONRPCNotification
 	for {
 		select {
-		case n := <-c.notifications:
+		case notifications = <-c.queue:
+		case n := <-notifications:
 			c.deliver(n)
 		case reply := <-replies:
-			for len(c.notifications) > 0 {
-				c.deliver(<-c.notifications)
+			if notifications == nil && len(c.queue) > 0 {
+				notifications = <-c.queue
+			}
+			for len(notifications) > 0 {
+				c.deliver(<-notifications)
 			}
 			if ctx.Err() != nil {
 				return canceled(ctx)
@@ -193,18 +200,27 @@ func (s *session) handle(ctx context.Context, c *client, message []byte) (reply 
 // client is the caller as mcp-go sees it: once for the session, and once for each call, so that
 // notifications and questions find the call that they belong to.
 type client struct {
-	*server.InProcessSession // the session's: all calls share its id, log level and capabilities
-	notifications            chan mcp.JSONRPCNotification
+	*server.InProcessSession             // the session's: all calls share its id, log level and capabilities
 	back                     bridge.Back // of the call; nil outside of calls
 	token                    []byte      // the caller's progress token; nil if it has none
+
+	// Most calls send no notification, and a channel for many is large: the first one makes it.
+	channel func() chan mcp.JSONRPCNotification
+	queue   chan chan mcp.JSONRPCNotification // has the channel, once there is one
 }
 
 func newClient(session *server.InProcessSession, back bridge.Back) *client {
-	return &client{InProcessSession: session, notifications: make(chan mcp.JSONRPCNotification, queued), back: back}
+	c := &client{InProcessSession: session, back: back, queue: make(chan chan mcp.JSONRPCNotification, 1)}
+	c.channel = sync.OnceValue(func() chan mcp.JSONRPCNotification {
+		notifications := make(chan mcp.JSONRPCNotification, queued)
+		c.queue <- notifications
+		return notifications
+	})
+	return c
 }
 
 // NotificationChannel implements server.ClientSession. mcp-go drops what does not fit.
-func (c *client) NotificationChannel() chan<- mcp.JSONRPCNotification { return c.notifications }
+func (c *client) NotificationChannel() chan<- mcp.JSONRPCNotification { return c.channel() }
 
 // deliver passes a notification on to the caller, under its own progress token.
 func (c *client) deliver(n mcp.JSONRPCNotification) {
