@@ -274,6 +274,11 @@ func (s *session) fromBelow(method string, params []byte) {
 func (s *session) notifyChange(kind ListKind) {
 	s.caller.notify(kind.Changed(), nil)
 	time.AfterFunc(changeDelay, func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.bridge.opts.Log.Error("the code of a caller has panicked", "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
 		s.mu.Lock()
 		again := s.changes[kind] == gathered && !s.closed
 		s.changes[kind] = unchanged

@@ -211,6 +211,26 @@ func TestListChangesAreGathered(t *testing.T) {
 	})
 }
 
+// A caller that panics when it is notified of a change costs nobody else anything.
+func TestNotifyPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		up := newScripted(nil)
+		openBridge(t, &Caller{Notify: func(string, []byte) {
+			if n.Add(1) > 1 {
+				panic("of the caller")
+			}
+		}}, Member{Name: "up", Source: up})
+		up.notify(wire.NotificationToolsChanged, nil)
+		up.notify(wire.NotificationToolsChanged, nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n.Load() != 2 {
+			t.Errorf("%d notifications, want 2", n.Load())
+		}
+	})
+}
+
 // A bridge refuses to be a client of itself, and too many bridges in a row.
 func TestLoopOfBridges(t *testing.T) {
 	b := New(Options{ID: "me"})
