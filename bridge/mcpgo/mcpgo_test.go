@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -203,6 +204,38 @@ func TestToolsFollow(t *testing.T) {
 	if _, err := mcpgo.AddTools(t.Context(), server.NewMCPServer("test", "1"), source, mcpgo.ToolsOptions{}); err == nil || !strings.Contains(err.Error(), "tool odd") {
 		t.Error(err)
 	}
+}
+
+// A source that panics fails its call and keeps its tools, and costs the program nothing else.
+func TestSourcePanics(t *testing.T) {
+	source := &changing{changed: make(chan func(string, []byte), 1)} // its Do panics
+	source.set(t, `{"name":"a","inputSchema":{}}`)
+	s := server.NewMCPServer("test", "1", server.WithToolCapabilities(true))
+	logged := make(lines, 10)
+	tools, err := mcpgo.AddTools(t.Context(), s, source, mcpgo.ToolsOptions{Log: slog.New(slog.NewTextHandler(logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tools.Close()
+	if r := call(t, s, nil, `{"name":"a"}`); r.Err == nil || r.Err.Code != toolformat.Internal || r.Err.Message != "internal error" {
+		t.Errorf("%s, %v", r.Result, r.Err)
+	}
+	if line := <-logged; !strings.Contains(line, "the source has panicked") {
+		t.Errorf("the log says %s", line)
+	}
+	source.list = nil // to read it panics
+	(<-source.changed)(bridge.Tools.Changed(), nil)
+	if line := <-logged; !strings.Contains(line, "the source has panicked") || names(s) != "a" {
+		t.Errorf("the log says %s, and the tools are %s", line, names(s))
+	}
+}
+
+// lines has the lines of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
 
 // names are the tools of a server.

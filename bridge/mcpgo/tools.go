@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -91,7 +92,8 @@ func (t *Tools) follow(ctx context.Context) {
 }
 
 // update makes the server's tools those of the source. Tools that have not changed stay untouched.
-func (t *Tools) update(ctx context.Context) error {
+func (t *Tools) update(ctx context.Context) (err error) {
+	defer t.recovered(&err)
 	list, err := t.session.List(ctx, bridge.Tools)
 	if err != nil {
 		return err
@@ -122,6 +124,14 @@ func (t *Tools) update(ctx context.Context) error {
 	return nil
 }
 
+// recovered must be deferred: it ends a panic of the source, whose cause goes to the log.
+func (t *Tools) recovered(err *error) {
+	if p := recover(); p != nil {
+		t.opts.Log.Error("the source has panicked", "panic", p, "stack", string(debug.Stack()))
+		*err = toolformat.Errorf(toolformat.Internal, "internal error")
+	}
+}
+
 // toolOf reads a definition. Its schemas stay bytes: mcp-go's types for them are too narrow.
 func toolOf(raw []byte) (tool mcp.Tool, err error) {
 	err = json.Unmarshal(wire.CutMember(wire.CutMember(raw, "inputSchema"), "outputSchema"), &tool)
@@ -131,7 +141,8 @@ func toolOf(raw []byte) (tool mcp.Tool, err error) {
 }
 
 // call is the handler of each tool.
-func (t *Tools) call(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (t *Tools) call(ctx context.Context, request mcp.CallToolRequest) (_ *mcp.CallToolResult, err error) {
+	defer t.recovered(&err)
 	p := request.Params
 	raw, err := json.Marshal(mcp.CallToolParams{Name: p.Name, Arguments: p.Arguments, RawArguments: p.RawArguments, Meta: p.Meta})
 	if err != nil {
