@@ -96,7 +96,7 @@ func (l Loader) Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
-	return l.Parse(path, data)
+	return l.parse(path, data, mode(path))
 }
 
 // find returns the first file that exists in the places of a config.
@@ -127,7 +127,10 @@ func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
 // Parse is Load for a config that was read already. path begins the errors, and its folder is the
 // one of relative paths. The env files that data names are read, and no other file.
-func (l Loader) Parse(path string, data []byte) (*Config, error) {
+func (l Loader) Parse(path string, data []byte) (*Config, error) { return l.parse(path, data, 0) }
+
+// parse is Parse that warns of what the mode of the file lets other users do; 0 means nothing.
+func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, error) {
 	if path == "" {
 		path = FileName
 	}
@@ -142,6 +145,7 @@ func (l Loader) Parse(path string, data []byte) (*Config, error) {
 		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxFileSize>>20)
 	}
 	d := l.newDecoder(path, dir, data)
+	d.guard(mode)
 	c := &Config{Path: path, Dir: dir}
 	if root, ok := d.parse(); ok && !d.foreign(root) {
 		d.duplicates(root)

@@ -32,6 +32,7 @@ type decoder struct {
 	warnings []remark
 	faults   []remark    // misspelled keys of servers, each of which is its server's Fault
 	inside   *entryScope // the entry that is being read; nil outside of entries
+	readable bool        // every user of the computer can read the file, and no secret was found so far
 	servers  []string    // names of all servers, including disabled ones
 	atEnd    []func()    // checks that need the whole file
 }

@@ -78,6 +78,7 @@ func readEnvValue(d *decoder, n node) (string, bool) {
 	if n.value.Kind() == '0' {
 		return n.value.(hujson.Literal).String(), true
 	}
+	d.secret(n, false)
 	return readText(d, n)
 }
 

@@ -183,6 +183,7 @@ func (n node) appendJSON(b []byte, d *decoder) []byte {
 	}
 	if d != nil && n.value.Kind() == '"' {
 		if text, ok := readText(d, n); ok {
+			d.secret(n, false)
 			return wire.AppendString(b, text)
 		}
 	}

@@ -108,7 +108,7 @@ func (p *Provider) keys(types []string) keySet {
 	}
 	return keySet{
 		"type":            {take: into(&p.Type, readType)},
-		"apiKey":          {take: into(&p.APIKey, readText)},
+		"apiKey":          {take: into(&p.APIKey, readKey)},
 		"model":           {take: into(&p.Model, readText)},
 		"baseUrl":         {take: into(&p.BaseURL, readBaseURL)},
 		"baseURL":         {take: into(&p.BaseURL, readBaseURL), same: "baseUrl"},

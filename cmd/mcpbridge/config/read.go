@@ -273,6 +273,7 @@ func isPort(s string) bool {
 }
 
 func readURL(d *decoder, n node) (string, bool) {
+	d.secret(n, false)
 	return d.textIf(n, "expected a URL that begins with http://, https://, ws:// or wss:// and has a host", IsServerURL)
 }
 
@@ -344,6 +345,7 @@ func readTokens(d *decoder, n node) (map[string]string, bool) {
 			d.errorf(m, "the same token as %s: each needs its own", hint.Quote(other))
 		}
 		owners[token] = m.name
+		d.secret(m, true)
 		return token, true
 	})(d, n)
 }
@@ -363,6 +365,7 @@ func readHeaders(d *decoder, n node) (map[string]string, bool) {
 			d.errorf(m.key(), "is the same header as %s: keep one", hint.Quote(other))
 		}
 		seen[fold] = m.name
+		d.secret(m, false)
 		return d.textIf(m, "a header's value is one line without control characters", func(value string) bool {
 			return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == '\x7f' })
 		})

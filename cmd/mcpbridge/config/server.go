@@ -209,6 +209,7 @@ func (d *decoder) server(n node) Server {
 		if vars, err := loadEnvFile(envFile); err != nil {
 			d.lacks(n, "envFile %v", err)
 		} else {
+			d.secretsIn(n, envFile, vars)
 			maps.Copy(vars, s.Env)
 			s.Env = vars
 		}
