@@ -24,7 +24,9 @@ type API struct {
 	//	postgres://user:password@host:5432/shop   with the parameters of libpq
 	//	mysql://user:password@host:3306/shop      also MariaDB; with the parameters of go-sql-driver/mysql
 	//
-	// The same after "jdbc:", with the parameters of JDBC that matter here.
+	// The same after "jdbc:", with the parameters of JDBC that matter here. A certificate is verified
+	// with sslmode=verify-full or verify-ca, and with tls=true of MySQL: by BackendConfig.Roots,
+	// unless sslrootcert names a file.
 	URL string `json:"url"`
 
 	Username    string `json:"username,omitempty"`    // overrides the one in the URL

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 )
 
 // jdbcMySQL names the parameters of MySQL's and MariaDB's JDBC drivers: see jdbcDriver.
@@ -42,6 +44,9 @@ func (b *backend) newMySQL(rest string) (*pools, error) {
 	c, err := mysqlConfig(u)
 	if err != nil {
 		return nil, err
+	}
+	if c.TLSConfig == "true" { // the others verify nothing
+		c.TLS = outbound.TLS(b.roots)
 	}
 	inner, err := mysql.NewConnector(c)
 	if err != nil {

@@ -55,6 +55,11 @@ func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
 	c.RuntimeParams["datestyle"] = "ISO"
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner expects
 	c.MaxProtocolMessageBodyLen = maxValue
+	for _, settings := range append(c.Fallbacks, &pgconn.FallbackConfig{TLSConfig: c.TLSConfig}) {
+		if settings.TLSConfig != nil && settings.TLSConfig.RootCAs == nil { // no sslrootcert
+			settings.TLSConfig.RootCAs = b.roots
+		}
+	}
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceler{conn: conn} }
 	return &postgresEngine{
 		pool:     pool{config: b.api.pool(), connector: connector{Connector: stdlib.GetConnector(*c)}},

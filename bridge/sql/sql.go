@@ -3,6 +3,7 @@ package sql
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type backend struct {
 	dialect dialect
 	engine  engine
 	secrets bridge.Secrets
-	hidden  []string // names of the config's hidden values
+	roots   *x509.CertPool // trusted certificate authorities; nil means the system's
+	hidden  []string       // names of the config's hidden values
 	specs   bridge.SpecDecoder[Spec]
 }
 
@@ -60,7 +62,7 @@ func open(c bridge.BackendConfig) (bridge.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{name: c.Name, api: api, hidden: c.Hidden}
+	b := &backend{name: c.Name, api: api, roots: c.Roots, hidden: c.Hidden}
 	if err := b.connect(c.Dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Subject("sql"), err)
 	}
