@@ -38,28 +38,28 @@ const (
 // responsible. A subcommand that differs is an entry of its own: "git config".
 var interpreters = []interpreter{
 	// Shells, and what hands its arguments to one.
-	{names: "sh bash dash ash ksh mksh zsh fish csh tcsh rbash", runs: "--rcfile --init-file --init-command -C", values: "-o +o -O +O", operands: firstAlways, input: 1},
-	{names: "cmd powershell pwsh at dc", operands: allOperands, input: 1},
+	{names: "sh bash dash ash ksh mksh zsh fish csh tcsh rbash yash osh nu elvish xonsh", runs: "--rcfile --init-file --init-command -C", values: "-o +o -O +O", operands: firstAlways, input: 1},
+	{names: "cmd powershell pwsh at batch dc wsl", operands: allOperands, input: 1},
 	{names: "ssh mosh rsh", runs: "-o -F -I -S", values: "-p -l -i -L -R -D -J -b -c -E -m -W -w -B", operands: allOperands, input: 2},
 	{names: "ed red", operands: allOperands, input: anyOperands},
-	{names: "adb watch parallel tmux screen socat", operands: allOperands},
+	{names: "adb watch parallel tmux screen socat hyperfine", operands: allOperands},
 	{names: "su runuser script", runs: "-c --command --session-command", values: "-s --shell -g --group -G"},
 
 	// Languages. The first operand is a script, unless an option has the text.
 	{names: "python pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText, input: 1},
 	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
 	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText, input: 1},
-	{names: "node nodejs bun deno tsx ts-node", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true, input: 1},
-	{names: "deno", sub: "eval", operands: allOperands},
-	{names: "bun deno", sub: "run", operands: firstAlways},
+	{names: "node nodejs bun deno tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true, input: 1},
+	{names: "deno", sub: "eval repl", operands: allOperands},
+	{names: "bun deno npm pnpm yarn", sub: "run run-script task", operands: firstAlways},
 	{names: "lua luajit texlua", runs: "-e -l", operands: firstText, input: 1},
-	{names: "php", runs: "-r -B -R -E -f -F -z -a --run --process-begin --process-code --process-end --file --process-file", values: "-c -d -t", operands: firstText, input: 1},
+	{names: "php", runs: "-r -B -R -E -f -F -z -a -d --define --run --process-begin --process-code --process-end --file --process-file", values: "-c -t", operands: firstText, input: 1},
 	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true, input: 1},
 	{names: "julia", runs: "-e -E -L -m --eval --print --load", values: "-p -t -J", operands: firstText, input: 1},
 	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true, input: 1},
 	{names: "osascript", runs: "-e", values: "-l -s", operands: firstText, input: 1},
 	{names: "java", runs: "-jar -m --module -cp -classpath --class-path", operands: firstText, words: true, input: 1},
-	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true, input: 1},
+	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient iex irb ocaml runghc runhaskell jshell jrunscript", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true, input: 1},
 	{names: "gnuplot octave maxima gp", runs: "-e -c -p --eval --batch-string --persist --init-mathdata", operands: firstText, input: 1},
 	{names: "cscript wscript mshta rundll", operands: allOperands},
 
@@ -78,7 +78,14 @@ var interpreters = []interpreter{
 	{names: "sqlcmd isql sqlplus mongo mongosh", runs: "-Q -q -i -e --eval --file -f", input: anyOperands},
 
 	// Builders and version control.
-	{names: "make gmake bmake nmake ninja just task rake", runs: "-f -I -E --file --makefile --eval --include-dir --directory -C", values: "-j -l -o -W --jobs --old-file --what-if", operands: allOperands},
+	{names: "make gmake bmake nmake ninja just task rake mix", runs: "-f -I -E --file --makefile --eval --include-dir --directory -C", values: "-j -l -o -W --jobs --old-file --what-if", operands: allOperands},
+	{names: "mvn mvnw gradle gradlew ant", runs: "-f -b -c -I --file --build-file --init-script --settings-file", values: "-D -P -p -s -t -x -pl -rf -T", operands: allOperands, words: true},
+	{names: "go cargo dotnet", runs: "--config", values: "-C -Z", operands: firstAlways},
+	{names: "go", sub: "run generate", runs: "-exec -toolexec", values: "-tags -ldflags -gcflags -mod -C -o", operands: firstAlways, words: true},
+	{names: "go", sub: "build install test vet", runs: "-exec -toolexec -vettool", words: true},
+	{names: "dotnet", sub: "exec", operands: firstAlways},
+	{names: "cmake", runs: "-P -C -E"},
+	{names: "ctest", runs: "-S -SP --script", words: true},
 	{names: "git", runs: "-c --config-env --exec-path", values: "-C --git-dir --work-tree --namespace", operands: firstAlways},
 	{names: "git", sub: "config submodule bisect", operands: allOperands},
 	{names: "git", sub: "filter-branch", runs: "--setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter --tag-name-filter"},
@@ -100,18 +107,54 @@ var interpreters = []interpreter{
 	{names: "split", runs: "--filter"},
 	{names: "zip", runs: "-TT --unzip-command", words: true},
 	{names: "nmap", runs: "--script --script-args"},
+	{names: "rg", runs: "--pre --hostname-bin", values: "-e -f -g -t -T -A -B -C -m"},
+	{names: "fzf", runs: "--preview --bind", values: "-q -f -d -n"},
+	{names: "bat batcat", runs: "--pager"},
+	{names: "pandoc", runs: "-F -L --filter --lua-filter"},
+	{names: "tcpdump", runs: "-z", values: "-i -w -r -c -C -G -s -F -W -Z"},
+	{names: "hg svn", runs: "--config --config-option --editor-cmd --diff-cmd"},
+	{names: "ansible", runs: "-a -e --args --extra-vars", values: "-i -m -u -l -f --inventory --module-name --user --limit"},
+	{names: "ansible-playbook", runs: "-e --extra-vars", values: "-i -u -l -t --inventory --user --limit --tags", operands: firstAlways},
+	{names: "gcloud vagrant fly flyctl helm nodemon yt-dlp", runs: "-c -x -C --command --post-renderer --exec"},
 
 	// Programs that run another one, which their operands name.
 	{names: "find gfind fd fdfind", runs: "-exec -execdir -ok -okdir -x -X --exec --exec-batch", words: true, wraps: true, skips: unknownSkips},
 	{names: "env", runs: "-S --split-string", values: "-u -C --unset --chdir", wraps: true},
-	{names: "sudo doas", runs: "-s -i", values: "-u -g -h -p -C -r -t -T -U -D -R --user --group", wraps: true},
-	{names: "nice ionice chrt taskset nohup setsid stdbuf time unshare bwrap firejail prlimit busybox toybox strace ltrace rlwrap npx bunx uvx pipx", runs: "--call --command",
+	{names: "sudo doas pkexec", runs: "-s -i", values: "-u -g -h -p -C -r -t -T -U -D -R --user --group", wraps: true},
+	{names: "nice ionice chrt taskset nohup setsid setpriv stdbuf time unshare bwrap firejail prlimit busybox toybox strace ltrace valgrind rlwrap xvfb-run dbus-run-session caffeinate entr",
 		values: "-n -c -p -i -o -e -f --adjustment --class --classdata", wraps: true},
-	{names: "timeout chroot", values: "-s -k --signal --kill-after", wraps: true, skips: 1},
+	{names: "timeout chroot gosu su-exec setuidgid envdir", values: "-s -k --signal --kill-after", wraps: true, skips: 1},
 	{names: "flock", runs: "-c --command", values: "-w -E --timeout", wraps: true, skips: 1},
 	{names: "xargs", values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs", wraps: true},
-	{names: "docker podman nerdctl kubectl", wraps: true, skips: unknownSkips},
+	{names: "systemd-run", values: "-p -u -M -H -E --property --unit --machine --host --setenv --uid --gid --slice --description --working-directory", wraps: true},
+	{names: "nsenter", values: "-t -S -G --target --setuid --setgid", wraps: true},
+
+	// The same for packages and environments.
+	{names: "npx pnpx bunx uvx", runs: "-c -p --call --package --from --with --with-editable --with-requirements", values: "-w -i --workspace --python --index-url --default-index --registry --prefix --cache", wraps: true},
+	{names: "npm pnpm yarn pipx uv poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
+		values: "-C -F -w --prefix --filter --workspace --cwd --dir --directory --project --registry --userconfig", operands: firstAlways},
+	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package", values: "-w --workspace", wraps: true},
+	{names: "pipx uv poetry pipenv pdm hatch conda mamba micromamba nix", sub: "run", runs: "--spec --with --with-editable --with-requirements --expr --file",
+		values: "-n -p --name --prefix --cwd --python --index-url --default-index --package --project --directory --env-file --group --extra", wraps: true},
+	{names: "bundle rbenv pyenv asdf mise", sub: "exec", values: "--gemfile", wraps: true},
+	{names: "uv", sub: "tool", operands: firstAlways},
+	{names: "nix", sub: "shell develop", runs: "-c --command --expr --file"},
+	{names: "nix-shell", runs: "-p -E --run --command --expr --packages", values: "-A -I --arg --argstr --attr", operands: firstAlways},
+
+	// The same for containers; an image is a program, too.
+	{names: "docker podman nerdctl kubectl oc", values: "-H -c -l -n -s -v --host --context --config --log-level --namespace --server --kubeconfig --cluster --user --token --connection --url", operands: firstAlways},
+	{names: "docker podman nerdctl", sub: "compose container", values: "-f -p --file --profile --project-name --project-directory --env-file --ansi --parallel --progress", operands: firstAlways},
+	{names: "docker podman nerdctl", sub: "run create", runs: "--entrypoint --health-cmd", values: containerValues, operands: firstAlways, wraps: true, skips: 1},
+	{names: "docker podman nerdctl", sub: "exec", values: "-e -u -w --env --env-file --user --workdir --detach-keys --index", wraps: true, skips: 1},
+	{names: "kubectl oc", sub: "exec", values: "-c -n -f --container --namespace --context --kubeconfig --filename --pod-running-timeout", wraps: true, skips: 1},
+	{names: "kubectl oc", sub: "run debug", runs: "--image --overrides", values: "-c -n -l --container --namespace --context --kubeconfig --env --labels --port --restart --target --profile", wraps: true, skips: 1},
 }
+
+// containerValues are the options of docker run that have a value.
+const containerValues = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation --attach --cap-add --cap-drop --cgroup-parent --cgroupns --cidfile --cpu-shares --cpus --cpuset-cpus " +
+	"--device --dns --domainname --env --env-file --expose --gpus --group-add --hostname --ip --ipc --label --label-file --link --log-driver --log-opt --mac-address --memory --memory-swap " +
+	"--mount --name --net --network --network-alias --pid --pids-limit --platform --publish --pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --sysctl " +
+	"--tmpfs --ulimit --user --userns --uts --volume --volumes-from --workdir"
 
 // anyOperands is more operands than a program has.
 const anyOperands = 1 << 20
@@ -150,17 +193,7 @@ func isCode(command []string, at int) bool {
 		return at == 0
 	}
 	w := walk{interpreter: p, name: name, args: command[1:], at: at - 1}
-	if w.executes() {
-		return true
-	}
-	if p.wraps { // options that are not known may come before the program
-		for i := 1; i < at; i++ {
-			if findInterpreter(nameOf(command[i]), "") != nil && isCode(command[i:], at-i) {
-				return true
-			}
-		}
-	}
-	return false
+	return w.isExecuted()
 }
 
 // A walk goes through the arguments of an interpreter up to one of them.
@@ -175,7 +208,20 @@ type walk struct {
 	onlyData bool // after "--"
 }
 
-// executes reports whether the argument is executed.
+// isExecuted reports whether the argument is executed.
+func (w *walk) isExecuted() bool {
+	if w.executes() {
+		return true
+	}
+	for i := 0; w.wraps && i < w.at; i++ { // options that are not known may come before the program
+		if findInterpreter(nameOf(w.args[i]), "") != nil && isCode(w.args[i:], w.at-i) {
+			return true
+		}
+	}
+	return false
+}
+
+// executes reports whether the argument is executed as far as the options are known.
 func (w *walk) executes() bool {
 	for i := 0; i <= w.at; i++ {
 		arg := w.args[i]
@@ -230,7 +276,7 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 	}
 	if sub := findInterpreter(w.name, w.args[i]); sub != nil {
 		below := walk{interpreter: sub, name: w.name, args: w.args[i+1:], at: w.at - i - 1}
-		return below.executes(), true
+		return below.isExecuted(), true
 	}
 	return false, w.isLastWord()
 }
@@ -238,7 +284,7 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 // isLastWord reports whether the elements after the first operand are no options of the program: they
 // belong to its script or subcommand.
 func (w *walk) isLastWord() bool {
-	return !w.permutes && !w.opened && (w.operands == firstAlways || w.operands == firstText && !w.hasText)
+	return !w.permutes && !w.opened && !w.wraps && (w.operands == firstAlways || w.operands == firstText && !w.hasText)
 }
 
 // option reports whether the value of an option is executed, and whether it is the next element. Of
@@ -279,15 +325,18 @@ func (w *walk) isListed(list, name string) bool {
 
 // executesInput reports whether a command executes its standard input as program text.
 func executesInput(command []string) bool {
-	p := findInterpreter(nameOf(command[0]), "")
-	switch {
-	case p == nil:
-		return false
-	case p.wraps:
-		at := slices.IndexFunc(command[1:], func(element string) bool { return findInterpreter(nameOf(element), "") != nil })
-		return at >= 0 && executesInput(command[1+at:])
+	name := nameOf(command[0])
+	p := findInterpreter(name, "")
+	return p != nil && p.executesInput(name, command[1:])
+}
+
+// executesInput is the same for the arguments of a program with a name, or of a subcommand.
+func (p *interpreter) executesInput(name string, args []string) bool {
+	if p.wraps {
+		at := slices.IndexFunc(args, func(element string) bool { return findInterpreter(nameOf(element), "") != nil })
+		return at >= 0 && executesInput(args[at:])
 	}
-	w := walk{interpreter: p, args: command[1:]}
+	w := walk{interpreter: p, name: name, args: args}
 	for i := 0; i < len(w.args); i++ {
 		switch arg := w.args[i]; {
 		case slices.Contains([]string{"--version", "--help", "-V", "-v", "-h", "-l", "--list"}, arg):
@@ -301,6 +350,9 @@ func executesInput(command []string) bool {
 				i++
 			}
 		default:
+			if sub := findInterpreter(name, arg); sub != nil && w.operand == 0 {
+				return sub.executesInput(name, args[i+1:])
+			}
 			if w.operand++; w.operand >= p.input {
 				return false
 			}

@@ -109,6 +109,56 @@ busybox sh -c {x}
 npx {x}
 docker exec c sh -c {x}
 docker run --rm image awk {x}
+docker run {x}
+docker run --rm -it -v a:/a image {x}
+docker run --entrypoint {x} image
+docker exec -u www c {x}
+docker --context a container exec c {x}
+docker compose -f a.yml run svc {x}
+podman run image env A=b sh -c {x}
+kubectl {x}
+kubectl exec -n a pod -- {x}
+kubectl run a --image={x}
+npx -c {x}
+npx -p {x} cmd
+npm exec -- {x}
+npm run {x}
+yarn {x}
+pnpm dlx {x}
+bunx {x}
+bun x {x}
+deno run -A {x}
+pipx run {x}
+pipx run --spec {x} cmd
+uvx --from pkg {x}
+uv run {x}
+uv run python -c {x}
+uv tool run {x}
+poetry run {x}
+conda run -n a {x}
+bundle exec ruby -e {x}
+nix run {x}
+nix develop --command {x}
+nix-shell --run {x}
+systemd-run --user --wait {x}
+xvfb-run -a {x}
+nsenter -t 1 -m {x}
+gosu www {x}
+timeout 5 env A=b nice pipx run {x}
+php -d {x} a.php
+go run {x}
+go test -exec {x}
+mvn {x}
+cmake -P {x}
+rg --pre {x} a
+fzf --preview {x}
+pandoc --lua-filter {x}
+pandoc -L{x} a.md
+tcpdump -z {x}
+hyperfine {x}
+ansible all -m shell -a {x}
+wsl -e {x}
+nu -c {x}
 `
 	data = `
 sh -c code - {x}
@@ -153,6 +203,35 @@ xargs -n {x} grep {x}
 docker exec c ls {x}
 docker exec c python3 script.py {x}
 npx prettier {x}
+docker run image ls {x}
+docker run -v {x}:/a --name {x} image ls
+docker exec {x} ls
+docker inspect {x}
+docker compose logs {x}
+kubectl get node {x}
+kubectl exec -n {x} pod -- ls {x}
+npm view {x}
+npm run build -- {x}
+yarn why {x}
+pipx run black {x}
+uvx ruff check {x}
+uvx --from pkg tool {x}
+uv run script.py {x}
+bunx prettier {x}
+poetry run pytest {x}
+conda run -n {x} pytest
+nix search nixpkgs {x}
+nix develop -c ls {x}
+systemd-run --user ls {x}
+go test -run {x} ./...
+cargo test {x}
+mvn -Dtest={x} test
+cmake -S {x} -B build
+rg -e {x} {x}
+fzf -f {x}
+pandoc -t html {x}
+tcpdump -r {x}
+deno fmt {x}
 jq {x}
 ssh -p {x} host uptime
 jq --arg a {x} .
@@ -187,6 +266,7 @@ func TestInterpretersOfInput(t *testing.T) {
 		"python3": true, "python3 -": true, "python3 -c code": false, "python3 -m json.tool": false, "python3 script.py -": false, "node": true, "perl -e code": false, "awk code": false,
 		"sqlite3 a.db": true, "sqlite3 a.db .tables": false, "psql shop": true, "psql -c code shop": false, "psql -l": false, "mysql -e code": false, "mysql shop": true,
 		"ssh host": true, "ssh -p 22 host": true, "ssh host uptime": false, "ed file": true, "dc": true, "dc file": false, "cat": false, "jq .a": false, "git log": false, "find .": false, "xargs echo": false, "timeout 5 sh": true,
+		"docker exec -i c sh": true, "docker exec -i c cat": false, "docker ps": false, "kubectl exec -i pod -- psql shop": true, "npx sh": true, "uv run python": true, "uv run script.py": false,
 	} {
 		if got := executesInput(strings.Fields(command)); got != want {
 			t.Errorf("%s: %v", command, got)

@@ -35,8 +35,9 @@ type Spec struct {
 	// An argument that contains a NUL, or makes an element longer than 128 KiB, is refused. A
 	// placeholder where the program would execute the argument is an error: in the text or script
 	// of an interpreter (sh -c, python -m, awk, sed, sqlite3), in an option such as find -exec or
-	// git -c, in place of the program that env or xargs runs. So is a program that would execute the
-	// arguments on standard input. The programs in common use are known.
+	// git -c, in place of the program that env or xargs, the package that npx or pipx, or the image
+	// that docker runs. So is a program that would execute the arguments on standard input. The
+	// programs in common use are known.
 	//
 	// Other users of the machine may see the elements: secrets belong on standard input.
 	Command []string `json:"command,omitempty"`
