@@ -121,8 +121,8 @@ func on(t *testing.T, over carrier, change func(*mcpclient.Config), test func(t 
 func inBubbles(t *testing.T, change func(*mcpclient.Config), test func(t *testing.T, carrier string, c *caller)) {
 	for _, over := range carriers[1:] {
 		t.Run(over.name, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
 			synctest.Test(t, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
 				b := &bubble{peer.NewNetwork(), func() { time.Sleep(300 * time.Millisecond) }}
 				cfg := over.config(t, b)
 				change(&cfg)
@@ -344,8 +344,8 @@ func TestNoStart(t *testing.T) {
 func TestSilent(t *testing.T) {
 	for _, transport := range []mcpclient.Transport{mcpclient.Auto, mcpclient.HTTP, mcpclient.SSE, mcpclient.WebSocket} {
 		t.Run("over "+string(transport), func(t *testing.T) {
+			sourcetest.NoLeaks(t)
 			synctest.Test(t, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
 				network := peer.NewNetwork()
 				silent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					io.Copy(io.Discard, r.Body) // only then the end of the connection is seen

@@ -53,8 +53,8 @@ func (u *upstream) open(t *testing.T, cfg mcpclient.Config) *caller { return ope
 func upstreams(t *testing.T, legacy bool, test func(t *testing.T, u *upstream, cfg mcpclient.Config)) {
 	for _, carrier := range []string{"http", "ws"} {
 		t.Run(carrier, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
 			synctest.Test(t, func(t *testing.T) {
-				sourcetest.NoLeaks(t)
 				u := newUpstream(t, legacy)
 				cfg := mcpclient.Config{URL: u.url + "/mcp", Sharing: mcpclient.Shared}
 				if carrier == "ws" {

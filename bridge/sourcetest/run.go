@@ -54,7 +54,8 @@ func (c Contract) Run(t *testing.T, open func(t *testing.T) bridge.Source) {
 }
 
 // NoLeaks fails the test when there are more goroutines than now after the functions that the
-// test registers with Cleanup later have run. It is not for parallel tests.
+// test registers with Cleanup later have run. It is not for parallel tests, and is called outside of a
+// synctest bubble: it counts the goroutines beyond the bubble too, for whose end no fake clock waits.
 func NoLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
