@@ -108,7 +108,7 @@ func hideValue(text, value string) string {
 		for end < len(text) && end-at < len(value) && text[end] == value[end-at] {
 			end++
 		}
-		if len(value) >= longValue || isWord(text, at, end) {
+		if len(value) >= longValue || isWord(text, at, end) && !isProse(text, at, end) {
 			b.WriteString(text[:at] + mask)
 		} else {
 			b.WriteString(text[:end])
@@ -161,6 +161,15 @@ func isWord(text string, at, end int) bool {
 	last, _ := utf8.DecodeLastRuneInString(text[:end])
 	after, _ := utf8.DecodeRuneInString(text[end:])
 	return !continues(before, first) && !continues(last, after)
+}
+
+// isProse reports whether a part of a text is a single letter between blanks, such as the a of a
+// sentence: to hide each of those would hide no value but show that it is this letter.
+func isProse(text string, at, end int) bool {
+	letter, size := utf8.DecodeRuneInString(text[at:end])
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[end:])
+	return size == end-at && unicode.IsLetter(letter) && (at == 0 || unicode.IsSpace(before)) && unicode.IsSpace(after)
 }
 
 // HideError returns an error with the text of err without secrets. It does not wrap err.

@@ -18,6 +18,10 @@ func TestHiddenValuesInTexts(t *testing.T) {
 		{`{"a":["tenant-77",true,null],"b":-12.5}`, "tenant-77 is true, -12.5", "xxxxx is true, xxxxx"},
 		{`"SECRETTOK77"`, "head SECRETTOK…", "head xxxxx…"},
 		{`"SECRETTOK77"`, "SECRE\n…\nRETTOK77 and SECRETTOK77… and TOK…", "xxxxx\n…\nxxxxx and xxxxx… and TOK…"},
+		{`"a"`, "a row of a table has id=a, 'a', \"a\" or /a/b, an a.", "a row of a table has id=xxxxx, 'xxxxx', \"xxxxx\" or /xxxxx/b, an xxxxx."},
+		{`"a"`, "a", "xxxxx"},
+		{`7`, "no customer 7 here", "no customer xxxxx here"},
+		{`"é"`, "é à é é", "é à é xxxxx"},
 		{`""`, "nothing", "nothing"},
 		{`false`, "false", "false"},
 	} {
