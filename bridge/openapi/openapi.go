@@ -44,8 +44,11 @@ type Definition struct {
 	Spec json.RawMessage // spec of the kind rest
 }
 
-// RuleRenamed is the rule of notes about names that differ from the document's.
-const RuleRenamed = "renamed"
+// The rules of notes that are about nothing wrong.
+const (
+	RuleRenamed = "renamed" // a name differs from the document's
+	RuleLarge   = "large"   // the definitions cost many tokens
+)
 
 // The other rules of notes.
 const (
@@ -53,7 +56,6 @@ const (
 	ruleAuth    = "auth"
 	ruleInvalid = "invalid" // the document violates the standard
 	ruleChanged = "changed" // requests differ from the document
-	ruleLarge   = "large"   // the definitions cost many tokens
 )
 
 // maxDocument bounds a document, also as JSON, in bytes.
@@ -181,7 +183,7 @@ func (m *importer) noteCost() {
 		}
 	}
 	if tokens := toolformat.EstimateTokens(total); tokens > maxTokens {
-		m.note("", ruleLarge, "the %d tools cost about %d tokens in each request to a model, of which %s takes %d: choose those that are needed with tags, include or exclude",
+		m.note("", RuleLarge, "the %d tools cost about %d tokens in each request to a model, of which %s takes %d: choose those that are needed with tags, include or exclude",
 			len(m.api.Definitions), tokens, largest, toolformat.EstimateTokens(most))
 	}
 }

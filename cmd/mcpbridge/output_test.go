@@ -124,3 +124,17 @@ func TestListWidth(t *testing.T) {
 		}
 	}
 }
+
+// What an import costs is advice: check says it, and all is well.
+func TestCheckAdvice(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "mcpbridge.json")
+	operation := `"operationId": "a", "description": "` + strings.Repeat("more ", 20_000) + `"`
+	text := `{"apis": {"type": "openapi", "url": "http://127.0.0.1:1", "document": {"openapi": "3.1.0", "paths": {"/a": {"get": {` + operation + `}}}}}}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := runWith("check", "--config", config)
+	if code != exitDone || !strings.Contains(out, "note ") || !strings.Contains(out, "choose those that are needed with tags, include or exclude") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}

@@ -317,12 +317,13 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	if p == nil || p.own == nil || ctx.Err() != nil { // the rows of the servers explain any other error
 		return err
 	}
-	var notes []string
+	var faults []string
 	for _, problem := range p.Problems() {
-		notes = append(notes, problem.Text)
+		faults = append(faults, problem.Text)
 	}
-	for _, text := range append(notes, p.Warnings()...) {
-		bad = true
+	faults = append(faults, p.Warnings()...)
+	bad = bad || len(faults) > 0
+	for _, text := range append(faults, p.Advice()...) {
 		fmt.Fprintf(std.out, "note %s\n", terminal.Clean(text))
 	}
 	if bad {

@@ -335,9 +335,12 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	}
 	for _, note := range got.Notes {
 		text := i.where + ": " + ofOperation(note)
-		if note.Rule == openapi.RuleRenamed { // nothing is lost
+		switch note.Rule {
+		case openapi.RuleRenamed: // nothing is lost
 			n.log.Info(text)
-		} else {
+		case openapi.RuleLarge:
+			n.advice = append(n.advice, text)
+		default:
 			n.warnings = append(n.warnings, text)
 		}
 	}

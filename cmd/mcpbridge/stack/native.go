@@ -45,6 +45,7 @@ type nativeLoader struct {
 	chat     chatFunctions
 	leftOut  []string // one line each
 	warnings []string
+	advice   []string // what could be better, although nothing is wrong
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {

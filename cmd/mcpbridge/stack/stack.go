@@ -159,7 +159,7 @@ func (s *Stack) openNatives(strict bool) (err error) {
 	if !s.cfg.HasNatives() {
 		return nil
 	}
-	for _, warning := range slices.Concat(s.natives.warnings, s.natives.leftOut) {
+	for _, warning := range slices.Concat(s.natives.warnings, s.natives.advice, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}
 	limits := s.cfg.Limits
@@ -348,6 +348,9 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 
 // Warnings returns warnings about native tools, one line each.
 func (s *Stack) Warnings() []string { return s.natives.warnings }
+
+// Advice returns what could be better about native tools although nothing is wrong, one line each.
+func (s *Stack) Advice() []string { return s.natives.advice }
 
 // Problems returns the native tools that were left out, and the tools of the current lists that
 // were left out or changed.
