@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Visible returns an item in which the characters that no reader sees stand as escapes in titles,
-// descriptions and comments: a model reads them, a person does not. hidden says which kinds of them
-// there were, there or in the names and values of a schema, which cannot be changed; "" if none. It fails for an item whose key has such a character, since a key cannot be changed, and for
-// one that is nested so deeply that no reader could follow.
+// Visible returns an item in which hidden characters (toolformat.Visible) stand as escapes in titles,
+// descriptions and comments. hidden says which kinds of them there were, there or in the names and
+// values of a schema, which cannot be changed; "" if none. It fails for an item whose key has such a
+// character, since a key cannot be changed, and for one that is nested so deeply that no reader could
+// follow.
 func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 	var r revealer
 	r.reveal(it.Key)
@@ -31,13 +31,6 @@ func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 	}
 	it.Raw = raw
 	return it, strings.Join(r.found, ", "), nil
-}
-
-// VisibleText returns a text with such characters as escapes, and which kinds of them there were.
-func VisibleText(text string) (visible, hidden string) {
-	var r revealer
-	visible = r.reveal(text)
-	return visible, strings.Join(r.found, ", ")
 }
 
 // mayHide reports whether a definition may have characters that are not seen: it is not all ASCII,
@@ -143,58 +136,9 @@ func (r *revealer) array(raw []byte) []byte {
 
 // reveal replaces the hidden characters of a text by escapes.
 func (r *revealer) reveal(text string) string {
-	var b strings.Builder
-	before := rune(0)
-	for len(text) > 0 {
-		c, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-		after, _ := utf8.DecodeRuneInString(text)
-		kind := hiddenKind(c, before, after)
-		switch {
-		case kind == "":
-			b.WriteRune(c)
-		case c > 0xffff:
-			fmt.Fprintf(&b, `\u{%x}`, c)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-		if at, ok := slices.BinarySearch(r.found, kind); kind != "" && !ok {
-			r.found = slices.Insert(r.found, at, kind)
-		}
-		before = c
+	visible, hidden := toolformat.Visible(text)
+	if len(hidden) > 0 {
+		r.found = slices.Compact(slices.Sorted(slices.Values(append(r.found, hidden...))))
 	}
-	return b.String()
-}
-
-// hiddenKind returns the kind of a character that is not seen between two others, "" for any other.
-func hiddenKind(c, before, after rune) string {
-	switch {
-	case c == '\t' || c == '\n' || c == '\r':
-		return ""
-	case unicode.IsControl(c):
-		return "control"
-	case 0xe0000 <= c && c <= 0xe0fff, isSelector(c) && isSelector(before): // tags, and variations of nothing
-		return "tag"
-	case unicode.Is(unicode.Bidi_Control, c):
-		return "bidi"
-	case c == 0x200c || c == 0x200d: // join or part letters of many scripts, and join emoji
-		if joins(before) && joins(after) {
-			return ""
-		}
-		return "zero-width"
-	case unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c):
-		if 0x0600 <= c && c <= 0x08e2 { // signs of Arabic and Syriac that are seen
-			return ""
-		}
-		return "zero-width"
-	}
-	return ""
-}
-
-// isSelector reports whether a character selects a variation of the one before it.
-func isSelector(c rune) bool { return 0xfe00 <= c && c <= 0xfe0f }
-
-// joins reports whether a character is one that a joiner stands beside.
-func joins(c rune) bool {
-	return c > 0x02ff && c != utf8.RuneError && !unicode.Is(unicode.Cf, c) && !unicode.IsPunct(c)
+	return visible
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestVisible(t *testing.T) {
@@ -72,7 +73,7 @@ func TestVisibleNames(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil {
-			if visible, _ := VisibleText(err.Error()); visible != err.Error() {
+			if visible, _ := toolformat.Visible(err.Error()); visible != err.Error() {
 				t.Errorf("the error has such characters too: %+q", err)
 			}
 		}

@@ -248,7 +248,7 @@ func describe(about []byte) []byte {
 		about = wire.CutMember(about, key)
 	}
 	text, _ := wire.Text(wire.Lookup(about, "instructions"))
-	if visible, hidden := bridge.VisibleText(text); hidden != "" {
+	if visible, hidden := toolformat.Visible(text); len(hidden) > 0 {
 		about = wire.SetMember(about, "instructions", wire.AppendString(nil, visible))
 	}
 	switch meta := wire.CutMember(wire.Lookup(about, "_meta"), mcp.MetaKeyServerInfo); {

@@ -15,6 +15,7 @@
 //
 //   - tool.go, error.go: the data
 //   - name.go: names that formats allow, and "did you mean"
+//   - visible.go: hidden characters
 //   - format.go: the formats, wired in one table; a file for each: internal.go, mcp.go,
 //     anthropic.go, openai.go, responses.go, ollama.go, gemini.go, acorn.go
 //   - read.go: definitions in any format become tools

@@ -1,6 +1,7 @@
 package toolformat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ func problems(t *Tool) []Note {
 	} else if n := utf8.RuneCountInString(t.Description); n > clientDescription {
 		note("/description", "long-description", "%d characters: Claude Code cuts a description after %d", n, clientDescription)
 	}
+	for _, hidden := range hiddenCharacters(t) {
+		note(hidden.path, "hidden-characters", "hidden characters (%s), which a model reads and a person does not see: %.100s", strings.Join(hidden.kinds, ", "), hidden.text)
+	}
 	schema, err := tree.Parse(t.InputSchema)
 	if err != nil {
 		return notes // each format tells
@@ -176,6 +180,44 @@ func problems(t *Tool) []Note {
 		}
 	}
 	return notes
+}
+
+// A hiddenText is a text with hidden characters.
+type hiddenText struct {
+	path, text string // visible
+	kinds      []string
+}
+
+// hiddenCharacters returns the names, titles, descriptions and values of a tool that have hidden
+// characters. A pattern may well name them.
+func hiddenCharacters(t *Tool) (all []hiddenText) {
+	look := func(text string, at *tree.Path) {
+		if visible, kinds := Visible(text); kinds != nil {
+			path, _ := Visible(at.String())
+			all = append(all, hiddenText{path, visible, kinds})
+		}
+	}
+	visit := func(n *tree.Node, at *tree.Path) {
+		if at.Key != "pattern" {
+			look(n.Text(), at)
+		}
+		for _, m := range n.Members {
+			look(m.Key, at.At(m.Key))
+		}
+	}
+	look(t.Name, tree.At("name"))
+	look(t.Description, tree.At("description"))
+	if definition, err := tree.Parse(t.Extra); err == nil && cmp.Or(t.Format, FormatMCP) == FormatMCP {
+		look(definition.Get("title").Text(), tree.At("title"))
+		look(definition.Get("annotations").Get("title").Text(), tree.At("annotations").At("title"))
+	}
+	if schema, err := tree.Parse(t.InputSchema); err == nil {
+		vocabulary.EachValue(schema, tree.At("input_schema"), visit)
+	}
+	if schema, err := tree.Parse(t.OutputSchema); err == nil {
+		vocabulary.EachValue(schema, tree.At("output_schema"), visit)
+	}
+	return all
 }
 
 // placeholders returns the {names} in the path of a REST tool of an Acorn file, without those that its

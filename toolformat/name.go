@@ -6,18 +6,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/wording"
 )
 
-// PrefixSeparator stands between the prefix of a source and the name of its tool: "__".
-const PrefixSeparator = wording.PrefixSeparator
-
 // Prefix returns the prefix for the tools of a source: its name with "_" for characters outside of
-// [A-Za-z0-9_-], and PrefixSeparator.
+// [A-Za-z0-9_-], and "__".
 func Prefix(source string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(letters+digits+"_-", r) {
 			return r
 		}
 		return '_'
-	}, source) + PrefixSeparator
+	}, source) + wording.PrefixSeparator
 }
 
 // Shorten returns a name of at most limit bytes: one that is longer is cut and ends in a hash of the

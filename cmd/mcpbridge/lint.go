@@ -109,7 +109,8 @@ func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std stre
 func printLint(w io.Writer, report *toolformat.Report, providers []string) error {
 	var b strings.Builder
 	for _, tool := range report.Tools {
-		fmt.Fprintf(&b, "%s\n", terminal.Inline(tool.Name))
+		name, _ := toolformat.Visible(tool.Name)
+		fmt.Fprintf(&b, "%s\n", terminal.Inline(name))
 		for _, group := range alike(tool.Verdicts) {
 			v := tool.Verdicts[group[0]]
 			var names []string
