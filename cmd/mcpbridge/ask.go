@@ -69,7 +69,7 @@ func (m *modelFlags) options(cfg *config.Config) providers.Options {
 
 func runAsk(ctx context.Context, args []string, std streams) error {
 	f := newModelFlags(newFlags("ask", "ask PROMPT [flags] [-- COMMAND [ARG…]]",
-		"Asks a model, which may use all tools, and prints its answer. Standard input, if\nit is a pipe or a file, is appended to the prompt.", std))
+		"Asks a model, which may use all tools, and prints its answer. Standard input, if\nit is a pipe or a file, is appended to the prompt. A terminal shows the answer\nwith its Markdown rendered, and the calls; a file or a pipe gets its plain text.", std))
 	asJSON := f.Bool("json", false, "print the events, one JSON object a line")
 	files := f.StringArrayP("file", "f", nil, "attach this `FILE`: text, an image, a PDF or audio; may be repeated")
 	var parts []providers.Part
@@ -101,12 +101,19 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	printer := newAskPrinter(std, *asJSON)
+	if !*asJSON {
+		printer.screen = newAskScreen(std, cfg.Log.Level != "")
+	}
 	options := f.options(cfg)
 	options.Log = p.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
 		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(self()).Listen(printer.event)
 	if output.IsTerminal(std.in) && output.IsTerminal(std.err) {
-		conversation = conversation.Approve(lineApprover(terminal.NewLines(std.in), std.err).approve)
+		asks := lineApprover(terminal.NewLines(std.in), std.err)
+		if printer.onScreen(providers.EventToolCall) {
+			asks.show = printer.screen.question
+		}
+		conversation = conversation.Approve(asks.approve)
 	}
 	messages, next, err := conversation.Send(ctx, parts...)
 	defer next.Close()
@@ -185,8 +192,9 @@ func filePart(name string) (providers.Part, error) {
 type askPrinter struct {
 	out, err io.Writer
 	json     bool
-	open     bool  // the last line of text has not ended
-	failed   error // the first error of out
+	screen   *askScreen // shows the text instead; nil if out is not a terminal
+	open     bool       // the last line of text has not ended
+	failed   error      // the first error of out
 }
 
 func newAskPrinter(std streams, asJSON bool) *askPrinter {
@@ -194,8 +202,12 @@ func newAskPrinter(std streams, asJSON bool) *askPrinter {
 }
 
 func (p *askPrinter) event(e providers.Event) {
-	if p.json {
+	switch {
+	case p.json:
 		p.line(&e)
+		return
+	case p.onScreen(e.Type):
+		p.screen.event(e)
 		return
 	}
 	switch e.Type {
@@ -244,6 +256,9 @@ func (p *askPrinter) say(format string, args ...any) {
 }
 
 func (p *askPrinter) newline() {
+	if p.screen != nil {
+		p.screen.Update(p.screen.endAnswer)
+	}
 	if p.open {
 		p.write("\n")
 	}
@@ -252,6 +267,9 @@ func (p *askPrinter) newline() {
 // end returns the error of the command for the end of a run.
 func (p *askPrinter) end(run *providers.Run, err error) error {
 	p.newline()
+	if p.screen != nil {
+		p.screen.close()
+	}
 	switch {
 	case err != nil:
 		return askError(err, p.json)

@@ -138,3 +138,54 @@ func TestCheckAdvice(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
+
+// askScript has a model that calls echo and answers in Markdown.
+const askScript = `{"fmt":"openai-chat","resp":{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}}
+{"fmt":"openai-chat","resp":{"choices":[{"index":0,"message":{"role":"assistant","content":"It is **one**.\n\n- a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}}
+`
+
+// A terminal shows what the model writes as chat does, unless a log is shown there, too.
+func TestAskOnTerminal(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "answers.jsonl")
+	if err := os.WriteFile(script, []byte(askScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"ask", "--script", script, "Go!", "--", "fakeserver"}
+	got := onTerminal(t, 80, args...)
+	for _, want := range []string{"✓\x1b[0m \x1b[1mecho\x1b[0m", "It is \x1b[1mone\x1b[0m.\r\n\r\n• a\r", "\r\n• a\r\n\r\n\x1b[2m2 turns, 10 tokens read, 4 written\x1b[0m\r\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q without %q", got, want)
+		}
+	}
+	got = onTerminal(t, 80, append([]string{"ask", "--log-level", "error"}, args[1:]...)...)
+	if want := "mcpbridge: calls echo {\"a\":1}\r\nIt is **one**.\r\n\r\n- a\r\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("with a log: got %q, want %q", got, want)
+	}
+}
+
+// Only the text is on the screen if standard error is somewhere else.
+func TestAskOnTerminalAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "answers.jsonl"), []byte(askScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath("mcpbridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, line, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	var errs bytes.Buffer
+	command := exec.Command(path, "ask", "--script", "answers.jsonl", "Go!", "--", "fakeserver")
+	command.Dir, command.Stdout, command.Stderr = dir, line, &errs
+	command.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "GORACE=atexit_sleep_ms=0", "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
+	err = command.Run()
+	line.Close()
+	got, _ := io.ReadAll(screen) // Linux ends it with an error
+	if !bytes.HasPrefix(got, []byte("It is **one**.\r\n\r\n• a")) || !bytes.HasSuffix(got, []byte("\n• a\r\n")) || errs.String() != "mcpbridge: calls echo {\"a\":1}\n" || err != nil {
+		t.Errorf("%v: got %q and %q", err, got, errs.String())
+	}
+}

@@ -44,6 +44,15 @@ func Width(stream any) int {
 	return columns
 }
 
+// NewScreen returns the screen of a stream, or nil if that is not a terminal that can redraw lines.
+func NewScreen(stream any) *terminal.Screen {
+	f, _ := File(stream)
+	if !IsTerminal(stream) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return terminal.NewScreen(f, terminal.Size(f), os.Getenv("NO_COLOR") == "")
+}
+
 // New returns f, cleaned as by [terminal.Clean] if it is a terminal.
 func New(f *os.File) io.Writer {
 	if !IsTerminal(f) {

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"os"
 	"sync"
 	"time"
 
@@ -27,11 +26,10 @@ type Progress struct {
 
 // NewProgress returns the progress line of a stream, or nil if that cannot show one.
 func NewProgress(stream any) *Progress {
-	if !IsTerminal(stream) || os.Getenv("TERM") == "dumb" {
+	p := &Progress{begun: time.Now(), screen: NewScreen(stream)}
+	if p.screen == nil {
 		return nil
 	}
-	f, _ := File(stream)
-	p := &Progress{begun: time.Now(), screen: terminal.NewScreen(f, terminal.Size(f), os.Getenv("NO_COLOR") == "")}
 	p.stop = terminal.Animate(p.screen)
 	p.timer = time.AfterFunc(patience, func() {
 		p.mu.Lock()
