@@ -172,9 +172,6 @@ func isProse(text string, at, end int) bool {
 	return size == end-at && unicode.IsLetter(letter) && (at == 0 || unicode.IsSpace(before)) && unicode.IsSpace(after)
 }
 
-// HideError returns an error with the text of err without secrets. It does not wrap err.
-func (s *Secrets) HideError(err error) error { return errors.New(s.Hide(err.Error())) }
-
 // hideReply hides the secrets in a reply that is an error or a failed result.
 func (s *Secrets) hideReply(r Reply) Reply {
 	switch {
@@ -182,7 +179,7 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	case r.Err != nil:
 		e := *r.Err
 		if e.Message, e.Raw = s.Hide(e.Message), s.hideJSON(e.Raw); e.Cause != nil {
-			e.Cause = s.HideError(e.Cause)
+			e.Cause = errors.New(s.Hide(e.Cause.Error()))
 		}
 		r.Err = &e
 	case isFailed(r.Result):

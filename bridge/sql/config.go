@@ -126,7 +126,7 @@ func (b *backend) connect(dir string) (err error) {
 		return fmt.Errorf("url: no driver for %s: expected sqlite:…, postgres://… or mysql://…", native.Shorten(scheme))
 	}
 	if err != nil {
-		return b.secrets.HideError(err)
+		return errors.New(b.secrets.Hide(err.Error()))
 	}
 	return nil
 }

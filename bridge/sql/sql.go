@@ -101,7 +101,7 @@ func (b *backend) Tool(definition toolformat.Tool, raw json.RawMessage) (bridge.
 // Close implements bridge.Backend.
 func (b *backend) Close() error {
 	if err := b.engine.close(); err != nil {
-		return fmt.Errorf("sql: api %s: %w", b.name, b.secrets.HideError(err))
+		return fmt.Errorf("sql: api %s: %s", b.name, b.secrets.Hide(err.Error()))
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (t *tool) failure(ctx context.Context, err error) error {
 	if text := statementFault(err); text != "" {
 		return fmt.Errorf("the query failed: %s", t.secrets.Hide(text))
 	}
-	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(t.secrets.HideError(err))
+	return toolformat.Errorf(toolformat.Unavailable, "the database %s cannot be reached or does not answer", t.name).Because(errors.New(t.secrets.Hide(err.Error())))
 }
 
 // statementFault returns the database's message about a faulty statement, or "" for any other
