@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -87,6 +88,27 @@ func Result(result []byte, buffer *wire.Buffer) Reply {
 // Failed returns a reply that is an error.
 func Failed(err *toolformat.Error) Reply { return Reply{Err: err} }
 
+// RemoteError returns the JSON-RPC error object of a server as it is, with its code: another bridge
+// spells that in data.code. The object must have been validated, and is kept.
+func RemoteError(raw json.RawMessage) *toolformat.Error {
+	e := &toolformat.Error{Code: toolformat.Internal, Raw: raw}
+	e.Message, _ = wire.Text(wire.Lookup(raw, "message"))
+	word, _ := wire.Text(wire.Lookup(raw, "data", "code"))
+	if code, ok := toolformat.ParseCode(word); ok {
+		e.Code = code
+		return e
+	}
+	switch number, _ := strconv.Atoi(string(wire.Lookup(raw, "code"))); number {
+	case wire.InvalidParams, wire.InvalidRequest:
+		e.Code = toolformat.Invalid
+	case wire.MethodNotFound:
+		e.Code = toolformat.Unsupported
+	case wire.ResourceNotFound:
+		e.Code = toolformat.NotFound
+	}
+	return e
+}
+
 // Free returns the bytes of the reply to their pool: Result must not be read afterwards. A reply
 // that is not freed is garbage-collected.
 func (r *Reply) Free() {
@@ -146,15 +168,6 @@ func (c *Caller) notify(method string, params []byte) {
 		c.Notify(method, params)
 	}
 }
-
-// questions are the requests of sources to clients, and the client capabilities that they need.
-var questions = map[string]string{
-	wire.MethodCreateMessage: "sampling", wire.MethodElicit: "elicitation", wire.MethodRootsList: "roots",
-}
-
-// QuestionCapability returns the client capability that a request of a source needs; "" for a
-// method that is not a question to a client.
-func QuestionCapability(method string) string { return questions[method] }
 
 // Offers returns the part of a client's capabilities that lets a source ask it questions, raw JSON.
 func Offers(capabilities []byte) []byte {

@@ -12,13 +12,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
+// questionCapability has the requests of servers to clients, and the client capabilities that they need.
+var questionCapability = map[string]string{
+	wire.MethodCreateMessage: "sampling", wire.MethodElicit: "elicitation", wire.MethodRootsList: "roots",
+}
+
 // maxQuestions bounds the questions of a server that wait for an answer.
 const maxQuestions = 64
 
 // requested takes a request of the server, which was received on the stream of the call from, if
 // any. It owns buf, the message's memory.
 func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
-	capability := bridge.QuestionCapability(m.Method)
+	capability := questionCapability[m.Method]
 	switch {
 	case m.Method == wire.MethodPing:
 		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))
@@ -205,7 +210,7 @@ func (c *conn) inputRequests(req *bridge.Request, owner *session, raw []byte) (a
 	for key, q := range wire.Members(raw) {
 		method, _ := wire.Text(wire.Lookup(q, "method"))
 		in := inputRequest{key, method, wire.Lookup(q, "params"), ask}
-		capability := bridge.QuestionCapability(method)
+		capability := questionCapability[method]
 		switch {
 		case capability != "" && ask != nil && wire.Lookup(owner.caller.Capabilities, capability) != nil:
 		case method == wire.MethodCreateMessage && c.cfg.Sampling != nil:

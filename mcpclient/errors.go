@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -67,27 +65,6 @@ func subject(req *bridge.Request) string {
 		return req.Method + " " + req.Target
 	}
 	return req.Method
-}
-
-// remoteError keeps the server's error as it is, and finds its code: a bridge on the other side
-// spells it in data.code.
-func remoteError(raw []byte) *toolformat.Error {
-	e := &toolformat.Error{Code: toolformat.Internal, Raw: bytes.Clone(raw)}
-	e.Message, _ = wire.Text(wire.Lookup(e.Raw, "message"))
-	word, _ := wire.Text(wire.Lookup(e.Raw, "data", "code"))
-	if code, ok := toolformat.ParseCode(word); ok {
-		e.Code = code
-		return e
-	}
-	switch number, _ := strconv.Atoi(string(wire.Lookup(e.Raw, "code"))); number {
-	case wire.InvalidParams, wire.InvalidRequest:
-		e.Code = toolformat.Invalid
-	case wire.MethodNotFound:
-		e.Code = toolformat.Unsupported
-	case wire.ResourceNotFound:
-		e.Code = toolformat.NotFound
-	}
-	return e
 }
 
 // recovered must be deferred where a caller's code runs in a goroutine of the client: it ends a

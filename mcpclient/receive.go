@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -62,7 +63,7 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 		c.cfg.throttle.Log(slog.LevelDebug, "skipped a response that no call waits for", "id", string(m.ID))
 		buf.Free()
 	case m.Error != nil:
-		e := remoteError(m.Error)
+		e := bridge.RemoteError(bytes.Clone(m.Error))
 		buf.Free()
 		k.reply <- bridge.Failed(e)
 	default:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -171,7 +172,7 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 	}
 	if wire.Valid(text) == nil {
 		if object := wire.Lookup(text, "error"); object != nil {
-			return remoteError(object)
+			return bridge.RemoteError(object)
 		}
 	}
 	return s.cfg.errorf(toolformat.Unavailable, "%v", err)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -184,17 +183,7 @@ func (s *session) handle(ctx context.Context, c *client, message []byte) (reply 
 	if answer.Error == nil {
 		return bridge.Result(answer.Result, nil)
 	}
-	e := &toolformat.Error{Code: toolformat.Internal, Raw: answer.Error}
-	e.Message, _ = wire.Text(wire.Lookup(answer.Error, "message"))
-	switch code, _ := strconv.Atoi(string(wire.Lookup(answer.Error, "code"))); code {
-	case wire.InvalidParams, wire.InvalidRequest:
-		e.Code = toolformat.Invalid
-	case wire.MethodNotFound:
-		e.Code = toolformat.Unsupported
-	case wire.ResourceNotFound:
-		e.Code = toolformat.NotFound
-	}
-	return bridge.Failed(e)
+	return bridge.Failed(bridge.RemoteError(answer.Error))
 }
 
 // client is the caller as mcp-go sees it: once for the session, and once for each call, so that
