@@ -57,6 +57,7 @@ func TestMultipart(t *testing.T) {
 		`{"id":1,"file":"data: [1]\nkey: ;base64,x"}`:                                     "file; file; application/octet-stream=data: [1]\nkey: ;base64,x",
 		`{"id":1,"image":["data:;base64,AAE=","x"]}`:                                      "image; image; image/png=\x00\x01|image; image; image/png=x",
 		`{"id":1,"image":{"uri":"mcp://x/cat.gif","mimeType":"image/gif","blob":"AAE="}}`: "image; cat.gif; image/gif=\x00\x01",
+		`{"id":1,"file":{"type":"resource","resource":{"uri":"docs://a.md","text":"t"}}}`: "file; a.md; application/octet-stream=t",
 		`{"id":1,"file":{"uri":"a\"b\r\nX: y","text":"t"}}`:                               "file; a\"b%0D%0AX: y; application/octet-stream=t",
 		`{"id":1,"a\"b\r\n\r\nc":"x"}`:                                                    "a\"b%0D%0A%0D%0Ac=x",
 		`{"id":1}`:                                                                        "",
@@ -68,8 +69,9 @@ func TestMultipart(t *testing.T) {
 		}
 	}
 	for arguments, want := range map[string]string{
-		`{"id":1,"file":7}`:                                                   "argument file: expected a file",
-		`{"id":1,"file":{"uri":"x"}}`:                                         "expected text or blob",
+		`{"id":1,"file":7}`:           "argument file: expected a file",
+		`{"id":1,"file":{"uri":"x"}}`: "expected text or blob",
+		`{"id":1,"file":{"type":"resource","resource":{"uri":"docs://x"}}}`:   "read the resource first",
 		`{"id":1,"file":{"text":"x","blob":""}}`:                              "not both",
 		`{"id":1,"file":{"blob":"?"}}`:                                        "base64",
 		`{"id":1,"file":"data:a/b;base64,?"}`:                                 "base64",

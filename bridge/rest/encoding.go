@@ -24,7 +24,8 @@ type Encoding struct {
 	// "json" is JSON, also of a string. "file" is for a multipart body, or for an argument that is
 	// the body: a file, which the argument has as text, as data:TYPE;base64,DATA, as file:PATH (a
 	// file below the folder of the API's config, see API.Files) or as the contents of an MCP
-	// resource: an object of uri (its name), mimeType, and text or blob (base64).
+	// resource: an object of uri (its name), mimeType, and text or blob (base64), which a result may
+	// embed in one with the member resource.
 	Style string `json:"style,omitempty"`
 
 	// Explode writes the items of a list or the members of an object apart: as pairs of a query,

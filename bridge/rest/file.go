@@ -85,9 +85,14 @@ func decodeBase64(text string) ([]byte, error) {
 	return data, nil
 }
 
-// readResource returns the file that the contents of an MCP resource are (MCP 2025-06-18,
-// schema.ts, TextResourceContents and BlobResourceContents).
+// readResource returns the file that the contents of an MCP resource are, or those that a result
+// embeds (MCP 2025-06-18, schema.ts, TextResourceContents, BlobResourceContents and
+// EmbeddedResource). It reads no URI but that of a file: the servers that have the others cannot be
+// reached from a native tool.
 func (b *backend) readResource(v []byte, limit int) (f file, err error) {
+	if embedded := wire.Lookup(v, "resource"); isObject(embedded) {
+		v = embedded
+	}
 	uri, _ := wire.Text(wire.Lookup(v, "uri"))
 	mediaType, _ := wire.Text(wire.Lookup(v, "mimeType"))
 	text, isText := wire.Text(wire.Lookup(v, "text"))
@@ -102,7 +107,7 @@ func (b *backend) readResource(v []byte, limit int) (f file, err error) {
 	case strings.HasPrefix(uri, "file:"):
 		f, err = b.openFile(uri, limit)
 	default:
-		return f, errors.New("expected text or blob (base64) in the object")
+		return f, errors.New("expected text or blob (base64) in the object: read the resource first, its URI alone is not enough")
 	}
 	if f.name == "" && uri != "" {
 		f.name = path.Base(uri)
