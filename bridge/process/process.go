@@ -177,6 +177,22 @@ func (p *Process) Tail() string {
 // cannot kill does it give up, some seconds later. It may be called often, and after the child
 // ended by itself.
 func (p *Process) Stop() {
+	p.end()
+	p.Stdout.Close()
+}
+
+// Finish is Stop for a child whose output another goroutine reads: before it closes Stdout it waits,
+// at most a second, until what the child wrote has been read.
+func (p *Process) Finish() {
+	p.end()
+	for deadline := time.Now().Add(settleWait); p.Pending() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	p.Stdout.Close()
+}
+
+// end ends the child and its group, and waits until run is done.
+func (p *Process) end() {
 	p.stopOnce.Do(func() {
 		// Closing comes first: it also frees a writer that the child keeps waiting.
 		p.Stdin.Close()
@@ -184,7 +200,6 @@ func (p *Process) Stop() {
 	})
 	longest := max(p.grace.Stdin, 0) + 2*max(p.grace.Term, 0) + 2*killWait
 	within(longest, p.done)
-	p.Stdout.Close()
 }
 
 // run owns the child from its start to the closing of done. It alone signals the group, so that no
@@ -203,7 +218,7 @@ func (p *Process) run(s *Supervisor) {
 
 	p.Stdin.Close()
 	p.log.finish()
-	p.err, p.tail = exitError(p.group.cmd.ProcessState), p.log.tail()
+	p.err, p.tail = exitError(p.group.cmd.ProcessState), p.log.tail.String()
 	close(p.done)
 }
 

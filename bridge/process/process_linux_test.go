@@ -275,6 +275,21 @@ func TestPending(t *testing.T) {
 	}
 }
 
+// TestFinish: what a child wrote before its end is read before Stdout is closed.
+func TestFinish(t *testing.T) {
+	p := mustStart(t, self(t, "final output"))
+	await(t, "done", p.Done())
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		p.Finish()
+	}()
+	if n, err := io.Copy(io.Discard, p.Stdout); n != 60_000 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	await(t, "its return", finished)
+}
+
 func TestDaemonDoesNotHoldUs(t *testing.T) {
 	p := mustStart(t, self(t, "daemonizer"))
 	daemon := pid(t, p.Stdout)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,9 +18,6 @@ const (
 	// resume is the allowance at which lines are passed on again after some were not: whole
 	// passages are easier to read than a line here and there.
 	resume = 32 << 10
-
-	tailLines = 8   // lines in an error
-	tailLine  = 256 // bytes of each
 )
 
 // stderrLog reads a child's standard error as fast as it comes, passes on as much as is allowed and
@@ -33,10 +29,10 @@ type stderrLog struct {
 	passed chan struct{} // closed when all has been passed on
 
 	// Only the reader uses these.
-	part    []byte   // the line so far
-	over    int      // bytes of the line beyond maxLine
-	last    []string // the last lines
-	allowed float64  // bytes that may be passed on now
+	part    []byte // the line so far
+	over    int    // bytes of the line beyond maxLine
+	tail    Tail
+	allowed float64 // bytes that may be passed on now
 	refill  time.Time
 	paused  bool // until allowed is resume again
 
@@ -83,29 +79,6 @@ func (l *stderrLog) finish() {
 	within(settleWait, l.passed)
 }
 
-// tail returns the last lines, for an error, after finish. It leaves out indented lines, which are
-// mostly frames of a stack.
-func (l *stderrLog) tail() string {
-	var lines []string
-	for _, line := range l.last {
-		if len(line) > tailLine {
-			line = string(trimPartialRune([]byte(line[:tailLine]))) + "…"
-		}
-		if line = strings.TrimSpace(strings.Map(printable, line)); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, " | ")
-}
-
-// printable keeps the child's output from controlling a terminal.
-func printable(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
-}
-
 // Write takes the child's output. It never fails, since the child would notice.
 func (l *stderrLog) Write(b []byte) (int, error) {
 	n := len(b)
@@ -150,7 +123,7 @@ func (l *stderrLog) endLine() {
 	}
 	l.part, l.over = l.part[:0], 0
 
-	l.remember(text)
+	l.tail.Add(text)
 	l.queueLine(text, size, over)
 }
 
@@ -224,17 +197,6 @@ func (l *stderrLog) deliver() {
 		l.queued -= size
 		l.mu.Unlock()
 	}
-}
-
-// remember keeps a line for tail.
-func (l *stderrLog) remember(line string) {
-	if line == "" || line[0] == ' ' || line[0] == '\t' {
-		return
-	}
-	if len(l.last) == tailLines {
-		l.last = append(l.last[:0], l.last[1:]...)
-	}
-	l.last = append(l.last, line)
 }
 
 // trimPartialRune drops the beginning of a character that was cut in two.

@@ -18,7 +18,7 @@ func logged(t *testing.T, write func(l *stderrLog)) (lines []string, tail string
 		write(l)
 		l.end()
 		synctest.Wait()
-		tail = l.tail()
+		tail = l.tail.String()
 	})
 	return lines, tail
 }
