@@ -20,28 +20,28 @@ var errTimeout = errors.New("timeout")
 // has certainly not run.
 var errSessionGone = errors.New("the server has ended the session")
 
-// exitError is the end of a child process. Its text leaves out the standard error, in which one
+// exitError is the end of a child process. Its text leaves out what the process printed, in which one
 // caller of a shared server could read of another's calls.
 type exitError struct {
 	error
-	stderr string // the last lines
+	output string // the last lines on standard error, and on standard output if they were not messages
 }
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// stderrOf returns the last lines of standard error of the process whose end has caused an error.
-func stderrOf(err error) string {
+// outputOf returns the last lines of the process whose end has caused an error.
+func outputOf(err error) string {
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
-		return exit.stderr
+		return exit.output
 	}
 	return ""
 }
 
-// detailed returns the text of an error with the standard error, for the log and for the one caller
-// of a link.
+// detailed returns the text of an error with the last lines of the process, for the log and for the
+// one caller of a link.
 func detailed(err error) string {
-	if stderr := stderrOf(err); stderr != "" {
-		return err.Error() + ": " + stderr
+	if output := outputOf(err); output != "" {
+		return err.Error() + ": " + output
 	}
 	return err.Error()
 }

@@ -461,13 +461,42 @@ func TestStandardError(t *testing.T) {
 					t.Errorf("the caller reads %v", err)
 				}
 			}
-			if st := c.client.Status(); strings.Contains(st.Reason, "SECRET") || st.Stderr != "SECRET of a call" {
+			if st := c.client.Status(); strings.Contains(st.Reason, "SECRET") || st.Output != "SECRET of a call" {
 				t.Errorf("%+v", st)
 			}
 			if !strings.Contains(logged.String(), "exit status 3: SECRET of a call") {
 				t.Errorf("the log has %s", logged)
 			}
 		})
+	}
+}
+
+// What a program that is not a server prints is quoted where its standard error is, also when it
+// does not read its input.
+func TestPrintedOutput(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo hello":                            "the server closed its output (exit status 0): printed instead of a message: hello",
+		"echo '[INFO] up'; echo no >&2; exit 3": "exit status 3: no | printed instead of a message: [INFO] up",
+		`echo up; echo '{"jsonrpc":"2.0","method":"x"}'; exit 3`: "exit status 3",
+	} {
+		for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
+			t.Run(script+" "+string(sharing), func(t *testing.T) {
+				sourcetest.NoLeaks(t)
+				c := open(t, mcpclient.Config{Command: []string{"sh", "-c", "exec <&-; " + script}, Sharing: sharing, Once: true})
+				status, output, _ := strings.Cut(want, ": ")
+				caller := want
+				if sharing == mcpclient.Shared {
+					caller = status
+				}
+				r := c.call("ok")
+				if r.Err == nil || r.Err.Message != "up is not available: "+caller {
+					t.Errorf("the caller reads %v, want %s", r.Err, caller)
+				}
+				if st := c.client.Status(); st.Reason != status || st.Output != output {
+					t.Errorf("got %q and %q, want %q and %q", st.Reason, st.Output, status, output)
+				}
+			})
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 type Status struct {
 	State    State
 	Reason   string                // of the latest failure, also during the next attempt
-	Stderr   string                // last lines of the process that failed, which callers must not see
+	Output   string                // last lines of the process that failed, which callers must not see
 	Retry    time.Time             // of the next attempt; zero if none is scheduled
 	Server   string                // name and version that the server states; "" if not connected
 	Items    [bridge.ListKinds]int // in each list
@@ -142,7 +142,7 @@ func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry}
 	if l.reason != nil {
-		st.Reason, st.Stderr = l.reason.Error(), stderrOf(l.reason)
+		st.Reason, st.Output = l.reason.Error(), outputOf(l.reason)
 	}
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -57,7 +58,7 @@ type input struct{ *process.Process }
 func (i *input) Write(b []byte) (int, error) {
 	n, err := i.Stdin.Write(b)
 	if err != nil {
-		go i.Stop() // close waits for the same end
+		go i.Finish() // close waits for the same end
 	}
 	return n, err
 }
@@ -65,6 +66,7 @@ func (i *input) Write(b []byte) (int, error) {
 // receive passes on messages until the child closes its output. The error says why.
 func (s *stdio) receive(r receiver) error {
 	lines := wire.NewLineReader(s.child.Stdout, s.cfg.MessageBytes)
+	var printed process.Tail // since the last message
 	for {
 		buf, err := lines.Read()
 		long, isLong := err.(*wire.TooLongError)
@@ -73,22 +75,43 @@ func (s *stdio) receive(r receiver) error {
 			r.tooLong(long, nil)
 			continue
 		case err != nil:
-			s.child.Stop()
-			over, cancel := context.WithCancel(context.Background())
-			cancel()
-			s.out.Close(over) // drops what is queued
-			if why := s.child.Err(); why != nil {
-				return &exitError{why, s.child.Tail()}
-			}
-			return errors.New("the server closed its output")
+			return s.ended(printed.String())
 		}
-		if b := bytes.TrimLeft(bytes.TrimPrefix(buf.B, []byte("\uFEFF")), " \t"); len(b) == 0 || b[0] != '{' && b[0] != '[' {
+		if !mayBeMessage(buf.B) {
 			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", snippet(buf.B))
+			printed.Add(snippet(buf.B))
 			buf.Free()
 			continue
 		}
+		printed = process.Tail{}
 		r.receive(buf, nil)
 	}
+}
+
+// ended ends the child, which has closed its output, and returns how it ended. printed is what it
+// wrote last to standard output, if that was not a message.
+func (s *stdio) ended(printed string) error {
+	s.child.Stop()
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.out.Close(over) // drops what is queued
+	why, output := s.child.Err(), s.child.Tail()
+	if why == nil {
+		why = errors.New("the server closed its output (exit status 0)")
+	}
+	if printed != "" {
+		output = strings.TrimPrefix(output+" | printed instead of a message: "+printed, " | ")
+	}
+	return &exitError{why, output}
+}
+
+// mayBeMessage reports whether a line begins as a message does, or a batch.
+func mayBeMessage(line []byte) bool {
+	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\uFEFF")), " \t")
+	if rest, ok := bytes.CutPrefix(line, []byte("[")); ok {
+		line = bytes.TrimLeft(rest, " \t")
+	}
+	return bytes.HasPrefix(line, []byte("{"))
 }
 
 func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {

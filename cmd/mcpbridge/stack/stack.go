@@ -302,13 +302,13 @@ func (st ServerState) Up() bool {
 	return st.State == mcpclient.Ready || st.State == mcpclient.Idle
 }
 
-// Detail is String with what the server wrote to standard error before it failed. It is for the
+// Detail is String with the last lines that the server's process printed before it failed. It is for the
 // operator: what one caller's calls made it write is not for another.
 func (st ServerState) Detail() string {
-	if st.Stderr == "" {
+	if st.Output == "" {
 		return st.String()
 	}
-	return st.String() + ": " + st.Stderr
+	return st.String() + ": " + st.Output
 }
 
 // String describes the state in one line.
@@ -337,9 +337,9 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 		return nil
 	}
 	for _, st := range s.Servers() {
-		if st.Required && !st.Up() && st.Stderr != "" {
+		if st.Required && !st.Up() && st.Output != "" {
 			e := *reply.Err
-			e.Message += ": " + st.Stderr // the operator reads it
+			e.Message += ": " + st.Output // the operator reads it
 			return &e
 		}
 	}
