@@ -44,7 +44,7 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.StringArrayVar(&m.choice.Scripts, "script", nil, "play the recorded exchanges of this `FILE` (provider replay); may be repeated")
 	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
-	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt if the model has none")
+	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt of a model that cannot call tools")
 	f.addContext()
 	return m
 }

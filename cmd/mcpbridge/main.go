@@ -152,7 +152,7 @@ func unknownCommand(args []string) string {
 		names = append(names, c.name)
 	}
 	if args[0] == "tools" && (len(args) == 1 || strings.HasPrefix(args[1], "-")) {
-		return "tools: expected list or call (see mcpbridge tools list --help)"
+		return "tools: expected list or call (see mcpbridge tools --help)"
 	}
 	word := args[0]
 	near := toolformat.Closest(word, names)

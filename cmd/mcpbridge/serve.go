@@ -22,7 +22,7 @@ import (
 const defaultListen = "127.0.0.1:7332"
 
 func runServe(ctx context.Context, args []string, std streams) error {
-	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws).\n"+spoken(), std)
+	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws),\nand models with all tools to programs that use OpenAI's API (/v1).\n"+spoken(), std)
 	f.gateway = true
 	listen := f.String("listen", "", "listen on this `HOST:PORT`; port 0 lets the system pick one (default: \"listen\" in the config, else "+defaultListen+")")
 	cfg, _, err := f.parse(args)

@@ -296,7 +296,7 @@ func extension(mimeType string) string {
 }
 
 func runCheck(ctx context.Context, args []string, std streams) error {
-	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to\ndo.", std)
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to\ndo. The exit code is 0 only if all is well.", std)
 	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err

@@ -83,8 +83,12 @@ func readEnvValue(d *decoder, n node) (string, bool) {
 }
 
 func readCommand(d *decoder, n node) (string, bool) {
-	if n.value.Kind() == '[' {
+	switch n.value.Kind() {
+	case '[':
 		d.errorf(n, `expected a string, got an array: put its first element in "command" and the rest in "args"`)
+		return "", false
+	case '{': // as in older settings of Zed
+		d.errorf(n, `expected a string, got an object: put its "path" in "command", and its "args" and "env" beside it`)
 		return "", false
 	}
 	text, ok := d.textIf(n, "expected a program to run, got an empty string", isNotEmpty)

@@ -219,7 +219,11 @@ func loadGo(ctx context.Context, file string, patterns []string) (*goSource, err
 	}, patterns...)
 	switch {
 	case err != nil:
-		return nil, notFound("%v", err)
+		text := err.Error()
+		if _, said, ok := strings.Cut(text, "stderr: "); ok { // what the go command said
+			text = strings.TrimSpace(said)
+		}
+		return nil, notFound("%s", text)
 	case len(problems) > 0:
 		return nil, problems
 	}
