@@ -292,6 +292,24 @@ func (s *session) notifyChange(kind ListKind) {
 	})
 }
 
+// flushChanges passes on the list changes that have been gathered: what a call has changed reaches the
+// caller before the call's result.
+func (s *session) flushChanges() {
+	s.mu.Lock()
+	changes, closed := s.changes, s.closed
+	for kind, c := range changes {
+		if c == gathered {
+			s.changes[kind] = notified
+		}
+	}
+	s.mu.Unlock()
+	for kind, c := range changes {
+		if c == gathered && !closed {
+			s.caller.notify(ListKind(kind).Changed(), nil)
+		}
+	}
+}
+
 func (s *session) Close() error {
 	s.mu.Lock()
 	s.closed = true

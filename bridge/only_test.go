@@ -211,6 +211,31 @@ func TestListChangesAreGathered(t *testing.T) {
 	})
 }
 
+// What a call changes reaches the caller before its result, also right after another change.
+func TestChangesPrecedeResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		var up *scripted
+		up = newScripted(func(*Request) Reply {
+			up.notify(wire.NotificationToolsChanged, nil)
+			return Result([]byte("{}"), nil)
+		}, `{"name":"add"}`)
+		s := openBridge(t, &Caller{Notify: func(string, []byte) { n.Add(1) }}, Member{Name: "up", Source: up})
+		for calls := range int64(3) {
+			if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "add"}); reply.Err != nil {
+				t.Fatal(reply.Err)
+			}
+			if n.Load() != calls+1 {
+				t.Errorf("%d notifications before the result of call %d", n.Load(), calls+1)
+			}
+		}
+		time.Sleep(time.Second)
+		if n.Load() != 3 {
+			t.Errorf("%d notifications in all, want 3", n.Load())
+		}
+	})
+}
+
 // A caller that panics when it is notified of a change costs nobody else anything.
 func TestNotifyPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
