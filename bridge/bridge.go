@@ -252,7 +252,7 @@ const (
 func (s *session) fromBelow(method string, params []byte) {
 	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
 	if kind < 0 {
-		if len(s.subs) == 1 || notifies(method) {
+		if len(s.bridge.members) == 1 || notifies(method) {
 			s.caller.notify(method, params)
 		}
 		return

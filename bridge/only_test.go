@@ -236,6 +236,33 @@ func TestChangesPrecedeResults(t *testing.T) {
 	})
 }
 
+// eager is a source that notifies as soon as it is opened.
+type eager struct{ *hostile }
+
+func (e eager) Open(_ context.Context, caller *Caller) (Session, error) {
+	go caller.Notify("notifications/vendor", nil)
+	return e, nil
+}
+
+// A member may notify while others are opened, and what one of several sends is not MCP's is dropped.
+func TestNotifyDuringOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, members := range []int{1, 2} {
+			var n atomic.Int64
+			caller := &Caller{Notify: func(string, []byte) { n.Add(1) }}
+			all := make([]Member, members)
+			for i := range all {
+				all[i] = Member{Name: string(rune('a' + i)), Source: eager{newHostile(Tools)}}
+			}
+			openBridge(t, caller, all...)
+			synctest.Wait()
+			if want := int64(2 - members); n.Load() != want {
+				t.Errorf("%d members: %d notifications, want %d", members, n.Load(), want)
+			}
+		}
+	})
+}
+
 // A caller that panics when it is notified of a change costs nobody else anything.
 func TestNotifyPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
