@@ -237,30 +237,41 @@ func TestChangesPrecedeResults(t *testing.T) {
 }
 
 // eager is a source that notifies as soon as it is opened.
-type eager struct{ *hostile }
+type eager struct {
+	*hostile
+	method string
+}
 
 func (e eager) Open(_ context.Context, caller *Caller) (Session, error) {
-	go caller.Notify("notifications/vendor", nil)
+	go caller.Notify(e.method, nil)
 	return e, nil
 }
 
 // A member may notify while others are opened, and what one of several sends is not MCP's is dropped.
 func TestNotifyDuringOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, members := range []int{1, 2} {
+	for _, c := range []struct {
+		method        string
+		members, want int
+	}{
+		{"notifications/vendor", 1, 1},
+		{"notifications/vendor", 2, 0},
+		{wire.NotificationResourceUpdated, 2, 2},
+		{wire.NotificationElicitationComplete, 2, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
 			var n atomic.Int64
 			caller := &Caller{Notify: func(string, []byte) { n.Add(1) }}
-			all := make([]Member, members)
-			for i := range all {
-				all[i] = Member{Name: string(rune('a' + i)), Source: eager{newHostile(Tools)}}
+			members := make([]Member, c.members)
+			for i := range members {
+				members[i] = Member{Name: string(rune('a' + i)), Source: eager{newHostile(Tools), c.method}}
 			}
-			openBridge(t, caller, all...)
+			openBridge(t, caller, members...)
 			synctest.Wait()
-			if want := int64(2 - members); n.Load() != want {
-				t.Errorf("%d members: %d notifications, want %d", members, n.Load(), want)
+			if n.Load() != int64(c.want) {
+				t.Errorf("%s of %d members: %d notifications, want %d", c.method, c.members, n.Load(), c.want)
 			}
-		}
-	})
+		})
+	}
 }
 
 // A caller that panics when it is notified of a change costs nobody else anything.
