@@ -7,10 +7,10 @@
 // Qwen, Kimi, DeepSeek and others.
 //
 // Precision comes first. What is only quoted is text: in code spans, block quotes, indented code,
-// strings, comments, and blocks of code that are not a form (place.go). A call that is cut does
-// not run. In a form that is marked, an unknown name makes a call that the loop answers with the
-// names that exist; elsewhere it is text. In results each mark of a form is escaped, so that a
-// model that repeats a result does not make a call.
+// strings, comments, and blocks of code that are not a form (place.go, fence.go, quote.go). A call
+// that is cut does not run. In a form that is marked, an unknown name makes a call that the loop
+// answers with the names that exist; elsewhere it is text. In results each mark of a form is
+// escaped, so that a model that repeats a result does not make a call.
 //
 // # How a reply is read
 //
@@ -43,6 +43,11 @@
 // the open brackets are closed. lenient.go parses Python and what is almost JSON, call.go finds
 // the names and arguments in it, and name.go the tools that the names mean. Arguments that cannot
 // be parsed, are cut or have an unknown place become a string, of which the model is told.
+//
+// Whether a call is quoted is known before it, but for a mark that is still open where its paragraph
+// ends: a quotation may go on, or the mark is a lone one. A call behind it is doubtful. The scanner
+// holds it back and reads on as if it were quoted. If the mark is closed, it is; if another one
+// opens or the reply ends, the scanner goes back to the call and emits it.
 //
 // The scanner drops white space between a call and the start or end of a reply.
 //

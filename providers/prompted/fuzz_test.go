@@ -45,7 +45,7 @@ const thinkOpen, thinkEnd = "<think>", "</think>"
 func fragments() []string {
 	all := []string{
 		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
-		fenceMark, "```json\n", "```tool_code\n", "```python\n", "~~~", "`", "\n\n", "> ", "    ", "- ", "<!--", "-->", "'", `"""`, "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
+		fenceMark, "```json\n", "```tool_code\n", "```python\n", "~~~", "`", "“", "”", "‘", "’", "„", "»", "::\n\n", ".. ", "<code>", "</code>", "<textarea", "</pre>", "\n\n", "> ", "    ", "- ", "<!--", "-->", "'", `"""`, "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
 		functionOpen, "add>", functionEnd, parameterOpen, "a>", parameterEnd, idMark, argumentMarks[0], argumentMarks[1], argumentMarks[2], "functions.", ":0", thinkOpen, thinkEnd, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
 	}
 	for _, o := range openers {
@@ -128,7 +128,7 @@ func FuzzAround(f *testing.F) {
 	f.Add("before", " ", "after\n", []byte{3})
 	f.Add("é\n\n", "t", "\t tool_call", []byte{0})
 	f.Fuzz(func(t *testing.T, before, between, after string, cuts []byte) {
-		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\\\"'“„«»‘「『\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "tool_call:") {
+		if all := strings.ToLower(before + between + after); strings.ContainsAny(all, "<{[`|~>\\\"'“”„«»‹›‘’‚「『\t\r") || strings.Contains(all, "    ") || strings.Contains(all, "::") || strings.Contains(all, ".. ") || strings.Contains(all, "tool_call:") {
 			t.Skip() // may begin a form itself, or quote
 		}
 		var want []string

@@ -2,10 +2,12 @@ package prompted
 
 // A place is where the next byte of a text stands: in its line, and in what quotes text. Quoted
 // text holds no calls: fenced and indented code, block quotes, code spans (CommonMark 0.31, 4.4,
-// 4.5, 5.1, 6.1), rows of tables, comments, and strings in quotation marks.
+// 4.5, 5.1, 6.1), literal blocks of reStructuredText, rows of tables, comments, elements such as
+// <pre>, and strings in quotation marks (quote.go).
 //
 // A mark that is not closed quotes the rest of its line or paragraph: a call that is missed costs
-// a question, one that was only quoted may cost data.
+// a question, one that was only quoted may cost data. Whether it quotes more is seen behind it:
+// see doubts.
 type place struct {
 	line  position
 	begun bool // there was more than white space
@@ -18,15 +20,24 @@ type place struct {
 	listed  bool // the bytes right before are a list marker if a space follows
 	quoting bool // the line is indented code, a block quote or the row of a table
 
+	marked  markedLine // the line is marked as a part of a block quote
+	lazy    bool       // the line may go on the paragraph of a block quote, without a mark
+	literal int        // the column from which on lines are a literal block; 0 outside of one
+	opening bool       // the line is a directive of reStructuredText, which begins such a block
+	indent  int        // the column at which the line begins
+
 	fence fence
 	run   int  // backticks or tildes right before
 	fresh bool // the run began in the prefix
-	mark  byte // a quotation mark right before
+	mark  rune // a quotation mark right before that may open and close
 	left  byte // the byte before mark
 
-	paragraph, inLine marks      // those that are open, counted from the start of either
-	within            *enclosure // nil outside
-	recent            uint64     // the last bytes of the line, in lower case
+	paragraph, inLine marks  // those that are open, counted from the start of either
+	within            int    // the open enclosure; 0 outside
+	recent            uint64 // the last bytes of the line, in lower case
+	ending            bool   // the last byte may end a mark of an enclosure
+	tag               tag
+	doubts            doubts
 }
 
 // A position is what precedes a byte in its line.
@@ -38,23 +49,45 @@ const (
 	inside
 )
 
+// markedLine is what a line has that is marked as a part of a block quote.
+type markedLine uint8
+
+const (
+	notMarked  markedLine = iota
+	marksNone             // nothing else so far
+	marksOther            // code or a heading
+	marksText             // text, which lines without a mark may go on
+)
+
 // isQuoted reports whether the next byte, which was given to settle, is in quoted text. A
 // backslash before a bracket is an escape of Markdown.
 func (p *place) isQuoted() bool {
-	return p.inBlock() || p.paragraph.isOpen() || p.inLine.isOpen() || p.last == '\\'
+	return p.inBlock() || p.paragraph.isOpen() || p.inLine.isOpen() || p.last == '\\' || p.lazy && p.line == inside
 }
 
-// inBlock is isQuoted without code spans and strings, which a block ends.
-func (p *place) inBlock() bool { return p.quoting || p.within != nil || p.isIndented() }
+// inBlock is isQuoted without what a block ends.
+func (p *place) inBlock() bool {
+	return p.quoting || p.within != 0 || p.isIndented() || p.inLiteral()
+}
 
 // isIndented reports whether the next byte begins indented code.
 func (p *place) isIndented() bool {
 	return !p.past && !p.listed && p.digits == 0 && p.column-p.base >= 4
 }
 
+// inLiteral reports whether the next byte begins a line of a literal block.
+func (p *place) inLiteral() bool {
+	return p.literal > 0 && p.line != inside && p.column >= p.literal
+}
+
 // pass moves the place behind a byte of text.
 func (p *place) pass(c byte) {
 	p.settle(c)
+	p.advance(c)
+}
+
+// advance is pass for a byte that was given to settle.
+func (p *place) advance(c byte) {
 	switch {
 	case c == '\n':
 		p.endLine()
@@ -65,17 +98,28 @@ func (p *place) pass(c byte) {
 	p.last = c
 }
 
+// skip moves the place behind a call that is text, in its line, whose last byte is c.
+func (p *place) skip(c byte) {
+	p.quoting = p.quoting || p.isIndented() || p.inLiteral()
+	p.line, p.begun, p.past, p.last, p.recent = inside, true, true, c, 0
+}
+
 // settle decides what the marks right before the byte c mean. To call it again changes nothing.
 func (p *place) settle(c byte) {
 	if p.run > 0 && c != p.last {
 		p.endRun()
 	}
+	if p.ending {
+		p.ending = false
+		p.settleSymbol(c)
+	}
 	if p.mark != 0 {
-		p.inLine.quote(p.mark, p.left, c)
-		if p.mark == '"' && !p.quoting { // a lone apostrophe is more often a part of a word
-			p.paragraph.quote(p.mark, p.left, c)
-		}
+		p.settleMark(c)
 		p.mark = 0
+	}
+	if p.tag.length > 0 && !isTagByte(c) {
+		p.settleTag()
+		p.tag.length = 0
 	}
 }
 
@@ -86,18 +130,31 @@ func (p *place) endLine() {
 	}
 	blank := p.line != inside
 	if blank {
-		p.paragraph = marks{}
+		p.endParagraph()
+	} else if p.literal == 0 && (p.opening || endsWith(p.recent, "::")) {
+		p.literal = p.indent + 1
 	}
-	if p.within != nil && p.within.ends(blank) {
-		p.within = nil
+	if e := &enclosures[p.within]; p.within != 0 && (e.lasts == toLine || e.lasts == toParagraph && blank) {
+		p.doubts.open |= 1 << p.within
+		p.within = 0
 	}
+	p.lazy = p.marked == marksText || p.lazy && !blank && p.marked == notMarked
 	p.line, p.column, p.base, p.past, p.digits = atStart, 0, 0, false, 0
 	p.listed, p.quoting, p.inLine, p.recent = false, false, marks{}, 0
+	p.marked, p.opening = notMarked, false
+}
+
+// endParagraph ends a paragraph: only what was behind a mark that is still open shows whether it
+// quotes more.
+func (p *place) endParagraph() {
+	p.doubts.open |= doubtOf(p.paragraph.quoted)
+	p.paragraph = marks{}
+	p.endLazy()
 }
 
 // passText passes a byte that is not in fenced code.
 func (p *place) passText(c byte) {
-	if p.within != nil {
+	if p.within != 0 {
 		p.passWithin(c)
 		return
 	}
@@ -105,22 +162,34 @@ func (p *place) passText(c byte) {
 		return
 	}
 	p.line, p.begun, p.past = inside, true, true
-	p.recent = p.recent<<8 | uint64(lower(c))
+	p.remember(c)
 	switch {
 	case c == '`' && p.last == '\\' && p.run == 0 && p.paragraph.ticks+p.inLine.ticks == 0: // escaped
 	case c == '`', c == '~':
 		p.run++
 	case c == '"', c == '\'':
-		p.mark, p.left = c, p.last
+		p.mark, p.left = rune(c), p.last
+	case c >= 0xc0:
+		p.left = p.last
+	case p.ending && endsWith(p.recent, "”"):
+		p.mark = '”'
+	case p.ending && endsWith(p.recent, "’"):
+		p.mark = '’'
 	case p.inLine.isOpen():
 	case c == '{', c == '[':
 		p.paragraph.nested++
 	case c == '}', c == ']':
 		p.paragraph.nested = max(0, p.paragraph.nested-1)
 	}
-	if e := opened(p.recent); e != nil && !p.quoting && p.paragraph.ticks+p.inLine.ticks == 0 {
-		p.within, p.recent, p.mark = e, 0, 0
-		p.paragraph.quoted, p.inLine.quoted = 0, 0
+	switch {
+	case isSpace(c):
+		p.opening = p.opening || p.recent == '.'<<16|'.'<<8|' '
+	case p.marked == marksNone && c != '>':
+		if p.marked = marksText; c == '`' || c == '~' || c == '#' {
+			p.marked = marksOther
+		}
+	case !p.fresh: // which may open a fence
+		p.doubts.close(lazily)
 	}
 }
 
@@ -129,8 +198,15 @@ func (p *place) passWithin(c byte) {
 	if !p.past && !p.passPrefix(c) {
 		p.line, p.past, p.fresh = inside, true, false
 	}
-	if p.recent = p.recent<<8 | uint64(lower(c)); endsWith(p.recent, p.within.close) {
-		p.within, p.recent = nil, 0
+	p.remember(c)
+}
+
+// remember keeps a byte for the marks of enclosures.
+func (p *place) remember(c byte) {
+	p.recent = p.recent<<8 | uint64(lower(c))
+	p.ending = symbols[c] != nil
+	if c == '<' || c == '\\' || p.tag.length > 0 {
+		p.tag.add(c)
 	}
 }
 
@@ -140,7 +216,12 @@ func (p *place) passPrefix(c byte) bool {
 	if isSpace(c) {
 		return p.passSpace(c)
 	}
-	p.quoting = p.quoting || p.isIndented()
+	p.quoting = p.quoting || p.isIndented() || p.inLiteral()
+	if p.line != inside {
+		if p.indent = p.column; p.indent < p.literal {
+			p.literal = 0
+		}
+	}
 	isMarker := !p.listed && p.digits == 0 && (c == '-' || c == '*' || c == '+') || p.digits > 0 && (c == '.' || c == ')')
 	isDigit := !p.listed && p.digits < 9 && c >= '0' && c <= '9'
 	switch {
@@ -149,16 +230,32 @@ func (p *place) passPrefix(c byte) bool {
 	case isDigit:
 		p.digits++
 	default:
-		if clean := !p.listed && p.digits == 0; clean && (c == '>' || c == '|') {
-			p.quoting, p.paragraph = true, marks{}
-		} else if clean && (c == '`' || c == '~') && p.run == 0 {
-			p.fresh = !p.quoting
+		if clean := !p.listed && p.digits == 0; clean {
+			p.beginBlock(c)
 		}
 		return false
 	}
 	p.column++
 	p.line, p.begun = inside, true
 	return true
+}
+
+// beginBlock begins the text of a line, behind its prefix, whose first byte is c.
+func (p *place) beginBlock(c byte) {
+	switch c {
+	case '>':
+		p.quoting, p.marked = true, marksNone
+		p.endParagraph()
+	case '|':
+		p.quoting = true
+		p.endParagraph()
+	case '#':
+		p.endLazy()
+	case '`', '~':
+		if p.run == 0 {
+			p.fresh = !p.quoting
+		}
+	}
 }
 
 // passSpace passes white space, and the list marker before it.
@@ -170,7 +267,8 @@ func (p *place) passSpace(c byte) bool {
 		p.column += 3 - (p.column-1)%4
 	}
 	if p.listed {
-		p.listed, p.base, p.paragraph = false, p.column, marks{}
+		p.listed, p.base = false, p.column
+		p.endParagraph()
 	} else if p.line == atStart && p.begun {
 		p.line = indented
 	}
@@ -184,153 +282,13 @@ func (p *place) endRun() {
 	switch {
 	case p.fresh && n >= 3:
 		p.fence = fence{char: p.last, length: n, column: p.column, info: true}
-		p.paragraph, p.inLine = marks{}, marks{}
+		p.inLine = marks{}
+		p.endParagraph()
 	case p.last == '`' && !p.quoting:
 		p.paragraph.tick(n)
 		p.inLine.tick(n)
 	}
 	p.fresh = false
-}
-
-// A fence is an open block of fenced code; its length is 0 outside of one.
-type fence struct {
-	char    byte
-	length  int
-	column  int
-	info    bool // the rest of the line that opened it
-	closing int  // the characters of the fence that begin the line; -1 if it cannot close the block
-	margin  int  // the columns before them
-	trail   bool // white space follows them
-}
-
-// passFence passes a byte in fenced code. It reports false if there is no such block: the info
-// string of a fence of backticks has none, they are a code span.
-func (p *place) passFence(c byte) bool {
-	f := &p.fence
-	p.line, p.begun = inside, true
-	switch {
-	case f.info && (c != '`' || f.char != '`'), f.closing < 0:
-	case f.info:
-		p.paragraph.ticks, p.inLine.ticks, p.fence = f.length, f.length, fence{}
-		return false
-	case isSpace(c):
-		f.trail = f.closing > 0
-		if f.margin++; c == '\t' {
-			f.margin += 3
-		}
-	case c != f.char, f.trail, f.margin > f.column+3:
-		f.closing = -1
-	default:
-		f.closing++
-	}
-	return true
-}
-
-// endLine begins a line in fenced code. It reports whether the last one closed the block.
-func (f *fence) endLine() bool {
-	closed := !f.info && f.length > 0 && f.closing >= f.length
-	f.info, f.closing, f.margin, f.trail = false, 0, 0, false
-	return closed
-}
-
-// marks are the open marks of quoted text.
-type marks struct {
-	ticks  int  // the backticks that opened a code span
-	quoted byte // the open quotation mark
-	nested int  // brackets of JSON, which do not quote
-}
-
-func (m *marks) isOpen() bool { return m.ticks > 0 || m.quoted != 0 }
-
-// tick reads a run of backticks.
-func (m *marks) tick(n int) {
-	switch m.ticks {
-	case 0:
-		m.ticks = n
-	case n:
-		m.ticks = 0
-	}
-}
-
-// quote reads a quotation mark between two bytes. An apostrophe, and the sign of inches or
-// minutes behind a number, is not one.
-func (m *marks) quote(mark, before, after byte) {
-	inWord := isAlphanumeric(before) && (mark == '\'' || before < 0x80) // Chinese has no spaces
-	opens := !isSpace(after) && (!inWord || isBracket(after))
-	if after == '\n' || after == '\r' {
-		opens = before == 0 || before == '\n' || isSpace(before)
-	}
-	switch {
-	case m.ticks > 0:
-	case m.quoted == 0 && opens:
-		m.quoted = mark
-	case m.quoted == mark && (mark == '"' || !isAlphanumeric(before) || !isAlphanumeric(after)):
-		m.quoted = 0
-	}
-}
-
-// An enclosure is quoted text between two marks of several bytes.
-type enclosure struct {
-	open, close string
-	lasts       scope
-}
-
-// A scope is what ends an enclosure that is not closed.
-type scope uint8
-
-const (
-	toLine scope = iota
-	toParagraph
-	toEnd
-)
-
-func (e *enclosure) ends(blank bool) bool {
-	return e.lasts == toLine || e.lasts == toParagraph && blank
-}
-
-// enclosures have marks of at most 8 bytes, in lower case.
-var enclosures = []enclosure{
-	{"<!--", "-->", toEnd},
-	{"<pre>", "</pre>", toEnd},
-	{"<pre ", "</pre>", toEnd}, // with attributes
-	{"<code>", "</code>", toParagraph},
-	{"<code ", "</code>", toParagraph},
-	{"<blockqu", "kquote>", toEnd}, // the longest parts of <blockquote> that fit
-	{"![cdata[", "]]>", toEnd},
-	{"<think>", "</think>", toEnd}, // not at the beginning
-	{`"""`, `"""`, toEnd},
-	{`'''`, `'''`, toEnd},
-	{"“", "”", toParagraph},
-	{"„", "“", toParagraph},
-	{"«", "»", toParagraph},
-	{"»", "«", toLine},
-	{"「", "」", toParagraph},
-	{"『", "』", toParagraph},
-	{"‘", "’", toLine},
-}
-
-// opened returns the enclosure that the last bytes of a text open, or nil.
-func opened(recent uint64) *enclosure {
-	switch byte(recent) {
-	case '-', '>', ' ', 'u', '[', '"', '\'', 0xbb, 0x9c, 0x9e, 0xab, 0x98, 0x8c, 0x8e: // the last bytes of open
-		for i := range enclosures {
-			if endsWith(recent, enclosures[i].open) {
-				return &enclosures[i]
-			}
-		}
-	}
-	return nil
-}
-
-// endsWith reports whether the last bytes of a text are a mark.
-func endsWith(recent uint64, mark string) bool {
-	for i := len(mark) - 1; i >= 0; i-- {
-		if byte(recent) != mark[i] {
-			return false
-		}
-		recent >>= 8
-	}
-	return true
 }
 
 func lower(c byte) byte {

@@ -91,6 +91,42 @@ var quotedTexts = map[string]string{
 	"a list of JSON in a program":         "messages = [\n" + bareAdd + "\n]",
 	"two names, bare":                     `{"name": "add", "tool": "get_weather", "arguments": {}}`,
 	"cut JSON with JSON":                  "{\"name\": \"add\", \"arguments\": {\"a\":\n" + bareAdd,
+
+	"second paragraph of a quotation":       "The page says \"so.\n\n" + addCall + "\n\nand so\" and more.",
+	"third paragraph of a quotation":        "\"a\n\nb\n\n" + addCall + addCall + "\n" + bareAdd + "\"",
+	"quotation that ends on its own line":   "\"\n\n" + addCall + "\n\n\"\n",
+	"quotation that ends in brackets":       "(it says \"a.\n\n" + addCall + "\n\nb.\").",
+	"quotation that ends with the text":     "\"a\n\n" + addCall + "\n\nb.\"",
+	"block of code in a quotation":          "\"a:\n\n```json\n" + bareAdd + "\n```\n\nb.\"",
+	"block of code in a paragraph's string": "\"a:\n```json\n" + bareAdd + "\n```\nb.\"",
+	"list item in a quotation":              "\"a:\n- " + addCall + "\n- b.\"",
+	"second paragraph of curly marks":       "It says “so.\n\n" + addCall + "\n\nand so”.",
+	"second paragraph of corner brackets":   "「好。\n\n" + addCall + "\n\n好」",
+	"second line of single curly marks":     "It says ‘so\n" + addCall + "\nit isn’t so’.",
+	"second line behind an apostrophe":      "It says ‘it isn’t so: " + addCall + "’.",
+	"second paragraph of a code element":    "<code>\n\n" + addCall + "\n\n</code>",
+	"curly marks in a string":               `It says "a “b” ` + addCall + `".`,
+	"element in a string":                   `It says "a <code>b</code> ` + addCall + `".`,
+	"two calls on lines of a string":        "\"\n" + bareAdd + "\n" + bareAdd + "\n\"",
+	"Swedish marks":                         "Skriv ”" + addCall + "” så.",
+	"Swedish marks over paragraphs":         "Skriv ”så.\n\n" + addCall + "\n\nså” nu.",
+	"Swedish single marks":                  "Skriv ’" + addCall + "’ så.",
+	"Finnish guillemets":                    "Kirjoita »" + addCall + "» niin.",
+	"Polish marks":                          "Napisz „" + addCall + "” tak.",
+	"single guillemets":                     "Schreib ›" + addCall + "‹ oder ‹" + addCall + "›.",
+	"low single marks":                      "Schreib ‚" + addCall + "‘.",
+	"lazy line of a block quote":            "> Write\nthis: " + addCall + "\n",
+	"lazy call in a block quote":            "> Write\n" + addCall + "\nto add.",
+	"lazy calls in a block quote":           "> Write\nor so\n" + addCall + "\n" + bareAdd + " to add.",
+	"samp element":                          "<samp>" + addCall + "</samp>",
+	"kbd element":                           "Type <KBD class=x>\n" + addCall + "</KBD>",
+	"textarea element":                      "<textarea\nrows=3>\n\n" + addCall + "</textarea>",
+	"xmp element":                           "<xmp>\n\n" + addCall + "\n</xmp>",
+	"verbatim":                              "\\begin{verbatim}\n\n" + addCall + "\n\\end{verbatim}",
+	"lstlisting":                            "\\begin{lstlisting}[language=XML]\n" + addCall + "\n\\end{lstlisting}",
+	"literal block":                         "So::\n\n  " + addCall + "\n\n  " + addCall + "\n",
+	"literal block of an indented line":     "  So::\n\n   " + bareAdd + "\n   ```json\n   " + bareAdd + "\n   ```\n",
+	"code-block directive":                  ".. code-block:: xml\n   :linenos:\n\n   " + addCall + "\n",
 }
 
 // What is only quoted is text, to the last byte.
@@ -148,10 +184,62 @@ func TestBehindQuotes(t *testing.T) {
 		"a tag in inline code":     "I write `<tool_call>`:\n",
 		"a tag in a quotation":     "I write \"<tool_call>\":\n",
 		"a quotation with a call":  "Not \"" + addCall + "\" but ",
+		"a quotation of a list":    "\"a:\n- b.\"\n- ",
+		"quotation of paragraphs":  "\"a\n\nb.\" And ",
+		"curly marks":              "“a\n\nb.” And ",
+		"lone mark, then others":   "He said \"so.\n\n\"Yes\", he said: ",
+		"lone curly mark":          "He said “so.\n\n",
+		"Polish marks":             "„tak” i ",
+		"English curly marks":      "“It’s so.” “It isn’t.” ",
+		"a curly apostrophe":       "The users’ 5” tool isn’t: ",
+		"inward guillemets":        "»a« b »c» ",
+		"block quote that goes on": "> quoted\nand so\n",
+		"block quote that ended":   "> quoted\n>\nNow: ",
+		"heading":                  "> quoted\n# Now\nHere: ",
+		"code in a block quote":    "> ```\n> x\n> ```\nNow: ",
+		"verbatim":                 "\\begin{verbatim}\nx\n\\end{verbatim} ",
+		"verbatim without end":     "Use \\begin{verbatim} here.\n\n",
+		"elements":                 "<samp>a</samp> <kbd>b</kbd> <textarea>c</textarea> <barcode> ",
+		"element without end":      "A <textarea> is it.\n\n",
+		"literal block":            "So::\n\n  a\n\nb ",
+		"scopes of C++":            "a::b and c:: d ",
+		"directive":                ".. note:: a\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := fmt.Sprintf("%q", text) + "\n" + inParis
 			whole := text + "<tool_call>" + paris + "</tool_call>"
+			for _, pieces := range [][]string{{whole}, portions(whole, nil)} {
+				if got := scanned(1<<20, pieces...); got != want {
+					t.Errorf("%d pieces:\n%s\nwant\n%s", len(pieces), got, want)
+				}
+			}
+		})
+	}
+}
+
+// A mark that is open for longer than its paragraph does not quote a call unless what follows closes
+// it.
+func TestDoubtful(t *testing.T) {
+	const call = "<tool_call>" + paris + "</tool_call>"
+	for name, c := range map[string]struct{ before, after string }{
+		"nothing else":              {"He said \"so.\n\n", ""},
+		"a mark that opens":         {"He said \"so.\n\n", "\n\nIt is \"so\" now."},
+		"another mark":              {"He said \"so.\n\n", "\n\nIt’s “so” now."},
+		"a mark of another kind":    {"He said “so.\n\n", "\n\nIt is “so” now.\""},
+		"a lone apostrophe":         {"Get 'em.\n\n", "\n\nThe users' tool."},
+		"a code element":            {"A <code> is it.\n\n", "\n\nIt is <code>so</code>."},
+		"a block quote":             {"> quoted\n", "\n\nIt is so."},
+		"a block quote and a fence": {"> quoted\n", "\n```\nIt is so.\n```"},
+		"a block quote and a list":  {"> quoted\n", "\n- It is so."},
+		"two kinds of marks":        {"He «said \"so.\n\n", "\n\n«It» is \"so\" now."},
+		"a lone mark, then another": {"He said \"so.\n\nAnd \"so.\n\n", "\n\nSo."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := fmt.Sprintf("%q\n%s", c.before, inParis)
+			if c.after != "" {
+				want += fmt.Sprintf("\n%q", c.after)
+			}
+			whole := c.before + call + c.after
 			for _, pieces := range [][]string{{whole}, portions(whole, nil)} {
 				if got := scanned(1<<20, pieces...); got != want {
 					t.Errorf("%d pieces:\n%s\nwant\n%s", len(pieces), got, want)
@@ -190,6 +278,12 @@ var callQuotations = map[string]func(call string) string{
 	"string over lines":    func(call string) string { return "So \"\n" + call + "\n\"." },
 	"pre element":          func(call string) string { return "<pre>\n" + call + "\n\n" + call + "</pre>" },
 	"block of code":        func(call string) string { return "```python\n" + call + "\n```" },
+	"paragraphs":           func(call string) string { return "So: \"a\n\n" + call + "\n\nb\"." },
+	"curly paragraphs":     func(call string) string { return "So: “a\n\n" + call + "\n\nb”." },
+	"textarea element":     func(call string) string { return "<textarea>\n\n" + call + "\n</textarea>" },
+	"verbatim":             func(call string) string { return "\\begin{verbatim}\n\n" + call + "\n\\end{verbatim}" },
+	"literal block":        func(call string) string { return "So::\n\n  " + call },
+	"lazy lines":           func(call string) string { return "> a\nb\n" + call + "\nc " + call },
 }
 
 func unbroken(text string) string { return strings.ReplaceAll(text, "\n", " ") }

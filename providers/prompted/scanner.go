@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -21,7 +22,9 @@ type scanner struct {
 	thought   string   // the end of the thinking
 	outermost [1]form  // of the forms that are matched
 	held      []byte   // the text that is held back
-	place     place    // of the first byte of held
+	place     place    // of the byte of held at offset at
+	at        int      // 0 unless doubtful
+	doubtful  *place   // of the first byte of held, where a call begins that may be quoted; else nil
 	brackets  brackets // of the value in the window
 	searched  int      // the offset up to which the end of a form was searched for
 	wasted    int      // bytes that were matched and found to be text
@@ -54,6 +57,20 @@ type finding struct {
 	n       int
 	calls   []call
 	forms   []form // of the calls, innermost last
+}
+
+// wholeLen returns the length of calls with the ends of their forms. It reports false if more text
+// is needed.
+func (f *finding) wholeLen(w []byte, final bool) (n int, ok bool) {
+	n = f.n
+	for _, in := range slices.Backward(f.forms) {
+		size, partly := in.endLen(w[n:])
+		if partly && !final {
+			return 0, false
+		}
+		n += size
+	}
+	return n, true
 }
 
 type verdict uint8
@@ -102,18 +119,19 @@ func (s *scanner) window(from int, final bool) ([]byte, bool) {
 // scanText emits text up to a byte with which a call may begin, and matches from there. It
 // reports false if more text is needed.
 func (s *scanner) scanText(final bool) bool {
-	for n := 0; ; {
-		for n < len(s.held) && !s.mayBegin(s.held[n]) {
-			s.place.pass(s.held[n])
-			n++
+	for n := s.at; ; {
+		n = s.passText(n)
+		if s.doubtful != nil && s.decide(n, final) {
+			return true
 		}
 		if n == len(s.held) {
-			s.emitText(providers.PartText, n)
-			return false
+			return s.keepText(n)
 		}
 		w, end := s.window(n, final)
 		f := s.match(w, end)
 		switch {
+		case f.verdict == undecided:
+			return s.keepText(n)
 		case f.verdict == notCall:
 			for range max(f.n, 1) {
 				s.place.pass(s.held[n])
@@ -121,43 +139,107 @@ func (s *scanner) scanText(final bool) bool {
 			}
 			s.reset(f)
 			continue
-		case f.verdict != undecided && s.isQuoted(w):
-			n += f.n // its own quotation marks do not end the quotation
-			s.reset(finding{verdict: notCall})
-			continue
 		}
-		s.emitText(providers.PartText, n)
-		switch f.verdict {
-		case isCall:
-			s.emitCalls(f)
-		case isThought:
-			s.discard(f.n)
-			s.mode = inThought
-		case madeUp:
-			s.ended, s.held = true, nil
-		default:
-			return false
+		quoted := s.doubtful != nil || s.isQuoted(w)
+		if !quoted && !s.place.doubt(w[0] == '`') {
+			s.emitText(providers.PartText, n)
+			s.act(f)
+			return true
 		}
-		return true
+		size, ok := f.wholeLen(w, end)
+		if !ok {
+			return s.keepText(n)
+		}
+		if !quoted {
+			s.emitText(providers.PartText, n)
+			undoubted := s.place.undoubted()
+			s.doubtful, n = &undoubted, 0
+		}
+		n += size // its own quotation marks do not end the quotation
+		s.place.skip(s.held[n-1])
+		s.reset(finding{verdict: notCall})
 	}
 }
 
-// mayBegin reports whether a call may begin with the next byte.
-func (s *scanner) mayBegin(c byte) bool {
-	s.place.settle(c)
-	if s.place.fence.length > 0 {
-		return false
+// passText passes text from an offset on, up to a byte with which a call may begin or that decides
+// about a doubtful call. It returns its offset.
+func (s *scanner) passText(n int) int {
+	limit := len(s.held)
+	if s.doubtful != nil {
+		limit = min(limit, s.maxCall)
 	}
-	switch c {
-	case '<', '|', '[':
-	case '{':
-		return s.place.line == atStart && !s.exhausted()
-	case '`', 't', 'T':
-		return s.place.line != inside && !s.exhausted()
+	for ; n < limit; n++ {
+		c := s.held[n]
+		s.place.settle(c)
+		if s.mayBegin(c) || s.doubtful != nil && s.place.doubts.decided() {
+			break
+		}
+		s.place.advance(c)
+	}
+	return n
+}
+
+// decide reports whether the first n bytes of held show if the doubtful call is quoted. If it is,
+// they are text.
+func (s *scanner) decide(n int, final bool) bool {
+	final = final && n == len(s.held)
+	if final {
+		s.place.settle('\n')
+	}
+	switch d := &s.place.doubts; {
+	case d.closed, n >= s.maxCall:
+		s.emitText(providers.PartText, n)
+	case d.decided(), final:
+		s.wasted += n
+		s.place = *s.doubtful
+		s.reset(finding{})
 	default:
 		return false
 	}
-	return !s.exhausted()
+	s.at, s.doubtful = 0, nil
+	return true
+}
+
+// keepText emits the first n bytes of held, or keeps them behind a doubtful call. It reports false:
+// more text is needed.
+func (s *scanner) keepText(n int) bool {
+	if s.doubtful != nil {
+		s.at = n
+	} else {
+		s.emitText(providers.PartText, n)
+	}
+	return false
+}
+
+// act does what a finding is about, which is not text.
+func (s *scanner) act(f finding) {
+	switch f.verdict {
+	case isCall:
+		s.emitCalls(f)
+	case isThought:
+		s.discard(f.n)
+		s.mode = inThought
+	case madeUp:
+		s.ended, s.held = true, nil
+	}
+}
+
+// mayBegin reports whether a call may begin with the next byte, which was given to settle.
+func (s *scanner) mayBegin(c byte) bool {
+	switch c {
+	case '<', '|', '[':
+	case '{':
+		if s.place.line != atStart {
+			return false
+		}
+	case '`', 't', 'T':
+		if s.place.line == inside {
+			return false
+		}
+	default:
+		return false
+	}
+	return s.place.fence.length == 0 && !s.exhausted()
 }
 
 // isQuoted reports whether the call in a window is only quoted. A block of code ends the

@@ -187,6 +187,7 @@ var scannerCases = []scanCase{
 	{"thinking", "<think>\n<tool_call>" + paris + "</tool_call> no.</think>\n\nHello.", fmt.Sprintf("thinks %q", "\n<tool_call>"+paris+"</tool_call> no.") + "\n" + `"\n\nHello."`},
 	{"no thought", "<think>\n\n</think>\n\n" + paris, inParis},
 	{"Magistral's thinking", "[THINK]" + paris + "[/THINK]Hello.", fmt.Sprintf("thinks %q", paris) + "\n" + `"Hello."`},
+	{"a block of code behind a lone quotation mark", "He said \"so:\n```json\n" + paris + "\n```\nIt is \"so\" now.", `"He said \"so:\n"` + "\n" + inParis + "\n" + `"\nIt is \"so\" now."`},
 	{"words behind a call in a block of code", "```json\n" + paris + "\nor <tool_call>" + paris + "</tool_call>\n```\n<tool_call>" + paris + "</tool_call>", inParis + "\n" + fmt.Sprintf("%q", "\nor <tool_call>"+paris+"</tool_call>\n```\n") + "\n" + inParis},
 	{"thinking without end", "<think>hm </thin", `thinks "hm </thin"`},
 	{"thinking later on", "I <think> so", `"I <think> so"`},

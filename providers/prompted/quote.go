@@ -1,0 +1,285 @@
+package prompted
+
+import "strings"
+
+// marks are the open marks of quoted text.
+type marks struct {
+	ticks  int  // the backticks that opened a code span
+	quoted rune // the open quotation mark
+	nested int  // brackets of JSON, which do not quote
+}
+
+func (m *marks) isOpen() bool { return m.ticks > 0 || m.quoted != 0 }
+
+// tick reads a run of backticks.
+func (m *marks) tick(n int) {
+	switch m.ticks {
+	case 0:
+		m.ticks = n
+	case n:
+		m.ticks = 0
+	}
+}
+
+// quote reads a quotation mark between two bytes. An apostrophe, and the sign of inches or
+// minutes behind a number, is not one.
+func (m *marks) quote(mark rune, before, after byte) {
+	single := mark == '\'' || mark == '’'
+	inWord := isAlphanumeric(before) && (single || before < 0x80) // Chinese has no spaces
+	endsLine := after == '\n' || after == '\r'
+	opens := (endsLine || !isSpace(after)) && (!inWord || isBracket(after))
+	if endsLine || mark >= 0x80 { // a curly mark mostly closes what another one opened
+		opens = opens && (before == 0 || before == '\n' || isSpace(before) || before == '(')
+	}
+	switch {
+	case m.ticks > 0:
+	case m.quoted == 0 && opens:
+		m.quoted = mark
+	case m.quoted == mark && (!single || !isAlphanumeric(before) || !isAlphanumeric(after)):
+		m.quoted = 0
+	}
+}
+
+// settleMark reads a quotation mark that may open and close, before the byte c. A lone single one
+// is more often a part of a word: it quotes its line only. One that may do either closes what a
+// call depends on, and else opens.
+func (p *place) settleMark(c byte) {
+	if doubt := doubtOf(p.mark); doubt != 0 && !p.quoting {
+		free, closing := !p.paragraph.isOpen(), closes(p.left, c)
+		if free && closing && p.doubts.relevant&doubt != 0 {
+			p.doubts.close(doubt)
+			return
+		}
+		p.paragraph.quote(p.mark, p.left, c)
+		if free && (closing || p.paragraph.isOpen()) {
+			p.doubts.drop(doubt)
+		}
+	}
+	p.inLine.quote(p.mark, p.left, c)
+}
+
+// closes reports whether a quotation mark between two bytes rather closes than opens.
+func closes(before, after byte) bool {
+	behind := before != 0 && before != '\n' && before != '(' && !isSpace(before) && !isBracket(before)
+	return after == '\n' || isSpace(after) || behind && !isAlphanumeric(after) && !isBracket(after)
+}
+
+// doubts are marks whose paragraph or line ended before they were closed, a bit for each. Such a
+// mark may be a lone one, or the text behind it is quoted up to the mark that closes it. A call
+// there is thus decided by what follows: it is quoted if the mark is closed before another one
+// opens, and a call if the text ends before that.
+type doubts struct {
+	open     uint64 // those that are not closed yet
+	relevant uint64 // those of them on which a call depends
+	closed   bool   // one that was relevant is closed: the call is quoted
+}
+
+// The doubts beside those of enclosures, which have the bits of their indices.
+const (
+	lazily    = 1 << (63 - iota) // the line goes on a block quote if text follows in its paragraph
+	straight                     // "…"
+	rightOnly                    // ”…”, of Swedish and Finnish
+)
+
+// doubtOf returns the doubt that an open quotation mark leaves where its paragraph ends.
+func doubtOf(mark rune) uint64 {
+	switch mark {
+	case '"':
+		return straight
+	case '”':
+		return rightOnly
+	}
+	return 0
+}
+
+// close ends a doubt: its mark is closed.
+func (d *doubts) close(doubt uint64) {
+	d.closed = d.closed || d.relevant&doubt != 0
+	d.drop(doubt)
+}
+
+// decided reports whether it is known if the call is quoted.
+func (d *doubts) decided() bool { return d.closed || d.relevant == 0 }
+
+// drop ends a doubt: its mark was a lone one.
+func (d *doubts) drop(doubt uint64) {
+	d.open &^= doubt
+	d.relevant &^= doubt
+}
+
+// endLazy ends the paragraph of a block quote.
+func (p *place) endLazy() {
+	p.lazy = false
+	p.doubts.drop(lazily)
+}
+
+// doubt makes the place that of a call, or of a block of code that is one, if it is not quoted for
+// certain. It reports false if it surely is not quoted.
+func (p *place) doubt(block bool) bool {
+	switch {
+	case block:
+		p.endParagraph()
+	case p.lazy:
+		p.doubts.open |= lazily
+	}
+	p.doubts.relevant, p.doubts.closed = p.doubts.open, false
+	return p.doubts.relevant != 0
+}
+
+// undoubted returns the place of a call that turned out not to be quoted.
+func (p place) undoubted() place {
+	p.doubts, p.lazy = doubts{}, false
+	return p
+}
+
+// An enclosure is quoted text between two marks of several bytes: symbols of at most 8, or tags,
+// without what ends them.
+type enclosure struct {
+	open  string
+	close string // one of these, separated by spaces
+	lasts scope
+}
+
+// A scope is how far an enclosure reaches that is not closed.
+type scope uint8
+
+const (
+	toLine scope = iota
+	toParagraph
+	toEnd
+)
+
+// enclosures have marks in lower case. The first is not one.
+var enclosures = []enclosure{
+	{},
+	{"<!--", "-->", toEnd},
+	{"![cdata[", "]]>", toEnd},
+	{`"""`, `"""`, toEnd},
+	{`'''`, `'''`, toEnd},
+	{"<pre", "</pre", toEnd},
+	{"<blockquote", "</blockquote", toEnd},
+	{"<think", "</think", toEnd}, // not at the beginning
+	{"<code", "</code", toParagraph},
+	{"<samp", "</samp", toParagraph},
+	{"<kbd", "</kbd", toParagraph},
+	{"<tt", "</tt", toParagraph},
+	{"<xmp", "</xmp", toParagraph},
+	{"<textarea", "</textarea", toParagraph},
+	{`\begin{verbatim`, `\end{verbatim`, toParagraph},
+	{`\begin{lstlisting`, `\end{lstlisting`, toParagraph},
+	{`\begin{minted`, `\end{minted`, toParagraph},
+	{`\begin{quote`, `\end{quote`, toParagraph},
+	{"“", "”", toParagraph},
+	{"„", "“ ”", toParagraph},
+	{"«", "»", toParagraph},
+	{"»", "« »", toLine},
+	{"‹", "›", toLine},
+	{"›", "‹ ›", toLine},
+	{"「", "」", toParagraph},
+	{"『", "』", toParagraph},
+	{"‘", "’", toLine},
+	{"‚", "‘ ’", toLine},
+}
+
+// A delimiter is a mark that opens or closes an enclosure.
+type delimiter struct {
+	mark      string
+	enclosure int
+	closes    bool
+}
+
+// symbols are the marks that are not tags, by their last byte, tags the others. Those that close
+// are first.
+var symbols, tags = func() (symbols [256][]delimiter, tags map[string]delimiter) {
+	tags = map[string]delimiter{}
+	add := func(d delimiter) {
+		if c := d.mark[len(d.mark)-1]; c >= 'a' && c <= 'z' {
+			tags[d.mark] = d
+		} else {
+			symbols[c] = append(symbols[c], d)
+		}
+	}
+	for i := 1; i < len(enclosures); i++ {
+		for mark := range strings.FieldsSeq(enclosures[i].close) {
+			add(delimiter{mark, i, true})
+		}
+	}
+	for i := 1; i < len(enclosures); i++ {
+		add(delimiter{enclosures[i].open, i, false})
+	}
+	return symbols, tags
+}()
+
+// settleSymbol reads a mark that ends right before the byte c, if one does.
+func (p *place) settleSymbol(c byte) {
+	for _, d := range symbols[p.last] {
+		if endsWith(p.recent, d.mark) && !(d.mark == "’" && isLetter(c)) && p.meet(d) {
+			return
+		}
+	}
+}
+
+// settleTag reads the tag that ends right before, if it is a mark.
+func (p *place) settleTag() {
+	if d, ok := tags[string(p.tag.name[:p.tag.length])]; ok {
+		p.meet(d)
+	}
+}
+
+// meet reads the mark of an enclosure. It reports false if it means nothing here.
+func (p *place) meet(d delimiter) bool {
+	doubt := uint64(1) << d.enclosure
+	switch {
+	case p.within == d.enclosure && d.closes:
+		p.within, p.recent = 0, 0
+	case p.within != 0, p.quoting, p.paragraph.ticks+p.inLine.ticks > 0:
+		return false
+	case d.closes && p.doubts.open&doubt != 0:
+		p.doubts.close(doubt)
+	case d.closes:
+		return false
+	default:
+		if p.mark != 0 { // three of them
+			p.paragraph.quoted, p.inLine.quoted = 0, 0
+		}
+		p.doubts.drop(doubt)
+		p.within, p.recent = d.enclosure, 0
+	}
+	p.mark = 0
+	return true
+}
+
+// A tag is the beginning of one, such as <pre or \begin{verbatim, in lower case.
+type tag struct {
+	name   [20]byte
+	length int // of name, or more if that is too short; 0 outside of a tag
+}
+
+// add adds a byte to a tag. One that begins a tag begins another one.
+func (t *tag) add(c byte) {
+	if c == '<' || c == '\\' {
+		t.length = 0
+	}
+	if t.length < len(t.name) {
+		t.name[t.length] = lower(c)
+		t.length++
+	}
+}
+
+func isTagByte(c byte) bool {
+	return c < 0x80 && isAlphanumeric(c) || c == '/' || c == '{' || c == '-' || c == '_' || c == '.' || c == ':'
+}
+
+// isLetter reports whether c is a letter of ASCII, or begins one of another alphabet.
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0xc3 && c < 0xe0 }
+
+// endsWith reports whether the last bytes of a text are a mark.
+func endsWith(recent uint64, mark string) bool {
+	for i := len(mark) - 1; i >= 0; i-- {
+		if byte(recent) != mark[i] {
+			return false
+		}
+		recent >>= 8
+	}
+	return true
+}
