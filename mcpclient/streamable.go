@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -104,8 +104,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	}
 	resp, err := s.roundTrip(req)
 	if err != nil {
-		var dial *net.OpError
-		if !(errors.As(err, &dial) && dial.Op == "dial") {
+		if !outbound.NotSent(err) {
 			k.setSent()
 		}
 		err = unreachable(s.cfg.URL, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -37,6 +39,9 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 		NetDialContext: cfg.http.DialContext, Proxy: cfg.http.Proxy, TLSClientConfig: outbound.TLS(cfg.Roots),
 		Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
 	}
+	if proxy := cfg.httpProxy(); proxy != nil { // the Dialer's own CONNECT panics at a status without a text
+		d.NetDialContext, d.Proxy = outbound.Tunnel(proxy, d.NetDialContext), nil
+	}
 	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {
@@ -51,6 +56,20 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
 	w.work.Go(func() { w.write(r) })
 	return w, nil
+}
+
+// httpProxy returns the HTTP proxy for a WebSocket URL; nil means none, or one of another scheme.
+func (cfg *Config) httpProxy() *url.URL {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil
+	}
+	u.Scheme = map[string]string{"ws": "http", "wss": "https"}[u.Scheme]
+	proxy, err := cfg.http.Proxy(&http.Request{URL: u})
+	if err != nil || proxy == nil || proxy.Scheme != "http" {
+		return nil
+	}
+	return proxy
 }
 
 // receive passes on messages until the connection ends. The error says why.

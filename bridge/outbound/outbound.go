@@ -5,6 +5,7 @@
 package outbound
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -29,6 +30,9 @@ func Transport(roots *x509.CertPool) *http.Transport {
 		ForceAttemptHTTP2:     true,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
+			return refusal(proxy, req.Host, resp)
+		},
 	}
 }
 

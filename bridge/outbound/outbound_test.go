@@ -1,9 +1,13 @@
 package outbound_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +23,8 @@ import (
 // CONNECT, which a client of https begins with.
 var proxied, tunnels atomic.Int64
 
+var proxyHost string
+
 // TestMain sets the proxy of the environment, which net/http reads once.
 func TestMain(m *testing.M) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +36,8 @@ func TestMain(m *testing.M) {
 		proxied.Add(1)
 		io.WriteString(w, "by the proxy")
 	}))
-	for name, value := range map[string]string{"HTTP_PROXY": proxy.URL, "HTTPS_PROXY": proxy.URL, "NO_PROXY": "direct.invalid"} {
+	proxyHost = strings.TrimPrefix(proxy.URL, "http://")
+	for name, value := range map[string]string{"HTTP_PROXY": proxy.URL, "HTTPS_PROXY": "http://user:secret@" + proxyHost, "NO_PROXY": "direct.invalid"} {
 		os.Setenv(name, value)
 	}
 	os.Exit(m.Run())
@@ -47,12 +54,70 @@ func TestProxy(t *testing.T) {
 	if _, err := get(client, "https://far.invalid/"); err == nil || tunnels.Load() == 0 {
 		t.Errorf("https: %v, %d tunnels", err, tunnels.Load())
 	}
+	if _, err := get(client, "https://far.invalid/"); !outbound.NotSent(err) || strings.Contains(err.Error(), "secret") ||
+		!strings.HasSuffix(err.Error(), "the proxy "+proxyHost+" refused to connect to far.invalid:443: HTTP 403 Forbidden") {
+		t.Errorf("https: %v", err)
+	}
 	if got, err := get(client, own.URL); err != nil || got != "direct" {
 		t.Errorf("loopback: %q %v", got, err)
 	}
 	before := proxied.Load()
 	if _, err := get(client, "http://direct.invalid/"); err == nil || proxied.Load() > before {
 		t.Errorf("NO_PROXY is not heeded: %v", err)
+	}
+}
+
+// TestTunnel: a proxy connects, or is named with its status, and waits no longer than the context.
+func TestTunnel(t *testing.T) {
+	proxy := func(answer string) (*url.URL, <-chan *http.Request) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		asked := make(chan *http.Request, 1)
+		go func() {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			req, _ := http.ReadRequest(bufio.NewReader(conn))
+			asked <- req
+			io.WriteString(conn, answer)
+			io.Copy(io.Discard, conn) // until the other side closes it
+		}()
+		return &url.URL{Scheme: "http", Host: l.Addr().String(), User: url.UserPassword("user", "secret")}, asked
+	}
+	for answer, want := range map[string]string{
+		"HTTP/1.1 200\r\n\r\n":       "",
+		"HTTP/1.1 403\r\n\r\n":       "refused to connect to far.invalid:443: HTTP 403 Forbidden",
+		"HTTP/1.1 407 Never\r\n\r\n": "HTTP 407 Proxy Authentication Required (check the user:password@ of HTTPS_PROXY)",
+		"SSH-2.0-x\r\n\r\n":          "malformed HTTP",
+	} {
+		at, asked := proxy(answer)
+		conn, err := outbound.Tunnel(at, new(net.Dialer).DialContext)(t.Context(), "tcp", "far.invalid:443")
+		switch req := <-asked; {
+		case req == nil || req.Method != http.MethodConnect || req.Host != "far.invalid:443" || req.Header.Get("Proxy-Authorization") != "Basic dXNlcjpzZWNyZXQ=":
+			t.Errorf("it was asked %+v", req)
+		case want == "" && err == nil:
+			conn.Close()
+		case err == nil || want == "" || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.Host) || strings.Contains(err.Error(), "secret"):
+			t.Errorf("%q: %v, want %q", answer, err, want)
+		}
+	}
+	at, asked := proxy("")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := outbound.Tunnel(at, new(net.Dialer).DialContext)(ctx, "tcp", "far.invalid:443"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a proxy that does not answer: %v", err)
+	}
+	at.Host = "127.0.0.1:1"
+	if _, err := outbound.Tunnel(at, new(net.Dialer).DialContext)(t.Context(), "tcp", "far.invalid:443"); !outbound.NotSent(err) {
+		t.Errorf("no proxy: %v", err)
 	}
 }
 
