@@ -27,6 +27,7 @@ type scanner struct {
 	doubtful  *place   // of the first byte of held, where a call begins that may be quoted; else nil
 	brackets  brackets // of the value in the window
 	searched  int      // the offset up to which the end of a form was searched for
+	matched   int      // the length of the window that was matched last, if it was undecided
 	wasted    int      // bytes that were matched and found to be text
 	called    bool     // there was a call
 	ended     bool     // the model continued with a result that it made up
@@ -128,6 +129,9 @@ func (s *scanner) scanText(final bool) bool {
 			return s.keepText(n)
 		}
 		w, end := s.window(n, final)
+		if s.goesOn(w, end) {
+			return s.keepText(n)
+		}
 		f := s.match(w, end)
 		switch {
 		case f.verdict == undecided:
@@ -211,6 +215,13 @@ func (s *scanner) keepText(n int) bool {
 	return false
 }
 
+// goesOn reports whether a window is still in the string in which its last match ended.
+func (s *scanner) goesOn(w []byte, final bool) bool {
+	quote, matched := s.brackets.quote, s.matched
+	s.matched = len(w)
+	return quote != 0 && !final && bytes.IndexByte(w[matched:], quote) < 0
+}
+
 // act does what a finding is about, which is not text.
 func (s *scanner) act(f finding) {
 	switch f.verdict {
@@ -260,7 +271,7 @@ func (s *scanner) reset(f finding) {
 	if f.verdict == notCall {
 		s.wasted += s.brackets.offset
 	}
-	s.brackets, s.searched = brackets{open: s.brackets.open[:0]}, 0
+	s.brackets, s.searched, s.matched = brackets{open: s.brackets.open[:0]}, 0, 0
 }
 
 // emitCalls emits the calls that were found.
@@ -280,6 +291,9 @@ func (s *scanner) emitCalls(f finding) {
 // if more text is needed.
 func (s *scanner) scanAfterCall(final bool) bool {
 	w, final := s.window(0, final)
+	if s.goesOn(w, final) {
+		return false
+	}
 	in := &s.forms[len(s.forms)-1]
 	n, partly := in.endLen(w)
 	if partly && !final {
