@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -116,9 +118,14 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req)
 	}
+	tasks := make([][][]byte, len(s.subs))
+	s.forAll(func(i int, sub Session) { tasks[i] = tasksOf(ctx, sub, req) })
+	if err := ctx.Err(); err != nil {
+		return Failed(canceled(err))
+	}
 	all := []byte(`{"tasks":[`)
-	for i, reply := range s.doAll(ctx, req) {
-		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
+	for i, own := range tasks {
+		for _, raw := range own {
 			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && !s.ownsTask(id, i) {
 				continue
 			}
@@ -127,7 +134,27 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 			}
 			all = append(all, raw...)
 		}
-		reply.Free()
 	}
 	return Result(append(all, "]}"...), nil)
+}
+
+// maxTaskPages bounds a member that never stops returning cursors.
+const maxTaskPages = 100
+
+// tasksOf returns the tasks of a member, at most wire.MaxTasks and those of one page more.
+func tasksOf(ctx context.Context, sub Session, req *Request) (tasks [][]byte) {
+	page := *req
+	for range maxTaskPages {
+		reply := sub.Do(ctx, &page)
+		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
+			tasks = append(tasks, bytes.Clone(raw))
+		}
+		cursor := bytes.Clone(wire.Lookup(reply.Result, "nextCursor"))
+		reply.Free()
+		if cursor == nil || len(tasks) >= wire.MaxTasks {
+			break
+		}
+		page.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: wire.Cursor, Value: cursor})
+	}
+	return tasks
 }

@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A task stays with the member that has created it, whatever other members list or create.
@@ -60,5 +62,34 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	}
 	if got := strings.Count(log.String(), "both good and evil have it"); got != 1 {
 		t.Errorf("the log says %d times that both have the task: %s", got, &log)
+	}
+}
+
+// The tasks of several members are in one page, however many pages the members have.
+func TestTasksOfAllPages(t *testing.T) {
+	member := func(name, pages string) Member {
+		return Member{Name: name, Source: newScripted(func(req *Request) Reply {
+			params, err := req.params()
+			if err != nil {
+				return Failed(toolformat.AsError(err))
+			}
+			cursor, _ := wire.Text(params.Get(wire.Cursor))
+			n := len(cursor)
+			next := ""
+			if n+1 < len(pages) {
+				next = `,"nextCursor":"` + pages[:n+1] + `"`
+			}
+			return Result([]byte(`{"tasks":[{"taskId":"`+name+pages[n:n+1]+`"}]`+next+`}`), nil)
+		})}
+	}
+	s := openBridge(t, &Caller{}, member("a", "123"), member("b", "1"))
+	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList})
+	if want := `{"tasks":[{"taskId":"a1"},{"taskId":"a2"},{"taskId":"a3"},{"taskId":"b1"}]}`; string(reply.Result) != want {
+		t.Errorf("the tasks are %s, %v, want %s", reply.Result, reply.Err, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if reply := s.Do(ctx, &Request{Method: wire.MethodTasksList}); reply.Err == nil || reply.Err.Code != toolformat.Canceled {
+		t.Errorf("canceled: %s, %v", reply.Result, reply.Err)
 	}
 }
