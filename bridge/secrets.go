@@ -120,8 +120,8 @@ func hideValue(text, value string) string {
 // shortestPart is the length in bytes from which the part of a value beside an ellipsis is hidden.
 const shortestPart = 4
 
-// hideCut hides the parts of a value where a text was cut: its beginning before an ellipsis, and its
-// end after one.
+// hideCut hides the parts of a value where a text was cut: its beginning before an ellipsis, unless
+// hideValue has hidden that, and its end between two ellipses. It takes a time linear in the text.
 func hideCut(text, value string) string {
 	var b strings.Builder
 	for {
@@ -131,7 +131,7 @@ func hideCut(text, value string) string {
 		}
 		body := strings.TrimRight(before, "\n")
 		gap := before[len(body):]
-		for n := len(value) - 1; n >= shortestPart; n-- {
+		for n := min(len(value), cutValue) - 1; n >= shortestPart; n-- {
 			if head, ok := strings.CutSuffix(body, value[:n]); ok {
 				body = head + mask
 				break
@@ -140,15 +140,38 @@ func hideCut(text, value string) string {
 		b.WriteString(body + gap + "…")
 		rest := strings.TrimLeft(after, "\n")
 		b.WriteString(after[:len(after)-len(rest)])
-		for n := len(value) - 1; n >= shortestPart; n-- {
-			if tail, ok := strings.CutPrefix(rest, value[len(value)-n:]); ok {
-				b.WriteString(mask)
-				rest = tail
-				break
-			}
+		part, _, _ := strings.Cut(rest, "…")
+		if n := overlap(value[1:], part); n >= shortestPart {
+			b.WriteString(mask)
+			rest = rest[n:]
 		}
 		text = rest
 	}
+}
+
+// overlap returns the length of the longest end of value with which text begins: the state in which
+// the Knuth-Morris-Pratt automaton of text ends.
+func overlap(value, text string) int {
+	text = text[:min(len(text), len(value))]
+	value = value[len(value)-len(text):]
+	longest := make([]int, len(text)+1) // at i: of the proper ends of text[:i] with which text begins
+	next := func(n int, c byte) int {
+		for n > 0 && (n == len(text) || text[n] != c) {
+			n = longest[n]
+		}
+		if text[n] == c {
+			n++
+		}
+		return n
+	}
+	for i := 1; i < len(text); i++ {
+		longest[i+1] = next(longest[i], text[i])
+	}
+	n := 0
+	for i := range len(value) {
+		n = next(n, value[i])
+	}
+	return n
 }
 
 // isWord reports whether a part of a text does not continue a word or a number, and none continues it.

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"errors"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -33,6 +35,43 @@ func TestHiddenValuesInTexts(t *testing.T) {
 		if got := none.Hide(c.text); got != c.text {
 			t.Errorf("without secrets: %s", got)
 		}
+	}
+}
+
+// overlap finds what trying each length finds.
+func TestOverlap(t *testing.T) {
+	slow := func(value, text string) int {
+		for n := min(len(value), len(text)); n > 0; n-- {
+			if strings.HasPrefix(text, value[len(value)-n:]) {
+				return n
+			}
+		}
+		return 0
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, random.IntN(12))
+		for i := range b {
+			b[i] = "ab"[random.IntN(2)]
+		}
+		return string(b)
+	}
+	for range 20_000 {
+		if value, text := word(), word(); overlap(value, text) != slow(value, text) {
+			t.Fatalf("%q in %q: %d, want %d", value, text, overlap(value, text), slow(value, text))
+		}
+	}
+}
+
+// The time to hide the parts of a value does not grow with its length times that of the text: trying
+// each length would compare 10¹¹ bytes here.
+func TestHideCutIsLinear(t *testing.T) {
+	value, text := strings.Repeat("a", 100_000), strings.Repeat("b…", 1_000_000)
+	if got := hideCut(text, value); got != text {
+		t.Errorf("%d bytes of %d", len(got), len(text))
+	}
+	if got := hideCut("…"+value[1:]+"b…", value); got != "…"+mask+"b…" {
+		t.Errorf("%.20q", got)
 	}
 }
 
