@@ -260,3 +260,61 @@ func testStdioWaitsForRoom(t *testing.T) {
 	client.Close()
 	<-served
 }
+
+// On standard input an answer and a cancellation are taken without room for them: they end what
+// takes it up. A request is refused after a while.
+func TestStdioTakesWhatMakesRoom(t *testing.T) { synctest.Test(t, testStdioTakesWhatMakesRoom) }
+
+func testStdioTakesWhatMakesRoom(t *testing.T) {
+	p := newMade(t, Options{}, func(ctx context.Context, req *bridge.Request) bridge.Reply {
+		switch req.Target {
+		case "wait":
+			<-ctx.Done()
+		case "ask":
+			req.Back.Ask(ctx, "sampling/createMessage", []byte("{}"))
+		}
+		return bridge.Result([]byte("{}"), nil)
+	})
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- p.ServeStdio(t.Context(), in, out)
+		out.Close()
+	}()
+	lines := wire.NewLineReader(answers, 1<<20)
+	receive := func(want string) {
+		t.Helper()
+		if got, err := lines.Read(); err != nil || !strings.HasPrefix(string(got.B), `{"jsonrpc":"2.0",`+want) {
+			t.Errorf("%v, %v: expected %s", got, err, want)
+		}
+	}
+	send := func(members string) {
+		fmt.Fprintf(client, `{"jsonrpc":"2.0",%s,"x":"%s"}}`+"\n", members, strings.Repeat("x", 2*heldFree))
+	}
+	fmt.Fprintf(client, hello+"\n", "{}")
+	receive(`"id":0,"result"`)
+	send(`"id":1,"method":"tools/call","params":{"name":"wait"`)
+	send(`"id":2,"method":"tools/call","params":{"name":"ask"`)
+	receive(`"id":1,"method":"sampling/createMessage"`)
+	own := p.accounts.of(bridge.Principal{})
+	takeRest := func() (n int) {
+		n = int(own.most[heldBytes] - own.used[heldBytes].Load())
+		own.take(heldBytes, n)
+		return n
+	}
+	rest := takeRest()
+	send(`"id":3,"method":"tools/call","params":{"name":"t"`)
+	receive(`"id":3,"error":{"code":-32000,"message":"too many bytes in flight`)
+	send(`"id":1,"result":{"role":"user"`)
+	receive(`"id":2,"result"`)
+	rest += takeRest()
+	send(`"method":"notifications/cancelled","params":{"requestId":1`)
+	synctest.Wait()
+	if used := own.used[heldBytes].Load(); used == own.most[heldBytes] {
+		t.Error("the call goes on after its cancellation")
+	}
+	own.give(heldBytes, rest)
+	client.Close()
+	<-served
+}

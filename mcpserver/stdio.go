@@ -56,24 +56,45 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 
 func (d *duplex) readLines(in io.Reader) error {
 	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
-	c := counter{account: d.account, done: d.box.done, patience: never}
 	for {
-		d.box.awaitRoom(never)
 		msg, err := lines.Read()
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
+			d.box.awaitRoom(never)
 			d.box.send(unreadable(err))
 		case err != nil:
 			return err
 		default:
-			c.held = 0
-			if size := cap(msg.B); size > heldFree && !c.count(size) {
-				return errEnded
-			}
-			d.receive(message{msg, d.account, c.held})
+			d.receiveLine(msg)
 		}
 	}
+}
+
+// receiveLine takes a message. A request for which there is no room waits for it, and no more is
+// read. An answer or a notification does not wait: it may end what takes up the room.
+func (d *duplex) receiveLine(msg *wire.Buffer) {
+	size := cap(msg.B)
+	c := counter{account: d.account, done: d.box.done}
+	counted := size <= heldFree || c.count(size)
+	if (!counted || d.box.full.Load()) && !endsSomething(msg.B) {
+		d.box.awaitRoom(never)
+		c.patience = roomTime
+		if !counted && !c.count(size) {
+			d.refuse(msg)
+			return
+		}
+	}
+	d.receive(message{msg, d.account, c.held})
+}
+
+// refuse answers a message for whose bytes there is no room.
+func (d *duplex) refuse(msg *wire.Buffer) {
+	m, _ := wire.Split(msg.B) // without an id where that fails
+	resp := response{id: m.ID}
+	resp.refuse(d.account)
+	d.box.respond(&resp)
+	msg.Free()
 }
 
 // lineWriter writes batches as lines, with one system call for those that are small.
