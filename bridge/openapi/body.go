@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -88,7 +89,7 @@ func (d *definition) encodeField(m media, p *property) error {
 		return nil
 	}
 	e, err := d.fieldEncoding(m, *p)
-	if err != nil || e == (encoding{}) {
+	if err != nil || e == (rest.Encoding{}) {
 		return err
 	}
 	if _, twice := d.spec.Encoding[p.name]; twice {
@@ -123,7 +124,7 @@ func (d *definition) addWhole(m media, body []byte) error {
 		}
 	case m.isFile:
 		schema = fileSchema(d.schemas.resolved(m.schema()))
-		d.spec.Encoding[name] = encoding{Style: "file"}
+		d.spec.Encoding[name] = rest.Encoding{Style: "file"}
 	default:
 		schema = describe([]byte(`{"type":"string"}`), "The body as "+m.base+".")
 	}

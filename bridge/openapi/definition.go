@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -25,7 +26,7 @@ type definition struct {
 	properties []property
 	query      []string
 	cookies    []string
-	spec       spec
+	spec       rest.Spec
 }
 
 // A property is an argument of the tool.
@@ -34,15 +35,6 @@ type property struct {
 	raw      []byte // its schema in the document
 	schema   []byte
 	required bool
-}
-
-// spec has the keys of rest's spec that an import sets.
-type spec struct {
-	Method   string              `json:"method"`
-	Path     string              `json:"path"`
-	Headers  map[string]string   `json:"headers,omitempty"`
-	Body     string              `json:"body,omitempty"`
-	Encoding map[string]encoding `json:"encoding,omitempty"`
 }
 
 // build builds the definition. The error says why the operation cannot be a tool.
@@ -54,7 +46,7 @@ func (d *definition) build() (built Definition, err error) {
 	if err != nil {
 		return built, err
 	}
-	d.spec = spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]encoding{}}
+	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}}
 	params, err := d.parameters()
 	if err != nil {
 		return built, err
@@ -137,7 +129,7 @@ func (d *definition) addParameter(p param, names map[string]string) error {
 			d.spec.Headers[p.name] = "{" + name + "}"
 		}
 	}
-	if e != (encoding{}) {
+	if e != (rest.Encoding{}) {
 		d.spec.Encoding[name] = e
 	}
 	d.addProperty(property{

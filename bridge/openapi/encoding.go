@@ -9,28 +9,9 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
-
-// encoding is rest's Encoding. The zero value is for an argument that is written as rest writes one
-// without an encoding.
-type encoding struct {
-	Style       string `json:"style,omitempty"`
-	Explode     mode   `json:"explode,omitzero"`
-	ContentType string `json:"contentType,omitempty"`
-}
-
-// A mode is a boolean with a default.
-type mode int8
-
-const (
-	byDefault mode = iota
-	no
-	yes
-)
-
-// MarshalJSON implements json.Marshaler.
-func (m mode) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%t", m == yes), nil }
 
 // styles are the styles of a place, the default first (OpenAPI 3.1.1, section 4.8.12.4). The place
 // is that of a parameter, or "form" for the members of a form.
@@ -43,22 +24,22 @@ var styles = map[string][]string{
 }
 
 // encodingOf returns how a parameter is written.
-func (d *definition) encodingOf(p param) (encoding, error) {
+func (d *definition) encodingOf(p param) (rest.Encoding, error) {
 	if styles[p.in] == nil || p.in == "form" {
-		return encoding{}, fmt.Errorf("the parameter %s is in %q, which is not supported", native.Shorten(p.name), native.Shorten(p.in))
+		return rest.Encoding{}, fmt.Errorf("the parameter %s is in %q, which is not supported", native.Shorten(p.name), native.Shorten(p.in))
 	}
 	for mediaType := range wire.Members(wire.Lookup(p.raw, "content")) {
 		if isJSON(mediaType) {
-			return encoding{Style: "json"}, nil
+			return rest.Encoding{Style: "json"}, nil
 		}
-		return encoding{}, nil
+		return rest.Encoding{}, nil
 	}
 	return d.styleOf(p.in, p.name, p.raw, p.schema())
 }
 
 // styleOf returns how a value of a schema is written by the style and explode of an object of the
 // document.
-func (d *definition) styleOf(place, name string, object, schema []byte) (e encoding, err error) {
+func (d *definition) styleOf(place, name string, object, schema []byte) (e rest.Encoding, err error) {
 	e.Style = cmp.Or(text(object, "style"), styles[place][0])
 	if !slices.Contains(styles[place], e.Style) {
 		return e, fmt.Errorf("the style %q of %s is not one of a %s: expected %s", native.Shorten(e.Style), native.Shorten(name), place, strings.Join(styles[place], ", "))
@@ -73,13 +54,10 @@ func (d *definition) styleOf(place, name string, object, schema []byte) (e encod
 	switch isList, isObject := d.schemas.mayBe(schema); {
 	case e.Style == "label", e.Style == "matrix":
 	case !isList && !isObject, !isObject && isExploded && e.Style == "form", !isObject && e.Style == "simple":
-		return encoding{}, nil // as without an encoding
+		return rest.Encoding{}, nil // as without an encoding
 	}
 	if isExploded != (e.Style == "form") && e.Style != "deepObject" {
-		e.Explode = no
-		if isExploded {
-			e.Explode = yes
-		}
+		e.Explode = &isExploded
 	}
 	return e, nil
 }
@@ -87,7 +65,7 @@ func (d *definition) styleOf(place, name string, object, schema []byte) (e encod
 // fieldEncoding returns how a member of a form is written. Without style and explode it depends on
 // the content type: an object is JSON, a file in a multipart body is one (OpenAPI 3.1.1, section
 // 4.8.15).
-func (d *definition) fieldEncoding(m media, p property) (encoding, error) {
+func (d *definition) fieldEncoding(m media, p property) (rest.Encoding, error) {
 	object := wire.Lookup(m.raw, "encoding", p.name)
 	contentType := text(object, "contentType")
 	isFile := m.base == typeMultipart && d.isFile(p.raw, contentType)
@@ -95,7 +73,7 @@ func (d *definition) fieldEncoding(m media, p property) (encoding, error) {
 	if isStyled && !isFile { // in a multipart body too: 3.0 ignores it, but documents of 3.0 mean it
 		return d.styleOf("form", p.name, object, p.raw)
 	}
-	e := encoding{}
+	e := rest.Encoding{}
 	if base, _, err := mime.ParseMediaType(contentType); err == nil && !strings.Contains(base, "*") && m.base == typeMultipart && httpapi.CheckHeader("Content-Type", contentType) == nil {
 		e.ContentType = contentType
 	}
