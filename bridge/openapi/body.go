@@ -177,7 +177,7 @@ func (d *definition) rank(m *media) int {
 	case m.base == "application/json":
 		m.isJSON = true
 		return 7
-	case isJSON(m.base):
+	case httpapi.IsJSON(m.base):
 		m.isJSON = true
 		return 6
 	case m.base == "*/*", m.base == "application/*":
@@ -189,7 +189,7 @@ func (d *definition) rank(m *media) int {
 		return 3
 	case strings.HasPrefix(m.base, "multipart/"):
 		return 0
-	case isText(m.base):
+	case httpapi.IsText(m.base):
 		return 2
 	case kind == "" || kind == "string":
 		m.isFile = true

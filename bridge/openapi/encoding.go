@@ -29,7 +29,7 @@ func (d *definition) encodingOf(p param) (rest.Encoding, error) {
 		return rest.Encoding{}, fmt.Errorf("the parameter %s is in %q, which is not supported", native.Shorten(p.name), native.Shorten(p.in))
 	}
 	for mediaType := range wire.Members(wire.Lookup(p.raw, "content")) {
-		if isJSON(mediaType) {
+		if httpapi.IsJSON(mediaType) {
 			return rest.Encoding{Style: "json"}, nil
 		}
 		return rest.Encoding{}, nil
@@ -80,7 +80,7 @@ func (d *definition) fieldEncoding(m media, p property) (rest.Encoding, error) {
 	switch {
 	case isFile:
 		e.Style = "file"
-	case isJSON(contentType):
+	case httpapi.IsJSON(contentType):
 		e.Style = "json"
 	}
 	return e, nil
@@ -101,19 +101,5 @@ func (d *definition) isFile(schema []byte, contentType string) bool {
 		return true
 	}
 	base, _, err := mime.ParseMediaType(contentType)
-	return err == nil && !isJSON(base) && !isText(base) && kind == "string"
-}
-
-// isJSON reports whether a media type is JSON.
-func isJSON(mediaType string) bool {
-	base, _, _ := mime.ParseMediaType(mediaType)
-	_, sub, _ := strings.Cut(base, "/")
-	return sub == "json" || strings.HasSuffix(sub, "+json")
-}
-
-// isText reports whether a media type is text that is not JSON.
-func isText(base string) bool {
-	kind, sub, _ := strings.Cut(base, "/")
-	return kind == "text" || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml") ||
-		slices.Contains([]string{"xml", "yaml", "x-yaml", "x-ndjson", "ndjson", "jsonl", "graphql", "sql", "toml", "javascript"}, sub)
+	return err == nil && !httpapi.IsText(base) && kind == "string"
 }

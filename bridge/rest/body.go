@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
 
@@ -87,15 +88,14 @@ func (t *tool) contentType() string {
 // formatOf returns how a body of a media type is written.
 func formatOf(contentType string) (format, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
-	kind, sub, _ := strings.Cut(mediaType, "/")
 	switch {
-	case err != nil, sub == "json", strings.HasSuffix(sub, "+json"):
+	case err != nil, httpapi.IsJSON(mediaType):
 		return formatJSON, nil
 	case mediaType == typeForm:
 		return formatForm, nil
 	case mediaType == typeMultipart:
 		return formatMultipart, nil
-	case kind == "multipart":
+	case strings.HasPrefix(mediaType, "multipart/"):
 		return formatRaw, fmt.Errorf("a body of the type %s is not supported: expected %s", mediaType, typeMultipart)
 	}
 	return formatRaw, nil

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,19 +75,24 @@ func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bo
 // readable UTF-8.
 func isText(mediaType string, body []byte) bool {
 	kind, sub, _ := strings.Cut(mediaType, "/")
-	switch {
-	case kind == "text", strings.HasSuffix(sub, "+json"), strings.HasSuffix(sub, "+xml"), strings.HasSuffix(sub, "+yaml"):
-		return true
-	case kind == "image", kind == "audio", kind == "video", kind == "font":
-		return false
-	}
-	switch sub {
-	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "graphql", "sql", "x-ndjson", "jsonl", "json-seq", "x-www-form-urlencoded":
-		return true
-	case "", "octet-stream":
-		return isReadable(body)
-	}
-	return false
+	isOther := kind == "image" || kind == "audio" || kind == "video" || kind == "font"
+	return IsText(mediaType) || (sub == "" || sub == "octet-stream") && !isOther && isReadable(body)
+}
+
+// IsText reports whether a media type is text, also in another form than text/*.
+func IsText(mediaType string) bool {
+	kind, sub, _ := strings.Cut(mediaType, "/")
+	return kind == "text" || IsJSON(mediaType) || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml") ||
+		slices.Contains(textTypes, sub)
+}
+
+var textTypes = []string{"xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "graphql", "sql", "x-ndjson", "ndjson", "jsonl", "json-seq", "x-www-form-urlencoded"}
+
+// IsJSON reports whether a media type is JSON (RFC 6839, section 3.1).
+func IsJSON(mediaType string) bool {
+	base, _, _ := mime.ParseMediaType(mediaType)
+	_, sub, _ := strings.Cut(base, "/")
+	return sub == "json" || strings.HasSuffix(sub, "+json")
 }
 
 // isReadable reports whether body is UTF-8 without the control characters that text does not have.
