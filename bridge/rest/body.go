@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"mime/multipart"
-	"net/http"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ const (
 func (t *tool) compileBody(s *Spec) error {
 	switch s.Body {
 	case bodyAuto:
-		if t.method == http.MethodGet || t.method == http.MethodHead {
+		if t.isSafe() {
 			t.body = bodyNone
 		}
 		return nil
@@ -68,7 +67,7 @@ func (t *tool) compileBody(s *Spec) error {
 			t.format = formatRaw
 		}
 	}
-	if s.Body != bodyNone && (t.method == http.MethodGet || t.method == http.MethodHead) {
+	if s.Body != bodyNone && t.isSafe() {
 		return fmt.Errorf("body: a %s has no body (RFC 9110, section 9.3.1)", t.method)
 	}
 	return nil

@@ -106,10 +106,13 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	return bridge.Tool{
 		Tool: definition, Timeout: cmp.Or(time.Duration(s.Timeout), b.Timeout), Cancelable: true, Call: t.call,
 		Placeholders: slices.Sorted(maps.Keys(t.used)),
-		ReadOnly:     t.method == http.MethodGet || t.method == http.MethodHead,   // RFC 9110, section 9.2.1
+		ReadOnly:     t.isSafe(),
 		Idempotent:   t.method == http.MethodPut || t.method == http.MethodDelete, // section 9.2.2
 	}, t.notes(), nil
 }
+
+// isSafe reports whether requests only read, and have no body (RFC 9110, sections 9.2.1 and 9.3.1).
+func (t *tool) isSafe() bool { return t.method == http.MethodGet || t.method == http.MethodHead }
 
 // call implements bridge.Tool.Call.
 func (t *tool) call(ctx context.Context, raw json.RawMessage) (*toolformat.Result, error) {
@@ -153,7 +156,7 @@ func (t *tool) notes() []toolformat.Note {
 	switch {
 	case t.payload != "":
 		why = "the body is {" + t.payload + "}"
-	case t.method == http.MethodGet || t.method == http.MethodHead:
+	case t.isSafe():
 		why = "a " + t.method + " has no body"
 	}
 	for _, name := range n.Names() {
