@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -112,33 +109,16 @@ type Size int
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Size) UnmarshalJSON(raw []byte) error {
-	var n float64
 	text, ok := wire.Text(raw)
-	if ok {
-		n, ok = parseSize(text)
-	} else {
-		ok = json.Unmarshal(raw, &n) == nil
+	if !ok {
+		text = string(raw)
 	}
-	if !ok || n < 1 || n > min(1<<53, math.MaxInt) || n != math.Trunc(n) {
+	n, ok := wire.ParseSize(text)
+	if !ok {
 		return fmt.Errorf(`expected a size such as "64MiB" or a number of bytes, got %.40s`, raw)
 	}
 	*s = Size(n)
 	return nil
-}
-
-var sizeUnits = map[string]float64{
-	"": 1, "b": 1,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
-}
-
-// parseSize parses a number of bytes with a unit, in any letter case, such as "64MiB", "10 MB" or
-// "512". It may be less than one, or not a whole number.
-func parseSize(text string) (n float64, ok bool) {
-	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	return n * unit, known && err == nil
 }
 
 // A Duration is a positive length of time in a spec or an API: "30s", "1m30s" or a number of

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -85,48 +86,28 @@ func (n node) number() (float64, bool) {
 	return f, err == nil
 }
 
-// whole returns f as an int if it is a positive integer that float64 and int hold exactly.
-func whole(f float64) (int, bool) {
-	if f < 1 || f > min(1<<53, math.MaxInt) || f != math.Trunc(f) {
-		return 0, false
-	}
-	return int(f), true
-}
-
 func readCount(d *decoder, n node) (int, bool) {
-	f, ok := n.number()
-	count, fits := whole(f)
-	return count, d.fits(n, ok && fits, "0", "a positive integer (omit the key for the default)")
+	count, ok := 0, false
+	if n.value.Kind() == '0' {
+		count, ok = wire.ParseSize(string(n.value.(hujson.Literal)))
+	}
+	return count, d.fits(n, ok, "0", "a positive integer (omit the key for the default)")
 }
 
 func readSize(d *decoder, n node) (int, bool) {
 	const want = `a positive size: a number of bytes, or "64MiB", "10MB", "512KiB"`
-	f, ok := n.number()
-	if n.value.Kind() == '"' {
+	size, ok := 0, false
+	switch n.value.Kind() {
+	case '0':
+		size, ok = wire.ParseSize(string(n.value.(hujson.Literal)))
+	case '"':
 		text, filled := readText(d, n)
 		if !filled {
 			return 0, false
 		}
-		f, ok = parseSize(text)
+		size, ok = wire.ParseSize(text)
 	}
-	size, fits := whole(f)
-	return size, d.fits(n, ok && fits, `0"`, want)
-}
-
-// sizeUnits maps the units of sizes to bytes.
-var sizeUnits = map[string]float64{
-	"": 1, "b": 1,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
-}
-
-// parseSize reads a number of bytes with a unit. It is the rule of bridge.Size, which this leaf
-// cannot import; a test of package stack holds both to one table.
-func parseSize(text string) (n float64, ok bool) {
-	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	return n * unit, known && err == nil
+	return size, d.fits(n, ok, `0"`, want)
 }
 
 // fits reports what was wanted unless ok. Other values of the given kinds could fit.
