@@ -18,12 +18,14 @@ type owners struct {
 	order  map[int][]string // of a member's ids, oldest first
 }
 
-// claim gives an id to a member, unless it is another one's, and returns its owner. It forgets the
-// oldest of a member's ids beyond most, so that a member with many costs no other one its own.
-func (o *owners) claim(id string, member, most int) (owner int) {
+// claim gives an id to a member and returns its owner: that of another one only if it takes it over.
+// It forgets the oldest of a member's ids beyond most, so that a member with many costs no other one
+// its own.
+func (o *owners) claim(id string, member, most int, takesOver bool) (owner int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if owner, known := o.member[id]; known {
+	owner, known := o.member[id]
+	if known && (owner == member || !takesOver) {
 		return owner
 	}
 	if o.member == nil {
@@ -32,7 +34,9 @@ func (o *owners) claim(id string, member, most int) (owner int) {
 	o.member[id] = member
 	ids := append(o.order[member], id)
 	if len(ids) > most {
-		delete(o.member, ids[0])
+		if o.member[ids[0]] == member {
+			delete(o.member, ids[0])
+		}
 		ids = ids[1:]
 	}
 	o.order[member] = ids
@@ -46,33 +50,19 @@ func (o *owners) owner(id string) (member int, ok bool) {
 	return member, ok
 }
 
-// rememberTask stores the member that runs the task that a result announces, if it does.
+// rememberTask stores the member that runs the task that a result announces, if it does. Servers may
+// number their tasks: the latest of an id counts.
 func (s *session) rememberTask(result []byte, member int) {
 	if id, ok := wire.CreatedTask(result); ok {
-		s.ownsTask(id, member)
+		s.tasks.claim(id, member, wire.MaxTasks, true)
 	}
-}
-
-// ownsTask reports whether a task is the member's: the first one to name it owns it.
-func (s *session) ownsTask(id string, member int) bool {
-	owner := s.tasks.claim(id, member, wire.MaxTasks)
-	if owner == member {
-		return true
-	}
-	b := s.bridge
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	first, second := b.members[owner].Name, b.members[member].Name
-	b.logOnce([]Problem{{Text: fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first)}})
-	return false
 }
 
 // maxNamed bounds the URIs that are remembered, and maxNamedURI their length.
 const maxNamed, maxNamedURI = 1000, 1 << 10
 
 // rememberNamed stores that the resources that a result of tools/call or prompts/get links to or
-// embeds are the member's, unless a result of another one has named them before. They need not be in
-// its list.
+// embeds are the member's. They need not be in its list.
 func (s *session) rememberNamed(result []byte, member int) {
 	left := maxNamed
 	remember := func(content []byte) {
@@ -81,7 +71,7 @@ func (s *session) rememberNamed(result []byte, member int) {
 			uri = embedded
 		}
 		if left--; uri != "" && len(uri) <= maxNamedURI && left >= 0 {
-			s.named.claim(uri, member, maxNamed)
+			s.named.claim(uri, member, maxNamed, true)
 		}
 	}
 	for content := range wire.Elements(wire.Lookup(result, "content")) {
@@ -126,7 +116,7 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	all := []byte(`{"tasks":[`)
 	for i, own := range tasks {
 		for _, raw := range own {
-			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && !s.ownsTask(id, i) {
+			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && !s.listsOwn(id, i) {
 				continue
 			}
 			if all[len(all)-1] != '[' {
@@ -136,6 +126,21 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 		}
 	}
 	return Result(append(all, "]}"...), nil)
+}
+
+// listsOwn reports whether a task that a member lists is its own. To list the task of another member
+// does not take it over.
+func (s *session) listsOwn(id string, member int) bool {
+	owner := s.tasks.claim(id, member, wire.MaxTasks, false)
+	if owner == member {
+		return true
+	}
+	b := s.bridge
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, second := b.members[owner].Name, b.members[member].Name
+	b.logOnce([]Problem{{Text: fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first)}})
+	return false
 }
 
 // maxTaskPages bounds a member that never stops returning cursors.

@@ -11,7 +11,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A task stays with the member that has created it, whatever other members list or create.
+// A task stays with the member that has created it, whatever other members list, until another one
+// creates one of the same id.
 func TestTasksStayTheirOwners(t *testing.T) {
 	member := func(name string, list *string, created string) Member {
 		return Member{Name: name, Source: newScripted(func(req *Request) Reply {
@@ -47,7 +48,6 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	if got, want := do(wire.MethodTasksList, "", "{}"), `{"tasks":[{"taskId":"2"},{"taskId":"1","of":"good"}]}`; got != want {
 		t.Errorf("the tasks are %s, want %s", got, want)
 	}
-	do(wire.MethodToolsCall, "evil__work", `{"name":"evil__work","task":{}}`)
 	many := make([]string, wire.MaxTasks+1) // more than are remembered
 	for i := range many {
 		many[i] = fmt.Sprintf(`{"taskId":"evil-%d"}`, i)
@@ -59,6 +59,10 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	}
 	if got := do(wire.MethodTasksGet, "", fmt.Sprintf(`{"taskId":"evil-%d"}`, wire.MaxTasks)); got != `"evil"` {
 		t.Errorf("tasks/get of evil's task is answered by %s", got)
+	}
+	do(wire.MethodToolsCall, "evil__work", `{"name":"evil__work","task":{}}`)
+	if got := do(wire.MethodTasksGet, "", `{"taskId":"1"}`); got != `"evil"` {
+		t.Errorf("tasks/get of the latest task is answered by %s", got)
 	}
 	if got := strings.Count(log.String(), "both good and evil have it"); got != 1 {
 		t.Errorf("the log says %d times that both have the task: %s", got, &log)
