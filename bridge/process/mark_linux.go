@@ -24,9 +24,48 @@ func (g *group) alive() bool {
 			members = members || runs(pid)
 		case g.mayHave(pid) && hasMark(pid, g.mark, true):
 			g.strays = append(g.strays, pid)
+			g.held.add(pid, g.mark)
 		}
 	}
 	return members || len(g.strays) > 0
+}
+
+// heldStrays are the processes seen outside of their group, as descriptors by their ids: once such a
+// process has been reaped, by its parent, the id may be that of a child which os/exec waits for.
+type heldStrays map[int]int
+
+func (h *heldStrays) add(pid int, mark string) {
+	if _, ok := (*h)[pid]; ok {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	if !hasMark(pid, mark, true) { // it has ended, and fd may be another process
+		unix.Close(fd)
+		return
+	}
+	if *h == nil {
+		*h = heldStrays{}
+	}
+	(*h)[pid] = fd
+}
+
+// reap waits until the processes, which were killed, have ended, and reaps those that became ours
+// because their parents are gone.
+func (h heldStrays) reap() {
+	deadline := time.Now().Add(settleWait)
+	for _, fd := range h {
+		ended := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		for err := error(unix.EINTR); err == unix.EINTR; {
+			_, err = unix.Poll(ended, int(max(time.Until(deadline), 0).Milliseconds()))
+		}
+	}
+	for _, fd := range h { // after the end of all, since each may be the parent of another one
+		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // fails unless it is ours
+		unix.Close(fd)
+	}
 }
 
 // wrapTime is less than it takes to use up all process ids.

@@ -328,16 +328,22 @@ func TestChildsFiles(t *testing.T) {
 // subreaper inherits orphans as process 1 of a container does.
 func subreaper() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	for _, mode := range []string{"idle", "ignores TERM"} {
-		p, err := Start(Command{
-			Path: os.Args[0], Args: []string{mode}, Grace: Grace{Stdin: 10 * time.Millisecond, Term: 10 * time.Millisecond},
-			Env: append(os.Environ(), childMode+"=launcher"),
-		})
-		if err != nil {
-			panic(err)
+	for _, parent := range []string{"launcher", "detacher"} {
+		for _, mode := range []string{"idle", "ignores TERM"} {
+			p, err := Start(Command{
+				Path: os.Args[0], Args: []string{mode}, Grace: Grace{Stdin: 10 * time.Millisecond, Term: 10 * time.Millisecond},
+				Env: append(os.Environ(), childMode+"="+parent),
+			})
+			if err != nil {
+				panic(err)
+			}
+			if parent == "detacher" {
+				p.Stdout.Read(make([]byte, 10)) // it has its child
+				p.Stdin.Close()
+			}
+			<-p.Done()
+			p.Stop()
 		}
-		<-p.Done()
-		p.Stop()
 	}
 	for _, s := range processes() {
 		if s.parent == os.Getpid() {

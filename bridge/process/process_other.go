@@ -22,4 +22,9 @@ func (g *group) alive() bool { return unix.Kill(-g.id(), 0) == nil }
 // marked finds nothing: not all of these systems show the environment of a process.
 func marked(string) []int { return nil }
 
+// heldStrays is empty: there is no way to find a process that has left its group.
+type heldStrays struct{}
+
+func (heldStrays) reap() {}
+
 func (Limits) set(int) error { return nil }

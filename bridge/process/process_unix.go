@@ -24,6 +24,7 @@ type group struct {
 	mark   string    // in the environment of all descendants
 	born   time.Time // before the start
 	strays []int     // those that have left the group, as alive saw them last; Linux only
+	held   heldStrays
 }
 
 func startGroup(cmd *exec.Cmd, mark string) (*group, error) {
@@ -58,12 +59,13 @@ func signalStrays(pids []int, sig unix.Signal) {
 	}
 }
 
-// reap reaps the leader, if awaitLeader has not, and members of the group whose parents are gone
-// and that became ours, as this program is process 1 of a container or a subreaper.
+// reap reaps the leader, if awaitLeader has not, and descendants whose parents are gone and that
+// became ours, as this program is process 1 of a container or a subreaper.
 func (g *group) reap() {
 	if g.cmd.ProcessState == nil {
 		_ = g.cmd.Wait() // how it ended is in ProcessState
 	}
+	g.held.reap()
 	for deadline := time.Now().Add(settleWait); time.Now().Before(deadline); {
 		switch pid, err := unix.Wait4(-g.id(), nil, unix.WNOHANG, nil); {
 		case err == unix.EINTR || pid > 0:
