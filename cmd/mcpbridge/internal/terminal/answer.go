@@ -11,17 +11,17 @@ import (
 const typing = 500 * time.Millisecond
 
 // ask begins a question: keys typed before it are dropped.
-func (k *keyboard) ask() { k.change(func() { k.ahead, k.asking = nil, true }) }
+func (k *keyboard) ask() { k.change(func() { k.ahead, k.word, k.asking = nil, k.typed, true }) }
 
 // answer waits for one of keys, lower case letters, after ask. Another letter begins a word, which
-// is not an answer: its letters are dropped up to Enter or a pause. The error is errInterrupted after
-// Ctrl-C, io.EOF after Ctrl-D, and the cause of ctx after its end.
+// is not an answer: its letters are dropped up to Enter or a pause. So is the rest of a word that
+// began before ask. The error is errInterrupted after Ctrl-C, io.EOF after Ctrl-D, and the cause of
+// ctx after its end.
 func (k *keyboard) answer(ctx context.Context, keys string) (byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer func() { k.asking = false }()
 	defer context.AfterFunc(ctx, func() { k.change(func() {}) })()
-	var word time.Time // when the last letter of a word came
 	for {
 		for len(k.ahead) == 0 {
 			switch {
@@ -41,14 +41,14 @@ func (k *keyboard) answer(ctx context.Context, keys string) (byte, error) {
 		case pressed == keyEnd:
 			return 0, io.EOF
 		case pressed == '\r':
-			word = time.Time{}
-		case time.Since(word) < typing:
-			word = time.Now()
+			k.word = time.Time{}
+		case time.Since(k.word) < typing:
+			k.word = time.Now()
 		case lower >= 'a' && strings.IndexByte(keys, lower) >= 0:
-			k.answered = true
+			k.answered, k.typed = true, time.Time{}
 			return lower, nil
 		default:
-			word = time.Now()
+			k.word = time.Now()
 			k.bell()
 		}
 	}

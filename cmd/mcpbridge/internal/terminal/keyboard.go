@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ergochat/readline"
@@ -63,8 +64,10 @@ type keyboard struct {
 	count   int           // long pastes so far
 	closed  bool
 
-	asking   bool // a single key is awaited: pastes and escape sequences are dropped
-	answered bool // the key before was the answer: an Enter after it is dropped
+	asking   bool      // a single key is awaited: pastes and escape sequences are dropped
+	answered bool      // the key before was the answer: an Enter after it is dropped
+	typed    time.Time // when the last key came; zero if it was Enter or an answer
+	word     time.Time // when the last letter of a word came that is not an answer
 }
 
 type paste struct {
@@ -278,7 +281,10 @@ func (k *keyboard) push(b []byte) {
 		k.bell()
 		return
 	}
-	k.ahead = append(k.ahead, b...)
+	k.ahead, k.typed = append(k.ahead, b...), time.Now()
+	if bytes.HasSuffix(b, []byte("\r")) {
+		k.typed = time.Time{}
+	}
 }
 
 // errInterrupted is Ctrl-C while a line is edited.

@@ -210,6 +210,7 @@ func TestAnswer(t *testing.T) {
 			defer typed.Close()
 			k := newKeyboard(in, func() { bells++ })
 			k.take([]byte("a")) // typed before the question
+			time.Sleep(typing)
 			k.ask()
 			got := make(chan string)
 			go func() {
@@ -234,19 +235,22 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// A pause ends a word, the end of the context the question, and an Enter after the answer is dropped.
+// A pause ends a word that began before or after the question, the end of the context the question, and an Enter after the answer is dropped.
 func TestAnswerTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typed := io.Pipe()
 		defer typed.Close()
 		k := newKeyboard(in, func() {})
-		k.ask()
+		k.take([]byte("an"))
+		k.ask() // in the middle of "any"
 		got := make(chan byte)
 		go func() {
 			key, _ := k.answer(t.Context(), "yn")
 			got <- key
 		}()
 		synctest.Wait()
+		k.take([]byte("y"))
+		time.Sleep(typing)
 		k.take([]byte("maybe yes"))
 		time.Sleep(typing - 1)
 		k.take([]byte("n"))
@@ -259,6 +263,14 @@ func TestAnswerTime(t *testing.T) {
 		buffer := make([]byte, 100)
 		if n, _ := k.Read(buffer); string(buffer[:n]) != "next\r" {
 			t.Errorf("then %q", buffer[:n])
+		}
+		k.take([]byte("a line\r"))
+		for range 2 { // Enter and an answer end a word
+			k.ask()
+			k.take([]byte("y"))
+			if key, _ := k.answer(t.Context(), "yn"); key != 'y' {
+				t.Errorf("got %q", key)
+			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
