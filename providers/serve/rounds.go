@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"container/list"
 	"crypto/rand"
 	"crypto/sha256"
 	"slices"
@@ -15,32 +14,40 @@ import (
 // hiddenRounds keeps what a client's next request lacks: the rounds that ran inside the
 // bridge, and the raw items of the provider. A conversation is found by the calls that the
 // client got, whose ids cannot be guessed, and by the messages before them: a client that
-// edits its history gets that history.
+// edits its history gets that history. Of the principal with the most bytes the oldest is evicted
+// first: nobody can evict what belongs to those that use less.
 type hiddenRounds struct {
 	maxSize int // bytes
 
 	mu      sync.Mutex // guards what follows
-	entries map[digest]*list.Element
-	order   *list.List // of *entry, the oldest first
+	entries map[digest]*entry
+	own     map[string]*ownRounds // by principal; each has an entry
 	size    int
+}
+
+// ownRounds are the entries of one principal, the oldest first.
+type ownRounds struct {
+	order []*entry
+	size  int
 }
 
 // A digest identifies a conversation as the client sees it.
 type digest [sha256.Size]byte
 
 type entry struct {
-	key      digest
-	messages []providers.Message
-	ids      map[string]string // the provider's ids of the calls, by the client's
-	size     int
-	expires  time.Time
+	key       digest
+	principal string
+	messages  []providers.Message
+	ids       map[string]string // the provider's ids of the calls, by the client's
+	size      int
+	expires   time.Time
 }
 
 // keepFor is how long a client may take for its calls.
 const keepFor = time.Hour
 
 func newHiddenRounds(maxSize int) *hiddenRounds {
-	return &hiddenRounds{maxSize: maxSize, entries: map[digest]*list.Element{}, order: list.New()}
+	return &hiddenRounds{maxSize: maxSize, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
 }
 
 // with returns the digest of the conversation with one more message. Of a message with calls
@@ -77,8 +84,8 @@ func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([
 	rest := messages
 	for i := range messages {
 		key = key.with(&messages[i])
-		if at := h.entries[key]; at != nil {
-			known, rest = at.Value.(*entry), messages[i+1:]
+		if e := h.entries[key]; e != nil {
+			known, rest = e, messages[i+1:]
 		}
 	}
 	if known == nil {
@@ -101,7 +108,7 @@ func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([
 // the request with their results. key is the digest of the client's request. The arguments
 // have the tools' own names; invalid ones are left to the client. The ids are new: those of
 // some providers can be guessed, or are not unique.
-func (h *hiddenRounds) handOut(key digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
+func (h *hiddenRounds) handOut(principal string, key digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
 	last := providers.Message{Role: providers.RoleAssistant}
 	ids := map[string]string{}
 	for _, c := range run.WaitingCalls() {
@@ -114,7 +121,7 @@ func (h *hiddenRounds) handOut(key digest, run *providers.Run, set *providers.To
 		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: &own})
 	}
 	if last.Parts != nil {
-		h.keep(&entry{key: key.with(&last), messages: run.Messages, ids: ids})
+		h.keep(&entry{key: key.with(&last), principal: principal, messages: run.Messages, ids: ids})
 	}
 	return last.Calls()
 }
@@ -124,24 +131,45 @@ func (h *hiddenRounds) keep(e *entry) {
 	e.size, e.expires = size(e.messages), time.Now().Add(keepFor)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.entries[e.key] = h.order.PushBack(e)
+	own := h.own[e.principal]
+	if own == nil {
+		own = &ownRounds{}
+		h.own[e.principal] = own
+	}
+	h.entries[e.key] = e
+	own.order = append(own.order, e)
+	own.size += e.size
 	h.size += e.size
 	for h.size > h.maxSize {
-		h.remove(h.order.Front())
+		largest := own
+		for _, other := range h.own {
+			if other.size > largest.size {
+				largest = other
+			}
+		}
+		h.evict(largest)
 	}
 }
 
 // evictExpired removes the expired entries. h.mu is held.
 func (h *hiddenRounds) evictExpired(now time.Time) {
-	for at := h.order.Front(); at != nil && now.After(at.Value.(*entry).expires); at = h.order.Front() {
-		h.remove(at)
+	for _, own := range h.own {
+		for len(own.order) > 0 && now.After(own.order[0].expires) {
+			h.evict(own)
+		}
 	}
 }
 
-func (h *hiddenRounds) remove(at *list.Element) {
-	e := h.order.Remove(at).(*entry)
-	delete(h.entries, e.key)
+// evict removes the oldest entry of a principal. h.mu is held.
+func (h *hiddenRounds) evict(own *ownRounds) {
+	e := own.order[0]
+	own.order[0], own.order = nil, own.order[1:]
+	own.size -= e.size
 	h.size -= e.size
+	delete(h.entries, e.key)
+	if len(own.order) == 0 {
+		delete(h.own, e.principal)
+	}
 }
 
 // size estimates the bytes that messages take.

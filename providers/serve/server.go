@@ -166,7 +166,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		s.failed(ctx, out, err)
 		return
 	}
-	out.finish(run, s.rounds.handOut(key, run, req.set, chosen.Provider.Format()))
+	out.finish(run, s.rounds.handOut(caller.Principal.Name, key, run, req.set, chosen.Provider.Format()))
 }
 
 // read reads a request; nil if it was refused.
