@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,8 @@ type Conversation struct {
 	options    Options
 	approve    func(context.Context, *Call, *toolformat.Tool) Decision
 	emit       func(Event)
-	run        Run // the last run, whose messages are the conversation
+	run        Run  // the last run, whose messages are the conversation
+	refused    bool // the provider refused the last run's request: it would do so again
 	opened     *openTools
 	err        error // the first error
 }
@@ -159,8 +161,9 @@ func (c *Conversation) Run() Run { return c.run }
 // continues the conversation as it is. It returns the messages that this added, the prompt
 // first, and the conversation with them; c is unchanged.
 //
-// After an error next has what came before it and can be continued: "" tries again. If ctx
-// ended, the error is its cause. A run that ended at a limit is not an error: see next.Run.
+// After an error next has what came before it and can be continued: "" tries again. The same
+// prompt again, or another one than the provider refused, takes the place of the one that has no
+// answer. If ctx ended, the error is its cause. A run that ended at a limit is not an error: see next.Run.
 func (c *Conversation) Prompt(ctx context.Context, text string) (messages []Message, next *Conversation, err error) {
 	if text == "" {
 		return c.Send(ctx)
@@ -174,6 +177,7 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	before, deferred := c.run.closed()
 	all := before
 	if len(parts) > 0 {
+		before = c.withoutUnanswered(before, parts)
 		all = append(slices.Clip(before), Message{Role: RoleUser, Parts: parts})
 	} else {
 		before, all = c.onward(before)
@@ -190,19 +194,43 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 }
 
 // onward returns the messages for a prompt without text, and those of them that are not new.
-// An answer that broke off is dropped and asked for again. After any other message of the
-// assistant a "Continue." is added: APIs do not answer their own (Gemini and Anthropic refuse).
+// After any other message of the assistant than an answer that broke off a "Continue." is added:
+// APIs do not answer their own (Gemini and Anthropic refuse).
 func (c *Conversation) onward(messages []Message) (before, all []Message) {
-	last := func() *Message { return &messages[len(messages)-1] }
-	if c.run.Stop == StopFailed || c.run.Stop == StopCanceled {
-		for len(messages) > 0 && last().Role == RoleAssistant && last().Raw == nil {
-			messages = messages[:len(messages)-1]
-		}
-	}
-	if len(messages) == 0 || last().Role != RoleAssistant || c.run.Stop == StopPaused {
+	messages = c.withoutBroken(messages)
+	if len(messages) == 0 || messages[len(messages)-1].Role != RoleAssistant || c.run.Stop == StopPaused {
 		return messages, messages
 	}
 	return messages, append(slices.Clip(messages), UserText("Continue."))
+}
+
+// withoutBroken returns the messages without an answer that broke off, which is asked for again.
+func (c *Conversation) withoutBroken(messages []Message) []Message {
+	if !c.run.broke() {
+		return messages
+	}
+	for len(messages) > 0 {
+		if last := &messages[len(messages)-1]; last.Role != RoleAssistant || last.Raw != nil {
+			break
+		}
+		messages = messages[:len(messages)-1]
+	}
+	return messages
+}
+
+// withoutUnanswered returns the messages without a last prompt that failed, if that of some parts is
+// the same or the provider refused it.
+func (c *Conversation) withoutUnanswered(messages []Message, parts []Part) []Message {
+	asked := c.withoutBroken(messages)
+	last := len(asked) - 1
+	if last < 0 || asked[last].Role != RoleUser {
+		return messages
+	}
+	refused := c.refused && len(asked) == len(messages)
+	if c.run.broke() && (refused || reflect.DeepEqual(asked[last].Parts, parts)) {
+		return asked[:last]
+	}
+	return messages
 }
 
 // Resume continues a prompt whose run waits (Run.Waiting, Run.Deferred): see Loop.Resume. The messages
@@ -233,8 +261,10 @@ func (c *Conversation) continued(ctx context.Context, run func(*Loop, Task) (*Ru
 		Options:  c.options, Approve: c.approve, Emit: c.emit, NoTools: chosen.NoTools,
 	})
 	chosen.NoTools = chosen.NoTools || done.noTools
+	var refusal *APIError
 	return c.with(func(c *Conversation) {
 		c.run, c.chosen = *done, &chosen
+		c.refused = errors.As(err, &refusal) && !refusal.Again
 		c.heading.update(done.Messages)
 		c.heading.Provider, c.heading.Model = chosen.name(), chosen.Model
 	}), err
@@ -289,7 +319,7 @@ func (c *Conversation) Transcript() *Transcript { return &Transcript{Heading: c.
 // Tools, options and candidates are those of c.
 func (c *Conversation) Load(t *Transcript) *Conversation {
 	return c.with(func(c *Conversation) {
-		c.heading, c.run = t.Heading, t.Run
+		c.heading, c.run, c.refused = t.Heading, t.Run, false
 		for i := range c.candidates {
 			k := c.candidates[i]
 			if k.Provider == nil || k.name() != t.Provider {

@@ -74,6 +74,9 @@ func (r *Run) closed() (messages []Message, deferred []*Call) {
 	return repair(append(slices.Clip(r.Messages), m), nil), deferred
 }
 
+// broke reports whether the run ended before the model had answered.
+func (r *Run) broke() bool { return r.Stop == StopFailed || r.Stop == StopCanceled }
+
 // New returns the messages that the run added.
 func (r *Run) New() []Message { return r.Messages[r.Begin:] }
 
