@@ -42,16 +42,13 @@ func (d *definition) addBody() error {
 		d.spec.Body = "none"
 		return nil
 	}
-	if m.hasMembers() {
+	if m.isJSON || m.isForm() { // whose members may be arguments
 		if done, err := d.addMembers(m, isTrue(body, "required")); done || err != nil {
 			return err
 		}
 	}
 	return d.addWhole(m, body)
 }
-
-// hasMembers reports whether the members of a body may be arguments.
-func (m media) hasMembers() bool { return m.isJSON || m.isForm() }
 
 func (m media) isForm() bool { return m.base == typeForm || m.base == typeMultipart }
 

@@ -119,7 +119,7 @@ func (d *definition) addParameter(p param, names map[string]string) error {
 		}
 		names[p.name] = name
 	case "query":
-		d.query = append(d.query, escapeName(p.name)+"={"+name+"}")
+		d.query = append(d.query, nameEscapes.Replace(p.name)+"={"+name+"}")
 	case "cookie":
 		d.cookies = append(d.cookies, p.name+"={"+name+"}")
 	case "header":
@@ -192,18 +192,8 @@ func isIgnored(header string) bool {
 	return false
 }
 
-// escapeName escapes the name of a query parameter for a template.
-func escapeName(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		if c := name[i]; c > ' ' && c < 0x7f && !strings.ContainsRune(`%&=+#?{}[]"<>\^|`+"`", rune(c)) {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
+// nameEscapes escapes the name of a query parameter for a template; rest escapes all else.
+var nameEscapes = strings.NewReplacer("%", "%25", "&", "%26", "=", "%3D", "+", "%2B", "#", "%23", "?", "%3F", "{", "%7B", "}", "%7D", "[", "%5B", "]", "%5D")
 
 // A routePart is a text of a path and the name of the placeholder after it, "" at the end.
 type routePart struct{ text, name string }

@@ -21,7 +21,7 @@ func (m *importer) importAll() {
 		}
 		resolved, err := m.schemas.resolve(item)
 		if err != nil {
-			m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), err)})
+			m.leaveOutPath(route, err)
 			continue
 		}
 		for key, operation := range wire.Members(resolved) {
@@ -108,6 +108,11 @@ func list(object []byte, key string) [][]byte {
 // leaveOut notes an operation that cannot be a tool.
 func (m *importer) leaveOut(name string, src *source, why string) {
 	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Tool: name, Rule: ruleLeftOut, Text: fmt.Sprintf("%s %s is left out: %s", src.method, src.route, why)})
+}
+
+// leaveOutPath notes a path whose operations cannot be tools.
+func (m *importer) leaveOutPath(route string, why error) {
+	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), why)})
 }
 
 func matches(patterns []string, s string) bool {

@@ -179,16 +179,13 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 	}
 	dst = append(dst, '}')
 	mayForbidNull := func(key string) bool { return wire.Lookup(schema, key) != nil }
-	if s.is30 && isNullable(schema) && wire.Lookup(schema, "type") == nil &&
+	if s.is30 && isTrue(schema, "nullable") && wire.Lookup(schema, "type") == nil &&
 		slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "enum", "not"}, mayForbidNull) {
 		whole := bytes.Clone(dst[begin:])
 		dst = append(append(append(dst[:begin], `{"anyOf":[`...), whole...), `,{"type":"null"}]}`...)
 	}
 	return dst
 }
-
-// isNullable reports whether a schema of 3.0 accepts null beside its type.
-func isNullable(schema []byte) bool { return string(wire.Lookup(schema, "nullable")) == "true" }
 
 // appendRef appends a reference as a member. That its target is in the document is checked with
 // the definitions.
@@ -208,11 +205,11 @@ func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, de
 	case "xml", "externalDocs", "discriminator", "$schema", "$id", "$anchor":
 		return dst
 	case "properties":
-		return s.appendProperties(native.AppendKey(dst, key), value, depth)
+		return s.appendMap(native.AppendKey(dst, key), value, depth, s.isReadOnly)
 	case "required":
 		return s.appendRequired(dst, schema, value)
 	case "patternProperties", "$defs", "definitions", "dependentSchemas":
-		return s.appendMap(native.AppendKey(dst, key), value, depth)
+		return s.appendMap(native.AppendKey(dst, key), value, depth, func([]byte) bool { return false })
 	case "allOf", "anyOf", "oneOf", "prefixItems":
 		return s.appendList(native.AppendKey(dst, key), value, depth)
 	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties":
@@ -237,9 +234,9 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 	switch {
 	case key == "nullable":
 		return dst
-	case key == "type" && isNullable(schema):
+	case key == "type" && isTrue(schema, "nullable"):
 		return append(append(append(native.AppendKey(dst, key), '['), value...), `,"null"]`...)
-	case key == "enum" && isNullable(schema) && wire.Lookup(schema, "type") != nil:
+	case key == "enum" && isTrue(schema, "nullable") && wire.Lookup(schema, "type") != nil:
 		for item := range wire.Elements(value) {
 			if string(item) == "null" {
 				return append(native.AppendKey(dst, key), value...)
@@ -252,22 +249,10 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 			return append(native.AppendKey(dst, key), limit...)
 		}
 		return dst
-	case bound != "" && string(value) == "false", other != "" && string(wire.Lookup(schema, other)) == "true":
+	case bound != "" && string(value) == "false", other != "" && isTrue(schema, other):
 		return dst
 	}
 	return append(native.AppendKey(dst, key), value...)
-}
-
-// appendProperties appends the properties of an object, without those that only answers have
-// (OpenAPI 3.1.1, section 4.8.24.1; 3.0.4, section 4.7.24.2).
-func (s *schemas) appendProperties(dst, object []byte, depth int) []byte {
-	dst = append(dst, '{')
-	for key, value := range wire.Members(object) {
-		if !s.isReadOnly(value) {
-			dst = s.appendSchema(native.AppendKey(dst, key), value, depth+1)
-		}
-	}
-	return append(dst, '}')
 }
 
 // appendRequired appends the names of required properties, which are required of a request only if
@@ -289,15 +274,19 @@ func (s *schemas) appendRequired(dst, schema, names []byte) []byte {
 	return append(dst, ']')
 }
 
-// isReadOnly reports whether a property is one of answers only.
+// isReadOnly reports whether a property is one of answers only (OpenAPI 3.1.1, section 4.8.24.1;
+// 3.0.4, section 4.7.24.2).
 func (s *schemas) isReadOnly(property []byte) bool {
 	return isTrue(property, "readOnly") || isTrue(s.resolved(property), "readOnly")
 }
 
-func (s *schemas) appendMap(dst, object []byte, depth int) []byte {
+// appendMap appends an object of schemas, without those that omit reports.
+func (s *schemas) appendMap(dst, object []byte, depth int, omit func(schema []byte) bool) []byte {
 	dst = append(dst, '{')
 	for key, value := range wire.Members(object) {
-		dst = s.appendSchema(native.AppendKey(dst, key), value, depth+1)
+		if !omit(value) {
+			dst = s.appendSchema(native.AppendKey(dst, key), value, depth+1)
+		}
 	}
 	return append(dst, '}')
 }

@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func advice(scheme []byte) string {
 		case "header":
 			return fmt.Sprintf(`set the API's auth to {"header": {"name": %q, "value": KEY}}`, name)
 		case "query":
-			return fmt.Sprintf("append ?%s=KEY to the API's url", escapeName(name))
+			return fmt.Sprintf("append ?%s=KEY to the API's url", url.QueryEscape(name))
 		case "cookie":
 			return fmt.Sprintf(`set the API's headers to {"Cookie": "%s=KEY"}`, name)
 		}

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // swagger converts a document of Swagger 2.0 to OpenAPI 3.0, part by part: what the library cannot
@@ -50,7 +50,7 @@ func (m *importer) convert(raw []byte) ([]byte, error) {
 			return err
 		})
 		if err != nil {
-			m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), err)})
+			m.leaveOutPath(route, err)
 			continue
 		}
 		doc = append(native.AppendKey(doc, route), converted...)
@@ -226,10 +226,7 @@ func (s *swagger) convertComponents() []byte {
 			}
 		}
 	}
-	like := append(native.AppendKey([]byte{'{'}, "schemas"), schemas...)
-	if len(schemas) == 0 {
-		like = append(like, "{}"...)
-	}
+	like := append(native.AppendKey([]byte{'{'}, "schemas"), cmp.Or(string(schemas), "{}")...)
 	components, err := inOrder(s.components, append(like, '}'))
 	if err != nil {
 		return []byte("{}") // what is in them cannot be written: references lead to nothing
