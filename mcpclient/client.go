@@ -23,8 +23,10 @@ type Client struct {
 
 	// The server speaks the modern era, as far as is known.
 	modern atomic.Bool
-	// One of binds, bindsNot and bindingUnknown.
-	binding atomic.Int32
+	// The server binds a connection to the era of its first request, as far as is known.
+	binds atomic.Bool
+	// The serverInfo of the server when it refused a connection that begins in the modern era.
+	refuses atomic.Pointer[string]
 	// The latest list of each kind. Links with equal lists share one.
 	known [bridge.ListKinds]atomic.Pointer[bridge.List]
 	// What is wrong with the latest list of each kind.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -168,6 +169,9 @@ func (c *Children) awaitStart(ctx context.Context) (end func()) {
 	}
 }
 
+// errNoChild means that a bound keeps a child from being started.
+var errNoChild = errors.New("too many child processes are running")
+
 // acquire counts a child of a principal; "" means that it is not one principal's.
 func (c *Children) acquire(principal string) error {
 	if c == nil {
@@ -176,10 +180,10 @@ func (c *Children) acquire(principal string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running >= c.Max {
-		return fmt.Errorf("too many child processes are running: %d (limits.children in the config)", c.Max)
+		return fmt.Errorf("%w: %d (limits.children in the config)", errNoChild, c.Max)
 	}
 	if c.Share > 0 && principal != "" && c.own[principal] >= c.Share {
-		return fmt.Errorf("too many child processes are running for this principal: %d (limits.children in the config is %d for all)", c.Share, c.Max)
+		return fmt.Errorf("%w for this principal: %d (limits.children in the config is %d for all)", errNoChild, c.Share, c.Max)
 	}
 	if c.own == nil {
 		c.own = map[string]int{}

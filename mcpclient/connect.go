@@ -89,33 +89,32 @@ func (cfg *Config) dialers() []dialer {
 // speaks it. A server on stdio that binds a connection to the era of its first request is given a
 // process for each era.
 func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
-	if l.key.modern && l.client.binding.Load() == binds {
+	if l.key.modern && l.client.binds.Load() {
 		c, err := l.openModern(ctx, dial)
 		if err == nil || ctx.Err() != nil {
 			return c, err
 		}
-		l.client.binding.Store(bindingUnknown)
+		l.client.binds.Store(false)
 	}
 	c, err := l.open(ctx, dial, func(c *conn, ctx context.Context) error { return c.handshake(ctx, l.key.modern) })
-	if err != nil || !c.bound || l.client.binding.Load() == bindsNot {
+	if err != nil || !c.bound {
 		return c, err
 	}
-	modern, err := l.openModern(ctx, dial)
-	if err != nil { // so that its error had another reason
-		l.client.binding.Store(bindsNot)
+	server := string(wire.Lookup(c.about, "serverInfo"))
+	if refuses := l.client.refuses.Load(); refuses != nil && *refuses == server {
 		return c, nil
 	}
-	l.client.binding.Store(binds)
+	modern, err := l.openModern(ctx, dial)
+	if err != nil {
+		if !errors.Is(err, errNoChild) { // so that its error had another reason, until it is another version
+			l.client.refuses.Store(&server)
+		}
+		return c, nil
+	}
+	l.client.binds.Store(true)
 	l.client.wg.Go(c.close)
 	return modern, nil
 }
-
-// Whether a server binds a connection to the era of its first request.
-const (
-	bindingUnknown = iota
-	binds
-	bindsNot
-)
 
 // openModern dials a carrier and begins with server/discover, to which some servers of the legacy
 // era give no answer.

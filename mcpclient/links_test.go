@@ -34,6 +34,17 @@ func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call))
 	switch string(era) {
 	case "binding":
 		s.Before = bindEra()
+	case "upgraded": // one that binds, of another version
+		bind := bindEra()
+		s.Before = func(c *peer.Call) bool {
+			if bind(c) {
+				return true
+			}
+			if c.Method == wire.MethodInitialize {
+				c.Reply(`"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"peer","version":"2"}`)
+			}
+			return c.Method == wire.MethodInitialize
+		}
 	case "refusing": // server/discover, in words that one which binds could use
 		s.Before = func(c *peer.Call) bool {
 			if c.Method != wire.MethodDiscover {
@@ -191,10 +202,10 @@ func TestBindingServer(t *testing.T) {
 }
 
 // A server of the legacy era that refuses server/discover as one that binds does, and as the first
-// message does not answer it, serves modern callers.
+// message does not answer it, serves modern callers. Its next version may be one that binds.
 func TestRefusingServer(t *testing.T) {
 	cfg := eraConfig(t, "refusing", mcpclient.Shared)
-	cfg.ConnectTimeout = 2 * time.Second
+	cfg.ConnectTimeout, cfg.Steady = 2*time.Second, time.Nanosecond
 	first := startEra(t, cfg)
 	pid, told, offered := first.who()
 	if told != "null" || offered == "null" {
@@ -204,6 +215,31 @@ func TestRefusingServer(t *testing.T) {
 	again, _, offered := first.who()
 	if offered == "null" || again == pid {
 		t.Errorf("after its end: offered %s, process %s after %s", offered, again, pid)
+	}
+	setEra(t, cfg, "upgraded")
+	first.call("end")
+	if _, told, _ := first.who(); told == "null" {
+		t.Error("the next version serves a modern caller in the legacy era")
+	}
+}
+
+// A server that binds, and could have no second process, is given one at its next connection.
+func TestBindingServerWithoutRoom(t *testing.T) {
+	cfg := eraConfig(t, "binding", mcpclient.Shared)
+	cfg.Children = &mcpclient.Children{Max: 2}
+	other := eraConfig(t, "legacy", mcpclient.Shared)
+	other.Name, other.Children = "other", cfg.Children
+	neighbor := mcpclient.New(other)
+	defer neighbor.Close()
+	(&caller{T: t, client: neighbor}).also(bridge.Caller{ID: "1"}).who()
+	first := startEra(t, cfg)
+	if _, told, _ := first.who(); told != "null" {
+		t.Error("it has a second process")
+	}
+	neighbor.Close()
+	first.call("end")
+	if _, told, _ := first.who(); told == "null" {
+		t.Error("it has no second process")
 	}
 }
 
