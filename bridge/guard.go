@@ -40,6 +40,7 @@ type GuardOptions struct {
 type Guard struct {
 	Source // opens sessions of the guard
 	opts   GuardOptions
+	folded []string // opts.Hidden, to compare keys with
 	last   atomic.Pointer[guardedList]
 }
 
@@ -47,6 +48,9 @@ type Guard struct {
 func NewGuard(source Source, opts GuardOptions) *Guard {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	g := &Guard{opts: opts}
+	for _, name := range opts.Hidden {
+		g.folded = append(g.folded, fold(name))
+	}
 	g.Source = &guardSource{g, source}
 	return g
 }
@@ -288,13 +292,15 @@ func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessa
 		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
 	var err error
-	if s.guard.isMentioned(sent) {
+	mentioned := s.guard.isMentioned(sent)
+	if mentioned {
 		sent, err = t.hidden.Bind(tool, sent, nil)
 	}
 	if err == nil {
 		sent, err = t.checked(tool, sent)
 	}
-	if err != nil || !t.has && !s.guard.isMentioned(sent) { // else the arguments keep their bytes
+	changed := mentioned || t.check != nil
+	if err != nil || !t.has && !(changed && s.guard.isMentioned(sent)) { // else the arguments keep their bytes
 		return sent, err
 	}
 	return t.hidden.Bind(tool, sent, value)
@@ -311,8 +317,8 @@ func (t *guardedTool) checked(tool string, arguments json.RawMessage) (json.RawM
 // isMentioned reports whether a value has a key with a hidden name in it, at any depth.
 func (g *Guard) isMentioned(value json.RawMessage) bool {
 	for key := range keysIn(value) {
-		isIn := func(name string) bool { return strings.Contains(fold(key), fold(name)) }
-		if slices.ContainsFunc(g.opts.Hidden, isIn) {
+		key = fold(key)
+		if slices.ContainsFunc(g.folded, func(name string) bool { return strings.Contains(key, name) }) {
 			return true
 		}
 	}
