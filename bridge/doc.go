@@ -37,6 +37,6 @@
 // Close waits for those that run and ends those that are idle.
 //
 // Lock order: an overlay's session, then its Native, then Caller.Notify; a native call, then
-// Back.Notify. All other mutexes are taken alone, but for that of a List, which is held while its
+// Back.Notify. All other mutexes are taken alone, except that of a List, which is held while its
 // items are changed for Derive.
 package bridge

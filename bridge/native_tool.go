@@ -25,9 +25,9 @@ type nativeTool struct {
 	Tool
 	item    Item
 	bind    *toolformat.Binder
-	output  *toolformat.Checker // of results; nil: there is no output schema
+	output  *toolformat.Checker // of results; nil means no output schema
 	free    bool                // its schema takes every object: arguments pass byte for byte
-	limiter *Limiter            // nil: it has no limit of its own
+	limiter *Limiter            // of its own; nil means no limit
 }
 
 func (n *Native) newToolset(tools []Tool) (*toolset, error) {

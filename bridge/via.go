@@ -16,16 +16,16 @@ const (
 // InfoVia returns a clientInfo for a server. It names the bridges through which the caller comes, by
 // the caller's own clientInfo, and then self, an Implementation with the id of this process.
 func InfoVia(info, caller, self []byte) []byte {
-	chain := []byte{'['}
+	bridges := []byte{'['}
 	for raw := range wire.Elements(wire.Lookup(caller, "_meta", viaMember)) {
-		chain = append(append(chain, raw...), ',')
+		bridges = append(append(bridges, raw...), ',')
 	}
-	chain = append(append(chain, self...), ']')
+	bridges = append(append(bridges, self...), ']')
 	meta := wire.Lookup(info, "_meta")
 	if meta == nil {
 		meta = []byte("{}")
 	}
-	return wire.SetMember(info, "_meta", wire.SetMember(meta, viaMember, chain))
+	return wire.SetMember(info, "_meta", wire.SetMember(meta, viaMember, bridges))
 }
 
 // checkVia refuses a caller that comes through this bridge itself, or through too many.

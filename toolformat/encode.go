@@ -70,7 +70,7 @@ type conversion struct {
 	*encoder
 	Converted
 	source     *Tool
-	extra      *tree.Node // the original definition; nil if there is none
+	extra      *tree.Node // the original definition; nil means that the tool has none
 	hidden     []string   // arguments that no model sees
 	violations []Note     // why the format cannot express the tool
 }

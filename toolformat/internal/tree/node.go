@@ -142,12 +142,12 @@ func (n *Node) Set(key string, value *Node) {
 	}
 }
 
-// index returns the index of a member; -1 if there is none.
+// index returns the index of a member; -1 if n does not have it.
 func (n *Node) index(key string) int {
 	return slices.IndexFunc(n.Members, func(m Member) bool { return m.Key == key })
 }
 
-// Remove removes a member and returns its value; nil if there is none.
+// Remove removes a member and returns its value; nil if n does not have it.
 func (n *Node) Remove(key string) *Node {
 	value := n.Get(key)
 	if value != nil {

@@ -56,7 +56,7 @@ func ParsePointer(pointer string) []string {
 	return tokens
 }
 
-// Find returns the value at the end of some keys; nil if there is none.
+// Find returns the value at the end of some keys; nil if they lead nowhere.
 func (n *Node) Find(keys ...string) *Node {
 	for _, key := range keys {
 		slot := n.Slot(key)
@@ -68,7 +68,7 @@ func (n *Node) Find(keys ...string) *Node {
 	return n
 }
 
-// Slot returns the place that holds a member or an item, to be assigned to; nil if there is none.
+// Slot returns the place that holds a member or an item, to be assigned to; nil if n does not have it.
 func (n *Node) Slot(key string) **Node {
 	if n == nil {
 		return nil
@@ -89,7 +89,7 @@ const manyMembers = 16
 // more. The zero Index is ready for use.
 type Index map[*Node]map[string]*Node
 
-// Find returns the value at the end of some keys below n; nil if there is none.
+// Find returns the value at the end of some keys below n; nil if they lead nowhere.
 func (x *Index) Find(n *Node, keys ...string) *Node {
 	for _, key := range keys {
 		if n == nil || len(n.Members) < manyMembers {
