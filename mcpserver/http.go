@@ -130,7 +130,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r, sender)
+		s.post(w, r, sender, modern)
 	case http.MethodGet:
 		s.get(w, r, sender)
 	case http.MethodDelete:
@@ -143,8 +143,8 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	}
 }
 
-// post takes one message or a batch.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity) {
+// post takes one message or a batch. modern means that its header is of the modern era.
+func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, modern bool) {
 	accept := accepts(r)
 	if accept == (accepted{}) {
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
@@ -161,7 +161,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity) {
 		s.postBatch(w, r, sender, msg.Buffer, accept)
 	case err != nil:
 		writeUnreadable(w, err)
-	case isModernPost(r, &m):
+	case isModern(&m), modern && m.Method != wire.MethodInitialize:
 		s.postModern(w, r, sender, &m, accept)
 	default:
 		s.postLegacy(w, r, sender, &m, accept)

@@ -166,11 +166,6 @@ func discovered(reply bridge.Reply) bridge.Reply {
 	return cacheable(bridge.Result(wire.SetMember(own, "supportedVersions", versions), nil))
 }
 
-// isModernPost reports whether a POST belongs to the modern era, by its body or its header.
-func isModernPost(r *http.Request, m *wire.Message) bool {
-	return isModern(m) || r.Header.Get(mcp.HeaderProtocolVersion) >= wire.ModernRevision && m.Method != wire.MethodInitialize
-}
-
 // postModern answers a request of the modern era. The end of the connection cancels it
 // (2026-07-28, transports).
 func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, accept accepted) {
