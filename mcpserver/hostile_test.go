@@ -409,3 +409,25 @@ func TestCanceledByNobody(t *testing.T) {
 		t.Errorf("legacy: %+v", resp)
 	}
 }
+
+// Each answer states its length, whether net/http counts it or the bridge.
+func TestAnswersStateTheirLength(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	size := 0
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		resp := response{id: []byte("1"), reply: bridge.Result([]byte(`"`+strings.Repeat("x", size)+`"`), nil)}
+		resp.writeJSON(w, p.accounts.of(bridge.Principal{}))
+	}))
+	defer web.Close()
+	for _, size = range []int{0, 2008, 2009, 2010, 2011, 2012, 2013, 2046, 2047, 5000} {
+		resp, err := web.Client().Get(web.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.ContentLength != int64(len(body)) {
+			t.Errorf("%d of %d bytes: %v", resp.ContentLength, len(body), err)
+		}
+	}
+}

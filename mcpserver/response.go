@@ -67,7 +67,9 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	}
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(head.B) + len(result) + len(tail))}
+	if length := len(head.B) + len(result) + len(tail); length >= small { // net/http states a smaller one
+		h["Content-Length"] = []string{strconv.Itoa(length)}
+	}
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 	}
