@@ -204,7 +204,7 @@ func (p *place) passWithin(c byte) {
 // remember keeps a byte for the marks of enclosures.
 func (p *place) remember(c byte) {
 	p.recent = p.recent<<8 | uint64(lower(c))
-	p.ending = symbols[c] != nil
+	p.ending = symbolEnds[c]
 	if c == '<' || c == '\\' || p.tag.length > 0 {
 		p.tag.add(c)
 	}

@@ -1,6 +1,6 @@
 package prompted
 
-import "strings"
+import "slices"
 
 // marks are the open marks of quoted text.
 type marks struct {
@@ -136,7 +136,7 @@ func (p place) undoubted() place {
 // without what ends them.
 type enclosure struct {
 	open  string
-	close string // one of these, separated by spaces
+	close []string // one of these
 	lasts scope
 }
 
@@ -152,101 +152,84 @@ const (
 // enclosures have marks in lower case. The first is not one.
 var enclosures = []enclosure{
 	{},
-	{"<!--", "-->", toEnd},
-	{"![cdata[", "]]>", toEnd},
-	{`"""`, `"""`, toEnd},
-	{`'''`, `'''`, toEnd},
-	{"<pre", "</pre", toEnd},
-	{"<blockquote", "</blockquote", toEnd},
-	{"<think", "</think", toEnd}, // not at the beginning
-	{"<code", "</code", toParagraph},
-	{"<samp", "</samp", toParagraph},
-	{"<kbd", "</kbd", toParagraph},
-	{"<tt", "</tt", toParagraph},
-	{"<xmp", "</xmp", toParagraph},
-	{"<textarea", "</textarea", toParagraph},
-	{`\begin{verbatim`, `\end{verbatim`, toParagraph},
-	{`\begin{lstlisting`, `\end{lstlisting`, toParagraph},
-	{`\begin{minted`, `\end{minted`, toParagraph},
-	{`\begin{quote`, `\end{quote`, toParagraph},
-	{"“", "”", toParagraph},
-	{"„", "“ ”", toParagraph},
-	{"«", "»", toParagraph},
-	{"»", "« »", toLine},
-	{"‹", "›", toLine},
-	{"›", "‹ ›", toLine},
-	{"「", "」", toParagraph},
-	{"『", "』", toParagraph},
-	{"‘", "’", toLine},
-	{"‚", "‘ ’", toLine},
+	{"<!--", []string{"-->"}, toEnd},
+	{"![cdata[", []string{"]]>"}, toEnd},
+	{`"""`, []string{`"""`}, toEnd},
+	{`'''`, []string{`'''`}, toEnd},
+	{"<pre", []string{"</pre"}, toEnd},
+	{"<blockquote", []string{"</blockquote"}, toEnd},
+	{"<think", []string{"</think"}, toEnd}, // not at the beginning
+	{"<code", []string{"</code"}, toParagraph},
+	{"<samp", []string{"</samp"}, toParagraph},
+	{"<kbd", []string{"</kbd"}, toParagraph},
+	{"<tt", []string{"</tt"}, toParagraph},
+	{"<xmp", []string{"</xmp"}, toParagraph},
+	{"<textarea", []string{"</textarea"}, toParagraph},
+	{`\begin{verbatim`, []string{`\end{verbatim`}, toParagraph},
+	{`\begin{lstlisting`, []string{`\end{lstlisting`}, toParagraph},
+	{`\begin{minted`, []string{`\end{minted`}, toParagraph},
+	{`\begin{quote`, []string{`\end{quote`}, toParagraph},
+	{"“", []string{"”"}, toParagraph},
+	{"„", []string{"“", "”"}, toParagraph},
+	{"«", []string{"»"}, toParagraph},
+	{"»", []string{"«", "»"}, toLine},
+	{"‹", []string{"›"}, toLine},
+	{"›", []string{"‹", "›"}, toLine},
+	{"「", []string{"」"}, toParagraph},
+	{"『", []string{"』"}, toParagraph},
+	{"‘", []string{"’"}, toLine},
+	{"‚", []string{"‘", "’"}, toLine},
 }
 
-// A delimiter is a mark that opens or closes an enclosure.
-type delimiter struct {
-	mark      string
-	enclosure int
-	closes    bool
+// symbolEnds are the last bytes of symbols.
+var symbolEnds = [256]bool{
+	'-': true, '>': true, '[': true, '"': true, '\'': true, 0x98: true, 0x99: true, 0x9a: true, 0x9c: true, 0x9d: true,
+	0x9e: true, 0xab: true, 0xbb: true, 0xb9: true, 0xba: true, 0x8c: true, 0x8d: true, 0x8e: true, 0x8f: true,
 }
 
-// symbols are the marks that are not tags, by their last byte, tags the others. Those that close
-// are first.
-var symbols, tags = func() (symbols [256][]delimiter, tags map[string]delimiter) {
-	tags = map[string]delimiter{}
-	add := func(d delimiter) {
-		if c := d.mark[len(d.mark)-1]; c >= 'a' && c <= 'z' {
-			tags[d.mark] = d
-		} else {
-			symbols[c] = append(symbols[c], d)
-		}
-	}
-	for i := 1; i < len(enclosures); i++ {
-		for mark := range strings.FieldsSeq(enclosures[i].close) {
-			add(delimiter{mark, i, true})
-		}
-	}
-	for i := 1; i < len(enclosures); i++ {
-		add(delimiter{enclosures[i].open, i, false})
-	}
-	return symbols, tags
-}()
-
-// settleSymbol reads a mark that ends right before the byte c, if one does.
+// settleSymbol reads a symbol that ends right before the byte c, if one does. An apostrophe is not
+// one.
 func (p *place) settleSymbol(c byte) {
-	for _, d := range symbols[p.last] {
-		if endsWith(p.recent, d.mark) && !(d.mark == "’" && isLetter(c)) && p.meet(d) {
+	p.readMark(func(mark string) bool { return endsWith(p.recent, mark) && !(mark == "’" && isLetter(c)) })
+}
+
+// settleTag reads the tag that ends right before.
+func (p *place) settleTag() {
+	name := string(p.tag.name[:p.tag.length])
+	p.readMark(func(mark string) bool { return mark == name })
+}
+
+// readMark opens or closes the enclosure whose mark is right before.
+func (p *place) readMark(before func(mark string) bool) {
+	if p.within != 0 {
+		if slices.ContainsFunc(enclosures[p.within].close, before) {
+			p.within, p.recent, p.mark = 0, 0, 0
+		}
+		return
+	}
+	if p.quoting || p.paragraph.ticks+p.inLine.ticks > 0 {
+		return
+	}
+	opened := 0
+	for i := 1; i < len(enclosures); i++ {
+		doubt := uint64(1) << i
+		if p.doubts.open&doubt != 0 && slices.ContainsFunc(enclosures[i].close, before) {
+			p.doubts.close(doubt)
+			p.mark = 0
 			return
 		}
-	}
-}
-
-// settleTag reads the tag that ends right before, if it is a mark.
-func (p *place) settleTag() {
-	if d, ok := tags[string(p.tag.name[:p.tag.length])]; ok {
-		p.meet(d)
-	}
-}
-
-// meet reads the mark of an enclosure. It reports false if it means nothing here.
-func (p *place) meet(d delimiter) bool {
-	doubt := uint64(1) << d.enclosure
-	switch {
-	case p.within == d.enclosure && d.closes:
-		p.within, p.recent = 0, 0
-	case p.within != 0, p.quoting, p.paragraph.ticks+p.inLine.ticks > 0:
-		return false
-	case d.closes && p.doubts.open&doubt != 0:
-		p.doubts.close(doubt)
-	case d.closes:
-		return false
-	default:
-		if p.mark != 0 { // three of them
-			p.paragraph.quoted, p.inLine.quoted = 0, 0
+		if opened == 0 && before(enclosures[i].open) {
+			opened = i
 		}
-		p.doubts.drop(doubt)
-		p.within, p.recent = d.enclosure, 0
 	}
-	p.mark = 0
-	return true
+	if opened == 0 {
+		return
+	}
+	if p.mark != 0 { // three of them
+		p.paragraph.quoted, p.inLine.quoted = 0, 0
+	}
+	p.doubts.drop(1 << opened)
+	p.within, p.recent, p.mark = opened, 0, 0
 }
 
 // A tag is the beginning of one, such as <pre or \begin{verbatim, in lower case.
