@@ -204,6 +204,24 @@ func TestLongMessageIsRefusedSoon(t *testing.T) {
 	}
 }
 
+// What a client says of itself is counted as long as it is kept.
+func TestClientInfoCounts(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	used := &p.accounts.of(bridge.Principal{}).used[heldBytes]
+	info := `{"name":"` + strings.Repeat("x", 3*heldFree) + `"}`
+	p.legacy(t.Context(), "", strings.Replace(fmt.Sprintf(hello, "{}"), `"clientInfo":{}`, `"clientInfo":`+info, 1))
+	session := used.Load()
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{
+		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":`+info+`}}}`))
+	for k, v := range map[string]string{"Content-Type": "application/json", "Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": "server/discover"} {
+		r.Header.Set(k, v)
+	}
+	p.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	if view := used.Load() - session; session < int64(len(info)) || view < int64(len(info)) {
+		t.Errorf("a session counts %d bytes, a view %d, of %d", session, view, len(info))
+	}
+}
+
 // xs reads as the letter x without end.
 type xs struct{}
 

@@ -62,6 +62,6 @@
 //	stream -> journal -> outbox
 //
 // The source may hold its own locks when it calls Notify. The locks of questions, tickets, parking,
-// bridge.Throttle and streamUpgrader are taken alone. An account has none: calls and bytes are counted with
-// atomic operations.
+// bridge.Throttle and streamUpgrader are taken alone. An account has none: calls and bytes are counted
+// with atomic operations.
 package mcpserver

@@ -38,7 +38,7 @@ type session struct {
 
 	mu      sync.Mutex                         // guards the fields below
 	pending map[string]context.CancelCauseFunc // requests by their raw id
-	held    int                                // bytes of the client's capabilities
+	held    int                                // bytes of what the client has said of itself
 	ended   bool
 }
 
@@ -245,13 +245,13 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	if err := checkCapabilities(m, capabilities); err != nil {
 		return bridge.Failed(err)
 	}
-	if !s.account.hold(len(capabilities)) {
+	kept, size := false, len(capabilities)+len(info)
+	if !s.account.hold(size) {
 		return bridge.Failed(s.account.exhausted("bytes in flight", heldBytes))
 	}
-	kept := false
 	defer func() {
 		if !kept {
-			s.account.free(len(capabilities))
+			s.account.free(size)
 		}
 	}()
 	source, failure := s.server.open(ctx, &bridge.Caller{
@@ -275,7 +275,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	o := &opened{revision: wire.Negotiate(asked), source: source}
 	s.mu.Lock()
 	if kept = !s.ended && s.opened.CompareAndSwap(nil, o); kept {
-		s.held = len(capabilities)
+		s.held = size
 	}
 	s.mu.Unlock()
 	if !kept {

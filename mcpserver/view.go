@@ -35,6 +35,9 @@ type viewKey struct {
 	client       string // its clientInfo
 }
 
+// size returns the bytes that a client chooses.
+func (k *viewKey) size() int { return len(k.capabilities) + len(k.client) }
+
 type taskKey struct {
 	sender identity
 	id     string
@@ -124,7 +127,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 		return nil, unavailable("too many pending calls that may ask something: %d", maxViews)
 	case !own.take(openViews, 1) && !(p.evict(own) && own.take(openViews, 1)):
 		return nil, own.exhausted("clients of revision "+wire.ModernRevision, openViews)
-	case !own.hold(len(key.capabilities)):
+	case !own.hold(key.size()):
 		own.give(openViews, 1)
 		return nil, own.exhausted("bytes in flight", heldBytes)
 	}
@@ -235,7 +238,7 @@ func (v *view) giveBack() {
 	}
 	v.given = true
 	v.account.give(openViews, 1)
-	v.account.free(len(v.key.capabilities))
+	v.account.free(v.key.size())
 }
 
 // evict closes the view unused longest to make room, and reports whether it could: one of the same
