@@ -83,7 +83,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if err := s.openNatives(opts.Strict); err != nil {
 		s.recorder.close()
 		s.natives.close()
-		return nil, err
+		return nil, errors.Join(err, s.supervisor.Close())
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	id := rand.Text()
