@@ -43,15 +43,26 @@ func (r *renderer) paint(text string, s style) string {
 	return "\x1b[" + strings.Join(set, ";") + "m" + text + "\x1b[0m"
 }
 
-// A piece is text with one style, without spaces.
+// A piece is text with one style.
 type piece struct {
 	text  string
 	style style
 }
 
+// A line is pieces, of which neighbors of one style are joined.
+type line []piece
+
+func (l line) add(text string, s style) line {
+	if n := len(l); n > 0 && l[n-1].style == s {
+		l[n-1].text += text
+		return l
+	}
+	return append(l, piece{text, s})
+}
+
 // A word is what a line is not broken in.
 type word struct {
-	pieces  []piece
+	pieces  line
 	width   int
 	spaced  bool // a space is before it
 	newLine bool // it begins a line
@@ -94,11 +105,7 @@ func (w *words) put(text string, width int, s style) {
 		w.spaced, w.newLine, w.joined = false, false, true
 	}
 	last := &w.list[len(w.list)-1]
-	if n := len(last.pieces); n > 0 && last.pieces[n-1].style == s {
-		last.pieces[n-1].text += text
-	} else {
-		last.pieces = append(last.pieces, piece{text, s})
-	}
+	last.pieces = last.pieces.add(text, s)
 	last.width += width
 }
 
@@ -182,17 +189,6 @@ func (r *renderer) raw(n ast.Node) string {
 		}
 	}
 	return b.String()
-}
-
-// A line is pieces, of which neighbors of one style are joined.
-type line []piece
-
-func (l line) add(text string, s style) line {
-	if n := len(l); n > 0 && l[n-1].style == s {
-		l[n-1].text += text
-		return l
-	}
-	return append(l, piece{text, s})
 }
 
 // wrap returns words in lines of at most width columns. A word that is longer is broken.
