@@ -211,9 +211,9 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 	return v, r, ok, nil
 }
 
-// reread handles a miss. A member whose list has never been read is waited for, up to
-// Options.Alone, if the name has its prefix, or no prefix at all while the member has none either:
-// the error says why it is away. The other members that may have the target are asked for their
+// reread handles a name that no list has. A member whose list has never been read is waited for, up
+// to Options.Alone, if the name may be one of its own: it has the member's prefix, or neither has a
+// prefix. The error says why such a member is away. The other members that may have the target are asked for their
 // lists again: a server may not notify of a change.
 func (s *session) reread(ctx context.Context, kind ListKind, target string, v *view) error {
 	wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)

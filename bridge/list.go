@@ -88,7 +88,7 @@ func (it Item) equal(other Item) bool {
 		it.ParamHeaders == other.ParamHeaders && string(it.Raw) == string(other.Raw)
 }
 
-// Tool parses the definition of a tool. It has no annotations if the item is untrusted.
+// Tool parses the definition of a tool. The annotations of an untrusted item are left out.
 func (it Item) Tool() toolformat.Tool {
 	extra := it.Raw
 	if it.Untrusted {

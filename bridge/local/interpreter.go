@@ -281,8 +281,8 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 	return false, w.isLastWord()
 }
 
-// isLastWord reports whether the elements after the first operand are no options of the program: they
-// belong to its script or subcommand.
+// isLastWord reports whether the program's options end at its first operand. What follows belongs to
+// its script or its subcommand.
 func (w *walk) isLastWord() bool {
 	return !w.permutes && !w.opened && !w.wraps && (w.operands == firstAlways || w.operands == firstText && !w.hasText)
 }

@@ -259,7 +259,7 @@ func TestInterpreters(t *testing.T) {
 	}
 }
 
-// Of the programs that execute standard input, only those do that have no other text.
+// A program that can execute its standard input does so only without a script or a code argument.
 func TestInterpretersOfInput(t *testing.T) {
 	for command, want := range map[string]bool{
 		"sh": true, "bash -e": true, "bash -s x": true, "sh script.sh": false, "sh -c code": false, "bash -o pipefail": true, "bash --version": false, "env A=b sh": true, "sudo -u www bash -e": true,

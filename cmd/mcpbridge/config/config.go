@@ -43,7 +43,7 @@ type Config struct {
 // Names decides how the tool names of several sources are told apart.
 type Names struct {
 	Conflict  string // "prefix" (default), "first" or "error"
-	MaxLength int    // in characters; default 64
+	MaxLength int    // of a name in bytes; default 64
 }
 
 // Limits bounds what callers may use. 0 means the default.
