@@ -210,7 +210,7 @@ func modernStatus(e *toolformat.Error) int {
 	switch code {
 	case wire.MethodNotFound:
 		return http.StatusNotFound
-	case wire.InvalidParams, wire.HeaderMismatch, wire.MissingCapability, wire.UnsupportedVersion:
+	case wire.InvalidParams, wire.HeaderMismatch, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, wire.UnsupportedVersion:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

@@ -44,7 +44,6 @@ const (
 const (
 	ResourceNotFound   = mcp.RESOURCE_NOT_FOUND // up to 2025-11-25, then InvalidParams
 	HeaderMismatch     = mcp.HEADER_MISMATCH
-	MissingCapability  = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY
 	UnsupportedVersion = mcp.UNSUPPORTED_PROTOCOL_VERSION
 )
 

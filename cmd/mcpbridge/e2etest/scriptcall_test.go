@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -169,7 +170,7 @@ func (c *scriptCall) require(tool string, all []question) {
 	for _, q := range all {
 		capability, _, _ := strings.Cut(q.method, "/")
 		if wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), capability) == nil {
-			c.Fail(wire.MissingCapability, "the client cannot do "+capability, "")
+			c.Fail(mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client cannot do "+capability, "")
 			return
 		}
 		if got[q.key] == "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
@@ -66,7 +67,7 @@ func (s *taskServer) do(c *peer.Call) {
 		})
 		c.Reply(`"tasks":[` + strings.Join(all, ",") + `]`)
 	case c.Modern && wire.Lookup(c.Params.Get(wire.MetaClientCapabilities), "extensions", "io.modelcontextprotocol/tasks") == nil:
-		c.Fail(wire.MissingCapability, "the client does not take tasks", "")
+		c.Fail(mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client does not take tasks", "")
 	case !known:
 		c.Fail(wire.InvalidParams, "no such task: "+id, "")
 	case c.Method == wire.MethodTasksGet:
