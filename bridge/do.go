@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -44,7 +46,8 @@ func relayOf(method string) func(*session, context.Context, *Request) Reply {
 // notifies reports whether several members may send a notification of MCP that is not a list change.
 func notifies(method string) bool {
 	switch method {
-	case wire.NotificationMessage, wire.NotificationResourceUpdated, wire.NotificationTaskStatus, wire.NotificationElicitationComplete:
+	case wire.NotificationMessage, wire.NotificationResourceUpdated, wire.NotificationTaskStatus,
+		string(mcp.MethodNotificationElicitationComplete):
 		return true
 	}
 	return false

@@ -256,7 +256,7 @@ func TestNotifyDuringOpen(t *testing.T) {
 		{"notifications/vendor", 1, 1},
 		{"notifications/vendor", 2, 0},
 		{wire.NotificationResourceUpdated, 2, 2},
-		{wire.NotificationElicitationComplete, 2, 2},
+		{"notifications/elicitation/complete", 2, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var n atomic.Int64

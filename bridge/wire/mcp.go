@@ -87,8 +87,6 @@ const (
 	NotificationRootsChanged     = string(mcp.MethodNotificationRootsListChanged)
 	NotificationTaskStatus       = string(mcp.MethodNotificationTasksStatus)
 	NotificationSubscribed       = mcp.MethodNotificationSubscriptionsAcknowledged
-
-	NotificationElicitationComplete = string(mcp.MethodNotificationElicitationComplete)
 )
 
 // frequent are the methods that decoding a message need not allocate.
