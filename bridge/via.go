@@ -28,6 +28,14 @@ func InfoVia(info, caller, self []byte) []byte {
 	return wire.SetMember(info, "_meta", wire.SetMember(meta, viaMember, bridges))
 }
 
+// Via returns the number of bridges that a clientInfo names.
+func Via(info []byte) (n int) {
+	for range wire.Elements(wire.Lookup(info, "_meta", viaMember)) {
+		n++
+	}
+	return n
+}
+
 // checkVia refuses a caller that comes through this bridge itself, or through too many.
 func (b *Bridge) checkVia(caller *Caller) *toolformat.Error {
 	n := 0

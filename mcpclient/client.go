@@ -61,7 +61,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	l := c.links[key]
 	if l == nil {
 		l = newLink(c, key)
-		l.vendor = key.own && caller.Only && !caller.Modern
+		l.vendor, l.via = key.own && caller.Only && !caller.Modern, caller.Info
 		if key.owner != "" {
 			l.principal = caller.Principal.Name
 		}
@@ -198,21 +198,34 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	case c.cfg.Sharing == Identity:
 		key.owner = principal
 	}
-	key.client = string(c.named([]byte(info), caller))
+	key.client = info
+	if c.cfg.ID != "" && len(c.cfg.Command) == 0 {
+		key.bridges = bridge.Via(caller.Info)
+	}
 	return key
 }
 
-// named returns a clientInfo that names the bridges through which a caller comes. A child process is
-// told of this one alone: it is shared by callers that come through others, and is not one of them.
-func (c *Client) named(info []byte, caller *bridge.Caller) []byte {
-	if c.cfg.ID == "" {
+// clientInfo returns the clientInfo for a new connection. It names the bridges through which a caller
+// comes: of several callers those of any, since the server may refuse some as a loop. As the callers
+// of a link come through as many bridges, a loop that this does not show has more of them in each
+// round, until they are too many. A child process is told of this bridge alone: it is shared by
+// callers that come through others, and is not one of them.
+func (l *link) clientInfo() []byte {
+	info := []byte(l.key.client)
+	if l.cfg.ID == "" {
 		return info
 	}
-	self := wire.SetMember(c.cfg.ClientInfo, "id", wire.AppendString(nil, c.cfg.ID))
-	if len(c.cfg.Command) > 0 {
+	self := wire.SetMember(l.cfg.ClientInfo, "id", wire.AppendString(nil, l.cfg.ID))
+	if len(l.cfg.Command) > 0 {
 		return bridge.InfoVia(info, nil, self)
 	}
-	return bridge.InfoVia(info, caller.Info, self)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		l.via = s.caller.Info
+		break
+	}
+	return bridge.InfoVia(info, l.via, self)
 }
 
 // share returns the list that another link already has if it is equal.
@@ -255,5 +268,6 @@ type linkKey struct {
 	own          bool   // the link has one caller
 	modern       bool   // the modern era is used if the server knows it
 	capabilities string // MCP's ClientCapabilities as the server is told them
-	client       string // MCP's Implementation as the server is told it
+	client       string // MCP's Implementation as the server is told it, without the bridges of callers
+	bridges      int    // through which the callers come, as far as the server is told of them
 }

@@ -16,7 +16,7 @@ import (
 type conn struct {
 	cfg           *Config
 	link          *link
-	clientInfo    []byte  // MCP's Implementation, for requests of the modern era
+	clientInfo    []byte  // MCP's Implementation
 	capabilities  []byte  // MCP's ClientCapabilities, for requests of callers that state none
 	offered       []byte  // MCP's ClientCapabilities that initialize states
 	clientSamples bool    // the caller offers sampling, so that Config.Sampling is not needed
@@ -62,7 +62,7 @@ func newConn(l *link) *conn {
 	offered := l.key.offered()
 	c := &conn{
 		cfg: l.cfg, link: l, capabilities: l.cfg.offer([]byte(l.key.capabilities)), offered: l.cfg.offer(offered),
-		clientInfo:    []byte(l.key.client),
+		clientInfo:    l.clientInfo(),
 		clientSamples: wire.Lookup(offered, "sampling") != nil,
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
 		calls: map[int64]*call{}, questions: map[string]context.CancelFunc{},

@@ -190,7 +190,7 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 func (c *conn) initialize(ctx context.Context) error {
 	params := append([]byte(`{"protocolVersion":"`), wire.Revisions[0]...)
 	params = append(append(params, `","capabilities":`...), c.offered...)
-	params = append(append(append(params, `,"clientInfo":`...), c.link.key.client...), '}')
+	params = append(append(append(params, `,"clientInfo":`...), c.clientInfo...), '}')
 	reply, err := c.request(ctx, wire.MethodInitialize, params)
 	if err != nil {
 		var e *toolformat.Error

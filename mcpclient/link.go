@@ -58,6 +58,7 @@ type link struct {
 
 	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}
+	via       []byte             // clientInfo of a caller whose bridges the server is told of
 	dropping  *time.Timer        // drops a link without sessions
 	watched   map[string]*watch  // by the URI of the resource
 	creators  map[string]creator // of tasks, by the task's id

@@ -2,6 +2,7 @@ package mcpclient_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -91,6 +92,51 @@ func TestClientInfo(t *testing.T) {
 			t.Errorf("%v bridges are named, want 1 and 2", lengths)
 		}
 	})
+}
+
+// Callers of a shared server that come through as many bridges share a link, whichever these are, and
+// one of them that the server refuses, as a loop, does not keep the others from it for long.
+func TestLinksOfBridges(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := peer.NewServer(peer.Legacy)
+	s.Take = done
+	s.Before = func(c *peer.Call) bool {
+		refused := c.Method == wire.MethodInitialize && strings.Contains(string(c.Params.Raw), `"id":"itself"`)
+		if refused {
+			c.Fail(-32003, "a loop of bridges", "")
+		}
+		return refused
+	}
+	client := mcpclient.New(mcpclient.Config{Name: "up", URL: s.Serve(t, nil) + "/mcp", Transport: mcpclient.HTTP, ID: "2", Sharing: mcpclient.Shared, RetryMin: time.Millisecond, RetryMax: time.Millisecond})
+	t.Cleanup(func() { client.Close() })
+	through := func(id string) *caller {
+		info := `{"name":"x","_meta":{"io.github.mcpbridge/via":[{"id":"` + id + `"}]}}`
+		session, err := client.Open(t.Context(), &bridge.Caller{ID: id, Info: []byte(info)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &caller{T: t, client: client, session: session}
+	}
+	looping := through("itself")
+	looping.fails(looping.call("ok"), toolformat.Unavailable, "a loop of bridges")
+	other := through("other")
+	for end := time.Now().Add(patience); other.call("ok").Err != nil; {
+		if time.Now().After(end) {
+			t.Fatal("a caller through another bridge is refused")
+		}
+	}
+	for i := range 10 {
+		through(fmt.Sprint(i)).works("ok")
+	}
+	accepted := 0
+	for _, c := range s.Seen(wire.MethodInitialize) {
+		if !strings.Contains(string(c.Params.Raw), `"id":"itself"`) {
+			accepted++
+		}
+	}
+	if accepted != 1 {
+		t.Errorf("%d links", accepted)
+	}
 }
 
 // Methods and notifications of a vendor pass as they are, in both directions, and updates without a subscription reach
