@@ -210,15 +210,14 @@ func (p *place) readMark(before func(mark string) bool) {
 	if p.quoting || p.paragraph.ticks+p.inLine.ticks > 0 {
 		return
 	}
-	opened := 0
+	opened, last := 0, lower(p.last)
 	for i := 1; i < len(enclosures); i++ {
-		doubt := uint64(1) << i
-		if p.doubts.open&doubt != 0 && slices.ContainsFunc(enclosures[i].close, before) {
+		if doubt := uint64(1) << i; p.doubts.open&doubt != 0 && slices.ContainsFunc(enclosures[i].close, before) {
 			p.doubts.close(doubt)
 			p.mark = 0
 			return
 		}
-		if opened == 0 && before(enclosures[i].open) {
+		if mark := enclosures[i].open; opened == 0 && mark[len(mark)-1] == last && before(mark) {
 			opened = i
 		}
 	}
