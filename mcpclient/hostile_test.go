@@ -185,6 +185,76 @@ func TestSessionGoneAgain(t *testing.T) {
 	})
 }
 
+// An error that a server answers to a call over HTTP reaches the caller of that call, whatever words and
+// status it has: the session goes on, and the call has run once.
+func TestStatusOfCall(t *testing.T) {
+	answers := map[string]func(x *exchange){
+		"400": func(x *exchange) {
+			x.w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(x.w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad argument: session"}}`, x.ID)
+		},
+		"400 without an id": func(x *exchange) {
+			x.w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(x.w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"bad argument: session"}}`)
+		},
+		"404": func(x *exchange) {
+			x.w.WriteHeader(http.StatusNotFound)
+			fmt.Fprintf(x.w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad argument: no such page"}}`, x.ID)
+		},
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			var runs atomic.Int64
+			o := newOdd(t, func(x *exchange) bool {
+				switch {
+				case x.Method == wire.MethodPing:
+					x.result("")
+				case toolOf(&x.Message) == "check":
+					runs.Add(1)
+					answer(x)
+				default:
+					return false
+				}
+				return true
+			})
+			c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+			c.works("ok")
+			if r := c.call("check"); r.Err == nil || !strings.HasPrefix(r.Err.Message, "bad argument") {
+				t.Errorf("%+v", r)
+			}
+			c.works("ok")
+			if runs.Load() != 1 || len(o.greeted) != 1 {
+				t.Errorf("%d runs, %d sessions", runs.Load(), len(o.greeted))
+			}
+		})
+	}
+}
+
+// A server that has forgotten the session gets the call again in a new one, also one that answers as the
+// first examples of the SDKs.
+func TestSessionForgottenAs(t *testing.T) {
+	for status, body := range map[int]string{
+		http.StatusNotFound:   "Session not found",
+		http.StatusBadRequest: `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`,
+	} {
+		var forgotten atomic.Bool
+		o := newOdd(t, func(x *exchange) bool {
+			if x.Method == wire.MethodInitialize {
+				forgotten.Store(false)
+			}
+			if forgotten.Load() {
+				x.w.WriteHeader(status)
+				io.WriteString(x.w, body)
+			}
+			return forgotten.Load()
+		})
+		c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		forgotten.Store(true)
+		c.works("ok")
+	}
+}
+
 // The shortest pause that a config can have is one.
 func TestShortestPause(t *testing.T) {
 	sourcetest.NoLeaks(t)

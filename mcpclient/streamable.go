@@ -30,6 +30,7 @@ type streamable struct {
 	header atomic.Pointer[http.Header] // of every request: the config's, then session and revision
 	up     atomic.Bool                 // the handshake is done
 	modern atomic.Bool                 // it was one of the modern era, which has no sessions
+	pings  atomic.Int64                // the id of the latest ping: below those of calls
 	life   context.Context             // of the GET stream
 	end    context.CancelFunc
 	work   sync.WaitGroup
@@ -116,7 +117,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	defer resp.Body.Close()
 	k.setSent()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return s.refused(resp, k)
+		return s.refused(ctx, resp, k)
 	}
 	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.sessionID() == "" {
 		s.setHeader(mcp.HeaderSessionID, id)
@@ -154,13 +155,14 @@ func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) 
 	return nil
 }
 
+// refusedBytes bounds the body of an HTTP status that is not a success.
+const refusedBytes = 64 << 10
+
 // refused returns the error for an HTTP status: the server's own JSON-RPC error, the end of the
 // session, or the status.
-func (s *streamable) refused(resp *http.Response, k *call) error {
-	const most = 64 << 10
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, most))
-	if s.up.Load() && s.sessionID() != "" && (resp.StatusCode == http.StatusNotFound ||
-		resp.StatusCode == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))) {
+func (s *streamable) refused(ctx context.Context, resp *http.Response, k *call) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, refusedBytes))
+	if s.up.Load() && s.sessionID() != "" && s.sessionGone(ctx, resp.StatusCode, text, k) {
 		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, resp.StatusCode)
 		s.to.lose(err)
 		return err
@@ -175,6 +177,42 @@ func (s *streamable) refused(resp *http.Response, k *call) error {
 		}
 	}
 	return s.cfg.errorf(toolformat.Unavailable, "%v", err)
+}
+
+// sessionGone reports whether the answer to a request means that the server has ended the session,
+// so that the request has not run: HTTP 404 (2025-11-25, transports, session management). Servers
+// made like the first examples of the SDKs answer 400, as others do to a call that has failed, with
+// an error that may repeat any word of the call. There, and where the body is the response of the
+// request, a ping decides.
+func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k *call) bool {
+	if !mayEndSession(status, text) {
+		return false
+	}
+	if status == http.StatusNotFound && !answers(text, k) {
+		return true
+	}
+	msg := &wire.Buffer{B: wire.AppendCall(nil, s.pings.Add(-1), wire.MethodPing, nil)}
+	resp, err := s.roundTrip(s.request(ctx, http.MethodPost, msg))
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 300 {
+		return false
+	}
+	text, _ = io.ReadAll(io.LimitReader(resp.Body, refusedBytes))
+	return mayEndSession(resp.StatusCode, text)
+}
+
+// answers reports whether a body is the response of a call.
+func answers(text []byte, k *call) bool {
+	return k != nil && wire.Valid(text) == nil && callID(wire.Lookup(text, "id")) == k.id
+}
+
+// mayEndSession reports whether servers answer so in a session that they do not know.
+func mayEndSession(status int, text []byte) bool {
+	return status == http.StatusNotFound ||
+		status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(text), []byte("session"))
 }
 
 // established opens the GET stream, unless the modern era has replaced it.
