@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -66,10 +67,12 @@ func (d *duplex) startRequest(m *wire.Message, msg message) bool {
 	})
 	if !started {
 		initialized()
-		p.cancel(errEnded)
 		if p.refused == nil {
 			d.endRequest(p.id)
+			p.refused = unavailable("%v", errEnded)
 		}
+		refusal, _ := d.carryOut(p, m, d)
+		d.box.respond(&refusal)
 	}
 	return started
 }
@@ -78,10 +81,10 @@ func (d *duplex) startRequest(m *wire.Message, msg message) bool {
 func (d *duplex) start(f func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.ended {
+	if d.ended == nil {
 		d.work.Go(f)
 	}
-	return !d.ended
+	return d.ended == nil
 }
 
 func (d *duplex) receiveBatch(msg message) {
@@ -99,7 +102,31 @@ func (d *duplex) receiveBatch(msg message) {
 // close ends the session and waits for its requests. What is in the outbox already is still sent.
 func (d *duplex) close(reason error) {
 	d.box.end(reason)
-	d.end()
+	d.end(errEnded)
 	d.work.Wait()
 	d.box.discard() // or its writer does
+}
+
+// answerGrace is how long requests may go on to be answered after the client has closed its end, or
+// the Server has canceled them.
+const answerGrace = time.Second
+
+// awaitAnswers waits until the pending requests are answered, at most for answerGrace.
+func (d *duplex) awaitAnswers(done <-chan struct{}) {
+	answered := make(chan struct{})
+	go func() {
+		d.work.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(answerGrace):
+	case <-done:
+	}
+}
+
+// endBox ends the outbox when the session has ended, with the answers to its requests.
+func (d *duplex) endBox() {
+	d.awaitAnswers(d.box.done)
+	d.box.end(errClosing)
 }

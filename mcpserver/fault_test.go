@@ -35,6 +35,34 @@ func everywhere(t *testing.T, opts mcpserver.Options, test func(t *testing.T, ca
 	}
 }
 
+// Requests that are pending when the server closes are answered on every carrier.
+func TestCloseAnswers(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.name, func(t *testing.T) {
+			p := c.dial(newHost(t, mcpserver.Options{})).greeted(newest)
+			for id := range 2 {
+				msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":1}}}`, id)
+				if c.name == "http" {
+					go p.send(msg) // until it is answered
+				} else {
+					p.send(msg)
+				}
+				if got := p.next(); !strings.Contains(got, wire.NotificationProgress) {
+					t.Fatalf("got %s", got)
+				}
+			}
+			p.server.Close()
+			for range 2 {
+				got := p.next()
+				p.fails(got, -32000, string(wire.Lookup([]byte(got), "id")))
+				if !strings.Contains(got, "the bridge is shutting down") {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+}
+
 // Bytes that are not a message, and requests for what does not exist, get the specified error, and
 // the session goes on.
 func TestBadMessages(t *testing.T) {

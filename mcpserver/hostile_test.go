@@ -128,7 +128,7 @@ func TestJournalsBound(t *testing.T) {
 		t.Errorf("%d bytes are kept, at most %d may be", kept, journalsBytes)
 	}
 	for _, s := range sessions {
-		s.end()
+		s.end(errEnded)
 	}
 	if kept := p.accounts.whole.used[journaledBytes].Load(); kept != 0 {
 		t.Errorf("%d bytes are left", kept)
@@ -248,13 +248,11 @@ func TestStreamOfEndedSession(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	s := p.newHTTPSession(identity{})
 	s.journal.sessionStream()
-	s.end()
-	for _, st := range []*stream{s.journal.sessionStream(), s.journal.newStream()} {
-		select {
-		case <-st.box.done:
-		default:
-			t.Errorf("stream %d is open", st.number)
-		}
+	s.end(errEnded)
+	select {
+	case <-s.journal.sessionStream().box.done:
+	default:
+		t.Error("the stream is open")
 	}
 }
 
@@ -263,7 +261,7 @@ func TestStreamOfEndedSession(t *testing.T) {
 func TestEventIDsOfStreamsInARow(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	s := p.newHTTPSession(identity{})
-	defer s.end()
+	defer s.end(errEnded)
 	seen := map[int64]bool{}
 	first := s.journal.sessionStream()
 	first.box.end(errSlow)
@@ -374,7 +372,7 @@ func TestWebSocketsBound(t *testing.T) {
 func TestAskNobody(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	s := p.newHTTPSession(identity{})
-	defer s.end()
+	defer s.end(errEnded)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	st := s.journal.newStream()

@@ -311,7 +311,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 	}
 	out := newEventWriter(w)
 	out.write("endpoint", "", []byte(ssePath+"?sessionId="+d.id))
-	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
+	defer context.AfterFunc(d.ctx, d.endBox)()
 	if out.flush() == nil {
 		d.box.drain(r.Context().Done(), func(batch []*wire.Buffer) error {
 			for _, msg := range batch {

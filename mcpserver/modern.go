@@ -191,11 +191,11 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}
+	if !s.settle(ctx, m, &resp.reply) {
+		x.finish(nil)
+		return
+	}
 	if e := resp.reply.Err; e != nil {
-		if s.gaveUp(ctx, m, e) {
-			x.finish(nil)
-			return
-		}
 		resp.status = modernStatus(e)
 	}
 	x.finish(&resp)

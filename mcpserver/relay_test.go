@@ -56,7 +56,7 @@ func newOdd(t *testing.T, o *odd) (*parked, *session) {
 	p := &parked{T: t, Server: New(o, Options{})}
 	t.Cleanup(func() { p.Close() })
 	d := p.newDuplex(identity{})
-	t.Cleanup(d.end)
+	t.Cleanup(func() { d.end(errEnded) })
 	return p, d.session
 }
 

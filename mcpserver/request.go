@@ -19,17 +19,22 @@ func methodNotFound(m *wire.Message) *toolformat.Error {
 	return toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", m.Method)
 }
 
-// gaveUp reports whether a request has failed because its client canceled it, so that no response
-// is sent. The cause of any other failure goes to the log.
-func (s *Server) gaveUp(ctx context.Context, m *wire.Message, e *toolformat.Error) bool {
-	if e == nil || e.Raw != nil {
-		return false
-	}
-	canceled := e.Code == toolformat.Canceled && ctx.Err() != nil
-	if e.Cause != nil && !canceled {
+// settle reports whether a reply is sent: not if the request has failed because its client canceled
+// it. One that the end of the Server has canceled says so, and the cause of any other failure goes
+// to the log.
+func (s *Server) settle(ctx context.Context, m *wire.Message, reply *bridge.Reply) bool {
+	e := reply.Err
+	switch {
+	case e == nil || e.Raw != nil:
+	case e.Code == toolformat.Canceled && ctx.Err() != nil:
+		if context.Cause(ctx) != errClosing {
+			return false
+		}
+		*reply = bridge.Failed(shuttingDown(nil))
+	case e.Cause != nil:
 		s.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 	}
-	return canceled
+	return true
 }
 
 // setTarget sets the tool, prompt or resource that a request is for, where its method has one.

@@ -36,7 +36,7 @@ type Server struct {
 	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
 
 	ctx  context.Context // ends with the Server
-	stop context.CancelFunc
+	stop context.CancelCauseFunc
 	work sync.WaitGroup // goroutines that Close waits for
 
 	mu     sync.Mutex // guards closed
@@ -52,21 +52,22 @@ func New(source bridge.Source, opts Options) *Server {
 		parking:  newParking(),
 	}
 	s.accounts, s.log = newAccounts(&s.opts), &bridge.Throttle{To: s.opts.Log, Burst: 10, Every: time.Second}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}
 	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]context.CancelCauseFunc{}}
 	s.work.Go(s.sessions.expire)
 	return s
 }
 
-// Close ends every session and waits until nothing of the Server runs any more.
+// Close ends every session, answers the pending requests with an error, and waits until nothing of
+// the Server runs any more. The handlers of HTTP requests still write their answers then.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.stop()
 	s.sessions.close()
 	s.views.close()
+	s.stop(errClosing)
 	s.parking.close()
 	s.work.Wait()
 	return nil

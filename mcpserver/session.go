@@ -39,7 +39,7 @@ type session struct {
 	mu      sync.Mutex                         // guards the fields below
 	pending map[string]context.CancelCauseFunc // requests by their raw id
 	held    int                                // bytes of what the client has said of itself
-	ended   bool
+	ended   error                              // why; nil while it has not
 }
 
 // newSession returns a session whose carrier must set back before it is used.
@@ -70,19 +70,22 @@ func (s *session) inUse() bool {
 	return len(s.pending) > 0 || s.readers.Load() > 0
 }
 
-// end cancels the pending requests and closes the session's view of the source.
-func (s *session) end() {
+// end cancels the pending requests and closes the session's view of the source. The reason is
+// errEnded, or errClosing, with which the requests are answered.
+func (s *session) end(reason error) {
 	s.mu.Lock()
 	before, held := s.ended, s.held
-	s.ended = true
+	if before == nil {
+		s.ended = reason
+	}
 	s.mu.Unlock()
-	if before {
+	if before != nil {
 		return
 	}
 	s.account.free(held)
-	s.cancel(errEnded)
+	s.cancel(reason)
 	if s.journal != nil {
-		s.journal.end(errEnded)
+		s.journal.end(reason)
 	}
 	if o := s.opened.Load(); o != nil {
 		o.source.Close()
@@ -148,8 +151,8 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.ended:
-		p.refused = unavailable("%v", errEnded)
+	case s.ended != nil:
+		p.refused = unavailable("%v", s.ended)
 	case s.pending[p.id] != nil:
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
 	case len(s.pending) >= s.server.opts.CallsPerSession:
@@ -169,7 +172,7 @@ func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) 
 	}
 	defer s.endRequest(p.id)
 	r = response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
-	return r, !s.server.gaveUp(p.ctx, m, r.reply.Err)
+	return r, s.server.settle(p.ctx, m, &r.reply)
 }
 
 func (s *session) endRequest(id string) {
@@ -274,7 +277,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	defer reply.Free()
 	o := &opened{revision: wire.Negotiate(asked), source: source}
 	s.mu.Lock()
-	if kept = !s.ended && s.opened.CompareAndSwap(nil, o); kept {
+	if kept = s.ended == nil && s.opened.CompareAndSwap(nil, o); kept {
 		s.held = size
 	}
 	s.mu.Unlock()

@@ -47,7 +47,7 @@ func (r *registry) remove(s *session) {
 func (r *registry) register(added *session, w http.ResponseWriter) bool {
 	err := r.add(added)
 	if err != nil {
-		added.end()
+		added.end(errEnded)
 		writeError(w, http.StatusServiceUnavailable, err.Error())
 	}
 	return err == nil
@@ -63,7 +63,7 @@ func (r *registry) evict(own *account) bool {
 	if oldest == nil && own.used[openSessions].Load() < own.most[openSessions] {
 		oldest = r.oldest(nil)
 	}
-	if oldest == nil || !r.server.start(oldest.end) {
+	if oldest == nil || !r.server.start(func() { oldest.end(errEnded) }) {
 		own.searchedInVain(openSessions)
 		return false
 	}
@@ -100,7 +100,7 @@ func (r *registry) endSession(s *session) {
 	r.mu.Lock()
 	r.remove(s)
 	r.mu.Unlock()
-	s.end()
+	s.end(errEnded)
 }
 
 // close ends all sessions, and keeps others from being added.
@@ -111,7 +111,7 @@ func (r *registry) close() {
 	r.mu.Unlock()
 	for _, s := range sessions {
 		s.account.give(openSessions, 1)
-		s.end()
+		s.end(errClosing)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *registry) expire() {
 		}
 		r.mu.Unlock()
 		for _, s := range expired {
-			s.end()
+			s.end(errEnded)
 		}
 	}
 }

@@ -10,10 +10,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// stdioGrace is how long requests may go on after the client has closed its end: a client that
-// pipes its requests in wants the answers.
-const stdioGrace = time.Second
-
 // ServeStdio serves one client on a pair of streams, one message a line, until in ends or ctx
 // does. It closes neither stream. A Read that does not return is left behind when ctx ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -28,25 +24,20 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	go func() { read <- d.readLines(in) }()
 	var err error
 	select {
-	case err = <-read:
-		answered := make(chan struct{})
-		go func() {
-			d.work.Wait()
-			close(answered)
-		}()
-		select {
-		case <-answered:
-		case <-time.After(stdioGrace):
-		case <-ctx.Done():
-		}
+	case err = <-read: // a client that pipes its requests in wants the answers
+		d.awaitAnswers(ctx.Done())
 	case err = <-written: // the client no longer reads
 		written <- err
 	case <-ctx.Done():
 	}
+	if ctx.Err() != nil {
+		d.end(errClosing)
+		d.awaitAnswers(nil)
+	}
 	d.close(io.EOF)
 	select {
 	case <-written:
-	case <-time.After(stdioGrace):
+	case <-time.After(answerGrace):
 	}
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -249,12 +249,11 @@ func (j *journal) sessionStream() *stream {
 	return j.register(next)
 }
 
-// register makes a stream one that find returns. In a session that has ended it is closed from the
-// start. j.mu is held.
+// register makes a stream one that find returns. j.mu is held.
 func (j *journal) register(st *stream) *stream {
 	st.box = newOutbox(st.session.server.opts.QueueBytes, st.session.account)
 	j.streams[st.number] = st
-	if j.ended {
+	if j.ended && st.number == 0 {
 		st.box.end(errEnded)
 	}
 	return st
@@ -320,7 +319,7 @@ func (j *journal) replay(out *eventWriter, number, seq int64) {
 	}
 }
 
-// end removes all events and ends the streams.
+// end removes all events and ends the session's stream. The streams of POSTs end with their answers.
 func (j *journal) end(reason error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -328,7 +327,7 @@ func (j *journal) end(reason error) {
 		j.evict()
 	}
 	j.entries, j.ended = nil, true
-	for _, st := range j.streams {
+	if st := j.streams[0]; st != nil {
 		st.box.end(reason)
 		st.box.discard() // or its reader does
 	}

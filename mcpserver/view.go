@@ -297,7 +297,7 @@ func (p *viewPool) close() {
 		v.giveBack()
 	}
 	for _, cancel := range p.posts {
-		cancel(errEnded)
+		cancel(errClosing)
 	}
 	for _, v := range views {
 		v.idle.Stop()

@@ -232,7 +232,7 @@ func TestViewsEnd(t *testing.T) {
 	}
 }
 
-// Requests over HTTP end with the server: a listen with its result, a call as canceled.
+// Requests over HTTP end with the server: each with the answer of its source.
 func TestPostsEndWithServer(t *testing.T) {
 	s := newListed(t, `{"type":"object"}`)
 	p := newViews(t, s)
@@ -257,8 +257,10 @@ func TestPostsEndWithServer(t *testing.T) {
 	if got := <-listen; !strings.Contains(got, `"resultType":"complete"`) {
 		t.Errorf("the listen: %s", got)
 	}
-	<-call
-	if got := <-s.ended; got != errEnded.Error() {
+	if got := <-call; !strings.Contains(got, `"id":1,"result"`) {
+		t.Errorf("the call: %s", got)
+	}
+	if got := <-s.ended; got != errClosing.Error() {
 		t.Errorf("the call was cancelled since %s", got)
 	}
 	if s.open != 0 || len(p.views.posts) != 0 {

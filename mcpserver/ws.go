@@ -49,7 +49,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Upgrade has answered
 	}
-	defer context.AfterFunc(d.ctx, func() { d.box.end(errClosing) })()
+	defer context.AfterFunc(d.ctx, d.endBox)()
 	if !s.start(func() { d.writeFrames(conn) }) {
 		conn.Close()
 	}
