@@ -24,10 +24,13 @@ type Secrets struct {
 // mask stands for a secret.
 const mask = "xxxxx"
 
-// Add adds a secret, as it is and as it is written in a URL, unless it is "".
+// Add adds a secret, as it is and as it is written in a URL and in JSON, unless it is "".
 func (s *Secrets) Add(secret string) {
 	if secret == "" {
 		return
+	}
+	if len(secret) >= longValue { // hidden where it is cut off, too
+		s.addValue(wire.AppendString(nil, secret))
 	}
 	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
 }
@@ -201,12 +204,12 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	case s == nil:
 	case r.Err != nil:
 		e := *r.Err
-		if e.Message, e.Raw = s.Hide(e.Message), s.hideJSON(e.Raw); e.Cause != nil {
+		if e.Message, e.Raw = s.Hide(e.Message), s.HideJSON(e.Raw); e.Cause != nil {
 			e.Cause = errors.New(s.Hide(e.Cause.Error()))
 		}
 		r.Err = &e
 	case isFailed(r.Result):
-		hidden := s.hideJSON(r.Result)
+		hidden := s.HideJSON(r.Result)
 		r.Free()
 		r.Result = hidden
 	}
@@ -226,7 +229,7 @@ func (s *Secrets) hideTask(r Reply) Reply {
 	for _, key := range []string{"statusMessage", "error", "result"} {
 		value := wire.Lookup(shown, key)
 		if value != nil && (key != "result" || isFailed(value)) {
-			shown = wire.SetMember(shown, key, s.hideJSON(value))
+			shown = wire.SetMember(shown, key, s.HideJSON(value))
 		}
 	}
 	if !bytes.Equal(shown, r.Result) {
@@ -243,7 +246,7 @@ func (s *Secrets) hideNotification(params []byte) []byte {
 	}
 	for _, key := range []string{"message", "data"} {
 		if value := wire.Lookup(params, key); value != nil {
-			params = wire.SetMember(params, key, s.hideJSON(value))
+			params = wire.SetMember(params, key, s.HideJSON(value))
 		}
 	}
 	return params
@@ -259,10 +262,10 @@ func (b secretBack) Notify(method string, params []byte) {
 	b.Back.Notify(method, b.secrets.hideNotification(params))
 }
 
-// hideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
-func (s *Secrets) hideJSON(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return nil
+// HideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
+func (s *Secrets) HideJSON(raw json.RawMessage) json.RawMessage {
+	if raw == nil || s == nil || len(s.texts)+len(s.values) == 0 {
+		return bytes.Clone(raw)
 	}
 	shown, last := make([]byte, 0, len(raw)), 0
 	for start, end := range scalars(raw) {

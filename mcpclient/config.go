@@ -103,6 +103,7 @@ type Config struct {
 
 	http     *http.Transport  // the HTTP connections of all links
 	throttle *bridge.Throttle // in front of Log, for events that a server can cause at will
+	secrets  *bridge.Secrets  // credentials of this config, which the server may repeat
 }
 
 func (cfg *Config) setDefaults() {
@@ -123,7 +124,9 @@ func (cfg *Config) setDefaults() {
 	if cfg.ClientInfo == nil {
 		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
+	cfg.secrets = cfg.findSecrets()
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
+	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.secrets})
 }
 
 // Children bounds the child processes of several clients together.

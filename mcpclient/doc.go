@@ -21,6 +21,7 @@
 //	streamable, stdio, ws       carriers
 //	http                        what carriers over HTTP share, and that of legacy SSE
 //	config, errors              what the layers share
+//	secret                      credentials of a config, and where they are hidden
 //
 // A new carrier is a file with a dialer, which dialers in connect.go returns, and a case in the
 // tests' carriers. What a server is to be asked again after a loss goes into restore.

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -48,7 +47,7 @@ func detailed(err error) string {
 
 // errorf makes an error for a caller that begins with the server's name.
 func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *toolformat.Error {
-	return toolformat.Errorf(code, "%s: %s", cfg.Name, fmt.Sprintf(format, args...))
+	return toolformat.Errorf(code, "%s: %s", cfg.Name, cfg.hide(fmt.Sprintf(format, args...)))
 }
 
 // canceled returns the error of a request whose caller no longer waits.
@@ -76,10 +75,4 @@ func (cfg *Config) recovered(err **toolformat.Error) {
 			*err = toolformat.Errorf(toolformat.Internal, "internal error")
 		}
 	}
-}
-
-// snippet returns the start of unexpected input, for the log.
-func snippet(b []byte) string {
-	const most = 120
-	return string(bytes.ToValidUTF8(b[:min(len(b), most)], []byte("?")))
 }

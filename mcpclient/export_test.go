@@ -9,3 +9,9 @@ import (
 func (c *Client) DialThrough(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	c.cfg.http.DialContext = dial
 }
+
+// Hide hides the credentials of a config in a text.
+func Hide(cfg Config, text string) string {
+	cfg.setDefaults()
+	return cfg.hide(text)
+}

@@ -286,7 +286,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return newStatusError(resp, snippet(text))
+		return newStatusError(resp, s.cfg.snippet(text))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // malformed ends the call whose response cannot be used, if that is known. A list is read without
 // the items at fault.
 func (c *conn) malformed(err error, msg []byte, from *call) {
-	c.cfg.throttle.Log(slog.LevelWarn, "skipped an invalid JSON-RPC message", "reason", err, "bytes", len(msg), "start", snippet(msg))
+	c.cfg.throttle.Log(slog.LevelWarn, "skipped an invalid JSON-RPC message", "reason", err, "bytes", len(msg), "start", c.cfg.snippet(msg))
 	k := c.answeredBy(msg, msg, from)
 	if k == nil || c.salvage(k, msg) {
 		return
@@ -27,7 +27,7 @@ func (c *conn) malformed(err error, msg []byte, from *call) {
 
 // tooLong implements receiver: it ends the call whose response was over the limit.
 func (c *conn) tooLong(long *wire.TooLongError, from *call) {
-	c.cfg.throttle.Log(slog.LevelWarn, "skipped a message that is too long", "reason", long, "start", snippet(long.Head))
+	c.cfg.throttle.Log(slog.LevelWarn, "skipped a message that is too long", "reason", long, "start", c.cfg.snippet(long.Head))
 	if k := c.answeredBy(long.Head, long.Tail, from); k != nil {
 		k.reply <- bridge.Failed(c.cfg.tooLarge(long))
 	}

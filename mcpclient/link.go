@@ -143,7 +143,7 @@ func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry}
 	if l.reason != nil {
-		st.Reason, st.Output = l.reason.Error(), outputOf(l.reason)
+		st.Reason, st.Output = l.cfg.hide(l.reason.Error()), l.cfg.hide(outputOf(l.reason))
 	}
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {
@@ -214,7 +214,7 @@ func (l *link) unavailable() *toolformat.Error {
 	if l.key.own && l.reason != nil {
 		reason = detailed(l.reason)
 	}
-	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, reason)
+	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, l.cfg.hide(reason))
 	if in := time.Until(l.retry); in > 0 {
 		e.Message += fmt.Sprintf(" (retrying in %s)", in.Round(time.Second))
 	}

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -50,6 +49,7 @@ func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 	case wire.Request:
 		c.requested(&m, buf, from)
 	default:
+		c.cfg.hideNotification(&m)
 		c.received(&m, from)
 		buf.Free()
 	}
@@ -63,7 +63,7 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 		c.cfg.throttle.Log(slog.LevelDebug, "skipped a response that no call waits for", "id", string(m.ID))
 		buf.Free()
 	case m.Error != nil:
-		e := bridge.RemoteError(bytes.Clone(m.Error))
+		e := c.cfg.remoteError(m.Error)
 		buf.Free()
 		k.reply <- bridge.Failed(e)
 	default:
@@ -160,7 +160,7 @@ func (l *link) notifyAll(method string, params []byte) {
 // logged takes a log message. On a shared link it goes to the bridge's own log.
 func (l *link) logged(params []byte) {
 	if !l.key.own {
-		l.cfg.throttle.Log(slog.LevelInfo, "log message of the server", "params", snippet(params))
+		l.cfg.throttle.Log(slog.LevelInfo, "log message of the server", "params", l.cfg.snippet(params))
 		return
 	}
 	l.mu.Lock()

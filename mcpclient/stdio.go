@@ -78,8 +78,8 @@ func (s *stdio) receive(r receiver) error {
 			return s.ended(printed.String())
 		}
 		if !mayBeMessage(buf.B) {
-			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", snippet(buf.B))
-			printed.Add(snippet(buf.B))
+			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", s.cfg.snippet(buf.B))
+			printed.Add(s.cfg.snippet(buf.B))
 			buf.Free()
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -167,13 +166,13 @@ func (s *streamable) refused(ctx context.Context, resp *http.Response, k *call) 
 		s.to.lose(err)
 		return err
 	}
-	err := newStatusError(resp, snippet(bytes.TrimSpace(text)))
+	err := newStatusError(resp, s.cfg.snippet(bytes.TrimSpace(text)))
 	if k == nil || !s.up.Load() && !k.modern {
 		return err
 	}
 	if wire.Valid(text) == nil {
 		if object := wire.Lookup(text, "error"); object != nil {
-			return bridge.RemoteError(object)
+			return s.cfg.remoteError(object)
 		}
 	}
 	return s.cfg.errorf(toolformat.Unavailable, "%v", err)
