@@ -66,7 +66,7 @@ type keyboard struct {
 
 	asking   bool      // a single key is awaited: pastes and escape sequences are dropped
 	answered bool      // the key before was the answer: an Enter after it is dropped
-	typed    time.Time // when the last key came; zero if it was Enter or an answer
+	typed    time.Time // when the last key came; zero if it was a control key or an answer
 	word     time.Time // when the last letter of a word came that is not an answer
 }
 
@@ -282,7 +282,7 @@ func (k *keyboard) push(b []byte) {
 		return
 	}
 	k.ahead, k.typed = append(k.ahead, b...), time.Now()
-	if bytes.HasSuffix(b, []byte("\r")) {
+	if len(b) > 0 && b[len(b)-1] < ' ' { // such a key, as Enter or Ctrl-C, is in no word
 		k.typed = time.Time{}
 	}
 }
