@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -18,6 +19,10 @@ import (
 type NativeKind struct {
 	Name    string   // as a definition and an API of the config spell it
 	Aliases []string // other spellings: jdbc is sql
+
+	// Spec is the type of a definition's object for this kind: a key of it that stands beside the
+	// object is reported as misplaced. Nil means that misplaced keys are not known.
+	Spec reflect.Type
 
 	// Open makes a backend for one API of the config. It is cheap: the first call connects.
 	Open func(BackendConfig) (Backend, error)

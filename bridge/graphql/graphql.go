@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 )
 
 // Kind is the kind graphql. An API of the config is an [API], the spec of a definition a [Spec].
-var Kind = bridge.NativeKind{Name: kindName, Open: open}
+var Kind = bridge.NativeKind{Name: kindName, Spec: reflect.TypeFor[Spec](), Open: open}
 
 const kindName = "graphql"
 

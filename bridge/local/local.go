@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ type Options struct {
 func (o Options) Kind() bridge.NativeKind {
 	functions := map[string]bridge.Tool{"CurrentTime": currentTime()}
 	maps.Copy(functions, o.Functions)
-	return bridge.NativeKind{Name: kindName, Open: func(cfg bridge.BackendConfig) (bridge.Backend, error) {
+	return bridge.NativeKind{Name: kindName, Spec: reflect.TypeFor[Spec](), Open: func(cfg bridge.BackendConfig) (bridge.Backend, error) {
 		if cfg.Config != nil {
 			type api struct { // has no settings
 				Type string `json:"type,omitempty" enum:"local"`

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 // Kind is the kind rest. An API of the config is an [API], the spec of a definition a [Spec].
-var Kind = bridge.NativeKind{Name: kindName, Open: open}
+var Kind = bridge.NativeKind{Name: kindName, Spec: reflect.TypeFor[Spec](), Open: open}
 
 const kindName = "rest"
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 // Kind is the kind sql. An API of the config, a database, is an [API], the spec of a definition a
 // [Spec].
-var Kind = bridge.NativeKind{Name: "sql", Aliases: []string{"jdbc"}, Open: open}
+var Kind = bridge.NativeKind{Name: "sql", Aliases: []string{"jdbc"}, Spec: reflect.TypeFor[Spec](), Open: open}
 
 // backend is a database. It implements bridge.Backend.
 type backend struct {

@@ -26,53 +26,18 @@ import (
 
 // validate returns the fault of a definition that does not depend on its kind.
 func (n *nativeLoader) validate(t toolformat.Tool, word string) error {
-	known := []string{"kind", "api", "context", "annotations"}
-	if n.kind(word) != nil {
-		known = append(known, word)
-	}
 	var inner json.RawMessage
-	switch t.Format {
-	case toolformat.FormatInternal, toolformat.FormatAnthropic: // without an output_schema the two look alike
-		known = append(known, "description", "input_schema", "output_schema")
-	case toolformat.FormatMCP:
-		known = append(known, "title", "description", "inputSchema", "outputSchema")
-	case toolformat.FormatAcorn:
+	if t.Format == toolformat.FormatAcorn {
 		inner = wire.Lookup(t.Extra, "function")
 	}
 	return cmp.Or(
-		misspelled(t.Extra, "", known...),
+		n.misplaced(t, word),
+		misspelled(t.Extra, "", n.keys(t, word)...),
 		misspelled(inner, "function: ", "description", "parameters"),
 		n.ofAnotherKind(t, word),
 		checkContextNames(wire.Lookup(t.Extra, "context")),
 		checkAnnotations(wire.Lookup(t.Extra, "annotations")),
 	)
-}
-
-// ofAnotherKind reports a key of a definition that belongs to another kind.
-func (n *nativeLoader) ofAnotherKind(t toolformat.Tool, word string) error {
-	own := n.kind(word)
-	if own == nil || t.Format == toolformat.FormatAcorn {
-		return nil
-	}
-	for _, k := range n.kinds {
-		if k.Name != own.Name && wire.Lookup(t.Extra, k.Name) != nil {
-			return fmt.Errorf("key %q has no effect, as the kind is %q: remove the key or change the kind", k.Name, word)
-		}
-	}
-	return nil
-}
-
-// misspelled reports a key of an object that resembles a known key that the object lacks. Other
-// unknown keys may belong to its format.
-func misspelled(object json.RawMessage, where string, known ...string) error {
-	members := maps.Collect(wire.Members(object))
-	lacking := slices.DeleteFunc(slices.Clone(known), func(key string) bool { return members[key] != nil })
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if near := toolformat.Closest(key, lacking); near != "" && !slices.Contains(known, key) {
-			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, hint.Quote(key), near)
-		}
-	}
-	return nil
 }
 
 func checkContextNames(raw json.RawMessage) error {

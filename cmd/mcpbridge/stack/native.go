@@ -73,6 +73,14 @@ func (n *nativeLoader) add(t toolformat.Tool) ([]toolformat.Note, error) {
 	if err := n.validate(t, word); err != nil {
 		return nil, err
 	}
+	notes, err := n.addValid(t, word)
+	if err != nil {
+		return notes, err
+	}
+	return slices.Concat(n.ignored(t, word), notes), nil
+}
+
+func (n *nativeLoader) addValid(t toolformat.Tool, word string) ([]toolformat.Note, error) {
 	if word == kindClient {
 		return n.keep(bridge.Tool{Tool: t, Client: true}, nil)
 	}
