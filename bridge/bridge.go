@@ -37,6 +37,7 @@ type Options struct {
 	Settle     time.Duration // bounds the wait of the first lists for several members; 0 means 2 s
 	Alone      time.Duration // bounds the wait of the first list for an only member; 0 means 30 s
 	Queue      int           // bounds the calls that wait for a member's Concurrency; 0 means 1,000
+	Principals int           // that callers can have; of several each may run half of a member's Concurrency
 	ServerInfo []byte        // MCP's Implementation, raw JSON: the name of the bridge
 	ID         string        // of this process, by which a loop of bridges is found; "" finds none
 	Log        *slog.Logger  // nil discards
@@ -85,7 +86,7 @@ func New(opts Options, members ...Member) *Bridge {
 			own.prefixes = []string{toolformat.Prefix(m.Name), own.prefix(len(members))}
 		}
 		if m.Concurrency > 0 {
-			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue)
+			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue).among(opts.Principals)
 		}
 		b.members = append(b.members, own)
 	}

@@ -125,7 +125,7 @@ func (s *session) send(ctx context.Context, index int, req *Request) Reply {
 		}
 		return Failed(err)
 	}
-	defer m.limiter.Leave()
+	defer m.limiter.Leave(s.caller.Principal)
 	defer s.flushChanges()
 	return s.subs[index].Do(ctx, req)
 }

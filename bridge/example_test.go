@@ -157,7 +157,7 @@ func ExampleNewLimiter() {
 			fmt.Println(err)
 			continue
 		}
-		defer limiter.Leave()
+		defer limiter.Leave(bridge.Principal{})
 	}
 	// Output: search is busy: 1 calls are under way; try again later
 }

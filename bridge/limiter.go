@@ -12,14 +12,17 @@ import (
 
 // A Limiter bounds how many calls run at once and how many wait for their turn. The calls of a
 // principal run first come, first served, and those of several principals in turn, so that one with
-// many calls does not keep another waiting. A nil Limiter sets no limit. It may be used from many
-// goroutines.
+// many calls does not keep another waiting. Among several configured principals each may run half of
+// the calls, rounded up: long ones leave room for the others. A nil Limiter sets no limit. It may be
+// used from many goroutines.
 type Limiter struct {
 	subject      string // begins errors: "tool search is"
 	limit, queue int
+	share        int // bounds the running calls of a named principal; limit means no share
 
-	mu      sync.Mutex // guards the fields below
-	running int        // below limit only while no call waits
+	mu      sync.Mutex     // guards the fields below
+	running int            // below limit only while no call waits but those of principals at their share
+	held    map[string]int // running calls by principal; nil without shares
 	waiting int
 	lines   []*line // of the principals whose calls wait, the next one first
 }
@@ -39,7 +42,15 @@ const defaultQueue = 1000
 // NewLimiter makes a limiter that lets limit calls run, while at most queue calls wait. Its errors
 // begin with subject, such as "tool search is".
 func NewLimiter(subject string, limit, queue int) *Limiter {
-	return &Limiter{subject: subject, limit: limit, queue: queue}
+	return &Limiter{subject: subject, limit: limit, queue: queue, share: limit}
+}
+
+// among sets the share of each principal where there are several.
+func (l *Limiter) among(principals int) *Limiter {
+	if principals > 1 {
+		l.share, l.held = (l.limit+1)/2, map[string]int{}
+	}
+	return l
 }
 
 // Enter waits for the turn of a principal's call, for patience at most; the call must Leave when it
@@ -51,22 +62,22 @@ func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Durati
 		return nil
 	}
 	l.mu.Lock()
-	if l.running < l.limit {
-		l.running++
+	if l.mayRun(who.Name) {
+		l.begin(who.Name)
 		l.mu.Unlock()
 		return nil
 	}
-	own := l.wait(who.Name)
+	own, holders := l.wait(who.Name), l.holders()
 	l.mu.Unlock()
 	if own == nil {
-		return l.busy()
+		return l.busy(holders)
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case granted := <-own:
 		if !granted {
-			return l.busy()
+			return l.busy(holders)
 		}
 		return nil
 	case <-ctx.Done():
@@ -74,16 +85,38 @@ func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Durati
 		return canceled(ctx.Err())
 	case <-timer.C:
 		l.giveUp(who.Name, own)
-		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls have been under way for %s; try again later", l.subject, l.limit, patience)
+		return toolformat.Errorf(toolformat.Unavailable, "%s busy: %s have been under way for %s; try again later", l.subject, holders, patience)
 	}
 }
 
-func (l *Limiter) busy() *toolformat.Error {
+// mayRun reports whether one more call of a principal may run. Callers without a name, such as the
+// one on standard input, have no share. l.mu is held.
+func (l *Limiter) mayRun(principal string) bool {
+	return l.running < l.limit && (principal == "" || l.held[principal] < l.share)
+}
+
+// begin counts a call of a principal that runs. l.mu is held.
+func (l *Limiter) begin(principal string) {
+	l.running++
+	if l.held != nil {
+		l.held[principal]++
+	}
+}
+
+// holders says which running calls keep another one waiting. l.mu is held.
+func (l *Limiter) holders() string {
+	if l.running < l.limit {
+		return fmt.Sprintf("%d calls of this token", l.share)
+	}
+	return fmt.Sprintf("%d calls", l.limit)
+}
+
+func (l *Limiter) busy(holders string) *toolformat.Error {
 	waiting := ""
 	if l.queue > 0 {
 		waiting = fmt.Sprintf(" and %d wait already", l.queue)
 	}
-	return toolformat.Errorf(toolformat.Unavailable, "%s busy: %d calls are under way%s; try again later", l.subject, l.limit, waiting)
+	return toolformat.Errorf(toolformat.Unavailable, "%s busy: %s are under way%s; try again later", l.subject, holders, waiting)
 }
 
 // wait adds a call to its principal's line; nil means that the queue is full. l.mu is held.
@@ -142,24 +175,32 @@ func (l *Limiter) giveUp(principal string, call waiter) {
 	waited := own != nil && l.remove(own, call)
 	l.mu.Unlock()
 	if !waited && <-call {
-		l.Leave()
+		l.Leave(Principal{Name: principal})
 	}
 }
 
-// Leave ends the turn of a call that has entered.
-func (l *Limiter) Leave() {
+// Leave ends the turn of a principal's call that has entered. The next turn is that of the first
+// line whose principal is below its share.
+func (l *Limiter) Leave(who Principal) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lines) == 0 {
-		l.running--
+	l.running--
+	if l.held[who.Name] > 1 {
+		l.held[who.Name]--
+	} else {
+		delete(l.held, who.Name)
+	}
+	i := slices.IndexFunc(l.lines, func(next *line) bool { return l.mayRun(next.principal) })
+	if i < 0 {
 		return
 	}
-	next := l.lines[0]
+	next := l.lines[i]
 	call := next.calls[0]
-	l.lines = append(l.lines[1:], next) // the others first
+	l.lines = append(slices.Delete(l.lines, i, i+1), next) // the others first
 	l.remove(next, call)
+	l.begin(next.principal)
 	call <- true
 }

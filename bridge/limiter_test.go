@@ -76,7 +76,7 @@ func TestLimiterTurns(t *testing.T) {
 			t.Errorf("refused: %v", refused)
 		}
 		for range 6 {
-			l.Leave()
+			l.Leave(bridge.Principal{})
 			synctest.Wait()
 		}
 		if got, want := fmt.Sprint(order), "[ann ann ann bob ann bob]"; got != want {
@@ -87,6 +87,53 @@ func TestLimiterTurns(t *testing.T) {
 		}
 		if len(order) != 8 {
 			t.Error("a limit that all have left is not free")
+		}
+	})
+}
+
+// Of several principals each runs half of the calls, rounded up, whatever it has waiting; callers
+// without a name have no share.
+func TestLimiterShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		slow, err := bridge.NewNative(bridge.NativeOptions{Concurrency: 3, Principals: 2}, bridge.Tool{
+			Tool: toolformat.Tool{Name: "slow"}, Timeout: time.Minute,
+			Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) { <-release; return nil, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		b := bridge.New(bridge.Options{Principals: 2}, bridge.Member{Name: "shop", Source: slow, Concurrency: 9})
+		as := func(name string) bridge.Session {
+			s, err := b.Open(t.Context(), &bridge.Caller{Principal: bridge.Principal{Name: name}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		ann, bob := as("ann"), as("bob")
+		anns := calls(ann, "slow", 5) // all of ann's share of shop
+		synctest.Wait()
+		wantError(t, call(t.Context(), ann, "slow", `{}`, nil), toolformat.Unavailable,
+			"shop is busy: 5 calls of this token have been under way for 30s; try again later (concurrency in its config)")
+		bobs := calls(bob, "slow", 1)
+		synctest.Wait()
+		for range 3 {
+			release <- struct{}{}
+		}
+		wantResult(t, <-bobs, `{"content":[]}`) // before three of ann's that wait
+		for range 3 {
+			release <- struct{}{}
+		}
+		for range 5 {
+			wantResult(t, <-anns, `{"content":[]}`)
+		}
+		unnamed := calls(as(""), "slow", 3)
+		synctest.Wait()
+		for range 3 {
+			release <- struct{}{}
+			wantResult(t, <-unnamed, `{"content":[]}`)
 		}
 	})
 }
@@ -102,7 +149,7 @@ func TestLimiterGivesUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*time.Microsecond)
 				if l.Enter(ctx, bridge.Principal{Name: fmt.Sprint(i % 3)}, time.Duration(n%5+1)*time.Microsecond) == nil {
 					runtime.Gosched()
-					l.Leave()
+					l.Leave(bridge.Principal{Name: fmt.Sprint(i % 3)})
 				}
 				cancel()
 			}

@@ -72,6 +72,10 @@ type NativeOptions struct {
 	// even if its result is no longer awaited. 0 means 256.
 	Concurrency int
 
+	// Principals is how many principals the callers can have. Of several each may run half of the
+	// calls that a limit on concurrency admits, rounded up.
+	Principals int
+
 	// Queue bounds the calls that wait for each limit on concurrency, each for at most its tool's
 	// Timeout; a further call is an Unavailable error. 0 means 1,000.
 	Queue int
@@ -114,7 +118,7 @@ type Native struct {
 // NewNative returns a source of tools, listed in this order. The error names the tool at fault.
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
-	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue)
+	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue).among(n.opts.Principals)
 	for kind := range ListKinds {
 		n.none[kind] = NewList(kind, nil)
 	}

@@ -167,7 +167,7 @@ func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	}
 	err := c.session.native.limiter.Enter(ctx, c.session.caller.Principal, c.tool.Timeout)
 	if err != nil {
-		c.tool.limiter.Leave()
+		c.tool.limiter.Leave(c.session.caller.Principal)
 	}
 	return err
 }
@@ -212,8 +212,8 @@ func (c *nativeCall) run(ctx context.Context, arguments json.RawMessage) (o outc
 			n.opts.Log.Error("a tool has panicked", "tool", c.tool.Name, "panic", text, "stack", string(debug.Stack()))
 			o = outcome{err: toolformat.AsError(errors.New("panic: " + text))}
 		}
-		n.limiter.Leave()
-		c.tool.limiter.Leave()
+		n.limiter.Leave(c.session.caller.Principal)
+		c.tool.limiter.Leave(c.session.caller.Principal)
 		n.removeCall(c)
 	}()
 	if c.tool.Client {

@@ -78,7 +78,7 @@ func (s *Sampling) CreateMessage(ctx context.Context, params []byte) (result []b
 	if busy := s.limiter.Enter(ctx, bridge.Principal{}, 2*s.opts.Timeout); busy != nil { // ctx ends first
 		return nil, s.failed(ctx, busy)
 	}
-	defer s.limiter.Leave()
+	defer s.limiter.Leave(bridge.Principal{})
 	result, err = s.answer(ctx, req)
 	if err != nil {
 		return nil, s.failed(ctx, err)

@@ -114,6 +114,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		MaxName:    cfg.Names.MaxLength,
 		Settle:     settleTime(cfg, opts.WaitAll),
 		Alone:      settleTime(cfg, true),
+		Principals: len(cfg.Tokens),
 		ServerInfo: info,
 		ID:         id,
 		Log:        s.log,
@@ -166,6 +167,7 @@ func (s *Stack) openNatives(strict bool) (err error) {
 	s.native, err = bridge.NewNative(bridge.NativeOptions{
 		Log: s.log, SharedValue: s.cfg.HiddenValue,
 		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
+		Principals: len(s.cfg.Tokens),
 	}, s.natives.tools...)
 	return err
 }
