@@ -47,7 +47,8 @@ func (c BackendConfig) Subject(kind string) string {
 	return kind + ": api " + c.Name
 }
 
-// A Backend makes native tools that use one API. It may be used from many goroutines.
+// A Backend makes native tools that use one API. It may be used from many goroutines. One that has a
+// connection may have a method Ping(context.Context) error, which connects it.
 type Backend interface {
 	// Tool makes a tool of a definition, whose InputSchema still has the hidden arguments. spec is
 	// the definition's object for this kind. The Tool's Placeholders are what the spec names. A tool

@@ -76,7 +76,7 @@ func commands() []command {
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
 		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "report which tool fails on which provider, and what each costs", runLint},
 		{"gen", "gen [--check] [PACKAGES]", "generate tools from the marked functions of Go packages", runGen},
-		{"check", "check [--config FILE]", "connect to every server and report what is wrong", runCheck},
+		{"check", "check [--config FILE]", "connect to every server and database and report what is wrong", runCheck},
 		{"version", "version", "print the version, the commit and the MCP revisions", runVersion},
 	}
 }

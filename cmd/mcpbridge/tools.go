@@ -296,7 +296,7 @@ func extension(mimeType string) string {
 }
 
 func runCheck(ctx context.Context, args []string, std streams) error {
-	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server, and reports what is wrong and what to\ndo. The exit code is 0 only if all is well.", std)
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server and database, and reports what is wrong\nand what to do. The exit code is 0 only if all is well.", std)
 	cfg, _, err := f.parse(args)
 	if err != nil {
 		return err
@@ -317,6 +317,10 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	if p == nil || p.own == nil || ctx.Err() != nil { // the rows of the servers explain any other error
 		return err
 	}
+	bad = p.checkAPIs(ctx, std.out) || bad
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var faults []string
 	for _, problem := range p.Problems() {
 		faults = append(faults, problem.Text)
@@ -330,4 +334,21 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// checkAPIs prints a line for each API of native tools, and reports whether one cannot be used.
+func (p *program) checkAPIs(ctx context.Context, w io.Writer) (bad bool) {
+	states := p.CheckAPIs(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	for _, api := range states {
+		word := "ok  "
+		if api.Err != nil {
+			bad, word = true, "FAIL"
+		}
+		text := strings.Join(strings.Fields(api.String()), " ") // a driver's error may have several lines
+		fmt.Fprintf(w, "%s %s\n", word, terminal.Clean(text))
+	}
+	return bad
 }

@@ -6,9 +6,9 @@
 //
 // Files: stack.go (New, the wrappers of a server, Close, the states of servers), native.go (native
 // tools; a new kind is a line in nativeKinds), definition.go (their definitions: files, checks,
-// OpenAPI documents), key.go (keys of definitions that are misspelled, misplaced or unknown),
-// provider.go (a new provider is a row of providerKinds), models.go (the choice of a model),
-// recorder.go (conversations that native tools save).
+// OpenAPI documents), api.go (the states of APIs), key.go (keys of definitions that are misspelled,
+// misplaced or unknown), provider.go (a new provider is a row of providerKinds), models.go (the
+// choice of a model), recorder.go (conversations that native tools save).
 //
 // All methods of a Stack and of its [Models] may be called from many goroutines, but Close once and
 // last. A Stack owns its clients, its processes and the goroutine of its recorder, which ends in

@@ -42,6 +42,7 @@ type nativeLoader struct {
 	apis     []config.API
 	backends map[string]bridge.Backend // by kind and name of the API
 	tools    []bridge.Tool
+	users    map[string]int // of tools, by the name of their API
 	chat     chatFunctions
 	leftOut  []string // one line each
 	warnings []string
@@ -49,7 +50,7 @@ type nativeLoader struct {
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}}
+	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, users: map[string]int{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -101,7 +102,12 @@ func (n *nativeLoader) make(t toolformat.Tool, kind *bridge.NativeKind, api *con
 	if err != nil {
 		return notes, err
 	}
-	return n.keep(tool, notes)
+	before := len(n.tools)
+	notes, err = n.keep(tool, notes)
+	if api != nil {
+		n.users[api.Name] += len(n.tools) - before
+	}
+	return notes, err
 }
 
 // keep adds a tool, unless it is invalid beside the others.
