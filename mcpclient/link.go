@@ -58,11 +58,11 @@ type link struct {
 
 	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}
-	via       []byte             // clientInfo of a caller whose bridges the server is told of
-	dropping  *time.Timer        // drops a link without sessions
-	watched   map[string]*watch  // by the URI of the resource
-	creators  map[string]creator // of tasks, by the task's id
-	taskOrder []string           // ids of tasks, oldest first
+	via       []byte              // clientInfo of a caller whose bridges the server is told of
+	dropping  *time.Timer         // drops a link without sessions
+	watched   map[string]*watch   // by the URI of the resource
+	creators  map[string]creator  // of tasks, by the task's id
+	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
 	reason    error         // of the latest failure
 	retry     time.Time     // of the next attempt
@@ -73,7 +73,7 @@ type link struct {
 func newLink(c *Client, key linkKey) *link {
 	l := &link{
 		client: c, cfg: &c.cfg, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{},
-		watched: map[string]*watch{}, creators: map[string]creator{}, state: Connecting, changed: make(chan struct{}),
+		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(c.base)
 	if c.cfg.Lazy {

@@ -2,7 +2,9 @@ package mcpclient
 
 import (
 	"context"
+	"log/slog"
 	"maps"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -23,7 +25,11 @@ func (l *link) restore(c *conn) {
 // forget drops what a caller has asked for, at the server too unless another caller wants it.
 func (l *link) forget(s *session) {
 	l.mu.Lock()
+	before := len(l.creators)
 	maps.DeleteFunc(l.creators, func(_ string, by creator) bool { return by.session == s })
+	if len(l.creators) < before {
+		l.keepTasks(s.caller.Principal.Name, func(id string) bool { _, known := l.creators[id]; return known })
+	}
 	l.mu.Unlock()
 	l.unwatchAll(s)
 }
@@ -56,7 +62,7 @@ func (l *link) lowestLevel() wire.LogLevel {
 // creator identifies who may reach a task: a caller, which is notified of the task's status; in
 // the modern era, where callers come and go with their requests, a principal.
 type creator struct {
-	session   *session
+	session   *session // nil in the modern era
 	principal bridge.Principal
 }
 
@@ -64,11 +70,21 @@ func (s *session) creator() creator {
 	if s.caller.Modern {
 		return creator{principal: s.caller.Principal}
 	}
-	return creator{session: s}
+	return creator{session: s, principal: s.caller.Principal}
 }
 
-// rememberTask remembers the creator of the task that a reply announces, if it does. The oldest
-// tasks are forgotten first.
+// keepTasks removes from the ids of a principal's tasks those that keep does not admit. l.mu is held.
+func (l *link) keepTasks(principal string, keep func(id string) bool) {
+	ids := slices.DeleteFunc(l.taskOrder[principal], func(id string) bool { return !keep(id) })
+	if len(ids) == 0 {
+		delete(l.taskOrder, principal)
+		return
+	}
+	l.taskOrder[principal] = ids
+}
+
+// rememberTask remembers the creator of the task that a reply announces, if it does. Of a principal's
+// tasks the oldest are forgotten first.
 func (l *link) rememberTask(req *bridge.Request, reply *bridge.Reply, s *session) {
 	asked := req.Params != nil && req.Params.Get(wire.Task) != nil
 	if reply.Err != nil || !asked && (!reply.Modern || l.ownsTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
@@ -76,18 +92,28 @@ func (l *link) rememberTask(req *bridge.Request, reply *bridge.Reply, s *session
 	}
 	id, ok := wire.CreatedTask(reply.Result)
 	if !ok {
+		if asked && len(reply.Result) > wire.MaxTaskID && wire.Lookup(reply.Result, "task", "taskId") != nil {
+			l.cfg.throttle.Log(slog.LevelWarn, "the id of a task is too long to be remembered", "limit", wire.MaxTaskID)
+		}
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.creators[id]; !known {
-		l.taskOrder = append(l.taskOrder, id)
-	}
+	principal := s.caller.Principal.Name
+	before, known := l.creators[id]
 	l.creators[id] = s.creator()
-	if len(l.taskOrder) > wire.MaxTasks {
-		delete(l.creators, l.taskOrder[0])
-		l.taskOrder = l.taskOrder[1:]
+	if known && before.principal.Name == principal {
+		return
 	}
+	if known {
+		l.keepTasks(before.principal.Name, func(other string) bool { return other != id })
+	}
+	ids := append(l.taskOrder[principal], id)
+	if len(ids) > wire.MaxTasks {
+		delete(l.creators, ids[0])
+		ids = ids[1:]
+	}
+	l.taskOrder[principal] = ids
 }
 
 // ownsTasks reports whether every task of the link is the caller's.

@@ -25,6 +25,7 @@ type viewPool struct {
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
 	tasks  map[taskKey]*view                         // the view in which a task was created
+	order  map[*account][]taskKey                    // of tasks, oldest first, by the account of their principal
 	posts  map[*http.Request]context.CancelCauseFunc // of the Server's pool alone
 	closed bool
 }
@@ -146,7 +147,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 		return nil, shuttingDown(nil)
 	}
 	if p.views == nil {
-		p.views, p.tasks = map[viewKey][]*view{}, map[taskKey]*view{}
+		p.views, p.tasks, p.order = map[viewKey][]*view{}, map[taskKey]*view{}, map[*account][]taskKey{}
 	}
 	p.views[key] = append(p.views[key], v)
 	v.idle = time.AfterFunc(viewIdle, func() { p.expire(v) })
@@ -204,7 +205,10 @@ func (p *viewPool) drop(v *view) {
 	} else {
 		delete(p.views, v.key)
 	}
-	maps.DeleteFunc(p.tasks, func(_ taskKey, creator *view) bool { return creator == v })
+	if v.tasks > 0 {
+		maps.DeleteFunc(p.tasks, func(_ taskKey, creator *view) bool { return creator == v })
+		p.order[v.account] = slices.DeleteFunc(p.order[v.account], func(k taskKey) bool { return p.tasks[k] == nil })
+	}
 }
 
 // expire closes a view that is unused for long, and looks again later at one that is not. A timer
@@ -319,11 +323,27 @@ func (p *viewPool) do(ctx context.Context, v *view, req *bridge.Request) bridge.
 	id, ok := wire.CreatedTask(reply.Result)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ok && len(p.tasks) < wire.MaxTasks && !p.closed {
-		v.tasks++
-		p.tasks[taskKey{v.key.sender, id}] = v
+	if ok && !p.closed {
+		p.addTask(v, taskKey{v.key.sender, id})
 	}
 	return reply
+}
+
+// addTask remembers the view in which a task was created. Of a principal's tasks the oldest are
+// forgotten first. p.mu is held.
+func (p *viewPool) addTask(v *view, key taskKey) {
+	if before := p.tasks[key]; before != nil {
+		before.tasks--
+	} else {
+		p.order[v.account] = append(p.order[v.account], key)
+	}
+	v.tasks++
+	p.tasks[key] = v
+	if order := p.order[v.account]; len(order) > wire.MaxTasks {
+		p.tasks[order[0]].tasks--
+		delete(p.tasks, order[0])
+		p.order[v.account] = order[1:]
+	}
 }
 
 // doTask carries out a request about a task in the view in which that was created: the source may

@@ -267,3 +267,37 @@ func TestPostsEndWithServer(t *testing.T) {
 		t.Errorf("%d sessions and %d requests are left", s.open, len(p.views.posts))
 	}
 }
+
+// One principal's tasks do not push out those of another, and of its own the oldest go first.
+func TestTasksOfPrincipals(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := New(newListed(t, `{}`), Options{Access: Access{Tokens: map[string]string{"ann": "a", "bob": "b"}}})
+	defer s.Close()
+	pool := &s.views
+	open := func(name string) *view {
+		v, err := pool.claim(t.Context(), viewKey{sender: identity{principal: bridge.Principal{Name: name}}, capabilities: "{}"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.release(v, false)
+		return v
+	}
+	ann, bob := open("ann"), open("bob")
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	pool.addTask(bob, taskKey{bob.key.sender, "1"})
+	for i := range wire.MaxTasks + 1 {
+		pool.addTask(ann, taskKey{ann.key.sender, fmt.Sprint(i)})
+	}
+	pool.addTask(ann, taskKey{ann.key.sender, "1"}) // again
+	if pool.tasks[taskKey{bob.key.sender, "1"}] != bob || pool.tasks[taskKey{ann.key.sender, "0"}] != nil || pool.tasks[taskKey{ann.key.sender, "1"}] != ann {
+		t.Error("the wrong tasks are forgotten")
+	}
+	if ann.tasks != wire.MaxTasks || len(pool.order[ann.account]) != wire.MaxTasks {
+		t.Errorf("%d tasks, %d ids", ann.tasks, len(pool.order[ann.account]))
+	}
+	pool.drop(ann)
+	if len(pool.tasks) != 1 || len(pool.order[ann.account]) != 0 {
+		t.Errorf("%d tasks are left", len(pool.tasks))
+	}
+}

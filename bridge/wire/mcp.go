@@ -118,13 +118,21 @@ func TakesTasks(capabilities []byte) bool {
 	return Lookup(capabilities, "extensions", tasksExtension) != nil
 }
 
+// MaxTaskID bounds the ids of tasks, in bytes: they are remembered.
+const MaxTaskID = 1 << 10
+
 // CreatedTask returns the id of the task that a result announces: the result is the task
-// itself (SEP-2663), or has it as its member "task" (2025-11-25).
+// itself (SEP-2663), or has it as its member "task" (2025-11-25). An id that is too long to be remembered
+// does not count.
 func CreatedTask(result []byte) (id string, ok bool) {
+	raw := Lookup(result, "task", "taskId")
 	if spells(Lookup(result, "resultType"), "task") {
-		return Text(Lookup(result, "taskId"))
+		raw = Lookup(result, "taskId")
 	}
-	return Text(Lookup(result, "task", "taskId"))
+	if len(raw) > MaxTaskID {
+		return "", false
+	}
+	return Text(raw)
 }
 
 // LogLevel is the severity of a log message, one of the eight of RFC 5424. The zero value

@@ -1,6 +1,9 @@
 package wire
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCreatedTask(t *testing.T) {
 	for _, c := range []struct{ result, want string }{
@@ -14,6 +17,7 @@ func TestCreatedTask(t *testing.T) {
 		{`{"task":"a"}`, ""},
 		{`{"resultType":"task"}`, ""},
 		{`{"content":[]}`, ""},
+		{`{"task":{"taskId":"` + strings.Repeat("i", MaxTaskID) + `"}}`, ""},
 		{``, ""},
 	} {
 		if id, ok := CreatedTask([]byte(c.result)); id != c.want || ok != (c.want != "") {
