@@ -116,7 +116,7 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 	all := []byte(`{"tasks":[`)
 	for i, own := range tasks {
 		for _, raw := range own {
-			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && !s.listsOwn(id, i) {
+			if id, ok := wire.Text(wire.Lookup(raw, "taskId")); ok && len(id) <= wire.MaxTaskID && !s.listsOwn(id, i) {
 				continue
 			}
 			if all[len(all)-1] != '[' {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -17,8 +18,15 @@ var questionCapability = map[string]string{
 	wire.MethodCreateMessage: "sampling", wire.MethodElicit: "elicitation", wire.MethodRootsList: "roots",
 }
 
-// maxQuestions bounds the questions of a server that wait for an answer.
-const maxQuestions = 64
+// maxQuestions bounds the questions of a connection that wait for an answer, and maxQuestionBytes the
+// bytes of these.
+const maxQuestions, maxQuestionBytes = 64, 8 << 20
+
+// question is one of the server that waits for an answer.
+type question struct {
+	cancel context.CancelFunc
+	size   int // bytes
+}
 
 // requested takes a request of the server, which was received on the stream of the call from, if
 // any. It owns buf, the message's memory.
@@ -47,9 +55,10 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	id := string(m.ID)
 	ask, life := c.route(m.Method, from)
 	ctx, cancel := context.WithTimeout(life, c.cfg.MaxTimeout)
-	if !c.addQuestion(id, cancel) {
+	if !c.addQuestion(id, question{cancel, len(buf.B)}) {
 		cancel()
-		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, "too many requests are waiting for an answer", nil))
+		c.cfg.throttle.Log(slog.LevelWarn, "refused a request of the server: too many, or too large ones, wait for an answer", "method", m.Method, "bytes", len(buf.B))
+		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, fmt.Sprintf("too many requests are waiting for an answer: at most %d, of %d bytes", maxQuestions, maxQuestionBytes), nil))
 		buf.Free()
 		return
 	}
@@ -109,14 +118,16 @@ func appendAskError(id []byte, e *toolformat.Error) []byte {
 }
 
 // addQuestion adds a question, and holds the calls' time if it is the first; false means that
-// there are too many, or that its id is in use.
-func (c *conn) addQuestion(id string, cancel context.CancelFunc) bool {
+// there are too many, that they are too large, or that its id is in use.
+func (c *conn) addQuestion(id string, q question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost || len(c.questions) >= maxQuestions || c.questions[id] != nil {
+	_, known := c.questions[id]
+	if c.lost || known || len(c.questions) >= maxQuestions || c.asked+q.size > maxQuestionBytes {
 		return false
 	}
-	c.questions[id] = cancel
+	c.questions[id] = q
+	c.asked += q.size
 	if len(c.questions) == 1 {
 		for _, k := range c.calls {
 			k.timer.Hold()
@@ -134,11 +145,12 @@ func (c *conn) endQuestion(id string) bool {
 
 // removeQuestion is endQuestion with c.mu held.
 func (c *conn) removeQuestion(id string) bool {
-	cancel := c.questions[id]
-	if cancel == nil {
+	q, known := c.questions[id]
+	if !known {
 		return false
 	}
-	cancel()
+	q.cancel()
+	c.asked -= q.size
 	delete(c.questions, id)
 	if len(c.questions) == 0 {
 		for _, k := range c.calls {

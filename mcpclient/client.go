@@ -248,7 +248,7 @@ type session struct {
 	closed atomic.Bool
 	done   chan struct{} // closed after closed is set
 
-	watches int // resources of which the caller wants updates; guarded by link.mu
+	watches, watchedBytes int // resources of which the caller wants updates, and bytes of their URIs; guarded by link.mu
 }
 
 // wants reports whether the caller wants a log message. One that has set no level gets them all.

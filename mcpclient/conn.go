@@ -38,10 +38,11 @@ type conn struct {
 
 	mu        sync.Mutex // guards the fields below
 	lost      bool
-	calls     map[int64]*call               // without a response
-	questions map[string]context.CancelFunc // of the server, without an answer, by raw id
-	ticking   bool                          // expire will run
-	busy      bool                          // a call has begun since expire ran last
+	calls     map[int64]*call     // without a response
+	questions map[string]question // without an answer, by raw id
+	asked     int                 // bytes of the questions
+	ticking   bool                // expire will run
+	busy      bool                // a call has begun since expire ran last
 
 	served    bool   // a caller has begun a call
 	principal string // of the latest one
@@ -65,7 +66,7 @@ func newConn(l *link) *conn {
 		clientInfo:    l.clientInfo(),
 		clientSamples: wire.Lookup(offered, "sampling") != nil,
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
-		calls: map[int64]*call{}, questions: map[string]context.CancelFunc{},
+		calls: map[int64]*call{}, questions: map[string]question{},
 	}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c

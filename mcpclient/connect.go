@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,10 @@ func (l *link) connect() (*conn, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		return nil, err
+	}
+	if c.about, err = c.cfg.boundAbout(c.about); err != nil {
+		c.close()
 		return nil, err
 	}
 	c.described = describe(c.about)
@@ -238,6 +243,43 @@ func (c *conn) discover(ctx context.Context) error {
 	}
 	c.carrier.established(c.revision)
 	return nil
+}
+
+// maxAbout bounds a server's description of itself, which is kept, and maxMember the members that are
+// left out of a larger one, in bytes.
+const maxAbout, maxMember = 256 << 10, 64 << 10
+
+// boundAbout leaves the largest members, and capabilities, out of a description that is too large. The
+// error is that of one that stays so.
+func (cfg *Config) boundAbout(about []byte) ([]byte, error) {
+	if len(about) <= maxAbout {
+		return about, nil
+	}
+	small, names := withoutLarge(about)
+	if capabilities, more := withoutLarge(wire.Lookup(small, "capabilities")); more != nil {
+		small, names = wire.SetMember(small, "capabilities", capabilities), append(names, more...)
+	}
+	if len(small) > maxAbout {
+		return nil, fmt.Errorf("its description of itself has %d bytes, more than %d", len(about), maxAbout)
+	}
+	cfg.throttle.Log(slog.LevelWarn, "the server's description of itself is too large: its largest members are left out", "bytes", len(about), "members", names[:min(len(names), 20)])
+	return small, nil
+}
+
+// withoutLarge returns an object without its large members, and the names of these.
+func withoutLarge(object []byte) (small []byte, names []string) {
+	small = []byte("{")
+	for key, raw := range wire.Members(object) {
+		if len(raw) > maxMember && key != "capabilities" {
+			names = append(names, key[:min(len(key), 100)])
+			continue
+		}
+		if len(small) > 1 {
+			small = append(small, ',')
+		}
+		small = append(append(wire.AppendString(small, key), ':'), raw...)
+	}
+	return append(small, '}'), names
 }
 
 // describe removes what belongs to one era from a server's description of itself, and shows hidden

@@ -24,12 +24,19 @@ type watch struct {
 	end      context.CancelFunc // ends the listen at a server of the modern era alone
 }
 
-// maxWatches bounds the resources of which a caller wants updates.
-const maxWatches = 1000
+const (
+	// maxWatches bounds the resources of which a caller wants updates.
+	maxWatches = 1000
+	// maxWatchedURI bounds the URI of such a resource, and maxWatchedBytes those of a caller together.
+	maxWatchedURI, maxWatchedBytes = 8 << 10, 256 << 10
+)
 
 // watch carries out a caller's resources/subscribe or unsubscribe. It returns when the server has
 // agreed; of several callers, only the request of the first and the last is sent.
 func (l *link) watch(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+	if len(req.Target) > maxWatchedURI && req.Method == wire.MethodSubscribe {
+		return bridge.Failed(l.cfg.errorf(toolformat.Invalid, "%s: the URI has %d bytes, more than %d", req.Method, len(req.Target), maxWatchedURI))
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, errTimeout)
 	defer cancel()
 	w, err := l.takeTurn(limited, req.Target, s)
@@ -43,7 +50,7 @@ func (l *link) watch(ctx context.Context, req *bridge.Request, s *session) bridg
 	watched, full := l.addWatcher(w, s)
 	switch {
 	case full:
-		return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the client is subscribed to %d resources already: unsubscribe from some", maxWatches))
+		return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the client is subscribed to too many: at most %d resources, with URIs of %d bytes together: unsubscribe from some", maxWatches, maxWatchedBytes))
 	case watched:
 		return empty()
 	}
@@ -176,10 +183,11 @@ func (l *link) addWatcher(w *watch, s *session) (watched, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := w.sessions[s]; !ok && !s.closed.Load() {
-		if s.watches == maxWatches {
+		if s.watches == maxWatches || s.watchedBytes+len(w.uri) > maxWatchedBytes {
 			return false, true
 		}
 		s.watches++
+		s.watchedBytes += len(w.uri)
 		w.sessions[s] = struct{}{}
 	}
 	return w.at != nil && w.at == l.conn.Load() && w.at.alive(), false
@@ -196,6 +204,7 @@ func (l *link) removeWatcher(w *watch, s *session) (last bool) {
 func (w *watch) remove(s *session) (last bool) {
 	if _, ok := w.sessions[s]; ok {
 		s.watches--
+		s.watchedBytes -= len(w.uri)
 		delete(w.sessions, s)
 	}
 	return len(w.sessions) == 0

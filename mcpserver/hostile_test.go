@@ -382,6 +382,33 @@ func TestAskNobody(t *testing.T) {
 	}
 }
 
+// The bytes of a question count for its principal until the client has answered it.
+func TestAskedBytes(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	s := p.newHTTPSession(identity{})
+	defer s.end(errEnded)
+	own := p.accounts.of(bridge.Principal{})
+	before := own.used[heldBytes].Load()
+	st := s.journal.newStream()
+	ctx, cancel := context.WithCancel(t.Context())
+	params := []byte(`{"message":"` + strings.Repeat("x", 1<<20) + `"}`)
+	asked := make(chan *toolformat.Error, 1)
+	go func() {
+		_, err := s.ask(ctx, st.box, wire.MethodElicit, params)
+		asked <- err
+	}()
+	<-st.box.wake
+	if got := own.used[heldBytes].Load() - before; got < 2<<20 { // the source's, and what waits for the client
+		t.Errorf("%d bytes are counted", got)
+	}
+	cancel()
+	<-asked
+	own.most[heldBytes] = before + 1<<20
+	if _, err := s.ask(t.Context(), st.box, wire.MethodElicit, params); err == nil || !strings.Contains(err.Message, "bytes in flight") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A Canceled error of the source is a response like others, unless the client has canceled.
 func TestCanceledByNobody(t *testing.T) {
 	p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {

@@ -260,6 +260,11 @@ func (c *parkedCall) Notify(method string, params []byte) {
 
 // Ask implements bridge.Back: the call is parked with the question until a retry answers it.
 func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	held := 2 * len(params) // by the source and in the question, until there is an answer
+	if !c.view.account.hold(held) {
+		return nil, c.view.account.exhausted("bytes in flight", heldBytes)
+	}
+	defer c.view.account.free(held)
 	q := &question{method: method, params: bytes.Clone(params), answer: make(chan []byte, 1)}
 	if params == nil {
 		q.params = []byte("{}") // some SDKs fail without params

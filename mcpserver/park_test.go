@@ -18,6 +18,7 @@ import (
 // asker is a source whose every call asks its caller something and returns the answer.
 type asker struct {
 	begun, ended chan string // targets of calls
+	size         int         // bytes that are added to the question
 }
 
 func (a *asker) Open(context.Context, *bridge.Caller) (bridge.Session, error) { return a, nil }
@@ -29,7 +30,7 @@ func (a *asker) List(_ context.Context, kind bridge.ListKind) (*bridge.List, err
 func (a *asker) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	a.begun <- req.Target
 	defer func() { a.ended <- req.Target }()
-	answer, err := req.Back.Ask(ctx, wire.MethodElicit, []byte(`{"message":"x"}`))
+	answer, err := req.Back.Ask(ctx, wire.MethodElicit, []byte(`{"message":"x`+strings.Repeat("x", a.size)+`"}`))
 	if err != nil {
 		return bridge.Failed(err)
 	}
@@ -201,6 +202,25 @@ func TestParkedBound(t *testing.T) {
 		if _, body := p.post(t.Context(), "a", "t", retry(p.park())); wire.Lookup(body, "result", "answer") == nil {
 			t.Errorf("%d: %s", id, body)
 		}
+	}
+}
+
+// The bytes of the questions of parked calls count for the principal until they are answered.
+func TestParkedBytes(t *testing.T) {
+	p := newParked(t)
+	p.source.size = 1 << 20
+	p.accounts.own[bridge.Principal{Name: "ann"}].most[heldBytes] = 5 << 20
+	state := p.park()
+	if got := p.accounts.own[bridge.Principal{Name: "ann"}].used[heldBytes].Load(); got < 2<<20 {
+		t.Errorf("%d bytes are counted", got)
+	}
+	p.source.size = 2 << 20
+	_, body := p.post(t.Context(), "a", "t", `"arguments":{"x":1},`)
+	if code, _ := wire.Text(wire.Lookup(body, "error", "data", "code")); code != toolformat.Unavailable.String() {
+		t.Errorf("%.300s", body)
+	}
+	if _, body := p.post(t.Context(), "a", "t", retry(state)); wire.Lookup(body, "result", "answer") == nil {
+		t.Errorf("%.300s", body)
 	}
 }
 

@@ -322,6 +322,10 @@ func (q *questions) answer(m *wire.Message) {
 
 // ask sends a request to the client through an outbox and waits for its response.
 func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
+	if !s.account.hold(len(params)) { // by the source, until there is an answer
+		return nil, s.account.exhausted("bytes in flight", heldBytes)
+	}
+	defer s.account.free(len(params))
 	q, answer := &s.questions, make(chan bridge.Reply, 1)
 	q.mu.Lock()
 	q.last++
