@@ -63,12 +63,17 @@ type guardSource struct {
 
 func (o *guardSource) Open(ctx context.Context, caller *Caller) (Session, error) {
 	s := &guardSession{guard: o.guard, caller: caller}
+	for _, name := range o.guard.opts.Hidden {
+		if value, ok := caller.lasting(o.guard.opts.SharedValue, name); ok {
+			s.secrets = s.secrets.with(value)
+		}
+	}
 	below := *caller
 	below.Notify = func(method string, params []byte) {
 		if method == wire.NotificationToolsChanged {
 			s.outdated.Store(true)
 		}
-		caller.notify(method, params)
+		caller.notify(method, s.secrets.hideNotification(params))
 	}
 	var err error
 	s.Session, err = o.below.Open(ctx, &below)
@@ -184,15 +189,19 @@ func (g *Guard) hide(it Item, t *guardedTool, schema json.RawMessage) (raw []byt
 // guardSession is a caller's view of a Guard.
 type guardSession struct {
 	Session
-	guard  *Guard
-	caller *Caller
-	seen   atomic.Pointer[guardedList] // of the last list
+	guard   *Guard
+	caller  *Caller
+	secrets *Secrets                    // the hidden values that are the same for all calls; nil means none
+	seen    atomic.Pointer[guardedList] // of the last list
 
 	outdated atomic.Bool // there is another list than the last one
 }
 
 func (s *guardSession) List(ctx context.Context, kind ListKind) (*List, error) {
 	l, err := s.Session.List(ctx, kind)
+	if fault, ok := err.(*toolformat.Error); ok {
+		err = s.secrets.hideReply(Failed(fault)).Err
+	}
 	if kind != Tools || l == nil {
 		return l, err
 	}
@@ -228,14 +237,32 @@ func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *to
 func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	switch req.Method {
 	case wire.MethodToolsCall:
-	case wire.MethodTasksGet, wire.MethodTasksResult:
+		return s.call(ctx, req)
+	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return s.task(ctx, req)
 	default:
-		return s.Session.Do(ctx, req)
+		return s.secrets.hideError(s.Session.Do(ctx, req.keeping(s.secrets)))
 	}
+}
+
+// keeping returns a request of which no message shows the secrets.
+func (r *Request) keeping(secrets *Secrets) *Request {
+	if secrets == nil {
+		return r
+	}
+	own := *r
+	own.Secrets = secrets
+	if r.Back != nil {
+		own.Back = secretBack{r.Back, secrets}
+	}
+	return &own
+}
+
+// call calls a tool with arguments that are checked and have the hidden values.
+func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	tool, fault := s.tool(ctx, req.Target)
 	if fault != nil {
-		return Failed(fault)
+		return s.secrets.hideReply(Failed(fault))
 	}
 	params, err := req.params()
 	if err != nil {
@@ -245,10 +272,10 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	var secrets *Secrets
+	secrets := s.secrets // with those of the turn
 	arguments, err := s.arguments(tool, req.Target, sent, func(name string) (json.RawMessage, bool) {
 		value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
-		if ok {
+		if _, lasts := s.caller.lasting(s.guard.opts.SharedValue, name); ok && !lasts {
 			secrets = secrets.with(value)
 		}
 		return value, ok
@@ -257,30 +284,27 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
 	if bytes.Equal(arguments, sent) {
-		return s.Session.Do(ctx, req)
+		return secrets.hideCall(s.Session.Do(ctx, req.keeping(secrets)))
 	}
 	// New params instead of an edit: a source derives headers and more from Params.
 	own, err := wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments}))
 	if err != nil {
 		return Failed(toolformat.AsError(err))
 	}
-	below := *req
+	below := *req.keeping(secrets)
 	below.Params, below.Edits = &own, nil
-	if req.Back != nil && secrets != nil {
-		below.Back = secretBack{req.Back, secrets}
-	}
-	return secrets.hideReply(s.Session.Do(ctx, &below))
+	return secrets.hideCall(s.Session.Do(ctx, &below))
 }
 
 // task answers a request about a task, of which it is not known which hidden values its tool got.
 func (s *guardSession) task(ctx context.Context, req *Request) Reply {
-	var secrets *Secrets
+	secrets := s.secrets
 	for _, name := range s.guard.opts.Hidden {
 		if value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name); ok {
 			secrets = secrets.with(value)
 		}
 	}
-	return secrets.hideTask(s.Session.Do(ctx, req))
+	return secrets.hideTask(s.Session.Do(ctx, req.keeping(secrets)))
 }
 
 // arguments returns the arguments that the tool gets. The error is for the model.

@@ -29,12 +29,8 @@ func InTurn(ctx context.Context, request string, number int) context.Context {
 // requestid and invocationid (ToolsBackend) always have a value: a call outside of a turn is a
 // request of its own.
 func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
-	for _, lookup := range []func(string) ([]byte, bool){c.HiddenValue, shared} {
-		if lookup != nil {
-			if value, ok := lookup(name); ok {
-				return value, true
-			}
-		}
+	if value, ok := c.lasting(shared, name); ok {
+		return value, true
 	}
 	of, ok := ctx.Value(turnKey{}).(turn)
 	if !ok {
@@ -45,6 +41,18 @@ func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool),
 		return wire.AppendString(nil, of.request), true
 	case "invocationid":
 		return strconv.AppendInt(nil, int64(of.number), 10), true
+	}
+	return nil, false
+}
+
+// lasting returns a hidden value that is the same for all calls: the caller's, else the shared one.
+func (c *Caller) lasting(shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
+	for _, lookup := range []func(string) ([]byte, bool){c.HiddenValue, shared} {
+		if lookup != nil {
+			if value, ok := lookup(name); ok {
+				return value, true
+			}
+		}
 	}
 	return nil, false
 }

@@ -216,12 +216,59 @@ func TestGuardHidesTasks(t *testing.T) {
 	}
 }
 
-// replying is a session with one reply for all requests.
+// Nor does it stand in what creates, ends or lists a task, in what a server reports outside of a call, or
+// in another error; a result stays as it is.
+func TestGuardHidesOutsideOfCalls(t *testing.T) {
+	const state = `{"taskId":"4242","status":"working","statusMessage":"for %s"}`
+	below := &stub{}
+	for _, c := range []struct{ method, reply, want string }{
+		{wire.MethodToolsCall, `{"task":` + state + `}`, `{"task":` + state + `}`},
+		{wire.MethodToolsCall, `{"resultType":"task",` + state[1:], `{"resultType":"task",` + state[1:]},
+		{wire.MethodToolsCall, `{"content":[],"statusMessage":"4242","error":"4242"}`, `{"content":[],"statusMessage":"4242","error":"4242"}`},
+		{wire.MethodTasksCancel, state, state},
+		{wire.MethodTasksUpdate, state, state},
+		{wire.MethodTasksList, `{"tasks":[` + state + `,` + state + `],"x":4242}`, `{"tasks":[` + state + `,` + state + `],"x":4242}`},
+		{wire.MethodResourcesRead, `{"contents":[4242]}`, `{"contents":[4242]}`},
+		{wire.MethodResourcesRead, "", "no xxxxx"},
+	} {
+		reply, want := strings.ReplaceAll(c.reply, "%s", "4242"), strings.ReplaceAll(c.want, "%s", "xxxxx")
+		source := bridge.Wrap(below, func(s bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+			return replying{s, reply}, nil
+		})
+		below.setTools(t, `{"name":"plain","inputSchema":{"type":"object"}}`)
+		g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
+		b := &back{}
+		s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values("customerid", `4242`), Notify: b.Notify})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Do(t.Context(), &bridge.Request{Method: c.method, Target: "plain"})
+		if got.Err != nil {
+			got.Result = []byte(got.Err.Message)
+		}
+		if string(got.Result) != want {
+			t.Errorf("%s: got %s, want %s", c.method, got.Result, want)
+		}
+		below.told(wire.NotificationTaskStatus, []byte(strings.ReplaceAll(state, "%s", "4242")))
+		below.told(wire.NotificationMessage, []byte(`{"level":"info","logger":"4242","data":"4242"}`))
+		below.told(wire.NotificationToolsChanged, nil)
+		want = strings.ReplaceAll(state, "%s", "xxxxx") + ` {"level":"info","logger":"4242","data":"xxxxx"} `
+		if got := strings.Join(b.notified, " "); got != want {
+			t.Errorf("the client is told %s, want %s", got, want)
+		}
+		s.Close()
+	}
+}
+
+// replying is a session with one reply for all requests: an error for the result "".
 type replying struct {
 	bridge.Session
 	result string
 }
 
 func (s replying) Do(context.Context, *bridge.Request) bridge.Reply {
+	if s.result == "" {
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "no 4242"))
+	}
 	return bridge.Result([]byte(s.result), nil)
 }

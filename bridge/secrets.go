@@ -35,13 +35,14 @@ func (s *Secrets) Add(secret string) {
 	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
 }
 
-// with returns s, or new Secrets for nil, with a hidden value.
+// with returns a copy of s, which may be nil, with a hidden value.
 func (s *Secrets) with(value json.RawMessage) *Secrets {
-	if s == nil {
-		s = &Secrets{}
+	own := &Secrets{}
+	if s != nil {
+		own.texts, own.values = slices.Clip(s.texts), slices.Clip(s.values)
 	}
-	s.addValue(value)
-	return s
+	own.addValue(value)
+	return own
 }
 
 // addValue adds the strings and numbers of a hidden value, raw JSON.
@@ -219,18 +220,40 @@ func (s *Secrets) hideReply(r Reply) Reply {
 // isFailed reports whether a result of a tool says that it failed.
 func isFailed(result []byte) bool { return string(wire.Lookup(result, "isError")) == "true" }
 
-// hideTask is hideReply for the result of a task, or its state: in a state it hides the secrets of the
-// messages and of a failed result.
+// hideError is hideReply for replies of which only the errors are not the source's own.
+func (s *Secrets) hideError(r Reply) Reply {
+	if r.Err == nil {
+		return r
+	}
+	return s.hideReply(r)
+}
+
+// hideCall is hideReply for a call, which may create a task.
+func (s *Secrets) hideCall(r Reply) Reply {
+	if s != nil && r.Err == nil {
+		if _, isTask := wire.CreatedTask(r.Result); isTask {
+			return s.hideTask(r)
+		}
+	}
+	return s.hideReply(r)
+}
+
+// hideTask is hideReply for the result of a task, its state, a reply that has its state as a member, and
+// a list of tasks: in a state it hides the secrets of the messages and of a failed result.
 func (s *Secrets) hideTask(r Reply) Reply {
 	if r = s.hideReply(r); s == nil || r.Err != nil {
 		return r
 	}
-	shown := r.Result
-	for _, key := range []string{"statusMessage", "error", "result"} {
-		value := wire.Lookup(shown, key)
-		if value != nil && (key != "result" || isFailed(value)) {
-			shown = wire.SetMember(shown, key, s.HideJSON(value))
+	shown := s.hideState(r.Result)
+	if task := wire.Lookup(shown, "task"); task != nil {
+		shown = wire.SetMember(shown, "task", s.hideState(task))
+	}
+	if tasks := wire.Lookup(shown, "tasks"); tasks != nil {
+		var each [][]byte
+		for task := range wire.Elements(tasks) {
+			each = append(each, s.hideState(task))
 		}
+		shown = wire.SetMember(shown, "tasks", slices.Concat([]byte("["), bytes.Join(each, []byte(",")), []byte("]")))
 	}
 	if !bytes.Equal(shown, r.Result) {
 		r.Free()
@@ -239,17 +262,31 @@ func (s *Secrets) hideTask(r Reply) Reply {
 	return r
 }
 
-// hideNotification hides the secrets in the message of progress and in the data of a log message.
+// hideState hides the secrets in the state of a task.
+func (s *Secrets) hideState(task []byte) []byte {
+	task = s.hideMember(s.hideMember(task, "statusMessage"), "error")
+	if isFailed(wire.Lookup(task, "result")) {
+		task = s.hideMember(task, "result")
+	}
+	return task
+}
+
+// hideNotification hides the secrets in a notification: in the message of progress, in the data of a
+// log message, in the state of a task.
 func (s *Secrets) hideNotification(params []byte) []byte {
-	if s == nil {
+	if s == nil || params == nil {
 		return params
 	}
-	for _, key := range []string{"message", "data"} {
-		if value := wire.Lookup(params, key); value != nil {
-			params = wire.SetMember(params, key, s.HideJSON(value))
-		}
+	return s.hideState(s.hideMember(s.hideMember(params, "message"), "data"))
+}
+
+// hideMember hides the secrets in a member of an object, if it has that.
+func (s *Secrets) hideMember(object []byte, key string) []byte {
+	value := wire.Lookup(object, key)
+	if hidden := s.HideJSON(value); !bytes.Equal(hidden, value) {
+		return wire.SetMember(object, key, hidden)
 	}
-	return params
+	return object
 }
 
 // A secretBack hides secrets in the log messages and the progress of a call.

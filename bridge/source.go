@@ -42,8 +42,8 @@ type Request struct {
 	Edits  []wire.Edit  // changes to Params on the way; the source applies them
 	Back   Back         // receives what precedes the reply; nil drops it
 
-	// Secrets are the hidden values that a Native has set in the arguments, which nothing but the
-	// result of the call may show; nil means none.
+	// Secrets are hidden values that the arguments of this call or another one of the caller have,
+	// which nothing but results may show; nil means none. They may be kept after Do has returned.
 	Secrets *Secrets
 }
 

@@ -104,6 +104,7 @@ type Config struct {
 	http     *http.Transport  // the HTTP connections of all links
 	throttle *bridge.Throttle // in front of Log, for events that a server can cause at will
 	secrets  *bridge.Secrets  // credentials of this config, which the server may repeat
+	recent   *recentSecrets   // hidden values of calls, which it may repeat too
 }
 
 func (cfg *Config) setDefaults() {
@@ -124,9 +125,9 @@ func (cfg *Config) setDefaults() {
 	if cfg.ClientInfo == nil {
 		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
-	cfg.secrets = cfg.findSecrets()
+	cfg.secrets, cfg.recent = cfg.findSecrets(), &recentSecrets{}
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
-	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.secrets})
+	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.hideAll})
 }
 
 // Children bounds the child processes of several clients together.

@@ -143,7 +143,7 @@ func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry}
 	if l.reason != nil {
-		st.Reason, st.Output = l.cfg.hide(l.reason.Error()), l.cfg.hide(outputOf(l.reason))
+		st.Reason, st.Output = l.cfg.hideAll(l.reason.Error()), l.cfg.hideAll(outputOf(l.reason))
 	}
 	l.mu.Unlock()
 	for k := range bridge.ListKinds {

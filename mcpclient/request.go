@@ -19,6 +19,7 @@ const maxAttempts = 3
 // call carries out a request of a caller. If the connection is lost it repeats the request on
 // the next one where that is safe: within the time of a call if the server did not receive it.
 func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
+	l.cfg.recent.add(req.Secrets)
 	var end time.Time // of repeating; set by the first loss
 	for attempt := 1; ; attempt++ {
 		c, err := l.awaitBriefly(ctx)

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -157,8 +159,47 @@ func looksRandom(value string) bool {
 	return len(value) >= 20 && upper > 0 && lower > 0 && digits > 0 || len(value) >= 32 && hex == len(value) && digits > 0
 }
 
-// hide hides the credentials of the config in a text.
+// hide hides the credentials of the config in a text for a caller. The hidden values of other callers
+// stay there: with them a caller could find out what they are.
 func (cfg *Config) hide(text string) string { return cfg.secrets.Hide(text) }
+
+// hideAll hides credentials and hidden values in a text for the log or the operator.
+func (cfg *Config) hideAll(text string) string { return cfg.recent.hide(cfg.hide(text)) }
+
+// maxRecent bounds the hidden values that are kept: those of so many sessions.
+const maxRecent = 256
+
+// recentSecrets are the hidden values of the latest calls. A server may repeat one when the call has
+// ended, and what it says on a shared link names no call.
+type recentSecrets struct {
+	mu  sync.Mutex        // guards all
+	all []*bridge.Secrets // different ones, oldest first; replaced, not changed
+}
+
+// add adds the hidden values of a call; nil means none.
+func (r *recentSecrets) add(s *bridge.Secrets) {
+	if s == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.all, s) {
+		return
+	}
+	kept := r.all[max(0, len(r.all)-maxRecent+1):]
+	r.all = append(slices.Clip(kept), s)
+}
+
+// hide hides them in a text.
+func (r *recentSecrets) hide(text string) string {
+	r.mu.Lock()
+	all := r.all
+	r.mu.Unlock()
+	for _, s := range all {
+		text = s.Hide(text)
+	}
+	return text
+}
 
 // mostSnippet bounds a snippet, in bytes.
 const mostSnippet = 120
@@ -168,7 +209,10 @@ const mostSnippet = 120
 func (cfg *Config) snippet(b []byte) string {
 	start := string(bytes.ToValidUTF8(b[:min(len(b), 64*mostSnippet)], []byte("?")))
 	text := cfg.hide(start)
-	return strings.ToValidUTF8(text[:min(len(text), mostSnippet)], "?")
+	if len(text) <= mostSnippet {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostSnippet], "?") + "…" // beside which a part of a hidden value is one
 }
 
 // remoteError returns the error object of a server, which it copies.
@@ -192,17 +236,17 @@ func (cfg *Config) hideNotification(m *wire.Message) {
 	}
 }
 
-// hidingLog is a log handler that hides the credentials of a config.
+// hidingLog is a log handler that hides credentials and hidden values.
 type hidingLog struct {
 	slog.Handler
-	secrets *bridge.Secrets
+	hide func(string) string
 }
 
 func (h hidingLog) Handle(ctx context.Context, r slog.Record) error {
-	shown := slog.NewRecord(r.Time, r.Level, h.secrets.Hide(r.Message), r.PC)
+	shown := slog.NewRecord(r.Time, r.Level, h.hide(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		text := fmt.Sprint(a.Value.Resolve().Any())
-		if hidden := h.secrets.Hide(text); hidden != text {
+		if hidden := h.hide(text); hidden != text {
 			a.Value = slog.StringValue(hidden)
 		}
 		shown.AddAttrs(a)
@@ -212,9 +256,9 @@ func (h hidingLog) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h hidingLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return hidingLog{h.Handler.WithAttrs(attrs), h.secrets}
+	return hidingLog{h.Handler.WithAttrs(attrs), h.hide}
 }
 
 func (h hidingLog) WithGroup(name string) slog.Handler {
-	return hidingLog{h.Handler.WithGroup(name), h.secrets}
+	return hidingLog{h.Handler.WithGroup(name), h.hide}
 }

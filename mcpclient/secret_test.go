@@ -82,7 +82,9 @@ func hidesSecrets(t *testing.T, cfg mcpclient.Config) {
 	if err == nil || r.Err == nil || !strings.Contains(err.Error(), "xxxxx") {
 		t.Errorf("the caller reads %v and %v", err, r.Err)
 	}
-	for _, text := range []string{fmt.Sprint(err), fmt.Sprint(r.Err), fmt.Sprintf("%+v", c.client.Status()), logged.String()} {
+	status := fmt.Sprintf("%+v", c.client.Status())
+	c.client.Close() // so that all is logged
+	for _, text := range []string{fmt.Sprint(err), fmt.Sprint(r.Err), status, logged.String()} {
 		if strings.Contains(text, "SECRET") || !strings.Contains(text, "xxxxx") {
 			t.Errorf("shown: %s", text)
 		}
@@ -173,5 +175,39 @@ func TestCredentialsInCalls(t *testing.T) {
 	r = do("fail")
 	if r.Err == nil || string(r.Err.Raw) != `{"code":-32050,  "message":"not xxxxx","data":[1.0, "xxxxx"]}` {
 		t.Errorf("error: %+v", r.Err)
+	}
+}
+
+// The log of a shared server shows no hidden value of a call, also when the call has ended, and none that
+// is cut off.
+func TestHiddenValuesInLog(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := peer.NewServer(peer.Legacy)
+	s.Tools = `{"name":"ok","inputSchema":{"type":"object","properties":{"customer":{"type":"string"}}}}`
+	s.Take = func(c *peer.Call) {
+		c.Reply(`"content":[{"type":"text","text":"for ` + c.Argument("customer") + `"}]`)
+		filler := strings.Repeat(".", 104-len(`{"level":"error","data":""}`))
+		c.Say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"` + filler + `HIDDEN-4242 HIDDEN-4242"}}`)
+	}
+	logged := &logBuffer{}
+	client := mcpclient.New(mcpclient.Config{
+		Name: "up", URL: s.Serve(t, nil) + "/sse", Transport: mcpclient.SSE, Sharing: mcpclient.Shared,
+		Log: slog.New(slog.NewTextHandler(logged, nil)),
+	})
+	t.Cleanup(func() { client.Close() })
+	session, err := bridge.NewGuard(client, bridge.GuardOptions{Hidden: []string{"customer"}}).Open(t.Context(), &bridge.Caller{
+		ID: "1", HiddenValue: func(string) ([]byte, bool) { return []byte(`"HIDDEN-4242"`), true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := do(t, session, wire.MethodToolsCall, "ok", `{"name":"ok"}`)
+	if got := string(r.Result); !strings.Contains(got, "for HIDDEN-4242") {
+		t.Errorf("result: %s, %v", got, r.Err)
+	}
+	do(t, session, wire.MethodToolsCall, "ok", `{"name":"ok"}`) // its reply comes after that message
+	client.Close()
+	if text := logged.String(); strings.Contains(text, "HIDD") || !strings.Contains(text, "xxxxx") {
+		t.Errorf("the log has %s", text)
 	}
 }
