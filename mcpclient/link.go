@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,8 @@ type link struct {
 
 	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}
+	first     *bridge.Principal   // of the first session; nil before it
+	mixed     bool                // there have been sessions of several principals
 	via       []byte              // clientInfo of a caller whose bridges the server is told of
 	dropping  *time.Timer         // drops a link without sessions
 	watched   map[string]*watch   // by the URI of the resource
@@ -87,6 +90,8 @@ func (l *link) addSession(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sessions[s] = struct{}{}
+	l.first = cmp.Or(l.first, &s.caller.Principal)
+	l.mixed = l.mixed || *l.first != s.caller.Principal
 	if l.dropping != nil {
 		l.dropping.Stop()
 	}

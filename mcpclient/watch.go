@@ -341,7 +341,9 @@ func (l *link) watching() bool {
 }
 
 // updated passes the update of a resource to the callers that want it. The caller of a link of its
-// own gets all of them: some servers send updates without subscriptions.
+// own gets all of them: some servers send updates without subscriptions. On a link of one principal
+// the update of a part goes to the subscribers of the whole too, else only to those of that very
+// resource: its URI may be known to another principal alone.
 func (l *link) updated(params []byte) {
 	if l.key.own {
 		l.notifyAll(wire.NotificationResourceUpdated, params)
@@ -351,7 +353,7 @@ func (l *link) updated(params []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for watched, w := range l.watched {
-		if !wire.Within(uri, watched) {
+		if uri != watched && (l.mixed || !wire.Within(uri, watched)) {
 			continue
 		}
 		for s := range w.sessions {

@@ -215,6 +215,35 @@ func subscribeLost(t *testing.T, how string) {
 	u.quiet(t)
 }
 
+// The update of a part of a resource reaches a subscriber of the whole, but not on a link that
+// several principals share: the part may be another one's.
+func TestUpdateOfPart(t *testing.T) {
+	const whole, part = "file:///", "file:///ann/plan"
+	for _, other := range []string{"", "bob"} {
+		t.Run(other, func(t *testing.T) {
+			u := newUpstream(t, true)
+			c := u.open(t, mcpclient.Config{URL: "ws" + u.url[len("http"):] + "/ws", Sharing: mcpclient.Shared})
+			updates := make(chan string, 10)
+			o := c.also(bridge.Caller{ID: "other", Principal: bridge.Principal{Name: other}, Notify: func(method string, params []byte) {
+				if method == wire.NotificationResourceUpdated {
+					uri, _ := wire.Text(wire.Lookup(params, "uri"))
+					updates <- uri
+				}
+			}})
+			reply := o.ask(t.Context(), wire.MethodSubscribe, whole)
+			a := u.next(t, wire.MethodSubscribe, whole)
+			a.agree()
+			o.agreed(reply)
+			a.note(wire.NotificationResourceUpdated, `"uri":"`+part+`"`)
+			a.note(wire.NotificationResourceUpdated, `"uri":"`+whole+`"`)
+			if other == "" {
+				told(t, updates, part)
+			}
+			told(t, updates, whole)
+		})
+	}
+}
+
 // A caller that goes takes its subscriptions with it.
 func TestSubscriberGoes(t *testing.T) {
 	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
