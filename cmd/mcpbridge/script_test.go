@@ -231,10 +231,10 @@ func cmdAPI(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt}
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt, "HUP": syscall.SIGHUP}
 	s := ts.Value(servedKey{}).(*served)
 	if neg || len(args) != 1 || signals[args[0]] == nil || s.cmd == nil {
-		ts.Fatalf("usage: end TERM|INT, after serve")
+		ts.Fatalf("usage: end TERM|INT|HUP, after serve")
 	}
 	ts.Check(s.cmd.Process.Signal(signals[args[0]]))
 	select {

@@ -56,7 +56,11 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	defer keepMemoryLow()()
 	front := mcpserver.New(p, p.serverOptions())
 	defer front.Close()
-	return front.ServeStdio(ctx, std.in, std.out)
+	err = front.ServeStdio(ctx, std.in, std.out)
+	if ctx.Err() != nil {
+		p.log.Info("ending", "reason", context.Cause(ctx))
+	}
+	return err
 }
 
 // mayListen refuses an address that other machines can reach unless the config has tokens.
@@ -107,6 +111,7 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+		p.log.Info("ending", "reason", context.Cause(ctx))
 	}
 	front.Close() // ends the streams, which Shutdown would wait for
 	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
