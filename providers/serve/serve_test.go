@@ -1,9 +1,11 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -74,6 +76,7 @@ type front struct {
 	*testing.T
 	*httptest.Server
 	*scripted
+	log bytes.Buffer // read after a response
 }
 
 func newFront(t *testing.T, turns ...providers.Turn) *front {
@@ -105,6 +108,7 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 			return bridge.Caller{Principal: bridge.Principal{Name: r.Header.Get("Who")}}
 		},
 		System: "Be brief.",
+		Log:    slog.New(slog.NewTextHandler(&f.log, nil)),
 	}))
 	t.Cleanup(f.Close)
 	return f
@@ -275,12 +279,16 @@ func TestProviderFails(t *testing.T) {
 		{providers.APIError{Status: 401, Message: "no"}, http.StatusBadGateway},
 		{providers.APIError{Status: 429, Message: "slower"}, http.StatusTooManyRequests},
 		{providers.APIError{Status: 400, Message: "too long"}, http.StatusBadRequest},
+		{providers.APIError{Status: 404, Message: "no such model"}, http.StatusNotFound},
 		{providers.APIError{Message: "cannot reach it"}, http.StatusBadGateway},
 	} {
 		f := newFront(t)
 		f.err = &c.err
-		if status, body := f.post("", ask); status != c.status || !strings.Contains(body, c.err.Message) {
+		if status, body := f.post("ann", ask); status != c.status || !strings.Contains(body, c.err.Message) {
 			t.Errorf("%v: %d %s", c.err, status, body)
+		}
+		if log := f.log.String(); !strings.Contains(log, `msg="a chat completion failed" provider=scripted model=m principal=ann error=`) {
+			t.Errorf("%v: logged %s", c.err, log)
 		}
 	}
 	f := newFront(t, says("begun", call("1", "double", `{"n":4}`)))

@@ -163,7 +163,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		},
 	})
 	if err != nil {
-		s.failed(ctx, out, err)
+		s.failed(ctx, out, err, s.opts.Log.With(
+			"provider", cmp.Or(chosen.Name, chosen.Provider.Name()), "model", chosen.Model, "principal", caller.Principal.Name,
+		))
 		return
 	}
 	out.finish(run, s.rounds.handOut(caller.Principal.Name, key, run, req.set, chosen.Provider.Format()))
@@ -195,8 +197,8 @@ func refuseBusy(w http.ResponseWriter, err error) {
 	fail(w, http.StatusTooManyRequests, "rate_limit_error", "", err.Error())
 }
 
-// failed answers with the error of a run.
-func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
+// failed answers with the error of a run, and logs it.
+func (s *Server) failed(ctx context.Context, out *completionWriter, err error, log *slog.Logger) {
 	if ctx.Err() != nil {
 		return // the client has disconnected
 	}
@@ -211,6 +213,8 @@ func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
 		switch api.Status {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			status, kind = http.StatusBadRequest, invalidRequest
+		case http.StatusNotFound: // a retry is pointless, and clients retry a 502
+			status, kind = api.Status, invalidRequest
 		case http.StatusTooManyRequests:
 			status, kind = api.Status, "rate_limit_error"
 			if api.After > 0 {
@@ -220,7 +224,7 @@ func (s *Server) failed(ctx context.Context, out *completionWriter, err error) {
 			status = http.StatusServiceUnavailable
 		}
 	}
-	s.opts.Log.Warn("a chat completion failed", "error", err)
+	log.Warn("a chat completion failed", "error", err)
 	out.fail(status, newError(kind, providers.ErrorCode(err), err.Error()))
 }
 
