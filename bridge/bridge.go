@@ -53,7 +53,7 @@ type Bridge struct {
 	// pages. A private view is kept by its session.
 	views [ListKinds]atomic.Pointer[view]
 
-	mu     sync.Mutex      // held during a merge; guards logged
+	mu     sync.Mutex      // held during a merge; guards logged and that of members
 	logged map[string]bool // the problems that have been logged
 }
 
@@ -61,6 +61,8 @@ type member struct {
 	Member
 	limiter  *Limiter // of Concurrency
 	prefixes []string // of names that are the member's alone; empty for an only member
+	log      *Throttle
+	logged   int // problems; guarded by Bridge.mu
 }
 
 // narrows reports whether the member does not show all its names as its source has them.
@@ -81,7 +83,7 @@ func New(opts Options, members ...Member) *Bridge {
 	}
 	b := &Bridge{opts: opts, logged: map[string]bool{}}
 	for _, m := range members {
-		own := &member{Member: m}
+		own := &member{Member: m, log: &Throttle{To: opts.Log, Burst: 100, Every: time.Second}}
 		if len(members) > 1 {
 			own.prefixes = []string{toolformat.Prefix(m.Name), own.prefix(len(members))}
 		}

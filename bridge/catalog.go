@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"log/slog"
 	"path"
 	"slices"
 	"strings"
@@ -62,23 +63,22 @@ func (b *Bridge) merge(kind ListKind, parts []part) *view {
 		}
 	}
 	v := m.view(parts)
-	b.logOnce(v.problems)
 	if !v.list.private {
 		b.views[kind].Store(v)
 	}
 	return v
 }
 
-// maxLogged bounds the problems that a Bridge logs: a source may report new ones with each list.
+// maxLogged bounds the problems of a member that a Bridge logs: a source may report new ones with
+// each list.
 const maxLogged = 1000
 
-// logOnce logs each problem once in the life of the Bridge.
-func (b *Bridge) logOnce(problems []Problem) {
-	for _, p := range problems {
-		if !b.logged[p.Text] && len(b.logged) < maxLogged {
-			b.logged[p.Text] = true
-			b.opts.Log.Warn(p.Text)
-		}
+// logOnce logs a problem of a member once in the life of the Bridge. b.mu is held.
+func (b *Bridge) logOnce(member *member, text string) {
+	if !b.logged[text] && member.logged < maxLogged {
+		b.logged[text] = true
+		member.logged++
+		member.log.Log(slog.LevelWarn, text)
 	}
 }
 
@@ -100,8 +100,19 @@ type entry struct {
 	dropped  bool
 }
 
-func (m *merge) addProblem(leftOut bool, format string, args ...any) {
-	m.problems = append(m.problems, Problem{Text: fmt.Sprintf(format, args...), LeftOut: leftOut})
+// maxShown bounds a name in a problem, in bytes.
+const maxShown = 100
+
+// addProblem adds and logs a problem of a member's item. Names of any length may be among args.
+func (m *merge) addProblem(member *member, leftOut bool, format string, args ...any) {
+	for i, arg := range args {
+		if name, ok := arg.(string); ok && len(name) > maxShown {
+			args[i] = strings.ToValidUTF8(name[:maxShown], "") + "…"
+		}
+	}
+	text := fmt.Sprintf(format, args...)
+	m.problems = append(m.problems, Problem{Text: text, LeftOut: leftOut})
+	m.logOnce(member, text)
 }
 
 func (m *merge) addPart(index int, p part) {
@@ -145,7 +156,7 @@ func (m *merge) fit(member *member, name string) string {
 	}
 	short := toolformat.Shorten(name, m.opts.MaxName)
 	if short != name {
-		m.addProblem(false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
+		m.addProblem(member, false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
 	}
 	return short
 }
@@ -161,10 +172,10 @@ func (m *merge) placeOwn(member *member, e entry, name string) {
 	noun := kinds[m.kind].noun
 	full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 	if _, taken := m.index[full]; taken || m.opts.Conflict != ConflictPrefix || m.owner(full, member) != member {
-		m.addProblem(true, "%s %s of %s is left out: names with this prefix are those of %s (rename it)", noun, name, member.Name, owner.Name)
+		m.addProblem(member, true, "%s %s of %s is left out: names with this prefix are those of %s (rename it)", noun, name, member.Name, owner.Name)
 		return
 	}
-	m.addProblem(false, "%s %s of %s is shown as %s: names with this prefix are those of %s", noun, name, member.Name, full, owner.Name)
+	m.addProblem(member, false, "%s %s of %s is shown as %s: names with this prefix are those of %s", noun, name, member.Name, full, owner.Name)
 	m.addEntry(member, e, full)
 }
 
@@ -200,21 +211,21 @@ func (m *merge) place(member *member, e entry, name string) {
 	noun := kinds[m.kind].noun
 	switch {
 	case other == member:
-		m.addProblem(true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
+		m.addProblem(member, true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
 	case !kinds[m.kind].named:
-		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
+		m.addProblem(member, false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
 	case m.opts.Conflict == ConflictPrefix:
 		full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 		if _, taken := m.index[full]; taken {
-			m.addProblem(true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
+			m.addProblem(member, true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
 			return
 		}
-		m.addProblem(false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
+		m.addProblem(member, false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
 		m.addEntry(member, e, full)
 	case m.opts.Conflict == ConflictFirst:
-		m.addProblem(true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
+		m.addProblem(member, true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
 	case m.opts.Conflict == ConflictError:
-		m.addProblem(true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
+		m.addProblem(member, true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
 		m.entries[i].dropped = true
 	}
 }
@@ -279,7 +290,8 @@ func (m *merge) templates() []template {
 			err = fmt.Errorf("it is longer than %d bytes", maxTemplate)
 		}
 		if err != nil {
-			m.addProblem(false, "resource template %.80s of %s leads to no resource: %v", e.item.Key, m.members[e.route.member].Name, err)
+			member := m.members[e.route.member]
+			m.addProblem(member, false, "resource template %.80s of %s leads to no resource: %.100v", e.item.Key, member.Name, err)
 			continue
 		}
 		all = append(all, template{t, e.route})

@@ -59,14 +59,24 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
-// A source whose list has a new fault each time is not remembered for ever.
+// A source whose list has a new fault each time is not remembered for ever, keeps no fault of
+// another one out of the log, and does not fill the log with names of its choice.
 func TestNotesBound(t *testing.T) {
-	c := New(Options{})
+	var log strings.Builder
+	c := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, Member{Name: "bad", Source: newHostile(Tools)}, Member{Name: "good", Source: newHostile(Tools)})
 	for i := range 3 * maxLogged {
-		c.logOnce([]Problem{{Text: fmt.Sprint("note ", i)}})
+		c.logOnce(c.members[0], fmt.Sprint("note ", i))
 	}
 	if len(c.logged) > maxLogged {
 		t.Errorf("%d problems are remembered", len(c.logged))
+	}
+	if lines := strings.Count(log.String(), "\n"); lines >= maxLogged {
+		t.Errorf("%d lines are in the log at once", lines)
+	}
+	m := merge{Bridge: c}
+	m.addProblem(c.members[1], true, "tool %s of %s is bad", strings.Repeat("é", 1<<19), "good")
+	if want := "tool " + strings.Repeat("é", 50) + "… of good is bad"; m.problems[0].Text != want || !strings.Contains(log.String(), want) {
+		t.Errorf("the problem is %.300q", m.problems[0].Text)
 	}
 }
 

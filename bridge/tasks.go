@@ -139,7 +139,7 @@ func (s *session) listsOwn(id string, member int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	first, second := b.members[owner].Name, b.members[member].Name
-	b.logOnce([]Problem{{Text: fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first)}})
+	b.logOnce(b.members[member], fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first))
 	return false
 }
 
