@@ -79,23 +79,35 @@ type words struct {
 
 // add adds text, which is cleaned: an entity may stand for a control character.
 func (w *words) add(text string, s style) {
-	rest, state := terminal.Clean(text), -1
-	for rest != "" {
+	text = terminal.Clean(text)
+	begun, size := 0, 0 // where the part that is not put yet begins, and its width
+	for at, rest, state := 0, text, -1; rest != ""; {
 		var cluster string
 		var width int
 		cluster, rest, width, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		at += len(cluster)
+		breaks := cluster == "\n" || cluster == " " || cluster == "\t"
+		if !breaks && width <= 1 {
+			size += width
+			continue
+		}
+		if before := at - len(cluster); before > begun {
+			w.put(text[begun:before], size, s)
+		}
+		w.joined = false
 		switch {
 		case cluster == "\n":
-			w.newLine, w.spaced, w.joined = true, false, false
-		case cluster == " " || cluster == "\t":
-			w.spaced, w.joined = true, false
-		case width > 1: // a line may end before and after it
-			w.joined = false
+			w.newLine, w.spaced = true, false
+		case breaks:
+			w.spaced = true
+		default: // a line may end before and after it
 			w.put(cluster, width, s)
 			w.joined = false
-		default:
-			w.put(cluster, width, s)
 		}
+		begun, size = at, 0
+	}
+	if begun < len(text) {
+		w.put(text[begun:], size, s)
 	}
 }
 
@@ -168,13 +180,13 @@ func (w *words) inline(n ast.Node, s style) {
 func (w *words) link(n ast.Node, address string, s style) {
 	before := len(w.list)
 	w.inline(n, s|underline)
-	text := ""
+	var text strings.Builder
 	for _, added := range w.list[min(before, len(w.list)):] {
 		for _, p := range added.pieces {
-			text += p.text
+			text.WriteString(p.text)
 		}
 	}
-	if text != address {
+	if text.String() != address {
 		w.add(" ", 0)
 		w.add("("+address+")", dim)
 	}
@@ -221,14 +233,16 @@ func (r *renderer) wrap(list []word, width int) []string {
 				}
 				current, column, space = current.add(space, between), column+1, ""
 			}
-			for uniseg.StringWidth(p.text) > width-column {
+			left := uniseg.StringWidth(p.text)
+			for left > width-column {
 				head := terminal.Head(p.text, width-column)
 				current = current.add(head, p.style)
 				end()
 				p.text = p.text[len(head):]
+				left -= uniseg.StringWidth(head)
 			}
 			current = current.add(p.text, p.style)
-			column += uniseg.StringWidth(p.text)
+			column += left
 		}
 	}
 	if len(current) > 0 {

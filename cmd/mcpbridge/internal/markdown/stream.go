@@ -27,7 +27,7 @@ type Stream struct {
 // maxBlock is shown as it is written: some texts take a time that grows with the square of their
 // length.
 const (
-	maxEager = 2 << 10
+	maxEager = 512
 	maxBlock = 64 << 10
 )
 
