@@ -12,7 +12,7 @@ const mostExported = 25
 // that needs a higher one is two packages.
 var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {65, 34},
-	"bridge/wire":            {118, 18},
+	"bridge/wire":            {119, 18},
 	"providers":              {103, 63},
 	"providers/providertest": {26, 6},
 	"toolformat":             {68, 17},
