@@ -17,6 +17,8 @@ const (
 	// listAge is how old a list of a server that does not notify of its changes may be when a caller
 	// lists.
 	listAge = time.Second
+	// announcedAge is the same for a server that announces that it notifies: some never do.
+	announcedAge = 10 * time.Second
 )
 
 // refetch is the repeated fetching of one list of a connection.
@@ -189,29 +191,25 @@ func (l *link) freshen(ctx context.Context, kind bridge.ListKind) {
 
 // outdated reports whether a list may have changed without a notification since it was fetched.
 func (l *link) outdated(c *conn, kind bridge.ListKind) bool {
+	age, fault := time.Since(l.born)-time.Duration(l.fetched[kind].Load()), l.faults[kind].Load() != nil
 	switch {
-	case time.Since(l.born)-time.Duration(l.fetched[kind].Load()) < listAge:
+	case age < listAge:
 		return false
-	case l.faults[kind].Load() != nil:
+	case fault:
 		return true
+	case kind != bridge.Tools && !c.has(kind):
+		return false
 	}
-	return !c.announces(kind) && (kind == bridge.Tools || c.has(kind))
+	return age >= announcedAge || !c.announces(kind)
 }
 
-// reread asks the server for a list, unless it is away, or would have notified of a change of what is
-// known. The reply is the server's error, or empty.
+// reread asks the server for a list, unless it is away. The reply is the server's error, or empty.
 func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
 	c := l.conn.Load()
 	if c == nil || !c.alive() {
 		return empty()
 	}
-	var f *fetch
-	if c.announces(kind) && l.faults[kind].Load() == nil {
-		f = c.refetches[kind].pending(false)
-	} else {
-		f = l.refetch(c, kind, false)
-	}
-	if f != nil && c.awaitFetch(ctx, f) {
+	if f := l.refetch(c, kind, false); c.awaitFetch(ctx, f) {
 		if e := answeredError(f.err); e != nil {
 			return bridge.Failed(e)
 		}

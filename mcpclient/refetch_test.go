@@ -17,6 +17,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
+// forgetful is growing, but it announces that it notifies and does not.
+func forgetful() *peer.Server {
+	s := growing(true)
+	s.Take = func(c *peer.Call) {
+		if c.Name() == "grow" {
+			s.Update(func() { s.Tools += `,{"name":"grown","inputSchema":{}}` })
+		}
+		done(c)
+	}
+	return s
+}
+
 // growing is a server of which each call of grow adds a tool, grown. It notifies of that only if it
 // announces.
 func growing(announces bool) *peer.Server {
@@ -102,10 +114,38 @@ func TestListOfSilentServer(t *testing.T) {
 	})
 }
 
-// A server that does not announce changes is asked once before an unknown name is refused.
+// A server that announces changes is asked again when a caller lists ten seconds later, and not more
+// often: it may not notify.
+func TestListOfForgetfulServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network, s := peer.NewNetwork(), forgetful()
+		c := openOn(t, network, mcpclient.Config{URL: s.Serve(t, network) + "/mcp"})
+		c.works("grow")
+		time.Sleep(9 * time.Second)
+		if c.lists("grown") {
+			t.Error("the server has been asked twice within ten seconds")
+		}
+		time.Sleep(1001 * time.Millisecond)
+		for range 2 {
+			if !c.lists("grown") {
+				t.Error("the list does not have the tool")
+			}
+		}
+		if n := len(s.Seen(wire.MethodToolsList)); n != 2 {
+			t.Errorf("the server has been asked %d times, want 2", n)
+		}
+	})
+}
+
+// A server that does not notify of changes, whether or not it announces that, is asked once before an
+// unknown name is refused.
 func TestUnknownNameOfSilentServer(t *testing.T) {
+	t.Run("silent", func(t *testing.T) { unknownName(t, growing(false)) })
+	t.Run("forgetful", func(t *testing.T) { unknownName(t, forgetful()) })
+}
+
+func unknownName(t *testing.T, s *peer.Server) {
 	sourcetest.NoLeaks(t)
-	s := growing(false)
 	command, env := s.Child(t)
 	client := mcpclient.New(mcpclient.Config{Name: "up", Command: command, Env: env})
 	t.Cleanup(func() { client.Close() })
