@@ -25,7 +25,7 @@ type Client struct {
 	modern atomic.Bool
 	// The server binds a connection to the era of its first request, as far as is known.
 	binds atomic.Bool
-	// The serverInfo of the server when it refused a connection that begins in the modern era.
+	// The serverInfo of the version of the server that does not speak the modern era, if it is known.
 	refuses atomic.Pointer[string]
 	// The latest list of each kind. Links with equal lists share one.
 	known [bridge.ListKinds]atomic.Pointer[bridge.List]
@@ -59,6 +59,9 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 		return nil, errors.New(c.cfg.Name + " is closed")
 	}
 	l := c.links[key]
+	if old := c.links[key.ofModern()]; l == nil && c.legacyOnly(&key) && old != nil {
+		l = old // made when it was not known
+	}
 	if l == nil {
 		l = newLink(c, key)
 		l.vendor, l.via = key.own && caller.Only && !caller.Modern, caller.Info
@@ -198,11 +201,18 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	case c.cfg.Sharing == Identity:
 		key.owner = principal
 	}
+	key.modern = key.modern && !c.legacyOnly(&key)
 	key.client = info
 	if c.cfg.ID != "" && len(c.cfg.Command) == 0 {
 		key.bridges = bridge.Via(caller.Info)
 	}
 	return key
+}
+
+// legacyOnly reports whether the callers of a link that they share need none of their own era, since
+// the server on stdio is known not to speak the modern one.
+func (c *Client) legacyOnly(key *linkKey) bool {
+	return len(c.cfg.Command) > 0 && !key.own && c.cfg.Era == "" && c.refuses.Load() != nil
 }
 
 // clientInfo returns the clientInfo for a new connection. It names the bridges through which a caller
@@ -270,4 +280,10 @@ type linkKey struct {
 	capabilities string // MCP's ClientCapabilities as the server is told them
 	client       string // MCP's Implementation as the server is told it, without the bridges of callers
 	bridges      int    // through which the callers come, as far as the server is told of them
+}
+
+// ofModern returns the key of the link for callers of the modern era.
+func (k linkKey) ofModern() linkKey {
+	k.modern = true
+	return k
 }

@@ -102,11 +102,18 @@ func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 		l.client.binds.Store(false)
 	}
 	c, err := l.open(ctx, dial, func(c *conn, ctx context.Context) error { return c.handshake(ctx, l.key.modern) })
-	if err != nil || !c.bound {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
-	server := string(wire.Lookup(c.about, "serverInfo"))
-	if refuses := l.client.refuses.Load(); refuses != nil && *refuses == server {
+	server, refuses := string(wire.Lookup(c.about, "serverInfo")), l.client.refuses.Load()
+	known := refuses != nil && *refuses == server
+	switch {
+	case refuses != nil && (!known || c.modern):
+		l.client.refuses.CompareAndSwap(refuses, nil) // another version
+	case l.key.modern && !c.modern && !c.bound:
+		l.client.refuses.Store(&server)
+	}
+	if !c.bound || known {
 		return c, nil
 	}
 	modern, err := l.openModern(ctx, dial)

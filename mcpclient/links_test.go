@@ -223,6 +223,32 @@ func TestRefusingServer(t *testing.T) {
 	}
 }
 
+// A server of the legacy era is one process for callers of both eras once it is known to be one, whoever
+// came first. Its next version is asked again.
+func TestLegacyServerOfBothEras(t *testing.T) {
+	for _, modernFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint("modern first ", modernFirst), func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			cfg := eraConfig(t, "legacy", mcpclient.Shared)
+			cfg.Name, cfg.Steady, cfg.IdleTimeout = "up", time.Nanosecond, time.Hour
+			client := mcpclient.New(cfg)
+			t.Cleanup(func() { client.Close() })
+			none := &caller{T: t, client: client}
+			kept, _, _ := none.also(bridge.Caller{ID: "1", Modern: modernFirst}).who()
+			if !modernFirst {
+				probe := none.also(bridge.Caller{ID: "2", Modern: true})
+				probe.who()
+				probe.session.Close()
+			}
+			for i := range 4 {
+				if pid, _, _ := none.also(bridge.Caller{ID: fmt.Sprint("c", i), Modern: i%2 == 0}).who(); pid != kept {
+					t.Errorf("caller %d has the process %s, want %s", i, pid, kept)
+				}
+			}
+		})
+	}
+}
+
 // A server that binds, and could have no second process, is given one at its next connection.
 func TestBindingServerWithoutRoom(t *testing.T) {
 	cfg := eraConfig(t, "binding", mcpclient.Shared)
