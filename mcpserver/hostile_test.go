@@ -390,6 +390,10 @@ func TestAskedBytes(t *testing.T) {
 	own := p.accounts.of(bridge.Principal{})
 	before := own.used[heldBytes].Load()
 	st := s.journal.newStream()
+	defer func() { // as the request does whose stream it is
+		st.box.end(errEnded)
+		st.box.discard()
+	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	params := []byte(`{"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	asked := make(chan *toolformat.Error, 1)
