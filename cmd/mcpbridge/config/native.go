@@ -292,7 +292,10 @@ func (d *decoder) readImport(n node, members []node) (*Import, []node) {
 func (i *Import) readDocument(d *decoder, n node) {
 	switch n.value.Kind() {
 	case '"':
-		i.File, _ = readPath(d, n)
+		text, ok := d.textIf(n, "expected a path, got an empty string", isNotEmpty)
+		if i.File = text; !IsServerURL(text) { // the stack refuses a URL
+			i.File, _ = d.absolute(n, text, ok)
+		}
 	case '{':
 		i.Inline = n.json(nil)
 	default:

@@ -279,6 +279,9 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 	document, opt := from.Inline, openapi.Options{Tags: from.Tags, Include: from.Include, Exclude: from.Exclude, Deprecated: from.Deprecated}
 	opt.Hidden = slices.Sorted(maps.Keys(n.cfg.Context))
 	i = imported{api: api, where: fmt.Sprintf("%s:%d", n.cfg.Path, api.Line)}
+	if config.IsServerURL(from.File) { // it may hold a secret
+		return i, errors.New("document: expected the name of a file, got a URL: download it first, and name the file")
+	}
 	if document == nil {
 		i.where = n.short(api.Import.File)
 		if document, err = file.ReadRegular(api.Import.File, maxFile); err != nil {

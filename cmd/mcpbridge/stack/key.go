@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -119,7 +120,9 @@ func misspelled(object json.RawMessage, where string, known ...string) error {
 	members := maps.Collect(wire.Members(object))
 	lacking := slices.DeleteFunc(slices.Clone(known), func(key string) bool { return members[key] != nil })
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if near := toolformat.Closest(key, lacking); near != "" && !slices.Contains(known, key) {
+		near := toolformat.Closest(key, lacking)
+		if near != "" && !slices.Contains(known, key) {
+			near = cmp.Or(toolformat.Closest(key, known), near) // a nearer one may be there as well
 			return fmt.Errorf("%sunknown key %s (did you mean %q?)", where, hint.Quote(key), near)
 		}
 	}

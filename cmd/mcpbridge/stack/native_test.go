@@ -48,6 +48,7 @@ func TestDefinitions(t *testing.T) {
 		{"unknown kind", `"kind": "locl"`, `tool t: unknown kind "locl" (known: client, `, ""},
 		{"misspelled", `"kind": "client", "annotation": {}`, `tool t: unknown key "annotation" (did you mean "annotations"?)`, ""},
 		{"another kind's key", `"kind": "local", "local": {"command": ["x"]}, "rest": {}`, `tool t: key "rest" has no effect, as the kind is "local": remove the key or change the kind`, ""},
+		{"misspelled beside the right one", `"kind": "client", "inputschema": {}`, `tool t: unknown key "inputschema" (did you mean "input_schema"?)`, ""},
 		{"key of the spec", `"kind": "rest", "timeout": "1s", "rest": {"method": "GET", "path": "/"}`, `tools.json:1: tool t: key "timeout" has no effect here: it belongs in "rest"`, ""},
 		{"key of the spec beside Acorn's", `"kind": "api", "api": {"name": "shop", "method": "GET", "path": "/"}, "headers": {}`, `tool t: key "headers" has no effect here: it belongs in "api"`, ""},
 		{"key like one of the spec", `"kind": "client", "maxrows": 1`, "", `tools.json:1: tool t: ignored: unknown key "maxrows"`},
@@ -82,6 +83,18 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("warnings: %q, want %q", got, c.warning)
 			}
 		})
+	}
+}
+
+// A document at a URL is not downloaded, and its API is left out.
+func TestDocumentAtURL(t *testing.T) {
+	st, err := openConfig(t, `{"apis": {"pets": {"type": "openapi", "document": "https://u:s3cr3t@h/pets.yaml"}}}`, `[]`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "mcpbridge.json:1: api pets: document: expected the name of a file, got a URL: download it first, and name the file"
+	if got := st.Problems(); len(got) != 1 || got[0].Text != want || !got[0].LeftOut {
+		t.Errorf("%v, want %s", got, want)
 	}
 }
 
