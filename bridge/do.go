@@ -105,8 +105,8 @@ func (s *session) rememberIn(req *Request, reply *Reply, member int) {
 	if reply.Err != nil {
 		return
 	}
-	if s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil {
-		s.rememberTask(reply.Result, member)
+	if req.Method == wire.MethodToolsCall && (s.tasking || req.Params != nil && req.Params.Get(wire.Task) != nil) {
+		s.rememberTask(reply, member)
 	}
 	if req.Method != wire.MethodResourcesRead && bytes.Contains(reply.Result, aboutResource) {
 		s.rememberNamed(reply.Result, member)
@@ -203,15 +203,15 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 	if r, ok = v.routes[target]; ok || kind != Resources {
 		return v, r, ok, nil
 	}
-	if member, ok := s.named.owner(target); ok {
-		return v, route{member, target}, true, nil
-	}
 	templates, err := s.view(ctx, Templates)
 	if err != nil {
 		return nil, route{}, false, err
 	}
-	r, ok = templates.match(target)
-	return v, r, ok, nil
+	if r, ok = templates.match(target); ok {
+		return v, r, true, nil
+	}
+	member, ok := s.named.owner(target)
+	return v, route{member, target}, ok, nil
 }
 
 // reread handles a name that no list has. A member whose list has never been read is waited for, up

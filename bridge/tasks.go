@@ -14,27 +14,36 @@ import (
 // owners knows the members that tasks or resources belong to, since their ids do not name one.
 type owners struct {
 	mu     sync.Mutex       // guards what follows
-	member map[string]int   // by id
+	member map[string]owner // by id
 	order  map[int][]string // of a member's ids, oldest first
 }
 
-// claim gives an id to a member and returns its owner: that of another one only if it takes it over.
-// It forgets the oldest of a member's ids beyond most, so that a member with many costs no other one
-// its own.
-func (o *owners) claim(id string, member, most int, takesOver bool) (owner int) {
+// owner is the member that an id belongs to.
+type owner struct {
+	member  int
+	created bool // in a call of the session; else the member has only named it
+}
+
+// claim gives an id to a member and returns its owner: the first member that has created it in a
+// call, else the first that has named it. It forgets the oldest of a member's ids beyond most, so that
+// a member with many costs no other one its own.
+func (o *owners) claim(id string, member, most int, created bool) (first int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	owner, known := o.member[id]
-	if known && (owner == member || !takesOver) {
-		return owner
+	own, known := o.member[id]
+	if known && (own.created || !created) {
+		return own.member
 	}
 	if o.member == nil {
-		o.member, o.order = map[string]int{}, map[int][]string{}
+		o.member, o.order = map[string]owner{}, map[int][]string{}
 	}
-	o.member[id] = member
+	o.member[id] = owner{member, created}
+	if known && own.member == member {
+		return member
+	}
 	ids := append(o.order[member], id)
 	if len(ids) > most {
-		if o.member[ids[0]] == member {
+		if o.member[ids[0]].member == member {
 			delete(o.member, ids[0])
 		}
 		ids = ids[1:]
@@ -46,15 +55,21 @@ func (o *owners) claim(id string, member, most int, takesOver bool) (owner int) 
 func (o *owners) owner(id string) (member int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	member, ok = o.member[id]
-	return member, ok
+	own, ok := o.member[id]
+	return own.member, ok
 }
 
-// rememberTask stores the member that runs the task that a result announces, if it does. Servers may
-// number their tasks: the latest of an id counts.
-func (s *session) rememberTask(result []byte, member int) {
-	if id, ok := wire.CreatedTask(result); ok {
-		s.tasks.claim(id, member, wire.MaxTasks, true)
+// rememberTask stores the member that runs the task that the reply to a call announces, if it does.
+// The call fails if another member's task has this id: its owner alone answers requests about it.
+func (s *session) rememberTask(reply *Reply, member int) {
+	id, ok := wire.CreatedTask(reply.Result)
+	if !ok {
+		return
+	}
+	if first := s.tasks.claim(id, member, wire.MaxTasks, true); first != member {
+		name, other := s.bridge.members[member].Name, s.bridge.members[first].Name
+		reply.Free()
+		*reply = Failed(toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other))
 	}
 }
 
@@ -71,7 +86,7 @@ func (s *session) rememberNamed(result []byte, member int) {
 			uri = embedded
 		}
 		if left--; uri != "" && len(uri) <= maxNamedURI && left >= 0 {
-			s.named.claim(uri, member, maxNamed, true)
+			s.named.claim(uri, member, maxNamed, false)
 		}
 	}
 	for content := range wire.Elements(wire.Lookup(result, "content")) {

@@ -11,10 +11,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// A task stays with the member that has created it, whatever other members list, until another one
-// creates one of the same id.
+// A task stays with the member that has created it, whatever other members list or create.
 func TestTasksStayTheirOwners(t *testing.T) {
-	member := func(name string, list *string, created string) Member {
+	created := "1"
+	member := func(name string, list *string) Member {
 		return Member{Name: name, Source: newScripted(func(req *Request) Reply {
 			switch req.Method {
 			case wire.MethodToolsCall:
@@ -27,7 +27,7 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	}
 	evils, goods := `{"taskId":"1","of":"evil"},{"taskId":"2"}`, `{"taskId":"1","of":"good"}`
 	var log strings.Builder
-	s, err := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, member("evil", &evils, "1"), member("good", &goods, "1")).Open(t.Context(), &Caller{})
+	s, err := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, member("evil", &evils), member("good", &goods)).Open(t.Context(), &Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +60,23 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	if got := do(wire.MethodTasksGet, "", fmt.Sprintf(`{"taskId":"evil-%d"}`, wire.MaxTasks)); got != `"evil"` {
 		t.Errorf("tasks/get of evil's task is answered by %s", got)
 	}
-	do(wire.MethodToolsCall, "evil__work", `{"name":"evil__work","task":{}}`)
-	if got := do(wire.MethodTasksGet, "", `{"taskId":"1"}`); got != `"evil"` {
-		t.Errorf("tasks/get of the latest task is answered by %s", got)
+	p, err := wire.SplitParams([]byte(`{"name":"evil__work","task":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "evil__work", Params: &p})
+	if reply.Err == nil || reply.Err.Message != `evil has begun a task, but its id "1" is that of a task of good: its result cannot be told apart` {
+		t.Errorf("a second task of this id: %s, %v", reply.Result, reply.Err)
+	}
+	if got := do(wire.MethodTasksGet, "", `{"taskId":"1"}`); got != `"good"` {
+		t.Errorf("tasks/get of good's task is answered by %s", got)
+	}
+	evils, goods = `{"taskId":"2"}`, `{"taskId":"2"}` // listed by evil first, then created by good
+	do(wire.MethodTasksList, "", "{}")
+	created = "2"
+	do(wire.MethodToolsCall, "good__work", `{"name":"good__work","task":{}}`)
+	if got := do(wire.MethodTasksGet, "", `{"taskId":"2"}`); got != `"good"` {
+		t.Errorf("tasks/get of a task that evil had named is answered by %s", got)
 	}
 	if got := strings.Count(log.String(), "both good and evil have it"); got != 1 {
 		t.Errorf("the log says %d times that both have the task: %s", got, &log)
@@ -95,5 +109,34 @@ func TestTasksOfAllPages(t *testing.T) {
 	cancel()
 	if reply := s.Do(ctx, &Request{Method: wire.MethodTasksList}); reply.Err == nil || reply.Err.Code != toolformat.Canceled {
 		t.Errorf("canceled: %s, %v", reply.Result, reply.Err)
+	}
+}
+
+// A URI that a server's template matches is that server's, and else that of the first server whose
+// result has named it: no later one takes it.
+func TestNamedResourcesStayTheirOwners(t *testing.T) {
+	member := func(name string) (Member, *scripted) {
+		source := newScripted(func(req *Request) Reply {
+			if req.Method == wire.MethodToolsCall {
+				return Result([]byte(`{"content":[{"type":"resource_link","uri":"notes://1"},{"type":"resource_link","uri":"made://1"}]}`), nil)
+			}
+			return Result([]byte(`"`+name+`"`), nil)
+		}, `{"name":"work"}`)
+		return Member{Name: name, Source: source}, source
+	}
+	evil, _ := member("evil")
+	other, _ := member("other")
+	good, source := member("good")
+	source.lists[Templates] = newHostile(Templates, `{"name":"n","uriTemplate":"notes://{id}"}`).lists[Templates]
+	s := openBridge(t, &Caller{}, evil, other, good)
+	for _, name := range []string{"other__work", "evil__work"} {
+		if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: name}); reply.Err != nil {
+			t.Fatal(reply.Err)
+		}
+	}
+	for uri, want := range map[string]string{"notes://1": `"good"`, "made://1": `"other"`} {
+		if reply := s.Do(t.Context(), &Request{Method: wire.MethodResourcesRead, Target: uri}); string(reply.Result) != want {
+			t.Errorf("%s is read from %s, %v, want %s", uri, reply.Result, reply.Err, want)
+		}
 	}
 }
