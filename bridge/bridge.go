@@ -102,9 +102,9 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 		return nil, err
 	}
 	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
-	below := *caller
-	below.Notify, below.Only = s.fromBelow, len(b.members) == 1
-	for _, m := range b.members {
+	for i, m := range b.members {
+		below := *caller
+		below.Notify, below.Only = func(method string, params []byte) { s.fromBelow(i, method, params) }, len(b.members) == 1
 		sub, err := m.Source.Open(ctx, &below)
 		if err != nil {
 			s.Close()
@@ -252,10 +252,10 @@ const (
 
 // fromBelow receives the notifications of members for the caller. It passes on the first of several
 // list changes at once, gathers the others, and passes on whatever else there is.
-func (s *session) fromBelow(method string, params []byte) {
+func (s *session) fromBelow(member int, method string, params []byte) {
 	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
 	if kind < 0 {
-		if len(s.bridge.members) == 1 || notifies(method) {
+		if len(s.bridge.members) == 1 || notifies(method) && !s.isForeign(member, method, params) {
 			s.caller.notify(method, params)
 		}
 		return

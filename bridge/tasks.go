@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -71,6 +72,22 @@ func (s *session) rememberTask(reply *Reply, member int) {
 		reply.Free()
 		*reply = Failed(toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other))
 	}
+}
+
+// isForeign reports whether a member's notification is the state of another one's task, which is
+// dropped.
+func (s *session) isForeign(member int, method string, params []byte) bool {
+	if method != wire.NotificationTaskStatus {
+		return false
+	}
+	id, _ := wire.Text(wire.Lookup(params, "taskId"))
+	owner, known := s.tasks.owner(id)
+	if !known || owner == member {
+		return false
+	}
+	m := s.bridge.members[member]
+	m.log.Log(slog.LevelWarn, "dropped the state of a task of another server", "server", m.Name, "owner", s.bridge.members[owner].Name)
+	return true
 }
 
 // maxNamed bounds the URIs that are remembered, and maxNamedURI their length.

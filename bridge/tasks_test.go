@@ -4,12 +4,33 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
+
+// Of several members only the one that a task belongs to can send its state.
+func TestStatesOfOwnTasksAlone(t *testing.T) {
+	creator := newScripted(func(*Request) Reply { return Result([]byte(`{"task":{"taskId":"1"}}`), nil) }, `{"name":"work"}`)
+	other := newScripted(func(*Request) Reply { return Result([]byte("{}"), nil) })
+	var told []string
+	caller := &Caller{Notify: func(_ string, params []byte) { told = append(told, string(params)) }}
+	s := openBridge(t, caller, Member{Name: "creator", Source: creator}, Member{Name: "other", Source: other})
+	p, _ := wire.SplitParams([]byte(`{"name":"creator__work","task":{}}`))
+	if reply := s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: "creator__work", Params: &p}); reply.Err != nil {
+		t.Fatal(reply.Err)
+	}
+	for _, state := range []string{`{"taskId":"1","status":"failed"}`, `{"taskId":"other's"}`} {
+		other.notify(wire.NotificationTaskStatus, []byte(state))
+	}
+	creator.notify(wire.NotificationTaskStatus, []byte(`{"taskId":"1","status":"working"}`))
+	if want := []string{`{"taskId":"other's"}`, `{"taskId":"1","status":"working"}`}; !slices.Equal(told, want) {
+		t.Errorf("the caller is told %s, want %s", told, want)
+	}
+}
 
 // A task stays with the member that has created it, whatever other members list or create.
 func TestTasksStayTheirOwners(t *testing.T) {
