@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -23,22 +24,23 @@ type owners struct {
 type owner struct {
 	member  int
 	created bool // in a call of the session; else the member has only named it
+	ended   bool // a task whose end the caller knows: another member may create one with its id
 }
 
 // claim gives an id to a member and returns its owner: the first member that has created it in a
-// call, else the first that has named it. It forgets the oldest of a member's ids beyond most, so that
+// call, unless that task has ended, else the first that has named it. It forgets the oldest of a member's ids beyond most, so that
 // a member with many costs no other one its own.
 func (o *owners) claim(id string, member, most int, created bool) (first int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own, known := o.member[id]
-	if known && (own.created || !created) {
+	if known && (own.created && !own.ended || !created) {
 		return own.member
 	}
 	if o.member == nil {
 		o.member, o.order = map[string]owner{}, map[int][]string{}
 	}
-	o.member[id] = owner{member, created}
+	o.member[id] = owner{member: member, created: created}
 	if known && own.member == member {
 		return member
 	}
@@ -51,6 +53,16 @@ func (o *owners) claim(id string, member, most int, created bool) (first int) {
 	}
 	o.order[member] = ids
 	return member
+}
+
+// end stores that a member's task has ended.
+func (o *owners) end(id string, member int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if own, ok := o.member[id]; ok && own.member == member {
+		own.ended = true
+		o.member[id] = own
+	}
 }
 
 func (o *owners) owner(id string) (member int, ok bool) {
@@ -83,11 +95,19 @@ func (s *session) isForeign(member int, method string, params []byte) bool {
 	id, _ := wire.Text(wire.Lookup(params, "taskId"))
 	owner, known := s.tasks.owner(id)
 	if !known || owner == member {
+		s.endTask(id, member, params)
 		return false
 	}
 	m := s.bridge.members[member]
 	m.log.Log(slog.LevelWarn, "dropped the state of a task of another server", "server", m.Name, "owner", s.bridge.members[owner].Name)
 	return true
+}
+
+// endTask stores that a member's task has ended if its state says so.
+func (s *session) endTask(id string, member int, state []byte) {
+	if status, _ := wire.Text(wire.Lookup(state, "status")); mcp.TaskStatus(status).IsTerminal() {
+		s.tasks.end(id, member)
+	}
 }
 
 // maxNamed bounds the URIs that are remembered, and maxNamedURI their length.
@@ -132,6 +152,11 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	}
 	reply := s.send(ctx, member, req)
 	s.rememberIn(req, &reply, member)
+	if reply.Err == nil && req.Method == wire.MethodTasksResult {
+		s.tasks.end(id, member)
+	} else {
+		s.endTask(id, member, reply.Result)
+	}
 	return reply
 }
 

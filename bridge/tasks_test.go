@@ -92,6 +92,11 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	if got := do(wire.MethodTasksGet, "", `{"taskId":"1"}`); got != `"good"` {
 		t.Errorf("tasks/get of good's task is answered by %s", got)
 	}
+	do(wire.MethodTasksResult, "", `{"taskId":"1"}`)
+	do(wire.MethodToolsCall, "evil__work", `{"name":"evil__work","task":{}}`)
+	if got := do(wire.MethodTasksGet, "", `{"taskId":"1"}`); got != `"evil"` {
+		t.Errorf("tasks/get of evil's task with the id of one that has ended is answered by %s", got)
+	}
 	evils, goods = `{"taskId":"2"}`, `{"taskId":"2"}` // listed by evil first, then created by good
 	do(wire.MethodTasksList, "", "{}")
 	created = "2"
