@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,8 +26,8 @@ type Client struct {
 	binds atomic.Bool
 	// The serverInfo of the version of the server that does not speak the modern era, if it is known.
 	refuses atomic.Pointer[string]
-	// The latest list of each kind. Links with equal lists share one.
-	known [bridge.ListKinds]atomic.Pointer[bridge.List]
+	// The lists of all links.
+	kept keptLists
 	// What is wrong with the latest list of each kind.
 	problems [bridge.ListKinds]atomic.Pointer[[]bridge.Problem]
 
@@ -42,6 +41,7 @@ func New(cfg Config) *Client {
 	cfg.setDefaults()
 	cfg.http, cfg.throttle = newTransport(cfg.Roots), &bridge.Throttle{To: cfg.Log, Burst: 20, Every: time.Second / 5}
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
+	c.kept.max, c.kept.lists = max(minKept, 2*cfg.MessageBytes), map[*bridge.List]*keptList{}
 	c.modern.Store(cfg.Era == Modern)
 	c.base, c.stop = context.WithCancel(context.Background())
 	return c
@@ -236,17 +236,6 @@ func (l *link) clientInfo() []byte {
 		break
 	}
 	return bridge.InfoVia(info, l.via, self)
-}
-
-// share returns the list that another link already has if it is equal.
-func (c *Client) share(l *bridge.List) *bridge.List {
-	known := c.known[l.Kind].Load()
-	if known.Equal(l) && bytes.Equal(known.Extra, l.Extra) {
-		return known
-	}
-	c.reportChanges(known, l)
-	c.known[l.Kind].Store(l)
-	return l
 }
 
 // session is a caller on a link. It implements bridge.Session.

@@ -14,6 +14,7 @@
 //	link, connect               the state of a link, its goroutine, the phases of a connection
 //	watch, restore              subscriptions, log levels and tasks, which outlive a connection
 //	lists, refetch              the server's lists, and when they are fetched again
+//	kept                        how much the lists of all links take
 //	request                     a request until its reply, repeated where that is safe
 //	receive, ask                what the server sends: responses, notifications, questions
 //	lenient                     whose answer a message is that cannot be used
@@ -54,5 +55,6 @@
 // A Client and its sessions may be used from many goroutines. Locks are taken in this order:
 // Client.mu, link.mu, and in a caller's Notify, which link.mu guards, the locks of
 // the bridge's session and of its server's outbox. conn.mu comes last: while it is held nothing is
-// called but the timers of calls. Neither is anything while a throttle's lock is held.
+// called but the timers of calls. Neither is anything while a throttle's lock or that of keptLists is
+// held.
 package mcpclient

@@ -229,6 +229,7 @@ func (l *link) unavailable() *toolformat.Error {
 // supervise makes the link's connection, again whenever it is lost, until the link ends. It runs
 // in the link's goroutine, and is the only function that changes the link's state.
 func (l *link) supervise() {
+	defer l.client.kept.release(l) // after every fetch: the connections have been closed
 	failures := 0
 	for l.ctx.Err() == nil {
 		if l.cfg.Lazy && !l.awaitDemand() {

@@ -45,7 +45,6 @@ const maxPages = 1000
 func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
 	begun := time.Since(l.born)
 	r := reading{link: l, kind: kind, modern: c.modern}
-	var extra []byte
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
 		result, unusable, err := c.fetchPage(ctx, kind, cursor)
@@ -57,7 +56,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 			r.leaveOut(it.name, it.err)
 		}
 		if page == 1 {
-			extra = extraMembers(kind, result)
+			r.extra = extraMembers(kind, result)
 		}
 		next := wire.Lookup(result, "nextCursor")
 		if size += len(result); len(next) == 0 || next[0] != '"' {
@@ -68,10 +67,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 		}
 		cursor = next
 	}
-	list := r.list()
-	list.Extra = extra
-	l.setList(list, begun, all)
-	return nil
+	return l.setList(&r, begun, all)
 }
 
 // maxExtra bounds the members of a list's result beside its items: each page of the list has them.
@@ -86,27 +82,32 @@ func extraMembers(kind bridge.ListKind, result []byte) []byte {
 	if wire.FirstMember(result) == 0 || len(result) > maxExtra {
 		return nil
 	}
-	return result
+	return bytes.Clone(result) // without the room for what has been cut
 }
 
-// setList replaces a list by one whose fetching began at a time of the link.
-func (l *link) setList(list *bridge.List, begun time.Duration, all bool) {
-	kind := list.Kind
-	list = l.client.share(list)
+// setList replaces a list by one whose fetching began at a time of the link. The error is that of
+// lists that take too much memory.
+func (l *link) setList(r *reading, begun time.Duration, all bool) error {
+	kind := r.kind
+	list, err := r.list()
+	if err != nil {
+		l.fetched[kind].Store(int64(begun)) // it is not read again for every caller that lists
+		return err
+	}
 	old := l.lists[kind].Swap(list)
 	fault := l.faults[kind].Swap(nil)
 	l.fetched[kind].Store(int64(begun))
 	if fault != nil || !old.Equal(list) && (old != nil || len(list.Items) > 0) {
 		l.notifyChange(kind, all)
 	}
+	return nil
 }
 
 // fetchFirst reads a list of a new connection. Of a server that answers with an error everything
 // but this list can be used.
 func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) error {
 	if kind != bridge.Tools && !c.has(kind) {
-		l.setList(bridge.NewList(kind, nil), time.Since(l.born), false)
-		return nil
+		return l.setList(&reading{link: l, kind: kind}, time.Since(l.born), false)
 	}
 	err := l.fetch(ctx, c, kind, false)
 	fault := answeredError(err)
@@ -114,7 +115,7 @@ func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) er
 	case fault == nil:
 		return err
 	case fault.Code == toolformat.Unsupported:
-		l.setList(bridge.NewList(kind, nil), time.Since(l.born), false)
+		return l.setList(&reading{link: l, kind: kind}, time.Since(l.born), false)
 	default:
 		l.client.report(kind, []bridge.Problem{{Text: err.Error(), LeftOut: true}})
 		l.faults[kind].Store(fault)
@@ -168,22 +169,39 @@ type reading struct {
 	kind     bridge.ListKind
 	modern   bool // from a connection of the modern era
 	items    []bridge.Item
+	extra    []byte          // bridge.List.Extra
+	bytes    int             // that the list takes
 	leftOut  map[string]bool // keys of items that cannot be used
 	problems []bridge.Problem
 }
 
 // addPage adds the items of a page, except those that cannot be used.
 func (r *reading) addPage(page []byte) {
+	first, used := len(r.items), 0 // used counts the bytes of the page that are items
 	for raw := range wire.Elements(wire.Lookup(page, r.kind.Member())) {
 		it, err := bridge.NewItem(r.kind, raw)
 		if err == nil {
 			it, err = r.check(it)
 		}
-		if err == nil {
-			r.items = append(r.items, it)
+		if err != nil {
+			r.leaveOut(it.Key, err)
 			continue
 		}
-		r.leaveOut(it.Key, err)
+		r.items = append(r.items, it)
+		if r.bytes += len(it.Key) + itemBytes; &it.Raw[0] == &raw[0] {
+			used += len(raw)
+		} else {
+			r.bytes += len(it.Raw)
+		}
+	}
+	if used >= len(page)/2 {
+		r.bytes += len(page)
+		return
+	}
+	r.bytes += used
+	for i := range r.items[first:] { // which would keep the rest of the page in memory
+		it := &r.items[first+i]
+		it.Raw = bytes.Clone(it.Raw)
 	}
 }
 
@@ -216,13 +234,12 @@ func (r *reading) check(it bridge.Item) (bridge.Item, error) {
 	return own, nil
 }
 
-// list returns the list, and reports what is wrong with it.
-func (r *reading) list() *bridge.List {
-	r.link.client.report(r.kind, r.problems)
-	if r.kind == bridge.Tools {
-		r.link.leftOut.Store(&r.leftOut)
-	}
-	return bridge.NewList(r.kind, r.items)
+// list makes the list that has been read the link's, and reports what is wrong with it.
+func (r *reading) list() (*bridge.List, error) {
+	list := bridge.NewList(r.kind, r.items)
+	list.Extra = r.extra
+	r.bytes += len(r.extra)
+	return r.link.client.keep(r, list)
 }
 
 // maxReported bounds the problems with a list that are kept and logged.
@@ -277,7 +294,9 @@ func (l *link) loadLists() {
 	}
 	r := reading{link: l, kind: bridge.Tools}
 	r.addPage(data)
-	l.lists[bridge.Tools].Store(l.client.share(r.list()))
+	if list, err := r.list(); err == nil {
+		l.lists[bridge.Tools].Store(list)
+	}
 }
 
 // saveLists writes the tools of a lazy server to its file.
