@@ -34,6 +34,8 @@ type conn struct {
 
 	refetches [bridge.ListKinds]refetch
 	changing  atomic.Int32           // refetches of which the server has notified
+	called    atomic.Uint32          // lists, a bit each, that a call may have changed since they were fetched
+	notified  atomic.Uint32          // lists, a bit each, of whose changes the server has notified
 	granted   atomic.Pointer[[]byte] // of listChanges, by a server of the modern era
 
 	mu        sync.Mutex // guards the fields below

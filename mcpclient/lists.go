@@ -44,6 +44,7 @@ const maxPages = 1000
 // all notifies the others too.
 func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
 	begun := time.Since(l.born)
+	c.called.And(^listBit(kind))
 	r := reading{link: l, kind: kind, modern: c.modern}
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {

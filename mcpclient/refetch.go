@@ -21,6 +21,11 @@ const (
 	announcedAge = 10 * time.Second
 )
 
+// allLists has the bits of all lists.
+const allLists = 1<<bridge.ListKinds - 1
+
+func listBit(kind bridge.ListKind) uint32 { return 1 << kind }
+
 // refetch is the repeated fetching of one list of a connection.
 type refetch struct {
 	mu      sync.Mutex
@@ -189,24 +194,36 @@ func (l *link) freshen(ctx context.Context, kind bridge.ListKind) {
 	}
 }
 
-// outdated reports whether a list may have changed without a notification since it was fetched.
+// outdated reports whether a list may have changed without a notification since it was fetched: a
+// server that announces that it notifies need not, until it has.
 func (l *link) outdated(c *conn, kind bridge.ListKind) bool {
-	age, fault := time.Since(l.born)-time.Duration(l.fetched[kind].Load()), l.faults[kind].Load() != nil
+	age, notifies := l.age(kind), c.announces(kind)
 	switch {
-	case age < listAge:
-		return false
-	case fault:
-		return true
+	case l.faults[kind].Load() != nil:
+		return age >= listAge
 	case kind != bridge.Tools && !c.has(kind):
 		return false
+	case c.called.Load()&listBit(kind) != 0 && !(notifies && c.notified.Load()&listBit(kind) != 0):
+		return true
+	case notifies:
+		return age >= announcedAge
 	}
-	return age >= announcedAge || !c.announces(kind)
+	return age >= listAge
 }
 
-// reread asks the server for a list, unless it is away. The reply is the server's error, or empty.
+// age returns how long ago the latest fetch of a list began.
+func (l *link) age(kind bridge.ListKind) time.Duration {
+	return time.Since(l.born) - time.Duration(l.fetched[kind].Load())
+}
+
+// reread asks the server for a list, unless it is away or has just been asked. The reply is the server's error, or empty.
 func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
 	c := l.conn.Load()
 	if c == nil || !c.alive() {
+		return empty()
+	}
+	known := l.lists[kind].Load()
+	if known != nil && len(known.Items) > 0 && c.called.Load()&listBit(kind) == 0 && l.age(kind) < refetchDelay && l.faults[kind].Load() == nil {
 		return empty()
 	}
 	if f := l.refetch(c, kind, false); c.awaitFetch(ctx, f) {
@@ -225,6 +242,7 @@ func (l *link) listChanged(c *conn, method string) (known bool) {
 	for kind := range bridge.ListKinds {
 		if kind.Changed() == method {
 			known = true
+			c.notified.Or(listBit(kind))
 			l.refetch(c, kind, true)
 		}
 	}

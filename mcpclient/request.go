@@ -44,6 +44,9 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) br
 		}
 		switch {
 		case lost == nil:
+			if req.Method == wire.MethodToolsCall && c.called.Load() != allLists {
+				c.called.Store(allLists)
+			}
 			if c.changing.Load() > 0 {
 				c.awaitChanges(ctx)
 			}
