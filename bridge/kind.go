@@ -20,7 +20,7 @@ type NativeKind struct {
 	Name    string   // as a definition and an API of the config spell it
 	Aliases []string // other spellings: jdbc is sql
 
-	// Spec is the type of a definition's object for this kind: a key of it that stands beside the
+	// Spec is the type of a definition's object for this kind: a key of that type beside the
 	// object is reported as misplaced. Nil means that misplaced keys are not known.
 	Spec reflect.Type
 

@@ -89,8 +89,8 @@ func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Durati
 	}
 }
 
-// mayRun reports whether one more call of a principal may run. Callers without a name, such as the
-// one on standard input, have no share. l.mu is held.
+// mayRun reports whether one more call of a principal may run. A principal without a name, such as that
+// of a client on stdio, is bounded by the limit alone. l.mu is held.
 func (l *Limiter) mayRun(principal string) bool {
 	return l.running < l.limit && (principal == "" || l.held[principal] < l.share)
 }

@@ -91,8 +91,8 @@ func TestLimiterTurns(t *testing.T) {
 	})
 }
 
-// Of several principals each runs half of the calls, rounded up, whatever it has waiting; callers
-// without a name have no share.
+// Of several principals each runs half of the calls, rounded up, whatever it has waiting; a
+// principal without a name is bounded by the limit alone.
 func TestLimiterShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -103,7 +103,7 @@ func (s *session) isForeign(member int, method string, params []byte) bool {
 	return true
 }
 
-// endTask stores that a member's task has ended if its state says so.
+// endTask marks a member's task as ended if the status in its state is a terminal one.
 func (s *session) endTask(id string, member int, state []byte) {
 	if status, _ := wire.Text(wire.Lookup(state, "status")); mcp.TaskStatus(status).IsTerminal() {
 		s.tasks.end(id, member)

@@ -216,7 +216,8 @@ func (l *link) age(kind bridge.ListKind) time.Duration {
 	return time.Since(l.born) - time.Duration(l.fetched[kind].Load())
 }
 
-// reread asks the server for a list, unless it is away or has just been asked. The reply is the server's error, or empty.
+// reread asks the server for a list, unless it is away or has just been asked. The reply is the
+// server's error, or empty.
 func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
 	c := l.conn.Load()
 	if c == nil || !c.alive() {

@@ -110,7 +110,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // What a handler sends while nobody reads arrives before its result, and a call that sends nothing
-// has no room for it.
+// allocates no queue.
 func TestNotifications(t *testing.T) {
 	const sent = 900
 	s := server.NewMCPServer("test", "1")

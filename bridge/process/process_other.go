@@ -22,7 +22,7 @@ func (g *group) alive() bool { return unix.Kill(-g.id(), 0) == nil }
 // marked finds nothing: not all of these systems show the environment of a process.
 func marked(string) []int { return nil }
 
-// heldStrays is empty: there is no way to find a process that has left its group.
+// heldStrays is empty: a process that has left its group cannot be found on these systems.
 type heldStrays struct{}
 
 func (heldStrays) reap() {}

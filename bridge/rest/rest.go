@@ -112,7 +112,7 @@ func (b *backend) Tool(definition toolformat.Tool, spec json.RawMessage) (bridge
 	}, t.notes(), nil
 }
 
-// isSafe reports whether requests only read, and have no body (RFC 9110, sections 9.2.1 and 9.3.1).
+// isSafe reports whether requests of a method only read and have no body (RFC 9110, sections 9.2.1 and 9.3.1).
 func (t *tool) isSafe() bool { return t.method == http.MethodGet || t.method == http.MethodHead }
 
 // call implements bridge.Tool.Call.
