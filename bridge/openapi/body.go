@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"mime"
 	"net/http"
@@ -19,14 +20,28 @@ const (
 	typeMultipart = "multipart/form-data"
 )
 
+// A body is that of a request.
+type body struct {
+	description string
+	required    bool
+	content     iter.Seq2[string, []byte] // by media type; nil if there is no body
+}
+
+// readBody reads the body of an operation.
+func (d *definition) readBody() error {
+	raw, err := d.schemas.resolve(wire.Lookup(d.raw, "requestBody"))
+	if raw != nil {
+		d.body = body{text(raw, "description"), isTrue(raw, "required"), wire.Members(wire.Lookup(raw, "content"))}
+	}
+	return err
+}
+
 // addBody adds the arguments of the request's body: one for each member, or one for the whole.
 func (d *definition) addBody() error {
-	body, err := d.schemas.resolve(wire.Lookup(d.raw, "requestBody"))
-	if err != nil || body == nil {
-		return err
+	if d.body.content == nil {
+		return nil
 	}
-	content := wire.Lookup(body, "content")
-	m := d.pickMedia(content)
+	m := d.pickMedia()
 	if d.method == http.MethodGet || d.method == http.MethodHead {
 		if members, flat := d.schemas.members(m.schema()); !flat || len(members) > 0 {
 			d.noteLoss("the body is left out: a %s has no body", d.method)
@@ -34,8 +49,8 @@ func (d *definition) addBody() error {
 		return nil
 	}
 	if m.name == "" {
-		types := strings.Join(slices.Sorted(maps.Keys(maps.Collect(wire.Members(content)))), ", ")
-		if isTrue(body, "required") {
+		types := strings.Join(slices.Sorted(maps.Keys(maps.Collect(d.body.content))), ", ")
+		if d.body.required {
 			return fmt.Errorf("its body is %s, which is not supported", types)
 		}
 		d.noteLoss("the body is left out: %s is not supported", types)
@@ -43,11 +58,11 @@ func (d *definition) addBody() error {
 		return nil
 	}
 	if m.isJSON || m.isForm() { // whose members may be arguments
-		if done, err := d.addMembers(m, isTrue(body, "required")); done || err != nil {
+		if done, err := d.addMembers(m, d.body.required); done || err != nil {
 			return err
 		}
 	}
-	return d.addWhole(m, body)
+	return d.addWhole(m)
 }
 
 func (m media) isForm() bool { return m.base == typeForm || m.base == typeMultipart }
@@ -99,7 +114,7 @@ func (d *definition) encodeField(m media, p *property) error {
 }
 
 // addWhole adds the body as one argument.
-func (d *definition) addWhole(m media, body []byte) error {
+func (d *definition) addWhole(m media) error {
 	name := "body"
 	for d.has(name) {
 		name = "request_" + name
@@ -125,7 +140,7 @@ func (d *definition) addWhole(m media, body []byte) error {
 	default:
 		schema = describe([]byte(`{"type":"string"}`), "The body as "+m.base+".")
 	}
-	d.properties = append(d.properties, property{name: name, schema: describe(schema, text(body, "description")), required: isTrue(body, "required")})
+	d.properties = append(d.properties, property{name: name, schema: describe(schema, d.body.description), required: d.body.required})
 	d.spec.Body = "{" + name + "}"
 	d.setType(m)
 	return nil
@@ -152,9 +167,9 @@ type media struct {
 func (m media) schema() []byte { return wire.Lookup(m.raw, "schema") }
 
 // pickMedia returns the media type to send, the zero value if none can be sent.
-func (d *definition) pickMedia(content []byte) (picked media) {
+func (d *definition) pickMedia() (picked media) {
 	best := 0
-	for name, raw := range wire.Members(content) {
+	for name, raw := range d.body.content {
 		base, _, err := mime.ParseMediaType(name)
 		if err != nil || !strings.Contains(base, "/") || strings.ContainsAny(name, "{}") || httpapi.CheckHeader("Content-Type", name) != nil {
 			continue

@@ -26,6 +26,7 @@ type definition struct {
 	properties []property
 	query      []string
 	cookies    []string
+	body       body
 	spec       rest.Spec
 }
 
@@ -48,6 +49,11 @@ func (d *definition) build() (built Definition, err error) {
 	}
 	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}}
 	params, err := d.parameters()
+	if err == nil && d.schemas.isSwagger {
+		params, err = d.fromSwagger(params)
+	} else if err == nil {
+		err = d.readBody()
+	}
 	if err != nil {
 		return built, err
 	}
@@ -85,7 +91,7 @@ func (d *definition) parameters() (params []param, err error) {
 			return nil, err
 		}
 		p := param{text(raw, "name"), text(raw, "in"), raw}
-		if p.name == "" {
+		if p.name == "" && p.in != "body" {
 			return nil, errors.New("one of its parameters has no name")
 		}
 		at := slices.IndexFunc(params, func(o param) bool { return o.name == p.name && o.in == p.in })

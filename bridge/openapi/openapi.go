@@ -80,20 +80,15 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &importer{opt: opt, api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
-	if text(raw, "swagger") == "2.0" {
-		if raw, err = m.convert(raw); err != nil {
-			return nil, err
-		}
-	}
-	version := cmp.Or(text(raw, "openapi"), text(raw, "swagger"))
+	version := cmp.Or(text(raw, "swagger"), text(raw, "openapi"))
 	switch {
 	case version == "":
 		return nil, errors.New(`not an OpenAPI document: it has no "openapi"`)
+	case text(raw, "swagger") == swagger:
 	case !slices.ContainsFunc([]string{"3.0", "3.1", "3.2"}, func(known string) bool { return strings.HasPrefix(version, known) }):
 		return nil, fmt.Errorf("unsupported version %s: expected 2.0, 3.0, 3.1 or 3.2", native.Shorten(version))
 	}
-	m.doc, m.schemas = raw, newSchemas(raw, strings.HasPrefix(version, "3.0"))
+	m := &importer{opt: opt, doc: raw, schemas: newSchemas(raw, version), api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
 	if err := m.setURL(); err != nil {
 		return nil, err
 	}
@@ -150,7 +145,9 @@ const maxURL = 8 << 10
 // setURL determines the URL of the API.
 func (m *importer) setURL() error {
 	m.api.URL = m.opt.URL
-	if m.api.URL == "" {
+	if m.api.URL == "" && m.schemas.isSwagger {
+		m.api.URL = swaggerURL(m.doc)
+	} else if m.api.URL == "" {
 		for server := range wire.Elements(wire.Lookup(m.doc, "servers")) {
 			m.api.URL = text(server, "url")
 			for name, v := range wire.Members(wire.Lookup(server, "variables")) {

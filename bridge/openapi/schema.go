@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/getkin/kin-openapi/openapi2conv"
-
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -21,7 +19,8 @@ const maxDepth = 100
 // to in $defs.
 type schemas struct {
 	raw        []byte            // the document
-	is30       bool              // OpenAPI 3.0: nullable and the like
+	is30       bool              // OpenAPI 3.0 or Swagger 2.0: nullable and the like
+	isSwagger  bool              // Swagger 2.0
 	components map[string][]byte // by kind/name
 	targets    map[string][]byte // values by reference, filled on demand
 	names      map[string]string // names in $defs by reference
@@ -29,14 +28,33 @@ type schemas struct {
 	defs       map[string][]byte // rewritten schemas by reference
 }
 
-func newSchemas(raw []byte, is30 bool) *schemas {
-	s := &schemas{raw: raw, is30: is30, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}}
-	for kind, members := range wire.Members(wire.Lookup(raw, "components")) {
-		for name, value := range wire.Members(members) {
-			s.components[kind+"/"+name] = value
+func newSchemas(raw []byte, version string) *schemas {
+	s := &schemas{raw: raw, is30: version < "3.1", isSwagger: version == swagger, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}}
+	if s.isSwagger {
+		for key, kind := range swaggerKinds {
+			s.addComponents(kind, wire.Lookup(raw, key))
 		}
+		return s
+	}
+	for kind, members := range wire.Members(wire.Lookup(raw, "components")) {
+		s.addComponents(kind, members)
 	}
 	return s
+}
+
+func (s *schemas) addComponents(kind string, members []byte) {
+	for name, value := range wire.Members(members) {
+		s.components[kind+"/"+name] = value
+	}
+}
+
+// parse parses a reference; one of Swagger 2.0 to a component leads to where 3.0 has it.
+func (s *schemas) parse(ref string) native.Pointer {
+	p, _ := native.ParseReference(ref)
+	if s.isSwagger && len(p) > 1 && swaggerKinds[p[0]] != "" {
+		return slices.Concat(native.Pointer{"components", swaggerKinds[p[0]]}, p[1:])
+	}
+	return p
 }
 
 // target returns the value that a reference leads to, or nil if it is not in the document.
@@ -44,8 +62,7 @@ func (s *schemas) target(ref string) []byte {
 	if found, ok := s.targets[ref]; ok {
 		return found
 	}
-	p, _ := native.ParseReference(ref)
-	from := s.raw
+	p, from := s.parse(ref), s.raw
 	if len(p) >= 3 && p[0] == "components" {
 		from, p = s.components[p[1]+"/"+p[2]], p[3:]
 	} else if len(p) == 0 {
@@ -59,15 +76,6 @@ func (s *schemas) target(ref string) []byte {
 	return found
 }
 
-// current returns a reference, in the form of 3.0 if it is one of 2.0 that leads to nothing: the
-// library does not convert all of them.
-func (s *schemas) current(ref string) string {
-	if later := openapi2conv.ToV3Ref(ref); later != ref && s.target(ref) == nil {
-		return later
-	}
-	return ref
-}
-
 // resolve follows references to a value that is not a reference.
 func (s *schemas) resolve(raw []byte) ([]byte, error) {
 	first := ""
@@ -77,7 +85,7 @@ func (s *schemas) resolve(raw []byte) ([]byte, error) {
 			return raw, nil
 		}
 		first = cmp.Or(first, ref)
-		if raw = s.target(s.current(ref)); raw == nil {
+		if raw = s.target(ref); raw == nil {
 			return nil, brokenError(ref)
 		}
 	}
@@ -103,7 +111,7 @@ func (s *schemas) name(ref string) string {
 	if name := s.names[ref]; name != "" {
 		return name
 	}
-	p, _ := native.ParseReference(ref)
+	p := s.parse(ref)
 	if len(p) > 2 && p[0] == "components" && p[1] == "schemas" {
 		p = p[2:]
 	}
@@ -179,7 +187,7 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 	}
 	dst = append(dst, '}')
 	mayForbidNull := func(key string) bool { return wire.Lookup(schema, key) != nil }
-	if s.is30 && isTrue(schema, "nullable") && wire.Lookup(schema, "type") == nil &&
+	if s.is30 && s.isNullable(schema) && wire.Lookup(schema, "type") == nil &&
 		slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "enum", "not"}, mayForbidNull) {
 		whole := bytes.Clone(dst[begin:])
 		dst = append(append(append(dst[:begin], `{"anyOf":[`...), whole...), `,{"type":"null"}]}`...)
@@ -190,7 +198,7 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 // appendRef appends a reference as a member. That its target is in the document is checked with
 // the definitions.
 func (s *schemas) appendRef(dst []byte, ref string) []byte {
-	return wire.AppendString(native.AppendKey(dst, "$ref"), "#/$defs/"+url.PathEscape(native.EscapeToken(s.name(s.current(ref)))))
+	return wire.AppendString(native.AppendKey(dst, "$ref"), "#/$defs/"+url.PathEscape(native.EscapeToken(s.name(ref))))
 }
 
 // appendKeyword appends a member of a schema, or nothing if it is left out.
@@ -234,9 +242,9 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 	switch {
 	case key == "nullable":
 		return dst
-	case key == "type" && isTrue(schema, "nullable"):
+	case key == "type" && s.isNullable(schema):
 		return append(append(append(native.AppendKey(dst, key), '['), value...), `,"null"]`...)
-	case key == "enum" && isTrue(schema, "nullable") && wire.Lookup(schema, "type") != nil:
+	case key == "enum" && s.isNullable(schema) && wire.Lookup(schema, "type") != nil:
 		for item := range wire.Elements(value) {
 			if string(item) == "null" {
 				return append(native.AppendKey(dst, key), value...)
@@ -253,6 +261,11 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 		return dst
 	}
 	return append(native.AppendKey(dst, key), value...)
+}
+
+// isNullable reports whether a schema of 3.0 allows null, for which 2.0 has an extension that many use.
+func (s *schemas) isNullable(schema []byte) bool {
+	return isTrue(schema, "nullable") || s.isSwagger && isTrue(schema, "x-nullable")
 }
 
 // appendRequired appends the names of required properties, which are required of a request only if

@@ -35,7 +35,10 @@ func (m *importer) security(tool string, operation []byte) {
 
 // advice says what to configure for a scheme.
 func advice(scheme []byte) string {
-	const bearer = `set the API's auth to {"bearer": TOKEN}`
+	const (
+		bearer = `set the API's auth to {"bearer": TOKEN}`
+		basic  = `set the API's auth to {"basic": {"username": …, "password": …}}`
+	)
 	name := text(scheme, "name")
 	switch kind := text(scheme, "type"); kind {
 	case "http":
@@ -43,10 +46,12 @@ func advice(scheme []byte) string {
 		case "bearer":
 			return bearer
 		case "basic":
-			return `set the API's auth to {"basic": {"username": …, "password": …}}`
+			return basic
 		default:
 			return fmt.Sprintf(`set the API's auth to the value of the Authorization header, "%s …"`, name)
 		}
+	case "basic": // Swagger 2.0
+		return basic
 	case "apiKey":
 		switch text(scheme, "in") {
 		case "header":

@@ -8,7 +8,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/oasdiff/yaml3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
