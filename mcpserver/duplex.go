@@ -34,47 +34,45 @@ func (d *duplex) Ask(ctx context.Context, method string, params []byte) ([]byte,
 
 // receive handles one message of the client, and takes it over. Requests run concurrently.
 func (d *duplex) receive(msg message) {
-	m, err := wire.Split(msg.B)
+	w := d.server.workers.take(d, msg)
+	var err error
+	w.m, err = wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
 		if d.start(func() { d.receiveBatch(msg) }) {
+			w.put()
 			return
 		}
 	case err != nil:
 		d.box.send(unreadable(err))
-	case !d.accept(&m):
-		if d.startRequest(&m, msg) {
-			return
-		}
+	case !d.accept(&w.m):
+		d.startRequest(w)
+		return
 	}
+	w.put()
 	msg.Free()
 }
 
-// startRequest carries out a request in the background, and reports false when the session has
-// ended.
-func (d *duplex) startRequest(m *wire.Message, msg message) bool {
-	p := d.beginRequest(d.ctx, m) // here, so that a cancellation that follows finds it
-	initialized := func() {}
-	if m.Method == wire.MethodInitialize {
-		initialized = d.beginInitialize()
+// startRequest carries out the request of a worker in the background, or refuses it.
+func (d *duplex) startRequest(w *worker) {
+	w.begun = d.beginRequest(d.ctx, &w.m, &d.work) // here, so that a cancellation that follows finds it
+	if w.begun.refused != nil {
+		d.answer(w)
+		w.put()
+		return
 	}
-	started := d.start(func() {
-		defer initialized()
-		if resp, ok := d.carryOut(p, m, d); ok {
-			d.box.respond(&resp)
-		}
-		msg.Free()
-	})
-	if !started {
-		initialized()
-		if p.refused == nil {
-			d.endRequest(p.id)
-			p.refused = unavailable("%v", errEnded)
-		}
-		refusal, _ := d.carryOut(p, m, d)
-		d.box.respond(&refusal)
+	if w.m.Method == wire.MethodInitialize {
+		w.initialized = d.beginInitialize()
 	}
-	return started
+	w.start()
+}
+
+// answer carries out the request of a worker and answers it.
+func (d *duplex) answer(w *worker) {
+	if resp, ok := d.carryOut(&w.begun, &w.m, d); ok {
+		d.box.respond(&resp)
+	}
+	w.msg.Free()
 }
 
 // start runs f in a goroutine that close waits for, and reports false when the session has ended.

@@ -29,6 +29,7 @@ type Server struct {
 	sessions registry
 	views    viewPool         // of HTTP clients of the modern era
 	parking  parking          // calls that wait for an answer of a modern client
+	workers  workers          // of the requests of connections that carry both ways
 	frames   sync.Pool        // write buffers of WebSocket connections
 	accounts *accounts        // what each principal uses
 	log      *bridge.Throttle // in front of Options.Log, for what clients cause at will
@@ -70,6 +71,7 @@ func (s *Server) Close() error {
 	s.stop(errClosing)
 	s.parking.close()
 	s.work.Wait()
+	s.workers.close()
 	return nil
 }
 

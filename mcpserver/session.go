@@ -141,13 +141,14 @@ type pendingRequest struct {
 // respond carries out a request. back takes what belongs to it. ok is false when the client has
 // canceled the request, so that no response is sent.
 func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) (r response, ok bool) {
-	return s.carryOut(s.beginRequest(ctx, m), m, back)
+	p := s.beginRequest(ctx, m, nil)
+	return s.carryOut(&p, m, back)
 }
 
-func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequest {
+// beginRequest makes a request pending, unless it refuses it. work, if any, counts it then.
+func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.WaitGroup) pendingRequest {
 	s.touch()
 	p := pendingRequest{id: string(m.ID)}
-	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -160,26 +161,30 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message) pendingRequ
 	case !s.account.take(pendingCalls, 1):
 		p.refused = s.account.exhausted("pending requests", pendingCalls)
 	default:
+		p.ctx, p.cancel = context.WithCancelCause(ctx)
 		s.pending[p.id] = p.cancel
+		if work != nil {
+			work.Add(1)
+		}
 	}
 	return p
 }
 
-func (s *session) carryOut(p pendingRequest, m *wire.Message, back bridge.Back) (r response, ok bool) {
-	defer p.cancel(nil)
+func (s *session) carryOut(p *pendingRequest, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	if p.refused != nil {
 		return response{id: m.ID, reply: bridge.Failed(p.refused)}, true
 	}
-	defer s.endRequest(p.id)
+	defer s.endRequest(p)
 	r = response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
 	return r, s.server.settle(p.ctx, m, &r.reply)
 }
 
-func (s *session) endRequest(id string) {
+func (s *session) endRequest(p *pendingRequest) {
 	s.mu.Lock()
-	delete(s.pending, id)
+	delete(s.pending, p.id)
 	s.mu.Unlock()
 	s.account.give(pendingCalls, 1)
+	p.cancel(nil)
 }
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
