@@ -46,7 +46,7 @@ var (
 type outbox struct {
 	limit   int           // bytes that may wait before the client counts as too slow
 	account *account      // of the client's principal
-	wake    chan struct{} // holds a token when there is something to take
+	wake    chan struct{} // holds a token when there is something for drain to do
 	done    chan struct{} // closed with the outbox
 	full    atomic.Bool   // half of limit waits: no more is read from the client
 	room    chan struct{} // holds a token when full has ended
@@ -122,6 +122,11 @@ func (o *outbox) add(msg *wire.Buffer, key string, most, limit int) {
 	dropped := o.put(msg, key, most, limit)
 	o.mu.Unlock()
 	dropped.Free()
+	o.signal()
+}
+
+// signal makes drain look for what there is to do.
+func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -271,6 +276,7 @@ func (o *outbox) close(reason error) {
 	if o.err == nil {
 		o.err = reason
 		close(o.done)
+		o.signal()
 	}
 }
 
@@ -303,28 +309,29 @@ func (o *outbox) isClosed() bool {
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
 	o.setDraining(true)
 	defer o.setDraining(false)
-	t := time.NewTicker(keepAlive)
+	var due atomic.Bool // set by a timer: to wait for a ticker too would cost more than the rest of the wait
+	t := time.AfterFunc(keepAlive, func() {
+		due.Store(true)
+		o.signal()
+	})
 	defer t.Stop()
 	for {
 		batch, err := o.take()
-		if batch == nil && err == nil {
+		switch {
+		case err != nil:
+			return err
+		case batch != nil:
+			err = write(batch)
+		default:
 			select {
 			case <-o.wake:
-			case <-o.done:
-			case <-t.C:
-				err = idle()
 			case <-gone:
 				err = errDetached
 			}
-		} else if batch != nil {
-			if err = write(batch); err != nil {
-				return err
-			}
-			select {
-			case <-t.C:
-				err = idle()
-			default:
-			}
+		}
+		if err == nil && due.CompareAndSwap(true, false) {
+			t.Reset(keepAlive)
+			err = idle()
 		}
 		if err != nil {
 			return err

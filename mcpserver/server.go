@@ -30,7 +30,7 @@ type Server struct {
 	views    viewPool         // of HTTP clients of the modern era
 	parking  parking          // calls that wait for an answer of a modern client
 	workers  workers          // of the requests of connections that carry both ways
-	frames   sync.Pool        // write buffers of WebSocket connections
+	frames   sync.Pool        // unused write buffers of WebSocket connections, which frameWriter writes
 	accounts *accounts        // what each principal uses
 	log      *bridge.Throttle // in front of Options.Log, for what clients cause at will
 

@@ -35,8 +35,6 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{
 		Subprotocols:    []string{wire.Subprotocol},
 		CheckOrigin:     func(*http.Request) bool { return true }, // Access has checked it
-		ReadBufferSize:  32 << 10,
-		WriteBufferSize: 32 << 10,
 		WriteBufferPool: &s.frames,
 	}
 	d := s.newDuplex(sender)
@@ -75,9 +73,20 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 }
 
 func (d *duplex) readFrames(conn *websocket.Conn) error {
-	alive := func(string) error { return conn.SetReadDeadline(time.Now().Add(3 * keepAlive)) }
-	alive("")
+	var until time.Time // the deadline of reads
+	alive := func(string) error {
+		now := time.Now()
+		if until.Sub(now) >= 3*keepAlive { // to set it for each message would cost as much as its frame
+			return nil
+		}
+		until = now.Add(3*keepAlive + time.Second)
+		return conn.SetReadDeadline(until)
+	}
 	conn.SetPongHandler(alive)
+	conn.SetPingHandler(func(text string) error { // its deadline replaces that of other writes
+		conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
+		return nil
+	})
 	conn.SetReadLimit(int64(d.server.opts.MessageBytes)) // refuses a frame by the length it announces
 	c := counter{account: d.account, done: d.box.done, patience: roomTime}
 	for {
@@ -110,16 +119,7 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
 	// The server does not wait for a client that does not read.
 	defer context.AfterFunc(d.server.ctx, func() { conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) })()
-	err := d.box.drain(nil, func(batch []*wire.Buffer) error {
-		for _, msg := range batch {
-			conn.SetWriteDeadline(time.Now().Add(writeTime))
-			if err := conn.WriteMessage(websocket.TextMessage, msg.B); err != nil {
-				return err
-			}
-			msg.Free()
-		}
-		return nil
-	}, func() error {
+	err := d.box.drain(nil, newFrameWriter(conn.NetConn()).write, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
 	d.box.end(err)
