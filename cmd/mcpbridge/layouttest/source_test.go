@@ -63,7 +63,7 @@ func sources(t *testing.T) (*token.FileSet, map[string][]source) {
 		if err != nil {
 			return err
 		}
-		f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		folders[path.Dir(name)] = append(folders[path.Dir(name)], source{f, name})
 		return err
 	})
@@ -99,7 +99,7 @@ func faults(set *token.FileSet, f source, written map[string]bool) []string {
 			for _, spec := range d.Specs {
 				v := spec.(*ast.ValueSpec)
 				for i, name := range v.Names {
-					if name.Name != "_" && (written[name.Name] || !isConstant(v, i)) {
+					if name.Name != "_" && (written[name.Name] || !isConstant(v, i) && !isEmbedded(d)) {
 						fault(v, "package-level var %s: only errors, pools and tables that never change are allowed", name.Name)
 					}
 				}
@@ -132,6 +132,11 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "strings.Fields"}, dotted(x.Fun))
 	}
 	return false
+}
+
+// isEmbedded reports whether the compiler gives a declaration its value, from a file.
+func isEmbedded(d *ast.GenDecl) bool {
+	return d.Doc != nil && slices.ContainsFunc(d.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
 func isPool(x *ast.CompositeLit) bool { return dotted(x.Type) == "sync.Pool" }

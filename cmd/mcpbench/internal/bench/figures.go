@@ -1,0 +1,191 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/host"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/load"
+)
+
+// A Report is the outcome of runs, as it is kept in files.
+type Report struct {
+	When    time.Time `json:"when"`
+	CPUs    int       `json:"cpus"`
+	CPU     string    `json:"cpu"`
+	System  string    `json:"system"`
+	Go      string    `json:"go"`
+	Seconds float64   `json:"seconds"` // of a measurement
+	Rows    []*Row    `json:"rows"`
+}
+
+// A Row has the pairs of a cell and a gateway.
+type Row struct {
+	Gateway string  `json:"gateway"`
+	Version string  `json:"version,omitempty"`
+	Cell    Cell    `json:"cell"`
+	Pairs   []*Pair `json:"pairs"`
+	Error   string  `json:"error,omitempty"` // what went wrong; a wrong answer, too
+}
+
+// A Pair is a measurement of a gateway beside those of the direct connection and the floor, taken
+// within seconds.
+type Pair struct {
+	Direct  *Sample `json:"direct,omitempty"`
+	Floor   *Sample `json:"floor,omitempty"`
+	Gateway *Sample `json:"gateway"`
+	Differs float64 `json:"host_differs"`          // how much slower the machine was at one moment than at another
+	Foreign float64 `json:"foreign_cpu"`           // the share of the CPUs that other processes took
+	Again   int     `json:"taken_again,omitempty"` // how many times it was taken again
+}
+
+// A Sample is one measurement.
+type Sample struct {
+	load.Calls
+	CPU     float64     `json:"cpu_us"`      // of a call: the process, without the servers behind it
+	TreeCPU float64     `json:"cpu_tree_us"` // with them
+	Memory  host.Usage  `json:"memory"`      // right after the load
+	Tree    host.Usage  `json:"memory_tree"`
+	Before  *host.Usage `json:"memory_before,omitempty"` // without idle sessions
+	Idle    *host.Usage `json:"memory_idle,omitempty"`   // with them
+	StartMS float64     `json:"start_ms,omitempty"`
+}
+
+// unrest tells how little a pair can be trusted; 1 is the limit.
+func (p *Pair) unrest() float64 {
+	return max((p.Differs-1)/(maxDiffers-1), p.Foreign/maxForeign)
+}
+
+// Disturbed reports whether the machine changed during a pair, or others took a part of it.
+func (p *Pair) Disturbed() bool { return p.unrest() > 1 }
+
+func (r *Row) fail(err error) {
+	r.Error = strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// String is a row in a line, for a log.
+func (r *Row) String() string {
+	head := fmt.Sprintf("%s: %s", r.Gateway, r.Cell)
+	if r.Error != "" {
+		return head + ": FAILED: " + r.Error
+	}
+	if len(r.Pairs) == 0 {
+		return head
+	}
+	p := r.Pairs[len(r.Pairs)-1]
+	head += fmt.Sprintf(": pair %d", len(r.Pairs))
+	for _, a := range []struct {
+		name string
+		*Sample
+	}{{"direct", p.Direct}, {"floor", p.Floor}, {"gateway", p.Gateway}} {
+		switch {
+		case a.Sample == nil:
+		case r.Cell.Kind == Start:
+			head += fmt.Sprintf(", %s %.1f ms", a.name, a.StartMS)
+		default:
+			head += fmt.Sprintf(", %s %.0f/s %.1f us", a.name, a.PerSecond, a.CPU)
+		}
+	}
+	if p.Again > 0 || p.Disturbed() {
+		head += fmt.Sprintf(" (state %.2f, foreign %.2f, taken again %d times)", p.Differs, p.Foreign, p.Again)
+	}
+	return head
+}
+
+// A Figure is the median of a row's pairs, with the least and the most.
+type Figure struct{ Median, Least, Most float64 }
+
+// Of returns a figure of those pairs for which value has one.
+func (r *Row) Of(value func(*Pair) (float64, bool)) (f Figure, ok bool) {
+	var all []float64
+	for _, p := range r.Pairs {
+		if v, ok := value(p); ok {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return f, false
+	}
+	slices.Sort(all)
+	middle := len(all) / 2
+	f = Figure{all[middle], all[0], all[len(all)-1]}
+	if len(all)%2 == 0 {
+		f.Median = (all[middle-1] + all[middle]) / 2
+	}
+	return f, true
+}
+
+// ToDirect returns a gateway's calls a second as a part of those of the direct connection. For a cold
+// start it is how many ms it takes beyond that of the server.
+func (r *Row) ToDirect() (Figure, bool) {
+	return r.Of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Direct) })
+}
+
+// ToFloor is the same for the floor.
+func (r *Row) ToFloor() (Figure, bool) {
+	return r.Of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Floor) })
+}
+
+func against(s, other *Sample) (float64, bool) {
+	switch {
+	case other == nil:
+		return 0, false
+	case s.StartMS > 0:
+		return s.StartMS - other.StartMS, true
+	}
+	return s.PerSecond / other.PerSecond, other.PerSecond > 0
+}
+
+// CPUToFloor returns a gateway's CPU time of a call over that of the floor.
+func (r *Row) CPUToFloor() (Figure, bool) {
+	return r.Of(func(p *Pair) (float64, bool) {
+		if p.Floor == nil || p.Floor.CPU == 0 {
+			return 0, false
+		}
+		return p.Gateway.CPU / p.Floor.CPU, true
+	})
+}
+
+// Own returns a figure of the gateway's own samples.
+func (r *Row) Own(value func(*Sample) float64) Figure {
+	f, _ := r.Of(func(p *Pair) (float64, bool) { return value(p.Gateway), true })
+	return f
+}
+
+// maxRise is by how much CPU time a call, over that of the floor, may rise against earlier figures.
+const maxRise = 1.2
+
+// Compare returns a line for each row of a report that an earlier one has, too, and those rows that
+// have become dearer than allowed.
+func Compare(now, before *Report) (lines []string, dearer []*Row) {
+	for _, row := range now.Rows {
+		i := slices.IndexFunc(before.Rows, func(b *Row) bool { return b.Gateway == row.Gateway && b.Cell == row.Cell })
+		if i < 0 {
+			continue
+		}
+		is, ok := row.CPUToFloor()
+		was, had := before.Rows[i].CPUToFloor()
+		switch {
+		case row.Error != "":
+			lines, dearer = append(lines, row.String()), append(dearer, row)
+		case ok && had:
+			line := fmt.Sprintf("%s: CPU a call %.2f of the floor's (%.2f to %.2f), was %.2f", row.Cell, is.Median, is.Least, is.Most, was.Median)
+			if is.Median > maxRise*was.Median {
+				line += fmt.Sprintf(": more than %.1f times as much", maxRise)
+				dearer = append(dearer, row)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines, dearer
+}
+
+// PerSession returns how many KiB of resident memory an idle session takes; 0 without idle sessions.
+func (s *Sample) PerSession(sessions int) float64 {
+	if s.Idle == nil || sessions == 0 {
+		return 0
+	}
+	return float64(s.Idle.RSS-s.Before.RSS) / float64(sessions)
+}

@@ -1,0 +1,262 @@
+// Package bench measures gateways beside the direct connection and the floor.
+//
+// Files: gateway.go (descriptions), cell.go (what is measured: cells and suites of them), arm.go (what
+// is started for a cell), run.go (the order of the measurements), figures.go (their results).
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/client"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/host"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/load"
+)
+
+// When a pair is measured again.
+const (
+	maxDiffers = 1.25 // of the machine's state within it, see host.State.Differs
+	maxForeign = 0.10 // share of the CPUs that others take
+)
+
+// A Runner measures. Its fields are set before the first use.
+type Runner struct {
+	Self         string        // this program, which is also echo and floor
+	Home         string        // where gateways are installed
+	Pairs        int           // of each cell
+	Again        int           // how often a disturbed pair is measured again at most
+	Warm, Length time.Duration // of each measurement
+	Patience     time.Duration // for the slowest call
+	Log          func(format string, args ...any)
+
+	supervisor *process.Supervisor
+}
+
+// Run measures the cells of a gateway. It returns what has been measured when the context ends, too.
+func (r *Runner) Run(ctx context.Context, g Gateway, version string, cells []Cell) (rows []*Row) {
+	r.supervisor = process.NewSupervisor()
+	defer r.supervisor.Close()
+	for _, c := range cells {
+		rows = append(rows, &Row{Gateway: g.Name, Version: version, Cell: c})
+	}
+	// The cells of a setup share a process through all pairs, as programs grow warm. What grows is
+	// compared from cell to cell, so there a round has all cells, and a process ends with its setup.
+	rounds, pairs := 1, r.Pairs
+	if len(cells) > 0 && cells[0].Vary != "" && cells[0].Vary != "soak" {
+		rounds, pairs = r.Pairs, 1
+	}
+	for round := range rounds {
+		for _, group := range groups(rows) {
+			if ctx.Err() == nil {
+				r.group(ctx, g, group, round, pairs)
+			}
+		}
+	}
+	return rows
+}
+
+// groups returns the rows by setup, in order.
+func groups(rows []*Row) (all [][]*Row) {
+	at := map[setup]int{}
+	for _, row := range rows {
+		i, seen := at[row.Cell.setup()]
+		if !seen {
+			i = len(all)
+			at[row.Cell.setup()] = i
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], row)
+	}
+	return all
+}
+
+// group measures pairs of the cells of one setup.
+func (r *Runner) group(ctx context.Context, g Gateway, rows []*Row, round, pairs int) {
+	s := &stage{Runner: r}
+	defer s.close()
+	err := s.open(ctx, g, rows[0].Cell)
+	if err == nil && rows[0].Cell.Kind != Start {
+		err = s.launch(ctx)
+	}
+	if err != nil {
+		for _, row := range rows {
+			row.fail(err)
+			r.Log("%s", row)
+		}
+		return
+	}
+	for pair := range pairs {
+		for _, row := range rows {
+			if row.Error == "" && ctx.Err() == nil {
+				s.row(ctx, row, round+pair)
+			}
+		}
+	}
+}
+
+// launch starts the arms that do not run yet.
+func (s *stage) launch(ctx context.Context) error {
+	for _, a := range s.arms {
+		if a.process == nil {
+			if _, err := a.launch(ctx, s.supervisor); err != nil {
+				return fmt.Errorf("%s: %w", a.role, err)
+			}
+		}
+	}
+	return nil
+}
+
+// row adds a pair to a row. A pair during which the machine changed its state, or others took a part
+// of it, is measured again, and the quietest counts.
+func (s *stage) row(ctx context.Context, row *Row, turn int) {
+	var best *Pair
+	for try := 0; try <= s.Again; try++ {
+		p, err := s.pair(ctx, row.Cell, turn)
+		if err != nil {
+			if ctx.Err() == nil {
+				row.fail(err)
+				s.Log("%s", row)
+			}
+			return
+		}
+		p.Again = try
+		if best == nil || p.unrest() < best.unrest() {
+			best = p
+		}
+		best.Again = try
+		if !best.Disturbed() {
+			break
+		}
+	}
+	row.Pairs = append(row.Pairs, best)
+	s.Log("%s", row)
+}
+
+// pair measures each arm once, in an order that turns around from pair to pair.
+func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
+	p := &Pair{Differs: 1}
+	used, available := host.Busy()
+	own := host.Self()
+	states := []host.State{host.Look()}
+	arms := slices.Clone(s.arms)
+	if turn%2 == 1 {
+		slices.Reverse(arms)
+	}
+	for _, a := range arms {
+		sample, err := s.sample(ctx, c, a)
+		if err != nil {
+			if ended := a.gone(); ended != nil {
+				err = ended
+			}
+			return nil, fmt.Errorf("%s: %w", a.role, err)
+		}
+		switch a.role {
+		case direct:
+			p.Direct = sample
+		case floor:
+			p.Floor = sample
+		case gateway:
+			p.Gateway = sample
+		}
+		states = append(states, host.Look())
+	}
+	for i, a := range states {
+		for _, b := range states[:i] {
+			p.Differs = max(p.Differs, a.Differs(b))
+		}
+	}
+	usedNow, availableNow := host.Busy()
+	ownNow := host.Self()
+	if took := availableNow - available; took > 0 {
+		p.Foreign = max(0, float64((usedNow-used)-(ownNow-own))/float64(took))
+	}
+	return p, nil
+}
+
+// sample measures one arm.
+func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
+	if c.Kind == Start {
+		return s.coldStart(ctx, a)
+	}
+	sample := &Sample{}
+	idle, err := s.idle(c, a, sample)
+	defer func() {
+		for _, session := range idle {
+			session.Close()
+		}
+	}()
+	if err != nil {
+		return nil, fmt.Errorf("idle session %d: %w", len(idle)+1, err)
+	}
+	length := s.Length
+	if c.Seconds > 0 {
+		length = time.Duration(c.Seconds) * time.Second
+	}
+	var alone, tree host.Usage
+	calls, err := load.Load{
+		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
+		Spread: c.Servers > 1, Warm: s.Warm, Length: length, Patience: s.Patience,
+		Measure: func(pid int) func() {
+			pid = max(pid, a.pid())
+			host.ResetPeak(pid)
+			beforeAlone, beforeTree := host.Use(pid)
+			return func() {
+				alone, tree = host.Use(pid)
+				alone.CPU -= beforeAlone.CPU
+				tree.CPU -= beforeTree.CPU
+			}
+		},
+	}.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sample.Calls, sample.Memory, sample.Tree = calls, alone, tree
+	sample.CPU, sample.TreeCPU = micros(alone.CPU, calls.Calls), micros(tree.CPU, calls.Calls)
+	return sample, nil
+}
+
+func micros(cpu time.Duration, calls int) float64 {
+	return float64(cpu) / float64(time.Microsecond) / float64(max(1, calls))
+}
+
+// idle opens the sessions that are open beside the load and measures the memory that each takes.
+func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []client.Session, err error) {
+	if c.Sessions == 0 || a.process == nil {
+		return nil, nil
+	}
+	before, _ := host.Use(a.pid())
+	t := a.target
+	t.Until = time.Now().Add(10 * time.Minute)
+	for range c.Sessions {
+		session, err := client.Open(t)
+		if err != nil {
+			return sessions, err
+		}
+		sessions = append(sessions, session)
+		if _, err := client.Tools(session, t.Revision); err != nil {
+			return sessions, err
+		}
+	}
+	time.Sleep(time.Second) // what opening them left to do is done
+	after, _ := host.Use(a.pid())
+	sample.Before, sample.Idle = &before, &after
+	return sessions, nil
+}
+
+// coldStart starts a copy of an arm, measures until it lists its tool, and ends it.
+func (s *stage) coldStart(ctx context.Context, a *arm) (*Sample, error) {
+	fresh := *a
+	defer func() { fresh.stop() }()
+	took, err := fresh.launch(ctx, s.supervisor)
+	if err != nil {
+		return nil, err
+	}
+	sample := &Sample{StartMS: float64(took) / float64(time.Millisecond)}
+	if pid := fresh.pid(); pid != 0 {
+		sample.Memory, sample.Tree = host.Use(pid)
+	}
+	return sample, nil
+}

@@ -1,0 +1,146 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/client"
+)
+
+const asEcho = "MCPBENCH_TEST_AS_ECHO"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asEcho) != "" {
+		echo, _ := NewEcho(Both, 2)
+		echo.ServeStdio(os.Stdin, os.Stdout)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// listen serves an echo and returns its address.
+func listen(t *testing.T, events bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	echo, err := NewEcho(Both, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go echo.Serve(l, events)
+	return l.Addr().String()
+}
+
+// Client, echo and floor understand each other on every carrier, in both eras, and with texts that do
+// not fit a buffer.
+func TestCarriers(t *testing.T) {
+	t.Setenv(asEcho, "1")
+	address, events := listen(t, false), listen(t, true)
+	floor := httptest.NewServer(FloorHTTP("http://" + address + "/mcp"))
+	defer floor.Close()
+	handler, err := FloorStdio(os.Args[:1], func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdioFloor := httptest.NewServer(handler)
+	defer stdioFloor.Close()
+	for name, target := range map[string]client.Target{
+		"http":            {Carrier: client.HTTP, URL: "http://" + address + "/mcp"},
+		"events":          {Carrier: client.HTTP, URL: "http://" + events + "/mcp"},
+		"ws":              {Carrier: client.WS, URL: "ws://" + address + "/ws"},
+		"stdio":           {Carrier: client.Stdio, Command: os.Args[:1]},
+		"floor to http":   {Carrier: client.HTTP, URL: floor.URL},
+		"floor to events": {Carrier: client.HTTP, URL: floorTo(t, events)},
+		"floor to stdio":  {Carrier: client.HTTP, URL: stdioFloor.URL},
+	} {
+		for _, revision := range []string{client.Legacy, client.Modern} {
+			target.Revision, target.Until = revision, time.Now().Add(20*time.Second)
+			t.Run(name+" "+revision, func(t *testing.T) { talk(t, target) })
+		}
+	}
+}
+
+func floorTo(t *testing.T, address string) string {
+	s := httptest.NewServer(FloorHTTP("http://" + address + "/mcp"))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func talk(t *testing.T, target client.Target) {
+	s, err := client.Open(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if names, err := client.Tools(s, target.Revision); err != nil || strings.Join(names, " ") != "echo filler_00001" {
+		t.Fatalf("tools %q, %v", names, err)
+	}
+	for id, size := range []int{1, 100, 10_000, 300_000, 2} {
+		text, _ := json.Marshal(strings.Repeat("a\"b\n", size))
+		params := `{` + client.Meta(target.Revision) + `"name":"echo","arguments":{"text":` + string(text) + `}}`
+		request := client.Request{ID: int64(100 + id), Method: "tools/call", Name: "echo"}
+		request.Message = client.AppendRequest(nil, request.ID, request.Method, []byte(params))
+		answer, err := s.Do(request)
+		if err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		result, err := client.Result(answer.Message)
+		if err != nil || !bytes.Contains(result, text) {
+			t.Fatalf("%d bytes: %v, %.100q", size, err, result)
+		}
+		if modern := bytes.Contains(result, []byte("resultType")); modern != (target.Revision == client.Modern) {
+			t.Errorf("%s: %.100q", target.Revision, result)
+		}
+	}
+}
+
+// A server of one era refuses the other.
+func TestEras(t *testing.T) {
+	for _, c := range []struct {
+		era, method string
+		refused     bool
+	}{
+		{Legacy, "initialize", false}, {Legacy, "server/discover", true}, {Modern, "initialize", true},
+		{Modern, "server/discover", false}, {Both, "initialize", false}, {Both, "server/discover", false}, {Both, "x", true},
+	} {
+		echo, err := NewEcho(c.era, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		echo.answer(&out, []byte(`{"jsonrpc":"2.0","id":"a","method":"`+c.method+`","params":{}}`))
+		if !json.Valid(out.Bytes()) || strings.Contains(out.String(), "-32601") != c.refused || !strings.Contains(out.String(), `"id":"a"`) {
+			t.Errorf("%s, %s: %s", c.era, c.method, &out)
+		}
+	}
+	for era, tools := range map[string]int{"x": 1, Legacy: 0} {
+		if _, err := NewEcho(era, tools); err == nil {
+			t.Errorf("an echo of era %q with %d tools", era, tools)
+		}
+	}
+}
+
+func TestHTTPRules(t *testing.T) {
+	address := listen(t, false)
+	for method, want := range map[string]int{"GET": 405, "DELETE": 204} {
+		r, _ := http.NewRequest(method, "http://"+address+"/mcp", nil)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", method, answer.StatusCode, want)
+		}
+	}
+}
