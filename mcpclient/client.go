@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 )
 
 // A Client is one MCP server as a bridge.Source. It may be used from many goroutines.
@@ -40,6 +41,7 @@ type Client struct {
 func New(cfg Config) *Client {
 	cfg.setDefaults()
 	cfg.http, cfg.throttle = newTransport(cfg.Roots), &bridge.Throttle{To: cfg.Log, Burst: 20, Every: time.Second / 5}
+	cfg.plain = &h1.Pool{Dial: cfg.http.DialContext, IdleTime: idleConnTime}
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.kept.max, c.kept.lists = max(minKept, 2*cfg.MessageBytes), map[*bridge.List]*keptList{}
 	c.modern.Store(cfg.Era == Modern)
@@ -84,6 +86,7 @@ func (c *Client) Close() error {
 	c.stop()
 	c.wg.Wait()
 	c.cfg.http.CloseIdleConnections()
+	c.cfg.plain.Close()
 	return nil
 }
 

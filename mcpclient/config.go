@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -102,6 +103,7 @@ type Config struct {
 	principal string // of the callers, in the copy for a carrier that belongs to one; "" for others
 
 	http     *http.Transport  // the HTTP connections of all links
+	plain    *h1.Pool         // those over plain HTTP, after the handshake
 	throttle *bridge.Throttle // in front of Log, for events that a server can cause at will
 	secrets  *bridge.Secrets  // credentials of this config, which the server may repeat
 	recent   *recentSecrets   // hidden values of calls, which it may repeat too

@@ -7,7 +7,7 @@ import (
 
 // DialThrough makes the connections of c with dial, for tests in a synctest bubble.
 func (c *Client) DialThrough(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
-	c.cfg.http.DialContext = dial
+	c.cfg.http.DialContext, c.cfg.plain.Dial = dial, dial
 }
 
 // KeepLists bounds what the lists of c take on all its links, in bytes.

@@ -24,13 +24,14 @@ import (
 // be repeated.
 const idleConnTime = 4 * time.Second
 
-// newTransport makes the connections to one server.
+// newTransport makes the connections to one server, but for those of an h1.Pool. Its buffers have
+// the size of a TLS record.
 func newTransport(roots *x509.CertPool) *http.Transport {
 	t := outbound.Transport(roots)
 	t.MaxIdleConnsPerHost = 256
 	t.IdleConnTimeout = idleConnTime
 	t.DisableCompression = true
-	t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
+	t.WriteBufferSize, t.ReadBufferSize = 16<<10, 16<<10
 	return t
 }
 
@@ -127,7 +128,11 @@ func (b *body) Close() error {
 
 // mediaType returns the type of a response's body, without parameters.
 func mediaType(resp *http.Response) string {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind := resp.Header.Get("Content-Type")
+	if kind == "application/json" { // which needs no parsing
+		return kind
+	}
+	kind, _, _ = mime.ParseMediaType(kind)
 	return kind
 }
 

@@ -85,7 +85,7 @@ func hidesSecrets(t *testing.T, cfg mcpclient.Config) {
 	status := fmt.Sprintf("%+v", c.client.Status())
 	c.client.Close() // so that all is logged
 	for _, text := range []string{fmt.Sprint(err), fmt.Sprint(r.Err), status, logged.String()} {
-		if strings.Contains(text, "SECRET") || !strings.Contains(text, "xxxxx") {
+		if strings.Contains(strings.ToUpper(text), "SECRET") || !strings.Contains(text, "xxxxx") {
 			t.Errorf("shown: %s", text)
 		}
 	}
@@ -102,6 +102,9 @@ func TestRepeatedCredentials(t *testing.T) {
 		},
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.2:1/"+r.Header.Get("X-Key"), http.StatusTemporaryRedirect)
+		},
+		"content type": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/"+r.Header.Get("X-Key"))
 		},
 		"JSON-RPC error": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -27,6 +29,7 @@ type streamable struct {
 	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
 	header atomic.Pointer[http.Header] // of every request: the config's, then session and revision
+	route  atomic.Pointer[h1.Route]    // of all requests after the handshake; nil means that http.Transport sends them
 	up     atomic.Bool                 // the handshake is done
 	modern atomic.Bool                 // it was one of the modern era, which has no sessions
 	pings  atomic.Int64                // the id of the latest ping: below those of calls
@@ -55,19 +58,35 @@ func (s *streamable) setHeader(key, value string) {
 	h := s.header.Load().Clone()
 	h.Set(key, value)
 	s.header.Store(&h)
+	if s.route.Load() != nil {
+		s.setRoute()
+	}
+}
+
+// setRoute makes the way of the requests after the handshake, unless they go by http.Transport.
+func (s *streamable) setRoute() {
+	u := s.url.Load()
+	if !h1.Supported || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
+		return
+	}
+	if proxy, err := s.cfg.http.Proxy(&http.Request{URL: u}); proxy == nil && err == nil {
+		s.route.Store(s.cfg.plain.Route(u, *s.header.Load()))
+	}
 }
 
 // sessionID returns the id of the server's session, "" if it has none.
 func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
 
-// request makes a request to the server, as newRequest does.
-func (s *streamable) request(ctx context.Context, method string, msg *wire.Buffer) *http.Request {
-	return newRequest(ctx, method, s.url.Load(), *s.header.Load(), msg)
-}
-
-// roundTrip sends a request. After the handshake it does without http.Client, which costs a tenth
-// of a small call.
-func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
+// request sends a request to the server. msg is its body, which request then owns, nil for none;
+// header its headers, nil for those of every request. Only the handshake follows redirects.
+func (s *streamable) request(ctx context.Context, method string, header http.Header, msg *wire.Buffer) (*http.Response, error) {
+	if route := s.route.Load(); route != nil {
+		return route.Send(ctx, method, header, msg)
+	}
+	if header == nil {
+		header = *s.header.Load()
+	}
+	req := newRequest(ctx, method, s.url.Load(), header, msg)
 	if s.up.Load() {
 		return s.cfg.http.RoundTrip(req)
 	}
@@ -78,19 +97,20 @@ func (s *streamable) roundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// setModern sets the headers of a request of the modern era, which repeat parts of its body
+// modernHeader returns the headers of a request of the modern era, which repeat parts of its body
 // (SEP-2243).
-func (s *streamable) setModern(req *http.Request, k *call) {
-	req.Header = req.Header.Clone()
-	req.Header.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
-	req.Header.Set(mcp.HeaderMethod, k.method)
+func (s *streamable) modernHeader(k *call) http.Header {
+	h := s.header.Load().Clone()
+	h.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
+	h.Set(mcp.HeaderMethod, k.method)
 	if k.target != "" {
 		name, _ := mcp.EncodeHeaderValue(k.target) // cannot fail: a string
-		req.Header.Set(mcp.HeaderName, name)
+		h.Set(mcp.HeaderName, name)
 	}
 	for key, value := range k.headers {
-		req.Header.Set(key, value)
+		h.Set(key, value)
 	}
+	return h
 }
 
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
@@ -98,11 +118,11 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		msg.Free()
 		return nil
 	}
-	req := s.request(ctx, http.MethodPost, msg)
+	var header http.Header
 	if k != nil && k.modern {
-		s.setModern(req, k)
+		header = s.modernHeader(k)
 	}
-	resp, err := s.roundTrip(req)
+	resp, err := s.request(ctx, http.MethodPost, header, msg)
 	if err != nil {
 		if !outbound.NotSent(err) {
 			k.setSent()
@@ -130,7 +150,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 
 // receive takes the response of a request.
 func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) error {
-	switch kind := mediaType(resp); kind {
+	switch mediaType(resp) {
 	case "application/json":
 		buf, err := wire.ReadBody(resp.Body, resp.ContentLength, s.cfg.MessageBytes)
 		if err != nil {
@@ -146,7 +166,8 @@ func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) 
 			return err
 		}
 	default:
-		return fmt.Errorf("the server answered with %q, neither JSON nor an event stream", kind)
+		kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+		return fmt.Errorf("the server answered with %q, neither JSON nor an event stream", s.cfg.hideAll(kind))
 	}
 	if len(k.reply) == 0 {
 		return errors.New("the server ended its answer without a response")
@@ -191,7 +212,7 @@ func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k
 		return true
 	}
 	msg := &wire.Buffer{B: wire.AppendCall(nil, s.pings.Add(-1), wire.MethodPing, nil)}
-	resp, err := s.roundTrip(s.request(ctx, http.MethodPost, msg))
+	resp, err := s.request(ctx, http.MethodPost, nil, msg)
 	if err != nil {
 		return false
 	}
@@ -222,6 +243,7 @@ func (s *streamable) established(revision string) {
 	}
 	s.modern.Store(modern)
 	s.up.Store(true)
+	s.setRoute()
 	if !modern {
 		s.work.Go(s.listen)
 	}
@@ -232,7 +254,7 @@ func (s *streamable) close() {
 	s.end()
 	if s.sessionID() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if resp, err := s.roundTrip(s.request(ctx, http.MethodDelete, nil)); err == nil {
+		if resp, err := s.request(ctx, http.MethodDelete, *s.header.Load(), nil); err == nil {
 			resp.Body.Close()
 		}
 		cancel()
@@ -300,14 +322,13 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 // get opens a stream for messages that belong to no request, or the rest of a stream that ended
 // after the event last.
 func (s *streamable) get(ctx context.Context, last string) (*http.Response, error) {
-	req := s.request(ctx, http.MethodGet, nil)
-	req.Header = req.Header.Clone()
-	req.Header.Del("Content-Type")
-	req.Header.Set("Accept", "text/event-stream")
+	header := s.header.Load().Clone()
+	header.Del("Content-Type")
+	header.Set("Accept", "text/event-stream")
 	if last != "" {
-		req.Header.Set(mcp.HeaderLastEventID, last)
+		header.Set(mcp.HeaderLastEventID, last)
 	}
-	resp, err := s.roundTrip(req)
+	resp, err := s.request(ctx, http.MethodGet, header, nil)
 	if err != nil {
 		return nil, unreachable(s.cfg.URL, err)
 	}

@@ -54,7 +54,8 @@ var rules = []struct {
 	{"bridge/*", with(centre, "bridge/internal/*")},
 
 	// The ends: each knows the centre and never another end.
-	{"mcpclient", centre},
+	{"mcpclient", with(centre, "mcpclient/internal/*")},
+	{"mcpclient/internal/*", leaves},
 	{"mcpclient/*", with(centre, "mcpclient")},
 	{"mcpserver", centre},
 	{"mcpserver/*", with(centre, "mcpserver")},
@@ -125,6 +126,7 @@ func TestMayImport(t *testing.T) {
 		{"bridge/rest", "bridge", true}, {"bridge/rest", "bridge/internal/httpapi", true}, {"bridge/rest", "bridge/sql", false},
 		{"bridge/acorn", "bridge", true}, {"bridge", "bridge/acorn", false}, {"bridge/acorn", "providers", false},
 		{"mcpclient", "bridge/process", true}, {"mcpclient", "mcpserver", false}, {"mcpclient", "bridge/internal/httpapi", false},
+		{"mcpclient", "mcpclient/internal/h1", true}, {"mcpclient/internal/h1", "bridge/wire", true}, {"mcpclient/internal/h1", "bridge", false},
 		{"mcpclient/oauth", "mcpclient", true}, {"mcpclient", "mcpclient/oauth", false}, {"mcpserver/auth", "mcpclient", false},
 		{"mcpserver", "bridge", true}, {"mcpserver", "bridge/acorn", false}, {"mcpserver", "cmd/mcpbridge/config", false},
 		{"providers", "bridge", true}, {"providers/ollama", "providers", true}, {"providers/ollama", "providers/gemini", false},
