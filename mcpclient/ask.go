@@ -100,7 +100,7 @@ func (c *conn) route(method string, from *call) (asker, context.Context) {
 		ask = asked.back.Ask
 	}
 	if cause != nil && method != wire.MethodRootsList {
-		life = cause.ctx
+		life = cause.life()
 	}
 	return ask, life
 }

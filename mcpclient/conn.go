@@ -21,6 +21,7 @@ type conn struct {
 	offered       []byte  // MCP's ClientCapabilities that initialize states
 	clientSamples bool    // the caller offers sampling, so that Config.Sampling is not needed
 	carrier       carrier // to be used once dialed is closed
+	waits         bool    // its send may wait for the response
 	peer
 
 	dialed chan struct{}
@@ -31,6 +32,8 @@ type conn struct {
 	end    context.CancelCauseFunc
 	work   sync.WaitGroup
 	sender chan struct{} // bounds the messages sent in the background
+
+	replies sync.Pool // empty channels for calls
 
 	refetches [bridge.ListKinds]refetch
 	changing  atomic.Int32           // refetches of which the server has notified
@@ -69,7 +72,9 @@ func newConn(l *link) *conn {
 		clientSamples: wire.Lookup(offered, "sampling") != nil,
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
 		calls: map[int64]*call{}, questions: map[string]question{},
+		waits: len(l.cfg.Command) == 0 && !l.cfg.overWebSocket(),
 	}
+	c.replies.New = func() any { return make(chan bridge.Reply, 1) }
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c
 }
@@ -155,6 +160,13 @@ func (c *conn) loseLocked(reason error) {
 		c.removeQuestion(id)
 	}
 	c.end(reason)
+	if c.waits {
+		return // a call goes on until its send returns
+	}
+	for _, k := range c.calls {
+		k.lost = true
+		c.endCall(k, reason)
+	}
 }
 
 // close ends the calls and the connection, and waits until nothing is left of them.
@@ -162,7 +174,7 @@ func (c *conn) close() {
 	c.mu.Lock()
 	if !c.lost {
 		for _, k := range c.calls {
-			k.end(errClosed)
+			c.endCall(k, errClosed)
 		}
 	}
 	c.loseLocked(errClosed)
@@ -172,16 +184,24 @@ func (c *conn) close() {
 }
 
 func (c *conn) newCall(method string) *call {
-	k := &call{id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy, reply: make(chan bridge.Reply, 1)}
+	k := &call{conn: c, id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy}
 	k.timer.Start(c.cfg.Timeout, c.cfg.MaxTimeout, nil)
 	return k
 }
 
-// addCall adds a call to those that wait for a reply; false means that the connection is lost.
+// addCall adds a call to those that wait for a reply; false means that it has ended before that.
 func (c *conn) addCall(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost {
+	switch {
+	case c.lost:
+		k.cause, k.lost = c.reason(), true
+		return false
+	case k.owner != nil && k.owner.closed.Load():
+		k.cause = errClosed
+		return false
+	case k.ctx.Err() != nil:
+		k.cause = context.Cause(k.ctx)
 		return false
 	}
 	if len(c.questions) > 0 {
@@ -200,6 +220,16 @@ func (c *conn) addCall(k *call) bool {
 	return true
 }
 
+// endCall ends a call that waits for its reply: it gets an empty one. c.mu is held.
+func (c *conn) endCall(k *call, cause error) {
+	delete(c.calls, k.id)
+	k.cause = cause
+	if k.cancel != nil {
+		k.cancel(cause)
+	}
+	k.reply <- bridge.Reply{}
+}
+
 // expire ends the calls whose time is over. It runs at intervals while there are calls: a timer
 // for each would cost more than the rest of its bookkeeping.
 func (c *conn) expire() {
@@ -207,7 +237,7 @@ func (c *conn) expire() {
 	defer c.mu.Unlock()
 	for _, k := range c.calls {
 		if k.acked == nil && k.timer.Expired() {
-			k.end(errTimeout)
+			c.endCall(k, errTimeout)
 		}
 	}
 	c.ticking = len(c.calls) > 0 || !c.lost && c.busy // over HTTP a call may outlive its connection
@@ -228,7 +258,8 @@ func callID(raw []byte) int64 {
 	return id
 }
 
-// takeCall removes a call, so that a second reply is not matched; nil means that the id is unknown.
+// takeCall removes a call, so that a second reply is not matched; nil means that the id is unknown. Who
+// has taken a call sends its reply.
 func (c *conn) takeCall(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,15 +319,31 @@ func (c *conn) cancelCalls(owner *session) {
 	defer c.mu.Unlock()
 	for _, k := range c.calls {
 		if k.owner == owner {
-			k.end(errClosed)
+			c.endCall(k, errClosed)
 		}
 	}
+}
+
+// life returns a context that ends with the call.
+func (k *call) life() context.Context {
+	k.conn.mu.Lock()
+	defer k.conn.mu.Unlock()
+	switch {
+	case k.conn.calls[k.id] != k:
+		ended, cancel := context.WithCancel(k.ctx)
+		cancel()
+		return ended
+	case k.cancel == nil:
+		k.ctx, k.cancel = context.WithCancelCause(k.ctx)
+	}
+	return k.ctx
 }
 
 // A carrier moves whole messages to and from one server.
 type carrier interface {
 	// send sends a message, which it then owns. It returns when the message is on its way; over
-	// HTTP, when its response has been received. It does not wait after ctx has ended. k is the
+	// HTTP, when its response has been received. It does not wait after ctx has ended, which is that
+	// of the caller where a send rarely waits: one that does waits until k.life has ended. k is the
 	// call whose request the message is, nil for any other message; k.sent is set before the
 	// first byte leaves.
 	send(ctx context.Context, msg *wire.Buffer, k *call) error
@@ -322,6 +369,7 @@ type dialer func(ctx context.Context, cfg *Config, r receiver) (carrier, error)
 
 // call is a request to the server that waits for its reply.
 type call struct {
+	conn           *conn
 	id             int64
 	owner          *session // whose request it is; nil means the bridge's own
 	method, target string
@@ -329,14 +377,17 @@ type call struct {
 	headers        map[string]string // that repeat arguments, over HTTP
 	acked          func([]byte)      // takes what a listen is granted; only a listen has it, and no timeout
 	back           bridge.Back
-	token          []byte          // raw progress token of the caller; nil without one
-	timer          bridge.Timer    // held while the conn has questions
-	ctx            context.Context // ends with the call
-	end            context.CancelCauseFunc
-	sent           atomic.Bool       // its first byte has left
-	queued         bool              // the carrier has taken it
-	leftOut        []leftOut         // of a list; set before the reply
-	reply          chan bridge.Reply // has room for one
+	token          []byte                  // raw progress token of the caller; nil without one
+	digits         [20]byte                // of the id
+	timer          bridge.Timer            // held while the conn has questions
+	ctx            context.Context         // of the caller; with cancel, ends with the call
+	cancel         context.CancelCauseFunc // nil if nothing needs that
+	sent           atomic.Bool             // its first byte has left
+	queued         bool                    // the carrier has taken it
+	leftOut        []leftOut               // of a list; set before the reply
+	cause          error                   // why the call has ended without a reply; set before an empty one
+	lost           bool                    // the cause is that of the connection's loss
+	reply          chan bridge.Reply       // has room for one; there is never another
 }
 
 // setSent notes that the first byte may have left; k may be nil.

@@ -80,7 +80,7 @@ func (cfg *Config) dialers() []dialer {
 	switch {
 	case len(cfg.Command) > 0:
 		return []dialer{dialStdio}
-	case cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:"):
+	case cfg.overWebSocket():
 		return []dialer{dialWS}
 	case cfg.Transport == SSE:
 		return []dialer{dialSSE}
@@ -88,6 +88,10 @@ func (cfg *Config) dialers() []dialer {
 		return []dialer{dialHTTP}
 	}
 	return []dialer{dialHTTP, dialSSE}
+}
+
+func (cfg *Config) overWebSocket() bool {
+	return cfg.Transport == WebSocket || strings.HasPrefix(cfg.URL, "ws:") || strings.HasPrefix(cfg.URL, "wss:")
 }
 
 // dialCarrier makes a connection over one carrier, of the era of the link's callers if the server

@@ -270,20 +270,28 @@ func TestProgressExtends(t *testing.T) {
 	on(t, carriers[0], bounded, tooMuch)
 }
 
-// A child that reads nothing any more holds up nobody beyond the caller's own patience.
+// A child that reads nothing any more holds up nobody beyond the caller's own patience, or the time
+// of a call.
 func TestDeafChild(t *testing.T) {
+	t.Run("caller", func(t *testing.T) { testDeafChild(t, 200*time.Millisecond, time.Minute, toolformat.Canceled) })
+	t.Run("timeout", func(t *testing.T) { testDeafChild(t, time.Minute, 200*time.Millisecond, toolformat.Timeout) })
+}
+
+func testDeafChild(t *testing.T, patience, timeout time.Duration, code toolformat.Code) {
 	sourcetest.NoLeaks(t)
-	c := open(t, child(t, "deaf"))
+	cfg := child(t, "deaf")
+	cfg.Timeout = timeout
+	c := open(t, cfg)
 	if _, err := c.session.List(t.Context(), bridge.Tools); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			start := time.Now()
-			c.fails(c.do(ctx, "ok", `{"pad":"`+strings.Repeat("x", 1<<20)+`"}`), toolformat.Canceled, "")
+			c.fails(c.do(ctx, "ok", `{"pad":"`+strings.Repeat("x", 1<<20)+`"}`), code, "")
 			if took := time.Since(start); took > 5*time.Second {
 				t.Errorf("a call took %s", took)
 			}

@@ -188,35 +188,30 @@ type loss struct {
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
 // timeout or the loss of the connection.
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	k.ctx, k.end = ctx, cancel
+	var lost <-chan struct{} // nil where the loss ends the call itself
+	if c.waits {
+		ctx, k.cancel = context.WithCancelCause(ctx)
+		lost = c.life.Done()
+	}
+	k.ctx, k.reply = ctx, c.replies.Get().(chan bridge.Reply)
+	defer k.endContext()
 	if !c.addCall(k) {
 		msg.Free()
-		return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: true}
-	}
-	defer c.takeCall(k.id)
-	if k.owner != nil && k.owner.closed.Load() { // Close may not have seen this call
-		cancel(errClosed)
-	}
-	if ctx.Err() != nil {
-		msg.Free()
-		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
+		return c.replied(k, bridge.Reply{})
 	}
 	err := c.carrier.send(ctx, msg, k)
 	if k.queued = err == nil; k.queued {
 		select {
 		case r := <-k.reply:
-			return r, nil
+			return c.replied(k, r)
 		case <-ctx.Done():
-		case <-c.life.Done():
+		case <-lost:
 		}
 	}
-	select {
-	case r := <-k.reply: // received in spite of that
-		return r, nil
-	default:
+	if c.takeCall(k.id) == nil {
+		return c.replied(k, <-k.reply) // received in spite of that
 	}
+	c.replies.Put(k.reply)
 	var e *toolformat.Error
 	switch {
 	case ctx.Err() != nil: // a caller that goes may take the connection with it
@@ -228,6 +223,25 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 		return bridge.Reply{}, &loss{cause: err, surelyNotRun: !k.sent.Load() || gone, received: gone}
 	}
 	return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
+}
+
+// endContext ends the context of a call, if it has one.
+func (k *call) endContext() {
+	if k.cancel != nil {
+		k.cancel(nil)
+	}
+}
+
+// replied returns the reply of a call that has left the connection, or how it has ended without one.
+func (c *conn) replied(k *call, r bridge.Reply) (bridge.Reply, *loss) {
+	c.replies.Put(k.reply)
+	switch {
+	case k.lost:
+		return bridge.Reply{}, &loss{cause: k.cause, surelyNotRun: !k.sent.Load()}
+	case k.cause != nil:
+		return bridge.Failed(c.abandon(k.cause, k)), nil
+	}
+	return r, nil
 }
 
 // abandon gives up a call whose caller has gone or whose time is over. It tells the server if the
@@ -253,7 +267,6 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	if token := params.Get(wire.MetaProgressToken); token != nil {
 		k.token = append(k.token, token...)
 	}
-	var space [20]byte
 	edits := append(make([]wire.Edit, 0, 8), req.Edits...)
 	switch {
 	case k.modern:
@@ -262,7 +275,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 		edits = append(edits, hopByHop[:]...)
 	}
 	if k.token != nil || !isVendors(req) {
-		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(space[:0], k.id, 10)})
+		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(k.digits[:0], k.id, 10)})
 	}
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)

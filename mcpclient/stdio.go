@@ -119,10 +119,11 @@ func (s *stdio) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 		s.cfg.Log.Warn("sending a message that many servers refuse", "bytes", len(msg.B), "limit", peerLineBytes)
 	}
 	var sent *atomic.Bool
+	life := func() context.Context { return ctx }
 	if k != nil {
-		sent = &k.sent
+		sent, life = &k.sent, k.life
 	}
-	if err := s.out.Write(ctx, msg, sent); err != nil {
+	if err := s.out.Write(life, msg, sent); err != nil {
 		return fmt.Errorf("cannot write to the server: %w", err)
 	}
 	return nil

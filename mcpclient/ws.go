@@ -122,6 +122,14 @@ func (w *ws) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	select {
 	case w.out <- frame{msg, k}:
 		return nil
+	default:
+	}
+	if k != nil {
+		ctx = k.life()
+	}
+	select {
+	case w.out <- frame{msg, k}:
+		return nil
 	case <-ctx.Done():
 		msg.Free()
 		return ctx.Err()

@@ -180,7 +180,7 @@ func BenchmarkLineWriter(b *testing.B) {
 			for b.Loop() {
 				buf := NewBuffer(len(raw))
 				buf.B = append(buf.B, raw...)
-				if err := w.Write(ctx, buf, nil); err != nil {
+				if err := w.Write(b.Context, buf, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

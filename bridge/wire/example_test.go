@@ -58,7 +58,7 @@ func ExampleNewLineWriter() {
 	w := wire.NewLineWriter(os.Stdout, 1<<20)
 	b := wire.NewBuffer(64)
 	b.B = wire.AppendNotification(b.B, wire.NotificationInitialized, nil)
-	fmt.Println(w.Write(context.Background(), b, nil), w.Close(context.Background()))
+	fmt.Println(w.Write(context.Background, b, nil), w.Close(context.Background()))
 	// Output:
 	// {"jsonrpc":"2.0","method":"notifications/initialized"}
 	// <nil> <nil>

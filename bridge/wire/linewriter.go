@@ -46,31 +46,28 @@ func NewLineWriter(w io.Writer, limit int) *LineWriter {
 }
 
 // Write queues b, which must not contain a line break, to be written with a line end, and takes it
-// over in any case. While the queue is full it waits until ctx ends; a message of any size fits
-// into an empty queue. sent, unless nil, becomes true just before the first byte of b is written, and
-// false again if that has failed: while it is false no byte has left.
+// over in any case. While the queue is full it waits until the context ends that life returns; a
+// message of any size fits into an empty queue. sent, unless nil, becomes true just before the first
+// byte of b is written, and false again if that has failed: while it is false no byte has left.
 //
-// The error is that of ctx, the stream's, or [io.ErrClosedPipe] after Close; b has not been queued
-// then. A nil error does not mean that b has been written.
-func (l *LineWriter) Write(ctx context.Context, b *Buffer, sent *atomic.Bool) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			b.Free()
-			return err
-		}
-		full, err := l.enqueue(line{b, sent})
-		if err != nil {
-			b.Free()
-			return err
-		}
-		if full == nil {
-			return nil
-		}
-		select {
-		case <-full:
-		case <-ctx.Done():
+// The error is that of the context, the stream's, or [io.ErrClosedPipe] after Close; b has not been
+// queued then. A nil error does not mean that b has been written.
+func (l *LineWriter) Write(life func() context.Context, b *Buffer, sent *atomic.Bool) error {
+	full, err := l.enqueue(line{b, sent})
+	if full != nil {
+		for ctx := life(); full != nil && err == nil; {
+			select {
+			case <-full:
+				full, err = l.enqueue(line{b, sent})
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
 		}
 	}
+	if err != nil {
+		b.Free()
+	}
+	return err
 }
 
 // enqueue queues a message. When the queue is full it returns a channel that is closed when it is

@@ -40,7 +40,7 @@ func TestLineWriterGathers(t *testing.T) {
 		w := NewLineWriter(g, 1<<20)
 		sent := make([]atomic.Bool, 6)
 		for i, s := range []string{"first", "a", "b", long, "c", "d"} {
-			if err := w.Write(t.Context(), buffer(s), &sent[i]); err != nil {
+			if err := w.Write(t.Context, buffer(s), &sent[i]); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -61,7 +61,7 @@ func TestLineWriterGathers(t *testing.T) {
 			t.Error(w.err)
 		}
 		<-w.done
-		if err := w.Write(t.Context(), buffer("late"), nil); err != io.ErrClosedPipe {
+		if err := w.Write(t.Context, buffer("late"), nil); err != io.ErrClosedPipe {
 			t.Error(err)
 		}
 		if err := w.Close(t.Context()); err != nil {
@@ -77,7 +77,7 @@ func TestLineWriterUnsent(t *testing.T) {
 		w := NewLineWriter(g, 1<<20)
 		var sent [3]atomic.Bool
 		for i := range sent {
-			if err := w.Write(t.Context(), buffer("x"), &sent[i]); err != nil {
+			if err := w.Write(t.Context, buffer("x"), &sent[i]); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait() // the first is being written, the others go together
@@ -97,7 +97,9 @@ func TestLineWriterWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		w := NewLineWriter(g, 10)
-		write := func(ctx context.Context, s string, sent *atomic.Bool) error { return w.Write(ctx, buffer(s), sent) }
+		write := func(ctx context.Context, s string, sent *atomic.Bool) error {
+			return w.Write(func() context.Context { return ctx }, buffer(s), sent)
+		}
 		if err := write(t.Context(), strings.Repeat("x", 99), nil); err != nil {
 			t.Fatal("over the limit, into an empty queue:", err)
 		}
@@ -129,22 +131,22 @@ func TestLineWriterFails(t *testing.T) {
 		g, broken := newGate(), errors.New("broken")
 		w := NewLineWriter(g, 10)
 		var unsent atomic.Bool
-		if err := w.Write(t.Context(), buffer("1"), nil); err != nil {
+		if err := w.Write(t.Context, buffer("1"), nil); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := w.Write(t.Context(), buffer("2345"), &unsent); err != nil {
+		if err := w.Write(t.Context, buffer("2345"), &unsent); err != nil {
 			t.Fatal(err)
 		}
 		waiting := make(chan error)
-		go func() { waiting <- w.Write(t.Context(), buffer("6789"), nil) }()
+		go func() { waiting <- w.Write(t.Context, buffer("6789"), nil) }()
 		synctest.Wait()
 		g.open <- broken
 		<-w.done
 		if err := <-waiting; err != broken || w.err != broken || w.Close(t.Context()) != broken || unsent.Load() {
 			t.Error(err, w.err, unsent.Load())
 		}
-		if err := w.Write(t.Context(), buffer("x"), nil); err != broken {
+		if err := w.Write(t.Context, buffer("x"), nil); err != broken {
 			t.Error(err)
 		}
 	})
@@ -155,15 +157,15 @@ func TestLineWriterCloseGivesUp(t *testing.T) {
 		g := newGate()
 		w := NewLineWriter(g, 10)
 		var second atomic.Bool
-		if err := w.Write(t.Context(), buffer("1"), nil); err != nil {
+		if err := w.Write(t.Context, buffer("1"), nil); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := w.Write(t.Context(), buffer("2345"), &second); err != nil {
+		if err := w.Write(t.Context, buffer("2345"), &second); err != nil {
 			t.Fatal(err)
 		}
 		waiting := make(chan error)
-		go func() { waiting <- w.Write(t.Context(), buffer("67890"), nil) }()
+		go func() { waiting <- w.Write(t.Context, buffer("67890"), nil) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -185,7 +187,7 @@ func TestLineWriterCloseGivesUp(t *testing.T) {
 
 func TestLineWriterShortWrite(t *testing.T) {
 	w := NewLineWriter(short{}, 10)
-	if err := w.Write(t.Context(), buffer("abc"), nil); err != nil {
+	if err := w.Write(t.Context, buffer("abc"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if <-w.done; w.err != io.ErrShortWrite {
@@ -207,7 +209,7 @@ func TestLinesThroughPipe(t *testing.T) {
 		go func() {
 			var err error
 			for n := 0; n < each && err == nil; n++ {
-				err = w.Write(context.Background(), buffer(strings.Repeat(string(rune('a'+i)), n*n+1)), nil)
+				err = w.Write(context.Background, buffer(strings.Repeat(string(rune('a'+i)), n*n+1)), nil)
 			}
 			done <- err
 		}()

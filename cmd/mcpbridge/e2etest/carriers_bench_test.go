@@ -132,24 +132,31 @@ func dialWS(t testing.TB, source bridge.Source) exchange {
 }
 
 // BenchmarkCall measures one tools/call: at the source itself, over one carrier (direct), and
-// through a bridge with a carrier on either side (up/down).
+// through a bridge with a carrier on either side (up/down) or only to the server (up/in-process).
 func BenchmarkCall(b *testing.B) {
 	for _, size := range []int{32, 64 << 10} {
 		name := fmt.Sprintf("%dB", size)
 		b.Run(name+"/in-process", func(b *testing.B) { benchSession(b, sourcetest.NewFake(), size) })
+		for _, up := range carriers[:2] {
+			b.Run(name+"/"+up.name+"/in-process", func(b *testing.B) { benchSession(b, bridged(b, up.config(b)), size) })
+		}
 		for _, down := range fronts {
 			b.Run(name+"/direct/"+down.name, func(b *testing.B) {
 				benchExchange(b, down.dial(b, sourcetest.NewFake()), size)
 			})
 			for _, up := range carriers[:2] {
 				b.Run(name+"/"+up.name+"/"+down.name, func(b *testing.B) {
-					cfg := up.config(b)
-					cfg.Sharing = mcpclient.Shared
-					benchExchange(b, down.dial(b, bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(b, cfg)})), size)
+					benchExchange(b, down.dial(b, bridged(b, up.config(b))), size)
 				})
 			}
 		}
 	}
+}
+
+// bridged returns a bridge of one server on a link that its callers share.
+func bridged(b *testing.B, cfg mcpclient.Config) bridge.Source {
+	cfg.Sharing = mcpclient.Shared
+	return bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: dial(b, cfg)})
 }
 
 func message(size int) []byte {
@@ -179,10 +186,15 @@ func benchSession(b *testing.B, source bridge.Source, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if _, err := s.List(b.Context(), bridge.Tools); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context()) // as fronts do
+	defer cancel()
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := s.Do(b.Context(), &bridge.Request{Method: m.Method, Params: &m.Params, Target: "echo"})
+		r := s.Do(ctx, &bridge.Request{Method: m.Method, Params: &m.Params, Target: "echo"})
 		if r.Err != nil {
 			b.Fatal(r.Err)
 		}
