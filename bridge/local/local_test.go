@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -22,7 +21,6 @@ import (
 const childMode = "LOCAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	process.Supervise()
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(child(mode))
 	}

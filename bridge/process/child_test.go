@@ -15,7 +15,6 @@ import (
 const childMode = "PROCESS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	Supervise()
 	if mode := os.Getenv(childMode); mode != "" {
 		child(mode)
 		os.Exit(0)

@@ -13,10 +13,10 @@
 // # Files
 //
 // process.go has Command and Process, process_*.go what differs between systems (groups, signals,
-// pipes, limits, the supervisor's process), mark_linux.go the search by environment, command.go the
-// checks before the start and errors for the user, batch.go the command line of a Windows batch file, environ.go the environment,
-// stderr.go standard error with its allowance, tail.go its last lines for errors,
-// supervisor.go the Supervisor.
+// pipes, limits), strays_linux.go the search for processes that have left their group, command.go
+// the checks before the start and errors for the user, batch.go the command line of a Windows batch
+// file, environ.go the environment, stderr.go standard error with its allowance, tail.go its last
+// lines for errors, supervisor.go the Supervisor, internal/supervisor what its process does.
 //
 // # Concurrency
 //

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process/internal/supervisor"
 )
 
 func childOfSystem(mode string) {
@@ -32,7 +34,7 @@ func childOfSystem(mode string) {
 		}
 	case "daemonizer": // its child leaves the group, with all the pipes, and cannot be found
 		cmd := exec.Command(os.Args[0])
-		unmarked := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, markName+"=") })
+		unmarked := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, supervisor.MarkVariable+"=") })
 		cmd.Env = append(unmarked, childMode+"=daemon")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -244,17 +246,17 @@ func TestMarks(t *testing.T) {
 	one, two := mustStart(t, c), mustStart(t, c)
 	for _, p := range []*Process{one, two} {
 		line(t, p.Stdout) // it has its environment
-		if !hasMark(p.PID(), p.group.mark, true) || hasMark(p.PID(), p.group.mark[:len(p.group.mark)-1], true) {
+		if !supervisor.HasMark(p.PID(), p.group.mark, true) || supervisor.HasMark(p.PID(), p.group.mark[:len(p.group.mark)-1], true) {
 			t.Error("the mark is not found, or a part of it is")
 		}
-		if found := marked(p.group.mark); len(found) != 1 || found[0] != p.PID() {
+		if found := supervisor.Marked(p.group.mark); len(found) != 1 || found[0] != p.PID() {
 			t.Errorf("found %v, want %d", found, p.PID())
 		}
 	}
-	if found := marked(c.Supervisor.marks); len(found) != 2 {
+	if found := supervisor.Marked(c.Supervisor.marks); len(found) != 2 {
 		t.Errorf("found %v, want two", found)
 	}
-	if found := marked(""); len(found) != 0 {
+	if found := supervisor.Marked(""); len(found) != 0 {
 		t.Errorf("without a mark: %v", found)
 	}
 }

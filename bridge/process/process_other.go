@@ -19,9 +19,6 @@ func (g *group) awaitLeader() { _ = g.cmd.Wait() }
 // EPERM.
 func (g *group) alive() bool { return unix.Kill(-g.id(), 0) == nil }
 
-// marked finds nothing: not all of these systems show the environment of a process.
-func marked(string) []int { return nil }
-
 // heldStrays is empty: a process that has left its group cannot be found on these systems.
 type heldStrays struct{}
 

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,7 +105,5 @@ func signalName(*os.ProcessState) string { return "" }
 
 // supervisorCommand returns nil: a job object ends with its last handle.
 func supervisorCommand(string) (*exec.Cmd, error) { return nil, nil }
-
-func supervise(io.Reader) {}
 
 func (Limits) set(int) error { return nil }

@@ -10,26 +10,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-const (
-	// supervisorName is the first argument of a supervisor, which ps shows.
-	supervisorName = "mcpbridge-supervisor"
-	// supervisorMark is set, to "1", in the environment of a supervisor.
-	supervisorMark = "MCPBRIDGE_SUPERVISOR"
-	// supervisedMarks is set, in the environment of a supervisor, to what the marks of its
-	// program's children begin with.
-	supervisedMarks = "MCPBRIDGE_CHILDREN"
-	// markName is set in the environment of a child, to a mark of its own, which its descendants
-	// inherit.
-	markName = "MCPBRIDGE_CHILD"
+	"github.com/mcpbridge/mcpbridge/bridge/process/internal/supervisor"
 )
 
 // Supervisor ends a program's children and their descendants when the program is killed and cannot
 // do so itself: a death signal would reach direct children only, and a server that npx or sh -c started
 // would live on. It is the program itself, run again in a session of its own, at the other end of a
-// pipe that breaks when the program ends. One process serves all children; it starts with the first
-// child, and again when it was killed and another child starts.
+// pipe that breaks when the program ends; it never comes to the program's main. One process serves
+// all children; it starts with the first child, and again when it was killed and another child
+// starts.
 //
 // A child is registered as soon as it runs. If the program is killed before that, all that ends the
 // child is the end of its standard input.
@@ -54,18 +44,7 @@ type supervisorRun struct {
 	dead chan struct{} // closed when it was reaped
 }
 
-// Supervise does the work of a supervisor in a process that was started as one, and exits. In any
-// other process it returns at once. A program that uses [NewSupervisor] must call it first in main,
-// before it reads its flags; a test binary in TestMain.
-func Supervise() {
-	// Both are checked, since a child could be given either one by chance.
-	if os.Args[0] == supervisorName && os.Getenv(supervisorMark) == "1" {
-		supervise(os.Stdin)
-		os.Exit(0)
-	}
-}
-
-// NewSupervisor returns a supervisor that has yet to start. See [Supervise].
+// NewSupervisor returns a supervisor that has yet to start.
 func NewSupervisor() *Supervisor {
 	return &Supervisor{marks: rand.Text() + ".", groups: make(map[int]bool)}
 }
@@ -156,9 +135,10 @@ func (s *Supervisor) restart() {
 // startSupervisor starts the program again. It returns nil without an error on a system that needs
 // no supervisor.
 func startSupervisor(marks string) (*supervisorRun, error) {
-	if os.Getenv(supervisorMark) != "" {
-		// Started as a supervisor, the program went on to its main: so would the next one.
-		return nil, errors.New("supervisor: the program does not call process.Supervise first thing in main")
+	if os.Getenv(supervisor.Variable) != "" {
+		// Started as a supervisor, under another name, the program went on to its main: so would the
+		// next one.
+		return nil, errors.New("supervisor: this program was started as a supervisor, and not by the name " + supervisor.Name)
 	}
 	cmd, err := supervisorCommand(marks)
 	if cmd == nil {
@@ -184,8 +164,8 @@ func startSupervisor(marks string) (*supervisorRun, error) {
 	return run, nil
 }
 
-// send registers (+) or removes (-) a group, see supervise. A write this short arrives whole or not
-// at all.
+// send registers (+) or removes (-) a group, see package supervisor. A write this short arrives whole
+// or not at all.
 func (r *supervisorRun) send(sign byte, group int) error {
 	// A supervisor that was stopped must not stop us.
 	_ = r.pipe.SetWriteDeadline(time.Now().Add(time.Second))

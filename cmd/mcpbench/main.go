@@ -24,8 +24,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
-
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
 
 // Exit codes.
@@ -51,7 +49,6 @@ func commands() []command {
 }
 
 func main() {
-	process.Supervise()
 	debug.SetGCPercent(400) // load, echo and floor should cost little
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr)

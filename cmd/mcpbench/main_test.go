@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
 )
 
@@ -18,7 +17,6 @@ import (
 const asProgram = "MCPBENCH_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	process.Supervise()
 	if os.Getenv(asProgram) != "" {
 		main()
 		os.Exit(0)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -38,7 +37,6 @@ const (
 const heapFloor = 16 << 20
 
 func main() {
-	process.Supervise()
 	held := make([]byte, heapFloor)
 	// A client may close its end of standard error and continue. Without a handler the next line of
 	// the log would end the program with SIGPIPE; with one, the write only fails. The signal is not

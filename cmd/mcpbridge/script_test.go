@@ -19,12 +19,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
 
 func TestMain(m *testing.M) {
-	process.Supervise()
 	flag.Set("test.parallel", "8") // scripts mostly wait; the command line may say otherwise
 	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer})
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"testing"
-
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
 
 // upstreamMode in the environment makes the test binary the MCP server behind the
@@ -15,7 +13,6 @@ import (
 const upstreamMode = "BROWSERTEST_UPSTREAM"
 
 func TestMain(m *testing.M) {
-	process.Supervise()
 	if os.Getenv(upstreamMode) != "" {
 		upstream(os.Stdin, os.Stdout)
 		return

@@ -42,7 +42,8 @@ var rules = []struct {
 	{"toolformat/internal/check", toolformatBelow[:4]},
 	{"toolformat/internal/gotype", toolformatBelow[:5]},
 	{"bridge/wire", nil},
-	{"bridge/process", nil},
+	{"bridge/process", []string{"bridge/process/internal/supervisor"}},
+	{"bridge/process/internal/supervisor", nil},
 	{"bridge/outbound", nil},
 
 	// The centre, and below it the kinds of native tools and the wrappers of a source.
@@ -85,6 +86,18 @@ func TestImports(t *testing.T) {
 		for _, imported := range p.Imports {
 			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !mayImport(p.folder, to) {
 				t.Errorf("%s must not import %s", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// TestTakesOverEarly holds the package with a func init to imports that let it run before most others.
+func TestTakesOverEarly(t *testing.T) {
+	early := []string{"bufio", "bytes", "io", "os", "os/signal", "runtime", "slices", "strconv", "syscall", "time"}
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if p.folder == takesOver && !slices.Contains(early, imported) {
+				t.Errorf("%s must not import %s: each import delays its func init", p.ImportPath, imported)
 			}
 		}
 	}

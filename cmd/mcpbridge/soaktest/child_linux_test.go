@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 )
 
@@ -17,7 +16,6 @@ import (
 const childMode = "SOAKTEST_CHILD"
 
 func TestMain(m *testing.M) {
-	process.Supervise()
 	switch mode := os.Getenv(childMode); mode {
 	case "":
 		var err error

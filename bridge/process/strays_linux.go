@@ -3,11 +3,12 @@ package process
 import (
 	"bytes"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process/internal/supervisor"
 )
 
 // alive reports whether a process of the group still runs, or one that has left it, which it notes
@@ -16,13 +17,13 @@ import (
 func (g *group) alive() bool {
 	g.strays = g.strays[:0]
 	members := false
-	for _, pid := range pids() {
+	for _, pid := range supervisor.Processes() {
 		in, err := unix.Getpgid(pid) // far cheaper than a file of /proc
 		switch {
 		case err != nil || pid == g.id():
 		case in == g.id():
 			members = members || runs(pid)
-		case g.mayHave(pid) && hasMark(pid, g.mark, true):
+		case g.mayHave(pid) && supervisor.HasMark(pid, g.mark, true):
 			g.strays = append(g.strays, pid)
 			g.held.add(pid, g.mark)
 		}
@@ -42,7 +43,7 @@ func (h *heldStrays) add(pid int, mark string) {
 	if err != nil {
 		return
 	}
-	if !hasMark(pid, mark, true) { // it has ended, and fd may be another process
+	if !supervisor.HasMark(pid, mark, true) { // it has ended, and fd may be another process
 		unix.Close(fd)
 		return
 	}
@@ -74,43 +75,6 @@ const wrapTime = 10 * time.Second
 // mayHave reports whether a process can be a descendant of the leader by its id: ids are given out
 // in order, which spares a command that ends soon the search of all processes.
 func (g *group) mayHave(pid int) bool { return pid > g.id() || time.Since(g.born) > wrapTime }
-
-// marked returns the processes with one of the marks of a program.
-func marked(marks string) []int {
-	if marks == "" {
-		return nil
-	}
-	return slices.DeleteFunc(pids(), func(pid int) bool { return !hasMark(pid, marks, false) })
-}
-
-// pids returns the ids of all processes, in order.
-func pids() []int {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
-	all := make([]int, 0, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			all = append(all, pid)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// hasMark reports whether a process has a mark in its environment, or one that begins so. A zombie
-// has no environment, and that of another user's process cannot be read.
-func hasMark(pid int, mark string, whole bool) bool {
-	entry := []byte("\x00" + markName + "=" + mark)
-	if whole {
-		entry = append(entry, 0)
-	}
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && (bytes.HasPrefix(environ, entry[1:]) || bytes.Contains(environ, entry))
-}
 
 // runs reports whether a process is not dead, by /proc/PID/stat: "PID (name) state parent group …",
 // where the name may hold anything. A zombie with more than one thread is a live process whose
