@@ -40,7 +40,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "run [--only NAME]… [--suite NAME]… [--json FILE]", "measure gateways beside direct and floor", runRun},
-		{"report", "report [--markdown] [--svg FILE] FILE…", "show what run has written, as a table or a picture", runReport},
+		{"report", "report [--page FILE] [--svg FILE] FILE…", "show what run has written, as tables or a picture", runReport},
 		{"gateways", "gateways [--gateways FILE]", "list the gateways that are known, and how to install each", runGateways},
 		{"load", "load --url URL [--callers N] [--payload BYTES]", "put load on one server and check its answers", runLoad},
 		{"echo", "echo [--listen HOST:PORT]", "be the server behind the gateways", runEcho},

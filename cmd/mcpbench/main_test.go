@@ -85,12 +85,39 @@ func TestRun(t *testing.T) {
 			t.Errorf("nothing is measured of %q: %v", kind, kinds)
 		}
 	}
-	if out, _, err = invoke(t, "report", "--markdown", file); err != nil || !strings.Contains(out, "| floor | http -> stdio, C=32, 32 B |") {
-		t.Errorf("report: %v\n%s", err, out)
-	}
+	testReport(t, file)
 	out, _, err = invoke(t, append(short, "--cell=http -> http, C=32, 32 B", "--against="+file)...)
 	if !strings.Contains(out, "http -> http, C=32, 32 B: CPU a call") {
 		t.Errorf("against: %v\n%s", err, out)
+	}
+}
+
+// testReport shows figures in a page and in a picture, and takes a part of them.
+func testReport(t *testing.T, file string) {
+	folder := t.TempDir()
+	page, picture, part := filepath.Join(folder, "page.md"), filepath.Join(folder, "picture.svg"), filepath.Join(folder, "part.json")
+	if err := os.WriteFile(page, []byte("a\n<!-- mcpbench calls -->\nold\n<!-- end -->\nb\n<!-- mcpbench soak -->\nkept\n<!-- end -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := invoke(t, "report", "--page", page, "--svg", picture, "--json", part, "--suite=calls", file); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		page: "| http -> stdio, C=32, 32 B | 1", picture: "stdio server, 32 callers, 32 B", part: "\n{\"gateway\":\"floor\",",
+	} {
+		text, err := os.ReadFile(name)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: %v\n%s", name, want, err, text)
+		}
+		if name == page && (strings.Contains(string(text), "old") || !strings.Contains(string(text), "kept")) {
+			t.Errorf("%s", text)
+		}
+		if name == part && strings.Contains(string(text), "carriers") {
+			t.Errorf("%s", text)
+		}
+	}
+	if _, _, err := invoke(t, "report", "--page", page, part); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -98,8 +125,8 @@ func TestRun(t *testing.T) {
 func TestOtherSuites(t *testing.T) {
 	args := []string{"run", "--gateways", gateways(t), "--only=floor", "--pairs=1", "--again=0", "--for=1ms", "--warm=0s"}
 	for suite, c := range map[string]struct{ cell, want string }{
-		"start": {"-> stdio", "start to first list"}, "lists": {"http, list of 1000,", "list of 1000, C=1"},
-		"idle": {"-> http", "KiB/session"}, "connections": {"-> http, C=8,", "C=8"},
+		"start": {"-> stdio, start to first list", "more than the floor"}, "lists": {"http, list of 1000,", "list of 1000, C=1"},
+		"idle": {"-> http", "KB a session"}, "connections": {"-> http, C=8,", "connections      http -> http"},
 	} {
 		out, log, err := invoke(t, append(args, "--suite", suite, "--cell", c.cell)...)
 		if err != nil || !strings.Contains(out, c.want) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/report"
@@ -13,7 +15,11 @@ import (
 
 func runReport(_ context.Context, args []string, out, _ io.Writer) error {
 	f := newFlags("report", out)
-	markdown := f.Bool("markdown", false, "write Markdown")
+	only := f.StringArray("only", nil, "take only the figures of the gateway with this `NAME`; may be repeated")
+	suites := f.StringArray("suite", nil, "take only the figures of the suite with this `NAME`; may be repeated")
+	write := f.String("json", "", "write the figures into this `FILE`")
+	page := f.String("page", "", "put the tables into this Markdown `FILE`, between <!-- mcpbench NAME --> and <!-- end -->")
+	svg := f.String("svg", "", "draw calls a second beside each other into this `FILE`")
 	if done, err := f.parse(args, true); done || err != nil {
 		return err
 	}
@@ -24,8 +30,45 @@ func runReport(_ context.Context, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, report.Table(all, *markdown))
-	return err
+	all.Rows = slices.DeleteFunc(all.Rows, func(r *bench.Row) bool {
+		return len(*only) > 0 && !slices.Contains(*only, r.Gateway) || len(*suites) > 0 && !slices.Contains(*suites, r.Suite)
+	})
+	if err := writeReport(all, *write); err != nil {
+		return err
+	}
+	if *page != "" {
+		text, err := os.ReadFile(*page)
+		if err != nil {
+			return err
+		}
+		filled, err := report.Page(string(text), all)
+		if err != nil {
+			return fmt.Errorf("%s: %w", *page, err)
+		}
+		if err := os.WriteFile(*page, []byte(filled), 0o666); err != nil {
+			return err
+		}
+	}
+	if *svg != "" {
+		return os.WriteFile(*svg, []byte(report.Picture(all)), 0o666)
+	}
+	if *write == "" && *page == "" {
+		fmt.Fprint(out, report.Text(all))
+	}
+	return nil
+}
+
+// writeReport writes a report, a line for each row, unless the name of the file is empty.
+func writeReport(r *bench.Report, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	text = bytes.ReplaceAll(text, []byte(`{"gateway":"`), []byte("\n"+`{"gateway":"`))
+	return os.WriteFile(file, append(text, '\n'), 0o666)
 }
 
 // readReports reads reports and puts their rows together.

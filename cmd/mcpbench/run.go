@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,7 @@ func runRun(ctx context.Context, args []string, out, log io.Writer) error {
 	warm := f.Duration("warm", 300*time.Millisecond, "the `TIME` of the load before each, which does not count")
 	patience := f.Duration("patience", 20*time.Second, "the longest `TIME` that a call may take")
 	write := f.String("json", "", "write the figures into this `FILE`, too")
-	against := f.String("against", "", "fail if CPU time a call over that of the floor has risen by more than a fifth against the figures in this `FILE`")
+	against := f.String("against", "", "measure only the floor beside the gateways, and fail if CPU time a call over the floor's has risen by more than a fifth against the figures in this `FILE`")
 	if done, err := f.parse(args, false); done || err != nil {
 		return err
 	}
@@ -59,14 +58,17 @@ func runRun(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	all := &bench.Report{
 		When: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), CPU: host.CPU(),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Seconds: length.Seconds(),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 	for _, g := range gateways {
 		for _, s := range chosen {
 			cells := slices.DeleteFunc(s.Cells(g.Gateway), func(c bench.Cell) bool {
 				return slices.ContainsFunc(*filter, func(text string) bool { return !strings.Contains(c.String(), text) })
 			})
-			all.Rows = append(all.Rows, r.Run(ctx, g.Gateway, g.version, cells)...)
+			for i := range cells {
+				cells[i].Alone = cells[i].Alone || *against != ""
+			}
+			all.Rows = append(all.Rows, r.Run(ctx, g.Gateway, g.version, s.Name, cells)...)
 		}
 	}
 	if len(all.Rows) == 0 {
@@ -80,16 +82,10 @@ func runRun(ctx context.Context, args []string, out, log io.Writer) error {
 
 // finish writes the figures, shows them, and returns an error if a cell failed.
 func finish(ctx context.Context, all *bench.Report, file string, out io.Writer) error {
-	if file != "" {
-		text, err := json.MarshalIndent(all, "", " ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, append(text, '\n'), 0o666); err != nil {
-			return err
-		}
+	if err := writeReport(all, file); err != nil {
+		return err
 	}
-	fmt.Fprint(out, report.Table(all, false))
+	fmt.Fprint(out, report.Text(all))
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
@@ -105,8 +101,10 @@ func finish(ctx context.Context, all *bench.Report, file string, out io.Writer) 
 	return nil
 }
 
-// compare fails when cells have become dearer than the figures in a file, twice: the machine may have
-// been busy the first time.
+// compareTimes is how often a cell must be dearer than allowed, as the machine may be busy at times.
+const compareTimes = 3
+
+// compare fails when cells have become dearer than the figures in a file.
 func compare(ctx context.Context, r *bench.Runner, gateways []installed, now *bench.Report, file string, out io.Writer) error {
 	before, err := readReports([]string{file})
 	if err != nil {
@@ -117,22 +115,24 @@ func compare(ctx context.Context, r *bench.Runner, gateways []installed, now *be
 		return fmt.Errorf("%s has none of the cells that were measured", file)
 	}
 	fmt.Fprintf(out, "\nagainst %s of %s:\n%s\n", file, before.When.Format(time.DateOnly), strings.Join(lines, "\n"))
-	if len(dearer) == 0 {
-		return nil
-	}
-	fmt.Fprintf(out, "\nonce more: %d cells\n", len(dearer))
-	second := &bench.Report{}
-	for _, g := range gateways {
-		var cells []bench.Cell
-		for _, row := range dearer {
-			if row.Gateway == g.Name {
-				cells = append(cells, row.Cell)
+	for n := 1; n < compareTimes && len(dearer) > 0; n++ {
+		fmt.Fprintf(out, "\nonce more: %d cells\n", len(dearer))
+		again := &bench.Report{}
+		for _, g := range gateways {
+			var cells []bench.Cell
+			for _, row := range dearer {
+				if row.Gateway == g.Name {
+					cells = append(cells, row.Cell)
+				}
 			}
+			again.Rows = append(again.Rows, r.Run(ctx, g.Gateway, g.version, "", cells)...)
 		}
-		second.Rows = append(second.Rows, r.Run(ctx, g.Gateway, g.version, cells)...)
+		lines, dearer = bench.Compare(again, before)
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
-	lines, dearer = bench.Compare(second, before)
-	fmt.Fprintln(out, strings.Join(lines, "\n"))
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
 	if len(dearer) > 0 {
 		return fmt.Errorf("%d cells cost more CPU time than the figures in %s allow", len(dearer), file)
 	}

@@ -158,17 +158,19 @@ func Suites() []Suite {
 			}
 			return all
 		}},
-		{"start", "cold start to the first list of tools", func(client string) []Cell {
-			all := grid(client, both, []int{1}, []int{small})
-			for i := range all {
-				all[i].Kind = Start
+		{"start", "cold start to the first list of 1, 1,000 and 10,000 tools", func(client string) (all []Cell) {
+			for _, tools := range []int{1, 1000, 10000} {
+				for _, c := range grid(client, both, []int{1}, []int{small}) {
+					c.Kind, c.Tools = Start, tools
+					all = append(all, c)
+				}
 			}
 			return all
 		}},
 		{"idle", "memory of 500 idle sessions", func(client string) []Cell {
 			all := grid(client, both, []int{1}, []int{small})
 			for i := range all {
-				all[i].Sessions = 500
+				all[i].Sessions, all[i].Vary = 500, "sessions" // each pair has a fresh process
 			}
 			return all
 		}},

@@ -12,19 +12,19 @@ import (
 
 // A Report is the outcome of runs, as it is kept in files.
 type Report struct {
-	When    time.Time `json:"when"`
-	CPUs    int       `json:"cpus"`
-	CPU     string    `json:"cpu"`
-	System  string    `json:"system"`
-	Go      string    `json:"go"`
-	Seconds float64   `json:"seconds"` // of a measurement
-	Rows    []*Row    `json:"rows"`
+	When   time.Time `json:"when"`
+	CPUs   int       `json:"cpus"`
+	CPU    string    `json:"cpu"`
+	System string    `json:"system"`
+	Go     string    `json:"go"`
+	Rows   []*Row    `json:"rows"`
 }
 
 // A Row has the pairs of a cell and a gateway.
 type Row struct {
 	Gateway string  `json:"gateway"`
 	Version string  `json:"version,omitempty"`
+	Suite   string  `json:"suite"`
 	Cell    Cell    `json:"cell"`
 	Pairs   []*Pair `json:"pairs"`
 	Error   string  `json:"error,omitempty"` // what went wrong; a wrong answer, too
@@ -94,14 +94,25 @@ func (r *Row) String() string {
 	return head
 }
 
+// Disturbed returns how many pairs of a row were disturbed.
+func (r *Row) Disturbed() (n int) {
+	for _, p := range r.Pairs {
+		if p.Disturbed() {
+			n++
+		}
+	}
+	return n
+}
+
 // A Figure is the median of a row's pairs, with the least and the most.
 type Figure struct{ Median, Least, Most float64 }
 
-// Of returns a figure of those pairs for which value has one.
+// Of returns a figure of those pairs for which value has one. Disturbed pairs count only when all are.
 func (r *Row) Of(value func(*Pair) (float64, bool)) (f Figure, ok bool) {
 	var all []float64
+	none := r.Disturbed() == len(r.Pairs)
 	for _, p := range r.Pairs {
-		if v, ok := value(p); ok {
+		if v, ok := value(p); ok && (none || !p.Disturbed()) {
 			all = append(all, v)
 		}
 	}
@@ -161,7 +172,11 @@ const maxRise = 1.2
 // have become dearer than allowed.
 func Compare(now, before *Report) (lines []string, dearer []*Row) {
 	for _, row := range now.Rows {
-		i := slices.IndexFunc(before.Rows, func(b *Row) bool { return b.Gateway == row.Gateway && b.Cell == row.Cell })
+		i := slices.IndexFunc(before.Rows, func(b *Row) bool {
+			cell := b.Cell
+			cell.Alone = row.Cell.Alone
+			return b.Gateway == row.Gateway && cell == row.Cell
+		})
 		if i < 0 {
 			continue
 		}
@@ -182,10 +197,10 @@ func Compare(now, before *Report) (lines []string, dearer []*Row) {
 	return lines, dearer
 }
 
-// PerSession returns how many KiB of resident memory an idle session takes; 0 without idle sessions.
-func (s *Sample) PerSession(sessions int) float64 {
-	if s.Idle == nil || sessions == 0 {
+// IdleMore returns how many MB the idle sessions take together.
+func (s *Sample) IdleMore() float64 {
+	if s.Idle == nil {
 		return 0
 	}
-	return float64(s.Idle.RSS-s.Before.RSS) / float64(sessions)
+	return float64(s.Idle.PSS-s.Before.PSS) * 1024 / 1e6
 }

@@ -22,6 +22,9 @@ const (
 	maxForeign = 0.10 // share of the CPUs that others take
 )
 
+// settle is how long a process has for what it is still about before its memory is measured.
+const settle = 300 * time.Millisecond
+
 // A Runner measures. Its fields are set before the first use.
 type Runner struct {
 	Self         string        // this program, which is also echo and floor
@@ -36,11 +39,11 @@ type Runner struct {
 }
 
 // Run measures the cells of a gateway. It returns what has been measured when the context ends, too.
-func (r *Runner) Run(ctx context.Context, g Gateway, version string, cells []Cell) (rows []*Row) {
+func (r *Runner) Run(ctx context.Context, g Gateway, version, suite string, cells []Cell) (rows []*Row) {
 	r.supervisor = process.NewSupervisor()
 	defer r.supervisor.Close()
 	for _, c := range cells {
-		rows = append(rows, &Row{Gateway: g.Name, Version: version, Cell: c})
+		rows = append(rows, &Row{Gateway: g.Name, Version: version, Suite: suite, Cell: c})
 	}
 	// The cells of a setup share a process through all pairs, as programs grow warm. What grows is
 	// compared from cell to cell, so there a round has all cells, and a process ends with its setup.
@@ -227,6 +230,7 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []client.Session,
 	if c.Sessions == 0 || a.process == nil {
 		return nil, nil
 	}
+	time.Sleep(settle)
 	before, _ := host.Use(a.pid())
 	t := a.target
 	t.Until = time.Now().Add(10 * time.Minute)
@@ -240,7 +244,7 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []client.Session,
 			return sessions, err
 		}
 	}
-	time.Sleep(time.Second) // what opening them left to do is done
+	time.Sleep(settle)
 	after, _ := host.Use(a.pid())
 	sample.Before, sample.Idle = &before, &after
 	return sessions, nil
