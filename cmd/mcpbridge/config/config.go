@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -163,6 +164,9 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 
 // IsConfig reports whether data is a config with servers, or such a block of another client.
 func IsConfig(data []byte) bool {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) { // a list, however long
+		return false
+	}
 	d := Loader{}.newDecoder("", "", data)
 	root, ok := d.parse()
 	return ok && hasAny("mcpServers", "servers")(membersIn(root))

@@ -8,6 +8,7 @@
 //   - failure.go, explain.go: errors of jsonschema/v5 become an Error. Their messages are parsed:
 //     TestLibraryMessages pins them
 //   - metaschema.go: the validity of schemas themselves
+//   - plain.go: most schemas of tools are seen to be valid without jsonschema/v5
 //   - arguments.go: arguments repaired
 //   - binder.go, hidden.go: arguments bound to defaults and to hidden values
 //

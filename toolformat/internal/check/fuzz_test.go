@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/tree"
+	"github.com/mcpbridge/mcpbridge/toolformat/internal/vocabulary"
 )
 
 func BenchmarkCheck(b *testing.B) {
@@ -75,6 +77,27 @@ func FuzzChecker(f *testing.F) {
 }
 
 func tooManySchemas(err error) bool { return bytes.Contains([]byte(err.Error()), []byte("too large")) }
+
+// FuzzIsPlain verifies that the meta-schema of each draft takes a plain schema.
+func FuzzIsPlain(f *testing.F) {
+	for _, schema := range fuzzSchemas {
+		f.Add([]byte(schema))
+	}
+	f.Add([]byte(`{"$schema":"","$ref":"%","$comment":"","title":"","description":"","format":"","pattern":"(","type":"integer","properties":{"a":{"const":1}},
+		"$defs":{"a":{"default":null}},"definitions":{},"items":{"uniqueItems":true},"additionalProperties":{"minimum":-1e9999999,"maximum":0.5},
+		"anyOf":[{}],"oneOf":[{"enum":["a","b"]}],"allOf":[{"required":["a"]}],"minLength":0,"maxLength":99999999999999999999,"minItems":1,"maxItems":2}`))
+	f.Fuzz(func(t *testing.T, schema []byte) {
+		n, err := tree.Parse(schema)
+		if err != nil || !isPlain(n) || rewrite.CheckSize(n) != nil {
+			return
+		}
+		for draft, url := range vocabulary.Drafts {
+			if all := libraryViolations(n, draft); len(all) > 0 {
+				t.Errorf("%s violates %s: %s", schema, url, all[0].note(nil).Text)
+			}
+		}
+	})
+}
 
 // FuzzArguments verifies that accepted arguments are a valid object, and are accepted again
 // without a change.

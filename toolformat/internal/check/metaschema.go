@@ -50,10 +50,20 @@ func CheckSchema(schema json.RawMessage, at *tree.Path) []wording.Note {
 }
 
 // IsValid reports whether a schema is valid by the meta-schema of a draft, formats aside.
-func IsValid(schema *tree.Node, draft vocabulary.Draft) bool { return violations(schema, draft) == nil }
+func IsValid(schema *tree.Node, draft vocabulary.Draft) bool {
+	return len(violations(schema, draft)) == 0
+}
 
 // violations returns what a document violates of the meta-schema of a draft, formats aside.
 func violations(doc *tree.Node, draft vocabulary.Draft) []*failure {
+	if isPlain(doc) {
+		return nil
+	}
+	return libraryViolations(doc, draft)
+}
+
+// libraryViolations is violations by the library alone.
+func libraryViolations(doc *tree.Node, draft vocabulary.Draft) []*failure {
 	meta := jsonschema.NewCompiler().MustCompile(vocabulary.Drafts[draft]) // the library has it compiled
 	doc, renamed := withoutPatterns(doc)
 	var invalid *jsonschema.ValidationError
