@@ -139,15 +139,15 @@ func isConfig(keys map[string]any) bool {
 	return false
 }
 
-var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/mcpbridge|mcpbridge) ([a-z]+(?: (?:list|call))?)(.*)$`)
+var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/|[A-Z]+=\S+ )?(mcpbridge|mcpbench) ([a-z]+(?: (?:list|call))?)(.*)$`)
 
 // Every command that is shown exists, and has the flags that it is shown with.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the program")
+		t.Skip("builds the programs")
 	}
-	program := filepath.Join(t.TempDir(), "mcpbridge")
-	if out, err := exec.Command("go", "build", "-o", program, "../").CombinedOutput(); err != nil {
+	programs := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", programs, "../", "../../mcpbench").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	help := map[string]string{}
@@ -156,18 +156,18 @@ func TestCommands(t *testing.T) {
 		for _, block := range blocks(text, "sh", "console") {
 			for _, m := range command.FindAllStringSubmatch(strings.ReplaceAll(block, "\\\n", " "), -1) {
 				found++
-				words := m[1]
+				words := m[1] + " " + m[2]
 				if _, ok := help[words]; !ok {
-					out, err := exec.CommandContext(context.Background(), program, append(strings.Fields(words), "--help")...).CombinedOutput()
+					out, err := exec.CommandContext(context.Background(), filepath.Join(programs, m[1]), append(strings.Fields(m[2]), "--help")...).CombinedOutput()
 					if err != nil {
-						t.Errorf("%s: mcpbridge %s --help: %v\n%s", name, words, err, out)
+						t.Errorf("%s: %s --help: %v\n%s", name, words, err, out)
 					}
 					help[words] = string(out)
 				}
-				arguments, _, _ := strings.Cut(m[2], " -- ")
+				arguments, _, _ := strings.Cut(m[3], " -- ")
 				for _, flag := range regexp.MustCompile(` --[a-z-]+`).FindAllString(arguments, -1) {
 					if !strings.Contains(help[words], flag) {
-						t.Errorf("%s: mcpbridge %s has no flag%s", name, words, flag)
+						t.Errorf("%s: %s has no flag%s", name, words, flag)
 					}
 				}
 			}

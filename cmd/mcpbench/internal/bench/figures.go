@@ -196,11 +196,3 @@ func Compare(now, before *Report) (lines []string, dearer []*Row) {
 	}
 	return lines, dearer
 }
-
-// IdleMore returns how many MB the idle sessions take together.
-func (s *Sample) IdleMore() float64 {
-	if s.Idle == nil {
-		return 0
-	}
-	return float64(s.Idle.PSS-s.Before.PSS) * 1024 / 1e6
-}

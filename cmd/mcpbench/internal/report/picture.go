@@ -20,7 +20,7 @@ type bar struct {
 // Sizes of a picture, in pixels. It is narrow, so that its text can be read on a telephone.
 const (
 	width, margin   = 440, 12
-	barLeft         = 168 // names are left of it
+	barLeft         = 190 // names are left of it
 	barHeight, step = 14, 22
 )
 
@@ -31,23 +31,31 @@ const style = `text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-ser
 // Picture draws the suite calls: how many calls a second each gateway takes as a part of those without
 // a gateway. The gateway of the first row stands out.
 func Picture(r *bench.Report) string {
-	var b strings.Builder
-	y := 46
+	type panel struct {
+		title string
+		bars  []bar
+	}
+	var panels []panel
+	longest := 0.0
 	for _, upstream := range []string{"stdio", "http"} {
 		for _, payload := range []int{32, 64 << 10} {
-			bars := bars(r, upstream, payload)
-			if len(bars) == 0 {
-				continue
+			if all := bars(r, upstream, payload); len(all) > 0 {
+				panels = append(panels, panel{fmt.Sprintf("%s server, 32 callers, %s", upstreamName(upstream), bench.Size(payload)), all})
+				longest = max(longest, all[0].value)
 			}
-			y += step + 8
-			fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s server, 32 callers, %s</text>`+"\n", margin, y, upstreamName(upstream), bench.Size(payload))
-			y += 8
-			for _, bar := range bars {
-				long := max(1, bar.value/max(bars[0].value, 1)*(width-barLeft-margin-44))
-				fmt.Fprintf(&b, `<text class="n" x="%d" y="%d">%s</text><rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/><text x="%.1f" y="%d">%s</text>`+"\n",
-					barLeft-6, y+12, html.EscapeString(bar.name), bar.class, barLeft, y, long, barHeight, barLeft+long+5, y+12, bar.figure)
-				y += step
-			}
+		}
+	}
+	var b strings.Builder
+	y := 46
+	for _, p := range panels {
+		y += step + 8
+		fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s</text>`+"\n", margin, y, p.title)
+		y += 8
+		for _, bar := range p.bars {
+			long := max(1, bar.value/longest*(width-barLeft-margin-40))
+			fmt.Fprintf(&b, `<text class="n" x="%d" y="%d">%s</text><rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/><text x="%.1f" y="%d">%s</text>`+"\n",
+				barLeft-6, y+12, html.EscapeString(bar.name), bar.class, barLeft, y, long, barHeight, barLeft+long+5, y+12, bar.figure)
+			y += step
 		}
 	}
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="Calls a second through gateways, as a part of those without one">

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/host"
 )
 
 // A section is a part of a report: a table of the rows of a suite.
@@ -183,8 +184,8 @@ func gatewayOf(row *bench.Row, rows []*bench.Row) string {
 	return row.Gateway
 }
 
-// list returns a table with a line for each row that has not failed. After gateway, cell and the
-// number of pairs come the columns, whose names alternate with nothing else.
+// list returns a table with a line for each row that has not failed: gateway, cell, the number of
+// pairs, and what line returns.
 func list(rows []*bench.Row, head []string, line func(*bench.Row) []string) table {
 	t := table{append([]string{"gateway", "cell", "n"}, head...)}
 	for _, row := range rows {
@@ -227,9 +228,14 @@ func ratio(f bench.Figure, ok bool) string {
 	case !ok:
 		return ""
 	case f.Median < 0.1:
-		return fmt.Sprintf("%.3f (%.3f-%.3f)", f.Median, f.Least, f.Most)
+		return spread("%.3f", f)
 	}
-	return fmt.Sprintf("%.2f (%.2f-%.2f)", f.Median, f.Least, f.Most)
+	return spread("%.2f", f)
+}
+
+// spread writes a median with the least and the most.
+func spread(format string, f bench.Figure) string {
+	return fmt.Sprintf(format+" ("+format+"-"+format+")", f.Median, f.Least, f.Most)
 }
 
 func starts(rows []*bench.Row) table {
@@ -239,7 +245,7 @@ func starts(rows []*bench.Row) table {
 			if !ok {
 				return ""
 			}
-			return fmt.Sprintf("%.1f (%.1f-%.1f)", f.Median, f.Least, f.Most)
+			return spread("%.1f", f)
 		}
 		return []string{ms(row.Own(func(s *bench.Sample) float64 { return s.StartMS }), true), ms(row.ToDirect()), ms(row.ToFloor())}
 	})
@@ -247,18 +253,24 @@ func starts(rows []*bench.Row) table {
 
 func idle(rows []*bench.Row) table {
 	head := []string{"at the start", "more with the sessions", "KB a session", "floor's KB a session"}
-	return list(rows, head, func(row *bench.Row) []string {
-		more := func(p *bench.Pair) (float64, bool) { return p.Gateway.IdleMore(), p.Gateway.Idle != nil }
-		floor := func(p *bench.Pair) (float64, bool) {
-			return cmp.Or(p.Floor, &bench.Sample{}).IdleMore() * 1000 / float64(row.Cell.Sessions), p.Floor != nil && p.Floor.Idle != nil
+	const mb = 1e6 / 1024 // in KiB
+	more := func(s *bench.Sample) (float64, bool) {
+		if s == nil || s.Idle == nil {
+			return 0, false
 		}
+		return float64(s.Idle.PSS-s.Before.PSS) / mb, true
+	}
+	return list(rows, head, func(row *bench.Row) []string {
+		each := func(f bench.Figure) string { return figure(f.Median * 1000 / float64(row.Cell.Sessions)) }
 		before, _ := row.Of(func(p *bench.Pair) (float64, bool) {
-			return float64(cmp.Or(p.Gateway.Before, p.Gateway.Idle).PSS) * 1.024 / 1000, p.Gateway.Before != nil
+			return float64(cmp.Or(p.Gateway.Before, &host.Usage{}).PSS) / mb, p.Gateway.Before != nil
 		})
-		f, _ := row.Of(more)
-		b, _ := row.Of(floor)
-		return []string{fmt.Sprintf("%.1f", before.Median), fmt.Sprintf("%.1f (%.1f-%.1f)", f.Median, f.Least, f.Most),
-			figure(f.Median * 1000 / float64(row.Cell.Sessions)), figure(b.Median)}
+		own, _ := row.Of(func(p *bench.Pair) (float64, bool) { return more(p.Gateway) })
+		line := []string{fmt.Sprintf("%.1f", before.Median), spread("%.1f", own), each(own), ""}
+		if floor, ok := row.Of(func(p *bench.Pair) (float64, bool) { return more(p.Floor) }); ok {
+			line[3] = each(floor)
+		}
+		return line
 	})
 }
 
