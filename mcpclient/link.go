@@ -54,7 +54,7 @@ type link struct {
 	lists   [bridge.ListKinds]atomic.Pointer[bridge.List]
 	faults  [bridge.ListKinds]atomic.Pointer[toolformat.Error] // why a list could not be read
 	leftOut atomic.Pointer[map[string]bool]                    // tools that are not in the list, by name
-	fetched [bridge.ListKinds]atomic.Int64                     // when the latest fetch of a list began, in ns since born
+	fetched [bridge.ListKinds]atomic.Int64                     // when the latest fetch of a list began, in ns since born; 0 without one
 	used    atomic.Int64                                       // when the latest call of a lazy server ended, in Unix ns
 
 	mu        sync.Mutex // guards the fields below

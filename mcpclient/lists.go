@@ -86,8 +86,8 @@ func extraMembers(kind bridge.ListKind, result []byte) []byte {
 	return bytes.Clone(result) // without the room for what has been cut
 }
 
-// setList replaces a list by one whose fetching began at a time of the link. The error is that of
-// lists that take too much memory.
+// setList replaces a list by one whose fetching began at a time of the link; 0 means that it was not
+// fetched. The error is that of lists that take too much memory.
 func (l *link) setList(r *reading, begun time.Duration, all bool) error {
 	kind := r.kind
 	list, err := r.list()
@@ -108,7 +108,7 @@ func (l *link) setList(r *reading, begun time.Duration, all bool) error {
 // but this list can be used.
 func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) error {
 	if kind != bridge.Tools && !c.has(kind) {
-		return l.setList(&reading{link: l, kind: kind}, time.Since(l.born), false)
+		return l.setList(&reading{link: l, kind: kind}, 0, false)
 	}
 	err := l.fetch(ctx, c, kind, false)
 	fault := answeredError(err)
@@ -116,7 +116,7 @@ func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) er
 	case fault == nil:
 		return err
 	case fault.Code == toolformat.Unsupported:
-		return l.setList(&reading{link: l, kind: kind}, time.Since(l.born), false)
+		return l.setList(&reading{link: l, kind: kind}, 0, false)
 	default:
 		l.client.report(kind, []bridge.Problem{{Text: err.Error(), LeftOut: true}})
 		l.faults[kind].Store(fault)

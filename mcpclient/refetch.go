@@ -223,8 +223,7 @@ func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
 	if c == nil || !c.alive() {
 		return empty()
 	}
-	known := l.lists[kind].Load()
-	if known != nil && len(known.Items) > 0 && c.called.Load()&listBit(kind) == 0 && l.age(kind) < refetchDelay && l.faults[kind].Load() == nil {
+	if l.fetched[kind].Load() > 0 && c.called.Load()&listBit(kind) == 0 && l.age(kind) < refetchDelay && l.faults[kind].Load() == nil {
 		return empty()
 	}
 	if f := l.refetch(c, kind, false); c.awaitFetch(ctx, f) {

@@ -136,7 +136,7 @@ func TestListOfForgetfulServer(t *testing.T) {
 }
 
 // A server that does not notify of changes, whether or not it announces that, is asked once before an
-// unknown name is refused.
+// unknown name is refused, also if it has no tools any more.
 func TestUnknownNameOfSilentServer(t *testing.T) {
 	t.Run("silent", func(t *testing.T) { unknownName(t, growing(false)) })
 	t.Run("forgetful", func(t *testing.T) { unknownName(t, forgetful()) })
@@ -160,13 +160,19 @@ func unknownName(t *testing.T, s *peer.Server) {
 			t.Errorf("%s: %v", name, r.Err)
 		}
 	}
-	before := len(s.Seen(wire.MethodToolsList))
-	if r := call("up__nothing"); r.Err == nil {
-		t.Error("an unknown tool has a result")
+	refused := func(name string) {
+		before := len(s.Seen(wire.MethodToolsList))
+		if r := call(name); r.Err == nil {
+			t.Error("an unknown tool has a result")
+		}
+		if n := len(s.Seen(wire.MethodToolsList)) - before; n != 1 {
+			t.Errorf("%s: the server has been asked %d times, want 1", name, n)
+		}
 	}
-	if n := len(s.Seen(wire.MethodToolsList)) - before; n != 1 {
-		t.Errorf("the server has been asked %d times, want 1", n)
-	}
+	refused("up__nothing")
+	call("up__grow") // so that the list is read again
+	s.Update(func() { s.Tools = "" })
+	refused("up__nobody")
 }
 
 // A burst of list changes is read once.
