@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -13,8 +14,8 @@ const (
 )
 
 // A LineWriter writes messages to a stream, one a line. A goroutine of its own writes the queue:
-// short messages that were queued while the stream was busy go out together. It may be used from
-// many goroutines; messages leave in the order of Write. The owner calls Close and ends the stream.
+// short messages that are queued at the same time go out together. It may be used from many
+// goroutines; messages leave in the order of Write. The owner calls Close and ends the stream.
 type LineWriter struct {
 	w     io.Writer
 	limit int           // of size
@@ -138,6 +139,7 @@ func (l *LineWriter) run() {
 			rest = rest[n:]
 		}
 		clear(batch)
+		runtime.Gosched() // what else is ready to be sent goes out together
 	}
 }
 
