@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	memoryTick = 10 * time.Second
-	// memorySpare is how much more memory than before a load may stay resident, in bytes.
-	memorySpare = 32 << 20
+	memoryTick = 2 * time.Second
+	// memorySpare is how much more memory than before a load may stay resident, in bytes: at least
+	// this, and a quarter of what was resident, since to return memory costs a pass over what lives.
+	memorySpare = 8 << 20
 	// memoryCalm is how much a calm process allocates between ticks, in bytes, at most.
-	memoryCalm = 64 << 20
+	memoryCalm = 8 << 20
 )
 
 // memory returns what a load has left to the system. The garbage collector runs as the heap grows:
@@ -47,7 +48,7 @@ func keepMemoryLow() (stop func()) {
 }
 
 // check returns memory if much more is resident than at the last time, and little is allocated. It
-// costs a pass over what lives, and is not repeated until as much has been added again.
+// is not repeated until as much has been added again.
 func (m *memory) check() {
 	resident, allocated := readMemory()
 	calm := allocated-m.allocated < memoryCalm
@@ -55,13 +56,16 @@ func (m *memory) check() {
 	if m.floor == 0 || resident < m.floor {
 		m.floor = resident
 	}
-	if !calm || resident < m.floor+memorySpare {
+	if !calm || resident < m.floor+m.spare() {
 		return
 	}
 	runtime.GC() // empties the pools, together with the next one
 	debug.FreeOSMemory()
 	m.floor, m.allocated = readMemory()
 }
+
+// spare returns how much more than the floor may stay resident, in bytes.
+func (m *memory) spare() uint64 { return max(memorySpare, m.floor/4) }
 
 // readMemory returns the resident bytes of the Go runtime, and those allocated since the process
 // began.

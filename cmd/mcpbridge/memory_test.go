@@ -14,7 +14,7 @@ func TestMemoryIsReturned(t *testing.T) {
 	clear(load)
 	m.check() // not calm
 	m.check()
-	if after, _ := readMemory(); after > before+memorySpare {
+	if after, _ := readMemory(); after > before+m.spare() {
 		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
 	}
 }
