@@ -379,6 +379,7 @@ type call struct {
 	back           bridge.Back
 	token          []byte                  // raw progress token of the caller; nil without one
 	digits         [20]byte                // of the id
+	parts          [][]byte                // of a long message, which lies in several places; nil if it is a whole
 	timer          bridge.Timer            // held while the conn has questions
 	ctx            context.Context         // of the caller; with cancel, ends with the call
 	cancel         context.CancelCauseFunc // nil if nothing needs that

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -277,8 +278,37 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	if k.token != nil || !isVendors(req) {
 		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(k.digits[:0], k.id, 10)})
 	}
+	if s, ok := c.carrier.(*streamable); ok && len(params.Raw) > lentFrom && s.lends() {
+		if buf := k.encodeAround(&params, edits); buf != nil {
+			return buf
+		}
+	}
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
+	return buf
+}
+
+// lentFrom is the size of params, in bytes, from which on a carrier that lends is given the arguments in
+// the memory of the caller.
+const lentFrom = 16 << 10
+
+// encodeAround makes the message of a request in parts, which has its arguments where they lie, without a
+// copy. It returns the memory of the other parts, nil if there are no arguments.
+func (k *call) encodeAround(params *wire.Params, edits []wire.Edit) *wire.Buffer {
+	arguments := params.Get(wire.Arguments)
+	for _, e := range edits {
+		if e.Key == wire.Arguments {
+			arguments = e.Value
+		}
+	}
+	if arguments == nil {
+		return nil
+	}
+	mark := []byte{0} // occurs in no JSON
+	buf := wire.NewBuffer(len(params.Raw) - len(params.Get(wire.Arguments)) + 128)
+	buf.B = wire.AppendRequest(buf.B, k.id, k.method, params, append(edits, wire.Edit{Key: wire.Arguments, Value: mark})...)
+	before, after, _ := bytes.Cut(buf.B, mark)
+	k.parts = [][]byte{before, arguments, after}
 	return buf
 }
 

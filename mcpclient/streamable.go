@@ -74,14 +74,19 @@ func (s *streamable) setRoute() {
 	}
 }
 
+// lends reports whether a request may lie in the memory of its caller: send does not return before it
+// has been read.
+func (s *streamable) lends() bool { return s.route.Load() != nil }
+
 // sessionID returns the id of the server's session, "" if it has none.
 func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
 
 // request sends a request to the server. msg is its body, which request then owns, nil for none;
-// header its headers, nil for those of every request. Only the handshake follows redirects.
-func (s *streamable) request(ctx context.Context, method string, header http.Header, msg *wire.Buffer) (*http.Response, error) {
+// header its headers, nil for those of every request; parts are for a connection that lends. Only the
+// handshake follows redirects.
+func (s *streamable) request(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
 	if route := s.route.Load(); route != nil {
-		return route.Send(ctx, method, header, msg)
+		return route.Send(ctx, method, header, msg, parts...)
 	}
 	if header == nil {
 		header = *s.header.Load()
@@ -119,10 +124,14 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		return nil
 	}
 	var header http.Header
-	if k != nil && k.modern {
-		header = s.modernHeader(k)
+	var parts [][]byte
+	if k != nil {
+		parts = k.parts
+		if k.modern {
+			header = s.modernHeader(k)
+		}
 	}
-	resp, err := s.request(ctx, http.MethodPost, header, msg)
+	resp, err := s.request(ctx, http.MethodPost, header, msg, parts...)
 	if err != nil {
 		if !outbound.NotSent(err) {
 			k.setSent()

@@ -3,21 +3,21 @@ package wire
 import (
 	"bytes"
 	"io"
+	"slices"
 	"sync"
 )
 
-// Most messages are short, and the long ones hold a file or a page of text. A single pool would
-// give short buffers to long messages, which then grow.
-const (
-	smallSize = 4 << 10
-	largeSize = 96 << 10
-	keepSize  = 256 << 10
-)
+// sizes are those of pooled buffers, each of which has a pool of its own: a single one would give short
+// buffers to long messages, which then grow. Most messages are short. Those beyond are up to a quarter
+// larger than what they hold: what waits for a client is counted by its memory, and to clear and collect
+// new memory costs more than to read a message.
+var sizes = [...]int{
+	4 << 10, 96 << 10, 112 << 10, 128 << 10, 160 << 10, 192 << 10, 224 << 10, 256 << 10, 320 << 10, 384 << 10, 448 << 10,
+	512 << 10, 640 << 10, 768 << 10, 896 << 10, 1024 << 10, 1280 << 10, 1536 << 10, 1792 << 10, 2048 << 10,
+	2560 << 10, 3072 << 10, 3584 << 10, 4096 << 10, 5120 << 10, 6144 << 10,
+}
 
-var (
-	small = sync.Pool{New: func() any { return &Buffer{spare: make([]byte, 0, smallSize)} }}
-	large = sync.Pool{New: func() any { return &Buffer{spare: make([]byte, 0, largeSize)} }}
-)
+var pools = [len(sizes)]sync.Pool{}
 
 // A Buffer is a pooled byte slice. It has one owner at a time, which may change B and passes the
 // Buffer on or frees it. It is not safe for concurrent use.
@@ -29,17 +29,18 @@ type Buffer struct {
 
 // NewBuffer returns an empty Buffer with room for at least size bytes.
 func NewBuffer(size int) *Buffer {
-	var b *Buffer
-	switch {
-	case size <= smallSize:
-		b = small.Get().(*Buffer)
-	case size <= largeSize:
-		b = large.Get().(*Buffer)
-	default:
-		return &Buffer{B: make([]byte, 0, size+1)} // and one for a line end
+	for i, most := range sizes {
+		if size > most {
+			continue
+		}
+		b, pooled := pools[i].Get().(*Buffer)
+		if !pooled {
+			return &Buffer{B: make([]byte, 0, most)}
+		}
+		b.B, b.spare = b.spare, nil
+		return b
 	}
-	b.B, b.spare = b.spare, nil
-	return b
+	return &Buffer{B: make([]byte, 0, size+1)} // and one for a line end
 }
 
 // Free gives the Buffer back to its pool: neither it nor a slice of B may be used afterwards.
@@ -49,12 +50,14 @@ func (b *Buffer) Free() {
 		return
 	}
 	b.B, b.spare = nil, b.B[:0]
-	switch c := cap(b.spare); {
-	case c > keepSize:
-	case c >= largeSize:
-		large.Put(b)
-	case c >= smallSize:
-		small.Put(b)
+	if cap(b.spare) > sizes[len(sizes)-1] {
+		return
+	}
+	for i, least := range slices.Backward(sizes[:]) {
+		if cap(b.spare) >= least {
+			pools[i].Put(b)
+			return
+		}
 	}
 }
 
@@ -67,7 +70,7 @@ func (b *Buffer) grow(size int) {
 }
 
 // maxClaim bounds the memory that a body gets because its header announces a length.
-const maxClaim = 1 << 20
+const maxClaim = 4 << 20
 
 // ReadBody reads a body to its end. length is the length that its header announces, negative for
 // none. The error is a [*TooLongError] for a body over limit bytes, else the reader's. The Buffer

@@ -98,7 +98,11 @@ func FuzzLineReader(f *testing.F) {
 }
 
 func TestBuffer(t *testing.T) {
-	for _, size := range []int{0, smallSize, smallSize + 1, largeSize, largeSize + 1, keepSize + 1} {
+	lengths := []int{0}
+	for _, size := range sizes {
+		lengths = append(lengths, size, size+1)
+	}
+	for _, size := range lengths {
 		b := NewBuffer(size)
 		if len(b.B) != 0 || cap(b.B) < size {
 			t.Errorf("NewBuffer(%d): %d of %d", size, len(b.B), cap(b.B))
@@ -111,7 +115,7 @@ func TestBuffer(t *testing.T) {
 	}
 	(*Buffer)(nil).Free()
 	(&Buffer{B: []byte("foreign")}).Free()
-	if b := NewBuffer(7); cap(b.B) < smallSize {
+	if b := NewBuffer(7); cap(b.B) < sizes[0] {
 		t.Error("a short slice went into the pool")
 	}
 }

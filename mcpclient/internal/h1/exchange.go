@@ -31,8 +31,9 @@ type exchange struct {
 	conn *conn
 	stop func() bool // ends the watch over ctx; false means that ctx has ended
 
-	head    *wire.Buffer // of the request, with a short body; nil once it has been written
-	msg     *wire.Buffer // a long body
+	parts   net.Buffers  // of the request
+	head    *wire.Buffer // the first part, with a short body; nil once the request has been written
+	msg     *wire.Buffer // memory of the other parts
 	failed  error        // why it could not be written
 	written chan error   // gets the outcome of writing what was not written at once; nil if nothing
 
@@ -46,10 +47,7 @@ type exchange struct {
 // write writes the request: what the system takes at once, and the rest while the response is
 // awaited. It returns false if nothing can be written.
 func (x *exchange) write() bool {
-	parts := net.Buffers{x.head.B}
-	if x.msg != nil {
-		parts = append(parts, x.msg.B)
-	}
+	parts := x.parts
 	n, err := writeNow(x.conn.raw, parts)
 	if err != nil && n == 0 {
 		x.failed = err

@@ -378,9 +378,43 @@ func TestLarge(t *testing.T) {
 	for _, size := range []int{0, 1, 16 << 10, 16<<10 + 1, 64 << 10, 1 << 20, 16 << 20} {
 		body := strings.Repeat("0123456789", size/10+1)[:size]
 		want(t, post(t.Context(), route, body), body)
+		lent := []byte(body)
+		resp, err := route.Send(t.Context(), http.MethodPost, nil, &wire.Buffer{}, lent[:size/3], lent[size/3:size-size/4], lent[size-size/4:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		clear(lent) // which the race detector watches
+		if err != nil || string(got) != body {
+			t.Errorf("in parts: got %.80q %v, want %.80q", got, err, body)
+		}
 	}
 	if n := conns.Load(); n != 1 {
 		t.Errorf("%d connections", n)
+	}
+}
+
+// TestLent: what was lent for a request is not read any more once its response is closed or has failed.
+func TestLent(t *testing.T) {
+	for name, response := range map[string]string{"early": ok("no"), "part": "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nn", "none": "", "broken": "?\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			go func() {
+				p := s.accept()
+				p.in.ReadString('\n')
+				io.WriteString(p, response)
+				if response == "" {
+					p.Close()
+				}
+			}()
+			lent := bytes.Repeat([]byte("x"), 32<<20)
+			resp, err := s.route.Send(t.Context(), http.MethodPost, nil, &wire.Buffer{}, lent[:1], lent[1:])
+			if err == nil {
+				resp.Body.Close()
+			}
+			clear(lent)
+		})
 	}
 }
 

@@ -47,12 +47,14 @@ func (r *Route) head(method string, header http.Header) []byte {
 }
 
 // Send sends a request and returns its response. msg is its body, which Send then owns, nil for
-// none; header its headers, nil for those of the route. When ctx ends the connection is closed.
+// none; header its headers, nil for those of the route. A body that lies in several places is parts,
+// which are not read any more when Send has failed or the response's Body is closed; msg is the memory
+// of those that Send shall own. When ctx ends the connection is closed.
 //
 // The response's Header may be shared: it must not be changed. Its Body must be closed, and is not
 // safe for concurrent use. An error does not tell whether the server has received the request,
 // unless it is that of Dial.
-func (r *Route) Send(ctx context.Context, method string, header http.Header, msg *wire.Buffer) (*http.Response, error) {
+func (r *Route) Send(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
 	head := r.post
 	if header != nil || method != http.MethodPost {
 		if err := validate(header); err != nil {
@@ -62,7 +64,7 @@ func (r *Route) Send(ctx context.Context, method string, header http.Header, msg
 		head = r.head(method, header)
 	}
 	x := &exchange{pool: r.pool, ctx: ctx}
-	x.encode(head, msg)
+	x.encode(head, msg, parts)
 	for {
 		var err error
 		if x.conn, err = r.pool.get(ctx, r.addr); err != nil {
@@ -93,22 +95,26 @@ func validate(header http.Header) error {
 const copied = 16 << 10
 
 // encode makes the bytes of the request.
-func (x *exchange) encode(head []byte, msg *wire.Buffer) {
+func (x *exchange) encode(head []byte, msg *wire.Buffer, parts [][]byte) {
 	size := 0
-	if msg != nil {
-		size = len(msg.B)
+	if msg != nil && parts == nil {
+		parts = [][]byte{msg.B}
 	}
-	x.head = wire.NewBuffer(len(head) + 64 + min(size, copied))
+	for _, part := range parts {
+		size += len(part)
+	}
+	x.head, x.msg = wire.NewBuffer(len(head)+64+min(size, copied)), msg
 	x.head.B = append(x.head.B, head...)
 	if msg != nil {
 		x.head.B = append(x.head.B, "Content-Length: "...)
 		x.head.B = append(strconv.AppendInt(x.head.B, int64(size), 10), "\r\n"...)
 	}
 	x.head.B = append(x.head.B, "\r\n"...)
-	if size > copied {
-		x.msg = msg
-	} else if msg != nil {
-		x.head.B = append(x.head.B, msg.B...)
-		msg.Free()
+	if size <= copied {
+		for _, part := range parts {
+			x.head.B = append(x.head.B, part...)
+		}
+		parts = nil
 	}
+	x.parts = append(net.Buffers{x.head.B}, parts...)
 }
