@@ -91,7 +91,9 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 		done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	c.params.B = append(c.params.B, req.Params.Raw...)
-	req.Params.Raw, req.Back = c.params.B, c
+	own := *req.Params // the message is gone when the call is parked
+	own.Raw = c.params.B
+	req.Params, req.Back = &own, c
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	p.mu.Lock()
 	closed := p.closed
