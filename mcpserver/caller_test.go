@@ -36,9 +36,13 @@ func newHost(t *testing.T, opts mcpserver.Options) *host {
 	t.Cleanup(func() { h.server.CheckLeftover(t) }) // after all goroutines have ended
 	sourcetest.NoLeaks(t)
 	h.server = mcpserver.New(h.fake, opts)
-	h.web = httptest.NewServer(h.server.Handler())
+	h.web = httptest.NewUnstartedServer(h.server.Handler())
+	plain := h.server.Listen(h.web.Listener)
+	h.web.Listener = plain
+	h.web.Start()
 	t.Cleanup(func() {
 		h.server.Close()
+		plain.Shutdown(context.Background())
 		h.web.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})

@@ -1,12 +1,22 @@
 package mcpserver
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 )
 
 // SetSlowTime sets how long a WebSocket client may take nothing from a full outbox.
 func (s *Server) SetSlowTime(d time.Duration) { s.slowTime = d }
+
+// Listen returns the listener that Serve uses on ln.
+func (s *Server) Listen(ln net.Listener) interface {
+	net.Listener
+	Shutdown(context.Context)
+} {
+	return s.listen(ln, s.Handler())
+}
 
 // CheckLeftover fails a test whose server has closed, if a principal goes on using something that
 // all share. A connection that has been told to end may need a moment.

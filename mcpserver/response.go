@@ -73,12 +73,19 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 	}
+	if parts, ok := w.(partsWriter); ok && len(result) <= largePart {
+		parts.WriteParts(head.B, result, []byte(tail))
+		return
+	}
 	w.Write(head.B)
 	if result != nil {
 		writeParts(w, result)
 		io.WriteString(w, tail)
 	}
 }
+
+// partsWriter is an http.ResponseWriter that needs no copy to write several parts with one system call.
+type partsWriter interface{ WriteParts(...[]byte) (int, error) }
 
 // largePart is how many bytes of an answer a client has writeTime to take.
 const largePart = 1 << 20

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -97,32 +95,8 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	opts.Protected = map[string]http.Handler{"/v1/": chat}
 	opts.Refuse = serve.Refuse
 	opts.Ready = http.HandlerFunc(p.serveReady)
-	front := mcpserver.New(p, opts)
-	web := &http.Server{
-		Handler:           front.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(ln) }()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		p.log.Info("ending", "reason", context.Cause(ctx))
-	}
-	front.Close() // ends the streams, which Shutdown would wait for
-	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if web.Shutdown(grace) != nil {
-		web.Close()
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+	return mcpserver.New(p, opts).Serve(ctx, ln)
 }
 
 // serverOptions returns the options of the config for a server of any carrier.

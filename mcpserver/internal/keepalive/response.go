@@ -1,0 +1,119 @@
+package keepalive
+
+import (
+	"bytes"
+	"cmp"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// maxHeld is how many bytes of an answer wait for its end, to be one write with its header.
+const maxHeld = 2 << 10
+
+// response is the http.ResponseWriter of a request. One goroutine at a time may use it.
+type response struct {
+	c      *conn
+	header http.Header
+	status int
+	begun  bool         // the header has been sent
+	length int          // of the body; negative if it is unknown, and the body sent in chunks
+	sent   int          // bytes of the body
+	held   []byte       // what has been written and not sent
+	out    bytes.Buffer // what is sent before the parts that have just been written
+	err    error        // of the connection
+}
+
+var responses = sync.Pool{New: func() any { return &response{header: http.Header{}} }}
+
+func newResponse(c *conn) *response {
+	w := responses.Get().(*response)
+	clear(w.header)
+	*w = response{c: c, header: w.header, length: -1, held: w.held[:0], out: w.out}
+	return w
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) { w.status = cmp.Or(w.status, status) }
+
+func (w *response) Write(p []byte) (int, error) { return w.WriteParts(p) }
+
+// WriteParts writes several parts at once.
+func (w *response) WriteParts(parts ...[]byte) (size int, err error) {
+	for _, p := range parts {
+		size += len(p)
+	}
+	if w.begun || len(w.held)+size > maxHeld {
+		return size, w.send(size, parts)
+	}
+	for _, p := range parts {
+		w.held = append(w.held, p...)
+	}
+	return size, nil
+}
+
+// FlushError sends what is held.
+func (w *response) FlushError() error { return w.send(0, nil) }
+
+// send sends what is held and the parts, which have that size.
+func (w *response) send(size int, parts [][]byte) error {
+	size += len(w.held)
+	if w.out.Reset(); !w.begun {
+		w.begin()
+	}
+	if w.length < 0 && size > 0 {
+		w.out.WriteString(strconv.FormatInt(int64(size), 16) + "\r\n")
+		parts = append(parts[:len(parts):len(parts)], []byte("\r\n"))
+	}
+	w.out.Write(w.held)
+	w.held, w.sent = w.held[:0], w.sent+size
+	if w.err != nil || w.out.Len() == 0 && len(parts) == 0 {
+		return w.err
+	}
+	before := w.c.enter(writing)
+	if len(parts) == 0 {
+		_, w.err = w.c.Conn.Write(w.out.Bytes())
+	} else {
+		all := append(net.Buffers{w.out.Bytes()}, parts...)
+		_, w.err = all.WriteTo(w.c.Conn)
+	}
+	w.c.enter(before)
+	return w.err
+}
+
+// begin writes the header to w.out.
+func (w *response) begin() {
+	w.begun = true
+	if stated, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && w.length < 0 {
+		w.length = stated
+	}
+	delete(w.header, "Content-Length")
+	body := "Transfer-Encoding: chunked"
+	if w.length >= 0 {
+		body = "Content-Length: " + strconv.Itoa(w.length)
+	}
+	status := cmp.Or(w.status, http.StatusOK)
+	w.out.WriteString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n" + body + "\r\nDate: ")
+	w.out.Write(time.Now().UTC().AppendFormat(w.out.AvailableBuffer(), http.TimeFormat))
+	w.out.WriteString("\r\n")
+	w.header.Write(&w.out)
+	w.out.WriteString("\r\n")
+}
+
+// end sends the rest of the answer, and reports whether the connection can have another request.
+func (w *response) end() bool {
+	again := w.c.left == 0 && !w.c.l.ending.Load() && w.header.Get("Connection") != "close"
+	if !again {
+		w.header.Set("Connection", "close")
+	}
+	if !w.begun {
+		w.length = len(w.held)
+		w.send(0, nil)
+	} else if w.length < 0 && w.err == nil {
+		_, w.err = w.c.Conn.Write([]byte("0\r\n\r\n"))
+	}
+	return again && w.err == nil && (w.length < 0 || w.length == w.sent)
+}

@@ -1,0 +1,69 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/mcpserver/internal/keepalive"
+)
+
+const (
+	headTime  = 10 * time.Second // that the header of a request may take
+	idleTime  = 2 * time.Minute  // that a connection may have no request
+	graceTime = 2 * time.Second  // that requests have to end in when the Server closes
+)
+
+// Serve serves Handler on a listener until ctx ends, and closes the Server and the listener then. Plain
+// POSTs to /mcp cost less here than with any other http.Server.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	web := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
+	}
+	plain := s.listen(ln, web.Handler)
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(plain) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.opts.Log.Info("ending", "reason", context.Cause(ctx))
+	}
+	s.Close() // ends the streams, which Shutdown would wait for
+	grace, cancel := context.WithTimeout(context.Background(), graceTime)
+	defer cancel()
+	plain.Shutdown(grace)
+	if web.Shutdown(grace) != nil {
+		web.Close()
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// listen returns a listener for an http.Server of handler whose connections serve plain POSTs to /mcp
+// themselves.
+func (s *Server) listen(ln net.Listener, handler http.Handler) *keepalive.Listener {
+	return keepalive.Listen(ln, keepalive.Options{
+		Path: "/mcp", IdleTimeout: idleTime, HeadTimeout: headTime, BodyTimeout: s.opts.ReadTimeout, WriteTimeout: writeTime,
+		Prepare: func(r *http.Request) http.Handler {
+			if s.opts.Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
+				return handler
+			}
+			p, refused := s.opts.Access.identify(bearer(r))
+			if refused != nil {
+				return handler
+			}
+			sender := s.identity(p, r)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w, r, sender) })
+		},
+	})
+}
