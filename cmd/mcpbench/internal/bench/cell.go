@@ -67,13 +67,13 @@ func Size(n int) string {
 
 // setup is what a gateway must be started anew for.
 type setup struct {
-	upstream, era  string
-	tools, servers int
-	stdio, start   bool
+	client, upstream, era string
+	tools, servers        int
+	start                 bool
 }
 
 func (c Cell) setup() setup {
-	return setup{c.Upstream, c.Era, c.Tools, c.Servers, c.Client == "stdio", c.Kind == Start}
+	return setup{c.Client, c.Upstream, c.Era, c.Tools, c.Servers, c.Kind == Start}
 }
 
 // A Suite is a list of cells.

@@ -73,6 +73,18 @@ func TestSuites(t *testing.T) {
 	}
 }
 
+// Cells share a gateway only if they speak to it and to its servers alike.
+func TestGroups(t *testing.T) {
+	var rows []*Row
+	for _, c := range []Cell{call("http", "ws", 1, 32), call("http", "ws", 32, 32), call("ws", "ws", 1, 32), call("ws", "http", 1, 32), call("http", "ws", 1, 64)} {
+		rows = append(rows, &Row{Cell: c})
+	}
+	all := groups(rows)
+	if len(all) != 3 || len(all[0]) != 3 || all[1][0] != rows[2] || all[2][0] != rows[3] {
+		t.Errorf("%v", all)
+	}
+}
+
 // FuzzReadGateways: descriptions are refused or can be filled in.
 func FuzzReadGateways(f *testing.F) {
 	f.Add(`{"gateways":[{"name":"a","tool":"echo","command":["x","{args}"],"config":{"{n}":["{args}",1,null]},"addresses":{"http":"http://127.0.0.1:{port}/mcp"},"upstreams":{"stdio":{"server":{"{n}":"{command}"}}}}]}`)
