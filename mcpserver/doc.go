@@ -6,6 +6,7 @@
 //
 // Each file uses those below it; cycles are few and short.
 //
+//	serve             Serve: Handler on a listener, and plain POSTs in internal/keepalive
 //	http              Handler: paths, CORS, tickets; sessions over streamable HTTP and SSE
 //	page              the text at the root, for browsers
 //	stdio ws          the other carriers that carry both ways, each over a duplex
@@ -47,9 +48,11 @@
 //     sessions and views, calls that may ask something, and the writers of WebSockets.
 //   - exchange.finish waits for the writer of its stream, session.batch for one goroutine a member,
 //     duplex.close for one goroutine a request.
+//   - Serve has one goroutine a connection, and one more for a connection whose request lasts: it reads,
+//     to notice that the client leaves, and ends with the request.
 //   - ServeStdio has a reader and a writer. It leaves behind a Read or Write that does not return.
 //
-// Timers (streamUpgrader.tick, viewPool.expire, parking.expire) run briefly and are not waited for.
+// Timers (streamUpgrader.tick, viewPool.expire, parking.expire, keepalive's sweep) run briefly and are not waited for.
 // In all of them a panic of the source ends in sourceSession.
 //
 // # Locks

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,8 +42,11 @@ func ExampleNew() {
 		Access:       mcpserver.Access{Tokens: map[string]string{"ann": os.Getenv("ANN_TOKEN")}},
 		MessageBytes: 1 << 20,
 	})
-	defer server.Close()
-	http.ListenAndServe("127.0.0.1:8080", server.Handler())
+	ln, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err != nil {
+		panic(err)
+	}
+	server.Serve(context.Background(), ln)
 }
 
 func ExampleServer_Handler() {
