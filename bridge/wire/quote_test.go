@@ -36,5 +36,9 @@ func FuzzAppendQuoted(f *testing.F) {
 		if ok != oneLine || !bytes.Equal(got, want) {
 			t.Fatalf("%q: %q, %v, want %q, %v", raw, got, ok, want, oneLine)
 		}
+		roomy, ok := AppendQuoted(append(make([]byte, 0, 2*len(raw)+64), 'x'), raw)
+		if ok != oneLine || !bytes.Equal(roomy, want) {
+			t.Fatalf("%q with room: %q, %v, want %q, %v", raw, roomy, ok, want, oneLine)
+		}
 	})
 }

@@ -59,54 +59,71 @@ func value(b []byte, i, depth int) (int, string) {
 // stack. The strings, keys included, go to q unless it is nil.
 func container(b []byte, i, depth int, q *quoter) (int, string) {
 	var objects [MaxDepth/64 + 1]uint64 // bit d: the container at depth d is an object
+	var object, isKey bool              // the innermost container is one; the next string is its key
 	var fault string
 	base := depth
 	for {
-		switch c := at(b, i); c {
-		case '{', '[':
+		switch c := at(b, i); {
+		case c == '"':
+			if q == nil {
+				i, fault = str(b, i)
+			} else {
+				// A string of up to eight plain bytes is written here, for a call would cost more.
+				if n := i - q.done; n <= 8 && i+10 <= len(b) && cap(q.dst)-len(q.dst) >= 32 {
+					dst := q.dst
+					d := dst[len(dst) : len(dst)+32]
+					binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(b[q.done:]))
+					d = d[n&15:]
+					d[0], d[1] = '\\', '"'
+					w := binary.LittleEndian.Uint64(b[i+1:])
+					binary.LittleEndian.PutUint64(d[2:], w)
+					m := bits.TrailingZeros64(special(w)) / 8
+					if b[i+1+m] == '"' {
+						d[2+m], d[3+m] = '\\', '"'
+						i += m + 2
+						q.dst, q.done = dst[:len(dst)+n+m+4], i
+						break
+					}
+				}
+				i, fault = q.str(b, i)
+			}
+		case isKey:
+			return i, faultKey
+		case digit(c):
+			i, fault = number(b, i)
+		case c == '{' || c == '[':
 			if depth == MaxDepth {
 				return i, faultDepth
 			}
 			i = skip(b, i+1)
+			object = c == '{'
 			objects[depth/64] &^= 1 << (depth % 64)
-			if c == '{' {
+			if object {
 				objects[depth/64] |= 1 << (depth % 64)
 			}
 			depth++
-			if at(b, i) == c+2 { // in ASCII a closing bracket is its opening one plus two
-				break
+			if at(b, i) != c+2 { // in ASCII a closing bracket is its opening one plus two
+				isKey = object
+				continue
 			}
-			if c == '{' {
-				if i, fault = key(b, i, q); fault != "" {
-					return i, fault
-				}
-			}
-			continue
-		case '"':
-			if q == nil {
-				i, fault = str(b, i)
-			} else {
-				i, fault = q.str(b, i)
-			}
-		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			i, fault = number(b, i)
 		default:
 			i, fault = scalar(b, i)
 		}
 		if fault != "" {
 			return i, fault
 		}
+		if isKey {
+			if i = skip(b, i); at(b, i) != ':' {
+				return i, faultColon
+			}
+			i, isKey = skip(b, i+1), false
+			continue
+		}
 		// A value has ended, or the container is empty: close containers up to the next value.
 		for {
 			i = skip(b, i)
-			object := objects[(depth-1)/64]>>((depth-1)%64)&1 == 1
 			if c := at(b, i); c == ',' {
-				i = skip(b, i+1)
-				if object {
-					if i, fault = key(b, i, q); fault != "" {
-						return i, fault
-					}
-				}
+				i, isKey = skip(b, i+1), object
 				break
 			} else if object && c != '}' || !object && c != ']' {
 				return i, faultNext
@@ -115,24 +132,9 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 			if depth--; depth == base {
 				return i, ""
 			}
+			object = objects[(depth-1)/64]>>((depth-1)%64)&1 == 1
 		}
 	}
-}
-
-// key scans a key and its colon, up to the value.
-func key(b []byte, i int, q *quoter) (_ int, fault string) {
-	switch {
-	case at(b, i) != '"':
-		return i, faultKey
-	case q == nil:
-		i, fault = str(b, i)
-	default:
-		i, fault = q.str(b, i)
-	}
-	if fault != "" {
-		return i, fault
-	}
-	return colon(b, i)
 }
 
 func colon(b []byte, i int) (int, string) {
