@@ -225,11 +225,12 @@ func (r *Result) Blocks() []toolformat.Content {
 			hasText = hasText || strings.TrimSpace(blocks[i].Text) != ""
 		}
 	}
-	switch structured := r.Content.Structured(); {
-	case hasText:
-	case structured != nil:
+	if hasText {
+		return blocks
+	}
+	if structured := r.Content.Structured(); structured != nil {
 		blocks = append(blocks, textBlock(string(structured)))
-	case r.Content.IsError(): // Anthropic refuses an error without text
+	} else if r.Content.IsError() { // Anthropic refuses an error without text
 		blocks = append(blocks, textBlock("the tool failed without an error message"))
 	}
 	return blocks
@@ -250,7 +251,7 @@ func (r *Result) Text(marked bool) string {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	if marked && r.Content != nil && r.Content.IsError() && !strings.HasPrefix(text, "Error") {
+	if marked && r.Content != nil && !strings.HasPrefix(text, "Error") && r.Content.IsError() {
 		text = "Error: " + text
 	}
 	return text

@@ -41,6 +41,10 @@ func TestContent(t *testing.T) {
 	if string(r.Structured()) != `{"a": 1}` || !r.IsError() {
 		t.Errorf("%s %v", r.Structured(), r.IsError())
 	}
+	spelled := Result{JSON: json.RawMessage(`{"\u0063ontent":[{"type":"text","text":""}],"structured\u0043ontent":1,"is\u0045rror":true}`)}
+	if got, _ := spelled.Content(); len(got) != 1 || string(spelled.Structured()) != "1" || !spelled.IsError() {
+		t.Errorf("keys with escapes: %v, %s, %v", got, spelled.Structured(), spelled.IsError())
+	}
 	for _, c := range []struct{ result, want string }{
 		{`{"content":{}}`, "content: expected an array"},
 		{`{"content":[1]}`, "content/0: expected an object"},

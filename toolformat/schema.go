@@ -33,11 +33,10 @@ func (c *Checker) Check(instance json.RawMessage) error { return (*check.Checker
 // [*CheckError]. Unless the tool failed, the result must have structured content that conforms to
 // the schema (MCP 2025-06-18, tools, "Output Schema").
 func (c *Checker) CheckResult(r *Result) error {
-	members := r.members()
-	if string(members["isError"]) == "true" {
+	if r.IsError() {
 		return nil
 	}
-	return (*check.Checker)(c).Structured(members["structuredContent"])
+	return (*check.Checker)(c).Structured(r.member("structuredContent"))
 }
 
 // Arguments repairs and validates the arguments that a model sent for a tool; the error is a

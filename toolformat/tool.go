@@ -1,6 +1,7 @@
 package toolformat
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -49,19 +50,24 @@ func TextResult(text string, failed bool) *Result {
 
 // Structured returns the structured content of a result; nil if it has none.
 func (r *Result) Structured() json.RawMessage {
-	if raw := r.members()["structuredContent"]; string(raw) != "null" {
+	if raw := r.member("structuredContent"); string(raw) != "null" {
 		return raw
 	}
 	return nil
 }
 
 // IsError reports whether the tool ran and failed.
-func (r *Result) IsError() bool { return string(r.members()["isError"]) == "true" }
+func (r *Result) IsError() bool { return string(r.member("isError")) == "true" }
 
-// members returns the members of the result; nil if it is not an object.
-func (r *Result) members() (members map[string]json.RawMessage) {
+// member returns a member of the result; nil if it has none of that name, or is not an object. Most
+// results are long and lack most members: a key is written as it is or with escapes.
+func (r *Result) member(name string) json.RawMessage {
+	if !bytes.Contains(r.JSON, []byte(name)) && !bytes.Contains(r.JSON, []byte(`\u`)) {
+		return nil
+	}
+	var members map[string]json.RawMessage
 	_ = json.Unmarshal(r.JSON, &members)
-	return members
+	return members[name]
 }
 
 // A ContentType is the type of a content block. A block of a type that is not listed here is kept
@@ -97,7 +103,7 @@ type Content struct {
 // Type and Raw. The error names a malformed block.
 func (r *Result) Content() ([]Content, error) {
 	var blocks []json.RawMessage
-	if raw := r.members()["content"]; raw != nil {
+	if raw := r.member("content"); raw != nil {
 		if err := json.Unmarshal(raw, &blocks); err != nil {
 			return nil, fmt.Errorf("content: expected an array")
 		}
