@@ -49,13 +49,15 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []wording.Note, err e
 	if err := p.prepare(wrong); err != nil {
 		return nil, nil, err
 	}
-	e, err := newEngine(p.root, draft)
-	if err != nil {
-		return nil, nil, err
+	c = &Checker{p.root, newSimpleSchema(p.root), &sync.Pool{New: func() any { e, _ := newEngine(p.root, draft); return e }}}
+	if !isPlain(p.root) { // else it is certain to compile, and is mostly never needed
+		e, err := newEngine(p.root, draft)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.engines.Put(e)
 	}
-	engines := &sync.Pool{New: func() any { e, _ := newEngine(p.root, draft); return e }} // it compiled once
-	engines.Put(e)
-	return &Checker{p.root, newSimpleSchema(p.root), engines}, append(notes, p.notes...), nil
+	return c, append(notes, p.notes...), nil
 }
 
 // Check validates a value; the error is an [*Error].

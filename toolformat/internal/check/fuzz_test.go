@@ -31,6 +31,7 @@ var fuzzSchemas = []string{
 	`{"oneOf":[{"pattern":"(?=a)"},{"not":{"$ref":"#/oneOf/0"}}],"if":{"$ref":"file:///etc/passwd"},"then":false,"unevaluatedProperties":false}`,
 	`{"patternProperties":{"^a":{"contains":{"const":1e9999999},"maxContains":0},"(?!x)":false},"propertyNames":{"maxLength":1e300}}`,
 	`{"type":["STRING","integer"],"enum":[1.0,"1",null],"required":true,"nullable":true,"components":{"a":{"type":"x"}},"properties":{"a":{"$ref":"#/components/a"},"%41/~":{}}}`,
+	`{"type":"object","properties":{"a":{"pattern":"^a$","minLength":1},"b":{"anyOf":[{"$ref":"#/$defs/x"},{"$ref":"#/$defs/y"},{"type":"null"}]}},"$defs":{"x":{"minimum":1e400,"default":1e9999999}},"required":["a"]}`,
 	`{"prefixItems":[{"multipleOf":0.1}],"items":{"uniqueItems":true},"dependentRequired":{"a":["b"]},"minContains":-1,"contains":{}}`,
 }
 
@@ -38,8 +39,8 @@ var fuzzInstances = []string{
 	`null`, `1e9999999`, `"(?=a)"`, `[1,1.0,[0.1,0.2]]`, `{"a":1,"b":{"a":[1]},"%41/~":"{}"}`, `{"c":{"c":{"c":1}}}`, `{"shape":{"kind":"box","side":"1.0"}}`, `"{\"a\":null}"`,
 }
 
-// FuzzChecker verifies that no schema and no value makes a check panic or hang, and that errors
-// are short and always the same.
+// FuzzChecker verifies that a schema that is taken compiles, that no schema and no value makes a check
+// panic or hang, and that errors are short and always the same.
 func FuzzChecker(f *testing.F) {
 	for i, schema := range fuzzSchemas {
 		for j := range fuzzInstances {
@@ -56,6 +57,9 @@ func FuzzChecker(f *testing.F) {
 				t.Fatalf("a valid schema cannot be used: %v", err)
 			}
 			return
+		}
+		if checker.engines.Get().(*engine) == nil {
+			t.Fatal("the schema does not compile, and NewChecker took it")
 		}
 		got := checker.Check(instance)
 		if got != nil && len(got.Error()) > 3000 {
@@ -83,9 +87,12 @@ func FuzzIsPlain(f *testing.F) {
 	for _, schema := range fuzzSchemas {
 		f.Add([]byte(schema))
 	}
-	f.Add([]byte(`{"$schema":"","$ref":"%","$comment":"","title":"","description":"","format":"","pattern":"(","type":"integer","properties":{"a":{"const":1}},
+	f.Add([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"%","$comment":"","title":"","description":"","format":"","pattern":"(","type":"integer","properties":{"a":{"const":1}},
 		"$defs":{"a":{"default":null}},"definitions":{},"items":{"uniqueItems":true},"additionalProperties":{"minimum":-1e9999999,"maximum":0.5},
 		"anyOf":[{}],"oneOf":[{"enum":["a","b"]}],"allOf":[{"required":["a"]}],"minLength":0,"maxLength":99999999999999999999,"minItems":1,"maxItems":2}`))
+	f.Add([]byte(`{"properties":{"":{"$schema":""},"a":{"$schema":"://json-schema.org/draft-07/schema"}}}`))
+	f.Add([]byte(`{"$comment":"","title":"","type":"object","properties":{"a":{"$schema":"http://json-schema.org/draft-04/schema#","type":"string","enum":["a"],"format":"date"},
+		"$id":{"type":"array","items":{"type":"integer","default":1e9999999}},"$ref":{}},"required":["a"],"additionalProperties":false}`))
 	f.Fuzz(func(t *testing.T, schema []byte) {
 		n, err := tree.Parse(schema)
 		if err != nil || !isPlain(n) || rewrite.CheckSize(n) != nil {

@@ -16,7 +16,11 @@ func isPlain(schema *tree.Node) bool {
 
 func isPlainMember(keyword string, v *tree.Node) bool {
 	switch keyword {
-	case "$schema", "$ref", "$comment", "title", "description", "format", "pattern":
+	case "$schema": // the library wants a URI when it compiles
+		_, known := vocabulary.DraftOf(tree.NewObject(tree.NewMember(keyword, v)))
+		scheme, _, _ := strings.Cut(v.Text(), "://")
+		return known && (scheme == "http" || scheme == "https")
+	case "$ref", "$comment", "title", "description", "format", "pattern":
 		return v.Is(tree.Text)
 	case "type":
 		return slices.Contains(vocabulary.Types[:], v.Text())
