@@ -211,11 +211,13 @@ func (n *nativeLoader) read(where string, data []byte, isFile bool) {
 		}
 		n.warnings = append(n.warnings, fmt.Sprintf("%s: %s", where, note))
 	}
-	from := 0 // the end of the definition before
+	from, line := 0, 1 // the end of the definition before
 	for _, t := range reading.Tools {
 		at := where
 		if offset := bytes.Index(data[from:], t.Extra); isFile && offset >= 0 {
-			at = fmt.Sprintf("%s:%d", where, 1+bytes.Count(data[:from+offset], []byte("\n")))
+			line += bytes.Count(data[from:from+offset], []byte("\n"))
+			at = fmt.Sprintf("%s:%d", where, line)
+			line += bytes.Count(t.Extra, []byte("\n"))
 			from += offset + len(t.Extra)
 		}
 		notes, err := n.add(t)

@@ -42,7 +42,8 @@ type nativeLoader struct {
 	apis     []config.API
 	backends map[string]bridge.Backend // by kind and name of the API
 	tools    []bridge.Tool
-	users    map[string]int // of tools, by the name of their API
+	names    map[string]bool // of tools
+	users    map[string]int  // of tools, by the name of their API
 	chat     chatFunctions
 	leftOut  []string // one line each
 	warnings []string
@@ -50,7 +51,7 @@ type nativeLoader struct {
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, users: map[string]int{}}
+	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -124,9 +125,10 @@ func (n *nativeLoader) keep(tool bridge.Tool, notes []toolformat.Note) ([]toolfo
 	if is, err := n.chat.add(tool); is {
 		return nil, err // its schema need not describe the arguments
 	}
-	if slices.ContainsFunc(n.tools, func(other bridge.Tool) bool { return other.Name == tool.Name }) {
+	if n.names[tool.Name] {
 		return nil, errTwice
 	}
+	n.names[tool.Name] = true
 	n.tools = append(n.tools, tool)
 	return slices.Concat(notes, more, unchecked(tool.Tool), unknownRequired(tool.InputSchema)), nil
 }
