@@ -48,9 +48,14 @@ func (s section) rows(r *bench.Report) (all []*bench.Row) {
 	return all
 }
 
-// Head describes the machine and the time of a report in a line.
+// Head describes the machine, the time of a report and how quiet the machine was.
 func Head(r *bench.Report) string {
-	return fmt.Sprintf("%s; %d CPUs, %s, %s, %s", r.When.Format("2006-01-02 15:04"), r.CPUs, r.CPU, r.System, r.Go)
+	pairs, disturbed := 0, 0
+	for _, row := range r.Rows {
+		pairs, disturbed = pairs+len(row.Pairs), disturbed+row.Disturbed()
+	}
+	return fmt.Sprintf("%s; %d CPUs, %s, %s, %s; %d of %d pairs were disturbed",
+		r.When.Format("2006-01-02 15:04"), r.CPUs, r.CPU, r.System, r.Go, disturbed, pairs)
 }
 
 // Text returns a report for a terminal: what one gateway is compared with others in is left out when
@@ -147,6 +152,8 @@ func toDirect(row *bench.Row) string {
 	switch {
 	case !ok:
 		return ""
+	case f.Median < 0.0095:
+		return fmt.Sprintf("%.4f", f.Median)
 	case f.Median < 0.095:
 		return fmt.Sprintf("%.3f", f.Median)
 	}
