@@ -69,7 +69,7 @@ func (d *duplex) startRequest(w *worker) {
 
 // answer carries out the request of a worker and answers it.
 func (d *duplex) answer(w *worker) {
-	if resp, ok := d.carryOut(&w.begun, &w.m, d); ok {
+	if resp, ok := d.carryOut(w.begun, &w.m, d); ok {
 		d.box.respond(&resp)
 	}
 	w.msg.Free()

@@ -191,7 +191,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}
-	if !s.settle(ctx, m, &resp.reply) {
+	if !s.settle(context.Cause(ctx), m, &resp.reply) {
 		x.finish(nil)
 		return
 	}

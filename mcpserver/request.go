@@ -21,13 +21,13 @@ func methodNotFound(m *wire.Message) *toolformat.Error {
 
 // settle reports whether a reply is sent: not if the request has failed because its client canceled
 // it. One that the end of the Server has canceled says so, and the cause of any other failure goes
-// to the log.
-func (s *Server) settle(ctx context.Context, m *wire.Message, reply *bridge.Reply) bool {
+// to the log. ended says why the request's context has ended, if it has.
+func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool {
 	e := reply.Err
 	switch {
 	case e == nil || e.Raw != nil:
-	case e.Code == toolformat.Canceled && ctx.Err() != nil:
-		if context.Cause(ctx) != errClosing {
+	case e.Code == toolformat.Canceled && ended != nil:
+		if ended != errClosing {
 			return false
 		}
 		*reply = bridge.Failed(shuttingDown(nil))

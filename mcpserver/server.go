@@ -133,6 +133,7 @@ var (
 	errCancelled = errors.New("canceled by the client")      // why a request ends
 	errEnded     = errors.New("the session has ended")       // why a session's requests end
 	errClosing   = errors.New("the bridge is shutting down") // why a Server's connections end
+	errAnswered  = errors.New("the request is answered")     // why its context ends
 )
 
 func unavailable(format string, args ...any) *toolformat.Error {

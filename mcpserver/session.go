@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,15 +38,15 @@ type session struct {
 	journal *journal // streams of an HTTP session; nil on other carriers
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
-	mu      sync.Mutex                         // guards the fields below
-	pending map[string]context.CancelCauseFunc // requests by their raw id
-	held    int                                // bytes of what the client has said of itself
-	ended   error                              // why; nil while it has not
+	mu      sync.Mutex                 // guards the fields below
+	pending map[string]*pendingRequest // by their raw id
+	held    int                        // bytes of what the client has said of itself
+	ended   error                      // why; nil while it has not
 }
 
 // newSession returns a session whose carrier must set back before it is used.
 func (s *Server) newSession(sender identity) *session {
-	created := &session{server: s, id: newID(), sender: sender, account: s.accounts.of(sender.principal), pending: map[string]context.CancelCauseFunc{}}
+	created := &session{server: s, id: newID(), sender: sender, account: s.accounts.of(sender.principal), pending: map[string]*pendingRequest{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.server, created.views.ctx = s, created.ctx
 	created.questions.waiting = map[int64]chan bridge.Reply{}
@@ -74,7 +76,7 @@ func (s *session) inUse() bool {
 // errEnded, or errClosing, with which the requests are answered.
 func (s *session) end(reason error) {
 	s.mu.Lock()
-	before, held := s.ended, s.held
+	before, held, pending := s.ended, s.held, slices.Collect(maps.Values(s.pending))
 	if before == nil {
 		s.ended = reason
 	}
@@ -84,6 +86,9 @@ func (s *session) end(reason error) {
 	}
 	s.account.free(held)
 	s.cancel(reason)
+	for _, p := range pending {
+		p.cancel(reason)
+	}
 	if s.journal != nil {
 		s.journal.end(reason)
 	}
@@ -123,32 +128,24 @@ func (s *session) notified(m *wire.Message) {
 // cancelRequest cancels a pending request by its raw id.
 func (s *session) cancelRequest(id string, reason error) {
 	s.mu.Lock()
-	cancel := s.pending[id]
+	p := s.pending[id]
 	s.mu.Unlock()
-	if cancel != nil {
-		cancel(reason)
+	if p != nil {
+		p.cancel(reason)
 	}
 }
 
-// pendingRequest is a request that a cancellation finds until carryOut has answered it.
-type pendingRequest struct {
-	id      string
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	refused *toolformat.Error
-}
-
-// respond carries out a request. back takes what belongs to it. ok is false when the client has
-// canceled the request, so that no response is sent.
+// respond carries out a request under the session's context, ctx. back takes what belongs to it. ok is
+// false when the client has canceled the request, so that no response is sent.
 func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	p := s.beginRequest(ctx, m, nil)
-	return s.carryOut(&p, m, back)
+	return s.carryOut(p, m, back)
 }
 
 // beginRequest makes a request pending, unless it refuses it. work, if any, counts it then.
-func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.WaitGroup) pendingRequest {
+func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.WaitGroup) *pendingRequest {
 	s.touch()
-	p := pendingRequest{id: string(m.ID)}
+	p := &pendingRequest{Context: ctx, id: string(m.ID)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -161,8 +158,7 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.
 	case !s.account.take(pendingCalls, 1):
 		p.refused = s.account.exhausted("pending requests", pendingCalls)
 	default:
-		p.ctx, p.cancel = context.WithCancelCause(ctx)
-		s.pending[p.id] = p.cancel
+		s.pending[p.id] = p
 		if work != nil {
 			work.Add(1)
 		}
@@ -175,8 +171,8 @@ func (s *session) carryOut(p *pendingRequest, m *wire.Message, back bridge.Back)
 		return response{id: m.ID, reply: bridge.Failed(p.refused)}, true
 	}
 	defer s.endRequest(p)
-	r = response{id: m.ID, reply: s.dispatch(p.ctx, m, back)}
-	return r, s.server.settle(p.ctx, m, &r.reply)
+	r = response{id: m.ID, reply: s.dispatch(p, m, back)}
+	return r, s.server.settle(p.cause(), m, &r.reply)
 }
 
 func (s *session) endRequest(p *pendingRequest) {
@@ -184,7 +180,7 @@ func (s *session) endRequest(p *pendingRequest) {
 	delete(s.pending, p.id)
 	s.mu.Unlock()
 	s.account.give(pendingCalls, 1)
-	p.cancel(nil)
+	p.cancel(errAnswered)
 }
 
 // dispatch answers the protocol's own methods and hands the rest to the source.

@@ -14,6 +14,17 @@ import (
 // does. It closes neither stream. A Read that does not return is left behind when ctx ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	d := s.newDuplex(identity{})
+	gone := make(chan struct{})
+	defer close(gone)
+	if !s.start(func() {
+		select {
+		case <-s.ctx.Done():
+			d.end(errClosing)
+		case <-gone:
+		}
+	}) {
+		d.end(errClosing)
+	}
 	written := make(chan error, 1)
 	d.box.setDraining(true) // before the writer runs: a client may end at once
 	go func() {

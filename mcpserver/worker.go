@@ -26,7 +26,7 @@ type worker struct {
 	duplex *duplex
 	msg    message
 	m      wire.Message // of msg
-	begun  pendingRequest
+	begun  *pendingRequest
 
 	initialized func() // makes requests that wait for this initialize go on; nil for others
 }
@@ -80,7 +80,7 @@ func (w *worker) carryOut() {
 
 // put makes a worker idle, or ends it.
 func (w *worker) put() {
-	w.duplex, w.msg, w.m, w.begun, w.initialized = nil, message{}, wire.Message{}, pendingRequest{}, nil
+	w.duplex, w.msg, w.m, w.begun, w.initialized = nil, message{}, wire.Message{}, nil, nil
 	p := w.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
