@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -31,31 +29,36 @@ func (h *header) match(text []byte) (size int, length int64) {
 	return len(h.before) + size + len(h.after), length
 }
 
-// plain matches a header that every implementation understands alike, and in it the digits of
-// Content-Length; special matches fields that ask for more than an answer.
-var (
-	plain = regexp.MustCompile(`^POST \S+ HTTP/1\.1\r\n(?:[A-Za-z0-9._-]+:[ -~]*\r\n)*?` +
-		`(?i:content-length): *([0-9]{1,15}) *\r\n(?:[A-Za-z0-9._-]+:[ -~]*\r\n)*\r\n`)
-	special = regexp.MustCompile(`\n(?:expect|pragma|te|trailer|transfer-encoding|upgrade):|\nhost: *[^\r]*[^\r a-z0-9.:[\]-]`)
-)
+// letters are those of the names of fields that every implementation understands alike.
+const letters = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
-// parse makes the header that text begins with c.head, and returns what match does. Whatever is not plain
-// it leaves to net/http.
+// times is how often a request has the fields that say where it ends, or ask for more than an answer.
+var times = map[string]int{"content-length": 1, "expect": 0, "host": 1, "pragma": 0, "te": 0, "trailer": 0, "transfer-encoding": 0, "upgrade": 0}
+
+// parse makes the header that text begins with c.head, and returns what match does. It leaves to net/http
+// whatever another implementation may understand otherwise.
 func (c *conn) parse(text []byte) (size int, length int64) {
-	at := plain.FindSubmatchIndex(text)
-	if at == nil {
-		return 0, 0
+	fields, plain := bytes.CutPrefix(text, []byte("POST "+c.l.opts.Path+" HTTP/1.1\r\n"))
+	fields, rest, _ := bytes.Cut(fields, []byte("\r\n\r\n"))
+	for line := range bytes.SplitSeq(fields, []byte("\r\n")) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		plain = plain && len(name) > 0 && len(bytes.Trim(name, letters)) == 0 &&
+			!bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
 	}
-	text = bytes.Clone(text[:at[1]])
+	text = bytes.Clone(text[:len(text)-len(rest)])
 	lower := bytes.ToLower(text)
+	for name, n := range times {
+		plain = plain && bytes.Count(lower, []byte("\n"+name+":")) == n
+	}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
-	if err != nil || r.RequestURI != c.l.opts.Path || special.Match(lower) ||
-		bytes.Count(lower, []byte("\ncontent-length:")) > 1 || bytes.Count(lower, []byte("\nhost:")) != 1 ||
-		slices.ContainsFunc(r.Header["Connection"], func(v string) bool { return !strings.EqualFold(v, "keep-alive") }) {
+	if err != nil || !plain || strings.Trim(r.Host, letters+":[]") != "" ||
+		bytes.Count(lower, []byte("\nconnection:")) != bytes.Count(lower, []byte("\nconnection: keep-alive\r")) {
 		return 0, 0
 	}
+	_, value, _ := bytes.Cut(lower, []byte("\ncontent-length:"))
+	digits := len(text) - len(bytes.TrimLeft(value, " "))
 	r.RemoteAddr = c.RemoteAddr().String()
 	r = r.WithContext(c.ctx)
-	c.head = header{text[:at[2]], text[at[3]:], r, c.l.opts.Prepare(r)}
+	c.head = header{text[:digits], bytes.TrimLeft(text[digits:], "0123456789"), r, c.l.opts.Prepare(r)}
 	return c.head.match(text)
 }
