@@ -20,14 +20,13 @@ const (
 	writing                // it writes a part of the answer
 
 	doing   = 3 // the bits of the above in conn.state
-	watched = 4 // somebody reads, to notice that the client leaves
+	watched = 4 // watchClient has begun, and endWatch is to end it
 	step    = 8 // is added with each change, so that sweep sees that there was one
 )
 
 // conn is a connection that serves plain requests until it has passed to net/http.
 type conn struct {
-	net.Conn
-	tcp    *net.TCPConn // the same
+	*net.TCPConn
 	l      *Listener
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -36,12 +35,11 @@ type conn struct {
 	head   header        // of the last request
 	passed bool          // net/http has the connection
 	left   int64         // how much of the body is unread
-	body   bodyReader
 
 	state atomic.Uint64 // what it does
 	seen  uint64        // the state that sweep saw last
 	since time.Time     // when it saw that state first
-	watch chan struct{} // closed when nobody reads any more because of watched
+	watch chan struct{} // closed when watchClient has ended
 }
 
 // Read implements net.Conn for net/http: it serves plain requests before it returns anything.
@@ -59,17 +57,17 @@ func (c *conn) Read(p []byte) (int, error) {
 		return c.in.Read(p)
 	}
 	c.in = nil
-	return c.Conn.Read(p)
+	return c.TCPConn.Read(p)
 }
+
+// WriteTo stands in for that of TCPConn, which would pass over Read.
+func (c *conn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }
 
 func (c *conn) Close() error {
 	c.cancel()
 	c.l.forget(c)
-	return c.Conn.Close()
+	return c.TCPConn.Close()
 }
-
-// CloseWrite lets a client that still sends read its answer: Close would make its system drop that.
-func (c *conn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // serve answers requests until there is one for net/http, or the connection has to close for the
 // reason that it returns.
@@ -104,16 +102,16 @@ const maxSkipped = 256 << 10
 // another request.
 func (c *conn) answer(length int64) (again bool) {
 	r, w := c.head.request, newResponse(c)
-	c.left, r.ContentLength, r.Body = length, length, &c.body
+	c.left, r.ContentLength, r.Body = length, length, bodyReader{c}
 	c.enter(body)
 	c.head.handler.ServeHTTP(w, r)
-	io.CopyN(io.Discard, &c.body, maxSkipped)
+	io.CopyN(io.Discard, bodyReader{c}, maxSkipped)
 	c.endWatch()
 	again = w.end() && c.ctx.Err() == nil
 	responses.Put(w)
-	if c.left > 0 && c.CloseWrite() == nil {
+	if c.left > 0 && c.CloseWrite() == nil { // Close would make the client's system drop the answer
 		c.SetReadDeadline(time.Now().Add(tick))
-		io.Copy(io.Discard, c.Conn)
+		io.Copy(io.Discard, c.TCPConn)
 	}
 	c.enter(idle)
 	return again
@@ -142,27 +140,27 @@ func (c *conn) check(now time.Time) time.Duration {
 	case is == idle && since < o.IdleTimeout:
 		return max(tick, o.IdleTimeout-since)
 	case is == idle, is == writing && since >= o.WriteTimeout:
-		c.Conn.Close()
-	case is == body && since >= o.BodyTimeout:
-		c.SetReadDeadline(now) // the handler explains it to the client
-	case is == handling && state&watched == 0:
+		c.TCPConn.Close()
+	case state&watched == 0 && (is == handling || is == body && since >= o.BodyTimeout):
 		c.watch = make(chan struct{}) // before endWatch can see that it is needed
 		if c.seen = state | watched; c.state.CompareAndSwap(state, c.seen) {
-			go c.watchClient()
+			go c.watchClient(is)
 		}
 	}
 	return tick
 }
 
-// watchClient ends the context when the client leaves.
-func (c *conn) watchClient() {
+// watchClient ends the body that takes too long or, after a body, the context when the client leaves.
+func (c *conn) watchClient(is uint64) {
 	defer close(c.watch)
-	if _, err := c.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if is == body {
+		c.SetReadDeadline(time.Now()) // the handler explains it to the client
+	} else if _, err := c.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.cancel()
 	}
 }
 
-// endWatch lets nobody read because of watched any more.
+// endWatch ends watchClient and what that has done.
 func (c *conn) endWatch() {
 	c.enter(writing)
 	if c.state.Load()&watched != 0 {
@@ -176,7 +174,7 @@ func (c *conn) endWatch() {
 // bodyReader is the body of a connection's request.
 type bodyReader struct{ c *conn }
 
-func (b *bodyReader) Read(p []byte) (n int, err error) {
+func (b bodyReader) Read(p []byte) (n int, err error) {
 	c := b.c
 	if c.left > 0 { // else the connection may be watched
 		n, err = c.in.Read(p[:min(int64(len(p)), c.left)])
@@ -191,4 +189,4 @@ func (b *bodyReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (b *bodyReader) Close() error { return nil }
+func (b bodyReader) Close() error { return nil }

@@ -54,8 +54,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil || !ok {
 		return below, err
 	}
-	c := &conn{Conn: tcp, tcp: tcp, l: l, in: bufio.NewReader(tcp), since: time.Now()}
-	c.body.c = c
+	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp), since: time.Now()}
 	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr()))
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
@@ -69,10 +68,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) Shutdown(ctx context.Context) {
 	l.ending.Store(true)
 	l.Listener.Close()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
 	for l.closeConns(ctx.Err() != nil) > 0 {
-		<-poll.C
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -82,7 +79,8 @@ func (l *Listener) closeConns(all bool) (left int) {
 	defer l.mu.Unlock()
 	for c := range l.conns {
 		if all || c.state.Load()&doing == idle {
-			c.Conn.Close()
+			c.cancel()
+			c.TCPConn.Close()
 			delete(l.conns, c)
 		}
 	}

@@ -75,12 +75,14 @@ func (w *response) send(size int, parts [][]byte) error {
 	}
 	before := w.c.enter(writing)
 	if len(parts) == 0 {
-		_, w.err = w.c.Conn.Write(w.out.Bytes())
+		_, w.err = w.c.TCPConn.Write(w.out.Bytes())
 	} else {
 		all := append(net.Buffers{w.out.Bytes()}, parts...)
-		_, w.err = all.WriteTo(w.c.Conn)
+		_, w.err = all.WriteTo(w.c.TCPConn)
 	}
-	w.c.enter(before)
+	if w.c.enter(before); w.err != nil {
+		w.c.cancel()
+	}
 	return w.err
 }
 
@@ -113,7 +115,7 @@ func (w *response) end() bool {
 		w.length = len(w.held)
 		w.send(0, nil)
 	} else if w.length < 0 && w.err == nil {
-		_, w.err = w.c.Conn.Write([]byte("0\r\n\r\n"))
+		_, w.err = w.c.TCPConn.Write([]byte("0\r\n\r\n"))
 	}
 	return again && w.err == nil && (w.length < 0 || w.length == w.sent)
 }
