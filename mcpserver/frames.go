@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/binary"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -24,8 +25,8 @@ type frameWriter struct {
 }
 
 func newFrameWriter(conn net.Conn) *frameWriter {
-	_, tcp := conn.(*net.TCPConn)
-	return &frameWriter{conn: conn, gathers: tcp}
+	_, gathers := conn.(syscall.Conn)
+	return &frameWriter{conn: conn, gathers: gathers}
 }
 
 // write writes a batch and frees its messages.
