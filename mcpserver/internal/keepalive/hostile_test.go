@@ -20,7 +20,7 @@ func TestBodyTimeoutTooLate(t *testing.T) {
 	opts.BodyTimeout = time.Millisecond
 	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Wait") != "" {
-			wait(1600 * time.Millisecond) // longer than three ticks; without reading
+			wait(r.Context(), 1600*time.Millisecond) // longer than three ticks
 		}
 		io.WriteString(w, "ok")
 	}), opts)
@@ -34,7 +34,13 @@ func TestBodyTimeoutTooLate(t *testing.T) {
 	}
 }
 
-func wait(d time.Duration) { <-time.After(d) }
+// wait lets sweeps see what a connection does.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
 
 // A client that has left is noticed by what cannot be written to it, even if it had sent more.
 func TestLeaveBeforeWrite(t *testing.T) {
@@ -114,7 +120,7 @@ func TestLeaveAnywhere(t *testing.T) {
 				}
 				io.WriteString(c.TCPConn, sent)
 				if i&2 != 0 { // else at once
-					wait(time.Duration(i) * 100 * time.Millisecond)
+					wait(t.Context(), time.Duration(i)*100*time.Millisecond)
 				}
 				if i&4 != 0 { // reset
 					c.SetLinger(0)
@@ -138,7 +144,7 @@ func TestMany(t *testing.T) {
 			go func() {
 				defer close(written)
 				for i := range 5 {
-					wait(time.Duration(100*i) * time.Millisecond)
+					wait(r.Context(), time.Duration(100*i)*time.Millisecond)
 					w.Write(b)
 					http.NewResponseController(w).Flush()
 				}
@@ -147,7 +153,7 @@ func TestMany(t *testing.T) {
 			return
 		}
 		if len(b)%3 == 1 {
-			wait(510 * time.Millisecond)
+			wait(r.Context(), 510*time.Millisecond)
 		}
 		w.Write(b)
 	}), limits)
