@@ -15,6 +15,8 @@ type duplex struct {
 	*session
 	box  *outbox
 	work sync.WaitGroup // requests
+
+	works bool // it has had a worker
 }
 
 func (s *Server) newDuplex(sender identity) *duplex {
@@ -102,6 +104,7 @@ func (d *duplex) close(reason error) {
 	d.box.end(reason)
 	d.end(errEnded)
 	d.work.Wait()
+	d.server.workers.leave(d)
 	d.box.discard() // or its writer does
 }
 

@@ -71,7 +71,6 @@ func (s *Server) Close() error {
 	s.stop(errClosing)
 	s.parking.close()
 	s.work.Wait()
-	s.workers.close()
 	return nil
 }
 

@@ -10,11 +10,12 @@ import (
 const maxIdleWorkers = 256
 
 // workers are goroutines that carry out the requests of connections. A new one for each request
-// would spend a tenth of a small call on the growth of its stack.
+// would spend a tenth of a small call on the growth of its stack. The idle ones end with the last
+// connection.
 type workers struct {
-	mu     sync.Mutex // guards the fields below
-	idle   []*worker
-	closed bool
+	mu    sync.Mutex // guards the fields below, and duplex.works
+	idle  []*worker
+	users int // connections that have sent a message and have not been closed
 }
 
 // worker carries out requests of connections, one after the other. Who takes it owns it until
@@ -33,7 +34,7 @@ type worker struct {
 
 // take returns a worker for a message of a connection.
 func (p *workers) take(d *duplex, msg message) *worker {
-	w := p.takeIdle()
+	w := p.takeIdle(d)
 	if w == nil {
 		w = &worker{pool: p}
 	}
@@ -42,9 +43,13 @@ func (p *workers) take(d *duplex, msg message) *worker {
 }
 
 // takeIdle returns the worker that has become idle last, nil without one.
-func (p *workers) takeIdle() *worker {
+func (p *workers) takeIdle(d *duplex) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !d.works {
+		d.works = true
+		p.users++
+	}
 	n := len(p.idle)
 	if n == 0 {
 		return nil
@@ -84,21 +89,33 @@ func (w *worker) put() {
 	p := w.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed && len(p.idle) < maxIdleWorkers {
+	if p.users > 0 && len(p.idle) < maxIdleWorkers {
 		p.idle = append(p.idle, w)
-	} else if w.wake != nil {
+	} else {
+		w.end()
+	}
+}
+
+// end ends the goroutine of an idle worker.
+func (w *worker) end() {
+	if w.wake != nil {
 		close(w.wake)
 	}
 }
 
-// close ends the idle workers. The others end with their requests.
-func (p *workers) close() {
+// leave ends the idle workers if the connection, which has been closed, is the last. Those that are
+// busy end with their requests.
+func (p *workers) leave(d *duplex) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.idle {
-		if w.wake != nil {
-			close(w.wake)
-		}
+	if !d.works {
+		return
 	}
-	p.idle, p.closed = nil, true
+	if p.users--; p.users > 0 {
+		return
+	}
+	for _, w := range p.idle {
+		w.end()
+	}
+	p.idle = nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// A connection may have more requests than workers stay; those that stay end with the Server, and
-// one that is busy then ends with its request.
+// A connection may have more requests than workers stay; those that stay end with the last
+// connection, and one that is busy then ends with its request.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(sourcetest.NewFake(), Options{})
@@ -36,11 +36,17 @@ func TestWorkers(t *testing.T) {
 		last.begun = d.beginRequest(d.ctx, &last.m, nil)
 		last.start()
 		synctest.Wait() // it has become idle again, or has ended
+		other := s.newDuplex(identity{})
+		s.workers.take(other, message{}).put()
 		d.close(errEnded)
-		s.Close()
+		if len(s.workers.idle) == 0 {
+			t.Error("the workers have ended before the last connection")
+		}
+		other.close(errEnded)
 		busy[maxIdleWorkers+2].put() // after the end
 		if len(s.workers.idle) > 0 {
 			t.Error("workers are idle after the end")
 		}
+		s.Close()
 	})
 }
