@@ -16,7 +16,7 @@ type duplex struct {
 	box  *outbox
 	work sync.WaitGroup // requests
 
-	works bool // it has had a worker
+	works bool // it has been counted in workers.users, or comes too late for that
 }
 
 func (s *Server) newDuplex(sender identity) *duplex {

@@ -109,6 +109,7 @@ func (p *workers) leave(d *duplex) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !d.works {
+		d.works = true // a message that comes late does not count
 		return
 	}
 	if p.users--; p.users > 0 {
