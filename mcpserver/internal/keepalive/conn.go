@@ -49,8 +49,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		if err := c.serve(); err != nil {
 			return 0, err
 		}
-		c.l.forget(c)
 		c.passed = true
+		c.l.forget(c)
 		c.SetReadDeadline(time.Now().Add(c.l.opts.HeadTimeout))
 	}
 	if c.in != nil && c.in.Buffered() > 0 {
@@ -88,14 +88,14 @@ func (c *conn) serve() error {
 			c.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n")))
 			return err
 		}
-		c.in.Discard(size)
-		if !c.answer(length) {
+		if c.in.Discard(size); !c.answer(length) {
 			return io.EOF
 		}
 	}
 }
 
-// maxSkipped is how much of a body that its handler has not read is skipped for the next request.
+// maxSkipped is how much of a body that its handler has not read is awaited, and skipped for the next
+// request.
 const maxSkipped = 256 << 10
 
 // answer lets the handler answer a request whose header has been read, and reports whether there may be
@@ -105,7 +105,9 @@ func (c *conn) answer(length int64) (again bool) {
 	c.left, r.ContentLength, r.Body = length, length, bodyReader{c}
 	c.enter(body)
 	c.head.handler.ServeHTTP(w, r)
-	io.CopyN(io.Discard, bodyReader{c}, maxSkipped)
+	if c.left <= maxSkipped {
+		io.Copy(io.Discard, bodyReader{c})
+	}
 	c.endWatch()
 	again = w.end() && c.ctx.Err() == nil
 	responses.Put(w)
@@ -175,12 +177,11 @@ func (c *conn) endWatch() {
 type bodyReader struct{ c *conn }
 
 func (b bodyReader) Read(p []byte) (n int, err error) {
-	c := b.c
-	if c.left > 0 { // else the connection may be watched
-		n, err = c.in.Read(p[:min(int64(len(p)), c.left)])
+	if b.c.left > 0 { // else the connection may be watched
+		n, err = b.c.in.Read(p[:min(int64(len(p)), b.c.left)])
 	}
-	if c.left -= int64(n); c.left == 0 {
-		c.enter(handling)
+	if b.c.left -= int64(n); b.c.left == 0 {
+		b.c.enter(handling)
 		return n, io.EOF
 	}
 	if err == io.EOF {

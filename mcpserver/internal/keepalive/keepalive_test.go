@@ -168,6 +168,12 @@ func TestLimits(t *testing.T) {
 		failed <- err
 	}), opts)
 	t.Run("idle", func(t *testing.T) { dial(t, addr).ends() })
+	t.Run("new", func(t *testing.T) {
+		first := limits
+		first.HeadTimeout = time.Millisecond
+		_, addr := start(t, http.HandlerFunc(say), first)
+		dial(t, addr).ends()
+	})
 	t.Run("head", func(t *testing.T) {
 		c := dial(t, addr)
 		fmt.Fprint(c.TCPConn, "POST /mcp")
@@ -293,6 +299,19 @@ func TestUnreadBody(t *testing.T) {
 	}), limits)
 	c := dial(t, addr)
 	go c.post(strings.Repeat("x", 8<<20))
+	if resp, got := c.answer(); got != "no\n" || !resp.Close {
+		t.Errorf("got %q, close %v", got, resp.Close)
+	}
+	c.ends()
+}
+
+// A client that announces a long body and waits gets the answer of a handler that does not read it.
+func TestUnsentBody(t *testing.T) {
+	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no", http.StatusRequestEntityTooLarge)
+	}), limits)
+	c := dial(t, addr)
+	fmt.Fprint(c.TCPConn, "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999\r\n\r\n{")
 	if resp, got := c.answer(); got != "no\n" || !resp.Close {
 		t.Errorf("got %q, close %v", got, resp.Close)
 	}

@@ -22,7 +22,7 @@ type Options struct {
 	Prepare func(r *http.Request) http.Handler
 
 	IdleTimeout  time.Duration // how long a connection may have no request
-	HeadTimeout  time.Duration // how long the header of a request may take, once it has begun
+	HeadTimeout  time.Duration // how long the header of a request may take, or the first request
 	BodyTimeout  time.Duration // how long the body of a request may take until the handler has read it
 	WriteTimeout time.Duration // how long a client may take for what the handler writes at once
 }
@@ -54,7 +54,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil || !ok {
 		return below, err
 	}
-	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp), since: time.Now()}
+	// The first request has HeadTimeout.
+	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp), since: time.Now().Add(l.opts.HeadTimeout - l.opts.IdleTimeout)}
 	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr()))
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
