@@ -11,18 +11,22 @@ import (
 
 const (
 	memoryTick = 2 * time.Second
-	// memorySpare is how much more memory than before a load may stay resident, in bytes: at least
-	// this, and a quarter of what was resident, since to return memory costs a pass over what lives.
+	// memorySpare is how much more memory than the least so far may stay resident, in bytes: at least
+	// this, and a quarter of the least, since to return memory costs a pass over what lives.
 	memorySpare = 8 << 20
 	// memoryCalm is how much a calm process allocates between ticks, in bytes, at most.
 	memoryCalm = 8 << 20
+	// memoryWait is how many ticks pass, at most, until it is tried again to return memory.
+	memoryWait = 32
 )
 
 // memory returns what a load has left to the system. The garbage collector runs as the heap grows:
 // after large messages it may not run again for minutes, and what they held stays resident.
 type memory struct {
-	floor     uint64 // resident bytes that cannot be returned
+	least     uint64 // resident bytes so far
 	allocated uint64 // bytes since the process began, at the last tick
+	wait      int    // ticks from one try to the next: more each time
+	left      int    // of them
 }
 
 // keepMemoryLow returns memory to the system until stop is called.
@@ -47,25 +51,28 @@ func keepMemoryLow() (stop func()) {
 	}
 }
 
-// check returns memory if much more is resident than at the last time, and little is allocated. It
-// is not repeated until as much has been added again.
+// check returns memory if much more is resident than there has to be, and little is allocated. What
+// something still holds then may be free later.
 func (m *memory) check() {
 	resident, allocated := readMemory()
 	calm := allocated-m.allocated < memoryCalm
-	m.allocated = allocated
-	if m.floor == 0 || resident < m.floor {
-		m.floor = resident
+	m.allocated, m.left = allocated, m.left-1
+	if m.least == 0 || resident < m.least {
+		m.least = resident
 	}
-	if !calm || resident < m.floor+m.spare() {
-		return
+	switch {
+	case resident < m.least+m.spare():
+		m.wait, m.left = 1, 0
+	case calm && m.left <= 0:
+		runtime.GC() // empties the pools, together with the next one
+		debug.FreeOSMemory()
+		_, m.allocated = readMemory()
+		m.wait, m.left = min(2*m.wait, memoryWait), m.wait
 	}
-	runtime.GC() // empties the pools, together with the next one
-	debug.FreeOSMemory()
-	m.floor, m.allocated = readMemory()
 }
 
-// spare returns how much more than the floor may stay resident, in bytes.
-func (m *memory) spare() uint64 { return max(memorySpare, m.floor/4) }
+// spare returns how much more than the least may stay resident, in bytes.
+func (m *memory) spare() uint64 { return max(memorySpare, m.least/4) }
 
 // readMemory returns the resident bytes of the Go runtime, and those allocated since the process
 // began.
