@@ -80,8 +80,8 @@ func (l *Listener) closeConns(all bool) (left int) {
 	defer l.mu.Unlock()
 	for c := range l.conns {
 		if all || c.state.Load()&doing == idle {
+			c.TCPConn.Close() // first: an answer to the end of the context is not sent
 			c.cancel()
-			c.TCPConn.Close()
 			delete(l.conns, c)
 		}
 	}
