@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -11,11 +12,11 @@ import (
 func (s *Server) SetSlowTime(d time.Duration) { s.slowTime = d }
 
 // Listen returns the listener that Serve uses on ln.
-func (s *Server) Listen(ln net.Listener) interface {
+func (s *Server) Listen(ln net.Listener, web *http.Server) interface {
 	net.Listener
 	Shutdown(context.Context)
 } {
-	return s.listen(ln, s.Handler())
+	return s.listen(ln, web)
 }
 
 // CheckLeftover fails a test whose server has closed, if a principal goes on using something that

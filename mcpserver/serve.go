@@ -27,7 +27,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
-	plain := s.listen(ln, web.Handler)
+	plain := s.listen(ln, web)
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(plain) }()
 	var err error
@@ -49,18 +49,17 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return err
 }
 
-// listen returns a listener for an http.Server of handler whose connections serve plain POSTs to /mcp
-// themselves.
-func (s *Server) listen(ln net.Listener, handler http.Handler) *keepalive.Listener {
+// listen returns a listener for web whose connections serve plain POSTs to /mcp themselves.
+func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	return keepalive.Listen(ln, keepalive.Options{
-		Path: "/mcp", IdleTimeout: idleTime, HeadTimeout: headTime, BodyTimeout: s.opts.ReadTimeout, WriteTimeout: writeTime,
+		Server: web, BodyTimeout: s.opts.ReadTimeout, WriteTimeout: writeTime,
 		Prepare: func(r *http.Request) http.Handler {
 			if s.opts.Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
-				return handler
+				return web.Handler
 			}
 			p, refused := s.opts.Access.identify(bearer(r))
 			if refused != nil {
-				return handler
+				return web.Handler
 			}
 			sender := s.identity(p, r)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w, r, sender) })

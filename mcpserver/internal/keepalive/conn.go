@@ -7,7 +7,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -24,17 +27,16 @@ const (
 	step    = 8 // is added with each change, so that sweep sees that there was one
 )
 
-// conn is a connection that serves plain requests until it has passed to net/http.
+// conn is a connection whose plain requests are served.
 type conn struct {
 	*net.TCPConn
 	l      *Listener
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
-	in     *bufio.Reader // nil when it is empty and net/http reads
-	head   header        // of the last request
-	passed bool          // net/http has the connection
-	left   int64         // how much of the body is unread
+	in   *bufio.Reader
+	head header // of the last request
+	left int64  // how much of the body is unread
 
 	state atomic.Uint64 // what it does
 	seen  uint64        // the state that sweep saw last
@@ -42,56 +44,89 @@ type conn struct {
 	watch chan struct{} // closed when watchClient has ended
 }
 
-// Read implements net.Conn for net/http: it serves plain requests before it returns anything.
-func (c *conn) Read(p []byte) (int, error) {
-	if !c.passed {
-		c.SetReadDeadline(time.Time{}) // net/http expects a request from now on
-		if err := c.serve(); err != nil {
-			return 0, err
+// serve answers requests until there is one for net/http, which it reports, or the connection has to close.
+func (c *conn) serve() (other bool) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			c.l.opts.Server.ErrorLog.Printf("http: panic serving %v: %v\n%s", c.RemoteAddr(), v, debug.Stack())
 		}
-		c.passed = true
-		c.l.forget(c)
-		c.SetReadDeadline(time.Now().Add(c.l.opts.HeadTimeout))
-	}
-	if c.in != nil && c.in.Buffered() > 0 {
-		return c.in.Read(p)
-	}
-	c.in = nil
-	return c.TCPConn.Read(p)
-}
-
-// WriteTo stands in for that of TCPConn, which would pass over Read.
-func (c *conn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }
-
-func (c *conn) Close() error {
-	c.cancel()
-	c.l.forget(c)
-	return c.TCPConn.Close()
-}
-
-// serve answers requests until there is one for net/http, or the connection has to close for the
-// reason that it returns.
-func (c *conn) serve() error {
-	for {
-		if _, err := c.in.Peek(1); c.in.Buffered() == 0 {
-			return err
+	}()
+	for again := !c.l.ending.Load(); again; again = c.answer() {
+		if c.in.Peek(1); c.in.Buffered() == 0 {
+			return false
 		}
 		text, _ := c.in.Peek(c.in.Buffered())
 		size, length := c.head.match(text)
 		if size == 0 {
 			size, length = c.parse(text)
 		}
-		if size == 0 && c.head.request == nil {
-			return nil
-		} else if size == 0 { // net/http skips empty lines after a POST
+		if size == 0 && c.head.request != nil { // net/http skips empty lines after a POST
 			start, err := c.in.Peek(4)
 			c.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n")))
-			return err
+			return err == nil
 		}
-		if c.in.Discard(size); !c.answer(length) {
-			return io.EOF
+		if c.left = length; size == 0 {
+			return true
 		}
+		c.in.Discard(size)
 	}
+	return false
+}
+
+// header is the header of a request. Most that follow it on a connection are the same but for the digits
+// of Content-Length, and need no more than a comparison.
+type header struct {
+	before, after []byte // the text around the digits; nil without a request
+	request       *http.Request
+	handler       http.Handler
+}
+
+// match returns the size of the header that text begins with, and the length of its body; a size of 0
+// means that it is another header.
+func (h *header) match(text []byte) (size int, length int64) {
+	rest, same := bytes.CutPrefix(text, h.before)
+	for same && size < min(len(rest), 15) && '0' <= rest[size] && rest[size] <= '9' {
+		length = 10*length + int64(rest[size]-'0')
+		size++
+	}
+	if size == 0 || h.before == nil || !bytes.HasPrefix(rest[size:], h.after) {
+		return 0, 0
+	}
+	return len(h.before) + size + len(h.after), length
+}
+
+// letters are those of the names of fields that every implementation understands alike.
+const letters = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+// times is how often a request has the fields that say where it ends, or ask for more than an answer.
+var times = map[string]int{"content-length": 1, "expect": 0, "host": 1, "pragma": 0, "te": 0, "trailer": 0, "transfer-encoding": 0, "upgrade": 0}
+
+// parse makes the header that text begins with c.head, and returns what match does. It leaves to net/http
+// whatever another implementation may understand otherwise.
+func (c *conn) parse(text []byte) (size int, length int64) {
+	fields, plain := bytes.CutPrefix(text, []byte("POST /mcp HTTP/1.1\r\n"))
+	fields, rest, _ := bytes.Cut(fields, []byte("\r\n\r\n"))
+	for line := range bytes.SplitSeq(fields, []byte("\r\n")) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		plain = plain && len(name) > 0 && len(bytes.Trim(name, letters)) == 0 &&
+			!bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	}
+	text = bytes.Clone(text[:len(text)-len(rest)])
+	lower := bytes.ToLower(text)
+	for name, n := range times {
+		plain = plain && bytes.Count(lower, []byte("\n"+name+":")) == n
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	if err != nil || !plain || strings.Trim(r.Host, letters+":[]") != "" ||
+		bytes.Count(lower, []byte("\nconnection:")) != bytes.Count(lower, []byte("\nconnection: keep-alive\r")) {
+		return 0, 0
+	}
+	_, value, _ := bytes.Cut(lower, []byte("\ncontent-length:"))
+	digits := len(text) - len(bytes.TrimLeft(value, " "))
+	r.RemoteAddr = c.RemoteAddr().String()
+	r = r.WithContext(c.ctx)
+	c.head = header{text[:digits], bytes.TrimLeft(text[digits:], "0123456789"), r, c.l.opts.Prepare(r)}
+	return c.head.match(text)
 }
 
 // maxSkipped is how much of a body that its handler has not read is awaited, and skipped for the next
@@ -100,9 +135,9 @@ const maxSkipped = 256 << 10
 
 // answer lets the handler answer a request whose header has been read, and reports whether there may be
 // another request.
-func (c *conn) answer(length int64) (again bool) {
+func (c *conn) answer() (again bool) {
 	r, w := c.head.request, newResponse(c)
-	c.left, r.ContentLength, r.Body = length, length, bodyReader{c}
+	r.ContentLength, r.Body = c.left, bodyReader{c}
 	c.enter(body)
 	c.head.handler.ServeHTTP(w, r)
 	if c.left <= maxSkipped {
@@ -132,15 +167,13 @@ func (c *conn) enter(next uint64) (before uint64) {
 // check enforces the limits of time, and returns when it wants to be called again. The listener's mu is
 // held.
 func (c *conn) check(now time.Time) time.Duration {
-	state, o := c.state.Load(), &c.l.opts
-	if state != c.seen {
-		c.seen, c.since = state, now
-		return tick
-	}
+	state, o, idleTime := c.state.Load(), &c.l.opts, c.l.opts.Server.IdleTimeout
 	since := now.Sub(c.since)
 	switch is := state & doing; {
-	case is == idle && since < o.IdleTimeout:
-		return max(tick, o.IdleTimeout-since)
+	case state != c.seen:
+		c.seen, c.since = state, now
+	case is == idle && since < idleTime:
+		return max(tick, idleTime-since)
 	case is == idle, is == writing && since >= o.WriteTimeout:
 		c.TCPConn.Close()
 	case state&watched == 0 && (is == handling || is == body && since >= o.BodyTimeout):

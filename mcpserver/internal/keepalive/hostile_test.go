@@ -189,3 +189,37 @@ func TestMany(t *testing.T) {
 		t.Error(context.Cause(ctx))
 	}
 }
+
+// A handler that panics ends its own connection, without the end of its answer, and no other.
+func TestPanic(t *testing.T) {
+	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch b, _ := io.ReadAll(r.Body); string(b) {
+		case "abort":
+			io.WriteString(w, "begun")
+			http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "panic":
+			panic("of a handler")
+		}
+		io.WriteString(w, "ok")
+	}), limits)
+	other := dial(t, addr)
+	for _, body := range []string{"abort", "panic"} {
+		c := dial(t, addr)
+		c.post("1")
+		c.answer()
+		c.post(body)
+		if resp, err := http.ReadResponse(c.in, nil); err == nil {
+			if b, err := io.ReadAll(resp.Body); string(b) != "begun" || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("got %q and %v, want the end in the middle", b, err)
+			}
+		} else if body == "abort" {
+			t.Error(err)
+		}
+		c.ends()
+		other.post("1")
+		if _, got := other.answer(); got != "ok" {
+			t.Errorf("got %q on another connection", got)
+		}
+	}
+}

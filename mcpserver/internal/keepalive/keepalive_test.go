@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,31 +20,30 @@ import (
 // patience bounds what a test waits for; it is reached only when something is wrong.
 const patience = 20 * time.Second
 
-var limits = keepalive.Options{Path: "/mcp", IdleTimeout: patience, HeadTimeout: patience, BodyTimeout: patience, WriteTimeout: patience}
+var limits = keepalive.Options{BodyTimeout: patience, WriteTimeout: patience}
 
 // serve serves a handler, with the package or without it, and returns the address.
 func serve(t testing.TB, handler http.Handler, plain bool) string {
 	if !plain {
-		_, addr := start(t, handler, keepalive.Options{})
-		return addr
+		web := httptest.NewServer(handler)
+		t.Cleanup(web.Close)
+		return web.Listener.Addr().String()
 	}
 	_, addr := start(t, handler, limits)
 	return addr
 }
 
-// start starts a server; without a path it is net/http's alone.
+// start starts a server with the limits of opts, and of its Server if there is one.
 func start(t testing.TB, handler http.Handler, opts keepalive.Options) (*keepalive.Listener, string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: patience, IdleTimeout: patience, ErrorLog: log.New(io.Discard, "", 0)}
-	if opts.Path == "" {
-		go web.Serve(ln)
-		t.Cleanup(func() { web.Close() })
-		return nil, ln.Addr().String()
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: patience, IdleTimeout: patience, ErrorLog: log.New(t.Output(), "", 0)}
+	if opts.Server != nil {
+		web.ReadHeaderTimeout, web.IdleTimeout = opts.Server.ReadHeaderTimeout, opts.Server.IdleTimeout
 	}
-	opts.Prepare = func(*http.Request) http.Handler { return handler }
+	opts.Server, opts.Prepare = web, func(*http.Request) http.Handler { return handler }
 	l := keepalive.Listen(ln, opts)
 	ended := make(chan struct{})
 	go func() {
@@ -119,6 +119,7 @@ func TestPrepare(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, name) })
 	}
 	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Method) })}
+	opts.Server = web
 	go web.Serve(keepalive.Listen(ln, opts))
 	t.Cleanup(func() { web.Close() })
 	c := dial(t, ln.Addr().String())
@@ -153,8 +154,8 @@ func TestNewConnection(t *testing.T) {
 
 // Each limit of time ends what takes longer.
 func TestLimits(t *testing.T) {
-	opts := limits
-	opts.IdleTimeout, opts.BodyTimeout, opts.WriteTimeout, opts.HeadTimeout = time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond
+	short := &http.Server{ReadHeaderTimeout: time.Millisecond, IdleTimeout: time.Millisecond}
+	opts := keepalive.Options{Server: short, BodyTimeout: time.Millisecond, WriteTimeout: time.Millisecond}
 	failed := make(chan error, 1)
 	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -170,7 +171,7 @@ func TestLimits(t *testing.T) {
 	t.Run("idle", func(t *testing.T) { dial(t, addr).ends() })
 	t.Run("new", func(t *testing.T) {
 		first := limits
-		first.HeadTimeout = time.Millisecond
+		first.Server = &http.Server{ReadHeaderTimeout: time.Millisecond, IdleTimeout: patience}
 		_, addr := start(t, http.HandlerFunc(say), first)
 		dial(t, addr).ends()
 	})

@@ -6,6 +6,7 @@ package keepalive
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -15,19 +16,17 @@ import (
 
 // Options configure a Listener. All fields are needed.
 type Options struct {
-	Path string // of the requests that are served here
+	Server *http.Server // of the other requests; its ErrorLog, IdleTimeout and ReadHeaderTimeout hold for all
 
 	// Prepare returns the handler of the requests with the header of r. They share its header, URL and
 	// context, which ends with the connection; Content-Length is that of one of them.
 	Prepare func(r *http.Request) http.Handler
 
-	IdleTimeout  time.Duration // how long a connection may have no request
-	HeadTimeout  time.Duration // how long the header of a request may take, or the first request
 	BodyTimeout  time.Duration // how long the body of a request may take until the handler has read it
 	WriteTimeout time.Duration // how long a client may take for what the handler writes at once
 }
 
-// A Listener is the listener of an http.Server, whose connections serve plain requests themselves.
+// A Listener is the listener of an http.Server. It serves the plain requests of its connections itself.
 type Listener struct {
 	net.Listener
 	opts   Options
@@ -46,52 +45,83 @@ func Listen(ln net.Listener, opts Options) *Listener {
 	return l
 }
 
-// Accept returns a connection whose Read serves requests until there is one for net/http, which it
-// returns.
+// Accept serves the connections over TCP.
 func (l *Listener) Accept() (net.Conn, error) {
-	below, err := l.Listener.Accept()
-	tcp, ok := below.(*net.TCPConn)
-	if err != nil || !ok {
-		return below, err
+	for {
+		below, err := l.Listener.Accept()
+		tcp, ok := below.(*net.TCPConn)
+		if err != nil || !ok {
+			return below, err
+		}
+		go l.serve(tcp)
 	}
-	// The first request has HeadTimeout.
-	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp), since: time.Now().Add(l.opts.HeadTimeout - l.opts.IdleTimeout)}
-	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, c.LocalAddr()))
+}
+
+// serve answers the plain requests of a connection, and passes it to net/http at another one.
+func (l *Listener) serve(tcp *net.TCPConn) {
+	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp)}
+	c.since = time.Now().Add(l.opts.Server.ReadHeaderTimeout - l.opts.Server.IdleTimeout) // for the first request
+	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, tcp.LocalAddr()))
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()
 	l.wake()
-	return c, nil
+	other := c.serve()
+	c.cancel()
+	l.mu.Lock()
+	delete(l.conns, c)
+	l.mu.Unlock()
+	p := make(passing, 1)
+	p <- passed{tcp, io.MultiReader(io.LimitReader(c.in, int64(c.in.Buffered())), tcp)}
+	if close(p); other {
+		l.opts.Server.Serve(p)
+	}
+	for c := range p { // net/http has not got it
+		c.Close()
+	}
 }
+
+// passing is the listener of a connection that passes to net/http.
+type passing chan net.Conn
+
+func (p passing) Addr() net.Addr { return nil }
+func (p passing) Close() error   { return nil }
+
+func (p passing) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// passed is a connection of which in has not been read.
+type passed struct {
+	*net.TCPConn
+	in io.Reader
+}
+
+func (p passed) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+// WriteTo stands in for that of TCPConn, which would pass over in.
+func (p passed) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, p.in) }
 
 // Shutdown closes the listener and the connections that net/http has not got: those without a request
 // at once, and the others after their answer, or when ctx ends.
 func (l *Listener) Shutdown(ctx context.Context) {
 	l.ending.Store(true)
 	l.Listener.Close()
-	for l.closeConns(ctx.Err() != nil) > 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// closeConns closes the connections without a request, or all, and returns how many are left.
-func (l *Listener) closeConns(all bool) (left int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.conns {
-		if all || c.state.Load()&doing == idle {
-			c.TCPConn.Close() // first: an answer to the end of the context is not sent
-			c.cancel()
-			delete(l.conns, c)
+	for left := 1; left > 0; time.Sleep(5 * time.Millisecond) {
+		l.mu.Lock()
+		for c := range l.conns {
+			if ctx.Err() != nil || c.state.Load()&doing == idle {
+				c.TCPConn.Close() // first: an answer to the end of the context is not sent
+				c.cancel()
+				delete(l.conns, c)
+			}
 		}
+		left = len(l.conns)
+		l.mu.Unlock()
 	}
-	return len(l.conns)
-}
-
-func (l *Listener) forget(c *conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, c)
 }
 
 // tick is how often sweep runs while there are requests.
@@ -103,7 +133,7 @@ func (l *Listener) sweep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asleep.Store(true) // before it looks, so that a request that begins now wakes it
-	now, next := time.Now(), l.opts.IdleTimeout
+	now, next := time.Now(), l.opts.Server.IdleTimeout
 	for c := range l.conns {
 		next = min(next, c.check(now))
 	}
