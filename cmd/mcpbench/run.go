@@ -31,7 +31,6 @@ func runRun(ctx context.Context, args []string, out, log io.Writer) error {
 	again := f.Int("again", 2, "measure a pair that the machine disturbed again, at most `N` times")
 	length := f.Duration("for", time.Second, "the `TIME` of a measurement")
 	warm := f.Duration("warm", 300*time.Millisecond, "the `TIME` of the load before each, which does not count")
-	patience := f.Duration("patience", 20*time.Second, "the longest `TIME` that a call may take")
 	write := f.String("json", "", "write the figures into this `FILE`, too")
 	against := f.String("against", "", "measure only the floor beside the gateways, and fail if CPU time a call over the floor's has risen by more than a fifth against the figures in this `FILE`")
 	if done, err := f.parse(args, false); done || err != nil {
@@ -53,7 +52,7 @@ func runRun(ctx context.Context, args []string, out, log io.Writer) error {
 		return usagef("run: expected --pairs of at least 1 and a positive --for")
 	}
 	r := &bench.Runner{
-		Self: self, Home: *home, Pairs: *pairs, Again: *again, Warm: *warm, Length: *length, Patience: *patience,
+		Self: self, Home: *home, Pairs: *pairs, Again: *again, Warm: *warm, Length: *length,
 		Log: func(format string, args ...any) { fmt.Fprintf(log, format+"\n", args...) },
 	}
 	all := &bench.Report{

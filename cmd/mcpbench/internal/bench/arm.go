@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -88,10 +87,7 @@ func (a *arm) ready(until time.Time) error {
 		return err
 	}
 	defer s.Close()
-	names, err := client.Tools(s, a.target.Revision)
-	if err == nil {
-		_, err = load.Matching(names, a.tool)
-	}
+	_, err = load.Matching(s, a.tool)
 	return err
 }
 
@@ -285,10 +281,7 @@ func (s *stage) addGateway(g Gateway, c Cell, ups []echoServer) error {
 		return err
 	}
 	a := &arm{role: gateway, tool: g.Tool, target: target(c, v.text(g.Addresses[c.Client])), start: command, env: v.list(g.Env)}
-	a.target.Carrier, a.target.Command, a.target.Env, a.target.Header = c.Client, command, a.env, http.Header{}
-	for key, value := range g.Headers {
-		a.target.Header.Set(key, v.text(value))
-	}
+	a.target.Carrier, a.target.Command, a.target.Env = c.Client, command, a.env
 	s.arms = append(s.arms, a)
 	return nil
 }

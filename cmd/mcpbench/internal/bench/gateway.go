@@ -32,7 +32,6 @@ type Gateway struct {
 	Upstreams map[string]Upstream `json:"upstreams"`         // by carrier: stdio, http, ws
 	Addresses map[string]string   `json:"addresses"`         // by carrier: http, sse, ws
 	Stdio     []string            `json:"stdio,omitempty"`   // the command that serves on its standard input and output
-	Headers   map[string]string   `json:"headers,omitempty"` // for each request
 	Tool      string              `json:"tool"`              // the name of "echo" as it shows it; with a leading * the end of it
 	Modern    bool                `json:"modern,omitempty"`  // it speaks revision 2026-07-28
 	Note      string              `json:"note,omitempty"`

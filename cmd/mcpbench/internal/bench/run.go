@@ -32,7 +32,6 @@ type Runner struct {
 	Pairs        int           // of each cell
 	Again        int           // how often a disturbed pair is measured again at most
 	Warm, Length time.Duration // of each measurement
-	Patience     time.Duration // for the slowest call
 	Log          func(format string, args ...any)
 
 	supervisor *process.Supervisor
@@ -201,7 +200,7 @@ func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
 	var alone, tree host.Usage
 	calls, err := load.Load{
 		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
-		Spread: c.Servers > 1, Warm: s.Warm, Length: length, Patience: s.Patience,
+		Spread: c.Servers > 1, Warm: s.Warm, Length: length,
 		Measure: func(pid int) func() {
 			pid = max(pid, a.pid())
 			host.ResetPeak(pid)
@@ -226,7 +225,7 @@ func micros(cpu time.Duration, calls int) float64 {
 }
 
 // idle opens the sessions that are open beside the load and measures the memory that each takes.
-func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []client.Session, err error) {
+func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []*client.Session, err error) {
 	if c.Sessions == 0 || a.process == nil {
 		return nil, nil
 	}
@@ -240,7 +239,7 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []client.Session,
 			return sessions, err
 		}
 		sessions = append(sessions, session)
-		if _, err := client.Tools(session, t.Revision); err != nil {
+		if _, err := session.Tools(); err != nil {
 			return sessions, err
 		}
 	}

@@ -2,18 +2,14 @@
 // answer except over stdio, and an HTTP client written by hand, as that of net/http takes as much CPU
 // as a server, which a gateway on the same machine would lack.
 //
-// Files: client.go (sessions and the messages that open them), http.go (streamable HTTP), events.go
-// (server-sent events and the legacy SSE carrier), stdio.go (a process whose session many callers
-// share), ws.go (WebSocket).
-//
-// A Session is for one goroutine at a time, but for those over stdio.
+// Files: client.go (sessions and their messages), http.go (streamable HTTP), stdio.go (a process whose
+// session many callers share), stream.go (WebSocket and the legacy SSE carrier).
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -37,140 +33,87 @@ const (
 // A Target is a server and how to speak to it.
 type Target struct {
 	Carrier  string
-	URL      string   // but for stdio
-	Command  []string // for stdio
-	Env      []string // for stdio: KEY=VALUE beside this program's own
-	Revision string   // Legacy or Modern
-	Header   http.Header
+	URL      string    // but for stdio
+	Command  []string  // for stdio
+	Env      []string  // for stdio: KEY=VALUE beside this program's own
+	Revision string    // Legacy or Modern
 	Until    time.Time // when connections end by themselves, so that no call waits forever
 }
 
-// A Request is a call to send.
+// A Request is a call to send. It can be sent again, with another id.
 type Request struct {
-	ID           int64
-	Method, Name string // Name is that of the tool
-	Message      []byte // all of it, on one line
+	ID      int64
+	Method  string
+	Name    string // of the tool
+	Params  []byte
+	message []byte
 }
 
-// An Answer is the response to a request.
+// An Answer is what came back. It is valid until the session's next call.
 type Answer struct {
-	Message []byte    // valid until the session's next call
-	First   time.Time // when its first byte was there; zero where the carrier cannot tell
+	Result []byte
+	Bytes  int       // of the whole response
+	First  time.Time // when its first byte was there; zero where the carrier cannot tell
 }
 
-// A Session is an open session of MCP.
-type Session interface {
-	// Do sends a request and returns the answer with its id, which may be an error response.
-	Do(Request) (Answer, error)
-	// Notify sends a notification.
-	Notify(message []byte) error
-	// PID returns the process that the session runs in; 0 but for stdio.
-	PID() int
+// A Session is an open session of MCP, for one goroutine at a time, or for many over stdio.
+type Session struct {
+	carrier
+	PID  int    // the process of a stdio session, else 0
+	Meta string // what the params of each request begin with, with a comma; "" in the legacy era
+}
+
+type carrier interface {
+	// exchange sends a request and returns the response to it.
+	exchange(*Request) (response []byte, first time.Time, err error)
+	notify(message []byte) error
 	Close()
 }
 
 // Open opens a session and, in the legacy era, initializes it.
-func Open(t Target) (s Session, err error) {
+func Open(t Target) (s *Session, err error) {
+	s = &Session{}
 	switch t.Carrier {
+	case HTTP:
+		s.carrier, err = newHTTP(t)
+	case SSE:
+		s.carrier, err = openSSE(t)
+	case WS:
+		s.carrier, err = openWS(t)
 	case Stdio:
-		s, err = openStdio(t)
-	case HTTP, SSE, WS:
-		u, fault := url.Parse(t.URL)
-		if fault != nil {
-			return nil, fault
-		}
-		switch t.Carrier {
-		case HTTP:
-			s = newHTTP(u, t)
-		case SSE:
-			s, err = openSSE(u, t)
-		case WS:
-			s, err = openWS(t)
-		}
+		s.carrier, s.PID, err = openStdio(t)
 	default:
 		err = fmt.Errorf("carrier %q: expected http, sse, ws or stdio", t.Carrier)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if t.Revision != Modern {
-		if err := initialize(s, t.Revision); err != nil {
-			s.Close()
-			return nil, err
-		}
+	if t.Revision == Modern {
+		s.Meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + Modern + `","io.modelcontextprotocol/clientInfo":` +
+			`{"name":"mcpbench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
+		return s, nil
+	}
+	_, err = s.Call(&Request{ID: 1, Method: "initialize", Params: []byte(`{"protocolVersion":"` + t.Revision +
+		`","capabilities":{},"clientInfo":{"name":"mcpbench","version":"1"}}`)})
+	if err == nil {
+		err = s.notify([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("initialize: %w", err)
 	}
 	return s, nil
 }
 
-func initialize(s Session, revision string) error {
-	params := `{"protocolVersion":"` + revision + `","capabilities":{},"clientInfo":{"name":"mcpbench","version":"1"}}`
-	answer, err := s.Do(Request{1, "initialize", "", AppendRequest(nil, 1, "initialize", []byte(params))})
-	if err == nil {
-		_, err = Result(answer.Message)
-	}
-	if err == nil {
-		err = s.Notify([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	}
+// Call sends a request and returns its answer. An error response, and a result with isError, are errors.
+func (s *Session) Call(r *Request) (Answer, error) {
+	b := strconv.AppendInt(append(r.message[:0], `{"jsonrpc":"2.0","id":`...), r.ID, 10)
+	b = append(append(append(b, `,"method":"`...), r.Method...), `","params":`...)
+	r.message = append(append(b, r.Params...), '}')
+	response, first, err := s.exchange(r)
 	if err != nil {
-		return fmt.Errorf("initialize: %w", err)
+		return Answer{}, err
 	}
-	return nil
-}
-
-// AppendRequest appends a request with raw params.
-func AppendRequest(dst []byte, id int64, method string, params []byte) []byte {
-	dst = strconv.AppendInt(append(dst, `{"jsonrpc":"2.0","id":`...), id, 10)
-	dst = append(append(dst, `,"method":"`...), method...)
-	dst = append(append(dst, `","params":`...), params...)
-	return append(dst, '}')
-}
-
-// Meta returns the first member of the params of a request, with a comma; nothing in the legacy era.
-func Meta(revision string) string {
-	if revision != Modern {
-		return ""
-	}
-	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + Modern + `","io.modelcontextprotocol/clientInfo":` +
-		`{"name":"mcpbench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
-}
-
-// Tools returns the names of all tools that a session lists, page by page. It uses ids from 2 on.
-func Tools(s Session, revision string) (names []string, err error) {
-	for id, cursor := int64(2), ""; ; id++ {
-		params := "{" + Meta(revision)
-		if cursor != "" {
-			params += `"cursor":` + cursor
-		} else if params != "{" {
-			params = params[:len(params)-1]
-		}
-		answer, err := s.Do(Request{id, "tools/list", "", AppendRequest(nil, id, "tools/list", []byte(params+"}"))})
-		if err != nil {
-			return nil, err
-		}
-		result, err := Result(answer.Message)
-		if err != nil {
-			return nil, err
-		}
-		var page struct {
-			Tools      []struct{ Name string }
-			NextCursor json.RawMessage
-		}
-		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, fmt.Errorf("tools/list: %w", err)
-		}
-		for _, tool := range page.Tools {
-			names = append(names, tool.Name)
-		}
-		cursor = string(page.NextCursor)
-		if cursor == "" || cursor == "null" || cursor == `""` {
-			return names, nil
-		}
-	}
-}
-
-// Result returns the raw result of a response. An error response, and a result with isError, are
-// errors.
-func Result(response []byte) ([]byte, error) {
 	var result, fault []byte
 	for key, value := range raw.Members(response) {
 		switch string(key) {
@@ -182,13 +125,51 @@ func Result(response []byte) ([]byte, error) {
 	}
 	switch {
 	case fault != nil && string(fault) != "null":
-		return nil, fmt.Errorf("error response: %.200s", fault)
+		return Answer{}, fmt.Errorf("error response: %.200s", fault)
 	case result == nil:
-		return nil, fmt.Errorf("no result in %.200q", response)
+		return Answer{}, fmt.Errorf("no result in %.200q", response)
 	case string(raw.Get(result, "isError")) == "true":
-		return nil, fmt.Errorf("the tool failed: %.200s", result)
+		return Answer{}, fmt.Errorf("the tool failed: %.200s", result)
 	}
-	return result, nil
+	return Answer{result, len(response), first}, nil
+}
+
+// List calls tools/list, with ids above that of r, and hands over its pages up to the last.
+func (s *Session) List(r *Request, page func(Answer) error) error {
+	r.Method = "tools/list"
+	for member := ""; ; {
+		r.ID++
+		r.Params = append(append(append(r.Params[:0], '{'), s.Meta...), member...)
+		r.Params = append(bytes.TrimSuffix(r.Params, []byte(",")), '}')
+		answer, err := s.Call(r)
+		if err == nil {
+			err = page(answer)
+		}
+		if err != nil {
+			return err
+		}
+		cursor := string(raw.Get(answer.Result, "nextCursor"))
+		if cursor == "" || cursor == "null" || cursor == `""` {
+			return nil
+		}
+		member = `"cursor":` + cursor
+	}
+}
+
+// Tools returns the names of all tools that a session lists. It uses ids from 2 on.
+func (s *Session) Tools() (names []string, err error) {
+	err = s.List(&Request{ID: 1}, func(a Answer) error {
+		var page struct{ Tools []struct{ Name string } }
+		err := json.Unmarshal(a.Result, &page)
+		for _, tool := range page.Tools {
+			names = append(names, tool.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tools/list: %w", err)
+	}
+	return names, nil
 }
 
 // kind tells what a message is: a response (method nil), a request of the server, or a notification
@@ -215,47 +196,12 @@ func answers(message []byte, want int64) bool {
 	return method == nil && string(id) == string(strconv.AppendInt(digits[:0], want, 10))
 }
 
-// reply returns the answer to what a server asks; nil for what needs none.
+// reply returns the answer to what a server asks, nil for what needs none. Of a client without
+// capabilities it may ask only whether it is there.
 func reply(message []byte) []byte {
 	id, method := kind(message)
-	switch {
-	case id == nil || method == nil:
+	if id == nil || method == nil {
 		return nil
-	case string(method) == `"ping"`:
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, id)
-}
-
-// A stream carries messages both ways, for one goroutine.
-type stream interface {
-	write(message []byte) error
-	read() ([]byte, error) // valid until the next read
-	Close()
-}
-
-// single is a session over a stream.
-type single struct{ stream }
-
-func (s single) PID() int                    { return 0 }
-func (s single) Notify(message []byte) error { return s.write(message) }
-
-func (s single) Do(r Request) (Answer, error) {
-	if err := s.write(r.Message); err != nil {
-		return Answer{}, err
-	}
-	for {
-		message, err := s.read()
-		if err != nil {
-			return Answer{}, err
-		}
-		if answers(message, r.ID) {
-			return Answer{Message: message}, nil
-		}
-		if again := reply(message); again != nil {
-			if err := s.write(again); err != nil {
-				return Answer{}, err
-			}
-		}
-	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 }

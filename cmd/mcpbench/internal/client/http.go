@@ -9,92 +9,97 @@ import (
 	"net"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
-// bufferSize is small, as thousands of idle sessions have a buffer each; long bodies pass it by.
-const bufferSize = 8 << 10
+const (
+	bufferSize = 8 << 10 // small, as thousands of idle sessions have a buffer each; long bodies pass it by
+	maxMessage = 1 << 30
+)
 
 // httpSession is a session over streamable HTTP, on a connection of its own that is kept alive.
 type httpSession struct {
 	host, head string // head is the part of the request that is always the same
-	sid        string // Mcp-Session-Id, from the server
 	modern     bool
 	until      time.Time
+	id         string // from the server
 	conn       net.Conn
 	r          *bufio.Reader
 	request    []byte
-	answer     []byte
-	events     *events // reads the answers that are streams
+	response
 }
 
-func newHTTP(u *url.URL, t Target) *httpSession {
-	var head strings.Builder
-	fmt.Fprintf(&head, " %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", u.RequestURI(), u.Host)
+// response is what is read of a response.
+type response struct {
+	status  int
+	length  int // of the body, -1 when not told
+	chunked bool
+	events  bool
+	close   bool // the connection, after the body
+	first   time.Time
+	body    []byte
+}
+
+func newHTTP(t Target) (*httpSession, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf(" %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", u.RequestURI(), u.Host)
 	if t.Carrier == HTTP {
-		fmt.Fprintf(&head, "Mcp-Protocol-Version: %s\r\n", t.Revision)
+		head += "Mcp-Protocol-Version: " + t.Revision + "\r\n"
 	}
-	t.Header.Write(&head)
-	return &httpSession{host: u.Host, head: head.String(), modern: t.Revision == Modern, until: t.Until}
+	return &httpSession{host: u.Host, head: head, modern: t.Revision == Modern, until: t.Until, r: bufio.NewReaderSize(nil, bufferSize)}, nil
 }
 
-// send sends a request and returns the head of its answer. The body must be read to its end.
-func (s *httpSession) send(method string, r Request) (*response, error) {
+// send sends a request and reads the response to its end.
+func (s *httpSession) send(method string, r *Request) error {
 	b := append(append(s.request[:0], method...), s.head...)
-	if s.sid != "" {
-		b = append(append(append(b, "Mcp-Session-Id: "...), s.sid...), "\r\n"...)
-	}
-	if s.modern {
-		b = append(append(append(b, "Mcp-Method: "...), r.Method...), "\r\n"...)
-		if r.Name != "" {
-			b = append(append(append(b, "Mcp-Name: "...), r.Name...), "\r\n"...)
+	header := func(key, value string) {
+		if value != "" {
+			b = append(append(append(append(b, key...), ": "...), value...), "\r\n"...)
 		}
 	}
-	b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.Message)), 10)
-	b = append(append(b, "\r\n\r\n"...), r.Message...)
+	header("Mcp-Session-Id", s.id)
+	if s.modern {
+		header("Mcp-Method", r.Method)
+		header("Mcp-Name", r.Name)
+	}
+	b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.message)), 10)
+	b = append(append(b, "\r\n\r\n"...), r.message...)
 	s.request = b
 	for {
 		fresh := s.conn == nil
 		if fresh {
-			if err := s.dial(); err != nil {
-				return nil, err
+			d := net.Dialer{Deadline: s.until}
+			conn, err := d.Dial("tcp", s.host)
+			if err != nil {
+				return err
 			}
+			conn.SetDeadline(s.until)
+			s.conn = conn
+			s.r.Reset(conn)
 		}
 		_, err := s.conn.Write(b)
 		if err == nil {
 			_, err = s.r.Peek(1)
 		}
 		if err == nil {
-			return readHead(s.r)
+			if err = s.readHead(); err == nil {
+				err = s.readBody()
+			}
+			if err != nil || s.close {
+				s.drop()
+			}
+			return err
 		}
 		s.drop()
-		if fresh || errors.Is(err, net.ErrClosed) || isTimeout(err) {
-			return nil, err
+		if timeout := net.Error(nil); fresh || errors.As(err, &timeout) && timeout.Timeout() {
+			return err
 		} // else the server has closed an idle connection: once more on a fresh one
 	}
-}
-
-func isTimeout(err error) bool {
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
-}
-
-func (s *httpSession) dial() error {
-	d := net.Dialer{Deadline: s.until}
-	conn, err := d.Dial("tcp", s.host)
-	if err != nil {
-		return err
-	}
-	conn.SetDeadline(s.until)
-	s.conn = conn
-	if s.r == nil {
-		s.r = bufio.NewReaderSize(conn, bufferSize)
-	} else {
-		s.r.Reset(conn)
-	}
-	return nil
 }
 
 func (s *httpSession) drop() {
@@ -104,179 +109,109 @@ func (s *httpSession) drop() {
 	}
 }
 
-func (s *httpSession) Do(r Request) (Answer, error) {
-	head, err := s.send("POST", r)
-	if err != nil {
-		return Answer{}, err
+func (s *httpSession) exchange(r *Request) (_ []byte, first time.Time, err error) {
+	if err := s.send("POST", r); err != nil {
+		return nil, first, err
 	}
-	if head.sid != "" {
-		s.sid = head.sid
+	if s.status != 200 {
+		return nil, first, fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
 	}
-	if head.status != 200 {
-		text, _ := io.ReadAll(io.LimitReader(head.body, 300))
-		s.drop()
-		return Answer{}, fmt.Errorf("HTTP %d: %s", head.status, text)
-	}
-	if head.length != 0 {
-		s.r.Peek(1)
-	}
-	first := time.Now()
-	if head.events {
-		err = s.readEvents(head, r.ID)
-	} else if s.answer, err = head.read(s.answer[:0]); err == nil && !answers(s.answer, r.ID) {
-		err = fmt.Errorf("not the answer to id %d: %.200q", r.ID, s.answer)
-	}
-	if err != nil || head.close {
-		s.drop()
-	}
-	return Answer{s.answer, first}, err
-}
-
-// readEvents reads the answer from a stream of events, and the stream to its end.
-func (s *httpSession) readEvents(head *response, id int64) error {
-	if s.events == nil {
-		s.events = newEvents(nil)
-	}
-	s.events.r.Reset(head.body)
-	for {
-		_, data, err := s.events.next()
-		if err != nil {
-			return fmt.Errorf("the stream ended before the answer: %w", err)
+	if s.events {
+		var e event
+		for line := range bytes.Lines(s.body) {
+			if e.add(line) {
+				if answers(e.data, r.ID) {
+					return e.data, s.first, nil
+				}
+				e = event{}
+			}
 		}
-		if answers(data, id) {
-			s.answer = append(s.answer[:0], data...)
-			_, err := io.Copy(io.Discard, s.events.r)
-			return err
-		}
+	} else if answers(s.body, r.ID) {
+		return s.body, s.first, nil
 	}
+	return nil, first, fmt.Errorf("not the answer to id %d: %.200q", r.ID, s.body)
 }
 
-func (s *httpSession) Notify(message []byte) error {
-	head, err := s.send("POST", Request{Method: "notifications/initialized", Message: message})
-	if err != nil {
-		return err
+func (s *httpSession) notify(message []byte) error {
+	err := s.send("POST", &Request{Method: "notifications/initialized", message: message})
+	if err == nil && s.status/100 != 2 {
+		err = fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
 	}
-	text, err := io.ReadAll(head.body)
-	if err != nil || head.close {
-		s.drop()
-	}
-	if head.status/100 != 2 {
-		return fmt.Errorf("HTTP %d: %.300s", head.status, text)
-	}
-	return nil
+	return err
 }
-
-func (s *httpSession) PID() int { return 0 }
 
 // Close ends the session at the server, too.
 func (s *httpSession) Close() {
-	if s.sid != "" {
-		if head, err := s.send("DELETE", Request{}); err == nil {
-			io.Copy(io.Discard, head.body)
-		}
+	if s.id != "" {
+		s.send("DELETE", &Request{})
 	}
 	s.drop()
 }
 
-// response is the head of an HTTP response.
-type response struct {
-	status int
-	length int64 // of the body, -1 when not told
-	events bool
-	close  bool // after the body
-	sid    string
-	body   io.Reader
-}
-
-func readHead(r *bufio.Reader) (*response, error) {
-	line, err := r.ReadSlice('\n')
+// readHead reads the head of a response.
+func (s *httpSession) readHead() error {
+	line, err := s.r.ReadSlice('\n')
 	if err != nil {
-		return nil, err
+		return err
 	}
-	h := &response{length: -1}
-	if len(line) < len("HTTP/1.1 200\n") || !bytes.HasPrefix(line, []byte("HTTP/1.")) {
-		return nil, fmt.Errorf("not HTTP/1: %q", line)
+	s.response = response{length: -1, body: s.body[:0]}
+	if !bytes.HasPrefix(line, []byte("HTTP/1.")) || len(line) < len("HTTP/1.1 200\n") {
+		return fmt.Errorf("not HTTP/1: %q", line)
 	}
-	if h.status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return nil, fmt.Errorf("not a status: %q", line)
+	if s.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return fmt.Errorf("not a status: %q", line)
 	}
-	chunked := false
 	for {
-		if line, err = r.ReadSlice('\n'); err != nil {
-			return nil, err
+		if line, err = s.r.ReadSlice('\n'); err != nil {
+			return err
 		}
-		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
-			break
-		}
-		key, value, _ := bytes.Cut(line, []byte(":"))
+		key, value, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":"))
 		value = bytes.TrimSpace(value)
 		switch {
+		case len(key) == 0:
+			return nil
 		case is(key, "content-length"):
-			if h.length, err = strconv.ParseInt(string(value), 10, 64); err != nil || h.length < 0 {
-				return nil, fmt.Errorf("not a length: %q", line)
+			if s.length, err = strconv.Atoi(string(value)); err != nil || s.length < 0 || s.length > maxMessage {
+				return fmt.Errorf("not a length: %q", line)
 			}
 		case is(key, "transfer-encoding"):
-			chunked = is(value, "chunked")
+			s.chunked = is(value, "chunked")
 		case is(key, "content-type"):
-			h.events = bytes.HasPrefix(value, []byte("text/event-stream"))
+			s.events = bytes.HasPrefix(value, []byte("text/event-stream"))
 		case is(key, "connection"):
-			h.close = is(value, "close")
+			s.close = is(value, "close")
 		case is(key, "mcp-session-id"):
-			h.sid = string(value)
+			s.id = string(value)
 		}
 	}
-	switch {
-	case chunked:
-		h.length, h.body = -1, &chunks{httputil.NewChunkedReader(r), r}
-	case h.length >= 0:
-		h.body = io.LimitReader(r, h.length)
-	case h.status == 204 || h.status == 304:
-		h.body = strings.NewReader("")
-	default:
-		h.close, h.body = true, r
-	}
-	return h, nil
 }
 
-func is(b []byte, s string) bool { return len(b) == len(s) && strings.EqualFold(string(b), s) }
+func is(b []byte, s string) bool { return len(b) == len(s) && bytes.EqualFold(b, []byte(s)) }
 
-// read appends the body.
-func (h *response) read(b []byte) ([]byte, error) {
-	if h.length < 0 {
-		buffer := bytes.NewBuffer(b)
-		_, err := buffer.ReadFrom(h.body)
-		return buffer.Bytes(), err
+// readBody reads the body that follows a head.
+func (s *httpSession) readBody() (err error) {
+	if s.status == 204 {
+		s.length = 0
 	}
-	if int64(cap(b)) < h.length {
-		b = make([]byte, h.length)
+	if s.length != 0 {
+		s.r.Peek(1)
 	}
-	b = b[:h.length]
-	_, err := io.ReadFull(h.body, b)
-	return b, err
-}
-
-// chunks reads a chunked body with the empty line after its last chunk.
-type chunks struct {
-	io.Reader
-	after *bufio.Reader
-}
-
-func (c *chunks) Read(p []byte) (int, error) {
-	if c.after == nil {
-		return 0, io.EOF
+	s.first = time.Now()
+	if s.length >= 0 {
+		s.body = slices.Grow(s.body, int(s.length))[:s.length]
+		_, err = io.ReadFull(s.r, s.body)
+		return err
 	}
-	n, err := c.Reader.Read(p)
-	if err != io.EOF {
-		return n, err
-	}
-	for { // trailers
-		line, err := c.after.ReadSlice('\n')
-		if err != nil {
-			return n, io.ErrUnexpectedEOF
+	b := bytes.NewBuffer(s.body)
+	if s.chunked {
+		_, err = b.ReadFrom(httputil.NewChunkedReader(s.r))
+		for trailer := []byte("first"); err == nil && len(trailer) > len("\r\n"); {
+			trailer, err = s.r.ReadSlice('\n')
 		}
-		if len(line) <= len("\r\n") {
-			c.after = nil
-			return n, io.EOF
-		}
+	} else {
+		s.close = true
+		_, err = b.ReadFrom(s.r)
 	}
+	s.body = b.Bytes()
+	return err
 }

@@ -3,7 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"sync"
@@ -22,36 +22,34 @@ type stdio struct {
 	line    []byte // being written
 
 	mu   sync.Mutex
-	wait map[int64]chan []byte // by id; nil when the process has ended
+	wait map[int64]chan []byte // by id
 }
 
-func openStdio(t Target) (Session, error) {
+func openStdio(t Target) (carrier, int, error) {
 	p, err := process.Start(process.Command{Path: t.Command[0], Args: t.Command[1:], Env: append(os.Environ(), t.Env...)})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s := &stdio{p: p, wait: map[int64]chan []byte{}, ended: make(chan struct{})}
 	s.alarm = time.AfterFunc(time.Until(t.Until), p.Stop)
 	go s.read()
-	return s, nil
+	return s, p.PID(), nil
 }
 
 // read hands each answer to its caller until the process ends.
 func (s *stdio) read() {
 	defer close(s.ended)
-	r := bufio.NewReaderSize(s.p.Stdout, 128<<10)
-	for long := []byte(nil); ; {
-		line, err := readLine(r, &long)
-		if err != nil {
-			break
-		}
-		if len(line) < 2 || line[0] != '{' { // a banner, not a message
+	lines := bufio.NewScanner(s.p.Stdout)
+	lines.Buffer(make([]byte, 128<<10), maxMessage)
+	for lines.Scan() {
+		line := lines.Bytes()
+		if len(line) == 0 || line[0] != '{' { // a banner, not a message
 			continue
 		}
 		id, method := kind(line)
 		if method != nil {
 			if again := reply(line); again != nil {
-				s.Notify(again)
+				s.notify(again)
 			}
 			continue
 		}
@@ -64,44 +62,31 @@ func (s *stdio) read() {
 			c <- bytes.Clone(line)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.wait {
-		close(c)
-	}
-	s.wait = nil
 }
 
-func (s *stdio) Do(r Request) (Answer, error) {
+func (s *stdio) exchange(r *Request) ([]byte, time.Time, error) {
 	c := make(chan []byte, 1)
 	s.mu.Lock()
-	open := s.wait != nil
-	if open {
-		s.wait[r.ID] = c
-	}
+	s.wait[r.ID] = c
 	s.mu.Unlock()
-	if open && s.Notify(r.Message) == nil {
-		if message, ok := <-c; ok {
-			return Answer{Message: message}, nil
+	if s.notify(r.message) == nil {
+		select {
+		case message := <-c:
+			return message, time.Time{}, nil
+		case <-s.ended:
 		}
 	}
-	s.p.Stop()
-	<-s.ended
-	if tail := s.p.Tail(); tail != "" {
-		return Answer{}, errors.New("the process has ended: " + tail)
-	}
-	return Answer{}, errors.New("the process has ended")
+	s.Close()
+	return nil, time.Time{}, fmt.Errorf("the process has ended: %s", s.p.Tail())
 }
 
-func (s *stdio) Notify(message []byte) error {
+func (s *stdio) notify(message []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.line = append(append(s.line[:0], message...), '\n')
 	_, err := s.p.Stdin.Write(s.line)
 	return err
 }
-
-func (s *stdio) PID() int { return s.p.PID() }
 
 func (s *stdio) Close() {
 	s.alarm.Stop()

@@ -2,22 +2,20 @@ package load
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/client"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
 )
 
-// caller is one of the callers of a run.
+// caller is one of the callers of a load.
 type caller struct {
-	*run
-	session client.Session
-	request client.Request // the last
-	head    []byte         // of the params: all that is always the same
-	text    []byte         // the payload; it begins with the digits of the call's id
-	params  []byte
+	Load
+	session *client.Session
+	request client.Request  // the last
+	head    []byte          // of the params: all that is always the same
+	text    []byte          // the payload; it begins with the digits of the call's id
 	times   []time.Duration // of the calls that count
 	firsts  []time.Duration // to the first byte of their answers
 	bytes   int             // of their answers
@@ -26,70 +24,62 @@ type caller struct {
 // ids is how many ids each caller has.
 const ids = 100_000_000
 
-func (r *run) newCaller(i int, s client.Session, tool string) *caller {
-	c := &caller{run: r, session: s, request: client.Request{ID: int64(i+1) * ids}}
-	meta := client.Meta(r.Target.Revision)
-	if r.List {
-		c.request.Method = "tools/list"
-		c.head = []byte("{" + meta)
-	} else {
-		c.request.Method, c.request.Name = "tools/call", tool
-		c.head = fmt.Appendf(nil, `{%s"name":%q,"arguments":{"text":"`, meta, tool)
-		c.text = bytes.Repeat([]byte("x"), max(r.Payload, MinPayload))
+func (l Load) newCaller(i int, s *client.Session, tool string) *caller {
+	return &caller{
+		Load: l, session: s,
+		request: client.Request{ID: int64(i+1) * ids, Method: "tools/call", Name: tool},
+		head:    fmt.Appendf(nil, `{%s"name":%q,"arguments":{"text":"`, s.Meta, tool),
+		text:    bytes.Repeat([]byte("x"), max(l.Payload, MinPayload)),
 	}
-	return c
 }
 
-// work calls until the run is stopped, at least once. What it calls before the run begins does not count.
-func (c *caller) work(warm *sync.WaitGroup) {
-	one := c.echo
-	if c.List {
-		one = c.list
-	}
-	var err error
-	for end := time.Now().Add(c.Warm); err == nil && time.Now().Before(end); {
-		err = one()
-	}
-	warm.Done()
-	<-c.begin
-	c.bytes, c.firsts = 0, nil
-	for first := true; err == nil && (first || !c.stop.Load()); first = false {
-		begun := time.Now()
-		if err = one(); err == nil {
-			c.times = append(c.times, time.Since(begun))
+// call calls until a time, at least once, and forgets what was measured before.
+func (c *caller) call(ctx context.Context, end time.Time) error {
+	c.times, c.firsts, c.bytes = c.times[:0], c.firsts[:0], 0
+	for begun := time.Now(); ; {
+		var err error
+		if c.List {
+			err = c.list()
+		} else {
+			err = c.echo()
 		}
-	}
-	if err != nil {
-		c.fail(err)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		c.times = append(c.times, now.Sub(begun))
+		if ctx.Err() != nil || !now.Before(end) {
+			return nil
+		}
+		begun = now
 	}
 }
 
-// do sends the next request with these params and returns its result, valid until the next.
-func (c *caller) do(params []byte) ([]byte, error) {
-	c.params = params
-	r := &c.request
-	r.Message = client.AppendRequest(r.Message[:0], r.ID, r.Method, params)
-	begun := time.Now()
-	answer, err := c.session.Do(*r)
-	if err != nil {
-		return nil, err
+// count counts an answer to a request that was sent at a time.
+func (c *caller) count(a client.Answer, begun time.Time) {
+	if !a.First.IsZero() {
+		c.firsts = append(c.firsts, a.First.Sub(begun))
 	}
-	if !answer.First.IsZero() {
-		c.firsts = append(c.firsts, answer.First.Sub(begun))
-	}
-	c.bytes += len(answer.Message)
-	return client.Result(answer.Message)
+	c.bytes += a.Bytes
 }
 
 // echo calls the tool and wants back what it sends.
 func (c *caller) echo() error {
-	c.request.ID++
-	number(c.text, c.request.ID)
-	result, err := c.do(append(append(append(c.params[:0], c.head...), c.text...), `"}}`...))
-	if err == nil {
-		err = checkText(result, c.text)
+	r := &c.request
+	r.ID++
+	number(c.text, r.ID)
+	r.Params = append(append(append(r.Params[:0], c.head...), c.text...), `"}}`...)
+	begun := time.Now()
+	answer, err := c.session.Call(r)
+	if err != nil {
+		return err
 	}
-	return err
+	c.count(answer, begun)
+	i := bytes.Index(answer.Result, c.text[:MinPayload])
+	if i < 0 || !bytes.HasPrefix(answer.Result[i:], c.text) {
+		return fmt.Errorf("the %d bytes of text that were sent did not come back in %.200q", len(c.text), answer.Result)
+	}
+	return nil
 }
 
 // number writes a number with leading zeros over the begin of a text.
@@ -100,36 +90,17 @@ func number(text []byte, n int64) {
 	}
 }
 
-// checkText reports whether a result has the text that was sent, all of it.
-func checkText(result, text []byte) error {
-	i := bytes.Index(result, text[:MinPayload])
-	if i >= 0 && bytes.HasPrefix(result[i:], text) {
-		return nil
-	}
-	return fmt.Errorf("the %d bytes of text that were sent did not come back in %.200q", len(text), result)
-}
-
-// list lists all tools, page by page, and counts them.
+// list lists all tools and counts them, each of which has a schema.
 func (c *caller) list() error {
-	n := 0
-	for cursor := ""; ; {
-		c.request.ID++
-		params := append(c.params[:0], c.head...)
-		if cursor != "" {
-			params = append(append(params, `"cursor":`...), cursor...)
-		}
-		result, err := c.do(append(bytes.TrimSuffix(params, []byte(",")), '}'))
-		if err != nil {
-			return err
-		}
-		n += raw.Count(raw.Get(result, "tools"))
-		cursor = string(raw.Get(result, "nextCursor"))
-		if cursor == "" || cursor == "null" || cursor == `""` {
-			break
-		}
+	n, begun := 0, time.Now()
+	err := c.session.List(&c.request, func(page client.Answer) error {
+		c.count(page, begun)
+		n += bytes.Count(page.Result, []byte(`"inputSchema"`))
+		begun = time.Now()
+		return nil
+	})
+	if err == nil && n < c.Tools {
+		err = fmt.Errorf("a list of %d tools, not %d", n, c.Tools)
 	}
-	if n < c.Tools {
-		return fmt.Errorf("a list of %d tools, not %d", n, c.Tools)
-	}
-	return nil
+	return err
 }

@@ -1,5 +1,7 @@
 // Package load calls a tool as fast as its answers come, from many callers at once, and checks each
 // answer: the right id, no error, and the text that was sent, which no other call sends.
+//
+// Files: load.go (a load and what it measures), caller.go (one of its callers).
 package load
 
 import (
@@ -9,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/client"
@@ -17,16 +18,15 @@ import (
 
 // A Load is what to do to a server.
 type Load struct {
-	Target   client.Target // Until is set by Run
-	Callers  int           // each with a session of its own, but over stdio
-	Payload  int           // bytes of text, at least MinPayload
-	List     bool          // list the tools instead of calling one
-	Tools    int           // how many tools a list has, at least
-	Tool     string        // a name, or with a leading * the end of one, as gateways add prefixes
-	Spread   bool          // the callers take all tools that match in turn, else the first
-	Warm     time.Duration // not counted
-	Length   time.Duration
-	Patience time.Duration // for the slowest call
+	Target  client.Target // Run sets Until where it is zero
+	Callers int           // each with a session of its own, but over stdio
+	Payload int           // bytes of text, at least MinPayload
+	List    bool          // list the tools instead of calling one
+	Tools   int           // how many tools a list has, at least
+	Tool    string        // a name, or with a leading * the end of one, as gateways add prefixes
+	Spread  bool          // the callers take all tools that match in turn, else the first
+	Warm    time.Duration // not counted
+	Length  time.Duration
 
 	// Measure is called when all callers are warm, with the process of a stdio session, and what it
 	// returns when they have ended. nil does nothing.
@@ -35,6 +35,11 @@ type Load struct {
 
 // MinPayload is the shortest text that is unique to a call.
 const MinPayload = 20
+
+const (
+	openTime = 60 * time.Second // for the sessions of a load to open
+	patience = 20 * time.Second // for the slowest call
+)
 
 // Calls is what a load has measured.
 type Calls struct {
@@ -46,59 +51,49 @@ type Calls struct {
 	Bytes     int     `json:"bytes"`                   // of an answer, on average
 }
 
-// openTime is how long the sessions of a load may take to open.
-const openTime = 60 * time.Second
-
 // Run opens the sessions, runs the load, and closes them. The first wrong answer ends it with an
-// error, as does the first call that takes longer than Patience.
+// error, as does the first call that takes too long.
 func (l Load) Run(ctx context.Context) (Calls, error) {
-	l.Target.Until = time.Now().Add(openTime + l.Warm + l.Length + l.Patience)
-	sessions, err := l.open()
+	if l.Target.Until.IsZero() {
+		l.Target.Until = time.Now().Add(openTime + l.Warm + l.Length + patience)
+	}
+	var callers []*caller
 	defer func() {
-		for _, s := range sessions {
-			s.Close()
+		for _, c := range callers {
+			c.session.Close()
 		}
 	}()
-	if err != nil {
-		return Calls{}, err
-	}
-	tools, err := client.Tools(sessions[0], l.Target.Revision)
-	if err != nil {
-		return Calls{}, fmt.Errorf("tools/list: %w", err)
-	}
-	if tools, err = Matching(tools, l.Tool); err != nil {
-		return Calls{}, err
-	}
-	if !l.Spread {
-		tools = tools[:1]
-	}
-	run := &run{Load: l, begin: make(chan struct{})}
-	callers := make([]*caller, l.Callers)
-	for i := range callers {
-		callers[i] = run.newCaller(i, sessions[i%len(sessions)], tools[i%len(tools)])
-	}
-	return run.all(ctx, callers, sessions[0].PID())
-}
-
-func (l Load) open() (sessions []client.Session, err error) {
-	n := l.Callers
-	if l.Target.Carrier == client.Stdio {
-		n = 1
-	}
-	for i := range n {
-		s, err := client.Open(l.Target)
-		if err != nil {
-			return sessions, fmt.Errorf("session %d: %w", i+1, err)
+	var s *client.Session
+	var tools []string
+	for i := range l.Callers {
+		var err error
+		if i == 0 || l.Target.Carrier != client.Stdio {
+			if s, err = client.Open(l.Target); err != nil {
+				return Calls{}, fmt.Errorf("session %d: %w", i+1, err)
+			}
 		}
-		sessions = append(sessions, s)
+		if i == 0 {
+			if tools, err = Matching(s, l.Tool); err != nil {
+				s.Close()
+				return Calls{}, err
+			}
+			if !l.Spread {
+				tools = tools[:1]
+			}
+		}
+		callers = append(callers, l.newCaller(i, s, tools[i%len(tools)]))
 	}
-	return sessions, nil
+	return l.run(ctx, callers)
 }
 
-// Matching returns the names that are the tool, or end as it says after a *.
-func Matching(names []string, tool string) ([]string, error) {
+// Matching returns the names of the tools that a session lists which are the tool, or end as it says
+// after a *.
+func Matching(s *client.Session, tool string) (all []string, err error) {
+	names, err := s.Tools()
+	if err != nil {
+		return nil, err
+	}
 	end, open := strings.CutPrefix(tool, "*")
-	var all []string
 	for _, name := range names {
 		if name == tool || open && strings.HasSuffix(name, end) {
 			all = append(all, name)
@@ -110,50 +105,41 @@ func Matching(names []string, tool string) ([]string, error) {
 	return all, nil
 }
 
-// run is a load that runs.
-type run struct {
-	Load
-	begin chan struct{} // closed when all are warm
-	stop  atomic.Bool
-
-	mu  sync.Mutex
-	err error // the first
-}
-
-func (r *run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
-	}
-	r.stop.Store(true)
-}
-
-func (r *run) all(ctx context.Context, callers []*caller, pid int) (Calls, error) {
-	defer context.AfterFunc(ctx, func() { r.fail(ctx.Err()) })()
+func (l Load) run(ctx context.Context, callers []*caller) (Calls, error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	var warm, done sync.WaitGroup
+	begin := make(chan time.Time, len(callers)) // has the end for each of them
 	warm.Add(len(callers))
 	for _, c := range callers {
-		done.Go(func() { c.work(&warm) })
+		done.Go(func() {
+			err := c.call(ctx, time.Now().Add(l.Warm))
+			warm.Done()
+			if end := <-begin; err == nil {
+				err = c.call(ctx, end)
+			}
+			if err != nil {
+				fail(err)
+			}
+		})
 	}
 	warm.Wait()
 	end := func() {}
-	if r.Measure != nil {
-		end = r.Measure(pid)
+	if l.Measure != nil {
+		end = l.Measure(callers[0].session.PID)
 	}
 	begun := time.Now()
-	alarm := time.AfterFunc(r.Length, func() { r.stop.Store(true) })
-	close(r.begin)
+	for range callers {
+		begin <- begun.Add(l.Length)
+	}
 	done.Wait()
 	took := time.Since(begun)
 	end()
-	alarm.Stop()
-	if r.err != nil {
-		return Calls{}, r.err
+	if err := context.Cause(ctx); err != nil {
+		return Calls{}, err
 	}
 	return sum(callers, took)
 }
-
 func sum(callers []*caller, took time.Duration) (Calls, error) {
 	var times, firsts []time.Duration
 	size := 0

@@ -37,7 +37,7 @@ func server(t *testing.T, change func(answer []byte) []byte) client.Target {
 }
 
 func try(target client.Target) (Calls, error) {
-	return Load{Target: target, Callers: 3, Payload: 100, Tool: "*cho", Length: 50 * time.Millisecond, Patience: 10 * time.Second}.Run(context.Background())
+	return Load{Target: target, Callers: 3, Payload: 100, Tool: "*cho", Length: 50 * time.Millisecond}.Run(context.Background())
 }
 
 // A single wrong answer fails a load.
@@ -75,8 +75,8 @@ func TestPatience(t *testing.T) {
 	stuck := make(chan struct{})
 	target := server(t, func([]byte) []byte { <-stuck; return nil })
 	t.Cleanup(func() { close(stuck) }) // before the server's
-	l := Load{Target: target, Callers: 1, Tool: "echo", Length: time.Millisecond, Patience: time.Millisecond - openTime}
-	l.Patience += 500 * time.Millisecond
+	target.Until = time.Now().Add(500 * time.Millisecond)
+	l := Load{Target: target, Callers: 1, Tool: "echo", Length: time.Millisecond}
 	if _, err := l.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("error %v, want a timeout", err)
 	}
@@ -84,7 +84,7 @@ func TestPatience(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	target := server(t, nil)
-	l := Load{Target: target, Callers: 1, Tool: "echo", List: true, Tools: 3, Length: time.Millisecond, Patience: 10 * time.Second}
+	l := Load{Target: target, Callers: 1, Tool: "echo", List: true, Tools: 3, Length: time.Millisecond}
 	if calls, err := l.Run(context.Background()); err != nil || calls.Calls == 0 {
 		t.Errorf("%+v, %v", calls, err)
 	}

@@ -14,8 +14,13 @@ import (
 // over nothing for other bytes. It ends early where it cannot follow.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		for i := begin(object, '{'); at(object, i) == '"'; {
-			keyEnd := past(object, i)
+		bracket := byte('{') // or the comma before a member
+		for i := blank(object, 0); at(object, i) == bracket; bracket = ',' {
+			i = blank(object, i+1)
+			if at(object, i) != '"' {
+				return
+			}
+			keyEnd := pastString(object, i)
 			from := blank(object, keyEnd)
 			if at(object, from) != ':' {
 				return
@@ -25,10 +30,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			if to == from || !yield(object[i+1:keyEnd-1], object[from:to]) {
 				return
 			}
-			if i = blank(object, to); at(object, i) != ',' {
-				return
-			}
-			i = blank(object, i+1)
+			i = blank(object, to)
 		}
 	}
 }
@@ -41,28 +43,6 @@ func Get(object []byte, key string) []byte {
 		}
 	}
 	return nil
-}
-
-// Count returns how many elements an array has; 0 for other bytes.
-func Count(array []byte) (n int) {
-	for i := begin(array, '['); ; n++ {
-		to := past(array, i)
-		if to == i {
-			return n
-		}
-		if i = blank(array, to); at(array, i) == ',' {
-			i = blank(array, i+1)
-		}
-	}
-}
-
-// begin returns where the first part of a container can begin.
-func begin(b []byte, bracket byte) int {
-	i := blank(b, 0)
-	if at(b, i) != bracket {
-		return len(b)
-	}
-	return blank(b, i+1)
 }
 
 func at(b []byte, i int) byte {
@@ -79,34 +59,22 @@ func blank(b []byte, i int) int {
 	return i
 }
 
-// past returns the end of the value at i; i itself when no value is there.
+// past returns the end of the value at i, which is where the separator, bracket or blank after it is.
 func past(b []byte, i int) int {
-	for depth := 0; i < len(b); {
+	for depth := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			i = pastString(b, i)
+			i = pastString(b, i) - 1
 		case '{', '[':
 			depth++
-			i++
-			continue
 		case '}', ']':
-			if depth == 0 {
+			if depth--; depth < 0 {
 				return i
 			}
-			depth--
-			i++
 		case ',', ':', ' ', '\t', '\r', '\n':
 			if depth == 0 {
 				return i
 			}
-			i++
-			continue
-		default:
-			i++
-			continue
-		}
-		if depth == 0 {
-			return i
 		}
 	}
 	return i
@@ -115,18 +83,18 @@ func past(b []byte, i int) int {
 // pastString returns the end of the string at i. A quote ends it unless an odd number of backslashes
 // is before it.
 func pastString(b []byte, i int) int {
-	for from := i + 1; ; {
-		q := bytes.IndexByte(b[from:], '"')
-		if q < 0 {
+	for end := i + 1; ; {
+		n := bytes.IndexByte(b[end:], '"')
+		if n < 0 {
 			return len(b)
 		}
-		q += from
-		slashes := q
+		quote := end + n
+		slashes := quote
 		for b[slashes-1] == '\\' {
 			slashes--
 		}
-		if from = q + 1; (q-slashes)%2 == 0 {
-			return from
+		if end = quote + 1; (quote-slashes)%2 == 0 {
+			return end
 		}
 	}
 }

@@ -25,18 +25,9 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	for array, want := range map[string]int{`[]`: 0, `[1]`: 1, ` [ {"a":[1,2]} , "]," , 3 ] `: 3, `{}`: 0, `[1,`: 1, ``: 0} {
-		if got := Count([]byte(array)); got != want {
-			t.Errorf("Count(%s) = %d, want %d", array, got, want)
-		}
-	}
-}
-
 func FuzzGet(f *testing.F) {
 	f.Add([]byte(`{"a":1,"id":"\\\"","b":[{}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		Count(text)
 		got := Get(text, "id") // must not panic
 		var want map[string]json.RawMessage
 		escaped := bytes.Contains(text, []byte(`\u`)) // which a key may be written with

@@ -82,19 +82,14 @@ func talk(t *testing.T, target client.Target) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if names, err := client.Tools(s, target.Revision); err != nil || strings.Join(names, " ") != "echo filler_00001" {
+	if names, err := s.Tools(); err != nil || strings.Join(names, " ") != "echo filler_00001" {
 		t.Fatalf("tools %q, %v", names, err)
 	}
 	for id, size := range []int{1, 100, 10_000, 300_000, 2} {
 		text, _ := json.Marshal(strings.Repeat("a\"b\n", size))
-		params := `{` + client.Meta(target.Revision) + `"name":"echo","arguments":{"text":` + string(text) + `}}`
-		request := client.Request{ID: int64(100 + id), Method: "tools/call", Name: "echo"}
-		request.Message = client.AppendRequest(nil, request.ID, request.Method, []byte(params))
-		answer, err := s.Do(request)
-		if err != nil {
-			t.Fatalf("%d bytes: %v", size, err)
-		}
-		result, err := client.Result(answer.Message)
+		params := `{` + s.Meta + `"name":"echo","arguments":{"text":` + string(text) + `}}`
+		answer, err := s.Call(&client.Request{ID: int64(100 + id), Method: "tools/call", Name: "echo", Params: []byte(params)})
+		result := answer.Result
 		if err != nil || !bytes.Contains(result, text) {
 			t.Fatalf("%d bytes: %v, %.100q", size, err, result)
 		}

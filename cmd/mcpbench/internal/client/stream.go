@@ -1,0 +1,163 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// A stream carries messages both ways, for one goroutine.
+type stream interface {
+	write(message []byte) error
+	read() ([]byte, error) // valid until the next read
+	Close()
+}
+
+// streamed is a carrier over a stream.
+type streamed struct{ stream }
+
+func (s streamed) notify(message []byte) error { return s.write(message) }
+
+func (s streamed) exchange(r *Request) (_ []byte, first time.Time, err error) {
+	for send := r.message; ; {
+		if send != nil {
+			if err := s.write(send); err != nil {
+				return nil, first, err
+			}
+		}
+		message, err := s.read()
+		if err != nil || answers(message, r.ID) {
+			return message, first, err
+		}
+		send = reply(message)
+	}
+}
+
+// buffers are shared by the connections that do not write at the moment.
+var buffers = sync.Pool{}
+
+// ws is MCP over WebSocket, a message a text frame.
+type ws struct {
+	conn    *websocket.Conn
+	message bytes.Buffer
+}
+
+func openWS(t Target) (carrier, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), t.Until)
+	defer cancel()
+	d := websocket.Dialer{Subprotocols: []string{"mcp"}, ReadBufferSize: bufferSize, WriteBufferSize: 64 << 10, WriteBufferPool: &buffers}
+	conn, answer, err := d.DialContext(ctx, t.URL, nil)
+	if err != nil {
+		if answer != nil {
+			err = fmt.Errorf("%w: %s", err, answer.Status)
+		}
+		return nil, err
+	}
+	conn.NetConn().SetDeadline(t.Until)
+	return streamed{&ws{conn: conn}}, nil
+}
+
+func (s *ws) write(message []byte) error {
+	return s.conn.WriteMessage(websocket.TextMessage, message)
+}
+
+func (s *ws) read() ([]byte, error) {
+	_, r, err := s.conn.NextReader()
+	if err == nil {
+		s.message.Reset()
+		_, err = s.message.ReadFrom(r)
+	}
+	return s.message.Bytes(), err
+}
+
+func (s *ws) Close() { s.conn.Close() }
+
+// sse is the carrier of 2024-11-05: requests are posted, answers come on a stream.
+type sse struct {
+	cancel context.CancelFunc // ends the stream
+	lines  *bufio.Scanner
+	event  event
+	post   *httpSession
+}
+
+func openSSE(t Target) (carrier, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), t.Until)
+	s := &sse{cancel: cancel}
+	if err := s.open(ctx, t); err != nil {
+		cancel()
+		return nil, fmt.Errorf("GET %s: %w", t.URL, err)
+	}
+	return streamed{s}, nil
+}
+
+// open asks for the stream and waits for its first event, which says where to post.
+func (s *sse) open(ctx context.Context, t Target) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	s.lines = bufio.NewScanner(answer.Body)
+	s.lines.Buffer(nil, maxMessage)
+	path, err := s.read()
+	if err != nil || s.event.name != "endpoint" {
+		return fmt.Errorf("HTTP %s: the first event is %q instead of endpoint: %w", answer.Status, s.event.name, err)
+	}
+	endpoint, err := r.URL.Parse(string(path))
+	if err != nil {
+		return err
+	}
+	endpoint.Host, t.URL = r.URL.Host, endpoint.String()
+	s.post, err = newHTTP(t)
+	return err
+}
+
+func (s *sse) write(message []byte) error { return s.post.notify(message) }
+
+func (s *sse) read() ([]byte, error) {
+	for s.event = (event{data: s.event.data[:0]}); s.lines.Scan(); {
+		if s.event.add(s.lines.Bytes()) {
+			return s.event.data, nil
+		}
+	}
+	return nil, cmp.Or(s.lines.Err(), io.ErrUnexpectedEOF)
+}
+
+func (s *sse) Close() {
+	s.post.Close()
+	s.cancel()
+}
+
+// An event is one of a stream of server-sent events.
+type event struct {
+	name string
+	data []byte
+}
+
+// add adds a line and reports whether the event has ended, which one without data does not.
+func (e *event) add(line []byte) (ended bool) {
+	if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+		return len(e.data) > 0
+	}
+	key, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(key) {
+	case "event":
+		e.name = string(value)
+	case "data":
+		e.data = append(e.data, value...)
+	}
+	return false
+}
