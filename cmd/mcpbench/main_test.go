@@ -144,9 +144,9 @@ func TestErrors(t *testing.T) {
 		{[]string{"walk"}, `no command "walk"`},
 		{[]string{"run", "--for"}, "mcpbench run --help"},
 		{[]string{"run", "x"}, `unexpected argument "x"`},
-		{[]string{"run", "--suite=x"}, `no suite "x": expected calls (`},
+		{[]string{"run", "--gateways", file, "--only=floor", "--suite=x"}, `no suite "x"`},
 		{[]string{"run", "--gateways", file, "--only=x"}, `no gateway "x": known are floor, broken, absent`},
-		{[]string{"run", "--gateways", file, "--only=absent"}, "install it with: make gateways/no-such-gateway"},
+		{[]string{"run", "--gateways", file, "--only=absent"}, "/gateways/no-such-gateway"},
 		{[]string{"run", "--gateways", file, "--only=floor", "--cell=x"}, "nothing to measure"},
 		{[]string{"run", "--gateways", file, "--only=broken", "--pairs=1"}, "4 of 4 cells failed"},
 		{[]string{"run", "--gateways", "none.json"}, "none.json"},
@@ -165,7 +165,7 @@ func TestErrors(t *testing.T) {
 // A gateway that ends says why.
 func TestBrokenGateway(t *testing.T) {
 	_, log, _ := invoke(t, "run", "--gateways", gateways(t), "--only=broken", "--pairs=1")
-	if !strings.Contains(log, "gateway: it has ended: exit status 2: mcpbench: floor: unknown flag: --wrong (see") {
+	if !strings.Contains(log, "gateway: it has ended: exit status 1: mcpbench: floor: unknown flag: --wrong (see") {
 		t.Error(log)
 	}
 }
@@ -185,7 +185,7 @@ func TestHelp(t *testing.T) {
 
 // The descriptions that are built in can be read and say how to install what they describe.
 func TestGateways(t *testing.T) {
-	all, err := readGateways("")
+	all, err := bench.ReadGateways(gatewaysFile, "home")
 	if err != nil {
 		t.Fatal(err)
 	}

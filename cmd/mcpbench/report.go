@@ -3,59 +3,62 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+
+	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/report"
 )
 
-func runReport(_ context.Context, args []string, out, _ io.Writer) error {
-	f := newFlags("report", out)
+func prepareReport(f *pflag.FlagSet) action {
 	only := f.StringArray("only", nil, "take only the figures of the gateway with this `NAME`; may be repeated")
 	suites := f.StringArray("suite", nil, "take only the figures of the suite with this `NAME`; may be repeated")
 	write := f.String("json", "", "write the figures into this `FILE`")
 	page := f.String("page", "", "put the tables into this Markdown `FILE`, between <!-- mcpbench NAME --> and <!-- end -->")
 	svg := f.String("svg", "", "draw calls a second beside each other into this `FILE`")
-	if done, err := f.parse(args, true); done || err != nil {
-		return err
-	}
-	if f.NArg() == 0 {
-		return usagef("report: expected files that run --json has written")
-	}
-	all, err := readReports(f.Args())
-	if err != nil {
-		return err
-	}
-	all.Rows = slices.DeleteFunc(all.Rows, func(r *bench.Row) bool {
-		return len(*only) > 0 && !slices.Contains(*only, r.Gateway) || len(*suites) > 0 && !slices.Contains(*suites, r.Suite)
-	})
-	if err := writeReport(all, *write); err != nil {
-		return err
-	}
-	if *page != "" {
-		text, err := os.ReadFile(*page)
+	return func(_ context.Context, files []string, out, _ io.Writer) error {
+		if len(files) == 0 {
+			return errors.New("report: expected files that run --json has written")
+		}
+		all, err := readReports(files...)
 		if err != nil {
 			return err
 		}
-		filled, err := report.Page(string(text), all)
-		if err != nil {
-			return fmt.Errorf("%s: %w", *page, err)
-		}
-		if err := os.WriteFile(*page, []byte(filled), 0o666); err != nil {
+		all.Rows = slices.DeleteFunc(all.Rows, func(r *bench.Row) bool {
+			return len(*only) > 0 && !slices.Contains(*only, r.Gateway) || len(*suites) > 0 && !slices.Contains(*suites, r.Suite)
+		})
+		if err := writeReport(all, *write); err != nil {
 			return err
 		}
+		if *page != "" {
+			text, err := os.ReadFile(*page)
+			if err != nil {
+				return err
+			}
+			filled, err := report.Page(string(text), all)
+			if err != nil {
+				return fmt.Errorf("%s: %w", *page, err)
+			}
+			if err := os.WriteFile(*page, []byte(filled), 0o666); err != nil {
+				return err
+			}
+		}
+		if *svg != "" {
+			return os.WriteFile(*svg, []byte(report.Picture(all)), 0o666)
+		}
+		if *write == "" && *page == "" {
+			fmt.Fprint(out, report.Text(all))
+		}
+		return nil
 	}
-	if *svg != "" {
-		return os.WriteFile(*svg, []byte(report.Picture(all)), 0o666)
-	}
-	if *write == "" && *page == "" {
-		fmt.Fprint(out, report.Text(all))
-	}
-	return nil
 }
 
 // writeReport writes a report, a line for each row, unless the name of the file is empty.
@@ -72,9 +75,9 @@ func writeReport(r *bench.Report, file string) error {
 }
 
 // readReports reads reports and puts their rows together.
-func readReports(files []string) (*bench.Report, error) {
-	all := &bench.Report{}
-	for i, file := range files {
+func readReports(files ...string) (*bench.Report, error) {
+	var all *bench.Report
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -83,8 +86,8 @@ func readReports(files []string) (*bench.Report, error) {
 		if err := json.Unmarshal(text, one); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if i == 0 {
-			*all = *one
+		if all == nil {
+			all = one
 		} else {
 			all.Rows = append(all.Rows, one.Rows...)
 		}
@@ -92,27 +95,44 @@ func readReports(files []string) (*bench.Report, error) {
 	return all, nil
 }
 
-func runGateways(_ context.Context, args []string, out, _ io.Writer) error {
-	f := newFlags("gateways", out)
-	file, home := addGateways(f)
-	if done, err := f.parse(args, false); done || err != nil {
-		return err
-	}
-	all, err := readGateways(*file)
-	if err != nil {
-		return err
-	}
-	for _, g := range all {
-		state, err := g.Find(*home)
+//go:embed gateways.json
+var gatewaysFile []byte
+
+// addGateways adds the flags that tell which gateways there are, and returns them.
+func addGateways(f *pflag.FlagSet) func() ([]bench.Gateway, error) {
+	file := f.String("gateways", "", "read the descriptions of gateways from this `FILE` instead of those built in")
+	home := f.String("home", "gateways", "the `FOLDER` that gateways are installed in")
+	return func() ([]bench.Gateway, error) {
+		folder, err := filepath.Abs(*home)
 		if err != nil {
-			state = "not installed"
+			return nil, err
 		}
-		fmt.Fprintf(out, "%s: %s\n", g.Name, state)
-		for _, line := range []struct{ name, text string }{{"project", g.Project}, {"install", g.InstallLine(*home)}, {"note", g.Note}} {
-			if line.text != "" {
-				fmt.Fprintf(out, "  %-8s %s\n", line.name, line.text)
+		text := gatewaysFile
+		if *file != "" {
+			if text, err = os.ReadFile(*file); err != nil {
+				return nil, err
 			}
 		}
+		return bench.ReadGateways(text, folder)
 	}
-	return nil
+}
+
+func prepareGateways(f *pflag.FlagSet) action {
+	gateways := addGateways(f)
+	return func(_ context.Context, _ []string, out, _ io.Writer) error {
+		all, err := gateways()
+		for _, g := range all {
+			state, err := g.Find()
+			if err != nil {
+				state = "not installed"
+			}
+			fmt.Fprintf(out, "%s: %s\n", g.Name, state)
+			for _, line := range [][2]string{{"project", g.Project}, {"install", g.Install}, {"note", g.Note}} {
+				if line[1] != "" {
+					fmt.Fprintf(out, "  %-8s %s\n", line[0], line[1])
+				}
+			}
+		}
+		return err
+	}
 }

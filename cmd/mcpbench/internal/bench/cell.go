@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -65,54 +66,21 @@ func Size(n int) string {
 	return strconv.Itoa(n) + " B"
 }
 
-// setup is what a gateway must be started anew for.
-type setup struct {
-	client, upstream, era string
-	tools, servers        int
-	start                 bool
-}
-
-func (c Cell) setup() setup {
-	return setup{c.Client, c.Upstream, c.Era, c.Tools, c.Servers, c.Kind == Start}
+// setup returns what a gateway must be started anew for.
+func (c Cell) setup() Cell {
+	return Cell{Client: c.Client, Upstream: c.Upstream, Era: c.Era, Tools: c.Tools, Servers: c.Servers, Kind: c.Kind}
 }
 
 // A Suite is a list of cells.
 type Suite struct {
 	Name, About string
-	cells       func(client string) []Cell // client is the carrier of the gateway
+	Cells       []Cell
 }
 
-// Cells returns the cells that suit a gateway.
-func (s Suite) Cells(g Gateway) (all []Cell) {
-	for _, c := range s.cells(g.Client()) {
-		if g.Takes(c) {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-func call(client, upstream string, callers, payload int) Cell {
-	return Cell{Kind: Calls, Client: client, Upstream: upstream, Era: Legacy, Callers: callers, Payload: payload, Tools: 1, Servers: 1}
-}
-
-// grid returns a cell for each upstream, number of callers and payload.
-func grid(client string, upstreams []string, callers, payloads []int) (all []Cell) {
-	for _, u := range upstreams {
-		for _, p := range payloads {
-			for _, n := range callers {
-				all = append(all, call(client, u, n, p))
-			}
-		}
-	}
-	return all
-}
-
-// each returns cells for each value of what a curve varies.
-func each(cells []Cell, vary string, values []int, set func(*Cell, int)) (all []Cell) {
+// each multiplies cells by the values of something: the last that is applied varies slowest.
+func each[T any](cells []Cell, set func(*Cell, T), values ...T) (all []Cell) {
 	for _, v := range values {
 		for _, c := range cells {
-			c.Alone, c.Vary = true, vary
 			set(&c, v)
 			all = append(all, c)
 		}
@@ -120,78 +88,46 @@ func each(cells []Cell, vary string, values []int, set func(*Cell, int)) (all []
 	return all
 }
 
-// Suites returns all suites.
-func Suites() []Suite {
-	both, few := []string{"stdio", "http"}, []int{1, 32}
+func kind(c *Cell, v string)     { c.Kind = v }
+func upstream(c *Cell, v string) { c.Upstream = v }
+func callers(c *Cell, v int)     { c.Callers = v }
+func payload(c *Cell, v int)     { c.Payload = v }
+func tools(c *Cell, v int)       { c.Tools = v }
+func servers(c *Cell, v int)     { c.Servers = v }
+func sessions(c *Cell, v int)    { c.Sessions = v }
+func vary(c *Cell, v string)     { c.Vary = v }
+func grow(c *Cell, v string)     { c.Vary, c.Alone = v, true }
+
+// Suites returns all suites with those of their cells that suit a gateway.
+func Suites(g Gateway) []Suite {
 	const small, large = 32, 64 << 10
-	return []Suite{
-		{"calls", "32 B and 64 KiB, one caller and 32", func(client string) []Cell {
-			return grid(client, both, few, []int{small, large})
-		}},
-		{"payloads", "1 KiB to 4 MiB", func(client string) []Cell {
-			all := grid(client, both, []int{1}, []int{1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20})
-			all = append(all, grid(client, both, []int{8}, []int{1 << 20})...)
-			for i := range all {
-				all[i].Vary = "payload"
-			}
-			return all
-		}},
-		{"carriers", "WebSocket and stdio clients, WebSocket servers, the modern era", func(string) (all []Cell) {
-			for _, pair := range [][2]string{{"ws", "stdio"}, {"ws", "http"}, {"ws", "ws"}, {"http", "ws"}, {"stdio", "stdio"}, {"stdio", "http"}} {
-				all = append(all, grid(pair[0], pair[1:], few, []int{small})...)
-				all = append(all, grid(pair[0], pair[1:], []int{32}, []int{large})...)
-			}
-			for _, client := range []string{"http", "ws"} {
-				for _, c := range grid(client, both, few, []int{small}) {
-					c.Era = Modern
-					all = append(all, c)
-				}
-			}
-			return all
-		}},
-		{"lists", "tools/list of 1,000 and 10,000 tools", func(client string) (all []Cell) {
-			for _, tools := range []int{1000, 10000} {
-				for _, c := range grid(client, both, []int{1}, []int{small}) {
-					c.Kind, c.Tools = Lists, tools
-					all = append(all, c)
-				}
-			}
-			return all
-		}},
-		{"start", "cold start to the first list of 1, 1,000 and 10,000 tools", func(client string) (all []Cell) {
-			for _, tools := range []int{1, 1000, 10000} {
-				for _, c := range grid(client, both, []int{1}, []int{small}) {
-					c.Kind, c.Tools = Start, tools
-					all = append(all, c)
-				}
-			}
-			return all
-		}},
-		{"idle", "memory of 500 idle sessions", func(client string) []Cell {
-			all := grid(client, both, []int{1}, []int{small})
-			for i := range all {
-				all[i].Sessions, all[i].Vary = 500, "sessions" // each pair has a fresh process
-			}
-			return all
-		}},
-		{"tools", "growth: 1 to 10,000 tools", func(client string) []Cell {
-			return each(grid(client, both, few, []int{small}), "tools", []int{1, 100, 1000, 10000}, func(c *Cell, v int) { c.Tools = v })
-		}},
-		{"sessions", "growth: 0 to 10,000 idle sessions", func(client string) []Cell {
-			return each(grid(client, both, few, []int{small}), "sessions", []int{0, 100, 1000, 5000, 10000}, func(c *Cell, v int) { c.Sessions = v })
-		}},
-		{"connections", "growth: 1 to 512 connections that call", func(client string) []Cell {
-			return each(grid(client, both, few[:1], []int{small}), "connections", []int{1, 8, 32, 128, 512}, func(c *Cell, v int) { c.Callers = v })
-		}},
-		{"servers", "growth: 1 to 40 servers, 32 callers", func(client string) []Cell {
-			return each(grid(client, both, few[1:], []int{small}), "servers", []int{1, 10, 40}, func(c *Cell, v int) { c.Servers = v })
-		}},
-		{"soak", "32 callers for long: many pairs of 10 s, one after the other", func(client string) []Cell {
-			all := grid(client, both, few[1:], []int{small})
-			for i := range all {
-				all[i].Alone, all[i].Vary, all[i].Seconds = true, "soak", 10
-			}
-			return all
-		}},
+	one := []Cell{{Kind: Calls, Client: g.Client(), Era: Legacy, Callers: 1, Payload: small, Tools: 1, Servers: 1}}
+	few := each(one, callers, 1, 32)
+	both := func(cells []Cell) []Cell { return each(cells, upstream, "stdio", "http") }
+	many := both(each(one, callers, 32))
+	soak := each(many, grow, "soak")
+	for i := range soak {
+		soak[i].Seconds = 10
 	}
+	carriers := each(append(few, each(each(one, callers, 32), payload, large)...), func(c *Cell, v [2]string) { c.Client, c.Upstream = v[0], v[1] },
+		[2]string{"ws", "stdio"}, [2]string{"ws", "http"}, [2]string{"ws", "ws"}, [2]string{"http", "ws"}, [2]string{"stdio", "stdio"}, [2]string{"stdio", "http"})
+	modern := each(both(few), func(c *Cell, v string) { c.Client, c.Era = v, Modern }, "http", "ws")
+	all := []Suite{
+		{"calls", "32 B and 64 KiB, one caller and 32", both(each(few, payload, small, large))},
+		{"payloads", "1 KiB to 4 MiB", each(append(both(each(one, payload, 1<<10, 16<<10, 256<<10, 1<<20, 4<<20)),
+			both(each(each(one, callers, 8), payload, 1<<20))...), vary, "payload")},
+		{"carriers", "WebSocket and stdio clients, WebSocket servers, the modern era", append(carriers, modern...)},
+		{"lists", "tools/list of 1,000 and 10,000 tools", each(each(both(one), kind, Lists), tools, 1000, 10000)},
+		{"start", "cold start to the first list of 1, 1,000 and 10,000 tools", each(each(both(one), kind, Start), tools, 1, 1000, 10000)},
+		{"idle", "memory of 500 idle sessions", each(each(both(one), sessions, 500), vary, "sessions")}, // each pair has a fresh process
+		{"tools", "growth: 1 to 10,000 tools", each(each(both(few), tools, 1, 100, 1000, 10000), grow, "tools")},
+		{"sessions", "growth: 0 to 10,000 idle sessions", each(each(both(few), sessions, 0, 100, 1000, 5000, 10000), grow, "sessions")},
+		{"connections", "growth: 1 to 512 connections that call", each(each(both(one), callers, 1, 8, 32, 128, 512), grow, "connections")},
+		{"servers", "growth: 1 to 40 servers, 32 callers", each(each(many, servers, 1, 10, 40), grow, "servers")},
+		{"soak", "32 callers for long: many pairs of 10 s, one after the other", soak},
+	}
+	for i := range all {
+		all[i].Cells = slices.DeleteFunc(all[i].Cells, func(c Cell) bool { return !g.Takes(c) })
+	}
+	return all
 }

@@ -41,13 +41,24 @@ type Pair struct {
 	Again   int     `json:"taken_again,omitempty"` // how many times it was taken again
 }
 
+// The arms of a pair.
+const (
+	direct = iota
+	floor
+	gateway
+)
+
+var names = [...]string{direct: "direct", floor: "floor", gateway: "gateway"}
+
+func (p *Pair) samples() [3]**Sample {
+	return [...]**Sample{direct: &p.Direct, floor: &p.Floor, gateway: &p.Gateway}
+}
+
 // A Sample is one measurement.
 type Sample struct {
 	load.Calls
-	CPU     float64     `json:"cpu_us"`      // of a call: the process, without the servers behind it
-	TreeCPU float64     `json:"cpu_tree_us"` // with them
-	Memory  host.Usage  `json:"memory"`      // right after the load
-	Tree    host.Usage  `json:"memory_tree"`
+	CPU     float64     `json:"cpu_us"`                  // of a call: the process tree, without the servers behind it
+	Memory  host.Usage  `json:"memory"`                  // of the same, right after the load
 	Before  *host.Usage `json:"memory_before,omitempty"` // without idle sessions
 	Idle    *host.Usage `json:"memory_idle,omitempty"`   // with them
 	StartMS float64     `json:"start_ms,omitempty"`
@@ -58,14 +69,11 @@ func (p *Pair) unrest() float64 {
 	return max((p.Differs-1)/(maxDiffers-1), p.Foreign/maxForeign)
 }
 
-// Disturbed reports whether the machine changed during a pair, or others took a part of it.
-func (p *Pair) Disturbed() bool { return p.unrest() > 1 }
-
 func (r *Row) fail(err error) {
 	r.Error = strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// String is a row in a line, for a log.
+// String is a row with its last pair in a line, for a log.
 func (r *Row) String() string {
 	head := fmt.Sprintf("%s: %s", r.Gateway, r.Cell)
 	if r.Error != "" {
@@ -76,67 +84,74 @@ func (r *Row) String() string {
 	}
 	p := r.Pairs[len(r.Pairs)-1]
 	head += fmt.Sprintf(": pair %d", len(r.Pairs))
-	for _, a := range []struct {
-		name string
-		*Sample
-	}{{"direct", p.Direct}, {"floor", p.Floor}, {"gateway", p.Gateway}} {
+	for i, s := range p.samples() {
 		switch {
-		case a.Sample == nil:
+		case *s == nil:
 		case r.Cell.Kind == Start:
-			head += fmt.Sprintf(", %s %.1f ms", a.name, a.StartMS)
+			head += fmt.Sprintf(", %s %.1f ms", names[i], (*s).StartMS)
 		default:
-			head += fmt.Sprintf(", %s %.0f/s %.1f us", a.name, a.PerSecond, a.CPU)
+			head += fmt.Sprintf(", %s %.0f/s %.1f us", names[i], (*s).PerSecond, (*s).CPU)
 		}
 	}
-	if p.Again > 0 || p.Disturbed() {
+	if p.Again > 0 || p.unrest() > 1 {
 		head += fmt.Sprintf(" (state %.2f, foreign %.2f, taken again %d times)", p.Differs, p.Foreign, p.Again)
 	}
 	return head
 }
 
-// Disturbed returns how many pairs of a row were disturbed.
+// Disturbed returns how many pairs of a row were disturbed: the machine changed, or others took a part
+// of it.
 func (r *Row) Disturbed() (n int) {
 	for _, p := range r.Pairs {
-		if p.Disturbed() {
+		if p.unrest() > 1 {
 			n++
 		}
 	}
 	return n
 }
 
-// A Figure is the median of a row's pairs, with the least and the most.
-type Figure struct{ Median, Least, Most float64 }
+// A Figure is the median of a row's pairs, with the least and the most; of no pairs if Pairs is 0.
+type Figure struct {
+	Pairs               int
+	Median, Least, Most float64
+}
 
-// Of returns a figure of those pairs for which value has one. Disturbed pairs count only when all are.
-func (r *Row) Of(value func(*Pair) (float64, bool)) (f Figure, ok bool) {
+// of returns a figure of those pairs for which value has one. Disturbed pairs count only when all are.
+func (r *Row) of(value func(*Pair) (v float64, ok bool)) Figure {
 	var all []float64
 	none := r.Disturbed() == len(r.Pairs)
 	for _, p := range r.Pairs {
-		if v, ok := value(p); ok && (none || !p.Disturbed()) {
+		if v, ok := value(p); ok && (none || p.unrest() <= 1) {
 			all = append(all, v)
 		}
 	}
-	if len(all) == 0 {
-		return f, false
+	n := len(all)
+	if n == 0 {
+		return Figure{}
 	}
 	slices.Sort(all)
-	middle := len(all) / 2
-	f = Figure{all[middle], all[0], all[len(all)-1]}
-	if len(all)%2 == 0 {
-		f.Median = (all[middle-1] + all[middle]) / 2
-	}
-	return f, true
+	return Figure{n, (all[n/2] + all[(n-1)/2]) / 2, all[0], all[n-1]}
+}
+
+// Of returns a figure of one sample of each pair.
+func (r *Row) Of(sample func(*Pair) *Sample, value func(*Sample) float64) Figure {
+	return r.of(func(p *Pair) (float64, bool) {
+		if s := sample(p); s != nil {
+			return value(s), true
+		}
+		return 0, false
+	})
 }
 
 // ToDirect returns a gateway's calls a second as a part of those of the direct connection. For a cold
 // start it is how many ms it takes beyond that of the server.
-func (r *Row) ToDirect() (Figure, bool) {
-	return r.Of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Direct) })
+func (r *Row) ToDirect() Figure {
+	return r.of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Direct) })
 }
 
 // ToFloor is the same for the floor.
-func (r *Row) ToFloor() (Figure, bool) {
-	return r.Of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Floor) })
+func (r *Row) ToFloor() Figure {
+	return r.of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Floor) })
 }
 
 func against(s, other *Sample) (float64, bool) {
@@ -150,8 +165,8 @@ func against(s, other *Sample) (float64, bool) {
 }
 
 // CPUToFloor returns a gateway's CPU time of a call over that of the floor.
-func (r *Row) CPUToFloor() (Figure, bool) {
-	return r.Of(func(p *Pair) (float64, bool) {
+func (r *Row) CPUToFloor() Figure {
+	return r.of(func(p *Pair) (float64, bool) {
 		if p.Floor == nil || p.Floor.CPU == 0 {
 			return 0, false
 		}
@@ -159,19 +174,13 @@ func (r *Row) CPUToFloor() (Figure, bool) {
 	})
 }
 
-// Own returns a figure of the gateway's own samples.
-func (r *Row) Own(value func(*Sample) float64) Figure {
-	f, _ := r.Of(func(p *Pair) (float64, bool) { return value(p.Gateway), true })
-	return f
-}
-
 // maxRise is by how much CPU time a call, over that of the floor, may rise against earlier figures.
 const maxRise = 1.2
 
-// Compare returns a line for each row of a report that an earlier one has, too, and those rows that
-// have become dearer than allowed.
-func Compare(now, before *Report) (lines []string, dearer []*Row) {
-	for _, row := range now.Rows {
+// Compare returns a line for each row that an earlier report has, too, and those rows that have become
+// dearer than allowed.
+func Compare(now []*Row, before *Report) (lines []string, dearer []*Row) {
+	for _, row := range now {
 		i := slices.IndexFunc(before.Rows, func(b *Row) bool {
 			cell := b.Cell
 			cell.Alone = row.Cell.Alone
@@ -180,12 +189,11 @@ func Compare(now, before *Report) (lines []string, dearer []*Row) {
 		if i < 0 {
 			continue
 		}
-		is, ok := row.CPUToFloor()
-		was, had := before.Rows[i].CPUToFloor()
+		is, was := row.CPUToFloor(), before.Rows[i].CPUToFloor()
 		switch {
 		case row.Error != "":
 			lines, dearer = append(lines, row.String()), append(dearer, row)
-		case ok && had:
+		case is.Pairs > 0 && was.Pairs > 0:
 			line := fmt.Sprintf("%s: CPU a call %.2f of the floor's (%.2f to %.2f), was %.2f", row.Cell, is.Median, is.Least, is.Most, was.Median)
 			if is.Median > maxRise*was.Median {
 				line += fmt.Sprintf(": more than %.1f times as much", maxRise)

@@ -2,11 +2,10 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -28,69 +27,78 @@ type Gateway struct {
 	Command []string `json:"command,omitempty"`
 	Env     []string `json:"env,omitempty"` // KEY=VALUE
 
-	Config    any                 `json:"config,omitempty"`
-	Upstreams map[string]Upstream `json:"upstreams"`         // by carrier: stdio, http, ws
-	Addresses map[string]string   `json:"addresses"`         // by carrier: http, sse, ws
-	Stdio     []string            `json:"stdio,omitempty"`   // the command that serves on its standard input and output
-	Tool      string              `json:"tool"`              // the name of "echo" as it shows it; with a leading * the end of it
-	Modern    bool                `json:"modern,omitempty"`  // it speaks revision 2026-07-28
+	Config    json.RawMessage     `json:"config,omitempty"`
+	Upstreams map[string]Upstream `json:"upstreams"`        // by carrier: stdio, http, ws
+	Addresses map[string]string   `json:"addresses"`        // by carrier: http, sse, ws
+	Stdio     []string            `json:"stdio,omitempty"`  // the command that serves on its standard input and output
+	Tool      string              `json:"tool"`             // the name of "echo" as it shows it; with a leading * the end of it
+	Modern    bool                `json:"modern,omitempty"` // it speaks revision 2026-07-28
 	Note      string              `json:"note,omitempty"`
 }
 
 // An Upstream describes how a gateway is told of an upstream.
 type Upstream struct {
-	Server  any      `json:"server,omitempty"`  // in the config
-	Command []string `json:"command,omitempty"` // in place of the gateway's
+	Server  json.RawMessage `json:"server,omitempty"`  // in the config
+	Command []string        `json:"command,omitempty"` // in place of the gateway's
 }
 
-// ReadGateways reads {"gateways": […]}.
-func ReadGateways(r io.Reader) ([]Gateway, error) {
+// ReadGateways reads {"gateways": […]} of gateways that are installed below a folder.
+func ReadGateways(text []byte, home string) ([]Gateway, error) {
 	var file struct {
 		Gateways []Gateway `json:"gateways"`
 	}
-	d := json.NewDecoder(r)
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
 		return nil, fmt.Errorf("gateways: %w", err)
 	}
-	names := map[string]bool{}
 	for i, g := range file.Gateways {
-		if err := g.check(); err != nil {
+		filled, err := fill(g, values{"home": home})
+		if err == nil {
+			err = filled.check()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("gateways: %d (%q): %w", i+1, g.Name, err)
 		}
-		if names[g.Name] {
-			return nil, fmt.Errorf("gateways: two have the name %q", g.Name)
-		}
-		names[g.Name] = true
+		file.Gateways[i] = filled
 	}
 	return file.Gateways, nil
 }
 
 func (g Gateway) check() error {
-	switch {
-	case g.Name == "":
-		return errors.New("it has no name")
-	case g.Tool == "":
-		return errors.New("it has no tool: the name of \"echo\" as it shows it")
-	case len(g.Upstreams) == 0:
-		return errors.New("it has no upstreams: at least one of stdio, http and ws")
-	case len(g.Addresses) == 0 && len(g.Stdio) == 0:
-		return errors.New("it has neither addresses nor stdio: where can it be called?")
-	}
-	for carrier, u := range g.Upstreams {
-		if !slices.Contains([]string{"stdio", "http", "ws"}, carrier) {
-			return fmt.Errorf("upstream %q: expected stdio, http or ws", carrier)
-		}
-		if len(g.Command) == 0 && len(u.Command) == 0 && len(g.Stdio) == 0 {
-			return fmt.Errorf("upstream %s: no command", carrier)
-		}
+	if g.Name == "" || g.Tool == "" || len(g.Upstreams) == 0 || len(g.Addresses)+len(g.Stdio) == 0 {
+		return errors.New("expected a name, a tool, upstreams, and addresses or stdio")
 	}
 	for carrier := range g.Addresses {
 		if !slices.Contains([]string{"http", "sse", "ws"}, carrier) {
 			return fmt.Errorf("address %q: expected http, sse or ws", carrier)
 		}
 	}
+	for carrier := range g.Upstreams {
+		if !slices.Contains([]string{"stdio", "http", "ws"}, carrier) {
+			return fmt.Errorf("upstream %q: expected stdio, http or ws", carrier)
+		}
+		c := Cell{Client: g.Client(), Upstream: carrier}
+		if len(g.command(c)) == 0 {
+			return fmt.Errorf("upstream %s: no command", carrier)
+		}
+		if _, err := g.fill(c, []string{"echo", "--era", "x"}, []string{""}, "dir", "1"); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// command returns the command that starts a gateway for a cell.
+func (g Gateway) command(c Cell) []string {
+	own := g.Upstreams[c.Upstream].Command
+	switch {
+	case c.Client == "stdio":
+		return g.Stdio
+	case len(own) > 0:
+		return own
+	}
+	return g.Command
 }
 
 // Takes reports whether a gateway can be measured in a cell.
@@ -114,136 +122,71 @@ func (g Gateway) Client() string {
 }
 
 // Find returns the version of a gateway; the error says how to install it.
-func (g Gateway) Find(home string) (version string, err error) {
-	v := values{strings: map[string]string{"home": home}}
-	for _, command := range g.programs() {
-		if _, err := exec.LookPath(v.text(command)); err != nil {
-			hint := ""
-			if g.Install != "" {
-				hint = "; install it with: " + v.text(g.Install)
-			}
-			return "", fmt.Errorf("%s: %s is not there%s", g.Name, v.text(command), hint)
+func (g Gateway) Find() (version string, err error) {
+	commands := [][]string{g.Command, g.Stdio}
+	for _, u := range g.Upstreams {
+		commands = append(commands, u.Command)
+	}
+	for _, command := range commands {
+		if len(command) == 0 {
+			continue
+		}
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return "", fmt.Errorf("%s: %s is not there; install it with: %s", g.Name, command[0], cmp.Or(g.Install, "(it does not say)"))
 		}
 	}
 	if len(g.Ask) == 0 {
 		return g.Version, nil
 	}
-	ask := v.list(g.Ask)
-	out, err := exec.Command(ask[0], ask[1:]...).Output()
+	out, err := exec.Command(g.Ask[0], g.Ask[1:]...).Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %s: %w", g.Name, strings.Join(ask, " "), err)
+		return "", fmt.Errorf("%s: %s: %w", g.Name, strings.Join(g.Ask, " "), err)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line, nil
 }
 
-// programs returns the programs that its commands start.
-func (g Gateway) programs() (all []string) {
-	for _, command := range [][]string{g.Command, g.Stdio} {
-		if len(command) > 0 {
-			all = append(all, command[0])
+// fill returns a gateway as it is started in front of echo servers, a URL each, with its config in a
+// folder. The config is not yet written.
+func (g Gateway) fill(c Cell, echo, urls []string, dir, port string) (Gateway, error) {
+	v := values{"command": echo[0], "args": echo[1:], "upstream": strings.Trim(fmt.Sprintf("%q", echo), "[]")}
+	all := map[string]json.RawMessage{}
+	for i, url := range urls {
+		v["n"], v["url"] = strconv.Itoa(i), url
+		u, err := fill(g.Upstreams[c.Upstream], v)
+		if err != nil {
+			return g, err
 		}
+		all["s"+strconv.Itoa(i)] = u.Server
 	}
-	for _, u := range g.Upstreams {
-		if len(u.Command) > 0 {
-			all = append(all, u.Command[0])
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	v["url"], v["dir"], v["port"], v["config"], v["servers"] = urls[0], dir, port, filepath.Join(dir, "config.json"), all
+	return fill(g, v)
 }
 
-// values are what stands in place of the names in braces.
-type values struct {
-	strings map[string]string
-	args    []string       // {args}
-	servers map[string]any // {servers}
-}
+// values are what stands in place of names in braces: a string within one, the elements of an array
+// and an object in place of one.
+type values map[string]any
 
-func (v values) text(s string) string {
-	for name, value := range v.strings {
-		s = strings.ReplaceAll(s, "{"+name+"}", value)
+func fill[T any](description T, v values) (filled T, err error) {
+	text, err := json.Marshal(description)
+	if err != nil {
+		return filled, err
 	}
-	return s
-}
-
-func (v values) list(all []string) (filled []string) {
-	for _, s := range all {
-		if s == "{args}" {
-			filled = append(filled, v.args...)
-		} else {
-			filled = append(filled, v.text(s))
+	var pairs []string
+	for name, value := range v {
+		with, err := json.Marshal(value)
+		if err != nil {
+			return filled, err
+		}
+		switch value.(type) {
+		case string:
+			pairs = append(pairs, "{"+name+"}", string(with[1:len(with)-1]))
+		case []string:
+			pairs = append(pairs, `"{`+name+`}"`, string(with[1:len(with)-1]))
+		default:
+			pairs = append(pairs, `"{`+name+`}"`, string(with))
 		}
 	}
-	return filled
-}
-
-// any fills decoded JSON.
-func (v values) any(x any) any {
-	switch x := x.(type) {
-	case string:
-		if x == "{servers}" {
-			return v.servers
-		}
-		return v.text(x)
-	case []any:
-		filled := []any{}
-		for _, e := range x {
-			if e != "{args}" {
-				filled = append(filled, v.any(e))
-				continue
-			}
-			for _, arg := range v.args {
-				filled = append(filled, arg)
-			}
-		}
-		return filled
-	case map[string]any:
-		filled := map[string]any{}
-		for key, e := range x {
-			filled[v.text(key)] = v.any(e)
-		}
-		return filled
-	}
-	return x
-}
-
-// fill returns the command that starts the gateway in front of upstreams, and writes its config into
-// dir.
-func (g Gateway) fill(c Cell, ups []echoServer, home, dir, address string) (command []string, v values, err error) {
-	u := g.Upstreams[c.Upstream]
-	v = ups[0].values()
-	v.strings["home"], v.strings["dir"], v.strings["port"] = home, dir, address[strings.LastIndexByte(address, ':')+1:]
-	v.strings["config"] = filepath.Join(dir, "config.json")
-	v.servers = map[string]any{}
-	for i, up := range ups {
-		server := up.values()
-		server.strings["home"], server.strings["n"] = home, strconv.Itoa(i)
-		v.servers["s"+strconv.Itoa(i)] = server.any(u.Server)
-	}
-	if g.Config != nil {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		if err := e.Encode(v.any(g.Config)); err != nil {
-			return nil, v, err
-		}
-		if err := os.WriteFile(v.strings["config"], b.Bytes(), 0o600); err != nil {
-			return nil, v, err
-		}
-	}
-	command = g.Command
-	switch {
-	case c.Client == "stdio":
-		command = g.Stdio
-	case len(u.Command) > 0:
-		command = u.Command
-	}
-	return v.list(command), v, nil
-}
-
-// InstallLine returns the line for a shell that installs the gateway.
-func (g Gateway) InstallLine(home string) string {
-	return values{strings: map[string]string{"home": home}}.text(g.Install)
+	err = json.Unmarshal([]byte(strings.NewReplacer(pairs...).Replace(string(text))), &filled)
+	return filled, err
 }

@@ -7,7 +7,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
@@ -28,7 +27,6 @@ const settle = 300 * time.Millisecond
 // A Runner measures. Its fields are set before the first use.
 type Runner struct {
 	Self         string        // this program, which is also echo and floor
-	Home         string        // where gateways are installed
 	Pairs        int           // of each cell
 	Again        int           // how often a disturbed pair is measured again at most
 	Warm, Length time.Duration // of each measurement
@@ -37,17 +35,17 @@ type Runner struct {
 	supervisor *process.Supervisor
 }
 
-// Run measures the cells of a gateway. It returns what has been measured when the context ends, too.
-func (r *Runner) Run(ctx context.Context, g Gateway, version, suite string, cells []Cell) (rows []*Row) {
+// Run measures the cells of a suite. It returns what has been measured when the context ends, too.
+func (r *Runner) Run(ctx context.Context, g Gateway, s Suite) (rows []*Row) {
 	r.supervisor = process.NewSupervisor()
 	defer r.supervisor.Close()
-	for _, c := range cells {
-		rows = append(rows, &Row{Gateway: g.Name, Version: version, Suite: suite, Cell: c})
+	for _, c := range s.Cells {
+		rows = append(rows, &Row{Gateway: g.Name, Version: g.Version, Suite: s.Name, Cell: c})
 	}
 	// The cells of a setup share a process through all pairs, as programs grow warm. What grows is
 	// compared from cell to cell, so there a round has all cells, and a process ends with its setup.
 	rounds, pairs := 1, r.Pairs
-	if len(cells) > 0 && cells[0].Vary != "" && cells[0].Vary != "soak" {
+	if len(rows) > 0 && rows[0].Cell.Vary != "" && rows[0].Cell.Vary != "soak" {
 		rounds, pairs = r.Pairs, 1
 	}
 	for round := range rounds {
@@ -62,7 +60,7 @@ func (r *Runner) Run(ctx context.Context, g Gateway, version, suite string, cell
 
 // groups returns the rows by setup, in order.
 func groups(rows []*Row) (all [][]*Row) {
-	at := map[setup]int{}
+	at := map[Cell]int{}
 	for _, row := range rows {
 		i, seen := at[row.Cell.setup()]
 		if !seen {
@@ -80,8 +78,12 @@ func (r *Runner) group(ctx context.Context, g Gateway, rows []*Row, round, pairs
 	s := &stage{Runner: r}
 	defer s.close()
 	err := s.open(ctx, g, rows[0].Cell)
-	if err == nil && rows[0].Cell.Kind != Start {
-		err = s.launch(ctx)
+	for i, a := range s.arms {
+		if err == nil && a != nil && rows[0].Cell.Kind != Start {
+			if _, err = a.launch(ctx, s.supervisor); err != nil {
+				err = fmt.Errorf("%s: %w", names[i], err)
+			}
+		}
 	}
 	if err != nil {
 		for _, row := range rows {
@@ -99,23 +101,11 @@ func (r *Runner) group(ctx context.Context, g Gateway, rows []*Row, round, pairs
 	}
 }
 
-// launch starts the arms that do not run yet.
-func (s *stage) launch(ctx context.Context) error {
-	for _, a := range s.arms {
-		if a.process == nil {
-			if _, err := a.launch(ctx, s.supervisor); err != nil {
-				return fmt.Errorf("%s: %w", a.role, err)
-			}
-		}
-	}
-	return nil
-}
-
 // row adds a pair to a row. A pair during which the machine changed its state, or others took a part
 // of it, is measured again, and the quietest counts.
 func (s *stage) row(ctx context.Context, row *Row, turn int) {
 	var best *Pair
-	for try := 0; try <= s.Again; try++ {
+	for try := 0; try <= s.Again && (best == nil || best.unrest() > 1); try++ {
 		p, err := s.pair(ctx, row.Cell, turn)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -124,14 +114,10 @@ func (s *stage) row(ctx context.Context, row *Row, turn int) {
 			}
 			return
 		}
-		p.Again = try
 		if best == nil || p.unrest() < best.unrest() {
 			best = p
 		}
 		best.Again = try
-		if !best.Disturbed() {
-			break
-		}
 	}
 	row.Pairs = append(row.Pairs, best)
 	s.Log("%s", row)
@@ -143,37 +129,31 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	used, available := host.Busy()
 	own := host.Self()
 	states := []host.State{host.Look()}
-	arms := slices.Clone(s.arms)
-	if turn%2 == 1 {
-		slices.Reverse(arms)
-	}
-	for _, a := range arms {
+	for i := range s.arms {
+		if turn%2 == 1 {
+			i = len(s.arms) - 1 - i
+		}
+		a := s.arms[i]
+		if a == nil {
+			continue
+		}
 		sample, err := s.sample(ctx, c, a)
 		if err != nil {
 			if ended := a.gone(); ended != nil {
 				err = ended
 			}
-			return nil, fmt.Errorf("%s: %w", a.role, err)
+			return nil, fmt.Errorf("%s: %w", names[i], err)
 		}
-		switch a.role {
-		case direct:
-			p.Direct = sample
-		case floor:
-			p.Floor = sample
-		case gateway:
-			p.Gateway = sample
+		*p.samples()[i] = sample
+		now := host.Look()
+		for _, before := range states {
+			p.Differs = max(p.Differs, now.Differs(before))
 		}
-		states = append(states, host.Look())
-	}
-	for i, a := range states {
-		for _, b := range states[:i] {
-			p.Differs = max(p.Differs, a.Differs(b))
-		}
+		states = append(states, now)
 	}
 	usedNow, availableNow := host.Busy()
-	ownNow := host.Self()
 	if took := availableNow - available; took > 0 {
-		p.Foreign = max(0, float64((usedNow-used)-(ownNow-own))/float64(took))
+		p.Foreign = max(0, float64((usedNow-used)-(host.Self()-own))/float64(took))
 	}
 	return p, nil
 }
@@ -181,7 +161,7 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 // sample measures one arm.
 func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
 	if c.Kind == Start {
-		return s.coldStart(ctx, a)
+		return s.coldStart(ctx, *a)
 	}
 	sample := &Sample{}
 	idle, err := s.idle(c, a, sample)
@@ -197,31 +177,21 @@ func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
 	if c.Seconds > 0 {
 		length = time.Duration(c.Seconds) * time.Second
 	}
-	var alone, tree host.Usage
-	calls, err := load.Load{
+	sample.Calls, err = load.Load{
 		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
 		Spread: c.Servers > 1, Warm: s.Warm, Length: length,
 		Measure: func(pid int) func() {
 			pid = max(pid, a.pid())
 			host.ResetPeak(pid)
-			beforeAlone, beforeTree := host.Use(pid)
+			before := host.Use(pid)
 			return func() {
-				alone, tree = host.Use(pid)
-				alone.CPU -= beforeAlone.CPU
-				tree.CPU -= beforeTree.CPU
+				sample.Memory = host.Use(pid)
+				sample.Memory.CPU -= before.CPU
 			}
 		},
 	}.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sample.Calls, sample.Memory, sample.Tree = calls, alone, tree
-	sample.CPU, sample.TreeCPU = micros(alone.CPU, calls.Calls), micros(tree.CPU, calls.Calls)
-	return sample, nil
-}
-
-func micros(cpu time.Duration, calls int) float64 {
-	return float64(cpu) / float64(time.Microsecond) / float64(max(1, calls))
+	sample.CPU = float64(sample.Memory.CPU) / float64(time.Microsecond) / float64(max(1, sample.Calls.Calls))
+	return sample, err
 }
 
 // idle opens the sessions that are open beside the load and measures the memory that each takes.
@@ -230,7 +200,7 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []*client.Session
 		return nil, nil
 	}
 	time.Sleep(settle)
-	before, _ := host.Use(a.pid())
+	before := host.Use(a.pid())
 	t := a.target
 	t.Until = time.Now().Add(10 * time.Minute)
 	for range c.Sessions {
@@ -244,22 +214,21 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []*client.Session
 		}
 	}
 	time.Sleep(settle)
-	after, _ := host.Use(a.pid())
+	after := host.Use(a.pid())
 	sample.Before, sample.Idle = &before, &after
 	return sessions, nil
 }
 
 // coldStart starts a copy of an arm, measures until it lists its tool, and ends it.
-func (s *stage) coldStart(ctx context.Context, a *arm) (*Sample, error) {
-	fresh := *a
-	defer func() { fresh.stop() }()
-	took, err := fresh.launch(ctx, s.supervisor)
+func (s *stage) coldStart(ctx context.Context, a arm) (*Sample, error) {
+	defer func() { a.stop() }()
+	took, err := a.launch(ctx, s.supervisor)
 	if err != nil {
 		return nil, err
 	}
 	sample := &Sample{StartMS: float64(took) / float64(time.Millisecond)}
-	if pid := fresh.pid(); pid != 0 {
-		sample.Memory, sample.Tree = host.Use(pid)
+	if a.process != nil {
+		sample.Memory = host.Use(a.pid())
 	}
 	return sample, nil
 }

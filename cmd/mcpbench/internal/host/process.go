@@ -20,21 +20,19 @@ type Usage struct {
 	Peak int64         `json:"peak_kib"` // the largest RSS since ResetPeak, or since the start
 }
 
-func (u *Usage) add(o Usage) {
-	u.CPU, u.RSS, u.PSS, u.Peak = u.CPU+o.CPU, u.RSS+o.RSS, u.PSS+o.PSS, u.Peak+o.Peak
-}
-
-// Use returns what the process tree of pid uses: alone is the tree without descendants that run this
-// very program (the servers behind a gateway), all is with them.
-func Use(pid int) (alone, all Usage) {
+// Use returns what the process tree of pid uses, without descendants that run this very program: the
+// servers behind a gateway.
+func Use(pid int) (u Usage) {
 	for p, upstream := range tree(pid) {
-		u := use(p)
-		all.add(u)
 		if !upstream {
-			alone.add(u)
+			status := sizes(proc(p, "status"))
+			u.CPU += cpu(p)
+			u.RSS += status["VmRSS"]
+			u.PSS += sizes(proc(p, "smaps_rollup"))["Pss"]
+			u.Peak += status["VmHWM"]
 		}
 	}
-	return alone, all
+	return u
 }
 
 // Self returns the CPU time of this program and of all that it has started.
@@ -63,8 +61,8 @@ func tree(pid int) map[int]bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
 		if f := fields(file); len(f) > 1 {
-			parent, _ := strconv.Atoi(f[1])
 			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			parent := int(number(f[1]))
 			children[parent] = append(children[parent], child)
 		}
 	}
@@ -83,26 +81,23 @@ func tree(pid int) map[int]bool {
 // fields returns the fields of a stat file from the state on, which the name before it, in brackets,
 // cannot be mistaken for.
 func fields(file string) []string {
-	b, _ := os.ReadFile(file)
-	text := string(b)
+	text := read(file)
 	return strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 }
 
-// tick is the unit of the times in stat files.
-const tick = 10 * time.Millisecond
+func read(file string) string {
+	b, _ := os.ReadFile(file)
+	return string(b)
+}
 
-func use(pid int) (u Usage) {
-	u.CPU = cpu(pid)
-	for key, value := range sizes(proc(pid, "status")) {
-		switch key {
-		case "VmRSS":
-			u.RSS = value
-		case "VmHWM":
-			u.Peak = value
-		}
-	}
-	u.PSS = sizes(proc(pid, "smaps_rollup"))["Pss"]
-	return u
+func number(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}
+
+// ticks returns the time of a field of a stat file.
+func ticks(field string) time.Duration {
+	return time.Duration(number(field)) * 10 * time.Millisecond
 }
 
 // cpu returns the time that a process has run, with children that it has reaped. stat counts in ticks,
@@ -111,27 +106,21 @@ func cpu(pid int) time.Duration {
 	var precise, coarse, reaped time.Duration
 	threads, _ := filepath.Glob(proc(pid, "task/*/schedstat"))
 	for _, file := range threads {
-		b, _ := os.ReadFile(file)
-		ns, _, _ := strings.Cut(string(b), " ")
-		n, _ := strconv.ParseInt(ns, 10, 64)
-		precise += time.Duration(n)
+		ns, _, _ := strings.Cut(read(file), " ")
+		precise += time.Duration(number(ns))
 	}
 	if f := fields(proc(pid, "stat")); len(f) > 14 {
-		for i, sum := range []*time.Duration{&coarse, &coarse, &reaped, &reaped} {
-			n, _ := strconv.ParseInt(f[11+i], 10, 64)
-			*sum += time.Duration(n) * tick
-		}
+		coarse, reaped = ticks(f[11])+ticks(f[12]), ticks(f[13])+ticks(f[14])
 	}
 	return max(precise, coarse) + reaped
 }
 
 // sizes returns the values in kB of a file with a key and a value a line.
 func sizes(file string) map[string]int64 {
-	b, _ := os.ReadFile(file)
 	all := map[string]int64{}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(read(file)) {
 		if f := strings.Fields(line); len(f) == 3 && f[2] == "kB" {
-			all[strings.TrimSuffix(f[0], ":")], _ = strconv.ParseInt(f[1], 10, 64)
+			all[strings.TrimSuffix(f[0], ":")] = number(f[1])
 		}
 	}
 	return all

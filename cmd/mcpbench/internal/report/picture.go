@@ -13,8 +13,7 @@ import (
 // A bar of a picture.
 type bar struct {
 	name, class string
-	value       float64
-	figure      string
+	bench.Figure
 }
 
 // Sizes of a picture, in pixels. It is narrow, so that its text can be read on a telephone.
@@ -37,11 +36,11 @@ func Picture(r *bench.Report) string {
 	}
 	var panels []panel
 	longest := 0.0
-	for _, upstream := range []string{"stdio", "http"} {
+	for _, carrier := range [][2]string{{"stdio", "stdio"}, {"http", "HTTP"}} {
 		for _, payload := range []int{32, 64 << 10} {
-			if all := bars(r, upstream, payload); len(all) > 0 {
-				panels = append(panels, panel{fmt.Sprintf("%s server, 32 callers, %s", upstreamName(upstream), bench.Size(payload)), all})
-				longest = max(longest, all[0].value)
+			if all := bars(r, carrier[0], payload); len(all) > 0 {
+				panels = append(panels, panel{fmt.Sprintf("%s server, 32 callers, %s", carrier[1], bench.Size(payload)), all})
+				longest = max(longest, all[0].Median)
 			}
 		}
 	}
@@ -52,9 +51,9 @@ func Picture(r *bench.Report) string {
 		fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s</text>`+"\n", margin, y, p.title)
 		y += 8
 		for _, bar := range p.bars {
-			long := max(1, bar.value/longest*(width-barLeft-margin-40))
+			long := max(1, bar.Median/longest*(width-barLeft-margin-40))
 			fmt.Fprintf(&b, `<text class="n" x="%d" y="%d">%s</text><rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/><text x="%.1f" y="%d">%s</text>`+"\n",
-				barLeft-6, y+12, html.EscapeString(bar.name), bar.class, barLeft, y, long, barHeight, barLeft+long+5, y+12, bar.figure)
+				barLeft-6, y+12, html.EscapeString(bar.name), bar.class, barLeft, y, long, barHeight, barLeft+long+5, y+12, part(bar.Figure))
 			y += step
 		}
 	}
@@ -69,33 +68,23 @@ func Picture(r *bench.Report) string {
 	return head + b.String() + "</svg>\n"
 }
 
-func upstreamName(carrier string) string {
-	if carrier == "http" {
-		return "HTTP"
-	}
-	return carrier
-}
-
 // bars returns the bars of a cell, the longest first.
 func bars(r *bench.Report, upstream string, payload int) (all []bar) {
 	for _, row := range r.Rows {
-		c := row.Cell
-		if row.Suite != "calls" || c.Upstream != upstream || c.Payload != payload || c.Callers != 32 || len(row.Pairs) == 0 {
+		f, c := row.ToDirect(), row.Cell
+		if row.Suite != "calls" || c.Upstream != upstream || c.Payload != payload || c.Callers != 32 || f.Pairs == 0 {
 			continue
 		}
-		f, ok := row.ToDirect()
-		if !ok {
+		if row.Gateway != r.Rows[0].Gateway {
+			all = append(all, bar{row.Gateway, "g", f})
 			continue
 		}
-		class := "g"
-		if row.Gateway == r.Rows[0].Gateway {
-			class = "o"
-			if over, ok := row.ToFloor(); ok {
-				all = append(all, bar{"the floor", "f", f.Median / over.Median, fmt.Sprintf("%.2f", f.Median/over.Median)})
-			}
+		all = append(all, bar{row.Gateway, "o", f})
+		if over := row.ToFloor(); over.Pairs > 0 {
+			f.Median /= over.Median
+			all = append(all, bar{"the floor", "f", f})
 		}
-		all = append(all, bar{row.Gateway, class, f.Median, toDirect(row)})
 	}
-	slices.SortStableFunc(all, func(a, b bar) int { return cmp.Compare(b.value, a.value) })
+	slices.SortStableFunc(all, func(a, b bar) int { return cmp.Compare(b.Median, a.Median) })
 	return all
 }

@@ -15,52 +15,43 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
 )
 
-// A Floor is the least that a Go gateway with net/http can do: streamable HTTP in front of one server,
+// A floor is the least that a Go gateway with net/http can do: streamable HTTP in front of one server,
 // with nothing changed but the id (stdio) or nothing at all (HTTP). It merges, checks and bounds
 // nothing, so that a real gateway costs more, and may still be faster where it has a better idea.
+type floor func(http.ResponseWriter, *http.Request) error
+
+func (f floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f(w, r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
+}
 
 // FloorHTTP returns a floor in front of a server over streamable HTTP.
 func FloorHTTP(url string) http.Handler {
-	transport := &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}
-	return &httpFloor{url, &http.Client{Transport: transport}}
-}
-
-type httpFloor struct {
-	url    string
-	client *http.Client
-}
-
-func (f *httpFloor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := read(r.Body, r.ContentLength)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	up, err := http.NewRequestWithContext(r.Context(), r.Method, f.url, bytes.NewReader(body))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	pass(up.Header, r.Header, "Content-Type", "Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
-	answer, err := f.client.Do(up)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer answer.Body.Close()
-	pass(w.Header(), answer.Header, "Content-Type", "Content-Length", "Mcp-Session-Id")
-	if answer.ContentLength < 0 {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true}}
+	return floor(func(w http.ResponseWriter, r *http.Request) error {
+		body, err := read(r.Body, r.ContentLength)
+		if err != nil {
+			return err
+		}
+		up, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		pass(up.Header, r.Header, "Content-Type", "Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
+		answer, err := client.Do(up)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		pass(w.Header(), answer.Header, "Content-Type", "Content-Length", "Mcp-Session-Id")
+		if body, err = read(answer.Body, answer.ContentLength); err != nil {
+			return err
+		}
 		w.WriteHeader(answer.StatusCode)
-		io.Copy(w, answer.Body)
-		return
-	}
-	body, err = read(answer.Body, answer.ContentLength)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	w.WriteHeader(answer.StatusCode)
-	w.Write(body)
+		w.Write(body)
+		return nil
+	})
 }
 
 // pass copies headers.
@@ -92,7 +83,7 @@ func FloorStdio(command []string, ended func(error)) (http.Handler, error) {
 	f := &stdioFloor{in: make(chan []byte, 64)}
 	go f.write(bufio.NewWriterSize(p.Stdin, bufferSize))
 	go func() { ended(fmt.Errorf("%s has ended: %w", command[0], f.read(p.Stdout))) }()
-	return f, nil
+	return floor(f.serve), nil
 }
 
 type stdioFloor struct {
@@ -142,20 +133,19 @@ func withID(message, old, id []byte) []byte {
 	return append(b, message[at+len(old):]...)
 }
 
-func (f *stdioFloor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *stdioFloor) serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
+		return nil
 	}
 	body, err := read(r.Body, r.ContentLength)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+		return err
 	}
 	id := raw.Get(body, "id")
 	if id == nil {
 		w.WriteHeader(http.StatusAccepted)
-		return
+		return nil
 	}
 	n, c := f.id.Add(1), make(chan []byte, 1)
 	f.wait.Store(n, waiter{id, c})
@@ -167,4 +157,5 @@ func (f *stdioFloor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Mcp-Session-Id", "floor-"+strconv.FormatInt(f.sessions.Add(1), 10))
 	}
 	w.Write(answer)
+	return nil
 }

@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gorilla/websocket"
 )
@@ -21,13 +19,17 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // ServeStdio answers the messages of in, one a line, until it ends.
 func (e *Echo) ServeStdio(in io.Reader, out io.Writer) error {
 	r, w := bufio.NewReaderSize(in, bufferSize), bufio.NewWriterSize(out, bufferSize)
-	var answer bytes.Buffer
-	for long := []byte(nil); ; {
-		line, err := readLine(r, &long)
-		if answer.Reset(); len(bytes.TrimSpace(line)) > 0 {
-			e.answer(&answer, line)
+	for line, answer := []byte(nil), new(bytes.Buffer); ; line = line[:0] {
+		part, err := r.ReadSlice('\n')
+		for ; errors.Is(err, bufio.ErrBufferFull); part, err = r.ReadSlice('\n') {
+			line = append(line, part...)
 		}
-		if answer.Len() > 0 {
+		if len(line) > 0 {
+			line = append(line, part...)
+			part = line
+		}
+		answer.Reset()
+		if e.answer(answer, part); answer.Len() > 0 {
 			answer.WriteByte('\n')
 			w.Write(answer.Bytes())
 		}
@@ -36,48 +38,32 @@ func (e *Echo) ServeStdio(in io.Reader, out io.Writer) error {
 				return err
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF):
+		if errors.Is(err, io.EOF) {
 			return nil
-		case err != nil:
+		} else if err != nil {
 			return err
 		}
 	}
 }
 
-// readLine returns the next line with its end. One that is longer than the buffer is gathered in long.
-func readLine(r *bufio.Reader, long *[]byte) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
-	}
-	for *long = (*long)[:0]; errors.Is(err, bufio.ErrBufferFull); line, err = r.ReadSlice('\n') {
-		*long = append(*long, line...)
-	}
-	*long = append(*long, line...)
-	return *long, err
-}
-
-// Serve serves streamable HTTP on /mcp, with answers as JSON or as a stream of one event, and
-// WebSocket on /ws.
-func (e *Echo) Serve(l net.Listener, events bool) error {
-	mux, sessions := http.NewServeMux(), new(atomic.Int64)
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) { e.serveHTTP(w, r, events, sessions) })
-	mux.HandleFunc("/ws", e.serveWS)
-	return http.Serve(l, mux)
-}
-
-func (e *Echo) serveHTTP(w http.ResponseWriter, r *http.Request, events bool, sessions *atomic.Int64) {
-	switch r.Method {
-	case http.MethodPost:
-	case http.MethodDelete:
+// ServeHTTP serves streamable HTTP on /mcp and WebSocket on /ws.
+func (e *Echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/ws":
+		e.serveWS(w, r)
+	case r.URL.Path != "/mcp":
+		http.NotFound(w, r)
+	case r.Method == http.MethodPost:
+		e.serveMCP(w, r)
+	case r.Method == http.MethodDelete:
 		w.WriteHeader(http.StatusNoContent)
-		return
 	default: // it has no stream of its own, as MCP allows
 		w.Header().Set("Allow", "POST, DELETE")
 		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
 	}
+}
+
+func (e *Echo) serveMCP(w http.ResponseWriter, r *http.Request) {
 	in, out := buffers.Get().(*bytes.Buffer), buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(in)
 	defer buffers.Put(out)
@@ -90,24 +76,15 @@ func (e *Echo) serveHTTP(w http.ResponseWriter, r *http.Request, events bool, se
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if events {
-		out.WriteString("event: message\ndata: ")
-	}
-	begin := out.Len()
+	h := w.Header()
 	if e.answer(out, in.Bytes()) == "initialize" {
-		w.Header().Set("Mcp-Session-Id", "echo-"+strconv.FormatInt(sessions.Add(1), 10))
+		h.Set("Mcp-Session-Id", "echo-"+strconv.FormatInt(e.sessions.Add(1), 10))
 	}
-	if out.Len() == begin {
+	if out.Len() == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	typ := "application/json"
-	if events {
-		out.WriteString("\n\n")
-		typ = "text/event-stream"
-	}
-	h := w.Header()
-	h["Content-Type"], h["Content-Length"] = []string{typ}, []string{strconv.Itoa(out.Len())}
+	h["Content-Type"], h["Content-Length"] = []string{"application/json"}, []string{strconv.Itoa(out.Len())}
 	w.Write(out.Bytes())
 }
 

@@ -1,14 +1,16 @@
 // Package upstream is the MCP server behind every gateway that is measured, and the floor below them:
-// Echo returns what it is sent, over stdio, streamable HTTP and WebSocket, and a Floor passes it on.
+// Echo returns what it is sent, over stdio, streamable HTTP and WebSocket, and a floor passes it on.
 // Neither decodes what it carries.
 //
-// Files: upstream.go (Echo and its answers), serve.go (its carriers), floor.go (Floor).
+// Files: upstream.go (Echo and its answers), serve.go (its carriers), floor.go (floors).
 package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/client"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
@@ -26,18 +28,7 @@ const (
 type Echo struct {
 	legacy, modern bool
 	tools          []byte // the array that tools/list shows
-}
-
-// NewEcho returns a server that lists a number of tools, of which all but the first are filling.
-func NewEcho(era string, tools int) (*Echo, error) {
-	e := &Echo{legacy: era != Modern, modern: era != Legacy, tools: list(tools)}
-	switch {
-	case era != Legacy && era != Modern && era != Both:
-		return nil, fmt.Errorf("era %q: expected %s, %s or %s", era, Legacy, Modern, Both)
-	case tools < 1:
-		return nil, fmt.Errorf("%d tools: at least one is needed", tools)
-	}
-	return e, nil
+	sessions       atomic.Int64
 }
 
 const (
@@ -46,16 +37,21 @@ const (
 		`"inputSchema":{"type":"object","properties":{"collection":{"type":"string","description":"Name of the collection.","enum":["users","orders","invoices"]},` +
 		`"key":{"type":"string","description":"Primary key of the record."},"fields":{"type":"array","items":{"type":"string"},"description":"Fields to return; all when empty."},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":100}},"required":["collection","key"]}}`
-	methodNotFound = `,"error":{"code":-32601,"message":"method not found"}}`
 )
 
-func list(n int) []byte {
-	b := bytes.NewBufferString("[" + echoTool)
-	for i := 1; i < n; i++ {
-		fmt.Fprintf(b, fillerTool, i, i)
+// NewEcho returns a server that lists a number of tools, of which all but the first are filling.
+func NewEcho(era string, tools int) (*Echo, error) {
+	switch {
+	case era != Legacy && era != Modern && era != Both:
+		return nil, fmt.Errorf("era %q: expected %s, %s or %s", era, Legacy, Modern, Both)
+	case tools < 1:
+		return nil, fmt.Errorf("%d tools: at least one is needed", tools)
 	}
-	b.WriteByte(']')
-	return b.Bytes()
+	list := []byte("[" + echoTool)
+	for i := 1; i < tools; i++ {
+		list = fmt.Appendf(list, fillerTool, i, i)
+	}
+	return &Echo{legacy: era != Modern, modern: era != Legacy, tools: append(list, ']')}, nil
 }
 
 // answer appends the response to a message, nothing for one that needs none, and returns its method.
@@ -81,23 +77,17 @@ func (e *Echo) answer(out *bytes.Buffer, message []byte) (method string) {
 	case method == "tools/call":
 		e.call(out, params)
 	case method == "tools/list":
-		e.begin(out, raw.Get(params, "_meta"))
-		out.WriteString(`"tools":`)
-		out.Write(e.tools)
-		out.WriteString(`}}`)
+		e.result(out, raw.Get(params, "_meta"), `"tools":`, e.tools, "}}")
 	case method == "initialize" && e.legacy:
-		version := raw.Get(params, "protocolVersion")
-		if version == nil {
-			version = []byte(`"` + client.Legacy + `"`)
-		}
-		fmt.Fprintf(out, `,"result":{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, version)
+		version := cmp.Or(string(raw.Get(params, "protocolVersion")), `"`+client.Legacy+`"`)
+		out.WriteString(`,"result":{"protocolVersion":` + version + `,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`)
 	case method == "server/discover" && e.modern:
 		out.WriteString(`,"result":{"resultType":"complete","supportedVersions":["` + client.Modern + `"],"capabilities":{"tools":{}},` +
 			`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"echo","version":"1"}}}}`)
 	case method == "ping":
 		out.WriteString(`,"result":{}}`)
 	default:
-		out.WriteString(methodNotFound)
+		out.WriteString(`,"error":{"code":-32601,"message":"method not found"}}`)
 	}
 	return method
 }
@@ -116,16 +106,16 @@ func (e *Echo) call(out *bytes.Buffer, params []byte) {
 		out.WriteString(`,"error":{"code":-32602,"message":"no argument \"text\""}}`)
 		return
 	}
-	e.begin(out, meta)
-	out.WriteString(`"content":[{"type":"text","text":`)
-	out.Write(text)
-	out.WriteString(`}]}}`)
+	e.result(out, meta, `"content":[{"type":"text","text":`, text, `}]}}`)
 }
 
-// begin writes the start of a result, as the era of the request with this _meta wants it.
-func (e *Echo) begin(out *bytes.Buffer, meta []byte) {
+// result writes a result as the era of the request with this _meta wants it.
+func (e *Echo) result(out *bytes.Buffer, meta []byte, begin string, value []byte, end string) {
 	out.WriteString(`,"result":{`)
 	if e.modern && raw.Get(meta, "io.modelcontextprotocol/protocolVersion") != nil {
 		out.WriteString(`"resultType":"complete",`)
 	}
+	out.WriteString(begin)
+	out.Write(value)
+	out.WriteString(end)
 }

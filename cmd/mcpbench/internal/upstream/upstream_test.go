@@ -3,7 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
-	"net"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,20 +25,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// listen serves an echo and returns its address.
+// listen serves an echo, with its answers as streams of events if wanted, and returns its address.
 func listen(t *testing.T, events bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	echo, err := NewEcho(Both, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go echo.Serve(l, events)
-	return l.Addr().String()
+	handler := http.Handler(echo)
+	if events {
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			if echo.ServeHTTP(answer, r); answer.Body.Len() == 0 {
+				w.WriteHeader(answer.Code)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Mcp-Session-Id", answer.Header().Get("Mcp-Session-Id"))
+			fmt.Fprintf(w, ": none\n\nevent: message\ndata: {\"method\":\"x\"}\n\nevent: message\ndata: %s\n\n", answer.Body)
+		})
+	}
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
 }
 
 // Client, echo and floor understand each other on every carrier, in both eras, and with texts that do
