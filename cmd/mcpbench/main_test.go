@@ -103,7 +103,7 @@ func testReport(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		page: "| http -> stdio, C=32, 32 B | 1", picture: "stdio server, 32 callers, 32 B", part: "\n{\"gateway\":\"floor\",",
+		page: "| http -> stdio, C=32, 32 B |", picture: "stdio server, 32 callers, 32 B", part: "\n{\"gateway\":\"floor\",",
 	} {
 		text, err := os.ReadFile(name)
 		if err != nil || !strings.Contains(string(text), want) {
@@ -126,7 +126,7 @@ func TestOtherSuites(t *testing.T) {
 	args := []string{"run", "--gateways", gateways(t), "--only=floor", "--pairs=1", "--again=0", "--for=1ms", "--warm=0s"}
 	for suite, c := range map[string]struct{ cell, want string }{
 		"start": {"-> stdio, start to first list", "more than the floor"}, "lists": {"http, list of 1000,", "list of 1000, C=1"},
-		"idle": {"-> http", "KB a session"}, "connections": {"-> http, C=8,", "connections      http -> http"},
+		"idle": {"-> http", "KB a session"}, "connections": {"-> http, C=8,", "| connections | "},
 	} {
 		out, log, err := invoke(t, append(args, "--suite", suite, "--cell", c.cell)...)
 		if err != nil || !strings.Contains(out, c.want) {
@@ -150,7 +150,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"run", "--gateways", file, "--only=floor", "--cell=x"}, "nothing to measure"},
 		{[]string{"run", "--gateways", file, "--only=broken", "--pairs=1"}, "4 of 4 cells failed"},
 		{[]string{"run", "--gateways", "none.json"}, "none.json"},
-		{[]string{"echo", "--era=x"}, `era "x"`},
+		{[]string{"echo", "--modern=x"}, `invalid argument "x" for "--modern"`},
 		{[]string{"floor"}, "--upstream URL or -- COMMAND"},
 		{[]string{"load"}, "--url URL or -- COMMAND"},
 		{[]string{"load", "--url=http://127.0.0.1:1/mcp"}, "connection refused"},

@@ -20,13 +20,13 @@ import (
 )
 
 func prepareLoad(f *pflag.FlagSet) action {
-	l := load.Load{Target: client.Target{Carrier: client.HTTP, Revision: client.Legacy}, Warm: 300 * time.Millisecond}
+	l := load.Load{Target: client.Target{Carrier: client.HTTP}, Warm: 300 * time.Millisecond}
 	f.StringVar(&l.Target.URL, "url", "", "the server's `URL`, http: or ws:; without it, a command after -- that speaks stdio")
 	f.IntVar(&l.Callers, "callers", 1, "call from `N` callers at once, over HTTP and WebSocket each with a session of its own")
 	f.IntVar(&l.Payload, "payload", 32, "send this many `BYTES` of text, at least 20")
 	f.DurationVar(&l.Length, "for", 2*time.Second, "call for this `TIME`")
 	f.StringVar(&l.Tool, "tool", "echo", "call this tool; *`NAME` takes the first that ends in NAME")
-	modern := f.Bool("modern", false, "speak revision 2026-07-28 instead of "+client.Legacy)
+	f.BoolVar(&l.Target.Modern, "modern", false, "speak revision "+client.Modern+" instead of "+client.Legacy)
 	return func(ctx context.Context, words []string, out, _ io.Writer) error {
 		l.Target.Command = words
 		switch {
@@ -38,9 +38,6 @@ func prepareLoad(f *pflag.FlagSet) action {
 			l.Target.Carrier = client.Stdio
 		case strings.HasPrefix(l.Target.URL, "ws:"):
 			l.Target.Carrier = client.WS
-		}
-		if *modern {
-			l.Target.Revision = client.Modern
 		}
 		calls, err := l.Run(ctx)
 		if err != nil {
@@ -54,14 +51,11 @@ func prepareLoad(f *pflag.FlagSet) action {
 
 func prepareEcho(f *pflag.FlagSet) action {
 	listen := f.String("listen", "", "serve streamable HTTP on /mcp and WebSocket on /ws of this `HOST:PORT` instead of standard input and output")
-	era := f.String("era", upstream.Both, "the `ERA` to speak: legacy (initialize and sessions), modern (2026-07-28) or both")
+	modern := f.Bool("modern", true, "speak revision "+client.Modern+" as well as "+client.Legacy)
 	tools := f.Int("tools", 1, "list `N` tools, all but the first as filling")
 	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
-		echo, err := upstream.NewEcho(*era, *tools)
-		switch {
-		case err != nil:
-			return err
-		case *listen == "":
+		echo := upstream.NewEcho(*modern, *tools)
+		if *listen == "" {
 			return echo.ServeStdio(os.Stdin, out)
 		}
 		return serve(ctx, *listen, echo)

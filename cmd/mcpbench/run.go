@@ -49,7 +49,7 @@ func prepareRun(f *pflag.FlagSet) action {
 		if o.Self, err = os.Executable(); err != nil {
 			return err
 		}
-		o.Log = func(format string, args ...any) { fmt.Fprintf(log, format+"\n", args...) }
+		o.Log = func(row *bench.Row) { fmt.Fprintln(log, row) }
 		all := &bench.Report{
 			When: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), CPU: host.CPU(),
 			System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Rows: o.run(ctx, jobs),

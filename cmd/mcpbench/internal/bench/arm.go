@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,12 +32,9 @@ type arm struct {
 
 // at returns an arm that listens on a port and takes the clients of a cell.
 func at(c Cell, port string, command ...string) *arm {
-	a := &arm{target: client.Target{Carrier: c.Client, URL: url(c.Client, port), Revision: client.Legacy}, tool: "echo", command: command}
+	a := &arm{target: client.Target{Carrier: c.Client, URL: url(c.Client, port), Modern: c.Era == Modern}, tool: "echo", command: command}
 	if c.Client == client.SSE {
 		a.target.Carrier = client.HTTP // echo and floor do not speak it
-	}
-	if c.Era == Modern {
-		a.target.Revision = client.Modern
 	}
 	return a
 }
@@ -62,34 +61,28 @@ func (a *arm) stop() {
 }
 
 // launch starts the arm and waits until it lists its tool. It returns how long that took.
-func (a *arm) launch(ctx context.Context, s *process.Supervisor) (time.Duration, error) {
+func (a *arm) launch(ctx context.Context, s *process.Supervisor) (took time.Duration, err error) {
 	begun := time.Now()
-	if a.target.Carrier == client.Stdio {
-		err := a.ready(begun.Add(readyTime))
-		return time.Since(begun), err
+	if a.target.Carrier != client.Stdio {
+		a.process, err = process.Start(process.Command{Path: a.command[0], Args: a.command[1:], Env: append(os.Environ(), a.target.Env...),
+			Supervisor: s, Grace: process.Grace{Stdin: -1}})
+		if err != nil {
+			return 0, err
+		}
+		go io.Copy(io.Discard, a.process.Stdout) // ends with the process
 	}
-	var err error
-	a.process, err = process.Start(process.Command{Path: a.command[0], Args: a.command[1:], Env: append(os.Environ(), a.target.Env...),
-		Supervisor: s, Grace: process.Grace{Stdin: -1}})
-	if err != nil {
-		return 0, err
-	}
-	go io.Copy(io.Discard, a.process.Stdout) // ends with the process
 	for {
 		err := a.ready(begun.Add(readyTime))
-		if err == nil {
-			return time.Since(begun), nil
+		if took = time.Since(begun); err == nil {
+			return took, nil
 		}
-		select {
-		case <-a.process.Done():
-			return 0, a.gone()
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(2 * time.Millisecond):
+		if ended := a.why(nil); ended != nil {
+			return 0, ended
 		}
-		if time.Since(begun) > readyTime {
+		if ctx.Err() != nil || a.process == nil || took > readyTime {
 			return 0, fmt.Errorf("it does not list its tools: %w", err)
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -106,20 +99,16 @@ func (a *arm) ready(until time.Time) error {
 	return err
 }
 
-// gone returns the error of a process that has ended, nil if it has not.
-func (a *arm) gone() error {
+// why returns the error of a process that has ended, else the given one.
+func (a *arm) why(err error) error {
 	if a.process == nil {
-		return nil
+		return err
 	}
 	select {
 	case <-a.process.Done():
-		why := "exit status 0"
-		if err := a.process.Err(); err != nil {
-			why = err.Error()
-		}
-		return fmt.Errorf("it has ended: %s: %s", why, a.process.Tail())
+		return fmt.Errorf("it has ended: %w: %s", cmp.Or(a.process.Err(), errors.New("exit status 0")), a.process.Tail())
 	default:
-		return nil
+		return err
 	}
 }
 
@@ -128,7 +117,7 @@ type stage struct {
 	*Runner
 	servers []*arm
 	dir     string
-	arms    [3]*arm // as in arms; nil for those that are not measured
+	arms    [3]*arm // by Arm; nil for those that are not measured
 }
 
 func (s *stage) close() {
@@ -150,11 +139,7 @@ func (s *stage) open(ctx context.Context, g Gateway, c Cell) (err error) {
 	if err != nil {
 		return err
 	}
-	era := "legacy"
-	if c.Era == Modern {
-		era = "both"
-	}
-	echo := []string{s.Self, "echo", "--era", era, "--tools", strconv.Itoa(c.Tools)}
+	echo := []string{s.Self, "echo", "--tools", strconv.Itoa(c.Tools), fmt.Sprintf("--modern=%t", c.Era == Modern)}
 	listen := func(port string) []string { return append(slices.Clone(echo), "--listen", "127.0.0.1:"+port) }
 	urls := make([]string, c.Servers)
 	for i, port := range ports[3:] {
@@ -168,24 +153,24 @@ func (s *stage) open(ctx context.Context, g Gateway, c Cell) (err error) {
 		}
 	}
 	if !c.Alone {
-		s.arms[direct] = at(c, ports[direct], listen(ports[direct])...)
-		s.arms[direct].target.Command = echo
+		s.arms[DirectArm] = at(c, ports[DirectArm], listen(ports[DirectArm])...)
+		s.arms[DirectArm].target.Command = echo
 	}
 	if (c.Client == client.HTTP || c.Client == client.SSE) && c.Upstream != client.WS {
-		command := []string{s.Self, "floor", "--listen", "127.0.0.1:" + ports[floor]}
+		command := []string{s.Self, "floor", "--listen", "127.0.0.1:" + ports[FloorArm]}
 		if c.Upstream == client.Stdio {
 			command = append(append(command, "--"), echo...)
 		} else {
 			command = append(command, "--upstream", urls[0])
 		}
-		s.arms[floor] = at(c, ports[floor], command...)
+		s.arms[FloorArm] = at(c, ports[FloorArm], command...)
 	}
-	if g, err = g.fill(c, echo, urls, s.dir, ports[gateway]); err != nil {
+	if g, err = g.fill(c, echo, urls, s.dir, ports[GatewayArm]); err != nil {
 		return err
 	}
-	a := at(c, ports[gateway], g.command(c)...)
+	a := at(c, ports[GatewayArm], g.command(c)...)
 	a.tool, a.target.Carrier, a.target.URL, a.target.Command, a.target.Env = g.Tool, c.Client, g.Addresses[c.Client], a.command, g.Env
-	s.arms[gateway] = a
+	s.arms[GatewayArm] = a
 	return os.WriteFile(filepath.Join(s.dir, "config.json"), g.Config, 0o600)
 }
 

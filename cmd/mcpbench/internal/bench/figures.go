@@ -2,8 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/host"
@@ -41,18 +41,18 @@ type Pair struct {
 	Again   int     `json:"taken_again,omitempty"` // how many times it was taken again
 }
 
-// The arms of a pair.
+// An Arm is one of the samples of a pair.
+type Arm int
+
 const (
-	direct = iota
-	floor
-	gateway
+	DirectArm Arm = iota
+	FloorArm
+	GatewayArm
 )
 
-var names = [...]string{direct: "direct", floor: "floor", gateway: "gateway"}
+func (a Arm) String() string { return [...]string{"direct", "floor", "gateway"}[a] }
 
-func (p *Pair) samples() [3]**Sample {
-	return [...]**Sample{direct: &p.Direct, floor: &p.Floor, gateway: &p.Gateway}
-}
+func (p *Pair) sample(a Arm) **Sample { return [...]**Sample{&p.Direct, &p.Floor, &p.Gateway}[a] }
 
 // A Sample is one measurement.
 type Sample struct {
@@ -69,10 +69,6 @@ func (p *Pair) unrest() float64 {
 	return max((p.Differs-1)/(maxDiffers-1), p.Foreign/maxForeign)
 }
 
-func (r *Row) fail(err error) {
-	r.Error = strings.Join(strings.Fields(err.Error()), " ")
-}
-
 // String is a row with its last pair in a line, for a log.
 func (r *Row) String() string {
 	head := fmt.Sprintf("%s: %s", r.Gateway, r.Cell)
@@ -84,13 +80,13 @@ func (r *Row) String() string {
 	}
 	p := r.Pairs[len(r.Pairs)-1]
 	head += fmt.Sprintf(": pair %d", len(r.Pairs))
-	for i, s := range p.samples() {
-		switch {
-		case *s == nil:
-		case r.Cell.Kind == Start:
-			head += fmt.Sprintf(", %s %.1f ms", names[i], (*s).StartMS)
+	for a := DirectArm; a <= GatewayArm; a++ {
+		switch s := *p.sample(a); {
+		case s == nil:
+		case s.StartMS > 0:
+			head += fmt.Sprintf(", %s %.1f ms", a, s.StartMS)
 		default:
-			head += fmt.Sprintf(", %s %.0f/s %.1f us", names[i], (*s).PerSecond, (*s).CPU)
+			head += fmt.Sprintf(", %s %.0f/s %.1f us", a, s.PerSecond, s.CPU)
 		}
 	}
 	if p.Again > 0 || p.unrest() > 1 {
@@ -116,13 +112,16 @@ type Figure struct {
 	Median, Least, Most float64
 }
 
-// of returns a figure of those pairs for which value has one. Disturbed pairs count only when all are.
-func (r *Row) of(value func(*Pair) (v float64, ok bool)) Figure {
+// Of returns a figure of the samples of an arm, each with that of the gateway beside it. Disturbed pairs
+// count only when all are, and values that are not finite never.
+func (r *Row) Of(a Arm, value func(s, own *Sample) float64) Figure {
 	var all []float64
 	none := r.Disturbed() == len(r.Pairs)
 	for _, p := range r.Pairs {
-		if v, ok := value(p); ok && (none || p.unrest() <= 1) {
-			all = append(all, v)
+		if s := *p.sample(a); s != nil && (none || p.unrest() <= 1) {
+			if v := value(s, p.Gateway); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				all = append(all, v)
+			}
 		}
 	}
 	n := len(all)
@@ -133,46 +132,11 @@ func (r *Row) of(value func(*Pair) (v float64, ok bool)) Figure {
 	return Figure{n, (all[n/2] + all[(n-1)/2]) / 2, all[0], all[n-1]}
 }
 
-// Of returns a figure of one sample of each pair.
-func (r *Row) Of(sample func(*Pair) *Sample, value func(*Sample) float64) Figure {
-	return r.of(func(p *Pair) (float64, bool) {
-		if s := sample(p); s != nil {
-			return value(s), true
-		}
-		return 0, false
-	})
-}
+// Rate is a gateway's calls a second as a part of those of another arm.
+func Rate(s, own *Sample) float64 { return own.PerSecond / s.PerSecond }
 
-// ToDirect returns a gateway's calls a second as a part of those of the direct connection. For a cold
-// start it is how many ms it takes beyond that of the server.
-func (r *Row) ToDirect() Figure {
-	return r.of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Direct) })
-}
-
-// ToFloor is the same for the floor.
-func (r *Row) ToFloor() Figure {
-	return r.of(func(p *Pair) (float64, bool) { return against(p.Gateway, p.Floor) })
-}
-
-func against(s, other *Sample) (float64, bool) {
-	switch {
-	case other == nil:
-		return 0, false
-	case s.StartMS > 0:
-		return s.StartMS - other.StartMS, true
-	}
-	return s.PerSecond / other.PerSecond, other.PerSecond > 0
-}
-
-// CPUToFloor returns a gateway's CPU time of a call over that of the floor.
-func (r *Row) CPUToFloor() Figure {
-	return r.of(func(p *Pair) (float64, bool) {
-		if p.Floor == nil || p.Floor.CPU == 0 {
-			return 0, false
-		}
-		return p.Gateway.CPU / p.Floor.CPU, true
-	})
-}
+// Cost is a gateway's CPU time of a call over that of another arm.
+func Cost(s, own *Sample) float64 { return own.CPU / s.CPU }
 
 // maxRise is by how much CPU time a call, over that of the floor, may rise against earlier figures.
 const maxRise = 1.2
@@ -189,7 +153,7 @@ func Compare(now []*Row, before *Report) (lines []string, dearer []*Row) {
 		if i < 0 {
 			continue
 		}
-		is, was := row.CPUToFloor(), before.Rows[i].CPUToFloor()
+		is, was := row.Of(FloorArm, Cost), before.Rows[i].Of(FloorArm, Cost)
 		switch {
 		case row.Error != "":
 			lines, dearer = append(lines, row.String()), append(dearer, row)

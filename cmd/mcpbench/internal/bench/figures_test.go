@@ -22,18 +22,18 @@ func row(cpu ...float64) *Row {
 // A figure is the median of the quiet pairs, or of all when none is quiet.
 func TestOf(t *testing.T) {
 	r := row(12, 11, 30, 50)
-	if f := r.CPUToFloor(); f != (Figure{4, 2.1, 1.1, 5}) {
+	if f := r.Of(FloorArm, Cost); f != (Figure{4, 2.1, 1.1, 5}) {
 		t.Errorf("of four: %v", f)
 	}
 	r.Pairs[2].Differs, r.Pairs[3].Foreign = 2*maxDiffers, 2*maxForeign
-	if f := r.CPUToFloor(); f != (Figure{2, 1.15, 1.1, 1.2}) || r.Disturbed() != 2 {
+	if f := r.Of(FloorArm, Cost); f != (Figure{2, 1.15, 1.1, 1.2}) || r.Disturbed() != 2 {
 		t.Errorf("of two that are quiet: %v, %d disturbed", f, r.Disturbed())
 	}
 	r.Pairs = r.Pairs[2:]
-	if f := r.CPUToFloor(); f != (Figure{2, 4, 3, 5}) {
+	if f := r.Of(FloorArm, Cost); f != (Figure{2, 4, 3, 5}) {
 		t.Errorf("of none that is quiet: %v", f)
 	}
-	if f := r.ToDirect(); f.Pairs != 0 {
+	if f := r.Of(DirectArm, Rate); f.Pairs != 0 {
 		t.Error("a ratio to a direct connection that was not measured")
 	}
 }

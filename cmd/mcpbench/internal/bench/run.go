@@ -7,6 +7,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
@@ -30,7 +31,7 @@ type Runner struct {
 	Pairs        int           // of each cell
 	Again        int           // how often a disturbed pair is measured again at most
 	Warm, Length time.Duration // of each measurement
-	Log          func(format string, args ...any)
+	Log          func(*Row)    // is told of each new pair and of errors
 
 	supervisor *process.Supervisor
 }
@@ -81,21 +82,14 @@ func (r *Runner) group(ctx context.Context, g Gateway, rows []*Row, round, pairs
 	for i, a := range s.arms {
 		if err == nil && a != nil && rows[0].Cell.Kind != Start {
 			if _, err = a.launch(ctx, s.supervisor); err != nil {
-				err = fmt.Errorf("%s: %w", names[i], err)
+				err = fmt.Errorf("%s: %w", Arm(i), err)
 			}
 		}
-	}
-	if err != nil {
-		for _, row := range rows {
-			row.fail(err)
-			r.Log("%s", row)
-		}
-		return
 	}
 	for pair := range pairs {
 		for _, row := range rows {
 			if row.Error == "" && ctx.Err() == nil {
-				s.row(ctx, row, round+pair)
+				s.row(ctx, row, round+pair, err)
 			}
 		}
 	}
@@ -103,24 +97,25 @@ func (r *Runner) group(ctx context.Context, g Gateway, rows []*Row, round, pairs
 
 // row adds a pair to a row. A pair during which the machine changed its state, or others took a part
 // of it, is measured again, and the quietest counts.
-func (s *stage) row(ctx context.Context, row *Row, turn int) {
+func (s *stage) row(ctx context.Context, row *Row, turn int, err error) {
 	var best *Pair
-	for try := 0; try <= s.Again && (best == nil || best.unrest() > 1); try++ {
-		p, err := s.pair(ctx, row.Cell, turn)
-		if err != nil {
-			if ctx.Err() == nil {
-				row.fail(err)
-				s.Log("%s", row)
-			}
-			return
+	for try := 0; err == nil && try <= s.Again && (best == nil || best.unrest() > 1); try++ {
+		var p *Pair
+		if p, err = s.pair(ctx, row.Cell, turn); err != nil {
+			break
 		}
 		if best == nil || p.unrest() < best.unrest() {
 			best = p
 		}
 		best.Again = try
 	}
-	row.Pairs = append(row.Pairs, best)
-	s.Log("%s", row)
+	switch {
+	case err == nil:
+		row.Pairs = append(row.Pairs, best)
+	case ctx.Err() == nil:
+		row.Error = strings.Join(strings.Fields(err.Error()), " ")
+	}
+	s.Log(row)
 }
 
 // pair measures each arm once, in an order that turns around from pair to pair.
@@ -137,14 +132,11 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 		if a == nil {
 			continue
 		}
-		sample, err := s.sample(ctx, c, a)
+		sample, err := s.sample(ctx, c, *a)
 		if err != nil {
-			if ended := a.gone(); ended != nil {
-				err = ended
-			}
-			return nil, fmt.Errorf("%s: %w", names[i], err)
+			return nil, fmt.Errorf("%s: %w", Arm(i), a.why(err))
 		}
-		*p.samples()[i] = sample
+		*p.sample(Arm(i)) = sample
 		now := host.Look()
 		for _, before := range states {
 			p.Differs = max(p.Differs, now.Differs(before))
@@ -158,26 +150,34 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	return p, nil
 }
 
-// sample measures one arm.
-func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
-	if c.Kind == Start {
-		return s.coldStart(ctx, *a)
-	}
+// sample measures one arm; of a cold start a copy that is started and ends.
+func (s *stage) sample(ctx context.Context, c Cell, a arm) (*Sample, error) {
 	sample := &Sample{}
-	idle, err := s.idle(c, a, sample)
-	defer func() {
-		for _, session := range idle {
-			session.Close()
+	if c.Kind == Start {
+		defer func() { a.stop() }()
+		took, err := a.launch(ctx, s.supervisor)
+		sample.StartMS = float64(took) / float64(time.Millisecond)
+		if a.process != nil {
+			sample.Memory = host.Use(a.pid())
 		}
-	}()
-	if err != nil {
-		return nil, fmt.Errorf("idle session %d: %w", len(idle)+1, err)
+		return sample, err
+	}
+	if c.Sessions > 0 && a.process != nil {
+		sessions, err := idle(a, c.Sessions, sample)
+		defer func() {
+			for _, session := range sessions {
+				session.Close()
+			}
+		}()
+		if err != nil {
+			return nil, fmt.Errorf("idle session %d: %w", len(sessions)+1, err)
+		}
 	}
 	length := s.Length
 	if c.Seconds > 0 {
 		length = time.Duration(c.Seconds) * time.Second
 	}
-	sample.Calls, err = load.Load{
+	calls, err := load.Load{
 		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
 		Spread: c.Servers > 1, Warm: s.Warm, Length: length,
 		Measure: func(pid int) func() {
@@ -190,21 +190,22 @@ func (s *stage) sample(ctx context.Context, c Cell, a *arm) (*Sample, error) {
 			}
 		},
 	}.Run(ctx)
-	sample.CPU = float64(sample.Memory.CPU) / float64(time.Microsecond) / float64(max(1, sample.Calls.Calls))
+	sample.Calls = calls
+	sample.CPU = float64(sample.Memory.CPU) / float64(time.Microsecond) / float64(max(1, calls.Calls))
 	return sample, err
 }
 
-// idle opens the sessions that are open beside the load and measures the memory that each takes.
-func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []*client.Session, err error) {
-	if c.Sessions == 0 || a.process == nil {
-		return nil, nil
+// idle opens the sessions that are open beside the load and measures the memory that they take.
+func idle(a arm, n int, sample *Sample) (sessions []*client.Session, err error) {
+	memory := func() *host.Usage {
+		time.Sleep(settle)
+		u := host.Use(a.pid())
+		return &u
 	}
-	time.Sleep(settle)
-	before := host.Use(a.pid())
-	t := a.target
-	t.Until = time.Now().Add(10 * time.Minute)
-	for range c.Sessions {
-		session, err := client.Open(t)
+	sample.Before = memory()
+	a.target.Until = time.Now().Add(10 * time.Minute)
+	for range n {
+		session, err := client.Open(a.target)
 		if err != nil {
 			return sessions, err
 		}
@@ -213,22 +214,6 @@ func (s *stage) idle(c Cell, a *arm, sample *Sample) (sessions []*client.Session
 			return sessions, err
 		}
 	}
-	time.Sleep(settle)
-	after := host.Use(a.pid())
-	sample.Before, sample.Idle = &before, &after
+	sample.Idle = memory()
 	return sessions, nil
-}
-
-// coldStart starts a copy of an arm, measures until it lists its tool, and ends it.
-func (s *stage) coldStart(ctx context.Context, a arm) (*Sample, error) {
-	defer func() { a.stop() }()
-	took, err := a.launch(ctx, s.supervisor)
-	if err != nil {
-		return nil, err
-	}
-	sample := &Sample{StartMS: float64(took) / float64(time.Millisecond)}
-	if a.process != nil {
-		sample.Memory = host.Use(a.pid())
-	}
-	return sample, nil
 }

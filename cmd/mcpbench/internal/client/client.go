@@ -2,8 +2,8 @@
 // answer except over stdio, and an HTTP client written by hand, as that of net/http takes as much CPU
 // as a server, which a gateway on the same machine would lack.
 //
-// Files: client.go (sessions and their messages), http.go (streamable HTTP), stdio.go (a process whose
-// session many callers share), stream.go (WebSocket and the legacy SSE carrier).
+// Files: client.go (sessions and their messages), http.go (streamable HTTP), stream.go (stdio, whose
+// session many callers share, WebSocket, and the legacy SSE carrier).
 package client
 
 import (
@@ -32,12 +32,12 @@ const (
 
 // A Target is a server and how to speak to it.
 type Target struct {
-	Carrier  string
-	URL      string    // but for stdio
-	Command  []string  // for stdio
-	Env      []string  // for stdio: KEY=VALUE beside this program's own
-	Revision string    // Legacy or Modern
-	Until    time.Time // when connections end by themselves, so that no call waits forever
+	Carrier string
+	URL     string    // but for stdio
+	Command []string  // for stdio
+	Env     []string  // for stdio: KEY=VALUE beside this program's own
+	Modern  bool      // it is spoken to as in revision Modern
+	Until   time.Time // when connections end by themselves, so that no call waits forever
 }
 
 // A Request is a call to send. It can be sent again, with another id.
@@ -47,6 +47,7 @@ type Request struct {
 	Name    string // of the tool
 	Params  []byte
 	message []byte
+	answer  chan raw.Message // over stdio
 }
 
 // An Answer is what came back. It is valid until the session's next call.
@@ -65,7 +66,7 @@ type Session struct {
 
 type carrier interface {
 	// exchange sends a request and returns the response to it.
-	exchange(*Request) (response []byte, first time.Time, err error)
+	exchange(*Request) (response raw.Message, first time.Time, err error)
 	notify(message []byte) error
 	Close()
 }
@@ -88,12 +89,12 @@ func Open(t Target) (s *Session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Revision == Modern {
+	if t.Modern {
 		s.Meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + Modern + `","io.modelcontextprotocol/clientInfo":` +
 			`{"name":"mcpbench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
 		return s, nil
 	}
-	_, err = s.Call(&Request{ID: 1, Method: "initialize", Params: []byte(`{"protocolVersion":"` + t.Revision +
+	_, err = s.Call(&Request{ID: 1, Method: "initialize", Params: []byte(`{"protocolVersion":"` + Legacy +
 		`","capabilities":{},"clientInfo":{"name":"mcpbench","version":"1"}}`)})
 	if err == nil {
 		err = s.notify([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
@@ -110,28 +111,17 @@ func (s *Session) Call(r *Request) (Answer, error) {
 	b := strconv.AppendInt(append(r.message[:0], `{"jsonrpc":"2.0","id":`...), r.ID, 10)
 	b = append(append(append(b, `,"method":"`...), r.Method...), `","params":`...)
 	r.message = append(append(b, r.Params...), '}')
-	response, first, err := s.exchange(r)
-	if err != nil {
-		return Answer{}, err
-	}
-	var result, fault []byte
-	for key, value := range raw.Members(response) {
-		switch string(key) {
-		case "result":
-			result = value
-		case "error":
-			fault = value
-		}
-	}
+	m, first, err := s.exchange(r)
 	switch {
-	case fault != nil && string(fault) != "null":
-		return Answer{}, fmt.Errorf("error response: %.200s", fault)
-	case result == nil:
-		return Answer{}, fmt.Errorf("no result in %.200q", response)
-	case string(raw.Get(result, "isError")) == "true":
-		return Answer{}, fmt.Errorf("the tool failed: %.200s", result)
+	case err != nil:
+	case m.Error != nil && string(m.Error) != "null":
+		err = fmt.Errorf("error response: %.200s", m.Error)
+	case m.Result == nil:
+		err = fmt.Errorf("no result in the answer to id %d", r.ID)
+	case string(raw.Get(m.Result, "isError")) == "true":
+		err = fmt.Errorf("the tool failed: %.200s", m.Result)
 	}
-	return Answer{result, len(response), first}, nil
+	return Answer{m.Result, m.Bytes, first}, err
 }
 
 // List calls tools/list, with ids above that of r, and hands over its pages up to the last.
@@ -172,36 +162,17 @@ func (s *Session) Tools() (names []string, err error) {
 	return names, nil
 }
 
-// kind tells what a message is: a response (method nil), a request of the server, or a notification
-// (id nil).
-func kind(message []byte) (id, method []byte) {
-	for key, value := range raw.Members(message) {
-		switch string(key) {
-		case "id":
-			id = value
-		case "method":
-			method = value
-		}
-		if id != nil && method != nil {
-			break
-		}
-	}
-	return id, method
-}
-
 // answers reports whether a message is the response to the request with an id.
-func answers(message []byte, want int64) bool {
-	id, method := kind(message)
+func answers(m raw.Message, want int64) bool {
 	var digits [20]byte
-	return method == nil && string(id) == string(strconv.AppendInt(digits[:0], want, 10))
+	return m.Method == nil && string(m.ID) == string(strconv.AppendInt(digits[:0], want, 10))
 }
 
 // reply returns the answer to what a server asks, nil for what needs none. Of a client without
 // capabilities it may ask only whether it is there.
-func reply(message []byte) []byte {
-	id, method := kind(message)
-	if id == nil || method == nil {
+func reply(m raw.Message) []byte {
+	if m.ID == nil || m.Method == nil {
 		return nil
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
 )
 
 const (
@@ -47,11 +49,15 @@ func newHTTP(t Target) (*httpSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	revision := Legacy
+	if t.Modern {
+		revision = Modern
+	}
 	head := fmt.Sprintf(" %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", u.RequestURI(), u.Host)
 	if t.Carrier == HTTP {
-		head += "Mcp-Protocol-Version: " + t.Revision + "\r\n"
+		head += "Mcp-Protocol-Version: " + revision + "\r\n"
 	}
-	return &httpSession{host: u.Host, head: head, modern: t.Revision == Modern, until: t.Until, r: bufio.NewReaderSize(nil, bufferSize)}, nil
+	return &httpSession{host: u.Host, head: head, modern: t.Modern, until: t.Until, r: bufio.NewReaderSize(nil, bufferSize)}, nil
 }
 
 // send sends a request and reads the response to its end.
@@ -109,27 +115,22 @@ func (s *httpSession) drop() {
 	}
 }
 
-func (s *httpSession) exchange(r *Request) (_ []byte, first time.Time, err error) {
+func (s *httpSession) exchange(r *Request) (m raw.Message, first time.Time, err error) {
 	if err := s.send("POST", r); err != nil {
-		return nil, first, err
+		return m, first, err
 	}
 	if s.status != 200 {
-		return nil, first, fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
+		return m, first, fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
 	}
 	if s.events {
-		var e event
-		for line := range bytes.Lines(s.body) {
-			if e.add(line) {
-				if answers(e.data, r.ID) {
-					return e.data, s.first, nil
-				}
-				e = event{}
-			}
-		}
-	} else if answers(s.body, r.ID) {
-		return s.body, s.first, nil
+		m = find(s.body, r.ID)
+	} else {
+		m = raw.Parse(s.body)
 	}
-	return nil, first, fmt.Errorf("not the answer to id %d: %.200q", r.ID, s.body)
+	if !answers(m, r.ID) {
+		err = fmt.Errorf("not the answer to id %d: %.200q", r.ID, s.body)
+	}
+	return m, s.first, err
 }
 
 func (s *httpSession) notify(message []byte) error {

@@ -8,11 +8,93 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
 )
+
+// stdio is a session with a process of its own, which many callers may share.
+type stdio struct {
+	p     *process.Process
+	alarm *time.Timer
+	ended chan struct{} // closed when read has returned
+
+	writing sync.Mutex
+	line    []byte // being written
+
+	mu   sync.Mutex
+	wait map[int64]*Request // by id
+}
+
+func openStdio(t Target) (carrier, int, error) {
+	p, err := process.Start(process.Command{Path: t.Command[0], Args: t.Command[1:], Env: append(os.Environ(), t.Env...)})
+	if err != nil {
+		return nil, 0, err
+	}
+	s := &stdio{p: p, wait: map[int64]*Request{}, ended: make(chan struct{})}
+	s.alarm = time.AfterFunc(time.Until(t.Until), p.Stop)
+	go s.read()
+	return s, p.PID(), nil
+}
+
+// read hands each answer to its caller until the process ends.
+func (s *stdio) read() {
+	defer close(s.ended)
+	lines := bufio.NewScanner(s.p.Stdout)
+	lines.Buffer(make([]byte, 128<<10), maxMessage)
+	for lines.Scan() {
+		m := raw.Parse(bytes.Clone(lines.Bytes())) // it may be a banner
+		if again := reply(m); again != nil {
+			s.notify(again)
+		}
+		id, _ := strconv.ParseInt(string(m.ID), 10, 64)
+		s.mu.Lock()
+		r := s.wait[id]
+		if r != nil && answers(m, id) {
+			delete(s.wait, id)
+			r.answer <- m
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (s *stdio) exchange(r *Request) (m raw.Message, first time.Time, err error) {
+	if r.answer == nil {
+		r.answer = make(chan raw.Message, 1)
+	}
+	s.mu.Lock()
+	s.wait[r.ID] = r
+	s.mu.Unlock()
+	if s.notify(r.message) == nil {
+		select {
+		case m = <-r.answer:
+			return m, first, nil
+		case <-s.ended:
+		}
+	}
+	s.Close()
+	return m, first, fmt.Errorf("the process has ended: %s", s.p.Tail())
+}
+
+func (s *stdio) notify(message []byte) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.line = append(append(s.line[:0], message...), '\n')
+	_, err := s.p.Stdin.Write(s.line)
+	return err
+}
+
+func (s *stdio) Close() {
+	s.alarm.Stop()
+	s.p.Stop()
+	<-s.ended
+}
 
 // A stream carries messages both ways, for one goroutine.
 type stream interface {
@@ -26,19 +108,21 @@ type streamed struct{ stream }
 
 func (s streamed) notify(message []byte) error { return s.write(message) }
 
-func (s streamed) exchange(r *Request) (_ []byte, first time.Time, err error) {
-	for send := r.message; ; {
+func (s streamed) exchange(r *Request) (m raw.Message, first time.Time, err error) {
+	for send := r.message; err == nil; send = reply(m) {
 		if send != nil {
-			if err := s.write(send); err != nil {
-				return nil, first, err
-			}
+			err = s.write(send)
 		}
-		message, err := s.read()
-		if err != nil || answers(message, r.ID) {
-			return message, first, err
+		if err == nil {
+			var message []byte
+			message, err = s.read()
+			m = raw.Parse(message)
 		}
-		send = reply(message)
+		if err == nil && answers(m, r.ID) {
+			break
+		}
 	}
+	return m, first, err
 }
 
 // buffers are shared by the connections that do not write at the moment.
@@ -144,6 +228,21 @@ func (s *sse) Close() {
 type event struct {
 	name string
 	data []byte
+}
+
+// find returns the response with an id among the events of a body.
+func find(events []byte, id int64) (m raw.Message) {
+	var e event
+	for line := range bytes.Lines(events) {
+		if !e.add(line) {
+			continue
+		}
+		if m = raw.Parse(e.data); answers(m, id) {
+			break
+		}
+		e = event{}
+	}
+	return m
 }
 
 // add adds a line and reports whether the event has ended, which one without data does not.

@@ -17,10 +17,7 @@ import (
 // server starts an echo whose answers are changed.
 func server(t *testing.T, change func(answer []byte) []byte) client.Target {
 	t.Helper()
-	echo, err := upstream.NewEcho(upstream.Both, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	echo := upstream.NewEcho(true, 3)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var out bytes.Buffer
@@ -33,7 +30,7 @@ func server(t *testing.T, change func(answer []byte) []byte) client.Target {
 	})
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	return client.Target{Carrier: client.HTTP, URL: s.URL, Revision: client.Legacy}
+	return client.Target{Carrier: client.HTTP, URL: s.URL}
 }
 
 func try(target client.Target) (Calls, error) {

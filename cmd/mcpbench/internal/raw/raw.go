@@ -45,6 +45,32 @@ func Get(object []byte, key string) []byte {
 	return nil
 }
 
+// A Message is a message of JSON-RPC: the raw values of its members, nil where it has none.
+type Message struct {
+	ID, Method, Params, Result, Error []byte
+	Bytes                             int // of all of it
+}
+
+// Parse returns the parts of a message.
+func Parse(message []byte) Message {
+	m := Message{Bytes: len(message)}
+	for key, value := range Members(message) {
+		switch string(key) {
+		case "id":
+			m.ID = value
+		case "method":
+			m.Method = value
+		case "params":
+			m.Params = value
+		case "result":
+			m.Result = value
+		case "error":
+			m.Error = value
+		}
+	}
+	return m
+}
+
 func at(b []byte, i int) byte {
 	if i < len(b) {
 		return b[i]

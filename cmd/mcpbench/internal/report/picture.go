@@ -71,7 +71,7 @@ func Picture(r *bench.Report) string {
 // bars returns the bars of a cell, the longest first.
 func bars(r *bench.Report, upstream string, payload int) (all []bar) {
 	for _, row := range r.Rows {
-		f, c := row.ToDirect(), row.Cell
+		f, c := row.Of(bench.DirectArm, bench.Rate), row.Cell
 		if row.Suite != "calls" || c.Upstream != upstream || c.Payload != payload || c.Callers != 32 || f.Pairs == 0 {
 			continue
 		}
@@ -80,7 +80,7 @@ func bars(r *bench.Report, upstream string, payload int) (all []bar) {
 			continue
 		}
 		all = append(all, bar{row.Gateway, "o", f})
-		if over := row.ToFloor(); over.Pairs > 0 {
+		if over := row.Of(bench.FloorArm, bench.Rate); over.Pairs > 0 {
 			f.Median /= over.Median
 			all = append(all, bar{"the floor", "f", f})
 		}

@@ -57,32 +57,32 @@ not measured
 <!-- mcpbench gateways -->
 
 | gateway | to stdio, C=32, 32 B | to stdio, C=32, 64 KiB |
-| --- | ---: | ---: |
-| a <b> 1 | 0.50 | 0.40 |
-| c | 0.020 | failed |
+| ------- | -------------------: | ---------------------: |
+| a <b> 1 |                 0.50 |                   0.40 |
+| c       |                0.020 |                 failed |
 
 <!-- end -->
 <!-- mcpbench calls -->
 
-| cell | n | direct/s | calls/s | of direct | of floor | p50 us | CPU us | of floor's | peak MiB |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| http -> stdio, C=32, 32 B | 1 | 100 | 50.0 | 0.50 (0.50-0.50) | 0.62 (0.62-0.62) | 5.0 | 15.0 | 1.50 (1.50-1.50) | 1.0 |
-| http -> stdio, C=32, 64 KiB | 1 | 100 | 40.0 | 0.40 (0.40-0.40) | 0.50 (0.50-0.50) | 5.0 | 15.0 | 1.50 (1.50-1.50) | 1.0 |
+| cell                        |   n | direct/s | calls/s |        of direct |         of floor | p50 us | CPU us |       of floor's | peak MiB |
+| --------------------------- | --: | -------: | ------: | ---------------: | ---------------: | -----: | -----: | ---------------: | -------: |
+| http -> stdio, C=32, 32 B   |   1 |      100 |    50.0 | 0.50 (0.50-0.50) | 0.62 (0.62-0.62) |    5.0 |   15.0 | 1.50 (1.50-1.50) |      1.0 |
+| http -> stdio, C=32, 64 KiB |   1 |      100 |    40.0 | 0.40 (0.40-0.40) | 0.50 (0.50-0.50) |    5.0 |   15.0 | 1.50 (1.50-1.50) |      1.0 |
 
 <!-- end -->
 <!-- mcpbench tools -->
 
 | tools | http -> stdio, C=32 |
-| --- | ---: |
-| 1 | 15.0 (1.50), 1 |
-| 1000 | 15.0 (1.50), 1 |
+| ----- | ------------------: |
+| 1     |      15.0 (1.50), 1 |
+| 1000  |      15.0 (1.50), 1 |
 
 <!-- end -->
 <!-- mcpbench soak -->
 
-| cell | n | calls, each checked | CPU us first | last | p99 us first | last | RSS MiB first | last |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| http -> stdio, C=32, 32 B | 2 | 20 | 15.0 | 15.0 | 0.0 | 0.0 | 2.0 | 2.0 |
+| cell                      |   n | calls, each checked | CPU us first | last | p99 us first | last | RSS MiB first | last |
+| ------------------------- | --: | ------------------: | -----------: | ---: | -----------: | ---: | ------------: | ---: |
+| http -> stdio, C=32, 32 B |   2 |                  20 |         15.0 | 15.0 |          0.0 |  0.0 |           2.0 |  2.0 |
 
 <!-- end -->
 <!-- mcpbench lists -->
@@ -111,7 +111,7 @@ not measured
 func TestText(t *testing.T) {
 	got := Text(figures())
 	for _, want := range []string{
-		"\na <b> 1                  0.50                    0.40\nc                       0.020                  failed\n",
+		"\n| a <b> 1 |                 0.50 |                   0.40 |\n| c       |                0.020 |                 failed |\n",
 		"\nc: http -> stdio, C=32, 64 KiB: FAILED: it has ended\n",
 	} {
 		if !strings.Contains(got, want) {

@@ -14,50 +14,7 @@ import (
 // A section is a part of a report: a table of the rows of a suite.
 type section struct {
 	name, suite, title string
-	table              func([]*bench.Row) table
-}
-
-// sections returns all sections, those of a suite one after the other.
-func sections() []section {
-	const growth = ": CPU us a call (over that of the floor), then the largest resident memory in MiB"
-	details := list(
-		column{"direct/s", of(direct, perSecond, median("%.0f"))},
-		column{"calls/s", of(gateway, perSecond, digits)},
-		column{"of direct", show((*bench.Row).ToDirect, ratio)},
-		column{"of floor", show((*bench.Row).ToFloor, ratio)},
-		column{"p50 us", of(gateway, func(s *bench.Sample) float64 { return s.P50 }, digits)},
-		column{"p99 us", of(gateway, p99, digits)},
-		column{"first byte us", of(gateway, func(s *bench.Sample) float64 { return s.First }, digits)},
-		column{"CPU us", of(gateway, cpu, digits)},
-		column{"of floor's", show((*bench.Row).CPUToFloor, ratio)},
-		column{"peak MiB", of(gateway, peak, digits)},
-	)
-	return []section{
-		{"gateways", "calls", "Calls a second as a part of those without a gateway", matrix("gateway", gatewayAndCell, show((*bench.Row).ToDirect, part))},
-		{"cpu", "calls", "CPU us a call, and the largest resident memory in MiB", matrix("gateway", gatewayAndCell, cost)},
-		{"calls", "calls", "Calls", details},
-		{"payloads", "payloads", "Payloads", details},
-		{"carriers", "carriers", "Carriers and eras", details},
-		{"lists", "lists", "Lists of many tools", details},
-		{"start", "start", "From the start of the process to the first list of tools", list(
-			column{"ms", of(gateway, func(s *bench.Sample) float64 { return s.StartMS }, spread("%.1f"))},
-			column{"more than the server alone", show((*bench.Row).ToDirect, spread("%.1f"))},
-			column{"more than the floor", show((*bench.Row).ToFloor, spread("%.1f"))})},
-		{"idle", "idle", "Memory without load, in MB of proportional set size", list(
-			column{"at the start", of(gateway, func(s *bench.Sample) float64 { return megabytes(s.Before) }, median("%.1f"))},
-			column{"more with the sessions", of(gateway, more, spread("%.1f"))},
-			column{"KB a session", eachSession(gateway)},
-			column{"floor's KB a session", eachSession(floor)})},
-		{"tools", "tools", "Many tools" + growth, matrix("tools", varied, grown)},
-		{"sessions", "sessions", "Many idle sessions" + growth, matrix("sessions", varied, grown)},
-		{"connections", "connections", "Many connections" + growth, matrix("connections", varied, grown)},
-		{"servers", "servers", "Many servers" + growth, matrix("servers", varied, grown)},
-		{"soak", "soak", "A load for long", list( // compares the last pair with the first
-			column{"calls, each checked", checked},
-			column{"CPU us first", first(cpu)}, column{"last", last(cpu)},
-			column{"p99 us first", first(p99)}, column{"last", last(p99)},
-			column{"RSS MiB first", first(rss)}, column{"last", last(rss)})},
-	}
+	table              func([]*bench.Row) string
 }
 
 // rows returns the rows of a section that have been measured or have failed.
@@ -75,70 +32,50 @@ func several(rows []*bench.Row) bool {
 	return slices.ContainsFunc(rows, func(row *bench.Row) bool { return row.Gateway != rows[0].Gateway })
 }
 
-// A column of a list of rows.
-type column struct {
-	head  string
-	value func(*bench.Row) string
-}
-
-// list returns a table with a line for each row that has not failed: gateway if there are several,
-// cell, the number of pairs, and the columns.
-func list(columns ...column) func([]*bench.Row) table {
-	return func(rows []*bench.Row) table {
-		t := table{{"gateway", "cell", "n"}}
-		for _, c := range columns {
-			t[0] = append(t[0], c.head)
-		}
-		for _, row := range rows {
-			if row.Error != "" {
-				continue
-			}
-			line := []string{"", row.Cell.String(), strconv.Itoa(len(row.Pairs))}
-			if several(rows) {
-				line[0] = row.Gateway
-			}
-			if n := row.Disturbed(); n > 0 {
-				line[2] += fmt.Sprintf(" (%d disturbed)", n)
-			}
-			for _, c := range columns {
-				line = append(line, c.value(row))
-			}
-			t = append(t, line)
-		}
-		return t
+// sections returns all sections, those of a suite one after the other.
+func sections() []section {
+	const (
+		direct, floor, gateway = bench.DirectArm, bench.FloorArm, bench.GatewayArm
+		growth                 = ": CPU us a call (over that of the floor), then the largest resident memory in MiB"
+	)
+	details := list(
+		figure("direct/s", direct, perSecond, format("%.0f")),
+		figure("calls/s", gateway, perSecond, number),
+		figure("of direct", direct, bench.Rate, ratio),
+		figure("of floor", floor, bench.Rate, ratio),
+		figure("p50 us", gateway, func(s, _ *bench.Sample) float64 { return s.P50 }, number),
+		figure("p99 us", gateway, p99, number),
+		figure("first byte us", gateway, func(s, _ *bench.Sample) float64 { return s.First }, number),
+		figure("CPU us", gateway, cpu, number),
+		figure("of floor's", floor, bench.Cost, ratio),
+		figure("peak MiB", gateway, peak, number))
+	grown := func(corner string) func([]*bench.Row) string {
+		return matrix(corner, varied, figure("", gateway, cpu, format("%.1f")), figure("", floor, bench.Cost, format(" (%.2f)")), figure("", gateway, peak, format(", %.0f")))
 	}
-}
-
-// matrix returns a table with a line and a column for each of what keys returns, in order of
-// appearance. The gateway is in the line when there are several.
-func matrix(corner string, keys func(*bench.Row) (line, column string), value func(*bench.Row) string) func([]*bench.Row) table {
-	return func(rows []*bench.Row) table {
-		var lines, columns []string
-		values := map[[2]string]string{}
-		for _, row := range rows {
-			line, column := keys(row)
-			if row.Gateway != rows[0].Gateway && corner != "gateway" {
-				line = label(row) + ": " + line
-			}
-			if !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
-			if !slices.Contains(columns, column) {
-				columns = append(columns, column)
-			}
-			if values[[2]string{line, column}] = "failed"; row.Error == "" {
-				values[[2]string{line, column}] = value(row)
-			}
-		}
-		t := table{append([]string{corner}, columns...)}
-		for _, line := range lines {
-			cells := []string{line}
-			for _, column := range columns {
-				cells = append(cells, values[[2]string{line, column}])
-			}
-			t = append(t, cells)
-		}
-		return t
+	return []section{
+		{"gateways", "calls", "Calls a second as a part of those without a gateway", matrix("gateway", gatewayAndCell, figure("", direct, bench.Rate, part))},
+		{"cpu", "calls", "CPU us a call, and the largest resident memory in MiB", matrix("gateway", gatewayAndCell,
+			figure("", gateway, cpu, number), figure("", gateway, peak, format(", %.0f")))},
+		{"calls", "calls", "Calls", details},
+		{"payloads", "payloads", "Payloads", details},
+		{"carriers", "carriers", "Carriers and eras", details},
+		{"lists", "lists", "Lists of many tools", details},
+		{"start", "start", "From the start of the process to the first list of tools", list(
+			figure("ms", gateway, func(s, _ *bench.Sample) float64 { return s.StartMS }, spread("%.1f")),
+			figure("more than the server alone", direct, later, spread("%.1f")),
+			figure("more than the floor", floor, later, spread("%.1f")))},
+		{"idle", "idle", "Memory without load, in MB of proportional set size", list(
+			figure("at the start", gateway, func(s, _ *bench.Sample) float64 { return megabytes(s.Before) }, format("%.1f")),
+			figure("more with the sessions", gateway, more, spread("%.1f")),
+			column{"KB a session", func(row *bench.Row) string { return eachSession(row, gateway) }},
+			column{"floor's KB a session", func(row *bench.Row) string { return eachSession(row, floor) }})},
+		{"tools", "tools", "Many tools" + growth, grown("tools")},
+		{"sessions", "sessions", "Many idle sessions" + growth, grown("sessions")},
+		{"connections", "connections", "Many connections" + growth, grown("connections")},
+		{"servers", "servers", "Many servers" + growth, grown("servers")},
+		{"soak", "soak", "A load for long", list(
+			column{"calls, each checked", checked},
+			first("CPU us first", cpu), last(cpu), first("p99 us first", p99), last(p99), first("RSS MiB first", rss), last(rss))},
 	}
 }
 
@@ -167,34 +104,52 @@ func varied(row *bench.Row) (line, column string) {
 	return strconv.Itoa(n), column
 }
 
-// The samples of a pair, and their figures.
-func direct(p *bench.Pair) *bench.Sample  { return p.Direct }
-func floor(p *bench.Pair) *bench.Sample   { return p.Floor }
-func gateway(p *bench.Pair) *bench.Sample { return p.Gateway }
-func perSecond(s *bench.Sample) float64   { return s.PerSecond }
-func p99(s *bench.Sample) float64         { return s.P99 }
-func cpu(s *bench.Sample) float64         { return s.CPU }
-func peak(s *bench.Sample) float64        { return float64(s.Memory.Peak) / 1024 }
-func rss(s *bench.Sample) float64         { return float64(s.Memory.RSS) / 1024 }
-func more(s *bench.Sample) float64        { return megabytes(s.Idle) - megabytes(s.Before) }
-func megabytes(u *host.Usage) float64     { return float64(cmp.Or(u, &host.Usage{}).PSS) * 1024 / 1e6 }
+// What there is of a sample, and of the gateway's own beside it.
+type value = func(s, own *bench.Sample) float64
 
-// of shows a figure of a row's samples of one kind.
-func of(samples func(*bench.Pair) *bench.Sample, value func(*bench.Sample) float64, format func(bench.Figure) string) func(*bench.Row) string {
-	return show(func(row *bench.Row) bench.Figure { return row.Of(samples, value) }, format)
-}
+func perSecond(s, _ *bench.Sample) float64 { return s.PerSecond }
+func p99(s, _ *bench.Sample) float64       { return s.P99 }
+func cpu(s, _ *bench.Sample) float64       { return s.CPU }
+func peak(s, _ *bench.Sample) float64      { return float64(s.Memory.Peak) / 1024 }
+func rss(s, _ *bench.Sample) float64       { return float64(s.Memory.RSS) / 1024 }
+func later(s, own *bench.Sample) float64   { return own.StartMS - s.StartMS }
+func more(s, _ *bench.Sample) float64      { return megabytes(s.Idle) - megabytes(s.Before) }
 
-// show shows a figure of a row, nothing where there is none.
-func show(figure func(*bench.Row) bench.Figure, format func(bench.Figure) string) func(*bench.Row) string {
-	return func(row *bench.Row) string {
-		if f := figure(row); f.Pairs > 0 {
+func megabytes(u *host.Usage) float64 { return float64(cmp.Or(u, &host.Usage{}).PSS) * 1024 / 1e6 }
+
+// figure is a column with a figure of the samples of an arm, empty where there are none.
+func figure(head string, arm bench.Arm, v value, format func(bench.Figure) string) column {
+	return column{head, func(row *bench.Row) string {
+		if f := row.Of(arm, v); f.Pairs > 0 {
 			return format(f)
 		}
 		return ""
-	}
+	}}
 }
 
-func median(verb string) func(bench.Figure) string {
+func eachSession(row *bench.Row, arm bench.Arm) string {
+	return figure("", arm, more, func(f bench.Figure) string { return digits(f.Median * 1000 / float64(row.Cell.Sessions)) }).of(row)
+}
+
+// checked counts the calls of all pairs.
+func checked(row *bench.Row) string {
+	calls := 0
+	for _, p := range row.Pairs {
+		calls += p.Gateway.Calls.Calls
+	}
+	return strconv.Itoa(calls)
+}
+
+// first and last compare the pairs of a row, disturbed or not.
+func first(head string, v value) column {
+	return column{head, func(row *bench.Row) string { return digits(v(row.Pairs[0].Gateway, nil)) }}
+}
+
+func last(v value) column {
+	return column{"last", func(row *bench.Row) string { return digits(v(row.Pairs[len(row.Pairs)-1].Gateway, nil)) }}
+}
+
+func format(verb string) func(bench.Figure) string {
 	return func(f bench.Figure) string { return fmt.Sprintf(verb, f.Median) }
 }
 
@@ -205,67 +160,32 @@ func spread(verb string) func(bench.Figure) string {
 	}
 }
 
-func ratio(f bench.Figure) string {
-	if f.Median < 0.1 {
-		return spread("%.3f")(f)
-	}
-	return spread("%.2f")(f)
-}
+// part writes a ratio with two digits or more, ratio with its spread.
+func part(f bench.Figure) string  { return format(verb(f))(f) }
+func ratio(f bench.Figure) string { return spread(verb(f))(f) }
 
-// part writes a ratio with two digits or more.
-func part(f bench.Figure) string {
+func verb(f bench.Figure) string {
 	switch {
 	case f.Median < 0.0095:
-		return fmt.Sprintf("%.4f", f.Median)
+		return "%.4f"
 	case f.Median < 0.095:
-		return fmt.Sprintf("%.3f", f.Median)
+		return "%.3f"
 	}
-	return fmt.Sprintf("%.2f", f.Median)
+	return "%.2f"
 }
 
-// number writes a number with three digits or more.
-func number(v float64) string {
+// digits writes a number with three digits or more.
+func digits(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.0f", v)
 }
 
-// digits is number for what may not be known.
-func digits(f bench.Figure) string {
+// number is digits for what may not be known.
+func number(f bench.Figure) string {
 	if f.Median == 0 {
 		return ""
 	}
-	return number(f.Median)
-}
-
-func cost(row *bench.Row) string {
-	return fmt.Sprintf("%s, %.0f", number(row.Of(gateway, cpu).Median), row.Of(gateway, peak).Median)
-}
-
-func grown(row *bench.Row) string {
-	over := show((*bench.Row).CPUToFloor, median(" (%.2f)"))(row)
-	return fmt.Sprintf("%.1f%s, %.0f", row.Of(gateway, cpu).Median, over, row.Of(gateway, peak).Median)
-}
-
-func eachSession(samples func(*bench.Pair) *bench.Sample) func(*bench.Row) string {
-	return func(row *bench.Row) string {
-		return of(samples, more, func(f bench.Figure) string { return number(f.Median * 1000 / float64(row.Cell.Sessions)) })(row)
-	}
-}
-
-func checked(row *bench.Row) string {
-	calls := 0
-	for _, p := range row.Pairs {
-		calls += p.Gateway.Calls.Calls
-	}
-	return strconv.Itoa(calls)
-}
-
-func first(value func(*bench.Sample) float64) func(*bench.Row) string {
-	return func(row *bench.Row) string { return number(value(row.Pairs[0].Gateway)) }
-}
-
-func last(value func(*bench.Sample) float64) func(*bench.Row) string {
-	return func(row *bench.Row) string { return number(value(row.Pairs[len(row.Pairs)-1].Gateway)) }
+	return digits(f.Median)
 }

@@ -18,8 +18,7 @@ const asEcho = "MCPBENCH_TEST_AS_ECHO"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asEcho) != "" {
-		echo, _ := NewEcho(Both, 2)
-		echo.ServeStdio(os.Stdin, os.Stdout)
+		NewEcho(true, 2).ServeStdio(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -28,10 +27,7 @@ func TestMain(m *testing.M) {
 // listen serves an echo, with its answers as streams of events if wanted, and returns its address.
 func listen(t *testing.T, events bool) string {
 	t.Helper()
-	echo, err := NewEcho(Both, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	echo := NewEcho(true, 2)
 	handler := http.Handler(echo)
 	if events {
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,9 +68,9 @@ func TestCarriers(t *testing.T) {
 		"floor to events": {Carrier: client.HTTP, URL: floorTo(t, events)},
 		"floor to stdio":  {Carrier: client.HTTP, URL: stdioFloor.URL},
 	} {
-		for _, revision := range []string{client.Legacy, client.Modern} {
-			target.Revision, target.Until = revision, time.Now().Add(20*time.Second)
-			t.Run(name+" "+revision, func(t *testing.T) { talk(t, target) })
+		for _, modern := range []bool{false, true} {
+			target.Modern, target.Until = modern, time.Now().Add(20*time.Second)
+			t.Run(fmt.Sprint(name, modern), func(t *testing.T) { talk(t, target) })
 		}
 	}
 }
@@ -102,34 +98,26 @@ func talk(t *testing.T, target client.Target) {
 		if err != nil || !bytes.Contains(result, text) {
 			t.Fatalf("%d bytes: %v, %.100q", size, err, result)
 		}
-		if modern := bytes.Contains(result, []byte("resultType")); modern != (target.Revision == client.Modern) {
-			t.Errorf("%s: %.100q", target.Revision, result)
+		if modern := bytes.Contains(result, []byte("resultType")); modern != target.Modern {
+			t.Errorf("modern %t: %.100q", target.Modern, result)
 		}
 	}
 }
 
-// A server of one era refuses the other.
+// A server of the legacy era refuses the other.
 func TestEras(t *testing.T) {
 	for _, c := range []struct {
-		era, method string
-		refused     bool
+		modern  bool
+		method  string
+		refused bool
 	}{
-		{Legacy, "initialize", false}, {Legacy, "server/discover", true}, {Modern, "initialize", true},
-		{Modern, "server/discover", false}, {Both, "initialize", false}, {Both, "server/discover", false}, {Both, "x", true},
+		{false, "initialize", false}, {false, "server/discover", true}, {true, "initialize", false}, {true, "server/discover", false}, {true, "x", true},
 	} {
-		echo, err := NewEcho(c.era, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		echo := NewEcho(c.modern, 1)
 		var out bytes.Buffer
 		echo.answer(&out, []byte(`{"jsonrpc":"2.0","id":"a","method":"`+c.method+`","params":{}}`))
 		if !json.Valid(out.Bytes()) || strings.Contains(out.String(), "-32601") != c.refused || !strings.Contains(out.String(), `"id":"a"`) {
-			t.Errorf("%s, %s: %s", c.era, c.method, &out)
-		}
-	}
-	for era, tools := range map[string]int{"x": 1, Legacy: 0} {
-		if _, err := NewEcho(era, tools); err == nil {
-			t.Errorf("an echo of era %q with %d tools", era, tools)
+			t.Errorf("%t, %s: %s", c.modern, c.method, &out)
 		}
 	}
 }
