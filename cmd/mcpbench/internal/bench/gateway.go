@@ -52,17 +52,16 @@ func ReadGateways(text []byte, home string) ([]Gateway, error) {
 	if err := d.Decode(&file); err != nil {
 		return nil, fmt.Errorf("gateways: %w", err)
 	}
-	for i, g := range file.Gateways {
-		filled, err := fill(g, values{"home": home})
-		if err == nil {
-			err = filled.check()
-		}
-		if err != nil {
+	filled, err := fill(file, values{"home": home})
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range filled.Gateways {
+		if err := g.check(); err != nil {
 			return nil, fmt.Errorf("gateways: %d (%q): %w", i+1, g.Name, err)
 		}
-		file.Gateways[i] = filled
 	}
-	return file.Gateways, nil
+	return filled.Gateways, nil
 }
 
 func (g Gateway) check() error {

@@ -179,7 +179,7 @@ func (s *stage) sample(ctx context.Context, c Cell, a arm) (*Sample, error) {
 	}
 	calls, err := load.Load{
 		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
-		Spread: c.Servers > 1, Warm: s.Warm, Length: length,
+		Warm: s.Warm, Length: length,
 		Measure: func(pid int) func() {
 			pid = max(pid, a.pid())
 			host.ResetPeak(pid)

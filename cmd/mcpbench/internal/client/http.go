@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/raw"
@@ -35,8 +36,8 @@ type httpSession struct {
 
 // response is what is read of a response.
 type response struct {
-	status  int
-	length  int // of the body, -1 when not told
+	failed  string // the status, unless it tells of success
+	length  int    // of the body, -1 when not told
 	chunked bool
 	events  bool
 	close   bool // the connection, after the body
@@ -99,6 +100,9 @@ func (s *httpSession) send(method string, r *Request) error {
 			if err != nil || s.close {
 				s.drop()
 			}
+			if err == nil && s.failed != "" {
+				err = fmt.Errorf("%s: %.300s", s.failed, s.body)
+			}
 			return err
 		}
 		s.drop()
@@ -119,9 +123,6 @@ func (s *httpSession) exchange(r *Request) (m raw.Message, first time.Time, err 
 	if err := s.send("POST", r); err != nil {
 		return m, first, err
 	}
-	if s.status != 200 {
-		return m, first, fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
-	}
 	if s.events {
 		m = find(s.body, r.ID)
 	} else {
@@ -134,11 +135,7 @@ func (s *httpSession) exchange(r *Request) (m raw.Message, first time.Time, err 
 }
 
 func (s *httpSession) notify(message []byte) error {
-	err := s.send("POST", &Request{Method: "notifications/initialized", message: message})
-	if err == nil && s.status/100 != 2 {
-		err = fmt.Errorf("HTTP %d: %.300s", s.status, s.body)
-	}
-	return err
+	return s.send("POST", &Request{Method: "notifications/initialized", message: message})
 }
 
 // Close ends the session at the server, too.
@@ -155,12 +152,15 @@ func (s *httpSession) readHead() error {
 	if err != nil {
 		return err
 	}
-	s.response = response{length: -1, body: s.body[:0]}
 	if !bytes.HasPrefix(line, []byte("HTTP/1.")) || len(line) < len("HTTP/1.1 200\n") {
 		return fmt.Errorf("not HTTP/1: %q", line)
 	}
-	if s.status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return fmt.Errorf("not a status: %q", line)
+	s.response = response{length: -1, body: s.body[:0]}
+	switch status := string(line[9:12]); {
+	case status == "204":
+		s.length = 0
+	case status[0] != '2':
+		s.failed = strings.TrimSpace(string(line))
 	}
 	for {
 		if line, err = s.r.ReadSlice('\n'); err != nil {
@@ -191,27 +191,24 @@ func is(b []byte, s string) bool { return len(b) == len(s) && bytes.EqualFold(b,
 
 // readBody reads the body that follows a head.
 func (s *httpSession) readBody() (err error) {
-	if s.status == 204 {
-		s.length = 0
-	}
 	if s.length != 0 {
 		s.r.Peek(1)
 	}
 	s.first = time.Now()
-	if s.length >= 0 {
-		s.body = slices.Grow(s.body, int(s.length))[:s.length]
+	if s.length >= 0 && !s.chunked {
+		s.body = slices.Grow(s.body, s.length)[:s.length]
 		_, err = io.ReadFull(s.r, s.body)
 		return err
 	}
-	b := bytes.NewBuffer(s.body)
+	body, b := io.Reader(s.r), bytes.NewBuffer(s.body)
 	if s.chunked {
-		_, err = b.ReadFrom(httputil.NewChunkedReader(s.r))
-		for trailer := []byte("first"); err == nil && len(trailer) > len("\r\n"); {
-			trailer, err = s.r.ReadSlice('\n')
-		}
+		body = httputil.NewChunkedReader(s.r)
 	} else {
 		s.close = true
-		_, err = b.ReadFrom(s.r)
+	}
+	_, err = b.ReadFrom(body)
+	for trailer := []byte("…"); s.chunked && err == nil && len(trailer) > len("\r\n"); {
+		trailer, err = s.r.ReadSlice('\n')
 	}
 	s.body = b.Bytes()
 	return err

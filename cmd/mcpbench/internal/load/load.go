@@ -22,8 +22,7 @@ type Load struct {
 	Payload int           // bytes of text, at least MinPayload
 	List    bool          // list the tools instead of calling one
 	Tools   int           // how many tools a list has, at least
-	Tool    string        // a name, or with a leading * the end of one, as gateways add prefixes
-	Spread  bool          // the callers take all tools that match in turn, else the first
+	Tool    string        // a name, or with a leading * the end of several that the callers take in turn
 	Warm    time.Duration // not counted
 	Length  time.Duration
 
@@ -75,9 +74,6 @@ func (l Load) Run(ctx context.Context) (Calls, error) {
 			if tools, err = Matching(s, l.Tool); err != nil {
 				s.Close()
 				return Calls{}, err
-			}
-			if !l.Spread {
-				tools = tools[:1]
 			}
 		}
 		callers = append(callers, l.newCaller(i, s, tools[i%len(tools)]))
