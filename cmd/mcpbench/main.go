@@ -2,7 +2,7 @@
 // without a gateway (direct) and through the least that a gateway can do (the floor).
 //
 // Files: main.go (the commands, and those that are parts of a measurement: load, echo, floor), run.go
-// (measures), report.go (shows figures and gateways), gateways.json (the gateways that it knows).
+// (run, report, gateways), gateways.json (the gateways that it knows).
 //
 // Packages: internal/bench (what is measured, in which order), internal/load (callers that check each
 // answer), internal/client (a cheap MCP client), internal/upstream (echo and floor), internal/host

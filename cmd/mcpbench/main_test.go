@@ -92,18 +92,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// testReport shows figures in a page and in a picture, and takes a part of them.
+// testReport shows figures in a page and in a picture.
 func testReport(t *testing.T, file string) {
 	folder := t.TempDir()
-	page, picture, part := filepath.Join(folder, "page.md"), filepath.Join(folder, "picture.svg"), filepath.Join(folder, "part.json")
+	page, picture := filepath.Join(folder, "page.md"), filepath.Join(folder, "picture.svg")
 	if err := os.WriteFile(page, []byte("a\n<!-- mcpbench calls -->\nold\n<!-- end -->\nb\n<!-- mcpbench soak -->\nkept\n<!-- end -->\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := invoke(t, "report", "--page", page, "--svg", picture, "--json", part, "--suite=calls", file); err != nil {
+	if _, _, err := invoke(t, "report", "--page", page, "--svg", picture, file); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		page: "| http -> stdio, C=32, 32 B |", picture: "stdio server, 32 callers, 32 B", part: "\n{\"gateway\":\"floor\",",
+		page: "| http -> stdio, C=32, 32 B |", picture: "stdio server, 32 callers, 32 B", file: "\n{\"gateway\":\"floor\",",
 	} {
 		text, err := os.ReadFile(name)
 		if err != nil || !strings.Contains(string(text), want) {
@@ -112,11 +112,8 @@ func testReport(t *testing.T, file string) {
 		if name == page && (strings.Contains(string(text), "old") || !strings.Contains(string(text), "kept")) {
 			t.Errorf("%s", text)
 		}
-		if name == part && strings.Contains(string(text), "carriers") {
-			t.Errorf("%s", text)
-		}
 	}
-	if _, _, err := invoke(t, "report", "--page", page, part); err != nil {
+	if _, _, err := invoke(t, "report", "--page", page, file); err != nil {
 		t.Error(err)
 	}
 }

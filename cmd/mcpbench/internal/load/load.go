@@ -5,7 +5,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,55 +100,52 @@ func Matching(s *client.Session, tool string) (all []string, err error) {
 }
 
 func (l Load) run(ctx context.Context, callers []*caller) (Calls, error) {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var warm, done sync.WaitGroup
-	begin := make(chan time.Time, len(callers)) // has the end for each of them
-	warm.Add(len(callers))
-	for _, c := range callers {
-		done.Go(func() {
-			err := c.call(ctx, time.Now().Add(l.Warm))
-			warm.Done()
-			if end := <-begin; err == nil {
-				err = c.call(ctx, end)
-			}
-			if err != nil {
-				fail(err)
-			}
-		})
+	if err := phase(ctx, callers, l.Warm); err != nil {
+		return Calls{}, err
 	}
-	warm.Wait()
 	end := func() {}
 	if l.Measure != nil {
 		end = l.Measure(callers[0].session.PID)
 	}
 	begun := time.Now()
-	for range callers {
-		begin <- begun.Add(l.Length)
-	}
-	done.Wait()
+	err := phase(ctx, callers, l.Length)
 	took := time.Since(begun)
 	end()
-	if err := context.Cause(ctx); err != nil {
+	if err != nil {
 		return Calls{}, err
 	}
-	return sum(callers, took)
+	return sum(callers, took), nil
 }
-func sum(callers []*caller, took time.Duration) (Calls, error) {
+
+// phase lets all callers call for some time, or until the first of them fails.
+func phase(ctx context.Context, callers []*caller, length time.Duration) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	end := time.Now().Add(length)
+	var all sync.WaitGroup
+	for _, c := range callers {
+		all.Go(func() {
+			if err := c.call(ctx, end); err != nil {
+				fail(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+func sum(callers []*caller, took time.Duration) Calls {
 	var times, firsts []time.Duration
 	size := 0
 	for _, c := range callers {
 		times, firsts, size = append(times, c.times...), append(firsts, c.firsts...), size+c.bytes
-	}
-	if len(times) == 0 {
-		return Calls{}, errors.New("no call has ended")
 	}
 	slices.Sort(times)
 	slices.Sort(firsts)
 	return Calls{
 		Calls: len(times), PerSecond: float64(len(times)) / took.Seconds(), Bytes: size / len(times),
 		P50: quantile(times, 0.5), P99: quantile(times, 0.99), First: quantile(firsts, 0.5),
-	}, nil
+	}
 }
 
 // quantile returns a quantile of sorted times in microseconds; 0 of none.

@@ -2,89 +2,77 @@ package report
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
 )
 
-// A bar of a picture.
-type bar struct {
-	name, class string
-	bench.Figure
+// The picture is narrow, so that its text can be read on a telephone.
+//
+//go:embed picture.svg
+var pictureText string
+
+var picture = template.Must(template.New("").Parse(pictureText))
+
+// A line of the picture is a title or, with a class, a bar.
+type line struct {
+	Y                   int
+	Text, Class, Figure string
+	Width               float64
 }
-
-// Sizes of a picture, in pixels. It is narrow, so that its text can be read on a telephone.
-const (
-	width, margin   = 440, 12
-	barLeft         = 190 // names are left of it
-	barHeight, step = 14, 22
-)
-
-const style = `text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:#1f2328}.t{font-weight:600}.d{fill:#59636e}.n{text-anchor:end}
-.p{fill:#fff}.g{fill:#8c959f}.f{fill:#c4cad1}.o{fill:#0969da}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.d{fill:#9198a1}.p{fill:#0d1117}.g{fill:#6e7681}.f{fill:#3d444d}.o{fill:#4493f8}}`
 
 // Picture draws the suite calls: how many calls a second each gateway takes as a part of those without
 // a gateway. The gateway of the first row stands out.
 func Picture(r *bench.Report) string {
-	type panel struct {
-		title string
-		bars  []bar
-	}
-	var panels []panel
-	longest := 0.0
-	for _, carrier := range [][2]string{{"stdio", "stdio"}, {"http", "HTTP"}} {
+	var lines []line
+	most, y := 0.0, 46
+	for _, upstream := range []string{"stdio", "http"} {
 		for _, payload := range []int{32, 64 << 10} {
-			if all := bars(r, carrier[0], payload); len(all) > 0 {
-				panels = append(panels, panel{fmt.Sprintf("%s server, 32 callers, %s", carrier[1], bench.Size(payload)), all})
-				longest = max(longest, all[0].Median)
+			all := bars(r, upstream, payload)
+			if len(all) == 0 {
+				continue
+			}
+			most = max(most, all[0].Width)
+			lines = append(lines, line{Y: y + 16, Text: fmt.Sprintf("%s server, 32 callers, %s", strings.Replace(upstream, "http", "HTTP", 1), bench.Size(payload))})
+			y += 38
+			for _, l := range all {
+				l.Y = y
+				lines = append(lines, l)
+				y += 22
 			}
 		}
 	}
-	var b strings.Builder
-	y := 46
-	for _, p := range panels {
-		y += step + 8
-		fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s</text>`+"\n", margin, y, p.title)
-		y += 8
-		for _, bar := range p.bars {
-			long := max(1, bar.Median/longest*(width-barLeft-margin-40))
-			fmt.Fprintf(&b, `<text class="n" x="%d" y="%d">%s</text><rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/><text x="%.1f" y="%d">%s</text>`+"\n",
-				barLeft-6, y+12, html.EscapeString(bar.name), bar.class, barLeft, y, long, barHeight, barLeft+long+5, y+12, part(bar.Figure))
-			y += step
-		}
+	for i := range lines { // a bar of the longest leaves room for its figure
+		lines[i].Width = max(1, lines[i].Width/most*198)
 	}
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="Calls a second through gateways, as a part of those without one">
-<style>
-%[3]s
-</style>
-<rect class="p" width="100%%" height="100%%" rx="8"/>
-<text class="t" x="%[4]d" y="26">Calls a second, as a part of those without a gateway</text>
-<text class="d" x="%[4]d" y="46">Longer is better. The floor is the least a gateway can do.</text>
-`, width, y+margin, style, margin)
-	return head + b.String() + "</svg>\n"
+	var b strings.Builder
+	if err := picture.Execute(&b, map[string]any{"Height": y + 12, "Lines": lines}); err != nil {
+		panic(err) // the template is ours
+	}
+	return b.String()
 }
 
-// bars returns the bars of a cell, the longest first.
-func bars(r *bench.Report, upstream string, payload int) (all []bar) {
+// bars returns the bars of a cell, the longest first, with their ratios as widths.
+func bars(r *bench.Report, upstream string, payload int) (all []line) {
 	for _, row := range r.Rows {
 		f, c := row.Of(bench.DirectArm, bench.Rate), row.Cell
 		if row.Suite != "calls" || c.Upstream != upstream || c.Payload != payload || c.Callers != 32 || f.Pairs == 0 {
 			continue
 		}
-		if row.Gateway != r.Rows[0].Gateway {
-			all = append(all, bar{row.Gateway, "g", f})
-			continue
+		class := "g"
+		if row.Gateway == r.Rows[0].Gateway {
+			class = "o"
+			if over := row.Of(bench.FloorArm, bench.Rate); over.Pairs > 0 {
+				floor := bench.Figure{Median: f.Median / over.Median}
+				all = append(all, line{Text: "the floor", Class: "f", Width: floor.Median, Figure: part(floor)})
+			}
 		}
-		all = append(all, bar{row.Gateway, "o", f})
-		if over := row.Of(bench.FloorArm, bench.Rate); over.Pairs > 0 {
-			f.Median /= over.Median
-			all = append(all, bar{"the floor", "f", f})
-		}
+		all = append(all, line{Text: row.Gateway, Class: class, Width: f.Median, Figure: part(f)})
 	}
-	slices.SortStableFunc(all, func(a, b bar) int { return cmp.Compare(b.Median, a.Median) })
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(b.Width, a.Width) })
 	return all
 }
