@@ -141,6 +141,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"walk"}, `no command "walk"`},
 		{[]string{"run", "--for"}, "mcpbench run --help"},
 		{[]string{"run", "x"}, `unexpected argument "x"`},
+		{[]string{"run", "--pairs=0"}, "--pairs of at least 1"},
+		{[]string{"load", "--url=http://h/", "--payload=1"}, "--payload of at least 20"},
 		{[]string{"run", "--gateways", file, "--only=floor", "--suite=x"}, `no suite "x"`},
 		{[]string{"run", "--gateways", file, "--only=x"}, `no gateway "x": known are floor, broken, absent`},
 		{[]string{"run", "--gateways", file, "--only=absent"}, "/gateways/no-such-gateway"},

@@ -101,6 +101,9 @@ func (o *options) run(ctx context.Context, jobs []job) (rows []*bench.Row) {
 
 // jobs returns what is to be measured.
 func (o *options) jobs(log io.Writer) (jobs []job, err error) {
+	if o.Pairs < 1 || o.Length <= 0 {
+		return nil, errors.New("run: expected --pairs of at least 1 and a positive --for")
+	}
 	gateways, err := o.gateways()
 	if err != nil {
 		return nil, err

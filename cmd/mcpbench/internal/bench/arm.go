@@ -3,13 +3,13 @@ package bench
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -26,24 +26,17 @@ const readyTime = time.Minute
 type arm struct {
 	target  client.Target
 	tool    string
-	command []string
 	process *process.Process // nil for a stdio client, whose sessions start it
 }
 
-// at returns an arm that listens on a port and takes the clients of a cell.
-func at(c Cell, port string, command ...string) *arm {
-	a := &arm{target: client.Target{Carrier: c.Client, URL: url(c.Client, port), Modern: c.Era == Modern}, tool: "echo", command: command}
-	if c.Client == client.SSE {
-		a.target.Carrier = client.HTTP // echo and floor do not speak it
-	}
-	return a
-}
+//go:embed arms.json
+var armsFile []byte // the descriptions of direct and floor
 
-func url(carrier, port string) string {
-	if carrier == client.WS {
-		return "ws://127.0.0.1:" + port + "/ws"
-	}
-	return "http://127.0.0.1:" + port + "/mcp"
+// newArm returns an arm that is described as a gateway is.
+func newArm(g Gateway, c Cell) *arm {
+	return &arm{tool: g.Tool, target: client.Target{
+		Carrier: c.Client, URL: g.Addresses[c.Client], Command: g.command(c), Env: g.Env, Modern: c.Era == Modern,
+	}}
 }
 
 // pid returns the process of an arm; 0 before a stdio session is open.
@@ -64,8 +57,8 @@ func (a *arm) stop() {
 func (a *arm) launch(ctx context.Context, s *process.Supervisor) (took time.Duration, err error) {
 	begun := time.Now()
 	if a.target.Carrier != client.Stdio {
-		a.process, err = process.Start(process.Command{Path: a.command[0], Args: a.command[1:], Env: append(os.Environ(), a.target.Env...),
-			Supervisor: s, Grace: process.Grace{Stdin: -1}})
+		command, env := a.target.Command, append(os.Environ(), a.target.Env...)
+		a.process, err = process.Start(process.Command{Path: command[0], Args: command[1:], Env: env, Supervisor: s, Grace: process.Grace{Stdin: -1}})
 		if err != nil {
 			return 0, err
 		}
@@ -139,39 +132,39 @@ func (s *stage) open(ctx context.Context, g Gateway, c Cell) (err error) {
 	if err != nil {
 		return err
 	}
+	all, err := ReadGateways(armsFile, "")
+	if err != nil {
+		return err
+	}
 	echo := []string{s.Self, "echo", "--tools", strconv.Itoa(c.Tools), fmt.Sprintf("--modern=%t", c.Era == Modern)}
-	listen := func(port string) []string { return append(slices.Clone(echo), "--listen", "127.0.0.1:"+port) }
 	urls := make([]string, c.Servers)
 	for i, port := range ports[3:] {
-		urls[i] = url(c.Upstream, port)
-		if c.Upstream != client.Stdio {
-			server := at(Cell{Client: client.HTTP}, port, listen(port)...)
-			s.servers = append(s.servers, server)
-			if _, err := server.launch(ctx, s.supervisor); err != nil {
+		own := Cell{Client: client.HTTP, Upstream: client.HTTP}
+		server, err := all[DirectArm].fill(own, echo, urls, s.dir, port)
+		if err != nil {
+			return err
+		}
+		if urls[i] = server.Addresses[c.Upstream]; c.Upstream != client.Stdio {
+			s.servers = append(s.servers, newArm(server, own))
+			if _, err := s.servers[i].launch(ctx, s.supervisor); err != nil {
 				return fmt.Errorf("echo: %w", err)
 			}
 		}
 	}
-	if !c.Alone {
-		s.arms[DirectArm] = at(c, ports[DirectArm], listen(ports[DirectArm])...)
-		s.arms[DirectArm].target.Command = echo
-	}
-	if (c.Client == client.HTTP || c.Client == client.SSE) && c.Upstream != client.WS {
-		command := []string{s.Self, "floor", "--listen", "127.0.0.1:" + ports[FloorArm]}
-		if c.Upstream == client.Stdio {
-			command = append(append(command, "--"), echo...)
-		} else {
-			command = append(command, "--upstream", urls[0])
+	for i, g := range append(all, g) {
+		own := c
+		if c.Client == client.SSE && Arm(i) != GatewayArm {
+			own.Client = client.HTTP // echo and floor do not speak it
 		}
-		s.arms[FloorArm] = at(c, ports[FloorArm], command...)
+		if g.Takes(own) && !(c.Alone && Arm(i) == DirectArm) {
+			if g, err = g.fill(own, echo, urls, s.dir, ports[i]); err != nil {
+				return err
+			}
+			s.arms[i] = newArm(g, own)
+			err = os.WriteFile(filepath.Join(s.dir, "config.json"), g.Config, 0o600) // the gateway's is the last
+		}
 	}
-	if g, err = g.fill(c, echo, urls, s.dir, ports[GatewayArm]); err != nil {
-		return err
-	}
-	a := at(c, ports[GatewayArm], g.command(c)...)
-	a.tool, a.target.Carrier, a.target.URL, a.target.Command, a.target.Env = g.Tool, c.Client, g.Addresses[c.Client], a.command, g.Env
-	s.arms[GatewayArm] = a
-	return os.WriteFile(filepath.Join(s.dir, "config.json"), g.Config, 0o600)
+	return err
 }
 
 // freePorts returns ports that nobody listens on.

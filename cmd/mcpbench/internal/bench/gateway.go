@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,15 +67,7 @@ func (g Gateway) check() error {
 	if g.Name == "" || g.Tool == "" || len(g.Upstreams) == 0 || len(g.Addresses)+len(g.Stdio) == 0 {
 		return errors.New("expected a name, a tool, upstreams, and addresses or stdio")
 	}
-	for carrier := range g.Addresses {
-		if !slices.Contains([]string{"http", "sse", "ws"}, carrier) {
-			return fmt.Errorf("address %q: expected http, sse or ws", carrier)
-		}
-	}
 	for carrier := range g.Upstreams {
-		if !slices.Contains([]string{"stdio", "http", "ws"}, carrier) {
-			return fmt.Errorf("upstream %q: expected stdio, http or ws", carrier)
-		}
 		c := Cell{Client: g.Client(), Upstream: carrier}
 		if len(g.command(c)) == 0 {
 			return fmt.Errorf("upstream %s: no command", carrier)

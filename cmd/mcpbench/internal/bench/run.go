@@ -1,7 +1,8 @@
 // Package bench measures gateways beside the direct connection and the floor.
 //
-// Files: gateway.go (descriptions), cell.go (what is measured: cells and suites of them), arm.go (what
-// is started for a cell), run.go (the order of the measurements), figures.go (their results).
+// Files: gateway.go (descriptions), arms.json (those of direct and floor), cell.go (what is measured:
+// cells and suites of them), arm.go (what is started for a cell), run.go (the order of the
+// measurements), figures.go (their results).
 package bench
 
 import (
