@@ -16,8 +16,6 @@ import (
 //go:embed picture.svg
 var pictureText string
 
-var picture = template.Must(template.New("").Parse(pictureText))
-
 // A line of the picture is a title or, with a class, a bar.
 type line struct {
 	Y                   int
@@ -50,6 +48,7 @@ func Picture(r *bench.Report) string {
 		lines[i].Width = max(1, lines[i].Width/most*198)
 	}
 	var b strings.Builder
+	picture := template.Must(template.New("").Parse(pictureText))
 	if err := picture.Execute(&b, map[string]any{"Height": y + 12, "Lines": lines}); err != nil {
 		panic(err) // the template is ours
 	}
