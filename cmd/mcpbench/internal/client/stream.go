@@ -196,11 +196,11 @@ func (s *sse) open(ctx context.Context, t Target) error {
 	s.lines = bufio.NewScanner(answer.Body)
 	s.lines.Buffer(nil, maxMessage)
 	path, err := s.read()
-	if err != nil || s.event.name != "endpoint" {
-		return fmt.Errorf("HTTP %s: the first event is %q instead of endpoint: %w", answer.Status, s.event.name, err)
+	if s.event.name != "endpoint" {
+		return fmt.Errorf("HTTP %s: the first event is %q instead of endpoint", answer.Status, s.event.name)
 	}
-	endpoint, err := r.URL.Parse(string(path))
-	if err != nil {
+	endpoint, bad := r.URL.Parse(string(path))
+	if err = cmp.Or(err, bad); err != nil {
 		return err
 	}
 	endpoint.Host, t.URL = r.URL.Host, endpoint.String()
