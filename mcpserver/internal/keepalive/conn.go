@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -47,6 +46,7 @@ type conn struct {
 // serve answers requests until there is one for net/http, which it reports, or the connection has to close.
 func (c *conn) serve() (other bool) {
 	defer func() {
+		c.endWatch() // a handler that panics has left it
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
 			c.l.opts.Server.ErrorLog.Printf("http: panic serving %v: %v\n%s", c.RemoteAddr(), v, debug.Stack())
 		}
@@ -117,7 +117,7 @@ func (c *conn) parse(text []byte) (size int, length int64) {
 		plain = plain && bytes.Count(lower, []byte("\n"+name+":")) == n
 	}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
-	if err != nil || !plain || strings.Trim(r.Host, letters+":[]") != "" ||
+	if err != nil || !plain || len(bytes.Trim([]byte(r.Host), letters+":[]")) > 0 ||
 		bytes.Count(lower, []byte("\nconnection:")) != bytes.Count(lower, []byte("\nconnection: keep-alive\r")) {
 		return 0, 0
 	}

@@ -200,11 +200,14 @@ func TestPanic(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		case "panic":
 			panic("of a handler")
+		case "late":
+			wait(r.Context(), 1600*time.Millisecond) // until the client is watched
+			panic("of a handler")
 		}
 		io.WriteString(w, "ok")
 	}), limits)
 	other := dial(t, addr)
-	for _, body := range []string{"abort", "panic"} {
+	for _, body := range []string{"abort", "panic", "late"} {
 		c := dial(t, addr)
 		c.post("1")
 		c.answer()
