@@ -18,8 +18,12 @@ import (
 const maxHead = 10 << 20
 
 // lateTime bounds the wait for what is left of an exchange after its response has been read: the
-// rest of the request, which a server may answer before it has read it, or the end of a stream.
-const lateTime = 50 * time.Millisecond
+// rest of the request, which a server may answer before it has read it, or the end of a stream, of
+// which lateBytes may be left.
+const (
+	lateTime  = 50 * time.Millisecond
+	lateBytes = 16 << 10
+)
 
 // readers holds buffers, which are used only while a response is received.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 8<<10) }}
@@ -165,24 +169,43 @@ func (x *exchange) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. The end of a stream comes after its last event, often just too late for
+// who has read that: it is awaited in the background.
 func (x *exchange) Close() error {
-	if x.end == nil {
+	switch {
+	case x.end != nil:
+	case x.body != nil && !x.resp.Close && x.written == nil && x.stop() && x.pool.later(x.drain):
+		x.end = http.ErrBodyReadAfterClose
+	default:
 		x.finish(http.ErrBodyReadAfterClose)
 	}
 	return nil
 }
 
-// finish ends the use of the connection, which is kept if all of the response, and nothing else,
-// has been received.
+// drain reads the rest of a response that has been closed.
+func (x *exchange) drain() {
+	x.conn.SetReadDeadline(time.Now().Add(lateTime))
+	_, err := io.CopyN(io.Discard, x.body, lateBytes)
+	x.conn.SetReadDeadline(time.Time{})
+	x.release(err == io.EOF)
+}
+
+// finish ends the exchange.
 func (x *exchange) finish(end error) {
-	keep := x.stop() && end == io.EOF && !x.resp.Close && !x.conn.eof && x.in.Buffered() == 0 && x.failed == nil
+	x.end = end
+	x.release(x.stop() && end == io.EOF)
+}
+
+// release ends the use of the connection, which is kept if all of the response, and nothing else,
+// has been received.
+func (x *exchange) release(whole bool) {
+	keep := whole && !x.resp.Close && !x.conn.eof && x.in.Buffered() == 0 && x.failed == nil
 	if x.written != nil {
 		keep = x.awaitWritten(keep)
 	}
 	x.in.Reset(nil)
 	readers.Put(x.in)
-	x.end, x.in, x.body = end, nil, nil
+	x.in, x.body = nil, nil
 	if keep {
 		x.pool.put(x.conn)
 	} else {

@@ -439,29 +439,6 @@ func TestHeadLimit(t *testing.T) {
 	}
 }
 
-// TestStream: events are received while the response goes on, and Close ends it.
-func TestStream(t *testing.T) {
-	s := newServer(t)
-	go func() {
-		p := s.accept()
-		p.request()
-		io.WriteString(p, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n")
-		p.ended()
-	}()
-	resp, err := s.route.Send(t.Context(), http.MethodGet, http.Header{"Accept": {"text/event-stream"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := wire.NewEventReader(resp.Body, 1<<20).Next()
-	if err != nil || string(e.Data.B) != "1" {
-		t.Errorf("got %v %v", e, err)
-	}
-	resp.Body.Close()
-	if _, err := resp.Body.Read(make([]byte, 1)); err != http.ErrBodyReadAfterClose {
-		t.Errorf("after Close: %v", err)
-	}
-}
-
 // TestRequest: a request is what net/http writes.
 func TestRequest(t *testing.T) {
 	s := newServer(t)

@@ -27,6 +27,7 @@ type Pool struct {
 	idle   []*conn     // in the order in which they became idle
 	sweeps *time.Timer // runs sweep while there are idle connections
 	closed bool
+	late   sync.WaitGroup // of functions that bring connections back
 }
 
 // conn is a connection. It serves one exchange at a time.
@@ -124,8 +125,19 @@ func (p *Pool) sweep() {
 	}
 }
 
+// later runs f, which Close waits for, in the background; false means that the Pool is closed.
+func (p *Pool) later(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.late.Go(f)
+	}
+	return !p.closed
+}
+
 // Close closes the idle connections, and the others when they become idle.
 func (p *Pool) Close() {
+	defer p.late.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true

@@ -1,0 +1,4 @@
+package h1
+
+// AwaitLate waits until no connection is about to come back.
+func (p *Pool) AwaitLate() { p.late.Wait() }
