@@ -37,6 +37,7 @@ func newHost(t *testing.T, opts mcpserver.Options) *host {
 	sourcetest.NoLeaks(t)
 	h.server = mcpserver.New(h.fake, opts)
 	h.web = httptest.NewUnstartedServer(h.server.Handler())
+	h.web.Config.ReadHeaderTimeout, h.web.Config.IdleTimeout = patience, patience
 	plain := h.server.Listen(h.web.Listener, h.web.Config)
 	h.web.Listener = plain
 	h.web.Start()

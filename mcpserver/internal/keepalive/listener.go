@@ -16,7 +16,7 @@ import (
 
 // Options configure a Listener. All fields are needed.
 type Options struct {
-	Server *http.Server // of the other requests; its ErrorLog, IdleTimeout and ReadHeaderTimeout hold for all
+	Server *http.Server // of the other requests; its ErrorLog, IdleTimeout and ReadHeaderTimeout hold for all, and are needed
 
 	// Prepare returns the handler of the requests with the header of r. They share its header, URL and
 	// context, which ends with the connection; Content-Length is that of one of them.
