@@ -93,7 +93,7 @@ func BenchmarkAppendQuoted(b *testing.B) {
 	raw := params.Params.Get(Arguments)
 	for name, f := range map[string]func() bool{
 		"one reading": func() (ok bool) {
-			dst, ok = AppendQuoted(dst[:0], raw)
+			dst, _, _, ok = AppendQuoted(dst[:0], raw)
 			return ok
 		},
 		"two readings": func() bool {

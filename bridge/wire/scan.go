@@ -49,15 +49,15 @@ func verdict(b []byte, i int, fault string) error {
 func value(b []byte, i, depth int) (int, string) {
 	switch at(b, i) {
 	case '{', '[':
-		return container(b, i, depth, nil)
+		return container(b, i, depth)
 	default:
 		return scalar(b, i)
 	}
 }
 
 // container scans an object or an array with a loop and one bit a level, so that nesting costs no
-// stack. The strings, keys included, go to q unless it is nil.
-func container(b []byte, i, depth int, q *quoter) (int, string) {
+// stack.
+func container(b []byte, i, depth int) (int, string) {
 	var objects [MaxDepth/64 + 1]uint64 // bit d: the container at depth d is an object
 	var object, isKey bool              // the innermost container is one; the next string is its key
 	var fault string
@@ -65,28 +65,7 @@ func container(b []byte, i, depth int, q *quoter) (int, string) {
 	for {
 		switch c := at(b, i); {
 		case c == '"':
-			if q == nil {
-				i, fault = str(b, i)
-			} else {
-				// A string of up to eight plain bytes is written here, for a call would cost more.
-				if n := i - q.done; n <= 8 && i+10 <= len(b) && cap(q.dst)-len(q.dst) >= 32 {
-					dst := q.dst
-					d := dst[len(dst) : len(dst)+32]
-					binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(b[q.done:]))
-					d = d[n&15:]
-					d[0], d[1] = '\\', '"'
-					w := binary.LittleEndian.Uint64(b[i+1:])
-					binary.LittleEndian.PutUint64(d[2:], w)
-					m := bits.TrailingZeros64(special(w)) / 8
-					if b[i+1+m] == '"' {
-						d[2+m], d[3+m] = '\\', '"'
-						i += m + 2
-						q.dst, q.done = dst[:len(dst)+n+m+4], i
-						break
-					}
-				}
-				i, fault = q.str(b, i)
-			}
+			i, fault = str(b, i)
 		case isKey:
 			return i, faultKey
 		case digit(c):

@@ -108,17 +108,10 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 		}
 	}
 	structured := hasOutput || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
-	size := len(text) + 64
-	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
-		size += bytes.Count(text, []byte(escaped))
-	}
-	if structured {
-		size += len(text)
-	}
-	dst := append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
+	dst := newResult(text, structured)
 	quoted := false
 	if structured && !checked {
-		dst, quoted = wire.AppendQuoted(dst, text)
+		dst, _, _, quoted = wire.AppendQuoted(dst, text)
 	}
 	if !quoted {
 		dst = wire.AppendString(dst, text)
@@ -126,7 +119,7 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 	dst = append(dst, `}]`...)
 	if structured {
 		end := len(dst)
-		dst = append(dst, `,"structuredContent":`...)
+		dst = append(dst, structuredKey...)
 		begin := len(dst)
 		dst = append(dst, text...)
 		if !checked && !quoted && wire.Valid(dst[begin:]) != nil {
@@ -134,4 +127,36 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 		}
 	}
 	return &toolformat.Result{JSON: append(dst, '}')}
+}
+
+// PartResult returns what Result makes of the part of a JSON value at a path of keys, checked, and
+// where the part is. It reads the value once. ok is false where that is not enough: see
+// wire.AppendQuoted.
+func PartResult(value []byte, path []string, hasOutput bool) (r *toolformat.Result, begin, end int, ok bool) {
+	dst, begin, end, ok := wire.AppendQuoted(newResult(value, true), value, path...)
+	if !ok {
+		return nil, 0, 0, false
+	}
+	dst = append(dst, `}]`...)
+	if part := value[begin:end]; hasOutput || part[0] == '{' {
+		dst = append(append(dst, structuredKey...), part...)
+	}
+	if dst = append(dst, '}'); cap(dst) > 2*len(dst) { // a small part: who keeps it should not keep the room for all
+		dst = bytes.Clone(dst)
+	}
+	return &toolformat.Result{JSON: dst}, begin, end, true
+}
+
+const structuredKey = `,"structuredContent":`
+
+// newResult returns the beginning of a result with a text, and has room for the rest.
+func newResult(text []byte, structured bool) []byte {
+	size := len(text) + 96
+	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
+		size += bytes.Count(text, []byte(escaped))
+	}
+	if structured {
+		size += len(text)
+	}
+	return append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
 }

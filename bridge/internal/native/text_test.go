@@ -67,3 +67,23 @@ func TestDecimal(t *testing.T) {
 		}
 	}
 }
+
+// PartResult makes the result that Result makes of the part, and keeps no room for what is around it.
+func TestPartResult(t *testing.T) {
+	around := strings.Repeat(`{"x":"y"},`, 1000)
+	for _, part := range []string{`{}`, `{"a":"b \"é\" \n","c":[1,{ }]}`, `["a",{"b":null}]`} {
+		for _, hasOutput := range []bool{false, true} {
+			value := `{"p":[` + around + `0],"q":{"r" : ` + part + ` }}`
+			got, begin, end, ok := PartResult([]byte(value), []string{"q", "r"}, hasOutput)
+			want := Result([]byte(part), hasOutput, true)
+			if !ok || value[begin:end] != part || string(got.JSON) != string(want.JSON) || cap(got.JSON) > 1<<10 {
+				t.Errorf("%s of %d bytes at %d to %d, want %s", got.JSON, cap(got.JSON), begin, end, want.JSON)
+			}
+		}
+	}
+	for _, value := range []string{``, `{}`, `{"q":{"r":"s"}}`, `{"q":{"r":[]}`, `{"q":{"r":[]},"q":1}`} {
+		if got, _, _, ok := PartResult([]byte(value), []string{"q", "r"}, false); ok {
+			t.Errorf("%s: %s", value, got.JSON)
+		}
+	}
+}
