@@ -24,6 +24,9 @@ func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Re
 		return toolformat.TextResult(fmt.Sprintf("the answer is longer than the limit of %d bytes: ask for less", t.MaxBytes), true)
 	}
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if r := t.plain(body); r != nil {
+		return r
+	}
 	checked := body
 	if hasBreak(body) {
 		checked = bytes.Clone(body) // Valid overwrites line breaks, and data must stay as it is
@@ -51,6 +54,21 @@ func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Re
 		return toolformat.TextResult(err.Error(), true)
 	}
 	return native.Result(data, t.definition.OutputSchema != nil, !hasBreak(data))
+}
+
+// plain returns the result of an answer that has data and surely no errors, as most answers do, in one
+// reading; nil for others.
+func (t *tool) plain(body []byte) *toolformat.Result {
+	r, begin, end, ok := native.PartResult(body, append([]string{"data"}, t.sel...), t.definition.OutputSchema != nil)
+	if !ok || mayFail(body[:begin]) || mayFail(body[end:]) {
+		return nil
+	}
+	return r
+}
+
+// mayFail reports whether a piece of an answer may have the key errors in it.
+func mayFail(piece []byte) bool {
+	return bytes.IndexByte(piece, '\\') >= 0 || bytes.Contains(piece, []byte(`"errors"`))
 }
 
 // pick returns the part of data that the tool selects. Anything below a null is null, as is a field

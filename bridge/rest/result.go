@@ -50,6 +50,11 @@ func head(res *http.Response) string {
 func (t *tool) text(body []byte, cut bool) *toolformat.Result {
 	switch {
 	case t.sel != nil:
+		if !cut {
+			if r, _, _, ok := native.PartResult(body, t.sel, t.definition.OutputSchema != nil); ok {
+				return r
+			}
+		}
 		part, err := t.pick(body, cut)
 		if err != nil {
 			return toolformat.TextResult(err.Error(), true)
