@@ -260,8 +260,9 @@ func (s *session) broadcast(ctx context.Context, req *Request) Reply {
 
 // doAll sends the request to every member in parallel. The replies are in config order.
 func (s *session) doAll(ctx context.Context, req *Request) []Reply {
-	replies := make([]Reply, len(s.subs))
-	s.forAll(func(i int, sub Session) { replies[i] = sub.Do(ctx, req) })
+	below, replies := *req, make([]Reply, len(s.subs))
+	below.Take = nil
+	s.forAll(func(i int, sub Session) { replies[i] = sub.Do(ctx, &below) })
 	return replies
 }
 

@@ -251,7 +251,7 @@ func (r *Request) keeping(secrets *Secrets) *Request {
 		return r
 	}
 	own := *r
-	own.Secrets = secrets
+	own.Secrets, own.Take = secrets, nil
 	if r.Back != nil {
 		own.Back = secretBack{r.Back, secrets}
 	}

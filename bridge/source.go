@@ -41,6 +41,7 @@ type Request struct {
 	Target string       // the tool, prompt or resource that Params names; "" without one
 	Edits  []wire.Edit  // changes to Params on the way; the source applies them
 	Back   Back         // receives what precedes the reply; nil drops it
+	Take   Taker        // takes a long result while it arrives; nil waits for all of it
 
 	// Secrets are hidden values that the arguments of this call or another one of the caller have,
 	// which nothing but results may show; nil means none. They may be kept after Do has returned.
@@ -69,6 +70,17 @@ type Back interface {
 	// Ask sends the caller a request of the source (sampling, elicitation, roots) and waits for its
 	// result, raw JSON, until ctx ends. The caller's Capabilities must offer it.
 	Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error)
+}
+
+// A Taker takes a long result while it arrives. Whoever may change the result of a request, or gives the
+// request to several sources, sets its Take to nil.
+type Taker interface {
+	// Take takes the next bytes of the result, from its first one on, which only the Reply shows to be
+	// valid: one that is an error, or has another result, means that the answer broke off. The capacity of
+	// part is the memory that the rest of the result has. false means that the Taker has not taken part
+	// and takes no more. It may take as long as a slow client needs, and keeps nothing of part. Calls
+	// are ordered, and all precede the return of Do.
+	Take(part []byte) bool
 }
 
 // A Reply is the answer to a Request: Result or Err, exactly one.

@@ -388,6 +388,7 @@ type call struct {
 	leftOut        []leftOut               // of a list; set before the reply
 	cause          error                   // why the call has ended without a reply; set before an empty one
 	lost           bool                    // the cause is that of the connection's loss
+	passing                                // of a long result
 	reply          chan bridge.Reply       // has room for one; there is never another
 }
 

@@ -185,7 +185,7 @@ func TestListChangeBurst(t *testing.T) {
 			w.WriteHeader(405)
 			return
 		}
-		buf, _ := wire.ReadBody(r.Body, r.ContentLength, 1<<20)
+		buf, _ := wire.ReadBody(r.Body, r.ContentLength, 1<<20, nil)
 		m, _ := wire.Split(buf.B)
 		answer := func(result string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
 		switch m.Method {

@@ -121,7 +121,13 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id
 		k.target, _ = req.Params.Text(wire.TaskID)
 	}
+	if k.modern == owner.caller.Modern && (!k.modern || c.cfg.Sampling == nil) { // else the result may become another
+		k.take = req.Take
+	}
 	reply, lost := c.roundTrip(ctx, k, c.encode(k, req))
+	if k.taken > 0 {
+		reply, lost = k.passed(req, reply, lost), nil
+	}
 	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		limit, key := c.cfg.Timeout, "timeout"

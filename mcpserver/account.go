@@ -165,7 +165,7 @@ type counter struct {
 // there is no room for its bytes. The message must be freed, whatever the error.
 func (c *counter) readMessage(r io.Reader, length int64, limit int) (message, error) {
 	c.Reader, c.length, c.arrived, c.held = r, int(length), 0, 0
-	b, err := wire.ReadBody(c, length, limit)
+	b, err := wire.ReadBody(c, length, limit, nil)
 	c.Reader = nil
 	return message{b, c.account, c.held}, err
 }

@@ -75,7 +75,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) 
 // readMessage reads a body. One that is short is not counted.
 func (s *Server) readMessage(r *http.Request, own *account) (message, error) {
 	if r.ContentLength >= 0 && r.ContentLength < heldFree/2 {
-		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes)
+		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes, nil)
 		return message{Buffer: msg}, err
 	}
 	c := &counter{account: own}
@@ -94,8 +94,9 @@ type exchange struct {
 	w       http.ResponseWriter
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
-	id      []byte                  // raw id of the request in its session; nil for a batch
+	id      []byte                  // raw id of the request; nil for a batch
 	cancel  context.CancelCauseFunc // ends a request of the modern era; nil in a session
+	early   earlyAnswer
 
 	mu     sync.Mutex // guards the fields below
 	ended  bool
@@ -181,6 +182,10 @@ type answer interface {
 // finish ends the exchange with its answer; nil means that it has none.
 func (x *exchange) finish(a answer) {
 	x.server.upgrader.forget(x)
+	if x.early.taken > 0 {
+		x.finishEarly(a)
+		return
+	}
 	if !x.accept.json && a != nil {
 		x.openStream()
 	}

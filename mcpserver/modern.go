@@ -103,6 +103,7 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 		return decorate(reply)
 	}
 	v.lowerLevel(ctx, level)
+	req.Take, _ = c.back.(bridge.Taker)
 	return decorate(p.do(ctx, v, &req.Request))
 }
 
@@ -187,7 +188,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	defer own.give(pendingCalls, 1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	x := s.beginExchange(&exchange{account: own, cancel: cancel}, w, r, accept)
+	x := s.beginExchange(&exchange{account: own, id: m.ID, cancel: cancel}, w, r, accept)
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}

@@ -62,7 +62,7 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	if len(result) <= small {
 		head.B, result = r.append(head.B), nil
 	} else {
-		head.B = append(append(append(head.B, `{"jsonrpc":"2.0","id":`...), r.id...), `,"result":`...)
+		head.B = appendHead(head.B, r.id)
 		tail = "}"
 	}
 	h := w.Header()
@@ -73,15 +73,25 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 	}
+	writeAround(w, head.B, result, tail)
+}
+
+// writeAround writes a result, which may be large, and what surrounds it.
+func writeAround(w http.ResponseWriter, head, result []byte, tail string) {
 	if parts, ok := w.(partsWriter); ok && len(result) <= largePart {
-		parts.WriteParts(head.B, result, []byte(tail))
+		parts.WriteParts(head, result, []byte(tail))
 		return
 	}
-	w.Write(head.B)
+	w.Write(head)
 	if result != nil {
 		writeParts(w, result)
 		io.WriteString(w, tail)
 	}
+}
+
+// appendHead appends what precedes the result of a response.
+func appendHead(dst, id []byte) []byte {
+	return append(append(append(dst, `{"jsonrpc":"2.0","id":`...), id...), `,"result":`...)
 }
 
 // partsWriter is an http.ResponseWriter that needs no copy to write several parts with one system call.

@@ -205,6 +205,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 		return listPage(ctx, o.source, kind, m, true)
 	}
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
+	req.Take, _ = back.(bridge.Taker)
 	if err := setTarget(req); err != nil {
 		return bridge.Failed(err)
 	}

@@ -1,6 +1,7 @@
 package sourcetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -147,8 +148,23 @@ func (s *subject) bytes() {
 func (s *subject) large() {
 	for _, size := range []int{64 << 10, 5 << 20} {
 		args := `{"text":"` + strings.Repeat("0123456789abcde\\n", size/17) + `"}`
-		s.result(s.call("echo", args), `{"content":[],"structuredContent":`+args+`}`)
+		var early taken
+		req := s.request("echo", args, "")
+		req.Take = &early
+		r := s.do(req)
+		if !bytes.HasPrefix(r.Result, early) {
+			s.Errorf("the %d bytes that were taken while the result arrived are not its beginning", len(early))
+		}
+		s.result(r, `{"content":[],"structuredContent":`+args+`}`)
 	}
+}
+
+// taken is a bridge.Taker that has taken these bytes.
+type taken []byte
+
+func (t *taken) Take(part []byte) bool {
+	*t = append(*t, part...)
+	return true
 }
 
 // failures checks that an error passes unchanged and that an unknown tool is NotFound.

@@ -73,19 +73,20 @@ func (b *Buffer) grow(size int) {
 const maxClaim = 4 << 20
 
 // ReadBody reads a body to its end. length is the length that its header announces, negative for
-// none. The error is a [*TooLongError] for a body over limit bytes, else the reader's. The Buffer
-// is the caller's, with what has been read, whatever the error.
-func ReadBody(r io.Reader, length int64, limit int) (*Buffer, error) {
+// none. arrived, which may be nil, is called with all that has been read, each time that there is
+// more of it, and keeps nothing of it. The error is a [*TooLongError] for a body over limit bytes,
+// else the reader's. The Buffer is the caller's, with what has been read, whatever the error.
+func ReadBody(r io.Reader, length int64, limit int, arrived func([]byte)) (*Buffer, error) {
 	if length > int64(limit) {
 		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length)}
 	}
 	whole := int(max(length, 0)) + bytes.MinRead // the end needs room too
 	b := NewBuffer(min(whole, maxClaim+bytes.MinRead))
-	return b, b.readAll(r, whole, limit)
+	return b, b.readAll(r, whole, limit, arrived)
 }
 
 // readAll reads r to its end. whole is the capacity that it is likely to need.
-func (b *Buffer) readAll(r io.Reader, whole, limit int) error {
+func (b *Buffer) readAll(r io.Reader, whole, limit int, arrived func([]byte)) error {
 	for {
 		if size := cap(b.B); len(b.B) == size && size < whole {
 			b.grow(min(4*size, whole)) // no more than a few times what has come
@@ -101,6 +102,8 @@ func (b *Buffer) readAll(r io.Reader, whole, limit int) error {
 			return nil
 		case err != nil:
 			return err
+		case arrived != nil:
+			arrived(b.B)
 		}
 	}
 }

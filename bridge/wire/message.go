@@ -118,3 +118,39 @@ func SplitBatch(raw []byte, max int) (members [][]byte, ok bool, err error) {
 	}
 	return members, true, nil
 }
+
+// ResultStart finds the result of a response of which raw is what has come so far. It returns the raw id
+// and the place where the result begins; 0 unless raw begins with nothing but "jsonrpc" and "id" before
+// a "result" that is an object. Whether all of it is a message only [Split] tells.
+func ResultStart(raw []byte) (id []byte, start int) {
+	next := space(raw, 0)
+	for opens := byte('{'); at(raw, next) == opens; opens = ',' {
+		key := skip(raw, next+1)
+		if at(raw, key) != '"' {
+			break
+		}
+		end, fault := str(raw, key)
+		if fault != "" {
+			break
+		}
+		value, fault := colon(raw, end)
+		if fault != "" {
+			break
+		}
+		name := string(raw[key+1 : end-1])
+		if name == names[keyResult] && id != nil && at(raw, value) == '{' {
+			return id, value
+		}
+		if name != names[keyVersion] && name != names[keyID] {
+			break
+		}
+		if next, fault = scalar(raw, value); fault != "" {
+			break
+		}
+		if name == names[keyID] {
+			id = raw[value:next:next]
+		}
+		next = skip(raw, next)
+	}
+	return nil, 0
+}

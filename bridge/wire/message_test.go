@@ -246,3 +246,28 @@ func TestSplitAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// FuzzResultStart: where a result begins, found in any beginning of a message, is where it begins.
+func FuzzResultStart(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`, "\n{ \"id\" : \"x\" , \"jsonrpc\" : \"2.0\" ,\r\n\"result\" : { } , \"b\":2}",
+		`{"id":1,"id":2,"result":{}}`, `{"ID":1,"result":{}}`, `{"\u0069d":1,"jsonrpc":"2.0","result":{}}`, `{"id":1,"result":[]}`, `{"result":{}}`,
+		`[{"id":1,"result":{}}]`, `{"id":{},"result":{}}`, `{"id":1,"error":{},"result":{}}`, `{`, `{"`, `{"id"`, `{"id":`, `{"id":1`, `{"id":1,`,
+	} {
+		f.Add([]byte(seed), uint16(len(seed)))
+		f.Add([]byte(seed), uint16(len(seed)/2))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, came uint16) {
+		id, start := ResultStart(bytes.Clone(raw[:min(int(came), len(raw))]))
+		if start == 0 {
+			return
+		}
+		m, err := Split(raw)
+		if err != nil {
+			return
+		}
+		if string(m.ID) != string(id) || len(m.Result) == 0 || &m.Result[0] != &raw[start] {
+			t.Errorf("%q: the result of %q begins at %d; want %q of %q", raw, id, start, m.Result, m.ID)
+		}
+	})
+}

@@ -26,7 +26,7 @@ func ReadFrame(c *websocket.Conn, limit int) (*Buffer, error) {
 		return nil, ErrBinary
 	}
 	b := NewBuffer(0)
-	if err := b.readAll(r, 0, limit); err != nil {
+	if err := b.readAll(r, 0, limit, nil); err != nil {
 		if long := (*TooLongError)(nil); errors.As(err, &long) {
 			long.skipRest(r)
 		}

@@ -157,7 +157,7 @@ func read(res *http.Response, limit int) (b *wire.Buffer, cut bool, err error) {
 	if coding := coding(res); coding != "" {
 		return wire.NewBuffer(0), false, &codingError{coding}
 	}
-	b, err = wire.ReadBody(res.Body, min(res.ContentLength, int64(limit)), limit)
+	b, err = wire.ReadBody(res.Body, min(res.ContentLength, int64(limit)), limit, nil)
 	if len(b.B) > limit {
 		b.B = b.B[:limit]
 		return b, true, nil
