@@ -23,6 +23,9 @@ func widen(f *os.File) {
 // awaitLeader waits until the leader has exited but leaves it a zombie, so that the group's id
 // cannot be used again while the group is signaled.
 func (g *group) awaitLeader() {
+	if awaitChild(g.id()) {
+		return
+	}
 	for {
 		switch err := unix.Waitid(unix.P_PID, g.id(), nil, unix.WEXITED|unix.WNOWAIT, nil); err {
 		case nil:
@@ -34,6 +37,20 @@ func (g *group) awaitLeader() {
 			return
 		}
 	}
+}
+
+// awaitChild waits until a child has exited, which it does not reap, and reports whether it could
+// wait. It leaves the waiting to the runtime's poller: a system call that waits keeps a thread, and
+// until the runtime notices, for up to 10 ms, a processor with all goroutines that are next on it.
+func awaitChild(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil { // Linux before 5.10, or a sandbox
+		return false
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Read(readable) == nil
 }
 
 // set sets the limits of a process that has not been reaped.

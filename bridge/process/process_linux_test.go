@@ -412,3 +412,45 @@ func TestNothingLeaks(t *testing.T) {
 		}
 	}
 }
+
+func TestChildrenTakeNoThreads(t *testing.T) {
+	fd, err := unix.PidfdOpen(os.Getpid(), unix.PIDFD_NONBLOCK)
+	if err != nil {
+		t.Skip(err)
+	}
+	unix.Close(fd)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // bounds the threads that are there for other reasons
+	threads := func() int {
+		all, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := threads()
+	all := make([]*Process, 32)
+	for i := range all {
+		all[i] = mustStart(t, self(t, "echo"))
+	}
+	for _, p := range all {
+		p.Stop() // returns when the wait for its end is over
+	}
+	if more := threads() - before; more >= len(all)/2 {
+		t.Errorf("%d more threads for %d children", more, len(all))
+	}
+}
+
+func TestAwaitChildLeavesAZombie(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "exit 7")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitChild(cmd.Process.Pid)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 7 {
+		t.Errorf("exit code %d", code)
+	}
+	if awaitChild(cmd.Process.Pid) {
+		t.Error("it waited for a process that is gone")
+	}
+}

@@ -15,6 +15,9 @@ func widen(*os.File) {}
 // its id stays taken.
 func (g *group) awaitLeader() { _ = g.cmd.Wait() }
 
+// awaitChild does nothing.
+func awaitChild(int) bool { return false }
+
 // alive reports whether a process is in the group. On macOS the error for a group of zombies is
 // EPERM.
 func (g *group) alive() bool { return unix.Kill(-g.id(), 0) == nil }

@@ -64,16 +64,20 @@ func (g *group) reap() {
 }
 
 // pending reports whether a pipe has bytes to be read.
-func pending(pipe *os.File) bool {
+func pending(pipe *os.File) (yes bool) {
 	conn, err := pipe.SyscallConn()
-	var now [1]unix.PollFd
 	if err == nil {
 		// It fails once the pipe is closed.
-		_ = conn.Control(func(fd uintptr) {
-			now[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-			_, _ = unix.Poll(now[:], 0)
-		})
+		_ = conn.Control(func(fd uintptr) { yes = readable(fd) })
 	}
+	return yes
+}
+
+// readable reports whether a read would not wait, or, of the descriptor of a process, whether it has
+// exited.
+func readable(fd uintptr) bool {
+	now := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	_, _ = unix.Poll(now[:], 0)
 	return now[0].Revents&unix.POLLIN != 0
 }
 

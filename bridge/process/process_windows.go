@@ -106,4 +106,7 @@ func signalName(*os.ProcessState) string { return "" }
 // supervisorCommand returns nil: a job object ends with its last handle.
 func supervisorCommand(string) (*exec.Cmd, error) { return nil, nil }
 
+// awaitChild does nothing.
+func awaitChild(int) bool { return false }
+
 func (Limits) set(int) error { return nil }

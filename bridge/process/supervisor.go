@@ -159,6 +159,7 @@ func startSupervisor(marks string) (*supervisorRun, error) {
 	run := &supervisorRun{cmd: cmd, pipe: ours, dead: make(chan struct{})}
 	go func() {
 		defer close(run.dead)
+		awaitChild(cmd.Process.Pid)
 		_ = cmd.Wait()
 	}()
 	return run, nil
