@@ -110,7 +110,6 @@ func Start(c Command) (*Process, error) {
 	defer theirs.close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs.stdin, theirs.stdout, theirs.stderr
 
-	c.Supervisor.ready()
 	group, err := startGroup(cmd, c.Supervisor.mark())
 	if err != nil {
 		ours.close()

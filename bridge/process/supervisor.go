@@ -22,7 +22,9 @@ import (
 // starts.
 //
 // A child is registered as soon as it runs. If the program is killed before that, all that ends the
-// child is the end of its standard input.
+// child is the end of its standard input. The first child comes before the supervisor: the other way
+// round the system may let the child wait for as long as the supervisor takes to come up, and it is
+// registered no earlier.
 //
 // On Windows job objects do this work, and the supervisor has no process. The methods do nothing on
 // a nil Supervisor.
@@ -75,20 +77,8 @@ func (s *Supervisor) Close() error {
 	return err
 }
 
-// ready starts the supervisor, if necessary, before a child starts, so that the child is registered
-// without delay.
-func (s *Supervisor) ready() {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed && (s.run == nil || !s.run.alive()) {
-		s.restart()
-	}
-}
-
-// add registers the group of a child that has just started.
+// add registers the group of a child that has just started, with a supervisor that it starts if
+// necessary.
 func (s *Supervisor) add(group int) {
 	if s == nil {
 		return
@@ -96,9 +86,10 @@ func (s *Supervisor) add(group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.groups[group] = true
-	if s.run != nil && s.run.send('+', group) != nil {
-		s.restart() // it died meanwhile
+	if s.closed || s.run != nil && s.run.alive() && s.run.send('+', group) == nil {
+		return
 	}
+	s.restart()
 }
 
 // remove forgets a group that has ended.

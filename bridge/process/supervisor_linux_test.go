@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,7 +169,7 @@ func TestSupervisorReturns(t *testing.T) {
 func TestSupervisorDiesUnseen(t *testing.T) {
 	s := NewSupervisor()
 	defer s.Close()
-	s.ready()
+	s.add(1 << 29)
 	first := s.run
 	first.cmd.Process.Kill()
 	await(t, "its death", first.dead)
@@ -176,7 +177,24 @@ func TestSupervisorDiesUnseen(t *testing.T) {
 	if s.run == first || !s.run.alive() {
 		t.Error("no new supervisor")
 	}
+	s.remove(1 << 29)
 	s.remove(1 << 30)
+}
+
+// A child is not held up by the start of its supervisor.
+func TestSupervisorStartsAfterTheChild(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close()
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/missing/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(Command{Path: script, Supervisor: s}); err == nil {
+		t.Fatal("it started")
+	}
+	if s.run != nil {
+		t.Error("the supervisor was started before a child")
+	}
 }
 
 func TestSupervisorNeedsItsName(t *testing.T) {
