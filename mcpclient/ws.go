@@ -110,6 +110,9 @@ func (w *ws) write(r receiver) {
 		case <-w.done:
 			return
 		}
+		if err == websocket.ErrCloseSent { // in answer to the server, whose reason receive has
+			return
+		}
 		if err != nil {
 			r.lose(fmt.Errorf("cannot write to the WebSocket: %w", err))
 			w.conn.Close()
