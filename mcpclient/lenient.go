@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -64,7 +65,9 @@ const (
 
 // lastID matches an id that is the last member of a message, as the TypeScript SDK writes it. Only
 // the outermost object can end right behind it.
-var lastID = regexp.MustCompile(`"id"\s*:\s*(\d+)\s*\}\s*$`)
+var lastID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"id"\s*:\s*(\d+)\s*\}\s*$`)
+})
 
 // envelope returns the id of a message and what it is, from its beginning and its end.
 func envelope(head, tail []byte) (id []byte, is int) {
@@ -82,7 +85,7 @@ func envelope(head, tail []byte) (id []byte, is int) {
 		}
 		return is == unknown || is == answer && id == nil
 	})
-	if m := lastID.FindSubmatch(tail); m != nil && id == nil && is == answer {
+	if m := lastID().FindSubmatch(tail); m != nil && id == nil && is == answer {
 		id = m[1]
 	}
 	if !known {

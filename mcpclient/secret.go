@@ -28,10 +28,14 @@ const minSecret = 6
 
 // credentialName matches the names of variables, headers, options and parameters that hold a
 // credential.
-var credentialName = regexp.MustCompile(`(?i)(^|[^a-z])(auth|pass|pat|pwd|tok)([^a-z]|$)|(authorization|bearer|cookie|credential|key|passphrase|passwd|password|secret|signature|token)s?([^a-z]|$)`)
+var credentialName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[^a-z])(auth|pass|pat|pwd|tok)([^a-z]|$)|(authorization|bearer|cookie|credential|key|passphrase|passwd|password|secret|signature|token)s?([^a-z]|$)`)
+})
 
 // harmlessHeader matches the names of headers that hold no credential.
-var harmlessHeader = regexp.MustCompile(`(?i)^(accept|accept-.*|cache-control|content-.*|mcp-.*|origin|referer|user-agent)$`)
+var harmlessHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(accept|accept-.*|cache-control|content-.*|mcp-.*|origin|referer|user-agent)$`)
+})
 
 // secretsOf collects the credentials in a config.
 type secretsOf struct{ all bridge.Secrets }
@@ -41,7 +45,7 @@ type secretsOf struct{ all bridge.Secrets }
 func (cfg *Config) findSecrets() *bridge.Secrets {
 	s := &secretsOf{}
 	for name, values := range cfg.header() {
-		if !harmlessHeader.MatchString(name) {
+		if !harmlessHeader().MatchString(name) {
 			s.add(values[0])
 		}
 	}
@@ -65,7 +69,7 @@ func (cfg *Config) findSecrets() *bridge.Secrets {
 
 // addNamed adds a value if its name or its look is that of a credential, and the credentials of a URL.
 func (s *secretsOf) addNamed(name, value string) {
-	if looksRandom(value) || credentialName.MatchString(name) && !isFile(value) {
+	if looksRandom(value) || credentialName().MatchString(name) && !isFile(value) {
 		s.add(value)
 	}
 	if strings.Contains(value, "://") {

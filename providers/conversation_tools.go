@@ -157,7 +157,9 @@ func (o *openTools) close() error {
 }
 
 // closureName matches the compiler's names of anonymous functions.
-var closureName = regexp.MustCompile(`^(func)?\d+$`)
+var closureName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(func)?\d+$`)
+})
 
 // functionName returns a function's name without its package and type parameters.
 func functionName(v reflect.Value) string {
@@ -177,7 +179,7 @@ func functionTool(f any) (bridge.Tool, error) {
 	if t.NumIn() != 2 || t.In(0) != reflect.TypeFor[context.Context]() || t.NumOut() != 2 || t.Out(1) != reflect.TypeFor[error]() || t.IsVariadic() {
 		return bridge.Tool{}, fmt.Errorf("function %s is a %s: expected a func(context.Context, In) (Out, error)", name, t)
 	}
-	if closureName.MatchString(name) {
+	if closureName().MatchString(name) {
 		return bridge.Tool{}, fmt.Errorf("an anonymous function is not a tool: name it with bridge.Func")
 	}
 	definition, err := functionDefinition(name, t)

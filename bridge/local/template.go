@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 )
@@ -20,13 +21,15 @@ type template []part
 type part struct{ text, name string }
 
 // placeholder matches {{name}}, with {name} as its first group, or {name}, with name as its second.
-var placeholder = regexp.MustCompile(`\{(\{[A-Za-z_][\w.-]*\})\}|\{([A-Za-z_][\w.-]*)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{(\{[A-Za-z_][\w.-]*\})\}|\{([A-Za-z_][\w.-]*)\}`)
+})
 
 // parseTemplate parses an element. It never fails: a brace that does not begin a placeholder is
 // text, as in awk's '{print $1}'.
 func parseTemplate(s string) (t template) {
 	text, end := "", 0
-	for _, m := range placeholder.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range placeholder().FindAllStringSubmatchIndex(s, -1) {
 		text, end = text+s[end:m[0]], m[1]
 		if m[2] >= 0 {
 			text += s[m[2]:m[3]]

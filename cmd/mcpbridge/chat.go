@@ -134,7 +134,7 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 		case line == "":
 		case line == "exit", line == "quit":
 			c.over = true
-		case commandLine.MatchString(line):
+		case commandLine().MatchString(line):
 			c.command(ctx, line)
 		default:
 			c.prompt(ctx, line)

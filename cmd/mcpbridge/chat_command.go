@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
@@ -51,7 +52,9 @@ func commandWords() []string {
 }
 
 // commandLine matches a line that is a command, not a prompt or a path.
-var commandLine = regexp.MustCompile(`^/[a-z]+( |$)`)
+var commandLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/[a-z]+( |$)`)
+})
 
 func (c *chat) command(ctx context.Context, line string) {
 	name, argument, _ := strings.Cut(line, " ")

@@ -121,7 +121,7 @@ func TestIsCommand(t *testing.T) {
 	for line, want := range map[string]bool{
 		"/help": true, "/save my file": true, "/nothing": true, "/": false, "/etc/hosts is what?": false, "// a comment": false, "/2": false, "help": false,
 	} {
-		if commandLine.MatchString(line) != want {
+		if commandLine().MatchString(line) != want {
 			t.Errorf("isCommand(%q) is %v", line, !want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -206,11 +207,13 @@ func (e *encoder) call(c *providers.Call) []byte {
 	return append(rawjson.Raw(b, "input", c.Object()), '}')
 }
 
-var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+})
 
 // validID returns an id if the API takes it, else one derived from it.
 func validID(id string) string {
-	if idPattern.MatchString(id) {
+	if idPattern().MatchString(id) {
 		return id
 	}
 	return fmt.Sprintf("call_%x", sha256.Sum256([]byte(id)))[:29]

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
@@ -15,11 +16,11 @@ import (
 
 // A dialect has the differences between servers of Chat Completions.
 type dialect struct {
-	maxTokens string         // the member for Settings.MaxTokens
-	required  string         // the tool_choice for ChoiceRequired
-	id        *regexp.Regexp // the valid ids of calls
-	idPrefix  string         // of an id that replaces an invalid one
-	idLength  int            // of an id that replaces an invalid one
+	maxTokens string                // the member for Settings.MaxTokens
+	required  string                // the tool_choice for ChoiceRequired
+	id        func() *regexp.Regexp // the valid ids of calls
+	idPrefix  string                // of an id that replaces an invalid one
+	idLength  int                   // of an id that replaces an invalid one
 }
 
 // dialectOf returns the dialect of a host. OpenAI's newer models refuse max_tokens, the only
@@ -38,15 +39,19 @@ func dialectOf(host string) dialect {
 }
 
 var (
-	plainID   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
-	mistralID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	plainID = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+	})
+	mistralID = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	})
 )
 
 func isHost(host, domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 
 // callID returns the id for a call of another provider's model.
 func (d *dialect) callID(id string) string {
-	if d.id.MatchString(id) {
+	if d.id().MatchString(id) {
 		return id
 	}
 	return madeID(d.idPrefix, id, d.idLength)

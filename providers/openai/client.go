@@ -44,7 +44,9 @@ const openAI = "https://api.openai.com"
 const maxTools = 128
 
 // versioned matches a path with a version in it.
-var versioned = regexp.MustCompile(`/v[0-9]+[a-z0-9]*(/|$)`)
+var versioned = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/v[0-9]+[a-z0-9]*(/|$)`)
+})
 
 // An api is the endpoint of either provider.
 type api struct {
@@ -62,7 +64,7 @@ func newAPI(o *Options, name, method string) api {
 	o.BaseURL = base
 	if u, err := url.Parse(base); err == nil { // else the client returns the error
 		a.host = u.Hostname()
-		if !complete && !versioned.MatchString(u.Path) {
+		if !complete && !versioned().MatchString(u.Path) {
 			vendor.Version = "v1"
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -100,11 +101,13 @@ func (m *malformedCall) turn(turn *providers.Turn) *providers.Turn {
 // "`tool calling` is not supported with this model", Ollama's "does not support tools",
 // DeepSeek's "does not support Function Calling"; and, for a server started without a flag,
 // vLLM's "--enable-auto-tool-choice" and llama.cpp's "tools param requires --jinja flag".
-var toolless = regexp.MustCompile("(?i)no endpoints found that support tool" +
-	"|(tools?|tool calls?|tool calling|tool use|functions?|function calls?|function calling)['\"`]? (is|are) not (supported|enabled|available)" +
-	"|(does|do) ?(not|n't) support ['\"`]?(tools\\b|tool (use|call)|function call)" +
-	"|--enable-auto-tool-choice|tools param requires --jinja")
+var toolless = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?i)no endpoints found that support tool" +
+		"|(tools?|tool calls?|tool calling|tool use|functions?|function calls?|function calling)['\"`]? (is|are) not (supported|enabled|available)" +
+		"|(does|do) ?(not|n't) support ['\"`]?(tools\\b|tool (use|call)|function call)" +
+		"|--enable-auto-tool-choice|tools param requires --jinja")
+})
 
 func refusesTools(e *providers.APIError) bool {
-	return toolless.MatchString(e.Message) && !strings.Contains(strings.ToLower(e.Message), "parallel")
+	return toolless().MatchString(e.Message) && !strings.Contains(strings.ToLower(e.Message), "parallel")
 }

@@ -155,7 +155,7 @@ func (d *decoder) wrongf(n node, format string, args ...any) {
 
 // filled reports whether n is a string with a variable.
 func (n node) filled() bool {
-	return n.value.Kind() == '"' && reference.MatchString(n.value.(hujson.Literal).String())
+	return n.value.Kind() == '"' && reference().MatchString(n.value.(hujson.Literal).String())
 }
 
 func (d *decoder) expected(n node, what string) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
@@ -18,7 +19,9 @@ import (
 const maxEnvFileSize = 1 << 20 // bytes
 
 // envName matches the names of variables that need no "env:".
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 // readText reads a string and fills in its variables.
 func readText(d *decoder, n node) (string, bool) {
@@ -112,13 +115,15 @@ func checkEnvName(name string) string {
 }
 
 // reference matches ${…}, which may lack its end, $${, and opencode's {env:…}.
-var reference = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?|\{env:[^}]*\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?|\{env:[^}]*\}`)
+})
 
 // fill replaces ${…} with values, in a server also {env:…}. Any other dollar sign stands for
 // itself, and $${ for ${.
 func (d *decoder) fill(n node, s string) (string, bool) {
 	all := true
-	s = reference.ReplaceAllStringFunc(s, func(ref string) string {
+	s = reference().ReplaceAllStringFunc(s, func(ref string) string {
 		expr, closed := strings.CutSuffix(ref, "}")
 		value, ok := "${", ref == "$${"
 		switch {
@@ -138,7 +143,9 @@ func (d *decoder) fill(n node, s string) (string, bool) {
 }
 
 // bareReference matches $NAME, and $$, in which no variable begins.
-var bareReference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*`)
+var bareReference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*`)
+})
 
 // withBare returns a reader that fills in $NAME, too, as Gemini CLI does where secrets are: in
 // "env" and "headers". Elsewhere it may be meant for a shell.
@@ -148,7 +155,7 @@ func withBare(read reader[string]) reader[string] {
 			return read(d, n)
 		}
 		text := n.value.(hujson.Literal).String()
-		filled := bareReference.ReplaceAllStringFunc(text, func(ref string) string {
+		filled := bareReference().ReplaceAllStringFunc(text, func(ref string) string {
 			name := ref[1:]
 			if _, set := d.getenv(name); set && name != "$" {
 				return "${" + name + "}"
@@ -183,7 +190,7 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 		d.lacks(n, `${%s:%s} is a variable of editors only: use an environment variable, ${NAME}`, kind, hint.Shorten(what))
 		return "", false
 	}
-	if strings.Contains(expr, "${") || checkEnvName(name) != "" || !prefixed && !envName.MatchString(name) {
+	if strings.Contains(expr, "${") || checkEnvName(name) != "" || !prefixed && !envName().MatchString(name) {
 		d.errorf(n, `invalid variable: expected ${NAME}, ${env:NAME} or ${NAME:-default} (a plain "${" is written "$${")`)
 		return "", false
 	}

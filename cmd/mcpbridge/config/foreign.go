@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 )
@@ -67,11 +68,13 @@ func isOpencode(root []node) bool {
 // isVSCode reports whether a file is VS Code's: names with dots, or "mcp" with "servers".
 func isVSCode(root []node) bool {
 	return slices.ContainsFunc(root, func(m node) bool {
-		return dotted.MatchString(m.name) && !looksLikeServer(m) || m.name == "mcp" && hasAny("servers")(membersIn(m))
+		return dotted().MatchString(m.name) && !looksLikeServer(m) || m.name == "mcp" && hasAny("servers")(membersIn(m))
 	})
 }
 
-var dotted = regexp.MustCompile(`^[a-zA-Z][\w-]*(\.[a-zA-Z][\w-]*)+$`)
+var dotted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z][\w-]*(\.[a-zA-Z][\w-]*)+$`)
+})
 
 // membersIn is membersOf for an object that may be something else.
 func membersIn(n node) []node {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"sync"
 
 	"github.com/tailscale/hujson"
 )
@@ -35,7 +36,9 @@ func (d *decoder) guard(mode fs.FileMode) {
 }
 
 // secretName matches the names of variables, headers and keys whose values are secrets.
-var secretName = regexp.MustCompile(`(?i)(^auth|authorization|token|secret|password|passwd|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|bearer|cookie)$`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^auth|authorization|token|secret|password|passwd|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|bearer|cookie)$`)
+})
 
 // minSecretSize is the length below which a value stands for a secret that a server does not check.
 const minSecretSize = 8 // bytes
@@ -47,8 +50,8 @@ func (d *decoder) secret(n node, sure bool) {
 		return
 	}
 	text := n.value.(hujson.Literal).String()
-	variable := d.inServer() && bareReference.MatchString(text)
-	if variable || len(text) < minSecretSize || !sure && !secretName.MatchString(n.name) && !hasPassword(text) {
+	variable := d.inServer() && bareReference().MatchString(text)
+	if variable || len(text) < minSecretSize || !sure && !secretName().MatchString(n.name) && !hasPassword(text) {
 		return
 	}
 	d.readable = false
@@ -61,7 +64,7 @@ func (d *decoder) secretsIn(n node, path string, vars map[string]string) {
 		return
 	}
 	for name, value := range vars {
-		if secretName.MatchString(name) && len(value) >= minSecretSize {
+		if secretName().MatchString(name) && len(value) >= minSecretSize {
 			d.warnf(n.key(), "secrets in a file that every user of this computer can read: chmod 600 %s", path)
 			return
 		}

@@ -114,8 +114,9 @@ func faults(set *token.FileSet, f source, written map[string]bool) []string {
 }
 
 // isConstant reports whether the i-th variable of a declaration would be a constant if the
-// language allowed it: an error value, a pool, a compiled pattern, a table without functions,
-// a kind of native tools, a value of another package under a shorter name.
+// language allowed it: an error value, a pool, a pattern that is compiled when it is first used, as
+// each start of the program would pay for all, a table without functions, a kind of native tools, a
+// value of another package under a shorter name.
 func isConstant(v *ast.ValueSpec, i int) bool {
 	if i >= len(v.Values) {
 		return false // a zero value is meant to be changed
@@ -133,7 +134,7 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 			_, ok := f.X.(*ast.CompositeLit)
 			return ok
 		}
-		return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "strings.Fields"}, dotted(x.Fun))
+		return isPattern(x) || slices.Contains([]string{"errors.New", "fmt.Errorf", "strings.NewReplacer", "strings.Fields"}, dotted(x.Fun))
 	}
 	return false
 }
@@ -141,6 +142,23 @@ func isConstant(v *ast.ValueSpec, i int) bool {
 // isEmbedded reports whether the compiler gives a declaration its value, from a file.
 func isEmbedded(d *ast.GenDecl) bool {
 	return d.Doc != nil && slices.ContainsFunc(d.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+}
+
+// isPattern reports whether x is sync.OnceValue of a function that only compiles a pattern.
+func isPattern(x *ast.CallExpr) bool {
+	if dotted(x.Fun) != "sync.OnceValue" {
+		return false
+	}
+	f, ok := x.Args[0].(*ast.FuncLit)
+	if !ok || len(f.Body.List) != 1 {
+		return false
+	}
+	r, ok := f.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(r.Results) != 1 {
+		return false
+	}
+	c, ok := r.Results[0].(*ast.CallExpr)
+	return ok && dotted(c.Fun) == "regexp.MustCompile"
 }
 
 func isPool(x *ast.CompositeLit) bool { return dotted(x.Type) == "sync.Pool" }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbench/internal/bench"
@@ -45,16 +46,18 @@ func head(r *bench.Report) string {
 
 const opening, ending = "<!-- mcpbench ", "<!-- end -->"
 
-var place = regexp.MustCompile(`(?s)` + opening + `(\w+) -->\n(.*?)` + ending)
+var place = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)` + opening + `(\w+) -->\n(.*?)` + ending)
+})
 
 // Page returns a Markdown page in which what is between <!-- mcpbench NAME --> and <!-- end --> is the
 // table of that name, or the line about the machine for "host". A table whose cells have not been
 // measured stays as it is.
 func Page(page string, r *bench.Report) (_ string, err error) {
 	all, places := sections(), 0
-	filled := place.ReplaceAllStringFunc(page, func(old string) string {
+	filled := place().ReplaceAllStringFunc(page, func(old string) string {
 		places++
-		m := place.FindStringSubmatch(old)
+		m := place().FindStringSubmatch(old)
 		name, text := m[1], m[2]
 		i := slices.IndexFunc(all, func(s section) bool { return s.name == name })
 		switch {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 
@@ -50,7 +51,9 @@ func readDirective(c *ast.Comment) (d directive, ok bool) {
 }
 
 // toolName matches the names of tools in the internal format.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_]{1,64}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9_]{1,64}$`)
+})
 
 // generator generates the tools of one package.
 type generator struct {
@@ -174,7 +177,7 @@ func (t *goTool) read(directives []directive) (tags map[string]directive, err er
 				key, value, _ := strings.Cut(word, "=")
 				if key != "name" {
 					return nil, problem(d.pos, "unknown setting %s (expected name=…)", hint.Quote(word))
-				} else if !toolName.MatchString(value) {
+				} else if !toolName().MatchString(value) {
 					return nil, problem(d.pos, "invalid tool name %s: expected up to 64 letters, digits and _", hint.Quote(value))
 				}
 				t.name = value
@@ -189,7 +192,7 @@ func (t *goTool) read(directives []directive) (tags map[string]directive, err er
 	switch {
 	case !marked:
 		return nil, problem(directives[0].pos, "%sparam needs a tool: add %stool", directivePrefix, directivePrefix)
-	case !toolName.MatchString(t.name):
+	case !toolName().MatchString(t.name):
 		return nil, fmt.Errorf("invalid tool name %s; choose one with %stool name=…", hint.Quote(t.name), directivePrefix)
 	}
 	return tags, nil

@@ -103,10 +103,14 @@ func Relative(path string) string {
 var (
 	// docItem matches a line of a doc comment that may describe a parameter: "location: the
 	// city", or an item of a list, "  - location: the city".
-	docItem = regexp.MustCompile("^(\\s*)(?:[-*+•]\\s+)?`?([^\\s:`]+)`?\\s*:(?:\\s+(.*))?$")
+	docItem = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("^(\\s*)(?:[-*+•]\\s+)?`?([^\\s:`]+)`?\\s*:(?:\\s+(.*))?$")
+	})
 
 	// docHead matches a line that only announces parameters.
-	docHead = regexp.MustCompile(`(?i)^(?:# )?(?:the )?(?:parameters|params|arguments|args|inputs?)(?: are)?:?$`)
+	docHead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:# )?(?:the )?(?:parameters|params|arguments|args|inputs?)(?: are)?:?$`)
+	})
 )
 
 // splitDoc splits a function's doc comment into the description of the tool and those of its known
@@ -118,7 +122,7 @@ func splitDoc(doc, function string, known func(name string) bool) (description s
 	for line := range strings.Lines(doc) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \r\n")
 		text := strings.TrimLeft(line, " ")
-		if m := docItem.FindStringSubmatch(line); m != nil && known(m[2]) {
+		if m := docItem().FindStringSubmatch(line); m != nil && known(m[2]) {
 			name, indent = m[2], len(m[1])
 			parameters[name] = m[3]
 			continue
@@ -142,7 +146,7 @@ func splitDoc(doc, function string, known func(name string) bool) (description s
 func withoutHeads(lines []string) []string {
 	var kept []string
 	for i, line := range lines {
-		if docHead.MatchString(line) && (i+1 == len(lines) || lines[i+1] == "") {
+		if docHead().MatchString(line) && (i+1 == len(lines) || lines[i+1] == "") {
 			continue
 		}
 		kept = append(kept, line)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -25,13 +26,15 @@ type definition struct {
 // markerPrefix begins the property of a marker.
 const markerPrefix = "$ref "
 
-var notPlain = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var notPlain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^A-Za-z0-9]+`)
+})
 
 // reference returns the marker of a type.
 func (m *mirror) reference(t types.Type) reflect.Type {
 	i := slices.IndexFunc(m.refs, func(d definition) bool { return types.Identical(d.of, t) })
 	if i < 0 {
-		base := strings.Trim(notPlain.ReplaceAllString(shortType(t), "_"), "_")
+		base := strings.Trim(notPlain().ReplaceAllString(shortType(t), "_"), "_")
 		name := base
 		for n := 2; slices.ContainsFunc(m.refs, func(d definition) bool { return d.name == name }); n++ {
 			name = fmt.Sprintf("%s_%d", base, n)

@@ -291,7 +291,7 @@ func (l *live) draftLines(columns, most int) []string {
 	for _, line := range l.draft[max(0, len(l.draft)-most):] {
 		line = strings.ReplaceAll(line, "\t", "        ")
 		if Width(line) > columns {
-			line = Fit(colorCodes.ReplaceAllString(line, ""), columns)
+			line = Fit(colorCodes().ReplaceAllString(line, ""), columns)
 		}
 		lines = append(lines, line)
 	}

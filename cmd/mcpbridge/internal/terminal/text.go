@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -229,7 +230,9 @@ func (f *flow) take() string {
 }
 
 // colorCodes matches the escape sequences of Paint.
-var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colorCodes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b\[[0-9;]*m`)
+})
 
 // Width returns the columns of a line, which may have colors.
-func Width(s string) int { return uniseg.StringWidth(colorCodes.ReplaceAllString(s, "")) }
+func Width(s string) int { return uniseg.StringWidth(colorCodes().ReplaceAllString(s, "")) }
