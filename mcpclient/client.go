@@ -85,8 +85,8 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.stop()
 	c.wg.Wait()
+	c.cfg.plain.Close() // first: it waits for connections that come back
 	c.cfg.http.CloseIdleConnections()
-	c.cfg.plain.Close()
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (s *streamable) request(ctx context.Context, method string, header http.Hea
 	}
 	req := newRequest(ctx, method, s.url.Load(), header, msg)
 	if s.up.Load() {
-		return s.cfg.http.RoundTrip(req)
+		return s.cfg.roundTrip(req)
 	}
 	resp, err := s.client.Do(req)
 	if err == nil {

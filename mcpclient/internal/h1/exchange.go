@@ -17,12 +17,12 @@ import (
 // maxHead bounds the headers of a response, as http.Transport does.
 const maxHead = 10 << 20
 
-// lateTime bounds the wait for what is left of an exchange after its response has been read: the
+// LateTime bounds the wait for what is left of an exchange after its response has been read: the
 // rest of the request, which a server may answer before it has read it, or the end of a stream, of
-// which lateBytes may be left.
+// which LateBytes may be left.
 const (
-	lateTime  = 50 * time.Millisecond
-	lateBytes = 16 << 10
+	LateTime  = 50 * time.Millisecond
+	LateBytes = 16 << 10
 )
 
 // readers holds buffers, which are used only while a response is received.
@@ -174,7 +174,7 @@ func (x *exchange) Read(p []byte) (n int, err error) {
 func (x *exchange) Close() error {
 	switch {
 	case x.end != nil:
-	case x.body != nil && !x.resp.Close && x.written == nil && x.stop() && x.pool.later(x.drain):
+	case x.body != nil && !x.resp.Close && x.written == nil && x.stop() && x.pool.Later(x.drain):
 		x.end = http.ErrBodyReadAfterClose
 	default:
 		x.finish(http.ErrBodyReadAfterClose)
@@ -184,8 +184,8 @@ func (x *exchange) Close() error {
 
 // drain reads the rest of a response that has been closed.
 func (x *exchange) drain() {
-	x.conn.SetReadDeadline(time.Now().Add(lateTime))
-	_, err := io.CopyN(io.Discard, x.body, lateBytes)
+	x.conn.SetReadDeadline(time.Now().Add(LateTime))
+	_, err := io.CopyN(io.Discard, x.body, LateBytes)
 	x.conn.SetReadDeadline(time.Time{})
 	x.release(err == io.EOF)
 }
@@ -216,7 +216,7 @@ func (x *exchange) release(whole bool) {
 // awaitWritten waits until the request is written. It closes the connection if that takes too
 // long, or at once if it is not to be kept, and reports whether it is still of use.
 func (x *exchange) awaitWritten(keep bool) bool {
-	late := time.NewTimer(lateTime)
+	late := time.NewTimer(LateTime)
 	defer late.Stop()
 	if keep {
 		select {

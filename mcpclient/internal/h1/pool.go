@@ -125,8 +125,8 @@ func (p *Pool) sweep() {
 	}
 }
 
-// later runs f, which Close waits for, in the background; false means that the Pool is closed.
-func (p *Pool) later(f func()) bool {
+// Later runs f, which Close waits for, in the background; false means that the Pool is closed.
+func (p *Pool) Later(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
