@@ -55,6 +55,8 @@ type Tool struct {
 	// may keep them. It may run in many goroutines at once. When ctx, which Progress and RequestOf
 	// take, ends, the result is dropped and Call should return soon.
 	//
+	// A result that has Memory is the bridge's alone, which frees it.
+	//
 	// A result whose structured content does not fit OutputSchema becomes a failed result. An error
 	// that is or wraps a *toolformat.Error is the call's error. Any other error is the tool's
 	// failure: its text becomes a result for the model. A panic is an Internal error, whose cause

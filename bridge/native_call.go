@@ -278,7 +278,9 @@ func (c *nativeCall) reply(o outcome) Reply {
 	case o.result == nil || len(o.result.JSON) == 0:
 		o.result = &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}
 	}
-	return Result(c.checkResult(o.result).JSON, nil)
+	r := c.checkResult(o.result)
+	memory, _ := r.Memory.(*wire.Buffer)
+	return Result(r.JSON, memory)
 }
 
 // checkResult returns a result that fits the tool's output schema and the limit on results.

@@ -245,6 +245,29 @@ func TestNativeEdits(t *testing.T) {
 	bridge.Progress(t.Context(), 1, 2, "outside")
 }
 
+// The memory of a result is freed with its reply, and not when another result is the reply.
+func TestNativeMemory(t *testing.T) {
+	for text, isFreed := range map[string]bool{"short": true, "longer than the limit of characters": false} {
+		memory := wire.NewBuffer(100)
+		memory.B = append(wire.AppendString(append(memory.B, `{"content":[{"type":"text","text":`...), text), `}]}`...)
+		want := string(memory.B)
+		_, s := open(t, bridge.NativeOptions{MaxResult: 10}, tool("t", func(context.Context) (*toolformat.Result, error) {
+			return &toolformat.Result{JSON: memory.B, Memory: memory}, nil
+		}))
+		params, err := wire.SplitParams([]byte(`{"name":"t"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "t"})
+		if memory.B == nil || isFreed != (string(reply.Result) == want) {
+			t.Errorf("%s: %s, %v, want %s", text, reply.Result, reply.Err, want)
+		}
+		if reply.Free(); (memory.B == nil) != isFreed {
+			t.Errorf("%s: freed: %v", text, memory.B == nil)
+		}
+	}
+}
+
 func TestNativeReplace(t *testing.T) {
 	call := func(context.Context, json.RawMessage) (*toolformat.Result, error) { return nil, nil }
 	a := bridge.Tool{Tool: toolformat.Tool{Name: "a", Description: `says "a"`, InputSchema: json.RawMessage(`{"type":"object","properties":{}}`), OutputSchema: json.RawMessage(`{"type":"object"}`)}, Call: call}

@@ -32,6 +32,11 @@ type Call struct {
 // decodes nothing until it is asked to.
 type Result struct {
 	JSON json.RawMessage
+
+	// Memory, unless nil, is what JSON lies in. To free it gives the memory to other results: only
+	// who has the Result alone may, and uses no part of it afterwards. A Result that is not freed is
+	// garbage-collected.
+	Memory interface{ Free() }
 }
 
 // TextResult returns a result of one text block. With failed set it is the tool's own failure

@@ -28,7 +28,10 @@ func Compare(b *testing.B, tool bridge.Tool, arguments string, bare func() error
 			return nil
 		},
 		func() error {
-			_, err := tool.Call(b.Context(), []byte(arguments))
+			r, err := tool.Call(b.Context(), []byte(arguments))
+			if err == nil && r.Memory != nil {
+				r.Memory.Free()
+			}
 			return err
 		},
 		bare,

@@ -108,8 +108,8 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 		}
 	}
 	structured := hasOutput || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
-	dst := newResult(text, structured)
-	quoted := false
+	r := newResult(text, structured)
+	dst, quoted := r.JSON, false
 	if structured && !checked {
 		dst, _, _, quoted = wire.AppendQuoted(dst, text)
 	}
@@ -126,31 +126,41 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 			dst = dst[:end]
 		}
 	}
-	return &toolformat.Result{JSON: append(dst, '}')}
+	r.JSON = append(dst, '}')
+	return r
 }
 
 // PartResult returns what Result makes of the part of a JSON value at a path of keys, checked, and
 // where the part is. It reads the value once. ok is false where that is not enough: see
 // wire.AppendQuoted.
 func PartResult(value []byte, path []string, hasOutput bool) (r *toolformat.Result, begin, end int, ok bool) {
-	dst, begin, end, ok := wire.AppendQuoted(newResult(value, true), value, path...)
+	whole := newResult(value, true)
+	dst, begin, end, ok := wire.AppendQuoted(whole.JSON, value, path...)
 	if !ok {
+		free(whole)
 		return nil, 0, 0, false
 	}
 	dst = append(dst, `}]`...)
 	if part := value[begin:end]; hasOutput || part[0] == '{' {
 		dst = append(append(dst, structuredKey...), part...)
 	}
-	if dst = append(dst, '}'); cap(dst) > 2*len(dst) { // a small part: who keeps it should not keep the room for all
-		dst = bytes.Clone(dst)
+	whole.JSON = append(dst, '}')
+	if cap(dst) <= 2*len(dst) {
+		return whole, begin, end, true
 	}
-	return &toolformat.Result{JSON: dst}, begin, end, true
+	part := bytes.Clone(whole.JSON) // small: who keeps it should not keep the room for all
+	free(whole)
+	return &toolformat.Result{JSON: part}, begin, end, true
 }
 
 const structuredKey = `,"structuredContent":`
 
-// newResult returns the beginning of a result with a text, and has room for the rest.
-func newResult(text []byte, structured bool) []byte {
+// leastPooled is the size from which on a result lies in pooled memory, which is little more than it
+// holds then. To clear and collect new memory for longer results takes as long as to quote some.
+const leastPooled = 64 << 10
+
+// newResult returns the beginning of a result with a text, with room for the rest.
+func newResult(text []byte, structured bool) *toolformat.Result {
 	size := len(text) + 96
 	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
 		size += bytes.Count(text, []byte(escaped))
@@ -158,5 +168,19 @@ func newResult(text []byte, structured bool) []byte {
 	if structured {
 		size += len(text)
 	}
-	return append(make([]byte, 0, size), `{"content":[{"type":"text","text":`...)
+	r := &toolformat.Result{}
+	if size < leastPooled {
+		r.JSON = make([]byte, 0, size)
+	} else {
+		b := wire.NewBuffer(size)
+		r.JSON, r.Memory = b.B, b
+	}
+	r.JSON = append(r.JSON, `{"content":[{"type":"text","text":`...)
+	return r
+}
+
+func free(r *toolformat.Result) {
+	if r.Memory != nil {
+		r.Memory.Free()
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func TestCut(t *testing.T) {
@@ -84,6 +86,23 @@ func TestPartResult(t *testing.T) {
 	for _, value := range []string{``, `{}`, `{"q":{"r":"s"}}`, `{"q":{"r":[]}`, `{"q":{"r":[]},"q":1}`} {
 		if got, _, _, ok := PartResult([]byte(value), []string{"q", "r"}, false); ok {
 			t.Errorf("%s: %s", value, got.JSON)
+		}
+	}
+}
+
+// Long results lie in pooled memory, short ones in no more than they need.
+func TestResultMemory(t *testing.T) {
+	for _, n := range []int{10, 10_000, 100_000} {
+		text := `{"a":"` + strings.Repeat("x", n) + `"}`
+		r := Result([]byte(text), false, false)
+		part, _, _, ok := PartResult([]byte(`{"p":`+text+`}`), []string{"p"}, false)
+		if !ok || string(part.JSON) != string(r.JSON) {
+			t.Errorf("%d: %.100s, want %.100s", n, part.JSON, r.JSON)
+		}
+		for _, r := range []*toolformat.Result{r, part} {
+			if pooled := n == 100_000; (r.Memory != nil) != pooled || cap(r.JSON) > len(r.JSON)*5/4+100 {
+				t.Errorf("%d: memory %v, %d of %d bytes", n, r.Memory != nil, len(r.JSON), cap(r.JSON))
+			}
 		}
 	}
 }
