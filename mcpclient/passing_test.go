@@ -107,6 +107,23 @@ func TestPassing(t *testing.T) {
 	}
 }
 
+// The list of all tasks of a server that callers share is not passed on, since a caller gets only its own.
+func TestNotPassing(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodTasksList {
+			tasks := `{"tasks":[` + strings.Repeat(`{"taskId":"another's"},`, 1<<20/20) + `{}]}`
+			x.inParts(`{"jsonrpc":"2.0","id":`+string(x.ID)+`,"result":`+tasks, "}", true, nil)
+		}
+		return x.Method == wire.MethodTasksList
+	})
+	client := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Sharing: mcpclient.Shared})
+	take := &taker{enough: 1 << 30, some: make(chan struct{})}
+	r := client.session.Do(t.Context(), &bridge.Request{Method: wire.MethodTasksList, Params: &wire.Params{}, Take: take})
+	if string(r.Result) != `{"tasks":[]}` || len(take.got) > 0 {
+		t.Errorf("the result is %.100s, %v, and %d bytes were taken before", r.Result, r.Err, len(take.got))
+	}
+}
+
 // inParts answers in JSON: with the first part and, once await is closed unless it is nil, the rest. An
 // empty rest breaks the answer off.
 func (x *exchange) inParts(first, rest string, announced bool, await <-chan struct{}) {

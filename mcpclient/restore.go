@@ -132,14 +132,24 @@ func (l *link) created(s *session, id string) bool {
 // task carries out a request about tasks. On a shared link a caller reaches only the tasks that
 // it has created.
 func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
-	list := req.Method == wire.MethodTasksList
-	if !l.ownsTasks(s) && !list {
-		if id, _ := req.Params.Text(wire.TaskID); !l.created(s, id) {
-			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
-		}
+	switch {
+	case l.ownsTasks(s):
+		return l.call(ctx, req, s)
+	case req.Method == wire.MethodTasksList:
+		return l.listTasks(ctx, req, s)
 	}
-	reply := l.call(ctx, req, s)
-	if reply.Err != nil || l.ownsTasks(s) || !list {
+	if id, _ := req.Params.Text(wire.TaskID); !l.created(s, id) {
+		return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
+	}
+	return l.call(ctx, req, s)
+}
+
+// listTasks returns those of the server's tasks that the caller has created.
+func (l *link) listTasks(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
+	whole := *req
+	whole.Take = nil
+	reply := l.call(ctx, &whole, s)
+	if reply.Err != nil {
 		return reply
 	}
 	defer reply.Free()
