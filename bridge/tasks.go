@@ -206,6 +206,7 @@ const maxTaskPages = 100
 // tasksOf returns the tasks of a member, at most wire.MaxTasks and those of one page more.
 func tasksOf(ctx context.Context, sub Session, req *Request) (tasks [][]byte) {
 	page := *req
+	page.Take = nil
 	for range maxTaskPages {
 		reply := sub.Do(ctx, &page)
 		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {

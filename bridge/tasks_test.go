@@ -117,6 +117,9 @@ func TestTasksOfAllPages(t *testing.T) {
 			if err != nil {
 				return Failed(toolformat.AsError(err))
 			}
+			if req.Take != nil {
+				t.Errorf("%s: pages must not be taken as they arrive", name)
+			}
 			cursor, _ := wire.Text(params.Get(wire.Cursor))
 			n := len(cursor)
 			next := ""
@@ -127,7 +130,7 @@ func TestTasksOfAllPages(t *testing.T) {
 		})}
 	}
 	s := openBridge(t, &Caller{}, member("a", "123"), member("b", "1"))
-	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList})
+	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList, Take: new(taker)})
 	if want := `{"tasks":[{"taskId":"a1"},{"taskId":"a2"},{"taskId":"a3"},{"taskId":"b1"}]}`; string(reply.Result) != want {
 		t.Errorf("the tasks are %s, %v, want %s", reply.Result, reply.Err, want)
 	}
@@ -137,6 +140,11 @@ func TestTasksOfAllPages(t *testing.T) {
 		t.Errorf("canceled: %s, %v", reply.Result, reply.Err)
 	}
 }
+
+// taker takes what it is given.
+type taker struct{}
+
+func (*taker) Take([]byte) bool { return true }
 
 // A URI that a server's template matches is that server's, and else that of the first server whose
 // result has named it: no later one takes it.
