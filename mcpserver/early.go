@@ -63,14 +63,18 @@ func (x *exchange) finishEarly(a answer) {
 		panic(http.ErrAbortHandler) // the client has canceled the request
 	}
 	defer r.reply.Free()
-	result := r.reply.Result
-	if e := r.reply.Err; e != nil || !x.holdEarly(cap(result)) {
-		reason := errCrowded.Error()
-		if e != nil {
-			reason = e.Message
-		}
-		x.server.opts.Log.Warn("an answer broke off", "reason", reason)
-		panic(http.ErrAbortHandler)
+	result, reason := r.reply.Result, ""
+	switch e := r.reply.Err; {
+	case e != nil:
+		reason = e.Message
+	case len(result) < x.early.taken:
+		reason = "the result is not the one that has begun"
+	case !x.holdEarly(cap(result)):
+		reason = errCrowded.Error()
+	default:
+		writeAround(x.w, nil, result[x.early.taken:], "}")
+		return
 	}
-	writeAround(x.w, nil, result[x.early.taken:], "}")
+	x.server.opts.Log.Warn("an answer broke off", "reason", reason)
+	panic(http.ErrAbortHandler)
 }

@@ -122,12 +122,21 @@ func TestEarlyAnswer(t *testing.T) {
 
 // An answer that cannot be completed is shown as broken off, never as whole.
 func TestEarlyAnswerBreaksOff(t *testing.T) {
-	for _, plain := range []bool{true, false} {
-		t.Run(fmt.Sprint(plain), func(t *testing.T) {
-			e := newEarly(t, plain)
+	another := bridge.Result([]byte(`{"a":1}`), nil)
+	for name, c := range map[string]struct {
+		plain  bool
+		reply  bridge.Reply
+		reason string
+	}{
+		"failed":       {true, bridge.Failed(unavailable("the source has gone")), "the source has gone"},
+		"net/http":     {false, bridge.Failed(unavailable("the source has gone")), "the source has gone"},
+		"other result": {true, another, "the result is not the one that has begun"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEarly(t, c.plain)
 			e.arrive = func(_ context.Context, take bridge.Taker) bridge.Reply {
 				take.Take([]byte(`{"a":"` + strings.Repeat("x", 100_000)))
-				return bridge.Failed(unavailable("the source has gone"))
+				return c.reply
 			}
 			resp := e.post(legacyPost, "application/json, text/event-stream")
 			defer resp.Body.Close()
@@ -135,7 +144,7 @@ func TestEarlyAnswerBreaksOff(t *testing.T) {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
 			for line := range e.log {
-				if strings.Contains(line, "an answer broke off") {
+				if strings.Contains(line, "an answer broke off") && strings.Contains(line, c.reason) {
 					break
 				}
 			}
