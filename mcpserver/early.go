@@ -14,6 +14,7 @@ type earlyAnswer struct {
 	taken int  // bytes of the result that have been written
 	held  int  // bytes counted for it
 	slow  bool // its client has needed longer than slowPart
+	never bool // its client would not see that it broke off
 }
 
 // Take implements bridge.Taker.
@@ -37,7 +38,7 @@ func (x *exchange) Take(part []byte) bool {
 func (x *exchange) claim() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.stream != nil || x.ended || !x.accept.json || x.id == nil {
+	if x.stream != nil || x.ended || !x.accept.json || x.id == nil || x.early.never {
 		return false
 	}
 	x.ended = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -178,5 +179,27 @@ func TestNotEarly(t *testing.T) {
 				t.Errorf("%.300q, %v", got, err)
 			}
 		})
+	}
+}
+
+// Nor is one to a client of HTTP/1.0, such as a proxy, to which one that breaks off looks whole.
+func TestNotEarlyToHTTP10(t *testing.T) {
+	e := newEarly(t, true)
+	e.arrive = func(_ context.Context, take bridge.Taker) bridge.Reply {
+		if take.Take(make([]byte, 100_000)) {
+			t.Error("it is taken")
+		}
+		return bridge.Result([]byte(`{}`), nil)
+	}
+	address := strings.TrimPrefix(strings.TrimSuffix(e.url, "/mcp"), "http://")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST /mcp HTTP/1.0\r\nHost: %s\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+		address, mcp.HeaderSessionID, e.session, len(legacyPost), legacyPost)
+	if got, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(got), "\r\n\r\n"+`{"jsonrpc":"2.0","id":"a","result":{}}`) {
+		t.Errorf("%.300q, %v", got, err)
 	}
 }
