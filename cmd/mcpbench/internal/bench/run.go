@@ -23,8 +23,9 @@ const (
 	maxForeign = 0.10 // share of the CPUs that others take
 )
 
-// settle is how long a process has for what it is still about before its memory is measured.
-const settle = 300 * time.Millisecond
+// settle is how long a process has for what it is still about before its memory is measured, and to give
+// back what it does not need when it is idle.
+const settle = 3 * time.Second
 
 // A Runner measures. Its fields are set before the first use.
 type Runner struct {
