@@ -12,8 +12,9 @@ const (
 	longBody = 256 << 10
 	// longPart is how much of a response has come that announces no length.
 	longPart = 128 << 10
-	// nextPart is how much is passed on at once, but for the first part and the last one.
+	// nextPart and mostPart are the least and the most that is passed on at once, but for the first part.
 	nextPart = 64 << 10
+	mostPart = 1 << 20
 	// keptBack is how much of what has come is not passed on: what follows the result in its response.
 	keptBack = 4 << 10
 )
@@ -50,17 +51,17 @@ func (k *call) passOn(came []byte) {
 			return
 		}
 	}
-	from, to := k.start+k.taken, len(came)-keptBack
-	if to <= from {
-		return
-	}
 	k.timer.Hold() // a client that is slow does not use up the server's time
 	defer k.timer.Release()
-	if !k.take.Take(came[from:to]) {
-		k.take = nil
-		return
+	for to := len(came) - keptBack - k.start; k.taken < to; {
+		part := came[k.start:][k.taken:min(to, k.taken+mostPart)]
+		if !k.take.Take(part) {
+			k.take = nil
+			return
+		}
+		k.taken += len(part)
+		k.least = len(came) + nextPart
 	}
-	k.taken, k.least = to-k.start, len(came)+nextPart
 }
 
 // passed returns the reply of a call of whose result a part has been passed on, so that it is not

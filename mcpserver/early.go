@@ -5,32 +5,38 @@ import (
 	"time"
 )
 
-// slowPart is how long a client may need for a part of a result that arrives. With one that needs longer
-// the rest is awaited first: a server may not wait that long for its answer to be read.
-const slowPart = time.Second
+// earlyTime is how long the server may wait for the client while a result arrives: meanwhile the result's
+// own server is not read from, and cannot serve others. After that the rest of the result is awaited first.
+const earlyTime = time.Second
+
+// soonWriter is an http.ResponseWriter that waits for a slow client no longer than it is told, and keeps a
+// copy of what that has not taken.
+type soonWriter interface {
+	WriteSoon(d time.Duration, parts ...[]byte) (left time.Duration, err error)
+}
 
 // earlyAnswer is the JSON answer to a POST that begins before its result has come as a whole.
 type earlyAnswer struct {
-	taken int  // bytes of the result that have been written
-	held  int  // bytes counted for it
-	slow  bool // its client has needed longer than slowPart
-	never bool // its client would not see that it broke off
+	taken int           // bytes of the result that have been written
+	held  int           // bytes counted for it
+	left  time.Duration // of earlyTime, once it has begun
 }
 
 // Take implements bridge.Taker.
 func (x *exchange) Take(part []byte) bool {
 	e := &x.early
-	if e.slow || e.taken == 0 && !x.claim() || !x.holdEarly(e.taken+cap(part)) {
+	w, can := x.w.(soonWriter)
+	begins, size := e.taken == 0, e.taken+cap(part)+len(part) // with the copy
+	if !can || !begins && e.left <= 0 || begins && !x.claim() || !x.holdEarly(size) {
 		return false
 	}
-	if e.taken == 0 {
+	var head []byte
+	if begins {
 		x.w.Header()["Content-Type"] = jsonType
-		x.w.Write(appendHead(make([]byte, 0, len(x.id)+64), x.id))
+		head, e.left = appendHead(make([]byte, 0, len(x.id)+64), x.id), earlyTime
 	}
-	began := time.Now()
-	writeParts(x.w, part)
+	e.left, _ = w.WriteSoon(e.left, head, part)
 	e.taken += len(part)
-	e.slow = time.Since(began) > slowPart
 	return true
 }
 
@@ -38,7 +44,7 @@ func (x *exchange) Take(part []byte) bool {
 func (x *exchange) claim() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.stream != nil || x.ended || !x.accept.json || x.id == nil || x.early.never {
+	if x.stream != nil || x.ended || !x.accept.json || x.id == nil {
 		return false
 	}
 	x.ended = true

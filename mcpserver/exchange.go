@@ -107,7 +107,6 @@ type exchange struct {
 // beginExchange makes an exchange ready for what belongs to its request.
 func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
 	x.server, x.w, x.ctx, x.accept = s, w, r.Context(), accept
-	x.early.never = !r.ProtoAtLeast(1, 1) // where an answer of unknown length ends with the connection
 	if accept.events {
 		s.upgrader.watch(x)
 	}

@@ -341,6 +341,39 @@ func TestWriteParts(t *testing.T) {
 	}
 }
 
+// What a client does not take soon is kept, and precedes what is written later.
+func TestWriteSoon(t *testing.T) {
+	type soonWriter interface {
+		WriteSoon(time.Duration, ...[]byte) (time.Duration, error)
+	}
+	const size = 16 << 20 // more than the system takes at once
+	part := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	for name, c := range map[string]struct{ rest, want string }{"rest": {"z", "az"}, "end": {"", "a"}} {
+		t.Run(name, func(t *testing.T) {
+			waited := make(chan bool)
+			_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				soon := w.(soonWriter)
+				if left, err := soon.WriteSoon(patience, []byte("a")); left <= 0 || err != nil {
+					t.Errorf("what the system takes: left %v, %v", left, err)
+				}
+				own := bytes.Clone(part)
+				if left, err := soon.WriteSoon(10*time.Millisecond, own[:1000], own[1000:]); left != 0 || err != nil {
+					t.Errorf("what it does not take: left %v, %v", left, err)
+				}
+				clear(own)
+				close(waited)
+				io.WriteString(w, c.rest)
+			}), limits)
+			client := dial(t, addr)
+			client.post("")
+			<-waited
+			if _, got := client.answer(); got != c.want[:1]+string(part)+c.want[1:] {
+				t.Errorf("%d bytes, %.40q", len(got), got)
+			}
+		})
+	}
+}
+
 // An answer that is not as long as it says ends its connection.
 func TestWrongLength(t *testing.T) {
 	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,8 +3,10 @@ package keepalive
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ type response struct {
 	sent   int          // bytes of the body
 	held   []byte       // what has been written and not sent
 	out    bytes.Buffer // what is sent before the parts that have just been written
+	late   []byte       // what WriteSoon has not sent; it precedes out
 	err    error        // of the connection
 }
 
@@ -55,6 +58,18 @@ func (w *response) WriteParts(parts ...[]byte) (size int, err error) {
 	return size, nil
 }
 
+// WriteSoon is WriteParts for a client that is awaited no longer than d. What has not been sent by then is
+// kept, and precedes what is written later; left, which remains of d, is 0 then.
+func (w *response) WriteSoon(d time.Duration, parts ...[]byte) (left time.Duration, err error) {
+	began := time.Now()
+	w.c.SetWriteDeadline(began.Add(d))
+	_, err = w.WriteParts(parts...)
+	if w.c.SetWriteDeadline(time.Time{}); w.late == nil {
+		left = max(0, d-time.Since(began))
+	}
+	return left, err
+}
+
 // FlushError sends what is held.
 func (w *response) FlushError() error { return w.send(0, nil) }
 
@@ -70,15 +85,18 @@ func (w *response) send(size int, parts [][]byte) error {
 	}
 	w.out.Write(w.held)
 	w.held, w.sent = w.held[:0], w.sent+size
-	if w.err != nil || w.out.Len() == 0 && len(parts) == 0 {
+	if w.err != nil || w.late == nil && w.out.Len() == 0 && len(parts) == 0 {
 		return w.err
 	}
 	before := w.c.enter(writing)
-	if len(parts) == 0 {
+	if len(parts) == 0 && w.late == nil {
 		_, w.err = w.c.TCPConn.Write(w.out.Bytes())
 	} else {
-		all := append(net.Buffers{w.out.Bytes()}, parts...)
-		_, w.err = all.WriteTo(w.c.TCPConn)
+		all := append(net.Buffers{w.late, w.out.Bytes()}, parts...)
+		w.late = nil
+		if _, w.err = all.WriteTo(w.c.TCPConn); errors.Is(w.err, os.ErrDeadlineExceeded) { // that of WriteSoon
+			w.late, w.err = bytes.Join(all, nil), nil
+		}
 	}
 	if w.c.enter(before); w.err != nil {
 		w.c.cancel()
@@ -111,10 +129,11 @@ func (w *response) end() bool {
 	if !again {
 		w.header.Set("Connection", "close")
 	}
+	chunked := w.begun && w.length < 0
 	if !w.begun {
 		w.length = len(w.held)
-		w.send(0, nil)
-	} else if w.length < 0 && w.err == nil {
+	}
+	if w.send(0, nil); chunked && w.err == nil {
 		_, w.err = w.c.TCPConn.Write([]byte("0\r\n\r\n"))
 	}
 	return again && w.err == nil && (w.length < 0 || w.length == w.sent)
