@@ -25,7 +25,7 @@ type passing struct {
 	start int          // where the result begins in the response; 0 means that this is not known yet
 	taken int          // bytes of the result
 	least int          // bytes of the response that must have come
-	body  *byte        // the first one of a result that take has got, once all of it has come
+	own   bool         // the reply came as the response that was passed on
 }
 
 // passes returns what a response is passed on with, by the length that it announces.
@@ -71,7 +71,7 @@ func (k *call) passed(req *bridge.Request, reply bridge.Reply, lost *loss) bridg
 	switch {
 	case lost != nil:
 		return bridge.Failed(brokeOff.Because(lost.cause))
-	case reply.Err == nil && (len(reply.Result) < k.taken || &reply.Result[0] != k.body):
+	case reply.Err == nil && (len(reply.Result) < k.taken || !k.own):
 		reply.Free()
 		return bridge.Failed(brokeOff)
 	}

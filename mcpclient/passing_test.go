@@ -1,6 +1,7 @@
 package mcpclient_test
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -105,6 +106,43 @@ func TestPassing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A response on another stream, which may lie in the same memory, does not complete what has been passed on.
+func TestPassingAnsweredElsewhere(t *testing.T) {
+	take := &taker{enough: 1 << 30, some: make(chan struct{})}
+	result := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	opened, answer, answered := make(chan struct{}), make(chan string, 1), make(chan struct{})
+	o := newOdd(t, func(x *exchange) bool {
+		switch {
+		case x.Method == wire.MethodToolsCall:
+			<-opened
+			response := `{"jsonrpc":"2.0","id":` + string(x.ID) + `,"result":` + result + "}"
+			answer <- response
+			x.inParts(response[:1<<19], response[1<<19:], true, answered)
+			return true
+		case x.Kind() == wire.Response: // to the ping
+			close(answered)
+		}
+		return false
+	})
+	o.get = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		close(opened)
+		response := <-answer
+		<-take.some
+		io.WriteString(w, "data: "+response+"\n\ndata: "+`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	client := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	params, _ := wire.SplitParams([]byte(`{"name":"ok","arguments":{}}`))
+	r := client.session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "ok", Take: take})
+	if r.Err == nil {
+		t.Fatal("the result is that of the other stream")
+	}
+	client.fails(r, toolformat.Unavailable, "the answer of tools/call ok broke off")
 }
 
 // The list of all tasks of a server that callers share is not passed on, since a caller gets only its own.

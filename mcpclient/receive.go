@@ -45,7 +45,7 @@ func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 	}
 	switch m.Kind() {
 	case wire.Response:
-		c.answered(&m, buf)
+		c.answered(&m, buf, from)
 	case wire.Request:
 		c.requested(&m, buf, from)
 	default:
@@ -55,8 +55,9 @@ func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 	}
 }
 
-// answered hands a response, and the memory it lies in, to its call.
-func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
+// answered hands a response, and the memory it lies in, to its call. from is the call on whose stream it
+// came, if any.
+func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 	k := c.takeCall(callID(m.ID))
 	switch {
 	case k == nil:
@@ -67,6 +68,9 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer) {
 		buf.Free()
 		k.reply <- bridge.Failed(e)
 	default:
+		if k == from { // else another goroutine may have it
+			k.own = true
+		}
 		k.reply <- bridge.Result(m.Result, buf)
 	}
 }

@@ -162,9 +162,6 @@ func (s *streamable) receive(ctx context.Context, resp *http.Response, k *call) 
 	switch mediaType(resp) {
 	case "application/json":
 		buf, err := wire.ReadBody(resp.Body, resp.ContentLength, s.cfg.MessageBytes, k.passes(resp.ContentLength))
-		if k.taken > 0 {
-			k.body = &buf.B[k.start]
-		}
 		if err != nil {
 			buf.Free()
 			if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
