@@ -279,8 +279,7 @@ func (c *nativeCall) reply(o outcome) Reply {
 		o.result = &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}
 	}
 	r := c.checkResult(o.result)
-	memory, _ := r.Memory.(*wire.Buffer)
-	return Result(r.JSON, memory)
+	return Reply{Result: r.JSON, memory: r.Memory}
 }
 
 // checkResult returns a result that fits the tool's output schema and the limit on results.

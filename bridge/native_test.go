@@ -268,6 +268,30 @@ func TestNativeMemory(t *testing.T) {
 	}
 }
 
+// freed is memory that is not wire's.
+type freed bool
+
+func (f *freed) Free() { *f = true }
+
+// The memory of a result may be of any kind.
+func TestNativeOwnMemory(t *testing.T) {
+	var memory freed
+	_, s := open(t, bridge.NativeOptions{}, tool("t", func(context.Context) (*toolformat.Result, error) {
+		return &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`), Memory: &memory}, nil
+	}))
+	params, err := wire.SplitParams([]byte(`{"name":"t"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "t"})
+	if string(reply.Result) != `{"content":[]}` || memory {
+		t.Errorf("%s, %v, freed %v", reply.Result, reply.Err, memory)
+	}
+	if reply.Free(); !bool(memory) {
+		t.Error("not freed")
+	}
+}
+
 func TestNativeReplace(t *testing.T) {
 	call := func(context.Context, json.RawMessage) (*toolformat.Result, error) { return nil, nil }
 	a := bridge.Tool{Tool: toolformat.Tool{Name: "a", Description: `says "a"`, InputSchema: json.RawMessage(`{"type":"object","properties":{}}`), OutputSchema: json.RawMessage(`{"type":"object"}`)}, Call: call}

@@ -89,12 +89,15 @@ type Reply struct {
 	Err    *toolformat.Error
 	Modern bool // Result is already of the modern era: it has a resultType
 
-	buffer *wire.Buffer
+	memory interface{ Free() } // of Result; nil means that it is garbage-collected
 }
 
 // Result returns a reply whose bytes live in buffer, which Free releases; buffer may be nil.
 func Result(result []byte, buffer *wire.Buffer) Reply {
-	return Reply{Result: result, buffer: buffer}
+	if buffer == nil {
+		return Reply{Result: result}
+	}
+	return Reply{Result: result, memory: buffer}
 }
 
 // Failed returns a reply that is an error.
@@ -124,8 +127,10 @@ func RemoteError(raw json.RawMessage) *toolformat.Error {
 // Free returns the bytes of the reply to their pool: Result must not be read afterwards. A reply
 // that is not freed is garbage-collected.
 func (r *Reply) Free() {
-	r.buffer.Free()
-	r.buffer, r.Result = nil, nil
+	if r.memory != nil {
+		r.memory.Free()
+	}
+	r.memory, r.Result = nil, nil
 }
 
 // A Caller is the other end of a session. It does not change while sessions are open for it.
