@@ -132,7 +132,8 @@ func (cfg *Config) setDefaults() {
 	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.hideAll})
 }
 
-// Children bounds the child processes of several clients together.
+// Children bounds the child processes of several clients together. Once clients use it, Resize changes
+// its exported fields.
 type Children struct {
 	Max   int // of all
 	Share int // of those that belong to the callers of one principal; 0 means Max
@@ -148,20 +149,30 @@ type Children struct {
 	slots   chan struct{}  // one for each that starts
 }
 
+// Resize changes the bounds, for children that start from now on.
+func (c *Children) Resize(max, share, starting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Max, c.Share, c.Starting = max, share, starting
+}
+
 // startTime is how long a start counts: what takes longer is hardly work of this machine.
 const startTime = 5 * time.Second
 
 // awaitStart waits until one more child may start. end ends the start; it is nil if ctx has ended.
 func (c *Children) awaitStart(ctx context.Context) (end func()) {
-	if c == nil || c.Starting == 0 {
+	if c == nil {
 		return func() {}
 	}
 	c.mu.Lock()
-	if c.slots == nil {
+	if cap(c.slots) != c.Starting {
 		c.slots = make(chan struct{}, c.Starting)
 	}
 	slots := c.slots
 	c.mu.Unlock()
+	if cap(slots) == 0 {
+		return func() {}
+	}
 	select {
 	case slots <- struct{}{}:
 	case <-ctx.Done():
