@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +41,18 @@ type Config struct {
 	Limits         Limits
 	Log            Log
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
+
+	// Variables names the environment variables that the file refers to, sorted, whether or not they
+	// are set. SearchPath is PATH if the [Loader] has an environment of its own: commands are looked up
+	// there.
+	Variables  []string
+	SearchPath string
+
+	// UsesWorkspace says that the file refers to the workspace folder.
+	UsesWorkspace bool
+
+	envFiles []string // absolute
+	getenv   func(name string) (value string, ok bool)
 }
 
 // Names decides how the tool names of several sources are told apart.
@@ -76,6 +90,7 @@ type Log struct {
 // provider.
 type Loader struct {
 	Getenv        func(name string) (value string, ok bool) // nil means os.LookupEnv
+	Workspace     string                                    // what ${workspaceFolder} is and a relative "cwd" starts from; "" means the config's folder
 	ProviderTypes []string                                  // the types that providers may have; nil means any
 }
 
@@ -135,8 +150,11 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	if path == "" {
 		path = FileName
 	}
+	c := &Config{Path: path}
 	if l.Getenv == nil {
 		l.Getenv = os.LookupEnv
+	} else {
+		c.SearchPath, _ = l.Getenv("PATH")
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -147,7 +165,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	}
 	d := l.newDecoder(path, dir, data)
 	d.guard(mode)
-	c := &Config{Path: path, Dir: dir}
+	c.Dir, c.getenv = dir, l.Getenv
 	if root, ok := d.parse(); ok && !d.foreign(root) {
 		d.duplicates(root)
 		d.object(root, c.keys())
@@ -159,7 +177,36 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 		return nil, err
 	}
 	c.Warnings = d.warned()
+	c.Variables, c.UsesWorkspace, c.envFiles = slices.Sorted(maps.Keys(d.variables)), d.usesWorkspace, d.envFiles
 	return c, nil
+}
+
+// Files returns absolute patterns ([filepath.Match]) of the files that the config consists of: its own,
+// env files, definitions of tools, OpenAPI documents and the certificate authorities.
+func (c *Config) Files() []string {
+	own, err := filepath.Abs(c.Path)
+	if err != nil {
+		own = filepath.Join(c.Dir, filepath.Base(c.Path))
+	}
+	all := append([]string{own}, c.envFiles...)
+	for _, d := range c.Tools {
+		switch {
+		case d.Files == "":
+		case filepath.IsAbs(d.Files):
+			all = append(all, d.Files)
+		default:
+			all = append(all, filepath.Join(c.Dir, d.Files))
+		}
+	}
+	for _, api := range c.APIs {
+		if api.Import != nil && filepath.IsAbs(api.Import.File) {
+			all = append(all, api.Import.File)
+		}
+	}
+	if c.CA != "" {
+		all = append(all, c.CA)
+	}
+	return all
 }
 
 // IsConfig reports whether data is a config with servers, or such a block of another client.

@@ -91,7 +91,7 @@ func loadCase(t *testing.T, files map[string][]byte) string {
 		t.Fatal(err)
 	}
 	types := []string{"anthropic", "openai", "openai-responses", "gemini", "ollama", "prompted", TypeReplay}
-	c, err := Loader{getenvOf(env), types}.Parse(filepath.Join(dir, FileName), bytes.TrimSuffix(files["mcpbridge.json"], []byte("\n")))
+	c, err := Loader{Getenv: getenvOf(env), ProviderTypes: types}.Parse(filepath.Join(dir, FileName), bytes.TrimSuffix(files["mcpbridge.json"], []byte("\n")))
 	told := fmt.Sprint(err)
 	if c != nil {
 		told += strings.Join(c.Warnings, "\n")
@@ -128,7 +128,7 @@ func describeConfig(c *Config, err error) string {
 }
 
 func describe(out *strings.Builder, path string, v reflect.Value) {
-	if v.IsZero() || path == "Path" || path == "Dir" || path == "Warnings" {
+	if v.IsZero() || !v.CanInterface() || path == "Path" || path == "Dir" || path == "Warnings" {
 		return
 	}
 	switch x := v.Interface().(type) {

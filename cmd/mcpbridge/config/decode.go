@@ -26,8 +26,7 @@ type decoder struct {
 	dir      string // base of relative paths
 	data     []byte
 	lines    []int // offsets of the first bytes of lines
-	getenv   func(string) (string, bool)
-	types    []string // the types of providers; nil means any
+	loader   Loader
 	problems []remark
 	warnings []remark
 	faults   []remark    // misspelled keys of servers, each of which is its server's Fault
@@ -35,6 +34,24 @@ type decoder struct {
 	readable bool        // every user of the computer can read the file, and no secret was found so far
 	servers  []string    // names of all servers, including disabled ones
 	atEnd    []func()    // checks that need the whole file
+
+	variables     map[string]bool // that the file refers to
+	usesWorkspace bool            // the file refers to the workspace folder
+	envFiles      []string        // that servers name
+}
+
+// getenv looks up a variable to which the file refers.
+func (d *decoder) getenv(name string) (value string, set bool) {
+	if name != "PATH" {
+		d.variables[name] = true
+	}
+	return d.loader.Getenv(name)
+}
+
+// workspace returns the workspace folder, to which the file refers.
+func (d *decoder) workspace() string {
+	d.usesWorkspace = true
+	return cmp.Or(d.loader.Workspace, d.dir)
 }
 
 // remark is an error or a warning about a place in the file.
@@ -76,7 +93,7 @@ type keySet map[string]keyRule
 
 func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	d := &decoder{file: file, dir: dir, data: data, getenv: l.Getenv, types: l.ProviderTypes, lines: []int{0}}
+	d := &decoder{file: file, dir: dir, data: data, loader: l, lines: []int{0}, variables: map[string]bool{}}
 	for i, b := range data {
 		if b == '\n' {
 			d.lines = append(d.lines, i+1)

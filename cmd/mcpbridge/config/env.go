@@ -107,6 +107,15 @@ func readPath(d *decoder, n node) (string, bool) {
 	return d.absolute(n, text, ok)
 }
 
+// readCwd reads the working folder of a server, which starts from the workspace if it is relative.
+func readCwd(d *decoder, n node) (string, bool) {
+	text, ok := d.textIf(n, "expected a path, got an empty string", isNotEmpty)
+	if ok && !filepath.IsAbs(text) && text != "~" && !strings.HasPrefix(text, "~/") {
+		return filepath.Join(d.workspace(), text), true
+	}
+	return d.absolute(n, text, ok)
+}
+
 func checkEnvName(name string) string {
 	if name == "" || strings.ContainsAny(name, "=\x00") {
 		return "not the name of an environment variable"
@@ -157,12 +166,14 @@ func withBare(read reader[string]) reader[string] {
 		text := n.value.(hujson.Literal).String()
 		filled := bareReference().ReplaceAllStringFunc(text, func(ref string) string {
 			name := ref[1:]
-			if _, set := d.getenv(name); set && name != "$" {
+			if name == "$" {
+				return ref
+			}
+			if _, set := d.getenv(name); set {
 				return "${" + name + "}"
 			}
-			if name != "$" { // the name may be a part of a secret
-				d.warnf(n, `"$" and a name is left as it is, as no such variable is set (write ${NAME} to make that an error)`)
-			}
+			// The name may be a part of a secret.
+			d.warnf(n, `"$" and a name is left as it is, as no such variable is set (write ${NAME} to make that an error)`)
 			return ref
 		})
 		if filled != text {
@@ -178,9 +189,9 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 	case "userHome":
 		return d.home(n)
 	case "workspaceFolder":
-		return d.dir, true
+		return d.workspace(), true
 	case "workspaceFolderBasename":
-		return filepath.Base(d.dir), true
+		return filepath.Base(d.workspace()), true
 	case "pathSeparator", "/":
 		return string(filepath.Separator), true
 	}

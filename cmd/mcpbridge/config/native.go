@@ -106,6 +106,7 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 		d.errorf(n, `only "from": "config" takes a "value"`)
 	case source == "env" && checkEnvName(name) == "":
 		field.Env = name
+		d.getenv(name) // as one that the file refers to
 	case source == "header" && checkHeaderName(name) == "":
 		field.Header = name
 	case source == "claim":
@@ -122,7 +123,11 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 func (c *Config) HiddenValue(name string) ([]byte, bool) {
 	field := c.Context[strings.ToLower(name)]
 	if field.Env != "" {
-		value, set := os.LookupEnv(field.Env)
+		getenv := c.getenv
+		if getenv == nil {
+			getenv = os.LookupEnv
+		}
+		value, set := getenv(field.Env)
 		return wire.AppendString(nil, value), set
 	}
 	return field.Value, field.Value != nil

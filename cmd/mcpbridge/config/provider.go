@@ -85,13 +85,13 @@ func (d *decoder) provider(n node) Provider {
 	d.inside = &entryScope{path: n.path}
 	defer func() { d.inside = nil }()
 	before := len(d.problems)
-	d.object(n, p.keys(d.types))
+	d.object(n, p.keys(d.loader.ProviderTypes))
 	p.Fault = errors.Join(d.inside.faults...)
 	p.Type = cmp.Or(p.Type, n.name)
 	switch {
 	case len(d.problems) > before, p.Fault != nil: // a key that seems missing may be one that could not be read
-	case d.types != nil && !slices.Contains(d.types, p.Type):
-		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.types, ", "))
+	case d.loader.ProviderTypes != nil && !slices.Contains(d.loader.ProviderTypes, p.Type):
+		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.loader.ProviderTypes, ", "))
 	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
 		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" require each other`)
 	}

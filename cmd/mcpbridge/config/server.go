@@ -78,7 +78,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"env":         {take: into(&s.Env, mapOf(checkEnvName, withBare(readEnvValue))), only: "command"},
 		"environment": {take: into(&s.Env, mapOf(checkEnvName, withBare(readEnvValue))), only: "command", same: "env"},
 		"envFile":     {take: into(envFile, readPath), only: "command"},
-		"cwd":         {take: into(&s.Dir, readPath), only: "command"},
+		"cwd":         {take: into(&s.Dir, readCwd), only: "command"},
 
 		"url":       {take: into(&s.URL, readURL), only: "url"},
 		"serverUrl": {take: into(&s.URL, readURL), only: "url", same: "url"},
@@ -206,6 +206,7 @@ func (d *decoder) server(n node) Server {
 		d.checkServer(n, &s, reach)
 	}
 	if envFile != "" {
+		d.envFiles = append(d.envFiles, envFile)
 		if vars, err := loadEnvFile(envFile); err != nil {
 			d.lacks(n, "envFile %v", err)
 		} else {

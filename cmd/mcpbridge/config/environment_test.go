@@ -1,0 +1,60 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// A loader may stand for a program elsewhere: it has its environment and its folder, and the config
+// tells what it takes from both.
+func TestLoaderEnvironment(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	load := func(text, workspace string) *Config {
+		t.Helper()
+		env := getenvOf(map[string]string{"A": "a", "PATH": "/window/bin", "CUSTOMER": "7"})
+		c, err := Loader{Getenv: env, Workspace: workspace}.Parse(filepath.Join(dir, FileName), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := load(`{"mcpServers": {
+		"a": {"command": "x", "args": ["${A}", "{env:B}", "${C:-c}", "$D", "${PATH}", "$${E}"], "env": {"F": "$F $$G"}, "envFile": "a.env"},
+		"b": {"command": "x", "args": ["${workspaceFolder}/b"], "cwd": "."},
+		"c": {"command": "x", "cwd": "sub"},
+		"d": {"command": "./x", "disabled": true, "args": ["${UNREAD}"]}},
+		"context": {"customerid": {"from": "env:CUSTOMER"}}, "tools": ["t/*.json"],
+		"apis": {"o": {"type": "openapi", "document": "o.yaml"}}}`, work)
+	if want := []string{"A", "B", "C", "CUSTOMER", "F"}; !slices.Equal(c.Variables, want) {
+		t.Errorf("variables %q, want %q", c.Variables, want)
+	}
+	if !c.UsesWorkspace || c.SearchPath != "/window/bin" {
+		t.Errorf("uses the workspace: %t; search path %q", c.UsesWorkspace, c.SearchPath)
+	}
+	if got, _ := c.HiddenValue("customerid"); string(got) != `"7"` {
+		t.Errorf("the hidden value is %s", got)
+	}
+	for i, want := range []string{"", work, filepath.Join(work, "sub")} {
+		if c.Servers[i].Dir != want {
+			t.Errorf("server %s runs in %q, want %q", c.Servers[i].Name, c.Servers[i].Dir, want)
+		}
+	}
+	if want := work + "/b"; c.Servers[1].Args[0] != want {
+		t.Errorf("the workspace is %q", c.Servers[1].Args[0])
+	}
+	var files []string
+	for _, name := range []string{FileName, "a.env", "t/*.json", "o.yaml"} {
+		files = append(files, filepath.Join(dir, name))
+	}
+	if got := c.Files(); !slices.Equal(got, files) {
+		t.Errorf("files %q, want %q", got, files)
+	}
+
+	if c = load(`{"mcpServers": {"b": {"command": "x", "cwd": "${workspaceFolderBasename}"}}}`, ""); c.Servers[0].Dir != filepath.Join(dir, filepath.Base(dir)) {
+		t.Errorf("without a workspace the server runs in %q", c.Servers[0].Dir)
+	}
+	if c = load(`{"mcpServers": {"b": {"command": "./x", "cwd": "/abs", "envFile": "b"}}}`, work); c.UsesWorkspace || c.Servers[0].Command != filepath.Join(dir, "x") {
+		t.Errorf("uses the workspace: %t; command %q", c.UsesWorkspace, c.Servers[0].Command)
+	}
+}
