@@ -100,7 +100,7 @@ func connections(cfg *config.Config) (*http.Client, error) {
 		return nil, err
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: outbound.Transport(trusted), CheckRedirect: stay}, nil
+	return &http.Client{Transport: outbound.Transport(trusted.pool), CheckRedirect: stay}, nil
 }
 
 // newModel returns the model of an entry, whose provider is reached through connect.

@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
-	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -32,18 +30,19 @@ import (
 
 // A Stack is the sources of a config in one [bridge.Source].
 type Stack struct {
-	cfg        *config.Config
-	log        *slog.Logger
-	bridge     *bridge.Bridge
-	clients    []*mcpclient.Client
-	guards     []namedGuard
-	natives    *nativeLoader
-	native     *bridge.Native // nil without native tools
-	recorder   *recorder      // nil without functions that save conversations
-	supervisor *process.Supervisor
-	roots      *x509.CertPool                      // trusted by outgoing connections; nil means the system's
-	models     func() *Models                      // creates them once
-	chosen     atomic.Pointer[providers.Candidate] // UseModel
+	cfg      *config.Config
+	log      *slog.Logger
+	bridge   *bridge.Bridge
+	pool     *Pool
+	ownPool  bool // no other Stack has it
+	clients  []*use
+	guards   []namedGuard
+	natives  *nativeLoader
+	native   *bridge.Native                      // nil without native tools
+	recorder *recorder                           // nil without functions that save conversations
+	roots    trust                               // of outgoing connections
+	models   func() *Models                      // creates them once
+	chosen   atomic.Pointer[providers.Candidate] // UseModel
 }
 
 type namedGuard struct {
@@ -59,6 +58,8 @@ type Options struct {
 	OneCaller bool         // there is one caller, so that no server is shared
 	WaitAll   bool         // the first list waits until every server is connected or has failed
 	Once      bool         // a server that cannot be connected is not tried again
+	Dir       string       // working folder of servers without "cwd"; "" means that of the program
+	Pool      *Pool        // has the clients of servers; nil means a pool of its own
 }
 
 const (
@@ -71,7 +72,10 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, supervisor: process.NewSupervisor()}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil}
+	if s.ownPool {
+		s.pool = NewPool()
+	}
 	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
 	for _, warning := range cfg.Warnings {
 		s.log.Warn(warning)
@@ -81,24 +85,13 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	if err := s.openNatives(opts.Strict); err != nil {
-		s.recorder.close()
-		s.natives.close()
-		return nil, errors.Join(err, s.supervisor.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
-	id := rand.Text()
-	children := &mcpclient.Children{
-		Max:      cmp.Or(cfg.Limits.Children, defaultChildren),
-		Starting: cmp.Or(cfg.Limits.Starting, max(8, 2*runtime.NumCPU())),
-	}
-	if len(cfg.Tokens) > 1 {
-		children.Share = (children.Max + 1) / 2
-	}
+	s.limitChildren()
 	var members []bridge.Member
 	for _, server := range cfg.Servers {
-		clientConfig := s.clientConfig(server, &opts, info, children)
-		clientConfig.ID = id
-		client := mcpclient.New(clientConfig)
+		client := s.pool.take(s.definition(server, &opts, info))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
 			Name: server.Name, Source: s.wrapServer(client, &server), Required: server.Required,
@@ -116,10 +109,19 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		Alone:      settleTime(cfg, true),
 		Principals: len(cfg.Tokens),
 		ServerInfo: info,
-		ID:         id,
+		ID:         s.pool.id,
 		Log:        s.log,
 	}, members...)
 	return s, nil
+}
+
+// limitChildren applies the config's limits to the child processes of the pool.
+func (s *Stack) limitChildren() {
+	most, share := cmp.Or(s.cfg.Limits.Children, defaultChildren), 0
+	if len(s.cfg.Tokens) > 1 {
+		share = (most + 1) / 2
+	}
+	s.pool.children.Resize(most, share, cmp.Or(s.cfg.Limits.Starting, max(8, 2*runtime.NumCPU())))
 }
 
 // settleTime returns how long the first lists wait for several servers; 0 means the default. all
@@ -148,7 +150,7 @@ func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.S
 }
 
 func (s *Stack) openNatives(strict bool) (err error) {
-	s.natives = loadNatives(s.cfg, s.log, s.roots, s.supervisor)
+	s.natives = loadNatives(s.cfg, s.log, s.roots.pool, s.pool.supervisor)
 	store, err := s.natives.chat.store(s.cfg, s.log)
 	if err != nil {
 		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
@@ -184,11 +186,11 @@ func (s *Stack) guard(source bridge.Source, server *config.Server) bridge.Source
 	return g
 }
 
-func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, children *mcpclient.Children) mcpclient.Config {
+// definition returns the definition of a server, with which its client is taken from the pool.
+func (s *Stack) definition(server config.Server, opts *Options, info []byte) definition {
 	c := mcpclient.Config{
 		Name: server.Name, Fault: server.Fault, Once: opts.Once,
-		Env: server.Env, Dir: server.Dir,
-		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers, Roots: s.roots,
+		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
 		Era:            mcpclient.Era(server.Era),
 		Untrusted:      server.Untrusted,
 		Sharing:        mcpclient.Sharing(server.Sharing),
@@ -197,10 +199,7 @@ func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, c
 		MessageBytes: s.cfg.Limits.MessageBytes,
 		Sampling:     s.sampling(server.Name),
 		Lazy:         server.Lazy, ListFile: listFile(server),
-		ClientInfo: info, Supervisor: s.supervisor, Children: children, Log: s.log,
-	}
-	if server.Command != "" {
-		c.Command = append([]string{server.Command}, server.Args...)
+		ClientInfo: info, Log: s.log,
 	}
 	switch {
 	case opts.OneCaller:
@@ -208,23 +207,36 @@ func (s *Stack) clientConfig(server config.Server, opts *Options, info []byte, c
 	case s.cfg.Path == "" && server.Command != "":
 		c.Sharing = mcpclient.Leased // as no config can set it
 	}
-	return c
+	if server.Command == "" {
+		c.Roots = s.roots.pool
+		return definition{Config: c, identity: s.roots.digest}
+	}
+	c.Command = append([]string{server.Command}, server.Args...)
+	c.Env, c.Dir = server.Env, cmp.Or(server.Dir, opts.Dir)
+	return definition{Config: c, path: s.cfg.SearchPath}
 }
 
-// roots returns the certificate authorities that the config's connections trust; nil means the
-// system's.
-func roots(cfg *config.Config) (pool *x509.CertPool, err error) {
+// trust is the certificate authorities that connections trust.
+type trust struct {
+	pool   *x509.CertPool // nil means the system's
+	digest string         // of the file
+}
+
+// roots returns the certificate authorities that the config's connections trust.
+func roots(cfg *config.Config) (t trust, err error) {
 	if cfg.CA == "" {
-		return nil, nil
+		return trust{}, nil
 	}
 	pem, err := file.ReadRegular(cfg.CA, maxFile)
 	if err == nil {
-		pool, err = outbound.Roots(pem)
+		t.pool, err = outbound.Roots(pem)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: tls.ca: %s: %w", cfg.Path, cfg.CA, err)
+		return trust{}, fmt.Errorf("%s: tls.ca: %s: %w", cfg.Path, cfg.CA, err)
 	}
-	return pool, nil
+	sum := sha256.Sum256(pem)
+	t.digest = string(sum[:])
+	return t, nil
 }
 
 // listFile returns the file that stores the tool list of a lazy server, or "".
@@ -237,14 +249,14 @@ func listFile(server config.Server) string {
 	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
-// Close ends every server and waits for its processes. Before that it waits until the messages of
-// [Stack.SaveChat] are saved. The error counts those that are lost, and says why processes that the
-// program may leave behind when it is killed could not be supervised.
+// Close ends the calls of the Stack's sessions, and every server that no other Stack of its pool has,
+// and waits for their processes. Before that it waits until the messages of [Stack.SaveChat] are saved.
+// The error counts those that are lost; without Options.Pool it has that of [Pool.Close], too.
 func (s *Stack) Close() error {
 	lost := s.recorder.close()
 	var closing sync.WaitGroup
 	for _, c := range s.clients {
-		closing.Go(func() { c.Close() })
+		closing.Go(func() { s.pool.give(c) })
 	}
 	closing.Wait()
 	if s.native != nil {
@@ -253,7 +265,10 @@ func (s *Stack) Close() error {
 		}
 	}
 	s.natives.close()
-	return errors.Join(lost, s.supervisor.Close())
+	if s.ownPool {
+		return errors.Join(lost, s.pool.Close())
+	}
+	return lost
 }
 
 // A ServerState is the current state of a server.

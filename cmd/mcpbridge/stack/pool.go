@@ -1,0 +1,145 @@
+package stack
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Pool holds the clients of the servers of several Stacks, which share those whose definitions are
+// equal once the variables in them are filled in: a Stack of a changed config keeps the connections
+// and processes of all other servers, and so do Stacks of one config for two environments. The limits
+// on child processes are those of the latest Stack.
+type Pool struct {
+	id         string // by which a loop of bridges is found
+	supervisor *process.Supervisor
+	children   mcpclient.Children
+
+	mu      sync.Mutex // guards clients, and their users
+	clients map[[sha256.Size]byte]*pooled
+}
+
+// NewPool returns a Pool without clients.
+func NewPool() *Pool {
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), clients: map[[sha256.Size]byte]*pooled{}}
+}
+
+// Close ends the supervisor of child processes, when all Stacks of the pool have been closed. The
+// error says why processes that the program may leave behind when it is killed could not be supervised.
+func (p *Pool) Close() error { return p.supervisor.Close() }
+
+// A sampler answers the sampling requests of a server.
+type sampler func(ctx context.Context, params []byte) ([]byte, *toolformat.Error)
+
+// pooled is a client of a Pool.
+type pooled struct {
+	*mcpclient.Client
+	key     [sha256.Size]byte
+	users   []*use
+	sampler atomic.Pointer[sampler] // of the latest user
+}
+
+// use is the use of a client by a Stack.
+type use struct {
+	*pooled
+	sampler sampler // nil where the config does not allow sampling
+}
+
+// A definition decides which server a client reaches, and how.
+type definition struct {
+	mcpclient.Config
+
+	identity string // of what is not in Config as it is: the authorities that its URL is trusted by
+	path     string // PATH of its process, unless Env has one; "" means that of the program
+}
+
+// key identifies what a definition makes: those with one key are served by one process or connection.
+// It is a hash, as a definition has secrets.
+func (d *definition) key() [sha256.Size]byte {
+	c, identity := d.Config, d.identity
+	if len(c.Command) > 0 {
+		identity = d.program()
+	}
+	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
+	c.Sampling, c.Fault, c.Roots, c.Log = nil, nil, nil, nil
+	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
+	// address: clients would be kept apart that could be one.
+	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))
+}
+
+// program returns the path of the program that the command runs: PATH may differ where that is the same.
+// Without a program it returns the error, which names PATH.
+func (d *definition) program() string {
+	env := d.env()
+	path, err := process.Command{Path: d.Command[0], Env: process.Environ(env), Dir: d.Dir}.Lookup()
+	if err != nil {
+		return err.Error() + " " + env["PATH"]
+	}
+	return path
+}
+
+// env returns Env with PATH.
+func (d *definition) env() map[string]string {
+	if d.path == "" {
+		return d.Env
+	}
+	env := map[string]string{"PATH": d.path}
+	for name, value := range d.Env {
+		if runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			name = "PATH"
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// take returns the client for a definition, which is made if no Stack uses it. give returns it.
+func (p *Pool) take(d definition) *use {
+	u, key := &use{sampler: d.Sampling}, d.key()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u.pooled = p.clients[key]; u.pooled == nil {
+		u.pooled = &pooled{key: key}
+		p.clients[key] = u.pooled
+		if d.Env = d.env(); d.Sampling != nil {
+			d.Sampling = u.pooled.sample
+		}
+		d.ID, d.Supervisor, d.Children = p.id, p.supervisor, &p.children
+		u.Client = mcpclient.New(d.Config)
+	}
+	u.users = append(u.users, u)
+	u.pooled.sampler.Store(&u.sampler)
+	return u
+}
+
+// give ends the use of a client. Without another user the client is closed: give waits until its
+// processes have ended.
+func (p *Pool) give(u *use) {
+	p.mu.Lock()
+	u.users = slices.DeleteFunc(u.users, func(other *use) bool { return other == u })
+	unused := len(u.users) == 0
+	if unused {
+		delete(p.clients, u.key)
+	} else {
+		u.pooled.sampler.Store(&u.users[len(u.users)-1].sampler)
+	}
+	p.mu.Unlock()
+	if unused {
+		u.Client.Close()
+	}
+}
+
+// sample answers a sampling request with the models of the latest Stack that uses the client.
+func (c *pooled) sample(ctx context.Context, params []byte) ([]byte, *toolformat.Error) {
+	return (*c.sampler.Load())(ctx, params)
+}
