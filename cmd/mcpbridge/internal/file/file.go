@@ -1,4 +1,4 @@
-// Package file reads input of bounded size. Its errors do not name the file.
+// Package file reads input of bounded size and changes files. Its errors do not name the file.
 package file
 
 import (
@@ -40,6 +40,9 @@ func ReadRegular(name string, most int) ([]byte, error) {
 // reason returns the reason of an error, without the path and the system call.
 func reason(err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		return at.Err
+	}
+	if at := (*os.LinkError)(nil); errors.As(err, &at) {
 		return at.Err
 	}
 	return err
