@@ -89,7 +89,8 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 	reply := s.send(ctx, r.member, req)
 	if s.bridge.open && reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil && kinds[kind].named {
 		if v, err := s.view(ctx, kind); err == nil {
-			return Failed(v.unknown(kind, req.Target))
+			reply.Err = v.unknown(kind, req.Target)
+			return reply
 		}
 	}
 	if len(s.subs) > 1 {
@@ -117,8 +118,9 @@ func (s *session) rememberIn(req *Request, reply *Reply, member int) {
 const queueTime = 30 * time.Second
 
 // send sends a request to a member, when its Concurrency allows one more.
-func (s *session) send(ctx context.Context, index int, req *Request) Reply {
+func (s *session) send(ctx context.Context, index int, req *Request) (reply Reply) {
 	m := s.bridge.members[index]
+	defer func() { reply.Member = m.Name }()
 	if err := m.limiter.Enter(ctx, s.caller.Principal, queueTime); err != nil {
 		if err.Code == toolformat.Unavailable {
 			err.Message += " (concurrency in its config)"

@@ -89,6 +89,10 @@ type Reply struct {
 	Err    *toolformat.Error
 	Modern bool // Result is already of the modern era: it has a resultType
 
+	// Member is the name of the member of a Bridge that the request went to, "" if it went to none or
+	// to several. Of nested Bridges the outermost sets it.
+	Member string
+
 	memory interface{ Free() } // of Result; nil means that it is garbage-collected
 }
 

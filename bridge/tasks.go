@@ -82,7 +82,7 @@ func (s *session) rememberTask(reply *Reply, member int) {
 	if first := s.tasks.claim(id, member, wire.MaxTasks, true); first != member {
 		name, other := s.bridge.members[member].Name, s.bridge.members[first].Name
 		reply.Free()
-		*reply = Failed(toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other))
+		reply.Err = toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other)
 	}
 }
 
