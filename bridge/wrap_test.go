@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -48,6 +49,8 @@ func TestWrappers(t *testing.T) {
 		return clients{bridge.NewOverlay(source, bridge.OverlayOptions{}), page("own")}
 	}
 	profile := func(source bridge.Source) bridge.Source { return without(source, "b__echo") }
+	var stream observe.Stream
+	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
 	for _, c := range []struct {
 		name         string
@@ -56,10 +59,11 @@ func TestWrappers(t *testing.T) {
 		{"Guard", none, guard},
 		{"Guard of a member", guard, none},
 		{"Overlay", none, overlay},
+		{"a Stream of calls", none, stream.Wrap},
 		{"a wrapper of another package", none, profile},
-		{"all", guard, func(s bridge.Source) bridge.Source { return profile(guard(overlay(s))) }},
+		{"all", guard, func(s bridge.Source) bridge.Source { return stream.Wrap(profile(guard(overlay(s)))) }},
 		{"all twice", none, func(s bridge.Source) bridge.Source {
-			return profile(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: profile(guard(overlay(s)))}))))
+			return stream.Wrap(profile(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: stream.Wrap(profile(guard(overlay(s))))})))))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,148 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Call is a request of a caller that has ended. It is not changed after it was made.
+type Call struct {
+	Time   time.Time     // when it began
+	Took   time.Duration // until it ended
+	Asked  time.Duration // the part of Took for which an answer of the caller was awaited
+	Caller *Caller
+
+	Method string
+	Target string // the tool, prompt, resource or task, as the caller named it; may be ""
+	Server string // the member of the Bridge that it went to; "" if it went to none or to several
+
+	In, Out int // bytes of the params, and of the result or of a server's error
+	Outcome Outcome
+	Reason  string // why there is no result, with the cause; "" with a result
+
+	Arguments json.RawMessage // as the caller sent them; nil unless Reading.Arguments asks for them
+	Lost      int             // Calls before this one that the reader did not get, as it was too slow
+}
+
+// A Caller is the other end of a session, as far as a record may name it.
+type Caller struct {
+	Session   int64  // its number, from 1 on; unlike the id of a session it opens nothing
+	Principal string // "" for an anonymous caller
+	Client    string // the program's name and version, by its own account; may be ""
+	Version   string
+
+	called called
+}
+
+// newCaller returns the caller of a session.
+func newCaller(session int64, c *bridge.Caller) *Caller {
+	name, _ := wire.Text(wire.Lookup(c.Info, "name"))
+	version, _ := wire.Text(wire.Lookup(c.Info, "version"))
+	return &Caller{Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName)}
+}
+
+// An Outcome says how a call ended: OK, ToolError, InputRequired, ServerError, or the word of a
+// toolformat.Code.
+type Outcome string
+
+// The outcomes that are not a toolformat.Code.
+const (
+	OK            Outcome = "ok"
+	ToolError     Outcome = "tool_error"     // the tool ran and failed: the result has isError
+	InputRequired Outcome = "input_required" // the result asks the caller, which calls again (2026-07-28)
+	ServerError   Outcome = "server_error"   // the server answered with an error that has no code of ours
+)
+
+// Failed reports whether the caller got no usable result, other than by giving up the call.
+func (o Outcome) Failed() bool {
+	return o != OK && o != InputRequired && o != Outcome(toolformat.Canceled.String())
+}
+
+// The longest texts of a Call, in bytes, and the longest arguments, which are left out beyond it.
+const (
+	maxName      = 100
+	maxTarget    = 300
+	maxReason    = 500
+	maxArguments = 64 << 10
+)
+
+// outcomeOf returns how a call ended, and why if it has no result. The zero Reply is that of a panic.
+func outcomeOf(reply *bridge.Reply) (Outcome, string) {
+	e := reply.Err
+	switch {
+	case e == nil && reply.Result == nil:
+		return Outcome(toolformat.Internal.String()), "panic"
+	case e == nil && states(reply.Result, `"isError"`, "true"):
+		return ToolError, ""
+	case e == nil && reply.Modern && states(reply.Result, `"resultType"`, `"input_required"`):
+		return InputRequired, ""
+	case e == nil:
+		return OK, ""
+	case e.Raw != nil && e.Code == toolformat.Internal:
+		return ServerError, cut(e.Message, maxReason)
+	case e.Cause != nil:
+		return Outcome(e.Code.String()), cut(e.Message+": "+e.Cause.Error(), maxReason)
+	}
+	return Outcome(e.Code.String()), cut(e.Message, maxReason)
+}
+
+// The bytes of a long result that states looks at, from its beginning and before its end.
+const (
+	longResult = 4 << 10
+	resultEnd  = 1 << 10
+)
+
+// states reports whether a result has a member with a value. It looks for the key, in quotes, before it
+// reads JSON, and in a long result only where servers write such members: before or after the content.
+func states(result []byte, key, value string) bool {
+	begin, end := result, []byte(nil)
+	if len(result) > longResult {
+		begin, end = result[:resultEnd], result[len(result)-resultEnd:]
+	}
+	return (mentions(begin, key, value) || mentions(end, key, value)) &&
+		string(wire.Lookup(result, key[1:len(key)-1])) == value
+}
+
+// mentions reports whether a part of a JSON text has a key and then the value, at any depth.
+func mentions(part []byte, key, value string) bool {
+	for {
+		_, after, found := bytes.Cut(part, []byte(key))
+		if !found {
+			return false
+		}
+		if bytes.HasPrefix(bytes.TrimLeft(after, ": \t\r\n"), []byte(value)) {
+			return true
+		}
+		part = after
+	}
+}
+
+// subject returns what a request is for: its target, else the task or the item that its params name.
+func subject(req *bridge.Request) string {
+	text := req.Target
+	switch {
+	case text != "" || req.Params == nil:
+	case req.Method == wire.MethodComplete:
+		ref := req.Params.Get(wire.Ref)
+		if text, _ = wire.Text(wire.Lookup(ref, "name")); text == "" {
+			text, _ = wire.Text(wire.Lookup(ref, "uri"))
+		}
+	default:
+		text, _ = req.Params.Text(wire.TaskID)
+	}
+	return cut(text, maxTarget)
+}
+
+// cut returns the beginning of a text that is longer than most bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.Clone(strings.ToValidUTF8(text[:most], "")) + "…"
+}

@@ -1,0 +1,51 @@
+package observe
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// timeFormat is that of a line: UTC, to the millisecond, so that lines sort by it as text.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// appendLine appends a call as a line of JSON. Members that are empty are left out; ms is a fraction.
+func appendLine(dst []byte, c *Call) []byte {
+	dst = c.Time.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
+	dst = strconv.AppendInt(append(dst, `","session":`...), c.Caller.Session, 10)
+	dst = appendText(dst, "principal", c.Caller.Principal)
+	dst = appendText(dst, "client", c.Caller.Client)
+	dst = appendText(dst, "version", c.Caller.Version)
+	dst = appendText(dst, "method", c.Method)
+	dst = appendText(dst, "target", c.Target)
+	dst = appendText(dst, "server", c.Server)
+	dst = appendMilliseconds(append(dst, `,"ms":`...), c.Took)
+	if c.Asked > 0 {
+		dst = appendMilliseconds(append(dst, `,"asked_ms":`...), c.Asked)
+	}
+	dst = strconv.AppendInt(append(dst, `,"in":`...), int64(c.In), 10)
+	dst = strconv.AppendInt(append(dst, `,"out":`...), int64(c.Out), 10)
+	dst = appendText(dst, "outcome", string(c.Outcome))
+	dst = appendText(dst, "reason", c.Reason)
+	if c.Arguments != nil {
+		dst = append(append(dst, `,"arguments":`...), c.Arguments...)
+	}
+	if c.Lost > 0 {
+		dst = strconv.AppendInt(append(dst, `,"lost":`...), int64(c.Lost), 10)
+	}
+	return append(dst, "}\n"...)
+}
+
+func appendText(dst []byte, key, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), key...), `":`...)
+	return wire.AppendString(dst, text)
+}
+
+// appendMilliseconds appends a duration in milliseconds, with three digits after the point.
+func appendMilliseconds(dst []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(dst, float64(d.Round(time.Microsecond))/1e6, 'f', 3, 64)
+}

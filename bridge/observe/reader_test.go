@@ -1,0 +1,161 @@
+package observe_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
+)
+
+var nothing scripted = func(context.Context, *bridge.Request) bridge.Reply { return bridge.Result([]byte("{}"), nil) }
+
+// do makes n calls of a session.
+func do(t testing.TB, session bridge.Session, n int) {
+	t.Helper()
+	req := toolsCall(t, "x", "{}")
+	for range n {
+		session.Do(t.Context(), req)
+	}
+}
+
+func open(t testing.TB, stream *observe.Stream) bridge.Session {
+	t.Helper()
+	session, err := stream.Wrap(nothing).Open(t.Context(), caller())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// A reader that does not return loses calls and is told how many. It holds up neither the calls nor
+// another reader.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		release, got, lost, other := make(chan struct{}), 0, []int{}, 0
+		slow := stream.Read(observe.Reading{}, func(calls []observe.Call) {
+			<-release
+			got += len(calls)
+			for _, c := range calls {
+				if c.Lost > 0 {
+					lost = append(lost, c.Lost)
+				}
+			}
+		})
+		quick := stream.Read(observe.Reading{}, func(calls []observe.Call) { other += len(calls) })
+		session := open(t, &stream)
+		do(t, session, 1)
+		synctest.Wait() // the slow one has the first call
+		for range 20 {
+			do(t, session, 1000)
+			time.Sleep(time.Second)
+		}
+		const queued = 8 << 10
+		close(release)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		do(t, session, 1)
+		slow.Close()
+		quick.Close()
+		if got != 1+queued+1 || !slices.Equal(lost, []int{20_000 - queued}) {
+			t.Errorf("the slow reader got %d calls and was told of %v", got, lost)
+		}
+		if other != 20_002 {
+			t.Errorf("the other reader got %d calls", other)
+		}
+	})
+}
+
+// A call reaches an idle reader at once; those that follow come together.
+func TestBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		var sizes []int
+		reader := stream.Read(observe.Reading{Every: time.Second}, func(calls []observe.Call) { sizes = append(sizes, len(calls)) })
+		defer reader.Close()
+		session := open(t, &stream)
+		for _, n := range []int{1, 10, 5} {
+			do(t, session, n)
+			synctest.Wait()
+		}
+		time.Sleep(3 * time.Second) // the reader is idle again
+		do(t, session, 2)
+		synctest.Wait()
+		do(t, session, 2000) // more than are to wait for the next second
+		synctest.Wait()
+		do(t, session, 3)
+		reader.Flush()
+		if len(sizes) != 5 || !slices.Equal(sizes[:3], []int{1, 15, 2}) || sizes[3]+sizes[4] != 2003 {
+			t.Errorf("the batches have %v calls", sizes)
+		}
+	})
+}
+
+// Readers come and go while calls are made; none misses a call that was made while it was there.
+func TestReadersChange(t *testing.T) {
+	var stream observe.Stream
+	var always, counted int
+	reader := stream.Read(observe.Reading{}, func(calls []observe.Call) { always += len(calls) })
+	var work sync.WaitGroup
+	for range 4 {
+		session := open(t, &stream)
+		work.Go(func() { do(t, session, 500) })
+		work.Go(func() {
+			for range 20 {
+				var own int
+				r := stream.Read(observe.Reading{Arguments: true}, func(calls []observe.Call) { own += len(calls) })
+				do(t, session, 10)
+				r.Close()
+				if own < 10 {
+					t.Errorf("a reader got %d calls", own)
+				}
+			}
+		})
+		counted += 700
+	}
+	work.Wait()
+	reader.Close()
+	if always != counted {
+		t.Errorf("%d calls were read, %d were made", always, counted)
+	}
+}
+
+// A reader that never returns does not keep Close.
+func TestCloseOfStuckReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		release := make(chan struct{})
+		reader := stream.Read(observe.Reading{}, func([]observe.Call) { <-release })
+		do(t, open(t, &stream), 1)
+		began := time.Now()
+		reader.Close()
+		if time.Since(began) > 5*time.Second {
+			t.Errorf("Close took %v", time.Since(began))
+		}
+		close(release)
+	})
+}
+
+// Sessions of a stream are its callers until they are closed.
+func TestCallers(t *testing.T) {
+	var stream observe.Stream
+	first, second := open(t, &stream), open(t, &stream)
+	if all := stream.Callers(); len(all) != 2 || all[0].Session != 1 || all[1].Session != 2 {
+		t.Errorf("the callers are %v", all)
+	}
+	first.Close()
+	first.Close()
+	if all := stream.Callers(); len(all) != 1 || all[0].Session != 2 {
+		t.Errorf("after one was closed the callers are %v", all)
+	}
+	second.Close()
+	if all := stream.Callers(); len(all) != 0 {
+		t.Errorf("after all were closed the callers are %v", all)
+	}
+}

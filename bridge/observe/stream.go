@@ -1,0 +1,146 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// A Stream is the calls of the callers of a source, as they end. The zero value is ready.
+type Stream struct {
+	readers atomic.Pointer[[]*Reader] // nil means none; replaced, not changed
+
+	mu       sync.Mutex // guards what follows, and the changes of readers
+	sessions int64      // that were opened
+	open     map[*Caller]struct{}
+}
+
+// Wrap returns a source in front of another one that makes a Call of each request of its callers. It
+// belongs around all other wrappers: a Call is what the caller has sent and was told.
+func (s *Stream) Wrap(source bridge.Source) bridge.Source {
+	return bridge.Wrap(source, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
+		return &session{
+			Session: below, stream: s, caller: s.addCaller(caller),
+			askable: string(bridge.Offers(caller.Capabilities)) != "{}",
+		}, nil
+	})
+}
+
+func (s *Stream) addCaller(c *bridge.Caller) *Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions++
+	caller := newCaller(s.sessions, c)
+	if s.open == nil {
+		s.open = map[*Caller]struct{}{}
+	}
+	s.open[caller] = struct{}{}
+	return caller
+}
+
+func (s *Stream) removeCaller(c *Caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+}
+
+// Callers returns the callers that have a session now, oldest first.
+func (s *Stream) Callers() []*Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(s.open), func(a, b *Caller) int { return int(a.Session - b.Session) })
+}
+
+// session makes a Call of each request.
+type session struct {
+	bridge.Session
+	stream  *Stream
+	caller  *Caller
+	askable bool // the caller may be asked something during a call
+}
+
+func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
+	readers := s.stream.readers.Load()
+	if readers == nil || !isCall(req.Method) {
+		return s.Session.Do(ctx, req)
+	}
+	c := call{session: s, readers: *readers, req: req, begun: time.Now()}
+	if req.Take != nil || s.askable && req.Back != nil {
+		c.way = newWay(req, s.askable)
+		req = &c.way.Request
+	}
+	defer c.end(&reply) // after a panic, too
+	return s.Session.Do(ctx, req)
+}
+
+func (s *session) Close() error {
+	s.stream.removeCaller(s.caller)
+	return s.Session.Close()
+}
+
+// isCall reports whether a request is a call. What only tells the source of its caller, or the caller of
+// its source, is not.
+func isCall(method string) bool {
+	switch method {
+	case wire.MethodToolsCall:
+		return true
+	case wire.MethodDiscover, wire.MethodSetLevel,
+		wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList:
+		return false
+	}
+	return !strings.HasPrefix(method, "notifications/")
+}
+
+// call is a request under way.
+type call struct {
+	session *session
+	readers []*Reader
+	req     *bridge.Request // as it came
+	way     *way            // nil if nothing is noted on the way
+	begun   time.Time
+}
+
+// end gives the Call to the readers, and keeps nothing of the reply.
+func (c *call) end(reply *bridge.Reply) {
+	made := Call{
+		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller,
+		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
+	}
+	made.Outcome, made.Reason = outcomeOf(reply)
+	if reply.Err != nil {
+		made.Out = len(reply.Err.Raw)
+	}
+	if c.req.Params != nil {
+		made.In = len(c.req.Params.Raw)
+	}
+	if c.way != nil {
+		made.Asked, made.Out = c.way.asked(), max(made.Out, c.way.taken)
+	}
+	for _, r := range c.readers {
+		if r.opts.Arguments && made.Arguments == nil {
+			made.Arguments = argumentsOf(c.req)
+		}
+		r.add(&made)
+	}
+}
+
+// argumentsOf returns a copy of the arguments of a request on one line, unless they are too long.
+func argumentsOf(req *bridge.Request) []byte {
+	if req.Params == nil || len(req.Params.Get(wire.Arguments)) > maxArguments {
+		return nil
+	}
+	arguments := slices.Clone(req.Params.Get(wire.Arguments))
+	for i, c := range arguments {
+		if c == '\n' || c == '\r' { // between tokens
+			arguments[i] = ' '
+		}
+	}
+	return arguments
+}
