@@ -9,6 +9,7 @@
 // a console, approval of calls).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and
-// internal/output (what is shown), internal/gen, internal/hint and internal/file (words and input).
+// internal/output (what is shown), internal/gen, internal/edit (changes of config files), internal/hint and
+// internal/file (words and input).
 // main may import everything, and nothing imports main.
 package main
