@@ -25,6 +25,8 @@ type modernCall struct {
 	msg    *wire.Message
 	back   bridge.Back
 	http   *http.Request // nil on a connection that carries both ways
+
+	repeated bool // it may have run before
 }
 
 // respond answers a request of the modern era.
@@ -91,6 +93,9 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 	req.Back = &req.logs
 	if err := setTarget(&req.Request); err != nil {
 		return bridge.Failed(err)
+	}
+	if c.repeated && !mayRepeat(ctx, v.source, &req.Request) {
+		return bridge.Failed(unknownOutcome(&req.Request))
 	}
 	if c.http != nil && req.Method == wire.MethodToolsCall {
 		if err := v.checkParamHeaders(ctx, c.http, &req.Request); err != nil {
@@ -191,7 +196,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	x := s.beginExchange(&exchange{account: own, id: m.ID, cancel: cancel}, w, r, accept)
 	s.views.addPost(r, cancel)
 	defer s.views.removePost(r)
-	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender, m, x, r})}
+	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender: sender, msg: m, back: x, http: r})}
 	if !s.settle(context.Cause(ctx), m, &resp.reply) {
 		x.finish(nil)
 		return

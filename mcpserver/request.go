@@ -180,3 +180,22 @@ func legacyItem(it bridge.Item) (bridge.Item, bool) {
 	}
 	return it, true
 }
+
+// mayRepeat reports whether a request that may have run has no further effect when it runs again: any
+// but the call of a tool that is not known to be read-only or idempotent.
+func mayRepeat(ctx context.Context, source bridge.Session, req *bridge.Request) bool {
+	if req.Method != wire.MethodToolsCall {
+		return true
+	}
+	list, _ := source.List(ctx, bridge.Tools)
+	if list == nil {
+		return false
+	}
+	it, ok := list.Find(req.Target)
+	return ok && it.Repeatable
+}
+
+// unknownOutcome is the answer to a request that is not carried out again.
+func unknownOutcome(req *bridge.Request) *toolformat.Error {
+	return unavailable("the bridge ended while %s %s was under way: it is unknown whether it ran", req.Method, req.Target)
+}

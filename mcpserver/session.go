@@ -38,6 +38,8 @@ type session struct {
 	journal *journal // streams of an HTTP session; nil on other carriers
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
+	repeated map[string]bool // raw ids of requests that may have run before; nil unless a Stream says so
+
 	mu      sync.Mutex                 // guards the fields below
 	pending map[string]*pendingRequest // by their raw id
 	held    int                        // bytes of what the client has said of itself
@@ -186,7 +188,7 @@ func (s *session) endRequest(p *pendingRequest) {
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if isModern(m) {
-		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back})
+		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back, repeated: s.repeated[string(m.ID)]})
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -208,6 +210,9 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	req.Take, _ = back.(bridge.Taker)
 	if err := setTarget(req); err != nil {
 		return bridge.Failed(err)
+	}
+	if s.repeated[string(m.ID)] && !mayRepeat(ctx, o.source, req) {
+		return bridge.Failed(unknownOutcome(req))
 	}
 	return forLegacy(o.source.Do(ctx, req))
 }

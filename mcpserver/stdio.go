@@ -7,13 +7,37 @@ import (
 	"io"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// ServeStdio serves one client on a pair of streams, one message a line, until in ends or ctx
-// does. It closes neither stream. A Read that does not return is left behind when ctx ends.
+// A Stream is a client on a pair of streams, one message a line.
+type Stream struct {
+	In  io.Reader
+	Out io.Writer
+
+	Principal bridge.Principal // of the client
+
+	// Repeated has the raw ids of requests that another process received, and may have carried out,
+	// before it ended. A tool is called again only if that has no further effect.
+	Repeated []string
+}
+
+// ServeStdio is ServeStream for an anonymous client.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	d := s.newDuplex(identity{})
+	return s.ServeStream(ctx, &Stream{In: in, Out: out})
+}
+
+// ServeStream serves one client until its In ends or ctx does. It closes neither stream. A Read that
+// does not return is left behind when ctx ends.
+func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
+	d := s.newDuplex(identity{principal: client.Principal})
+	for _, id := range client.Repeated {
+		if d.repeated == nil {
+			d.repeated = map[string]bool{}
+		}
+		d.repeated[id] = true
+	}
 	gone := make(chan struct{})
 	defer close(gone)
 	if !s.start(func() {
@@ -29,10 +53,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	d.box.setDraining(true) // before the writer runs: a client may end at once
 	go func() {
 		defer d.box.discard()
-		written <- d.box.drain(nil, lineWriter(out), func() error { return nil })
+		written <- d.box.drain(nil, lineWriter(client.Out), func() error { return nil })
 	}()
 	read := make(chan error, 1)
-	go func() { read <- d.readLines(in) }()
+	go func() { read <- d.readLines(client.In) }()
 	var err error
 	select {
 	case err = <-read: // a client that pipes its requests in wants the answers
