@@ -100,8 +100,7 @@ type Config struct {
 	Children   *Children           // bounds child processes; nil means no bound
 	Log        *slog.Logger        // nil means nothing is logged
 
-	principal string            // of the callers, in the copy for a carrier that belongs to one; "" for others
-	printed   func(line string) // takes each line of standard error, in the copy for a carrier
+	principal string // of the callers, in the copy for a carrier that belongs to one; "" for others
 
 	http     *http.Transport  // the HTTP connections of all links
 	plain    *h1.Pool         // those over plain HTTP, after the handshake

@@ -94,7 +94,10 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	}
 	defer p.close()
 	p.UseModel(chosen)
-	if err := p.openForModel(ctx, std.err); err != nil {
+	progress := output.NewProgress(std.err)
+	err = p.openForModel(ctx, progress.Show, std.err)
+	progress.End()
+	if err != nil {
 		return err
 	}
 	printer := newAskPrinter(std, *asJSON)

@@ -255,8 +255,7 @@ func TestChatInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.sees("openai/m, ")
-	k.sees("1 tool")
+	k.sees("openai/m, 1 tool. /help lists the commands.")
 	k.types("hello" + enter)
 	turn := k.asked(`"content":"hello"`)
 	turn.says("I was about to \x1b[2J")

@@ -4,12 +4,12 @@
 // an error that decides the exit code. A new command is a row in commands (main.go).
 //
 // Files: main.go (commands, exit codes, version), program.go (flags, the config that they name, and
-// the stack that runs it), serve.go (serve, stdio), memory.go (memory that is returned after a load),
+// the stack that runs it), serve.go, stdio.go, daemon.go, memory.go (memory that is returned after a load),
 // tools.go (tools, check), convert.go, lint.go, gen.go, ask*.go (a model), chat*.go (conversations at
 // a console, approval of calls).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and
-// internal/output (what is shown), internal/gen, internal/edit (changes of config files), internal/hint and
-// internal/file (words and input).
+// internal/output (what is shown), internal/daemon (windows that share servers), internal/gen,
+// internal/edit (changes of config files), internal/hint and internal/file (words and input).
 // main may import everything, and nothing imports main.
 package main

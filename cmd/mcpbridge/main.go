@@ -76,7 +76,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"serve", "serve [--config FILE] [--listen HOST:PORT]", "serve MCP over HTTP, SSE and WebSocket until a signal", runServe},
-		{"stdio", "stdio [--config FILE]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
+		{"stdio", "stdio [--config FILE] [--alone]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
+		{"daemon", "daemon [--config FILE]", "serve all windows of this user; stdio starts it", runDaemon},
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
 		{"tools call", "tools call NAME [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},

@@ -40,27 +40,6 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	return p.serve(ctx, std)
 }
 
-func runStdio(ctx context.Context, args []string, std streams) error {
-	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+spoken(), std)
-	cfg, _, err := f.parse(args)
-	if err != nil {
-		return err
-	}
-	p, err := newProgram(f, cfg, "info", stack.Options{OneCaller: true}, std.err)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	defer keepMemoryLow()()
-	front := mcpserver.New(p, p.serverOptions())
-	defer front.Close()
-	err = front.ServeStdio(ctx, std.in, std.out)
-	if ctx.Err() != nil {
-		p.log.Info("ending", "reason", context.Cause(ctx))
-	}
-	return err
-}
-
 // mayListen refuses an address that other machines can reach unless the config has tokens.
 func mayListen(cfg *config.Config) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)

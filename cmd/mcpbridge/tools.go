@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rivo/uniseg"
 
@@ -306,7 +305,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		cfg.Servers[i].Lazy = false // check connects every server
 	}
 	bad := len(cfg.Warnings) > 0
-	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState, _ time.Duration) {
+	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState) {
 		line := "ok   " + stateLine(st)
 		if !st.Up() {
 			bad = true

@@ -40,6 +40,7 @@ type Config struct {
 	Names          Names
 	Limits         Limits
 	Log            Log
+	Daemon         Daemon
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
 
 	// Variables names the environment variables that the file refers to, sorted, whether or not they
@@ -86,6 +87,11 @@ type Log struct {
 	Format string // "text" (default) or "json"
 }
 
+// Daemon is how the process behaves that the windows of one user share.
+type Daemon struct {
+	IdleExit time.Duration // it ends after this time without a window; default 5 min
+}
+
 // A Loader loads configs. The zero Loader reads the process's environment and accepts any type of
 // provider.
 type Loader struct {
@@ -101,12 +107,9 @@ func Load(path string) (*Config, error) { return Loader{}.Load(path) }
 // user's config folder. The error names every mistake in the file, one a line, and wraps
 // [fs.ErrNotExist] if there is no file.
 func (l Loader) Load(path string) (*Config, error) {
-	if path == "" {
-		found, err := find()
-		if err != nil {
-			return nil, err
-		}
-		path = found
+	path, err := Find(path)
+	if err != nil {
+		return nil, err
 	}
 	data, err := file.Read(path, maxFileSize)
 	if err != nil {
@@ -115,8 +118,12 @@ func (l Loader) Load(path string) (*Config, error) {
 	return l.parse(path, data, mode(path))
 }
 
-// find returns the first file that exists in the places of a config.
-func find() (string, error) {
+// Find returns the path of the config that Load reads: path itself, or for "" the first file that exists
+// in the places of a config.
+func Find(path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
 	places := []string{FileName}
 	if dir, err := os.UserConfigDir(); err == nil {
 		places = append(places, filepath.Join(dir, "mcpbridge", FileName))
@@ -232,6 +239,7 @@ func (c *Config) keys() keySet {
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},
 		"log":            {take: inside(c.Log.keys)},
+		"daemon":         {take: inside(c.Daemon.keys)},
 
 		"tools":   {take: into(&c.Tools, readTools)},
 		"apis":    {take: into(&c.APIs, readAPIs)},
@@ -279,4 +287,8 @@ func (l *Log) keys() keySet {
 		"level":  {take: into(&l.Level, oneOf(words("debug", "info", "warn", "error")))},
 		"format": {take: into(&l.Format, oneOf(words("text", "json")))},
 	}
+}
+
+func (d *Daemon) keys() keySet {
+	return keySet{"idleExit": {take: into(&d.IdleExit, readDuration)}}
 }

@@ -72,7 +72,7 @@ func (s *stage) config(mode string) string { return filepath.Join(s.dir, mode+".
 
 // stdio is the command line of the bridge over stdio in the n-th cycle.
 func (s *stage) stdio(n int) []string {
-	return []string{s.program, "stdio", "--config", s.config(mode(n))}
+	return []string{s.program, "stdio", "--alone", "--config", s.config(mode(n))}
 }
 
 // mustBeEmpty waits until no process of the stage is left.

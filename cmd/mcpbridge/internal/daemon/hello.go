@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// protocol is the version of the handshake: one line of JSON each way. A daemon of another version
+// cannot be spoken to.
+const protocol = 1
+
+const (
+	helloBytes = 8 << 20 // of a line of the handshake: environments can be large
+	helloTime  = 10 * time.Second
+)
+
+// Hello is the first line of a connection.
+type Hello struct {
+	Protocol int    `json:"mcpbridge"`
+	Version  string `json:"version"` // of the program
+	Config   string `json:"config"`  // the real path
+
+	Command *Command `json:"command,omitempty"` // what a command line asks for; nil for a window
+
+	Folder   string   `json:"folder,omitempty"`   // working folder of the window
+	Environ  []string `json:"environ,omitempty"`  // of the window, NAME=VALUE
+	Repeated []string `json:"repeated,omitempty"` // raw ids of the requests that a daemon before this one may have run
+}
+
+// A Command asks a daemon or a server about itself, or changes it.
+type Command struct {
+	Name   string   `json:"name"` // ps, logs, restart, stop, reload
+	Args   []string `json:"args,omitempty"`
+	Follow bool     `json:"follow,omitempty"` // of logs: what comes, too
+}
+
+// Welcome answers Hello. After it a window's connection has MCP messages, one a line; that of a
+// command its output.
+type Welcome struct {
+	Protocol     int    `json:"mcpbridge"`
+	Version      string `json:"version"`
+	PID          int    `json:"pid"`
+	MessageBytes int    `json:"messageBytes,omitempty"` // that a message may have
+	Error        string `json:"error,omitempty"`        // why the connection is of no use
+}
+
+// writeLine writes one line of the handshake.
+func writeLine(conn net.Conn, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+		return err
+	}
+	_, err = conn.Write(append(line, '\n'))
+	return errors.Join(err, conn.SetDeadline(time.Time{}))
+}
+
+// readLine reads one line of the handshake.
+func readLine(conn net.Conn, in *bufio.Reader, v any) error {
+	if err := conn.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
+		return err
+	}
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > helloBytes {
+			return fmt.Errorf("a handshake of more than %d MiB", helloBytes>>20)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("not a handshake: %w", err)
+	}
+	return conn.SetReadDeadline(time.Time{})
+}

@@ -1,0 +1,28 @@
+//go:build darwin || freebsd
+
+package daemon
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer returns the user of the process at the other end.
+func peer(conn *net.UnixConn) (uid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var cred *unix.Xucred
+		if cred, failed = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); failed == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	return uid, err
+}

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// A Place is where the daemon of a config is reached: one for each user and config.
+type Place struct {
+	Config string // the real path of the config: however it is named, it is the same daemon
+	folder string // for this user alone
+	key    string // of the files of the daemon in the folder
+}
+
+// A PlaceError says why this machine has no place for a daemon.
+type PlaceError struct{ Err error }
+
+func (e *PlaceError) Error() string { return e.Err.Error() }
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// PlaceOf returns the place of the daemon for a config, which must exist. The error is a *PlaceError
+// if there is none.
+func PlaceOf(config string) (Place, error) {
+	path, err := filepath.Abs(config)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("config %s: %w", config, err)
+	}
+	folder, err := runtimeFolder()
+	if err != nil {
+		return Place{}, &PlaceError{err}
+	}
+	sum := sha256.Sum256([]byte(path))
+	return Place{Config: path, folder: folder, key: hex.EncodeToString(sum[:8])}, nil
+}
+
+// ownFolder makes a folder for this user alone, unless it is there.
+func ownFolder(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", path)
+	case !owned(info):
+		return fmt.Errorf("%s belongs to another user", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return os.Chmod(path, 0o700)
+	}
+	return nil
+}
+
+// Key returns what tells the places of this user apart.
+func (p Place) Key() string { return p.key }
+
+func (p Place) file(suffix string) string { return filepath.Join(p.folder, p.key+suffix) }
+
+// lockWait is the time between attempts to take a lock.
+const lockWait = 10 * time.Millisecond
+
+// lock takes one of the locks of the place, and waits for it until ctx ends. The system frees it when
+// the process ends.
+func (p Place) lock(ctx context.Context, suffix string) (release func(), err error) {
+	l := flock.New(p.file(suffix), flock.SetPermissions(0o600))
+	if _, err := l.TryLockContext(ctx, lockWait); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Path(), err)
+	}
+	return func() { l.Close() }, nil
+}
+
+// Listen listens for windows and commands. It waits until ctx ends for a daemon that still runs, so that
+// there are never two for one config. Closing the listener removes the place; release comes last, when
+// nothing of the daemon runs any more.
+func (p Place) Listen(ctx context.Context) (ln net.Listener, release func(), err error) {
+	release, err = p.lock(ctx, ".lock")
+	if err != nil {
+		return nil, nil, fmt.Errorf("another daemon for %s is running: %w", p.Config, err)
+	}
+	if ln, err = p.listen(); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return ln, release, nil
+}

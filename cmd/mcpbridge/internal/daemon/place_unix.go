@@ -1,0 +1,105 @@
+//go:build unix
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// runtimeFolder returns the folder for sockets of this user. It does not depend on variables that a
+// terminal has and a desktop lacks, as then there would be two daemons for a config.
+func runtimeFolder() (string, error) {
+	user := strconv.Itoa(os.Geteuid())
+	parents := []string{os.Getenv("XDG_RUNTIME_DIR"), "/run/user/" + user}
+	if runtime.GOOS == "darwin" {
+		if cache, err := os.UserCacheDir(); err == nil {
+			parents = append(parents, cache)
+		}
+	}
+	for _, parent := range parents {
+		info, err := os.Stat(parent)
+		if !filepath.IsAbs(parent) || err != nil || !owned(info) {
+			continue
+		}
+		folder := filepath.Join(parent, "mcpbridge")
+		if len(folder)+len("/0123456789abcdef.sock") <= maxSocket && ownFolder(folder) == nil {
+			return folder, nil
+		}
+	}
+	folder := "/tmp/mcpbridge-" + user
+	return folder, ownFolder(folder)
+}
+
+// maxSocket is how long the path of a socket may be on every system, in bytes.
+const maxSocket = 103
+
+func owned(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+func (p Place) socket() string { return p.file(".sock") }
+
+// listen listens in place of a daemon that has ended: the lock is held.
+func (p Place) listen() (net.Listener, error) {
+	if err := os.Remove(p.socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ln, err := net.Listen("unix", p.socket())
+	if err != nil {
+		return nil, err
+	}
+	return &listener{ln}, os.Chmod(p.socket(), 0o600)
+}
+
+func (p Place) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket())
+	if err != nil {
+		return nil, err
+	}
+	return checked(conn)
+}
+
+// checked returns a connection whose other end is a process of this user.
+func checked(conn net.Conn) (net.Conn, error) {
+	uid, err := peer(conn.(*net.UnixConn))
+	if err == nil && uid != os.Geteuid() {
+		err = errors.New("the other end belongs to user " + strconv.Itoa(uid))
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// listener accepts connections of this user alone.
+type listener struct{ net.Listener }
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if conn, err = checked(conn); err == nil {
+			return conn, nil
+		}
+	}
+}
+
+// gone reports whether an error of dial means that there is no daemon.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// detached starts a process in a session of its own, so that no signal of the terminal reaches it.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

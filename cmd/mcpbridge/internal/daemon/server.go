@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Server answers those who connect to a place.
+type Server struct {
+	Version      string
+	MessageBytes int           // that a message may have
+	IdleExit     time.Duration // Serve returns when there has been no window for it; 0 means never
+	Log          *slog.Logger
+
+	// Window prepares for a window; nil means that there are none. The error is for the user.
+	Window func(ctx context.Context, hello *Hello) (Window, error)
+
+	// Command carries out a command. Its error is for the user if nothing has been written.
+	Command func(ctx context.Context, command *Command, out io.Writer) error
+
+	mu      sync.Mutex // guards what follows
+	windows int
+	idle    *time.Timer // nil while there are windows
+}
+
+// A Window serves the messages of a window, one a line, until in ends or ctx does.
+type Window func(ctx context.Context, in io.Reader, out io.Writer) error
+
+// Serve answers connections until ctx ends, the listener fails or no window is left for IdleExit. It
+// closes the listener and ends the connections.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	s.count(0, cancel)
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		case err != nil:
+			ln.Close()
+			return err
+		}
+		serving.Go(func() {
+			defer conn.Close()
+			s.serve(ctx, conn, func(n int) { s.count(n, cancel) })
+		})
+	}
+}
+
+// errIdle ends a Server without windows.
+var errIdle = errors.New("no window is left")
+
+// count adds n windows, and starts or stops the clock of IdleExit.
+func (s *Server) count(n int, cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	if s.windows += n; s.windows == 0 && s.IdleExit > 0 {
+		s.idle = time.AfterFunc(s.IdleExit, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.windows == 0 {
+				cancel(errIdle)
+			}
+		})
+	}
+}
+
+// serve answers one connection.
+func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
+	in := bufio.NewReader(conn)
+	var hello Hello
+	err := readLine(conn, in, &hello)
+	if err == nil && hello.Protocol != protocol {
+		err = fmt.Errorf("this daemon (mcpbridge %s, pid %d) speaks another version of the handshake: end it with mcpbridge stop", s.Version, os.Getpid())
+	}
+	if err != nil {
+		s.welcome(conn, err)
+		return
+	}
+	if hello.Command != nil {
+		if err := s.welcome(conn, nil); err == nil {
+			s.command(ctx, conn, hello.Command)
+		}
+		return
+	}
+	if s.Window == nil {
+		s.welcome(conn, errors.New("it takes no windows"))
+		return
+	}
+	count(1)
+	defer count(-1)
+	if ctx.Err() != nil { // it comes too late: without an answer it looks for another daemon
+		return
+	}
+	serve, err := s.Window(ctx, &hello)
+	if s.welcome(conn, err) != nil || err != nil {
+		return
+	}
+	if err := serve(ctx, in, conn); err != nil {
+		s.Log.Debug("a window has ended", "reason", err)
+	}
+}
+
+func (s *Server) welcome(conn net.Conn, err error) error {
+	w := Welcome{Protocol: protocol, Version: s.Version, PID: os.Getpid(), MessageBytes: s.MessageBytes}
+	if err != nil {
+		w.Error = err.Error()
+	}
+	return writeLine(conn, w)
+}
+
+// command carries out a command until its reader leaves.
+func (s *Server) command(ctx context.Context, conn net.Conn, command *Command) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // which ends with the connection
+		_, _ = io.Copy(io.Discard, conn)
+		cancel()
+	}()
+	if err := s.Command(ctx, command, conn); err != nil && ctx.Err() == nil {
+		s.Log.Debug("a command has failed", "command", command.Name, "reason", err)
+	}
+}

@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// startTime bounds the time in which a daemon must have been found or started.
+const startTime = 20 * time.Second
+
+// ready is the line that a daemon writes to standard output when it listens.
+const ready = "listening"
+
+// A Conn is a connection to a daemon after the handshake.
+type Conn struct {
+	net.Conn
+	In *bufio.Reader // what to read from
+	Welcome
+}
+
+// A RefusedError is the reason of a daemon for which it serves no window. Another attempt is of no use.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Dial connects to the daemon of a place and shakes hands. The error wraps ErrNone if there is no daemon.
+func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
+	raw, err := p.dial(ctx)
+	if err != nil {
+		if gone(err) {
+			err = ErrNone
+		}
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Now()) })
+	defer stop()
+	conn := &Conn{Conn: raw, In: bufio.NewReader(raw)}
+	hello.Protocol, hello.Config = protocol, p.Config
+	err = writeLine(raw, hello)
+	if err == nil {
+		err = readLine(raw, conn.In, &conn.Welcome)
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil: // it was ending
+		err = fmt.Errorf("%w: %w", ErrNone, err)
+	case conn.Error != "":
+		err = &RefusedError{conn.Error}
+	}
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// ErrNone means that no daemon runs at a place.
+var ErrNone = errors.New("no daemon is running")
+
+// Join connects to the daemon of a place, which it starts if there is none: the program executable with
+// args. Of those that start one at once, one does; the others wait for it.
+func Join(ctx context.Context, p Place, hello *Hello, executable string, args ...string) (*Conn, error) {
+	conn, err := Dial(ctx, p, hello)
+	if !errors.Is(err, ErrNone) {
+		return conn, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the daemon for %s has not answered within %s", p.Config, startTime))
+	defer cancel()
+	release, err := p.lock(ctx, ".start")
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &PlaceError{err}
+	}
+	defer release()
+	for {
+		conn, err := Dial(ctx, p, hello)
+		if !errors.Is(err, ErrNone) {
+			return conn, err
+		}
+		if err := start(ctx, executable, args); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// start starts a daemon and waits until it listens. The error is what it says.
+func start(ctx context.Context, executable string, args []string) error {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	cmd := &exec.Cmd{Path: executable, Args: append([]string{"mcpbridge"}, args...)}
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = theirs, theirs, detached()
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "MCPBRIDGE_CHILD=") })
+	cmd.Dir = filepath.Dir(executable) // which is no folder that somebody may want to remove
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return fmt.Errorf("the daemon cannot be started: %w", err)
+	}
+	go cmd.Wait() // it is not a child to wait for: this only frees its entry if it ends first
+	stop := context.AfterFunc(ctx, func() { ours.SetReadDeadline(time.Now()) })
+	defer stop()
+	var said strings.Builder
+	lines := bufio.NewReader(io.LimitReader(ours, 64<<10))
+	for {
+		line, err := lines.ReadString('\n')
+		if strings.TrimSpace(line) == ready {
+			return nil
+		}
+		said.WriteString(line)
+		if err != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	text := strings.TrimSpace(said.String())
+	if text == "" {
+		text = "the daemon has ended without a word"
+	}
+	return &RefusedError{text}
+}
+
+// Ready tells whoever has started this daemon that it listens.
+func Ready(out io.Writer) error {
+	_, err := fmt.Fprintln(out, ready)
+	return err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+func runStdio(ctx context.Context, args []string, std streams) error {
+	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+
+		"All that one user starts with the same config share its servers, which run in a\ndaemon: the first starts it. See mcpbridge daemon --help.\n"+spoken(), std)
+	alone := f.Bool("alone", false, "start the servers of the config in this process, for this client alone")
+	f.prepare = func(command []string) error {
+		if *alone || f.strict || command != nil || f.upstream != "" {
+			return nil
+		}
+		return f.runShim(ctx, std)
+	}
+	cfg, _, err := f.parse(args)
+	switch {
+	case errors.Is(err, errHandedOver):
+		return nil
+	case err != nil:
+		return err
+	}
+	p, err := newProgram(f, cfg, "info", stack.Options{OneCaller: true}, std.err)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	defer keepMemoryLow()()
+	front := mcpserver.New(p, p.serverOptions())
+	defer front.Close()
+	err = front.ServeStdio(ctx, std.in, std.out)
+	if ctx.Err() != nil {
+		p.log.Info("ending", "reason", context.Cause(ctx))
+	}
+	return err
+}
+
+// errHandedOver means that the daemon has served the client.
+var errHandedOver = errors.New("handed over to the daemon")
+
+// shimGC makes the garbage collector run twice as often in a process that only carries messages, since
+// many of them run beside each other.
+const shimGC = 50
+
+// runShim hands the client over to the daemon of the config. It returns nil if there can be none.
+func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
+	path, err := config.Find(f.config)
+	if err != nil {
+		return &exitError{exitUsage, err.Error()}
+	}
+	place, err := daemon.PlaceOf(path)
+	var conn *daemon.Conn
+	version, _ := build()
+	hello := &daemon.Hello{Version: version, Environ: os.Environ()}
+	hello.Folder, _ = os.Getwd()
+	join := func(ctx context.Context, hello *daemon.Hello) (*daemon.Conn, error) {
+		executable, err := os.Executable()
+		if err != nil {
+			return nil, &daemon.PlaceError{Err: err}
+		}
+		return daemon.Join(ctx, place, hello, executable, "daemon", "--config", place.Config)
+	}
+	if err == nil {
+		conn, err = join(ctx, hello)
+	}
+	var refused *daemon.RefusedError
+	var nowhere *daemon.PlaceError
+	switch {
+	case errors.As(err, &nowhere):
+		fmt.Fprintf(std.err, "mcpbridge: the servers are not shared with other windows: %v\n", err)
+		return nil
+	case errors.As(err, &refused):
+		return &exitError{exitUsage, refused.Reason}
+	case err != nil:
+		return err
+	}
+	debug.SetGCPercent(shimGC)
+	shim := &daemon.Shim{Join: join, Lost: func(reason error) {
+		fmt.Fprintf(std.err, "mcpbridge: the daemon was lost (%v), starting another\n", reason)
+	}}
+	if err := shim.Run(ctx, conn, hello, std.in, std.out); err != nil {
+		return err
+	}
+	return errHandedOver
+}
