@@ -134,7 +134,7 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 	if c.params = *params; len(req.Edits) == 0 {
 		c.params = params.Clone()
 	}
-	c.request = Request{Method: req.Method, Params: &c.params, Target: req.Target, Back: c}
+	c.request = Request{Method: req.Method, Params: &c.params, Target: req.Target, Model: req.Model, Back: c}
 	return nil
 }
 

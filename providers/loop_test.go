@@ -55,6 +55,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A source is told which model calls it.
+func TestModelOfCall(t *testing.T) {
+	var got string
+	s := session(t, function(t, "who", "", func(ctx context.Context) (string, error) {
+		req, _ := bridge.RequestOf(ctx)
+		got = req.Model
+		return "", nil
+	}))
+	task := ask(play(calls(call("c", "who", "{}")), says("done")), "go")
+	task.Request.Model = "model-1"
+	if _, _, err := run(t, s, task); err != nil || got != "script/model-1" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A call that fails has one result, a text for the model.
 func TestFailingCalls(t *testing.T) {
 	var log bytes.Buffer

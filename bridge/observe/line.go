@@ -17,6 +17,7 @@ func appendLine(dst []byte, c *Call) []byte {
 	dst = appendText(dst, "principal", c.Caller.Principal)
 	dst = appendText(dst, "client", c.Caller.Client)
 	dst = appendText(dst, "version", c.Caller.Version)
+	dst = appendText(dst, "model", c.Model)
 	dst = appendText(dst, "method", c.Method)
 	dst = appendText(dst, "target", c.Target)
 	dst = appendText(dst, "server", c.Server)

@@ -36,6 +36,7 @@ func record(c *Call) slog.Record {
 	r.AddAttrs(slog.Int64("session", c.Caller.Session))
 	text("principal", c.Caller.Principal)
 	text("client", strings.TrimSpace(c.Caller.Client+" "+c.Caller.Version))
+	text("model", c.Model)
 	if c.Lost > 0 {
 		r.AddAttrs(slog.Int("lost", c.Lost))
 	}

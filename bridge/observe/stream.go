@@ -110,7 +110,7 @@ type call struct {
 // end gives the Call to the readers, and keeps nothing of the reply.
 func (c *call) end(reply *bridge.Reply) {
 	made := Call{
-		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller,
+		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
