@@ -10,7 +10,6 @@
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and
 // internal/output (what is shown), internal/daemon (windows that share servers), internal/gen,
-// internal/clients (the config files of MCP clients), internal/edit (changes of config files),
-// internal/hint and internal/file (words and files).
+// internal/edit (changes of config files), internal/hint and internal/file (words and input).
 // main may import everything, and nothing imports main.
 package main

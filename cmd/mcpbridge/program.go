@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -112,7 +113,11 @@ func (p *program) await(ctx context.Context, show func(what string), report func
 }
 
 // self returns the program as a caller. Its sessions share links, so that a server starts once.
-func self() *bridge.Caller { return &bridge.Caller{ID: "mcpbridge"} }
+func self() *bridge.Caller {
+	version, _ := build()
+	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": version}) // cannot fail: strings
+	return &bridge.Caller{ID: "mcpbridge", Info: info}
+}
 
 func (p *program) open(ctx context.Context) (err error) {
 	operator := self()

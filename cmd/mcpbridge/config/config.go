@@ -81,12 +81,6 @@ type Limits struct {
 	NativeResult      int           // characters of text in the result of a native tool; default 8 Mi
 }
 
-// Log is the level and the format of the log on standard error.
-type Log struct {
-	Level  string // "debug", "info" (default), "warn" or "error"
-	Format string // "text" (default) or "json"
-}
-
 // Daemon is how the process behaves that the windows of one user share.
 type Daemon struct {
 	IdleExit time.Duration // it ends after this time without a window; default 5 min
@@ -279,13 +273,6 @@ func (l *Limits) keys() keySet {
 		"nativeCalls":       {take: into(&l.NativeCalls, readCount)},
 		"nativeQueue":       {take: into(&l.NativeQueue, readCount)},
 		"nativeResult":      {take: into(&l.NativeResult, readCount)},
-	}
-}
-
-func (l *Log) keys() keySet {
-	return keySet{
-		"level":  {take: into(&l.Level, oneOf(words("debug", "info", "warn", "error")))},
-		"format": {take: into(&l.Format, oneOf(words("text", "json")))},
 	}
 }
 

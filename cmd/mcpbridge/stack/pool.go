@@ -19,11 +19,12 @@ import (
 // A Pool holds the clients of the servers of several Stacks, which share those whose definitions are
 // equal once the variables in them are filled in: a Stack of a changed config keeps the connections
 // and processes of all other servers, and so do Stacks of one config for two environments. The limits
-// on child processes are those of the latest Stack.
+// on child processes, and what becomes of the record of calls, are as the config of the latest Stack says.
 type Pool struct {
 	id         string // by which a loop of bridges is found
 	supervisor *process.Supervisor
 	children   mcpclient.Children
+	calls      callRecord
 
 	mu      sync.Mutex // guards clients, and their users
 	clients map[[sha256.Size]byte]*pooled
@@ -34,9 +35,13 @@ func NewPool() *Pool {
 	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), clients: map[[sha256.Size]byte]*pooled{}}
 }
 
-// Close ends the supervisor of child processes, when all Stacks of the pool have been closed. The
-// error says why processes that the program may leave behind when it is killed could not be supervised.
-func (p *Pool) Close() error { return p.supervisor.Close() }
+// Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
+// been closed. The error says why processes that the program may leave behind when it is killed could not
+// be supervised.
+func (p *Pool) Close() error {
+	p.calls.close()
+	return p.supervisor.Close()
+}
 
 // A sampler answers the sampling requests of a server.
 type sampler func(ctx context.Context, params []byte) ([]byte, *toolformat.Error)

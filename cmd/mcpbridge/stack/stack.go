@@ -33,6 +33,7 @@ type Stack struct {
 	cfg      *config.Config
 	log      *slog.Logger
 	bridge   *bridge.Bridge
+	source   bridge.Source // bridge with its wrappers
 	pool     *Pool
 	ownPool  bool // no other Stack has it
 	clients  []*use
@@ -87,6 +88,9 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if err := s.openNatives(opts.Strict); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := s.pool.calls.configure(cfg, s.log); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	s.limitChildren()
 	var members []bridge.Member
@@ -112,6 +116,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		ID:         s.pool.id,
 		Log:        s.log,
 	}, members...)
+	s.source = s.Calls().Wrap(s.bridge)
 	return s, nil
 }
 
@@ -139,11 +144,11 @@ func settleTime(cfg *config.Config, all bool) time.Duration {
 
 // Open opens a session of all sources.
 func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	return s.bridge.Open(ctx, caller)
+	return s.source.Open(ctx, caller)
 }
 
 // wrapServer wraps a server's client, the innermost wrapper first. A wrapper of all sources wraps
-// s.bridge in New instead, and Open opens it.
+// s.bridge in New instead.
 func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
 	source = s.guard(source, server)
 	return source
