@@ -132,6 +132,20 @@ func Find(path string) (string, error) {
 	return "", &notFoundError{places}
 }
 
+// DefaultPath returns the config that [Load] reads without a path; without one, the path of a new one in
+// the user's config folder.
+func DefaultPath() (string, error) {
+	found, err := Find("")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for a config: %w", err)
+	}
+	return filepath.Join(dir, "mcpbridge", FileName), nil
+}
+
 // notFoundError says what to do if there is no config in any place.
 type notFoundError struct{ places []string }
 
@@ -143,7 +157,8 @@ func (e *notFoundError) Error() string {
 func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
 // Parse is Load for a config that was read already. path begins the errors, and its folder is the
-// one of relative paths. The env files that data names are read, and no other file.
+// one of relative paths. The env files that data names are read, and the one beside path, and no
+// other file.
 func (l Loader) Parse(path string, data []byte) (*Config, error) { return l.parse(path, data, 0) }
 
 // parse is Parse that warns of what the mode of the file lets other users do; 0 means nothing.
@@ -166,7 +181,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	}
 	d := l.newDecoder(path, dir, data)
 	d.guard(mode)
-	c.Dir, c.getenv = dir, l.Getenv
+	c.Dir, c.getenv = dir, d.lookup
 	if root, ok := d.parse(); ok && !d.foreign(root) {
 		d.duplicates(root)
 		d.object(root, c.keys())
@@ -176,6 +191,10 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	}
 	if err := d.err(); err != nil {
 		return nil, err
+	}
+	if len(d.variables) > 0 {
+		d.envFiles = append(d.envFiles, filepath.Join(dir, EnvFileName))
+		d.checkBeside()
 	}
 	c.Warnings = d.warned()
 	c.Variables, c.UsesWorkspace, c.envFiles = slices.Sorted(maps.Keys(d.variables)), d.usesWorkspace, d.envFiles

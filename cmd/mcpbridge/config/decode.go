@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -38,6 +40,8 @@ type decoder struct {
 	variables     map[string]bool // that the file refers to
 	usesWorkspace bool            // the file refers to the workspace folder
 	envFiles      []string        // that servers name
+
+	beside func() (map[string]string, error) // the variables of the env file beside the config, which it reads once
 }
 
 // getenv looks up a variable to which the file refers.
@@ -45,7 +49,17 @@ func (d *decoder) getenv(name string) (value string, set bool) {
 	if name != "PATH" {
 		d.variables[name] = true
 	}
-	return d.loader.Getenv(name)
+	return d.lookup(name)
+}
+
+// lookup looks up a variable in the environment, then in the env file beside the config.
+func (d *decoder) lookup(name string) (value string, set bool) {
+	if value, set = d.loader.Getenv(name); set {
+		return value, true
+	}
+	vars, _ := d.beside()
+	value, set = vars[name]
+	return value, set
 }
 
 // workspace returns the workspace folder, to which the file refers.
@@ -94,6 +108,7 @@ type keySet map[string]keyRule
 func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &decoder{file: file, dir: dir, data: data, loader: l, lines: []int{0}, variables: map[string]bool{}}
+	d.beside = sync.OnceValues(func() (map[string]string, error) { return loadBeside(filepath.Join(dir, EnvFileName)) })
 	for i, b := range data {
 		if b == '\n' {
 			d.lines = append(d.lines, i+1)

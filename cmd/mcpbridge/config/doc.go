@@ -5,9 +5,10 @@
 // environment gets a Fault instead, so that the others work without it.
 //
 // Files: config.go (the top level, Load), server.go, native.go, provider.go and log.go (the sections of
-// the file), read.go (readers of values), env.go (variables, paths, env files), decode.go (objects, errors
-// and warnings by place), syntax.go (mistakes in the JSON), foreign.go (configs of other programs),
-// secret.go (secrets in files that other users can read).
+// the file), read.go (readers of values), env.go (variables, paths), envfile.go (env files), decode.go
+// (objects, errors and warnings by place), syntax.go (mistakes in the JSON), foreign.go (configs of other
+// programs), secret.go (secrets in files that other users can read), stateful.go (servers whose clients
+// need a process each).
 //
 // A new key is a field, a row in the keys method of its type, and a case in testdata. The package
 // imports leaves only, so that every program can load the file without the rest of the bridge. A

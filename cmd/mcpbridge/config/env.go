@@ -1,9 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,11 +9,8 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
-
-const maxEnvFileSize = 1 << 20 // bytes
 
 // envName matches the names of variables that need no "env:".
 var envName = sync.OnceValue(func() *regexp.Regexp {
@@ -215,7 +209,11 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 		return d.home(n)
 	}
 	name = hint.Shorten(name)
-	d.lacks(n, "environment variable %s is not set (set it, or write ${%s:-default})", name, name)
+	if _, err := d.beside(); err != nil {
+		d.lacks(n, "environment variable %s is not set, and %v", name, err)
+	} else {
+		d.lacks(n, "environment variable %s is not set (set it, or put it into %s beside this file, or write ${%s:-default})", name, EnvFileName, name)
+	}
 	return "", false
 }
 
@@ -249,76 +247,4 @@ func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 func isRelative(command string) bool {
 	slashed := filepath.ToSlash(command)
 	return strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../")
-}
-
-// loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file and no value.
-func loadEnvFile(path string) (map[string]string, error) {
-	data, err := file.ReadRegular(path, maxEnvFileSize)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	vars, line, err := parseEnv(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", path, line, err)
-	}
-	return vars, nil
-}
-
-// parseEnv reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The
-// last value of a name wins. On an error, line is its line.
-func parseEnv(data []byte) (vars map[string]string, line int, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	vars = map[string]string{}
-	for text := range strings.Lines(string(data)) {
-		line++
-		text = strings.TrimSpace(text)
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(text, "export"); ok && strings.TrimLeft(rest, " \t") != rest {
-			text = strings.TrimLeft(rest, " \t")
-		}
-		name, value, ok := strings.Cut(text, "=")
-		name = strings.TrimSpace(name)
-		if !ok || checkEnvName(name) != "" || strings.ContainsAny(name, " \t\"'") {
-			return nil, line, errors.New("expected KEY=VALUE")
-		}
-		if vars[name], err = envValue(strings.TrimSpace(value)); err != nil {
-			return nil, line, fmt.Errorf("%s: %w", hint.Shorten(name), err)
-		}
-	}
-	return vars, line, nil
-}
-
-// envValue removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted
-// value " #" begins a comment.
-func envValue(s string) (string, error) {
-	if strings.ContainsRune(s, 0) {
-		return "", errors.New("has a NUL character")
-	}
-	if s == "" || s[0] != '"' && s[0] != '\'' {
-		if s != "" && s[0] == '#' {
-			return "", nil
-		}
-		for _, mark := range []string{" #", "\t#"} {
-			s, _, _ = strings.Cut(s, mark)
-		}
-		return strings.TrimSpace(s), nil
-	}
-	quote, escapes := s[0], strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\$`, "$")
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && quote == '"':
-			i++
-		case s[i] == quote:
-			if rest := strings.TrimSpace(s[i+1:]); rest != "" && rest[0] != '#' {
-				return "", errors.New("unexpected text after the closing quote")
-			}
-			if quote == '\'' {
-				return s[1:i], nil
-			}
-			return escapes.Replace(s[1:i]), nil
-		}
-	}
-	return "", errors.New("the quote is not closed on its line")
 }

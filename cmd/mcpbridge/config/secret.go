@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"sync"
@@ -69,6 +70,18 @@ func (d *decoder) secretsIn(n node, path string, vars map[string]string) {
 			return
 		}
 	}
+}
+
+// checkBeside warns of secrets in the env file beside the config that the config refers to.
+func (d *decoder) checkBeside() {
+	used := map[string]string{}
+	vars, _ := d.beside()
+	for name, value := range vars {
+		if _, set := d.loader.Getenv(name); d.variables[name] && !set {
+			used[name] = value
+		}
+	}
+	d.secretsIn(node{}, filepath.Join(d.dir, EnvFileName), used)
 }
 
 func hasPassword(text string) bool {

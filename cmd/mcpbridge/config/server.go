@@ -221,7 +221,7 @@ func (d *decoder) server(n node) Server {
 
 // clientUnits has the unit of "timeout" in the clients whose keys tell them.
 var clientUnits = map[string]time.Duration{
-	"trust": time.Millisecond, "httpUrl": time.Millisecond, "includeTools": time.Millisecond, "excludeTools": time.Millisecond, // Gemini CLI
+	"httpUrl": time.Millisecond, "includeTools": time.Millisecond, "excludeTools": time.Millisecond, // Gemini CLI
 	"environment": time.Millisecond, // opencode
 	"initTimeout": time.Millisecond, // LibreChat
 	"alwaysAllow": time.Second,      // Roo Code

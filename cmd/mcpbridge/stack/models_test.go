@@ -62,7 +62,7 @@ func TestChooseModel(t *testing.T) {
 		{"unknown", two + "}", Choice{Provider: "zzz"}, "", `unknown provider "zzz" (known: a, anthropic, b, gemini, local, ollama, `},
 		{"no model", `{"providers":{"local":{"type":"ollama"}}}`, Choice{}, "", `provider local has no model: pass --model NAME, or set "model" in the config's providers.local or loop`},
 		{"nothing at all", "{}", Choice{}, "", "no model configured: set an API key such as ANTHROPIC_API_KEY"},
-		{"a variable is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"}}}`, Choice{}, "", "provider a: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})\nno model configured"},
+		{"a variable is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"}}}`, Choice{}, "", "provider a: providers.a: environment variable NONE is not set (set it, or put it into .env beside this file, or write ${NONE:-default})\nno model configured"},
 		{"a variable of another is missing", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"},"b":{"type":"ollama","model":"m"}}}`, Choice{}, "b m", ""},
 		{"one that a variable is missing of", `{"providers":{"a":{"type":"anthropic","apiKey":"${NONE}"},"b":{"type":"ollama","model":"m"}}}`, Choice{Provider: "a"}, "", "provider a: providers.a: environment variable NONE is not set"},
 		{"a script of another provider", "{}", Choice{Provider: "ollama", Scripts: []string{"x"}}, "", "--script plays recorded exchanges and needs --provider replay"},
@@ -143,7 +143,7 @@ func TestModelIDs(t *testing.T) {
 		"local/small": "local small", "local": "local small", "small": "local small", "local/other": "local other", "router/meta/llama": "router meta/llama",
 		"router":  `unknown model "router" (known: local/small)`,
 		"lcal":    `unknown model "lcal"`,
-		"a/x":     "provider a is not available: providers.a: environment variable NONE is not set (set it, or write ${NONE:-default})",
+		"a/x":     "provider a is not available: providers.a: environment variable NONE is not set (set it, or put it into .env beside this file, or write ${NONE:-default})",
 		"nothing": `unknown model "nothing" (known: local/small)`,
 	} {
 		c, err := m.ByID(id)
