@@ -20,11 +20,11 @@ func stateful() (names []string) {
 	return names
 }
 
-// KeepsState returns the package or program of a server's command that is known to keep a state for
+// KeepsState returns the package or program in the server's command that is known to keep a state for
 // each client, such as a browser, or "". Such a server needs "sharing": "session".
-func KeepsState(command string, args []string) string {
-	program, known := strings.ReplaceAll(command, `\`, "/"), stateful()
-	for _, word := range append([]string{path.Base(program)}, args...) {
+func (s *Server) KeepsState() string {
+	program, known := strings.ReplaceAll(s.Command, `\`, "/"), stateful()
+	for _, word := range append([]string{path.Base(program)}, s.Args...) {
 		if name := packageName(word); slices.Contains(known, name) {
 			return name
 		}

@@ -24,7 +24,8 @@ func TestKeepsState(t *testing.T) {
 		{"npx @ : == [", ""},
 	} {
 		words := strings.Fields(c.command)
-		if got := KeepsState(words[0], words[1:]); got != c.want {
+		s := Server{Command: words[0], Args: words[1:]}
+		if got := s.KeepsState(); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.command, got, c.want)
 		}
 	}
