@@ -10,6 +10,7 @@
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and
 // internal/output (what is shown), internal/daemon (windows that share servers), internal/gen,
-// internal/edit (changes of config files), internal/hint and internal/file (words and input).
+// internal/clients (the config files of MCP clients), internal/edit (changes of config files),
+// internal/hint and internal/file (words and files).
 // main may import everything, and nothing imports main.
 package main

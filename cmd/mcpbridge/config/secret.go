@@ -44,6 +44,12 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 // minSecretSize is the length below which a value stands for a secret that a server does not check.
 const minSecretSize = 8 // bytes
 
+// IsSecret reports whether the value of a variable, a header or a key is a secret: its name says so, or
+// it is a URL with a password.
+func IsSecret(name, value string) bool {
+	return value != "" && secretName().MatchString(name) || hasPassword(value)
+}
+
 // secret warns of the first secret that stands in a file that every user can read. A value is one if
 // sure is true, if its name says so, or if it is a URL with a password.
 func (d *decoder) secret(n node, sure bool) {
@@ -52,7 +58,7 @@ func (d *decoder) secret(n node, sure bool) {
 	}
 	text := n.value.(hujson.Literal).String()
 	variable := d.inServer() && bareReference().MatchString(text)
-	if variable || len(text) < minSecretSize || !sure && !secretName().MatchString(n.name) && !hasPassword(text) {
+	if variable || len(text) < minSecretSize || !sure && !IsSecret(n.name, text) {
 		return
 	}
 	d.readable = false

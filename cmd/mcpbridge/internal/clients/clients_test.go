@@ -1,0 +1,281 @@
+package clients
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"golang.org/x/tools/txtar"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// machineOf returns the machine that the lines of a comment describe, with the files of an archive.
+// A file whose name ends with a slash is a folder.
+func machineOf(t *testing.T, a *txtar.Archive) *Machine {
+	t.Helper()
+	env, crlf := map[string]string{}, false
+	m := &Machine{Getenv: func(name string) string { return env[name] }, Root: t.TempDir()}
+	for line := range strings.Lines(string(a.Comment)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "lines":
+			crlf = value == "windows"
+		case "system":
+			m.System = value
+		case "home":
+			m.Home = value
+		case "project":
+			m.Project = value
+		case "env":
+			name, value, _ := strings.Cut(value, "=")
+			env[name] = value
+		}
+	}
+	for _, f := range a.Files {
+		if !strings.Contains(f.Name, "/") {
+			continue
+		}
+		name := filepath.Join(m.Root, filepath.FromSlash(f.Name))
+		dir := filepath.Dir(name)
+		if strings.HasSuffix(f.Name, "/") {
+			dir = name
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if dir != name {
+			text := f.Data
+			if crlf {
+				text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+			}
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return m
+}
+
+// golden compares got with the section want of an archive.
+func golden(t *testing.T, file string, a *txtar.Archive, got string) {
+	t.Helper()
+	for i, f := range a.Files {
+		if f.Name == "want" {
+			if string(f.Data) != got && !*update {
+				t.Errorf("%s:\n%s", file, diff.Diff("want", f.Data, "got", []byte(got)))
+			}
+			a.Files = a.Files[:i]
+			break
+		}
+	}
+	if *update {
+		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPaths shows where the files of every client lie, on each system.
+func TestPaths(t *testing.T) {
+	files, _ := filepath.Glob("testdata/paths/*.txtar")
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := machineOf(t, a)
+			var got strings.Builder
+			machines := []*Machine{m}
+			if w := m.Windows(); w != nil {
+				machines = append(machines, w)
+			}
+			for _, m := range machines {
+				for _, c := range All() {
+					for _, project := range []bool{false, true} {
+						for _, f := range m.Files(c, project) {
+							mark := map[bool]string{true: "found", false: "     "}[f.Found && !project]
+							if f.Exists {
+								mark = "there"
+							}
+							if f.Read {
+								mark += " (read)"
+							}
+							fmt.Fprintf(&got, "%s %s: %s\n", mark, f.Title, f.Path)
+						}
+					}
+				}
+			}
+			golden(t, file, a, got.String())
+		})
+	}
+}
+
+// TestClients connects, imports, moves and disconnects on the files of each client.
+func TestClients(t *testing.T) {
+	files, _ := filepath.Glob("testdata/clients/*.txtar")
+	if len(files) < len(All()) {
+		t.Errorf("only %d files for %d clients", len(files), len(All()))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := machineOf(t, a)
+			c, err := Find(strings.TrimSuffix(filepath.Base(file), ".txtar"))
+			if err != nil {
+				c, err = Find(strings.Split(filepath.Base(file), "_")[0])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := m.Windows(); w != nil {
+				m = w
+			}
+			golden(t, file, a, strings.ReplaceAll(story(t, m, c), "\r", "␍"))
+		})
+	}
+}
+
+// story tells what becomes of the files of a client.
+func story(t *testing.T, m *Machine, c *Client) string {
+	var got strings.Builder
+	lookup := func(name string) (string, bool) { return "", false }
+	imported, err := NewImport("mcpbridge.json", nil, lookup, config.IsSecret, isBridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := append(m.Files(c, false), m.Files(c, true)...)
+	for _, f := range files {
+		text := read(t, f)
+		if f.Exists {
+			if err := imported.Add(f, text); err != nil {
+				fmt.Fprintf(&got, "# %s: %v\n", f.Path, err)
+				continue
+			}
+		}
+		if !f.Read && (f.Found && !f.Project || f.Exists) {
+			connected(t, &got, f, text)
+		}
+	}
+	out, err := imported.Apply(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (config.Loader{}).Parse("mcpbridge.json", out); out != nil && err != nil {
+		t.Errorf("the config is not valid: %v\n%s", err, out)
+	}
+	fmt.Fprintf(&got, "# import\n%s", out)
+	for _, v := range imported.Vars {
+		fmt.Fprintf(&got, "%s=%s\n", v.Name, v.Value)
+	}
+	for _, n := range imported.Notes {
+		fmt.Fprintln(&got, n)
+	}
+	for _, f := range files {
+		if names := imported.Movable(f); len(names) > 0 {
+			moved(t, &got, f, names)
+		}
+	}
+	return got.String()
+}
+
+func read(t *testing.T, f *File) []byte {
+	t.Helper()
+	if !f.Exists {
+		return nil
+	}
+	text, err := os.ReadFile(f.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func isBridge(program string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(program, ".exe"), "/mcpbridge")
+}
+
+var stdio = Entry{Command: "/opt/mcpbridge", Args: []string{"stdio", "--config", "/home/ana/mcpbridge.json"}}
+
+// connected tells the changes of connect, and checks that they are made once and undone.
+func connected(t *testing.T, got *strings.Builder, f *File, text []byte) {
+	t.Helper()
+	for _, e := range []Entry{stdio, {URL: "http://127.0.0.1:7332/mcp", Token: "a-token"}, {URL: "ws://127.0.0.1:7332/ws", Token: "a-token"}} {
+		out, err := f.Connect(text, e)
+		if err != nil {
+			fmt.Fprintf(got, "# connect: %v\n", err)
+			continue
+		}
+		got.WriteString("# connect\n")
+		got.Write(diff.Diff(f.Path, text, f.Path, out))
+		if again, err := f.Connect(out, e); err != nil || !bytes.Equal(again, out) {
+			t.Errorf("connected twice: %v\n%s", err, diff.Diff("once", out, "twice", again))
+		}
+		if back, err := f.Disconnect(out, text); err != nil || !bytes.Equal(back, text) {
+			t.Errorf("disconnected: %v\n%s", err, diff.Diff("before", text, "after", back))
+		}
+		if other, err := f.Connect(out, stdio); err != nil {
+			t.Error(err)
+		} else if direct, _ := f.Connect(text, stdio); !bytes.Equal(other, direct) {
+			t.Errorf("connected in another way:\n%s", diff.Diff("at once", direct, "after", other))
+		}
+		if _, err := f.Disconnect(out, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// moved tells the change of a move, and checks that it is undone with the entry, whichever was first.
+func moved(t *testing.T, got *strings.Builder, f *File, names []string) {
+	t.Helper()
+	text := read(t, f)
+	out, err := f.Move(text, names)
+	if err != nil {
+		t.Errorf("move: %v", err)
+		return
+	}
+	got.WriteString("# move\n")
+	got.Write(diff.Diff(f.Path, text, f.Path, out))
+	if f.Read {
+		return
+	}
+	after, err := f.Connect(out, stdio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := f.Connect(text, stdio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err = f.Move(first, names); err != nil {
+		t.Fatal(err)
+	}
+	for _, changed := range [][]byte{out, after, first} {
+		if back, err := f.Disconnect(changed, text); err != nil || !bytes.Equal(back, text) {
+			t.Errorf("not undone: %v\n%s", err, diff.Diff("before", text, "after", back))
+		}
+	}
+	if left, err := f.Servers(out, isBridge); err != nil {
+		t.Error(err)
+	} else {
+		for _, s := range left {
+			for _, name := range names {
+				if s.Name == name && !s.Off {
+					t.Errorf("%s still runs", name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+)
+
+// An Import collects the servers that a config takes over. The zero Import is not usable: see
+// NewImport.
+type Import struct {
+	Added []Addition
+	Taken []*Server // those that the config has now: added, or there before
+	Vars  []Variable
+	Notes []Note
+
+	isSecret func(name, value string) bool
+	lookup   func(name string) (string, bool) // variables of the config
+	isOurs   func(program string) bool
+	names    map[string]bool
+	known    []fingerprint
+}
+
+// An Addition is a new entry of "mcpServers".
+type Addition struct {
+	Name   string
+	Server *Server
+	Value  json.RawMessage
+}
+
+// A Variable belongs into the env file of the config.
+type Variable struct{ Name, Value string }
+
+// A fingerprint tells servers apart.
+type fingerprint struct {
+	name, where string
+	program     string // the command and its arguments, or the URL
+	values      string // of its environment and headers
+}
+
+// ours is the config of mcpbridge as if it were that of a client.
+var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon, unit: time.Second}
+
+// NewImport returns an import into the config of that name and text. lookup returns the variables
+// that the config can use, isSecret reports which values must not stand in it, and isBridge which
+// programs and URLs are the bridge itself.
+func NewImport(name string, text []byte, lookup func(string) (string, bool), isSecret func(name, value string) bool, isBridge func(string) bool) (*Import, error) {
+	i := &Import{isSecret: isSecret, lookup: lookup, isOurs: isBridge, names: map[string]bool{}}
+	self := ours
+	f := &File{Client: &self, Path: name, machine: &Machine{}, place: &place{}, name: "mcpbridge.json"}
+	root, err := edit.Read(edit.JSON, text)
+	if err != nil {
+		return nil, err
+	}
+	servers, _ := root.At(ours.path...)
+	for _, m := range servers.Members {
+		s := &Server{Name: m.Key, File: f, Line: m.Line}
+		i.names[m.Key] = true
+		if s.read(m) {
+			i.known = append(i.known, i.fingerprint(s))
+		}
+	}
+	return i, nil
+}
+
+// Add takes over the servers in the text of a client's file.
+func (i *Import) Add(f *File, text []byte) error {
+	list, err := f.Servers(text, i.isOurs)
+	for _, s := range list {
+		i.add(s)
+	}
+	return err
+}
+
+func (i *Import) add(s *Server) {
+	say := func(format string, args ...any) {
+		i.Notes = append(i.Notes, Note{s.File, s.Line, s.Name + ": " + fmt.Sprintf(format, args...)})
+	}
+	if s.Fault != "" {
+		say("left out: %s", s.Fault)
+		return
+	}
+	own := i.fingerprint(s)
+	for _, other := range i.known {
+		switch {
+		case own.program != other.program:
+		case own.values == other.values:
+			say("the same as %s", other)
+			i.Taken = append(i.Taken, s)
+			return
+		default:
+			say("runs the same as %s, with other variables or headers: both are kept", other)
+		}
+	}
+	i.known = append(i.known, own)
+	i.Notes = append(i.Notes, s.Notes...)
+	name := i.name(s)
+	if name != s.Name {
+		say("is called %s, as there is another %s", name, s.Name)
+	}
+	i.Added = append(i.Added, Addition{name, s, i.value(s, name)})
+	i.Taken = append(i.Taken, s)
+}
+
+func (p fingerprint) String() string { return p.name + " in " + p.where }
+
+// fingerprint returns the fingerprint of a server, with its variables filled in.
+func (i *Import) fingerprint(s *Server) fingerprint {
+	program := []string{i.fill(Text{s.Command, true}), i.fill(s.URL)}
+	for _, a := range s.Args {
+		program = append(program, i.fill(a))
+	}
+	var values []string
+	for _, p := range slices.Concat(s.Env, s.Headers) {
+		values = append(values, p.Name+"="+i.fill(p.Value))
+	}
+	slices.Sort(values)
+	where := s.File.Path
+	if s.File.Client.Name != ours.Name {
+		where = s.File.Title
+	}
+	return fingerprint{s.Name, where, strings.Join(program, "\x00"), strings.Join(values, "\x00")}
+}
+
+var filled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
+
+// fill fills in the variables of a text that are known.
+func (i *Import) fill(t Text) string {
+	if !t.Variable {
+		return t.Text
+	}
+	return filled().ReplaceAllStringFunc(t.Text, func(ref string) string {
+		if ref == "$${" {
+			return "${"
+		}
+		if value, ok := i.variable(strings.Trim(ref, "${}")); ok {
+			return value
+		}
+		return ref
+	})
+}
+
+// variable returns a variable of the config, or one that the import adds.
+func (i *Import) variable(name string) (string, bool) {
+	for _, v := range i.Vars {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return i.lookup(name)
+}
+
+// name returns a name for the server that the config does not have.
+func (i *Import) name(s *Server) string {
+	base := strings.TrimLeft(s.Name, "[") // which would be a step to an element of a list
+	name := base
+	for n := 1; i.names[name] || name == ""; n++ {
+		name = base + "-" + s.File.Client.Name
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+	}
+	i.names[name] = true
+	return name
+}
+
+// value returns the entry of a server. Secrets become variables.
+func (i *Import) value(s *Server, name string) json.RawMessage {
+	var m []member
+	put := func(key string, value any, is bool) {
+		if is {
+			m = append(m, member{key, value})
+		}
+	}
+	put("command", s.Command, s.Command != "")
+	put("args", i.args(s, name), len(s.Args) > 0)
+	put("env", i.pairs(s.Env, name, func(p Pair) string { return p.Name }), len(s.Env) > 0)
+	put("envFile", s.EnvFile, s.EnvFile != "")
+	put("cwd", s.Dir, s.Dir != "")
+	put("type", s.Type, s.Type != "" && s.Command == "")
+	put("url", i.url(s.URL, name), s.URL.Text != "")
+	put("headers", i.pairs(s.Headers, name, headerVariable(name)), len(s.Headers) > 0)
+	put("timeout", s.Timeout.String(), s.Timeout > 0)
+	put("connectTimeout", s.ConnectTimeout.String(), s.ConnectTimeout > 0)
+	put("include", s.Include, len(s.Include) > 0)
+	put("exclude", s.Exclude, len(s.Exclude) > 0)
+	put("disabled", true, s.Off)
+	put("trust", false, true)
+	return object(m)
+}
+
+// headerVariable returns the names of variables for the headers of a server.
+func headerVariable(server string) func(Pair) string {
+	return func(p Pair) string {
+		if strings.EqualFold(p.Name, "Authorization") {
+			return server + "_TOKEN"
+		}
+		return server + "_" + p.Name
+	}
+}
+
+// pairs returns environment variables or headers as an object. The schemes of Authorization headers
+// stay in the config.
+func (i *Import) pairs(list []Pair, server string, variable func(Pair) string) json.RawMessage {
+	var m []member
+	for _, p := range list {
+		text := p.Value.ours()
+		if !p.Value.Variable {
+			scheme, secret, ok := strings.Cut(text, " ")
+			if !ok || !strings.EqualFold(p.Name, "Authorization") {
+				scheme, secret = "", text
+			} else {
+				scheme += " "
+			}
+			if i.isSecret(p.Name, secret) || looksSecret(secret) || isFilled(p.Value.Text) {
+				text = scheme + i.secret(variable(p), server, strings.TrimPrefix(p.Value.Text, scheme))
+			}
+		}
+		m = append(m, member{p.Name, text})
+	}
+	return object(m)
+}
+
+// isFilled reports whether mcpbridge.json has no way to write a literal text.
+func isFilled(text string) bool {
+	return slices.ContainsFunc(reference().FindAllString(text, -1), func(ref string) bool { return ref[0] == '{' || ref[1] != '{' })
+}
+
+// flagSecret matches an argument that has a secret behind its flag or name.
+var flagSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[A-Za-z][\w-]*|[A-Za-z_]\w*)=(.+)$`) })
+
+// args returns the arguments. A secret is one behind a flag whose name says so.
+func (i *Import) args(s *Server, server string) []string {
+	list := []string{}
+	for n, a := range s.Args {
+		text := a.ours()
+		switch m := flagSecret().FindStringSubmatch(a.Text); {
+		case a.Variable:
+		case m != nil && (i.isSecret(strings.TrimLeft(m[1], "-"), m[2]) || looksSecret(m[2])):
+			text = m[1] + "=" + i.secret(strings.TrimLeft(m[1], "-"), server, m[2])
+		case n > 0 && strings.HasPrefix(s.Args[n-1].Text, "-") && i.isSecret(strings.TrimLeft(s.Args[n-1].Text, "-"), a.Text):
+			text = i.secret(strings.TrimLeft(s.Args[n-1].Text, "-"), server, a.Text)
+		case looksSecret(a.Text) || i.isSecret("", a.Text) || strings.Contains(a.Text, "{env:"):
+			text = i.secret("arg", server, a.Text)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+var queryPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([?&])([^=&#]+)=([^&#]+)`) })
+
+// url returns a URL, whose query and user may have a secret.
+func (i *Import) url(t Text, server string) string {
+	if t.Variable {
+		return t.Text
+	}
+	if i.isSecret("", t.Text) { // user and password
+		return i.secret("url", server, t.Text)
+	}
+	return queryPart().ReplaceAllStringFunc(escape(t.Text), func(part string) string {
+		m := queryPart().FindStringSubmatch(part)
+		if !i.isSecret(m[2], m[3]) && !strings.EqualFold(m[2], "key") && !looksSecret(m[3]) {
+			return part
+		}
+		return m[1] + m[2] + "=" + i.secret(m[2], server, m[3])
+	})
+}
+
+// secretForm matches values that are secrets under any name, by the prefixes that their issuers use.
+var secretForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(gh[opsu]_|github_pat_|glpat-|sk-|sk_live_|sk_test_|xox[abposr]-|xapp-|AKIA[A-Z0-9]{12}|AIza|npm_|hf_|ntn_|secret_|lin_api_|figd_|pat_|dop_v1_|shpat_|Bearer |Basic |eyJ[\w-]+\.)\S*[\w-]{8}`)
+})
+
+func looksSecret(value string) bool { return secretForm().MatchString(value) }
+
+// secret returns the variable that stands for a secret: of the given name or, if that has another
+// value already, with the name of the server before it.
+func (i *Import) secret(name, server, value string) string {
+	if !variableName().MatchString(name) || strings.Contains(name, ":") || name != strings.ToUpper(name) {
+		name = upperName(name)
+	}
+	if own := upperName(server); !strings.Contains(name, "_") && !strings.HasPrefix(name, own) {
+		name = own + "_" + name // TOKEN alone says too little
+	}
+	base := name
+	for n := 1; ; n++ {
+		switch old, taken := i.variable(name); {
+		case !taken:
+			i.Vars = append(i.Vars, Variable{name, value})
+			fallthrough
+		case old == value:
+			return "${" + name + "}"
+		}
+		if n == 1 && !strings.HasPrefix(base, upperName(server)+"_") {
+			base = upperName(server) + "_" + base
+			name = base
+			continue
+		}
+		name = fmt.Sprintf("%s_%d", base, n+1)
+	}
+}
+
+// Apply returns the text of the config with the additions.
+func (i *Import) Apply(text []byte) ([]byte, error) {
+	for _, a := range i.Added {
+		var err error
+		if text, err = edit.Set(edit.JSON, text, append(slices.Clone(ours.path), a.Name), a.Value); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// Movable returns the names of the servers of a file that the config has now, without those that
+// are disabled there or need a hand.
+func (i *Import) Movable(f *File) []string {
+	var names []string
+	for _, s := range i.Taken {
+		if s.File == f && !s.Off && !s.Hand {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
