@@ -100,7 +100,8 @@ type Config struct {
 	Children   *Children           // bounds child processes; nil means no bound
 	Log        *slog.Logger        // nil means nothing is logged
 
-	principal string // of the callers, in the copy for a carrier that belongs to one; "" for others
+	principal string            // of the callers, in the copy for a carrier that belongs to one; "" for others
+	printed   func(line string) // takes each line of standard error, in the copy for a carrier
 
 	http     *http.Transport  // the HTTP connections of all links
 	plain    *h1.Pool         // those over plain HTTP, after the handshake

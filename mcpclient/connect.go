@@ -27,7 +27,7 @@ func (l *link) connect() (*conn, error) {
 	if l.cfg.Fault != nil {
 		return nil, l.cfg.Fault
 	}
-	ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config)", l.cfg.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", l.cfg.ConnectTimeout))
 	defer cancel()
 	c, err := l.dial(ctx)
 	if err != nil {
@@ -145,6 +145,7 @@ func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, cont
 	c := newConn(l)
 	own := *l.cfg
 	own.principal = l.principal
+	own.printed = func(line string) { l.line.Store(&line) }
 	var err error
 	if c.carrier, err = dial(ctx, &own, c); err != nil {
 		return nil, err

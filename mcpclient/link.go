@@ -31,6 +31,7 @@ type Status struct {
 	State    State
 	Reason   string                // of the latest failure, also during the next attempt
 	Output   string                // last lines of the process that failed, which callers must not see
+	Line     string                // last line of the process that runs, which callers must not see
 	Retry    time.Time             // of the next attempt; zero if none is scheduled
 	Server   string                // name and version that the server states; "" if not connected
 	Items    [bridge.ListKinds]int // in each list
@@ -55,6 +56,7 @@ type link struct {
 	faults  [bridge.ListKinds]atomic.Pointer[toolformat.Error] // why a list could not be read
 	leftOut atomic.Pointer[map[string]bool]                    // tools that are not in the list, by name
 	fetched [bridge.ListKinds]atomic.Int64                     // when the latest fetch of a list began, in ns since born; 0 without one
+	line    atomic.Pointer[string]                             // of standard error, the last one of the latest connection; nil without one
 	used    atomic.Int64                                       // when the latest call of a lazy server ended, in Unix ns
 
 	mu        sync.Mutex // guards the fields below
@@ -151,6 +153,9 @@ func (l *link) status() Status {
 		st.Reason, st.Output = l.cfg.hideAll(l.reason.Error()), l.cfg.hideAll(outputOf(l.reason))
 	}
 	l.mu.Unlock()
+	if line := l.line.Load(); line != nil && st.State != Failed {
+		st.Line = l.cfg.hideAll(*line)
+	}
 	for k := range bridge.ListKinds {
 		st.Items[k] = l.count(k)
 		if fault := l.faults[k].Load(); fault != nil && st.Reason == "" {
@@ -262,6 +267,7 @@ func (l *link) supervise() {
 
 // start makes a connection when a child may be started.
 func (l *link) start() (*conn, error) {
+	l.line.Store(nil)
 	if len(l.cfg.Command) > 0 {
 		end := l.cfg.Children.awaitStart(l.ctx)
 		if end == nil {

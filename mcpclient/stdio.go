@@ -35,11 +35,14 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 		return nil, err
 	}
 	child, err := process.Start(process.Command{
-		Path:       cfg.Command[0],
-		Args:       cfg.Command[1:],
-		Dir:        cfg.Dir,
-		Env:        process.Environ(cfg.Env),
-		Stderr:     func(line string) { cfg.Log.Info(line, "from", "stderr") },
+		Path: cfg.Command[0],
+		Args: cfg.Command[1:],
+		Dir:  cfg.Dir,
+		Env:  process.Environ(cfg.Env),
+		Stderr: func(line string) {
+			cfg.Log.Info(line, "from", "stderr")
+			cfg.printed(line)
+		},
 		Supervisor: cfg.Supervisor,
 	})
 	if err != nil {

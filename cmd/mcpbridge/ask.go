@@ -94,10 +94,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	}
 	defer p.close()
 	p.UseModel(chosen)
-	progress := output.NewProgress(std.err)
-	err = p.openForModel(ctx, progress.Show, std.err)
-	progress.End()
-	if err != nil {
+	if err := p.openForModel(ctx, std.err); err != nil {
 		return err
 	}
 	printer := newAskPrinter(std, *asJSON)

@@ -77,27 +77,16 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		log.through(c.console)
 		defer log.through(nil)
 	}
-	if err := c.connect(ctx, log); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
+	c.joining = c.join(ctx, log)
+	defer c.joining.end()
 	if c.tools, err = c.Open(ctx, self()); err != nil { // the program's own session sees more tools than a model
 		return err
 	}
 	defer c.tools.Close()
 	return c.run(ctx, transcript)
-}
-
-// connect starts the servers, which the user may interrupt.
-func (c *chat) connect(ctx context.Context, log io.Writer) error {
-	begun, cancel := context.WithCancel(ctx)
-	defer cancel()
-	show, done := c.console.connecting(cancel)
-	err := c.openForModel(begun, show, log)
-	done()
-	if begun.Err() != nil && ctx.Err() == nil {
-		return &exitError{code: exitInterrupted}
-	}
-	return err
 }
 
 // A chat is conversations at a console.
@@ -106,6 +95,7 @@ type chat struct {
 	flags   *modelFlags
 	history *history
 	tools   bridge.Session // sees the tools of the model
+	joining *joining       // the servers that connect
 	console console
 
 	now          providers.Candidate // the model of the next prompt
@@ -205,17 +195,23 @@ func chatPolicy(policy providers.Policy) providers.Policy {
 		providers.Rule{Match: "*", Verdict: providers.VerdictAsk})
 }
 
-// greet prints the model and the number of tools.
+// greet prints the model and the number of tools, or the servers that are still connecting.
 func (c *chat) greet(ctx context.Context) error {
-	list, err := c.tools.List(ctx, bridge.Tools)
-	if err != nil {
+	if c.console.asker() == nil { // prompts come from a program, which does not wait
+		if !c.ready(ctx) {
+			return context.Cause(ctx)
+		}
+		_, err := c.tools.List(ctx, bridge.Tools)
 		return err
 	}
-	if c.console.asker() == nil {
-		return nil
+	what := "no tools"
+	if names := c.joining.waitFirst(); len(names) > 0 {
+		what = "connecting to " + strings.Join(names, ", ")
+	} else if list, err := c.tools.List(ctx, bridge.Tools); err == nil { // why not has been shown
+		what = number(len(list.Items), "tool")
 	}
 	p, columns := c.console.style()
-	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help lists the commands.", c.modelName(), number(len(list.Items), "tool")), columns)))
+	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help lists the commands.", c.modelName(), what), columns)))
 	c.recall()
 	return nil
 }
@@ -233,6 +229,9 @@ func number(n int, what string) string {
 
 // prompt lets the model answer a prompt; "" continues the last answer.
 func (c *chat) prompt(ctx context.Context, text string) {
+	if !c.ready(ctx) {
+		return
+	}
 	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
 		return c.conversation.Prompt(ctx, text)
 	})

@@ -86,6 +86,9 @@ func (c *chat) exit(context.Context, string) error {
 }
 
 func (c *chat) listTools(ctx context.Context, text string) error {
+	if !c.ready(ctx) {
+		return nil
+	}
 	list, err := c.tools.List(ctx, bridge.Tools)
 	if err != nil {
 		return err

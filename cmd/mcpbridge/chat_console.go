@@ -25,9 +25,9 @@ type console interface {
 	Remember(line string) // adds to the history of prompts
 	Close()
 
-	// connecting begins the start of the servers, which done ends. show says what is waited for.
-	// Ctrl-C calls cancel.
-	connecting(cancel func()) (show func(what string), done func())
+	// connecting begins the wait for servers, which done ends. Ctrl-C calls cancel.
+	connecting(cancel func()) (progress *output.Progress, done func())
+	joined(server, result string) // shows that a server is connected, perhaps above a prompt
 
 	// Begin and end surround an answer, whose events are shown. Ctrl-C calls cancel.
 	Begin(cancel func())
@@ -68,12 +68,17 @@ type fullConsole struct {
 
 func (c *fullConsole) asker() *approver { return c.asks }
 
-func (c *fullConsole) connecting(cancel func()) (show func(what string), done func()) {
+func (c *fullConsole) connecting(cancel func()) (progress *output.Progress, done func()) {
 	c.Begin(cancel)
-	begun := c.Now()
-	return func(what string) {
-		c.Update(func(p *terminal.Printer) { p.Wait(what, begun) })
-	}, c.End
+	progress = output.OnScreen(c.Screen)
+	return progress, func() {
+		progress.End()
+		c.End()
+	}
+}
+
+func (c *fullConsole) joined(server, result string) {
+	c.Say(secNotes, output.ResultLine(c.Screen, server, result, true, 0))
 }
 
 func (c *fullConsole) style() (terminal.Paint, int) { return c.Paint, c.Columns() }
@@ -180,10 +185,12 @@ func (c *plainConsole) Prompt(ctx context.Context) (string, error) {
 	return c.in.Read(ctx)
 }
 
-func (c *plainConsole) connecting(func()) (show func(what string), done func()) {
-	progress := output.NewProgress(c.err)
-	return progress.Show, progress.End
+func (c *plainConsole) connecting(func()) (progress *output.Progress, done func()) {
+	progress = output.NewProgress(c.err)
+	return progress, progress.End
 }
+
+func (c *plainConsole) joined(string, string) {}
 
 func (c *plainConsole) Begin(func()) {}
 

@@ -3,9 +3,10 @@
 package main
 
 import (
-	"errors"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -90,7 +91,7 @@ func TestChatMarkdown(t *testing.T) {
 	}
 }
 
-// What was typed before the program is there is a prompt a line, and Ctrl-C works while servers start.
+// What was typed before the program is there is a prompt a line.
 func TestChatTypedAhead(t *testing.T) {
 	k := startTalkAfter(t, "one"+enter+"/exit"+enter, t.TempDir(), "--no-history", "--", "fakeserver")
 	turn := k.asked(`"content":"one"`)
@@ -100,12 +101,78 @@ func TestChatTypedAhead(t *testing.T) {
 	if err := k.leaves(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}
+}
 
-	k = startTalk(t, t.TempDir(), "--no-history", "--", "fakeserver", "--mute")
-	k.sees("connecting to fakeserver")
+// The prompt is there before the servers. One that is sent waits for them, which Ctrl-C cancels.
+func TestChatServersJoin(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := syscall.Mkfifo(slow, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startTalk(t, t.TempDir(), "--no-history", "--", "fakeserver", "--say", "installing \x1b[2Jit", "--await", slow)
+	k.sees("connecting to fakeserver. /help lists the commands.")
+	k.sees("> ")
+	k.types("one" + enter)
+	k.sees("fakeserver")
+	k.sees("installing \ufffd[2Jit")
 	k.types(ctrlC)
-	var exit *exec.ExitError
-	if err := k.leaves(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+	k.sees("canceled: servers are still connecting")
+	k.sees("> ")
+	k.types("two" + enter)
+	k.sees("installing ")
+	ready, err := os.OpenFile(slow, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready.Close()
+	k.sees("✓\x1b[0m \x1b[1mfakeserver\x1b[0m\x1b[2m 1 tool")
+	turn := k.asked(`"content":"two"`, `"name":"echo"`)
+	if strings.Contains(turn.body, `"one"`) {
+		t.Errorf("the canceled prompt was sent: %s", turn.body)
+	}
+	turn.says("Done.")
+	turn.ends()
+	k.sees("Done.")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// A server that connects while the user types is shown above the prompt, and one that has failed, too.
+func TestChatJoinsAbove(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"slow", "broken"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(dir, "mcpbridge.json")
+	text := `{"mcpServers": {"a": {"command": "fakeserver", "args": ["--await", "` + filepath.Join(dir, "slow") + `"]},
+		"b": {"command": "fakeserver", "args": ["--await", "` + filepath.Join(dir, "broken") + `", "--fatal", "initialize"]}}}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startTalk(t, dir, "--no-history", "--config", config)
+	k.sees("connecting to a, b. ")
+	k.sees("> ")
+	k.types("half")
+	k.sees("half")
+	for _, c := range []struct{ name, shown string }{{"slow", "1 tool"}, {"broken", "b: failed: "}} {
+		ready, err := os.OpenFile(filepath.Join(dir, c.name), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready.Close()
+		k.sees(c.shown)
+		k.sees("half")
+	}
+	k.types(" a line" + enter)
+	turn := k.asked(`"content":"half a line"`, `"name":"a__echo"`)
+	turn.ends()
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}
 }

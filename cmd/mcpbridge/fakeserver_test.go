@@ -28,8 +28,12 @@ func fakeServer() {
 	tell := flag.String("tell", "", "tell that this server runs, in this named pipe")
 	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
+	say := flag.String("say", "", "write this to standard error first")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
 	flag.Parse()
+	if *say != "" {
+		fmt.Fprintln(os.Stderr, *say)
+	}
 	if *crash != "" && isFirst(*once) {
 		fmt.Fprintln(os.Stderr, *crash)
 		os.Exit(1)

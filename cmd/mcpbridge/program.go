@@ -11,15 +11,14 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
@@ -67,51 +66,6 @@ func newWaiting(f *sourceFlags, cfg *config.Config, opts stack.Options, stderr i
 	return p, err
 }
 
-// openWaiting returns a waiting program and its tools. The list may come with an error. A server
-// that cannot be connected is not tried again. report, which may be nil, gets the state of each
-// server as soon as it is connected or has failed.
-func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer, report func(*stack.ServerState)) (*program, *bridge.List, error) {
-	p, err := newWaiting(f, cfg, stack.Options{Once: true}, stderr)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := p.open(ctx); err != nil {
-		return p, nil, err
-	}
-	progress := output.NewProgress(stderr)
-	defer progress.End()
-	p.await(ctx, progress.Show, func(st *stack.ServerState) {
-		if report != nil {
-			progress.Above(func() { report(st) })
-		}
-	})
-	tools, err := p.own.List(ctx, bridge.Tools)
-	return p, tools, err
-}
-
-// await waits until each server is connected or has failed. show gets what is waited for.
-func (p *program) await(ctx context.Context, show func(what string), report func(*stack.ServerState)) {
-	var names []string
-	for _, server := range p.cfg.Servers {
-		names = append(names, terminal.Inline(server.Name))
-	}
-	shown := func() {
-		if len(names) == 0 {
-			show("")
-		} else {
-			show("connecting to " + strings.Join(names, ", "))
-		}
-	}
-	shown()
-	p.Await(ctx, self(), func(st stack.ServerState) {
-		if i := slices.Index(names, terminal.Inline(st.Name)); i >= 0 {
-			names = slices.Delete(names, i, i+1)
-		}
-		shown()
-		report(&st)
-	})
-}
-
 // self returns the program as a caller. Its sessions share links, so that a server starts once.
 func self() *bridge.Caller {
 	version, _ := build()
@@ -124,20 +78,6 @@ func (p *program) open(ctx context.Context) (err error) {
 	operator.Operator = true
 	p.own, err = p.Open(ctx, operator)
 	return err
-}
-
-// openForModel opens the session, waits for the tools, and reports the missing ones. show gets what
-// is waited for.
-func (p *program) openForModel(ctx context.Context, show func(what string), stderr io.Writer) error {
-	if err := p.open(ctx); err != nil {
-		return err
-	}
-	p.await(ctx, show, func(*stack.ServerState) {})
-	if _, err := p.own.List(ctx, bridge.Tools); ctx.Err() != nil {
-		return err
-	}
-	_ = p.report(stderr)
-	return nil
 }
 
 // close ends the program, and warns of lost messages. It does nothing to a nil program.
@@ -162,19 +102,29 @@ func stateLine(st *stack.ServerState) string {
 func (p *program) report(w io.Writer) error {
 	missing := false
 	for _, st := range p.Servers() {
-		if !st.Up() {
-			missing = true
-			fmt.Fprintf(w, "mcpbridge: %s\n", stateLine(&st))
-		}
+		missing = p.reportServer(w, &st) || missing
 	}
+	if p.reportTools(w) || missing {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// reportServer prints the state of a server that is down, and reports whether it is.
+func (p *program) reportServer(w io.Writer, st *stack.ServerState) (down bool) {
+	if down = !st.Up(); down {
+		fmt.Fprintf(w, "mcpbridge: %s\n", stateLine(st))
+	}
+	return down
+}
+
+// reportTools prints problems with tools, and reports whether one is missing.
+func (p *program) reportTools(w io.Writer) (missing bool) {
 	for _, problem := range p.Problems() {
 		missing = missing || problem.LeftOut
 		fmt.Fprintf(w, "mcpbridge: %s\n", terminal.Clean(problem.Text))
 	}
-	if missing {
-		return &exitError{code: exitFailed}
-	}
-	return nil
+	return missing
 }
 
 func newLog(l config.Log, level string, w io.Writer) *slog.Logger {
@@ -195,6 +145,7 @@ type sourceFlags struct {
 	upstream string
 	logLevel string
 	strict   bool
+	timeout  time.Duration                // --connect-timeout; 0 leaves the config's
 	hidden   []string                     // --context of the commands that have it
 	gateway  bool                         // the command also works with a config that has only providers
 	toolless bool                         // the command also works without tools, and without a config
@@ -239,6 +190,7 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.StringVar(&f.upstream, "upstream", "", "use only the server at this `URL`, http(s):// or ws(s)://, and no config")
 	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
 	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")
+	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each server to connect for this `DURATION`, such as 90s or 2m (default \"connectTimeout\" in the config, else 30s)")
 	if err := f.parseOwn(args); err != nil {
 		return nil, nil, err
 	}
@@ -263,9 +215,15 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	if _, ok := logLevels[f.logLevel]; !ok && f.logLevel != "" {
 		return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
 	}
+	if f.Changed("connect-timeout") && f.timeout <= 0 {
+		return nil, nil, usagef("%s: --connect-timeout %s: expected more than 0s", f.Name(), f.timeout)
+	}
 	cfg, err := f.load(command)
 	if err != nil {
 		return nil, nil, err
+	}
+	for i := range cfg.Servers {
+		cfg.Servers[i].ConnectTimeout = cmp.Or(f.timeout, cfg.Servers[i].ConnectTimeout)
 	}
 	cfg.SetHidden(f.hidden)
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)

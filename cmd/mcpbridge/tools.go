@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rivo/uniseg"
 
@@ -305,7 +306,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 		cfg.Servers[i].Lazy = false // check connects every server
 	}
 	bad := len(cfg.Warnings) > 0
-	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState) {
+	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState, _ time.Duration) {
 		line := "ok   " + stateLine(st)
 		if !st.Up() {
 			bad = true

@@ -215,12 +215,16 @@ type Title struct{ Name, Detail string }
 // Line is the title on one line: a mark, the name, the detail as far as there is room, and more.
 func (t Title) Line(p Paint, mark, more string, columns int) string {
 	room := columns - 2 // the mark and a space
-	if more = Fit(more, room/2); more != "" {
+	detail := Inline(t.Detail)
+	most := room / 2 // of more
+	if detail == "" {
+		most = max(most, room-uniseg.StringWidth(t.Name)-1)
+	}
+	if more = Fit(more, most); more != "" {
 		room -= uniseg.StringWidth(more) + 1
 		more = " " + more
 	}
 	name := Fit(t.Name, room)
-	detail := Inline(t.Detail)
 	if room -= uniseg.StringWidth(name) + 1; room >= 4 && detail != "" {
 		detail = " " + Fit(detail, room)
 	} else {
