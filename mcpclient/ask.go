@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -32,6 +33,7 @@ type question struct {
 // any. It owns buf, the message's memory.
 func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
 	capability := questionCapability[m.Method]
+	c.link.noteAsk(capability)
 	switch {
 	case m.Method == wire.MethodPing:
 		c.respond(wire.AppendResult(nil, m.ID, []byte("{}")))
@@ -46,6 +48,15 @@ func (c *conn) requested(m *wire.Message, buf *wire.Buffer, from *call) {
 		return
 	}
 	buf.Free()
+}
+
+// noteAsk notes that the server has made a request for which a client needs a capability, if any.
+func (l *link) noteAsk(capability string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if capability != "" && !slices.Contains(l.asks, capability) {
+		l.asks = append(l.asks, capability)
+	}
 }
 
 // forward puts a question to the caller and sends the answer to the server. Meanwhile the time of

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,9 @@ type Status struct {
 	Server   string                // name and version that the server states; "" if not connected
 	Items    [bridge.ListKinds]int // in each list
 	Revision string                // of the protocol, as negotiated
+
+	Capabilities []byte   // MCP's ServerCapabilities, raw JSON; nil if not connected
+	Asks         []string // client capabilities that requests of the server have needed, such as "roots"
 }
 
 // link is a supervised connection, shared by the sessions of callers with the same key.
@@ -71,6 +75,7 @@ type link struct {
 	state     State
 	reason    error         // of the latest failure
 	retry     time.Time     // of the next attempt
+	asks      []string      // client capabilities that the server has needed
 	stale     bool          // an attempt has failed since the lists were read
 	changed   chan struct{} // closed, and replaced, when the state changes
 }
@@ -148,7 +153,7 @@ func (l *link) notifyChange(kind bridge.ListKind, all bool) {
 
 func (l *link) status() Status {
 	l.mu.Lock()
-	st := Status{State: l.state, Retry: l.retry}
+	st := Status{State: l.state, Retry: l.retry, Asks: slices.Clone(l.asks)}
 	if l.reason != nil {
 		st.Reason, st.Output = l.cfg.hideAll(l.reason.Error()), l.cfg.hideAll(outputOf(l.reason))
 	}
@@ -166,6 +171,7 @@ func (l *link) status() Status {
 		name, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "name"))
 		version, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "version"))
 		st.Server, st.Revision = name+" "+version, c.revision
+		st.Capabilities = wire.Lookup(c.about, "capabilities")
 	}
 	return st
 }

@@ -26,6 +26,7 @@ func fakeServer() {
 	once := flag.String("once", "", "crash only while there is no such file, and make it then")
 	await := flag.String("await", "", "answer nothing before another server tells that it runs, in this named pipe")
 	tell := flag.String("tell", "", "tell that this server runs, in this named pipe")
+	flag.BoolVar(&f.roots, "roots", false, "ask the client for its roots before the tools are listed")
 	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	say := flag.String("say", "", "write this to standard error first")
@@ -100,6 +101,7 @@ func isFirst(path string) bool {
 type fakeMCP struct {
 	name, answer string
 	mute, modern bool
+	roots        bool
 	fatal        string
 }
 
@@ -118,6 +120,9 @@ func (f *fakeMCP) before(c *peer.Call) bool {
 	case c.Method == wire.MethodInitialize && !f.mute:
 		reply(c, object{"protocolVersion": "2025-06-18", "capabilities": object{"tools": object{}},
 			"serverInfo": info, "instructions": "Instructions of " + f.name + "."})
+	case c.Method == wire.MethodToolsList && f.roots:
+		c.Ask(peer.Question{Method: wire.MethodRootsList, Params: "{}"})
+		return false
 	case c.Method != wire.MethodInitialize:
 		return false
 	}

@@ -88,7 +88,7 @@ func lintTargets(given []string) (names []string, formats []toolformat.Format, e
 // lintTools returns the tools to check. leftOut is not nil if some are missing.
 func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
 	if f.file == nil {
-		p, list, err := openWaiting(ctx, f, cfg, std.err, nil)
+		p, list, err := openWaiting(ctx, f, cfg, std.err)
 		defer p.close()
 		if err != nil {
 			return nil, nil, err

@@ -85,7 +85,7 @@ func commands() []command {
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
 		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "report which tool fails on which provider, and what each costs", runLint},
 		{"gen", "gen [--check] [PACKAGES]", "generate tools from the marked functions of Go packages", runGen},
-		{"check", "check [--config FILE]", "connect to every server and database and report what is wrong", runCheck},
+		{"check", "check [--config FILE] [--json]", "connect to every server and database and report what is wrong", runCheck},
 		{"version", "version", "print the version, the commit and the MCP revisions", runVersion},
 	}
 }
@@ -213,7 +213,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 		text = err.Error()
 	}
 	for line := range strings.Lines(terminal.Clean(text)) {
-		fmt.Fprintf(w, "mcpbridge: %s\n", strings.TrimRight(line, "\n"))
+		output.Item(w, "", "mcpbridge: "+strings.TrimRight(line, "\n"))
 	}
 	return code
 }

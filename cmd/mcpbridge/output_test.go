@@ -67,7 +67,7 @@ func TestSlowStart(t *testing.T) {
 	}
 	ready.Close()
 	rest, _ := io.ReadAll(screen)
-	if err := command.Wait(); err != nil || !bytes.Contains(rest, []byte("\r\x1b[Kok   fakeserver: ready ")) || !bytes.HasSuffix(rest, []byte("1 tool)\r\n")) {
+	if err := command.Wait(); err != nil || !bytes.Contains(rest, []byte("\r\x1b[Kok   fakeserver: ready ")) || !bytes.HasSuffix(rest, []byte("tokens\r\n")) {
 		t.Errorf("%v: %q", err, rest)
 	}
 }

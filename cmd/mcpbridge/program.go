@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
@@ -30,10 +31,11 @@ var logLevels = map[string]slog.Level{
 // A program is the stack of a config, and the session of a command on it.
 type program struct {
 	*stack.Stack
-	cfg  *config.Config
-	log  *slog.Logger
-	warn func(text string)
-	own  bridge.Session // sees the tools of all callers; nil before open
+	cfg    *config.Config
+	log    *slog.Logger
+	warn   func(text string)
+	caller *bridge.Caller // as which the servers are connected
+	own    bridge.Session // sees the tools of all callers; nil before open
 }
 
 // newProgram returns the program of a config. level is the default level of its log, and "" means
@@ -42,10 +44,10 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && len(cfg.Providers) > 0) {
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
-	p := &program{cfg: cfg, log: newLog(cfg.Log, level, stderr)}
+	p := &program{cfg: cfg, caller: self(), log: newLog(cfg.Log, level, stderr)}
 	p.warn = func(text string) { p.log.Warn(text) }
 	if cmp.Or(cfg.Log.Level, level) == "" {
-		p.warn = func(text string) { fmt.Fprintf(stderr, "mcpbridge: warning: %s\n", terminal.Inline(text)) }
+		p.warn = func(text string) { output.Item(stderr, "", "mcpbridge: warning: "+terminal.Inline(text)) }
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
@@ -74,9 +76,9 @@ func self() *bridge.Caller {
 }
 
 func (p *program) open(ctx context.Context) (err error) {
-	operator := self()
+	operator := *p.caller
 	operator.Operator = true
-	p.own, err = p.Open(ctx, operator)
+	p.own, err = p.Open(ctx, &operator)
 	return err
 }
 
@@ -113,7 +115,7 @@ func (p *program) report(w io.Writer) error {
 // reportServer prints the state of a server that is down, and reports whether it is.
 func (p *program) reportServer(w io.Writer, st *stack.ServerState) (down bool) {
 	if down = !st.Up(); down {
-		fmt.Fprintf(w, "mcpbridge: %s\n", stateLine(st))
+		output.Item(w, "", "mcpbridge: "+stateLine(st))
 	}
 	return down
 }
@@ -122,7 +124,7 @@ func (p *program) reportServer(w io.Writer, st *stack.ServerState) (down bool) {
 func (p *program) reportTools(w io.Writer) (missing bool) {
 	for _, problem := range p.Problems() {
 		missing = missing || problem.LeftOut
-		fmt.Fprintf(w, "mcpbridge: %s\n", terminal.Clean(problem.Text))
+		output.Item(w, "", "mcpbridge: "+terminal.Clean(problem.Text))
 	}
 	return missing
 }

@@ -13,9 +13,8 @@ import (
 )
 
 // openWaiting returns a waiting program and its tools. The list may come with an error. A server
-// that cannot be connected is not tried again. report, which may be nil, gets the state of each
-// server as soon as it is connected or has failed.
-func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer, report func(*stack.ServerState, time.Duration)) (*program, *bridge.List, error) {
+// that cannot be connected is not tried again.
+func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program, *bridge.List, error) {
 	p, err := newWaiting(f, cfg, stack.Options{Once: true}, stderr)
 	if err != nil {
 		return nil, nil, err
@@ -25,14 +24,7 @@ func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr
 	}
 	progress := output.NewProgress(stderr)
 	defer progress.End()
-	p.await(ctx, progress, func(st *stack.ServerState) {
-		if report == nil {
-			finish(progress, st)
-			return
-		}
-		took := progress.Remove(st.Name)
-		progress.Above(func() { report(st, took) })
-	})
+	p.await(ctx, progress, func(st *stack.ServerState) { finish(progress, st) })
 	tools, err := p.own.List(ctx, bridge.Tools)
 	return p, tools, err
 }
@@ -59,7 +51,7 @@ func (p *program) await(ctx context.Context, progress *output.Progress, report f
 		progress.Add(server.Name, time.Now())
 	}
 	defer p.follow(progress)()
-	p.Await(ctx, self(), func(st stack.ServerState) { report(&st) })
+	p.Await(ctx, p.caller, func(st stack.ServerState) { report(&st) })
 }
 
 // followed is how often the last line of a server that starts is looked at.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rivo/uniseg"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -44,7 +42,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	p, list, err := openWaiting(ctx, f, cfg, std.err, nil)
+	p, list, err := openWaiting(ctx, f, cfg, std.err)
 	defer p.close()
 	if err != nil {
 		return err
@@ -147,7 +145,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	p, list, err := openWaiting(ctx, f, cfg, std.err, nil)
+	p, list, err := openWaiting(ctx, f, cfg, std.err)
 	defer p.close()
 	if err != nil {
 		return err
@@ -294,62 +292,4 @@ func extension(mimeType string) string {
 		return known[0]
 	}
 	return ".bin"
-}
-
-func runCheck(ctx context.Context, args []string, std streams) error {
-	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", "Loads the config, connects every server and database, and reports what is wrong\nand what to do. The exit code is 0 only if all is well.", std)
-	cfg, _, err := f.parse(args)
-	if err != nil {
-		return err
-	}
-	for i := range cfg.Servers {
-		cfg.Servers[i].Lazy = false // check connects every server
-	}
-	bad := len(cfg.Warnings) > 0
-	p, _, err := openWaiting(ctx, f, cfg, std.err, func(st *stack.ServerState, _ time.Duration) {
-		line := "ok   " + stateLine(st)
-		if !st.Up() {
-			bad = true
-			line = "FAIL " + strings.Replace(stateLine(st), ": failed: ", ": ", 1)
-		}
-		fmt.Fprintln(std.out, line)
-	})
-	defer p.close()
-	if p == nil || p.own == nil || ctx.Err() != nil { // the rows of the servers explain any other error
-		return err
-	}
-	bad = p.checkAPIs(ctx, std.out) || bad
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var faults []string
-	for _, problem := range p.Problems() {
-		faults = append(faults, problem.Text)
-	}
-	faults = append(faults, p.Warnings()...)
-	bad = bad || len(faults) > 0
-	for _, text := range append(faults, p.Advice()...) {
-		fmt.Fprintf(std.out, "note %s\n", terminal.Clean(text))
-	}
-	if bad {
-		return &exitError{code: exitFailed}
-	}
-	return nil
-}
-
-// checkAPIs prints a line for each API of native tools, and reports whether one cannot be used.
-func (p *program) checkAPIs(ctx context.Context, w io.Writer) (bad bool) {
-	states := p.CheckAPIs(ctx)
-	if ctx.Err() != nil {
-		return false
-	}
-	for _, api := range states {
-		word := "ok  "
-		if api.Err != nil {
-			bad, word = true, "FAIL"
-		}
-		text := strings.Join(strings.Fields(api.String()), " ") // a driver's error may have several lines
-		fmt.Fprintf(w, "%s %s\n", word, terminal.Clean(text))
-	}
-	return bad
 }

@@ -281,6 +281,7 @@ type ServerState struct {
 	mcpclient.Status
 	Name     string
 	Required bool
+	Tools    *bridge.List // as the server lists them; only from Await, and nil if it cannot
 }
 
 // Servers returns the states of the config's servers, in file order.
@@ -293,7 +294,7 @@ func (s *Stack) Servers() []ServerState {
 }
 
 func (s *Stack) server(i int) ServerState {
-	return ServerState{s.clients[i].Status(), s.clients[i].Name(), s.cfg.Servers[i].Required}
+	return ServerState{Status: s.clients[i].Status(), Name: s.clients[i].Name(), Required: s.cfg.Servers[i].Required}
 }
 
 // Await calls report for each server, one at a time, as soon as it is connected or has failed for a
@@ -303,9 +304,10 @@ func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(Se
 	var waiting sync.WaitGroup
 	for i, c := range s.clients {
 		waiting.Go(func() {
+			var tools *bridge.List
 			session, err := c.Open(ctx, caller)
 			if err == nil {
-				_, _ = session.List(ctx, bridge.Tools) // the state has the error
+				tools, _ = session.List(ctx, bridge.Tools) // the state has the error
 				session.Close()
 			}
 			if ctx.Err() != nil {
@@ -313,7 +315,9 @@ func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(Se
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			report(s.server(i))
+			state := s.server(i)
+			state.Tools = tools
+			report(state)
 		})
 	}
 	waiting.Wait()

@@ -6,11 +6,14 @@
 package output
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -42,6 +45,16 @@ func Width(stream any) int {
 		return 0
 	}
 	return columns
+}
+
+// Item prints text behind a front. On a terminal its lines end between words and begin where the text
+// does.
+func Item(w io.Writer, front, text string) {
+	indent := uniseg.StringWidth(front)
+	if columns := Width(w); columns > indent {
+		text = strings.Join(terminal.Wrap(text, columns-indent), "\n"+strings.Repeat(" ", indent))
+	}
+	fmt.Fprintf(w, "%s%s\n", front, text)
 }
 
 // NewScreen returns the screen of a stream, or nil if that is not a terminal that can redraw lines.

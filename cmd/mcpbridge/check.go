@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const checkAbout = `Loads the config, connects every server and database, and reports what is wrong
+and what to do: a line for each as soon as it is connected or has failed. Of a
+server it also says what it offers and asks, and what its tools cost in tokens.
+The exit code is 0 only if all is well; a note alone is not a fault.`
+
+func runCheck(ctx context.Context, args []string, std streams) error {
+	f := newFlags("check", "check [flags] [-- COMMAND [ARG…]]", checkAbout, std)
+	asJSON := f.Bool("json", false, "print one JSON object, at the end")
+	cfg, _, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	for i := range cfg.Servers {
+		cfg.Servers[i].Lazy = false // check connects every server
+	}
+	out, log := std.out, std.err
+	if *asJSON {
+		out, log = io.Discard, io.Discard // the report has all of it
+	}
+	p, err := newWaiting(f, cfg, stack.Options{Once: true}, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	c := &checker{program: p, machine: diagnosis.This(), out: out, report: checkReport{Config: cfg.Path, Servers: []checkedServer{}}}
+	c.servers(ctx, std.err)
+	if ctx.Err() == nil {
+		c.rest(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case *asJSON:
+		err = printJSON(std.out, &c.report)
+	}
+	if err == nil && !c.report.OK {
+		err = &exitError{code: exitFailed}
+	}
+	return err
+}
+
+// printJSON prints a value as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// A checkReport is what check --json prints.
+type checkReport struct {
+	OK       bool            `json:"ok"`
+	Config   string          `json:"config,omitempty"`
+	Servers  []checkedServer `json:"servers"`
+	APIs     []checkedAPI    `json:"apis,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"` // of the config
+	Faults   []string        `json:"faults,omitempty"`   // tools that are missing or changed
+	Notes    []string        `json:"notes,omitempty"`    // nothing is wrong, and something could be better
+}
+
+type checkedServer struct {
+	Name         string   `json:"name"`
+	OK           bool     `json:"ok"`
+	Took         int64    `json:"ms"`
+	Server       string   `json:"server,omitempty"` // name and version
+	Revision     string   `json:"revision,omitempty"`
+	Era          string   `json:"era,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Asks         []string `json:"asks,omitempty"` // client capabilities that it has used
+	Tools        int      `json:"tools"`
+	Prompts      int      `json:"prompts"`
+	Resources    int      `json:"resources"`
+	Tokens       *price   `json:"tokens,omitempty"`
+	Node         string   `json:"node,omitempty"` // version of the Node.js that it runs on
+	Reason       string   `json:"reason,omitempty"`
+	Output       string   `json:"output,omitempty"` // what its process printed last
+	Next         string   `json:"next,omitempty"`   // what to do
+	Notes        []string `json:"notes,omitempty"`
+}
+
+type checkedAPI struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// A price is what tools cost in each request, in the cheapest and in the dearest format.
+type price struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+}
+
+// A checker checks a program, and prints each result as it comes.
+type checker struct {
+	*program
+	machine *diagnosis.Machine
+	out     io.Writer
+	report  checkReport
+}
+
+// servers connects the servers, as a client that lets them ask everything.
+func (c *checker) servers(ctx context.Context, stderr io.Writer) {
+	c.caller.Capabilities = []byte(`{"elicitation":{},"roots":{},"sampling":{}}`)
+	c.caller.Ask = func(_ context.Context, method string, _ []byte) ([]byte, *toolformat.Error) {
+		if method == wire.MethodRootsList {
+			return []byte(`{"roots":[]}`), nil
+		}
+		return nil, toolformat.Errorf(toolformat.Denied, "check answers no questions")
+	}
+	if err := c.open(ctx); err != nil {
+		return // so does the state of each server
+	}
+	progress := output.NewProgress(stderr)
+	defer progress.End()
+	c.await(ctx, progress, func(st *stack.ServerState) {
+		took := progress.Remove(st.Name)
+		checked := c.server(ctx, st, took)
+		progress.Above(func() { checked.print(c.out, stateLine(st)) })
+		c.report.Servers = append(c.report.Servers, checked)
+	})
+	order := func(name string) int {
+		return slices.IndexFunc(c.cfg.Servers, func(s config.Server) bool { return s.Name == name })
+	}
+	slices.SortFunc(c.report.Servers, func(a, b checkedServer) int { return order(a.Name) - order(b.Name) })
+}
+
+// server returns what is known of a server that is connected or has failed.
+func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.Duration) checkedServer {
+	server := c.config(st.Name)
+	command := commandOf(server)
+	s := checkedServer{
+		Name: st.Name, OK: st.Up(), Took: took.Milliseconds(), Server: strings.TrimSpace(st.Server), Revision: st.Revision,
+		Tools: st.Items[bridge.Tools], Prompts: st.Items[bridge.Prompts], Resources: st.Items[bridge.Resources],
+		Reason: st.Reason, Output: st.Output,
+	}
+	node, old := c.machine.Node(ctx, &command)
+	s.Node = node
+	if !s.OK {
+		s.Next = (&diagnosis.Failure{Command: command, URL: server.URL, Reason: st.Reason, Output: st.Output}).Next()
+		if server.Fault != nil { // it says so itself
+			s.Next = ""
+		} else if old {
+			s.Next = diagnosis.TooOld(node)
+		}
+		return s
+	}
+	if old {
+		s.Notes = append(s.Notes, diagnosis.TooOld(node))
+	}
+	if s.Era = "legacy"; st.Revision == wire.ModernRevision {
+		s.Era = "modern"
+	}
+	var capabilities map[string]json.RawMessage
+	if json.Unmarshal(st.Capabilities, &capabilities) == nil {
+		s.Capabilities = slices.Sorted(maps.Keys(capabilities))
+	}
+	s.Tokens = priceOf(st.Tools)
+	if s.Asks = st.Asks; len(s.Asks) > 0 && c.cfg.Path != "" && server.Command != "" && server.Sharing != "session" {
+		s.Notes = append(s.Notes, fmt.Sprintf(`it asks its client (%s), which a server that clients share cannot: give it "sharing": "session" in the config, so that each client has its own`, strings.Join(s.Asks, ", ")))
+	}
+	return s
+}
+
+func (c *checker) config(name string) *config.Server {
+	i := slices.IndexFunc(c.cfg.Servers, func(s config.Server) bool { return s.Name == name })
+	return &c.cfg.Servers[i]
+}
+
+func commandOf(s *config.Server) diagnosis.Command {
+	return diagnosis.Command{Path: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir}
+}
+
+// priceOf returns what tools cost, or nil without any.
+func priceOf(list *bridge.List) *price {
+	if list == nil || len(list.Items) == 0 {
+		return nil
+	}
+	_, formats, err := lintTargets(nil)
+	if err != nil {
+		return nil
+	}
+	report, err := toolformat.Lint(toolsOf(list), formats)
+	if err != nil {
+		return nil
+	}
+	p := &price{Min: report.Targets[0].Tokens, Max: report.Targets[0].Tokens}
+	for _, t := range report.Targets {
+		p.Min, p.Max = min(p.Min, t.Tokens), max(p.Max, t.Tokens)
+	}
+	return p
+}
+
+// print prints the row of a server, and below it what else is known.
+func (s *checkedServer) print(w io.Writer, state string) {
+	if !s.OK {
+		output.Item(w, "FAIL ", strings.Replace(state, ": failed: ", ": ", 1))
+		if s.Next != "" {
+			output.Item(w, "     ", "next: "+s.Next)
+		}
+		return
+	}
+	output.Item(w, "ok   ", state)
+	facts := []string{s.Era + " era"}
+	if len(s.Capabilities) > 0 {
+		facts = append(facts, "offers "+strings.Join(s.Capabilities, ", "))
+	}
+	if s.Tokens != nil {
+		facts = append(facts, "costs "+s.Tokens.String())
+	}
+	if s.Node != "" {
+		facts = append(facts, "Node.js "+s.Node)
+	}
+	output.Item(w, "     ", terminal.Inline(strings.Join(facts, "; ")))
+	for _, note := range s.Notes {
+		output.Item(w, "     ", "note: "+terminal.Inline(note))
+	}
+}
+
+func (p *price) String() string {
+	if p.Min == p.Max {
+		return fmt.Sprintf("%d tokens", p.Min)
+	}
+	return fmt.Sprintf("%d–%d tokens", p.Min, p.Max)
+}
+
+// rest checks what belongs to no server.
+func (c *checker) rest(ctx context.Context) {
+	r := &c.report
+	if c.own != nil {
+		_, _ = c.own.List(ctx, bridge.Tools) // finds the problems with tools
+	}
+	for _, api := range c.CheckAPIs(ctx) {
+		detail := terminal.Inline(api.String()) // a driver's error may have several lines
+		r.APIs = append(r.APIs, checkedAPI{api.Name, api.Err == nil, detail})
+		output.Item(c.out, map[bool]string{true: "ok   ", false: "FAIL "}[api.Err == nil], detail)
+	}
+	r.Warnings = c.cfg.Warnings
+	for _, problem := range c.Problems() {
+		r.Faults = append(r.Faults, problem.Text)
+	}
+	r.Faults = append(r.Faults, c.Warnings()...)
+	r.Notes = c.Advice()
+	if note := c.shellOnly(); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+	if c.cfg.Listen != "" {
+		if note := diagnosis.InUse(c.cfg.Listen); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
+	}
+	for _, text := range slices.Concat(r.Faults, r.Notes) {
+		output.Item(c.out, "note ", terminal.Clean(text))
+	}
+	r.OK = len(r.Warnings)+len(r.Faults) == 0 && len(r.Servers) == len(c.cfg.Servers)
+	for _, s := range r.Servers {
+		r.OK = r.OK && s.OK
+	}
+	for _, api := range r.APIs {
+		r.OK = r.OK && api.OK
+	}
+}
+
+// shellOnly returns a note on the commands that an editor may not find.
+func (c *checker) shellOnly() string {
+	var programs, folders []string
+	if c.cfg.Path == "" { // no editor has it
+		return ""
+	}
+	for i := range c.cfg.Servers {
+		command := commandOf(&c.cfg.Servers[i])
+		folder := c.machine.ShellOnly(&command)
+		if folder == "" || slices.Contains(programs, command.Path) {
+			continue
+		}
+		programs = append(programs, command.Path)
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	if len(programs) == 0 {
+		return ""
+	}
+	return diagnosis.WithPath(programs, folders)
+}

@@ -1,0 +1,107 @@
+package diagnosis
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// executable makes a program that nobody runs, and returns its folder.
+func executable(t *testing.T, name string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestShellOnly(t *testing.T) {
+	shell, desktop := executable(t, "tool"), executable(t, "other")
+	t.Setenv("PATH", shell+string(os.PathListSeparator)+desktop)
+	m := This()
+	m.desktop = func() string { return desktop }
+	for _, c := range []struct {
+		command Command
+		want    string
+	}{
+		{Command{Path: "tool"}, shell},
+		{Command{Path: "other"}, ""},
+		{Command{Path: "neither"}, ""},
+		{Command{Path: filepath.Join(shell, "tool")}, ""},
+		{Command{Path: "tool", Env: map[string]string{"PATH": shell}}, ""},
+	} {
+		if got := m.ShellOnly(&c.command); got != c.want {
+			t.Errorf("%v: %q, not %q", c.command, got, c.want)
+		}
+	}
+	m.desktop = func() string { return "" }
+	if got := m.ShellOnly(&Command{Path: "tool"}); got != "" {
+		t.Errorf("without a desktop: %q", got)
+	}
+}
+
+func TestNode(t *testing.T) {
+	t.Setenv("PATH", executable(t, "node"))
+	for version, old := range map[string]bool{"v16.20.2": true, "v18.0.0": false, "v22.1.0": false, "": false} {
+		m := This()
+		asked := 0
+		m.node = func(context.Context, string, []string) string { asked++; return version }
+		for range 2 {
+			got, tooOld := m.Node(t.Context(), &Command{Path: "npx"})
+			if got != version || tooOld != old {
+				t.Errorf("%q: got %q, %v", version, got, tooOld)
+			}
+		}
+		if got, _ := m.Node(t.Context(), &Command{Path: "uvx"}); got != "" || asked != 1 {
+			t.Errorf("uvx runs on Node.js %q, which was asked %d times", got, asked)
+		}
+	}
+}
+
+func TestInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if got := InUse(address); !strings.HasPrefix(got, "listen: ") {
+		t.Errorf("got %q", got)
+	}
+	l.Close()
+	if got := InUse(address); got != "" {
+		t.Errorf("got %q for a free one", got)
+	}
+}
+
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		failure Failure
+		want    string // in the advice
+	}{
+		{Failure{Command: Command{Path: "npx"}, Reason: `command "npx" not found in PATH (is it installed?)`}, "nodejs.org"},
+		{Failure{Command: Command{Path: "/opt/uvx"}, Reason: `command "/opt/uvx" does not exist`}, "astral.sh"},
+		{Failure{Command: Command{Path: "mine"}, Reason: `command "mine" not found in PATH (is it installed?)`}, "full path"},
+		{Failure{Command: Command{Path: "docker", Args: []string{"run", "--rm", "image"}}, Reason: "the server closed its output"}, "needs -i"},
+		{Failure{Command: Command{Path: "docker", Args: []string{"run", "-i", "image"}}, Reason: "exit status 1", Output: "Cannot connect to the Docker daemon at unix:///"}, "start Docker"},
+		{Failure{Command: Command{Path: "npx"}, Reason: "exit status 1", Output: "npm error code E404"}, "no package"},
+		{Failure{Command: Command{Path: "npx"}, Reason: "exit status 1", Output: "Error: GITHUB_TOKEN not set"}, `"env"`},
+		{Failure{Command: Command{Path: "npx"}, Reason: "no answer within 30s"}, "--connect-timeout"},
+		{Failure{Command: Command{Path: "echo"}, Reason: "the server closed its output (exit status 0)"}, "in a shell"},
+		{Failure{Command: Command{Path: "x"}, Reason: "exit status 3"}, "in a shell"},
+		{Failure{URL: "http://x", Reason: "HTTP 401 Unauthorized"}, "headers"},
+		{Failure{URL: "http://x", Reason: "dial tcp 127.0.0.1:1: connect: connection refused"}, "start that server"},
+		{Failure{URL: "http://x", Reason: "something else"}, "log"},
+	} {
+		if got := c.failure.Next(); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q does not say %q", c.failure, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package diagnosis
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Failure is why a server is down.
+type Failure struct {
+	Command Command
+	URL     string
+	Reason  string // of the failure
+	Output  string // what the process printed last
+}
+
+// A step says what to do if any of its words is in what is known of a failure.
+type step struct {
+	words []string // lower case
+	next  string
+}
+
+// ofReasons has what to do about the reasons that the bridge gives, and ofOutputs about what servers
+// print. The first step that fits counts.
+var (
+	ofReasons = []step{
+		{[]string{"is not executable"}, "chmod +x the file, or name its interpreter as the command"},
+		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
+		{[]string{"http 401", "http 403"}, `the server wants credentials: put them in "headers", as in "Authorization": "Bearer ${TOKEN}"`},
+		{[]string{"http 404", "http 405"}, "correct the path of the URL: many servers have /mcp, older ones /sse"},
+		{[]string{"connection refused"}, "start that server, or correct the host and port of its URL"},
+		{[]string{"no such host", "server misbehaving"}, "correct the host name of the URL, or connect to its network"},
+		{[]string{"x509", "certificate"}, `if the certificate is from an authority of your own, name its file as "tls": {"ca": …} in the config`},
+		{[]string{"no answer within"}, `if it is still installing, give it more time: --connect-timeout 5m, or "connectTimeout": "5m" in its config`},
+		{[]string{"working directory"}, `correct "cwd" in its config`},
+	}
+	ofOutputs = []step{
+		{[]string{"e404", "is not in this registry", "not found - get http"}, "no package has that name: correct it in \"args\""},
+		{[]string{"eai_again", "enotfound", "etimedout", "failed to fetch", "dns error"}, "the package could not be downloaded: check the network, and the proxy variables in \"env\""},
+		{[]string{"cannot connect to the docker daemon", "docker daemon running"}, "start Docker"},
+		{[]string{"unable to find image", "pull access denied", "manifest unknown"}, "correct the name of the image in \"args\", or log in to its registry"},
+		{[]string{"cannot find module", "err_module_not_found", "modulenotfounderror", "no module named", "importerror"}, "a package that the server needs is not installed: install it where the server runs"},
+		{[]string{"unsupported engine", "ebadengine", "syntaxerror: unexpected token"}, "the server needs a newer Node.js: https://nodejs.org"},
+		{[]string{"address already in use", "eaddrinuse"}, "another program, perhaps a copy of the server, has its port: end that one"},
+		{[]string{"api key", "api_key", "apikey", "access token", "_token", "credentials", "environment variable"}, `set the variable that it asks for in "env" of its config, or in an "envFile"`},
+		{[]string{"no such file or directory", "enoent"}, "correct the path in \"args\": relative ones begin in the folder that the server starts in (\"cwd\")"},
+		{[]string{"eacces", "permission denied"}, "give your user the right to read and run what it names"},
+		{[]string{"printed instead of a message"}, "that is no MCP server on stdio, or it needs other \"args\" to be one"},
+	}
+)
+
+// programs tells where a program that is not installed comes from.
+var programs = map[string]string{
+	"npx": "install Node.js, which has npx: https://nodejs.org", "npm": "install Node.js: https://nodejs.org", "node": "install Node.js: https://nodejs.org",
+	"uvx": "install uv, which has uvx: https://docs.astral.sh/uv", "uv": "install uv: https://docs.astral.sh/uv",
+	"bunx": "install Bun: https://bun.sh", "bun": "install Bun: https://bun.sh", "deno": "install Deno: https://deno.com",
+	"docker": "install Docker: https://docs.docker.com/get-docker", "podman": "install Podman: https://podman.io",
+	"python": "install Python, or write python3", "python3": "install Python: https://www.python.org", "pipx": "install pipx: https://pipx.pypa.io",
+}
+
+// Next says what to do about a failure, in plain words.
+func (f *Failure) Next() string {
+	program := f.Command.Program()
+	switch {
+	case strings.Contains(f.Reason, "not found in PATH") || strings.Contains(f.Reason, "does not exist") && f.Command.Path != "":
+		if next := programs[program]; next != "" {
+			return next
+		}
+		return `install it, or write its full path as "command"`
+	case (program == "docker" || program == "podman") && slices.Contains(f.Command.Args, "run") && !keepsInput(f.Command.Args):
+		return program + ` run needs -i in "args": without it the server has no standard input`
+	}
+	if next := find(ofReasons, f.Reason); next != "" {
+		return next
+	}
+	if next := find(ofOutputs, f.Output); next != "" {
+		return next
+	}
+	switch {
+	case f.Command.Path == "":
+		return "look at the log of that server"
+	case strings.Contains(f.Reason, "closed its output"):
+		return `run its command in a shell: an MCP server on stdio prints nothing and waits; if this one ends, correct its "args"`
+	}
+	return "run its command in a shell to see more"
+}
+
+// keepsInput reports whether the arguments of docker run keep standard input open.
+func keepsInput(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		short := len(a) > 1 && a[0] == '-' && a[1] != '-'
+		return short && strings.Contains(a, "i") || a == "--interactive" || a == "--interactive=true"
+	})
+}
+
+func find(steps []step, text string) string {
+	text = strings.ToLower(text)
+	for _, s := range steps {
+		if slices.ContainsFunc(s.words, func(word string) bool { return strings.Contains(text, word) }) {
+			return s.next
+		}
+	}
+	return ""
+}
