@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
 const (
@@ -50,16 +47,23 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer ln.Close()
 	log := daemonLog(place)
 	defer log.Close()
-	p, err := newProgram(f, cfg, "info", stack.Options{}, log)
-	if err != nil {
-		return err
+	pool := stack.NewPool()
+	defer pool.Close()
+	w := &windows{
+		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
+		idle: cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
 	}
-	defer p.close()
+	defer w.close()
 	defer keepMemoryLow()()
-	if err := daemon.Ready(std.out); err != nil {
-		p.log.Info("nobody waits for this daemon", "reason", err)
+	version, _ := build()
+	server := &daemon.Server{
+		Version: version, MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: w.idle,
+		Log: newLog(cfg.Log, "info", log), Window: w.open,
 	}
-	return p.serveWindows(ctx, ln)
+	if err := daemon.Ready(std.out); err != nil {
+		server.Log.Info("nobody waits for this daemon", "reason", err)
+	}
+	return server.Serve(ctx, ln)
 }
 
 // daemonLog returns the log file of a daemon.
@@ -69,27 +73,4 @@ func daemonLog(place daemon.Place) io.WriteCloser {
 		cache = os.TempDir()
 	}
 	return &lumberjack.Logger{Filename: filepath.Join(cache, "mcpbridge", "logs", place.Key()+".log"), MaxSize: daemonLogSize, MaxBackups: 1}
-}
-
-// local is the name of the principal of all windows: they are one user's.
-const local = "local"
-
-// serveWindows serves the windows of a daemon until ctx ends, or none is left for some time.
-func (p *program) serveWindows(ctx context.Context, ln net.Listener) error {
-	if err := p.open(ctx); err != nil { // keeps shared servers up
-		return err
-	}
-	front := mcpserver.New(p, p.serverOptions())
-	defer front.Close()
-	version, _ := build()
-	server := &daemon.Server{
-		Version: version, MessageBytes: cmp.Or(p.cfg.Limits.MessageBytes, 64<<20),
-		IdleExit: cmp.Or(p.cfg.Daemon.IdleExit, defaultIdleExit), Log: p.log,
-		Window: func(_ context.Context, hello *daemon.Hello) (daemon.Window, error) {
-			return func(ctx context.Context, in io.Reader, out io.Writer) error {
-				return front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Repeated: hello.Repeated})
-			}, nil
-		},
-	}
-	return server.Serve(ctx, ln)
 }

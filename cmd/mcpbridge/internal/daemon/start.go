@@ -130,11 +130,10 @@ func start(ctx context.Context, executable string, args []string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	text := strings.TrimSpace(said.String())
-	if text == "" {
-		text = "the daemon has ended without a word"
+	if text := strings.TrimSpace(said.String()); text != "" {
+		return &RefusedError{text}
 	}
-	return &RefusedError{text}
+	return nil // it was killed: Join tries again
 }
 
 // Ready tells whoever has started this daemon that it listens.

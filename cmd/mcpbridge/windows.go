@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+// windows are the programs of a daemon. Windows share one if the variables that the config refers to have
+// the same values for them, and the working folder is the same where it refers to that. Different
+// programs share the servers whose definitions come out equal.
+type windows struct {
+	ctx    context.Context // of the daemon
+	flags  *sourceFlags
+	config string // real path
+	pool   *stack.Pool
+	idle   time.Duration // a program ends after this time without a window
+	log    io.Writer
+
+	closing sync.WaitGroup // programs that end
+	mu      sync.Mutex     // guards what follows
+	shared  map[string]*shared
+}
+
+// shared is a program of some windows.
+type shared struct {
+	*program
+	front *mcpserver.Server
+	users int
+	idle  *time.Timer // nil while there are users
+}
+
+// local is the name of the principal of all windows: they are one user's.
+const local = "local"
+
+// open prepares for a window. The error is that of its config.
+func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, error) {
+	s, key, err := w.take(hello)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, in io.Reader, out io.Writer) error {
+		defer w.give(s, key)
+		return s.front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Repeated: hello.Repeated})
+	}, nil
+}
+
+// take returns the program for a window, which is made if there is none.
+func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
+	cfg, err := config.Loader{Getenv: lookupIn(hello.Environ), Workspace: hello.Folder, ProviderTypes: stack.ProviderTypes()}.Load(w.config)
+	if err != nil {
+		return nil, "", err
+	}
+	key := keyOf(cfg, hello)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.shared[key]
+	if s == nil {
+		p, err := newProgram(w.flags, cfg, "info", stack.Options{Pool: w.pool, Dir: cfg.Dir}, w.log)
+		if err != nil {
+			return nil, "", err
+		}
+		if err := p.open(w.ctx); err != nil { // keeps shared servers up
+			p.close()
+			return nil, "", err
+		}
+		s = &shared{program: p, front: mcpserver.New(p, p.serverOptions())}
+		w.shared[key] = s
+	}
+	if s.users++; s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	return s, key, nil
+}
+
+// give ends the use of a program by a window.
+func (w *windows) give(s *shared, key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return
+	}
+	s.idle = time.AfterFunc(w.idle, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if s.users == 0 && w.shared[key] == s {
+			delete(w.shared, key)
+			w.closing.Go(s.end)
+		}
+	})
+}
+
+func (s *shared) end() {
+	s.front.Close()
+	s.close()
+}
+
+// close ends all programs.
+func (w *windows) close() {
+	w.mu.Lock()
+	for key, s := range w.shared {
+		delete(w.shared, key)
+		w.closing.Go(s.end)
+	}
+	w.mu.Unlock()
+	w.closing.Wait()
+}
+
+// lookupIn looks variables up in an environment, NAME=VALUE; the last of a name counts.
+func lookupIn(environ []string) func(name string) (string, bool) {
+	fold := func(name string) string {
+		if runtime.GOOS == "windows" {
+			return strings.ToUpper(name)
+		}
+		return name
+	}
+	values := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			values[fold(name)] = value
+		}
+	}
+	return func(name string) (string, bool) {
+		value, ok := values[fold(name)]
+		return value, ok
+	}
+}
+
+// keyOf returns what windows that share a program have in common.
+func keyOf(cfg *config.Config, hello *daemon.Hello) string {
+	getenv := lookupIn(hello.Environ)
+	var key strings.Builder
+	for _, name := range append([]string{"PATH"}, cfg.Variables...) {
+		value, set := getenv(name)
+		fmt.Fprintf(&key, "%q %t ", value, set)
+	}
+	if cfg.UsesWorkspace {
+		fmt.Fprintf(&key, "%q", hello.Folder)
+	}
+	return key.String()
+}
