@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -32,17 +31,6 @@ const (
 	exitInterrupted = 130 // interrupted
 )
 
-// heapFloor is the size of an untouched allocation, which costs no memory. It makes the garbage
-// collector run less often, as the live heap is small. debug.SetGCPercent has no such floor: 800 is
-// as good for a heap of 4 MB, but with 3,000 tools the process takes 385 MB instead of 109.
-//
-// The allocation starts a collection, which would compete with the start of the program and of its
-// servers: it is made when that is over.
-const (
-	heapFloor = 16 << 20
-	startTime = 100 * time.Millisecond
-)
-
 func main() {
 	// A client may close its end of standard error and continue. Without a handler the next line of
 	// the log would end the program with SIGPIPE; with one, the write only fails. The signal is not
@@ -50,13 +38,7 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		select {
-		case <-time.After(startTime):
-			held := make([]byte, heapFloor)
-			<-ctx.Done()
-			runtime.KeepAlive(held)
-		case <-ctx.Done():
-		}
+		<-ctx.Done()
 		stop() // a second signal kills the program
 	}()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, output.New(os.Stdout), output.New(os.Stderr)}))

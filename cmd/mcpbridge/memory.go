@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// heapFloor is the size of an untouched allocation, which costs no memory. It makes the garbage
+// collector run less often, as the live heap is small. debug.SetGCPercent has no such floor: 800 is
+// as good for a heap of 4 MB, but with 3,000 tools the process takes 385 MB instead of 109.
+//
+// The allocation starts a collection, which would compete with the start of the program and of its
+// servers: it is made when that is over.
+const (
+	heapFloor = 16 << 20
+	startTime = 100 * time.Millisecond
+)
+
 const (
 	memoryTick = 2 * time.Second
 	// memorySpare is how much more memory than the least so far may stay resident, in bytes: at least
@@ -29,17 +40,23 @@ type memory struct {
 	left      int    // of them
 }
 
-// keepMemoryLow returns memory to the system until stop is called.
+// keepMemoryLow lets the garbage collector run less often, and returns memory to the system, until stop
+// is called.
 func keepMemoryLow() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
+		var floor []byte
+		defer func() { runtime.KeepAlive(floor) }()
+		started := time.After(startTime)
 		tick := time.NewTicker(memoryTick)
 		defer tick.Stop()
 		for m := new(memory); ; {
 			m.check()
 			select {
 			case <-tick.C:
+			case <-started:
+				floor = make([]byte, heapFloor)
 			case <-ctx.Done():
 				return
 			}

@@ -240,7 +240,7 @@ func TestIdleExit(t *testing.T) {
 	if _, err := io.WriteString(conn, "a\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := conn.In.ReadString('\n'); line != "a\n" {
+	if line, err := bufio.NewReader(conn.In).ReadString('\n'); line != "a\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	conn.Close()

@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // runtimeFolder returns the folder for sockets of this user. It does not depend on variables that a
@@ -94,6 +97,48 @@ func (l *listener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 	}
+}
+
+// direct returns the connection with reads and writes that block their threads: for one that is always
+// read from, that costs less CPU time than the poller does.
+func direct(conn net.Conn) (io.ReadWriteCloser, error) {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var own int
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if own, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); failed == nil {
+			failed = unix.SetNonblock(own, false)
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	conn.Close()
+	return &socket{os.NewFile(uintptr(own), "daemon")}, nil
+}
+
+type socket struct{ *os.File }
+
+// Close also ends a Read.
+func (s *socket) Close() error {
+	s.shutdown(syscall.SHUT_RDWR)
+	return s.File.Close()
+}
+
+// CloseWrite ends what the other end reads.
+func (s *socket) CloseWrite() error { return s.shutdown(syscall.SHUT_WR) }
+
+func (s *socket) shutdown(how int) error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), how) })
+	return errors.Join(err, failed)
 }
 
 // gone reports whether an error of dial means that there is no daemon.

@@ -130,7 +130,7 @@ func (s *Shim) finish() {
 	s.ended.Store(true)
 	conn := s.conn.Load()
 	time.AfterFunc(answerTime, func() { conn.Close() })
-	if half, ok := conn.Conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+	if half, ok := conn.WriteCloser.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
 		s.endIdle(conn) // a pipe of Windows: readDaemon closes it after the last answer
 	}
 }

@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +21,10 @@ const startTime = 20 * time.Second
 // ready is the line that a daemon writes to standard output when it listens.
 const ready = "listening"
 
-// A Conn is a connection to a daemon after the handshake.
+// A Conn is a connection to a daemon after the handshake. Close ends a Read.
 type Conn struct {
-	net.Conn
-	In *bufio.Reader // what to read from
+	io.WriteCloser
+	In io.Reader
 	Welcome
 }
 
@@ -44,11 +44,12 @@ func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Now()) })
 	defer stop()
-	conn := &Conn{Conn: raw, In: bufio.NewReader(raw)}
+	in := bufio.NewReader(raw)
+	conn := new(Conn)
 	hello.Protocol, hello.Config = protocol, p.Config
 	err = writeLine(raw, hello)
 	if err == nil {
-		err = readLine(raw, conn.In, &conn.Welcome)
+		err = readLine(raw, in, &conn.Welcome)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -62,6 +63,13 @@ func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
 		raw.Close()
 		return nil, err
 	}
+	ahead, _ := in.Peek(in.Buffered())
+	rest, err := direct(raw)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	conn.WriteCloser, conn.In = rest, io.MultiReader(bytes.NewReader(ahead), rest)
 	return conn, nil
 }
 
