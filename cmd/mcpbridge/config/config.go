@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
 
@@ -193,7 +194,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 		return nil, err
 	}
 	if len(d.variables) > 0 {
-		d.envFiles = append(d.envFiles, filepath.Join(dir, EnvFileName))
+		d.envFiles = append(d.envFiles, filepath.Join(dir, envfile.Name))
 		d.checkBeside()
 	}
 	c.Warnings = d.warned()

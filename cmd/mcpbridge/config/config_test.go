@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 )
 
 // secretMark is in every value of the cases that must not be told.
@@ -86,7 +88,7 @@ func loadCase(t *testing.T, files map[string][]byte) string {
 			}
 		}
 	}
-	env, _, err := parseEnv(files["env"])
+	env, err := envfile.Parse(files["env"])
 	if err != nil {
 		t.Fatal(err)
 	}

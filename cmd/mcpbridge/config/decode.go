@@ -14,6 +14,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
@@ -108,7 +109,7 @@ type keySet map[string]keyRule
 func (l Loader) newDecoder(file, dir string, data []byte) *decoder {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	d := &decoder{file: file, dir: dir, data: data, loader: l, lines: []int{0}, variables: map[string]bool{}}
-	d.beside = sync.OnceValues(func() (map[string]string, error) { return loadBeside(filepath.Join(dir, EnvFileName)) })
+	d.beside = sync.OnceValues(func() (map[string]string, error) { return loadBeside(filepath.Join(dir, envfile.Name)) })
 	for i, b := range data {
 		if b == '\n' {
 			d.lines = append(d.lines, i+1)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
@@ -212,7 +215,7 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 	if _, err := d.beside(); err != nil {
 		d.lacks(n, "environment variable %s is not set, and %v", name, err)
 	} else {
-		d.lacks(n, "environment variable %s is not set (set it, or put it into %s beside this file, or write ${%s:-default})", name, EnvFileName, name)
+		d.lacks(n, "environment variable %s is not set (set it, or put it into %s beside this file, or write ${%s:-default})", name, envfile.Name, name)
 	}
 	return "", false
 }
@@ -247,4 +250,13 @@ func (d *decoder) absolute(n node, path string, ok bool) (string, bool) {
 func isRelative(command string) bool {
 	slashed := filepath.ToSlash(command)
 	return strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../")
+}
+
+// loadBeside reads the env file beside the config; there may be none.
+func loadBeside(path string) (map[string]string, error) {
+	vars, err := envfile.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return vars, err
 }

@@ -1,13 +1,14 @@
 package config
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 )
 
 // A loader may stand for a program elsewhere: it has its environment and its folder, and the config
@@ -48,7 +49,7 @@ func TestLoaderEnvironment(t *testing.T) {
 		t.Errorf("the workspace is %q", c.Servers[1].Args[0])
 	}
 	var files []string
-	for _, name := range []string{FileName, "a.env", EnvFileName, "t/*.json", "o.yaml"} {
+	for _, name := range []string{FileName, "a.env", envfile.Name, "t/*.json", "o.yaml"} {
 		files = append(files, filepath.Join(dir, name))
 	}
 	if got := c.Files(); !slices.Equal(got, files) {
@@ -68,7 +69,7 @@ func TestEnvFileBeside(t *testing.T) {
 	dir := t.TempDir()
 	load := func(env string) *Config {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, EnvFileName), []byte(env), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, envfile.Name), []byte(env), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		c, err := Loader{Getenv: getenvOf(map[string]string{"A": "environment", "MY_KEY": "x"})}.Parse(filepath.Join(dir, FileName), []byte(`{"mcpServers": {
@@ -95,45 +96,4 @@ func TestEnvFileBeside(t *testing.T) {
 	if text := c.Servers[1].Fault.Error(); !strings.HasSuffix(text, ".env:2: expected KEY=VALUE") || strings.Contains(text, secretMark) {
 		t.Error(text)
 	}
-}
-
-func TestSetVariable(t *testing.T) {
-	for _, c := range []struct{ text, name, value, want string }{
-		{"", "A", "x", "A=x\n"},
-		{"# c\nB=1", "A", "a b#c", "# c\nB=1\nA='a b#c'\n"},
-		{"A=1\r\nB=2\r\n", "A", "2", "A=2\r\nB=2\r\n"},
-		{"A=1\nA=2 # c\n", "A", "2", "A=1\nA=2 # c\n"},
-		{"A=1\nexport A=2\nB=\n", "A", "it's \\ a $HOME\n\"line\"\t", "A=1\nA=\"it's \\\\ a \\$HOME\\n\\\"line\\\"\\t\"\nB=\n"},
-	} {
-		got, err := SetVariable([]byte(c.text), c.name, c.value)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
-		}
-	}
-	for _, c := range []struct{ text, name, value, want string }{
-		{"A=1\nx y", "A", "x", "line 2: expected KEY=VALUE"},
-		{"", "A", "\x00", "cannot be written"},
-		{"", "A B", "", "cannot be written"},
-		{"", "A\nB", "", "cannot be written"},
-	} {
-		if got, err := SetVariable([]byte(c.text), c.name, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
-		}
-	}
-}
-
-func FuzzSetVariable(f *testing.F) {
-	f.Add("A=1\n# c\nexport B='2'", "B", "it's\n$\"\\")
-	f.Fuzz(func(t *testing.T, text, name, value string) {
-		before, _, _ := parseEnv([]byte(text))
-		got, err := SetVariable([]byte(text), name, value)
-		if err != nil {
-			return
-		}
-		after, _, err := parseEnv(got)
-		before[name] = value
-		if err != nil || !maps.Equal(before, after) {
-			t.Errorf("got %q, %v", got, err)
-		}
-	})
 }

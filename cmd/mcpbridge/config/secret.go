@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 )
 
 // Bits of a file's mode: what users may do that neither own it nor are in its group.
@@ -87,7 +89,7 @@ func (d *decoder) checkBeside() {
 			used[name] = value
 		}
 	}
-	d.secretsIn(node{}, filepath.Join(d.dir, EnvFileName), used)
+	d.secretsIn(node{}, filepath.Join(d.dir, envfile.Name), used)
 }
 
 func hasPassword(text string) bool {

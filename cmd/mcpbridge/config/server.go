@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
@@ -207,7 +208,7 @@ func (d *decoder) server(n node) Server {
 	}
 	if envFile != "" {
 		d.envFiles = append(d.envFiles, envFile)
-		if vars, err := loadEnvFile(envFile); err != nil {
+		if vars, err := envfile.Load(envFile); err != nil {
 			d.lacks(n, "envFile %v", err)
 		} else {
 			d.secretsIn(n, envFile, vars)

@@ -66,10 +66,11 @@ var rules = []struct {
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.
-	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file")},
+	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/envfile")},
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
 	{"cmd/mcpbridge/internal/file", nil},
-	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/hint"}},
+	{"cmd/mcpbridge/internal/envfile", []string{"cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file"}},
+	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/config", "cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/hint"}},
 	{"cmd/mcpbridge/internal/output", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/markdown", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/*", with(centre, "cmd/mcpbridge/internal/hint")},

@@ -1,43 +1,34 @@
-package config
+// Package envfile reads and changes files of KEY=VALUE lines, the env files of a config.
+package envfile
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
-// EnvFileName is the name of the file beside a config that has the variables which are not in the
+// Name is the name of the file beside a config that has the variables which are not in the
 // environment.
-const EnvFileName = ".env"
+const Name = ".env"
 
-const maxEnvFileSize = 1 << 20 // bytes
+const maxSize = 1 << 20 // bytes
 
-// loadBeside reads the env file beside the config; there may be none.
-func loadBeside(path string) (map[string]string, error) {
-	vars, err := loadEnvFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return vars, err
-}
-
-// SetVariable returns the text of an env file with a variable set: on the line that sets it, else on
+// Set returns the text of an env file with a variable set: on the line that sets it, else on
 // a new last line.
-func SetVariable(text []byte, name, value string) ([]byte, error) {
-	vars, line, err := parseEnv(text)
+func Set(text []byte, name, value string) ([]byte, error) {
+	vars, err := Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("line %d: %w", line, err)
+		return nil, err
 	}
 	if old, set := vars[name]; set && old == value {
 		return text, nil
 	}
-	assignment := name + "=" + quoteEnv(value)
-	if got, _, err := parseEnv([]byte(assignment)); err != nil || len(got) != 1 || got[name] != value {
+	assignment := name + "=" + quoted(value)
+	if got, _, err := parse([]byte(assignment)); err != nil || len(got) != 1 || got[name] != value {
 		return nil, fmt.Errorf("%s cannot be written into an env file", hint.Quote(name))
 	}
 	end := "\n"
@@ -46,7 +37,7 @@ func SetVariable(text []byte, name, value string) ([]byte, error) {
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	for i := len(lines) - 1; i >= 0; i-- { // the last one counts
-		if set, _, err := parseEnv(lines[i]); err == nil && len(set) == 1 {
+		if set, _, err := parse(lines[i]); err == nil && len(set) == 1 {
 			if _, is := set[name]; is {
 				lines[i] = []byte(assignment + end)
 				return bytes.Join(lines, nil), nil
@@ -59,8 +50,8 @@ func SetVariable(text []byte, name, value string) ([]byte, error) {
 	return append(bytes.Clone(text), assignment+end...), nil
 }
 
-// quoteEnv writes a value so that other programs that read env files understand it, too.
-func quoteEnv(value string) string {
+// quoted writes a value so that other programs that read env files understand it, too.
+func quoted(value string) string {
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%+=,~"
 	switch {
 	case strings.Trim(value, plain) == "":
@@ -71,22 +62,31 @@ func quoteEnv(value string) string {
 	return `"` + strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`, `"`, `\"`, `\`, `\\`, "$", `\$`).Replace(value) + `"`
 }
 
-// loadEnvFile reads a file of KEY=VALUE lines. Its errors name the file and no value.
-func loadEnvFile(path string) (map[string]string, error) {
-	data, err := file.ReadRegular(path, maxEnvFileSize)
+// Load returns the variables of a file. Its errors name the file and no value.
+func Load(path string) (map[string]string, error) {
+	data, err := file.ReadRegular(path, maxSize)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	vars, line, err := parseEnv(data)
+	vars, line, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 	}
 	return vars, nil
 }
 
-// parseEnv reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The
+// Parse returns the variables of an env file. The error names the line, and no value.
+func Parse(text []byte) (map[string]string, error) {
+	vars, line, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %w", line, err)
+	}
+	return vars, nil
+}
+
+// parse reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The
 // last value of a name wins. On an error, line is its line.
-func parseEnv(data []byte) (vars map[string]string, line int, err error) {
+func parse(data []byte) (vars map[string]string, line int, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	vars = map[string]string{}
 	for text := range strings.Lines(string(data)) {
@@ -100,19 +100,19 @@ func parseEnv(data []byte) (vars map[string]string, line int, err error) {
 		}
 		name, value, ok := strings.Cut(text, "=")
 		name = strings.TrimSpace(name)
-		if !ok || checkEnvName(name) != "" || strings.ContainsAny(name, " \t\"'") {
+		if !ok || !isName(name) || strings.ContainsAny(name, " \t\"'") {
 			return nil, line, errors.New("expected KEY=VALUE")
 		}
-		if vars[name], err = envValue(strings.TrimSpace(value)); err != nil {
+		if vars[name], err = unquote(strings.TrimSpace(value)); err != nil {
 			return nil, line, fmt.Errorf("%s: %w", hint.Shorten(name), err)
 		}
 	}
 	return vars, line, nil
 }
 
-// envValue removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted
+// unquote removes the quotes. '…' has no escapes, "…" has \n \r \t \" \\ \$, and in an unquoted
 // value " #" begins a comment.
-func envValue(s string) (string, error) {
+func unquote(s string) (string, error) {
 	if strings.ContainsRune(s, 0) {
 		return "", errors.New("has a NUL character")
 	}
@@ -142,3 +142,6 @@ func envValue(s string) (string, error) {
 	}
 	return "", errors.New("the quote is not closed on its line")
 }
+
+// isName reports whether an environment variable can have the name.
+func isName(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }
