@@ -151,8 +151,7 @@ func TestClients(t *testing.T) {
 // story tells what becomes of the files of a client.
 func story(t *testing.T, m *Machine, c *Client) string {
 	var got strings.Builder
-	lookup := func(name string) (string, bool) { return "", false }
-	imported, err := NewImport("mcpbridge.json", nil, lookup, config.IsSecret, isBridge)
+	imported, err := NewImport(ImportOptions{Config: "mcpbridge.json", Variable: unset, IsBridge: isBridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +201,8 @@ func read(t *testing.T, f *File) []byte {
 	}
 	return text
 }
+
+func unset(string) (string, bool) { return "", false }
 
 func isBridge(program string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(program, ".exe"), "/mcpbridge")

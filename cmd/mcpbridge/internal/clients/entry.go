@@ -160,6 +160,12 @@ func (f *File) entry(text []byte) (at []string, entry edit.Node, ok bool, err er
 	return at, entry, ok, nil
 }
 
+// Connected reports whether the text of the file has the entry, or is not readable.
+func (f *File) Connected(text []byte) bool {
+	_, _, ok, err := f.entry(text)
+	return ok || err != nil
+}
+
 // Disconnect returns the text of the file without the entry. before is what it was before the bridge
 // changed it, or nil if that is not known: where nothing else has changed since, it is the result.
 // The result is empty if nothing is left of a file that was not there before.
@@ -192,7 +198,7 @@ func isEmpty(n edit.Node) bool {
 // undoes reports whether text is what the bridge has made of before, by its entry and by moving
 // servers in either order.
 func (f *File) undoes(before, text []byte, entry edit.Node, connected bool) bool {
-	moved, err := f.moved(before, text)
+	moved, err := f.Moved(before, text)
 	if err != nil {
 		return false
 	}
@@ -252,8 +258,8 @@ func (f *File) step(servers edit.Node, name string) string {
 	return name
 }
 
-// moved returns the names of the servers that run by before and do not by text.
-func (f *File) moved(before, text []byte) ([]string, error) {
+// Moved returns the names of the servers that run by before and do not by text.
+func (f *File) Moved(before, text []byte) ([]string, error) {
 	then, err := f.running(before)
 	if err != nil {
 		return nil, err

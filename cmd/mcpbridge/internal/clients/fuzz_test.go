@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
-
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // FuzzFile connects, imports and moves on any text of any client: nothing panics, the entry is undone
@@ -33,10 +31,10 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := file.Disconnect(out, text); err != nil || !bytes.Equal(back, text) && !bytes.Equal(out, text) && !hasEntry(file, text) {
+		if back, err := file.Disconnect(out, text); err != nil || !bytes.Equal(back, text) && !bytes.Equal(out, text) && !file.Connected(text) {
 			t.Errorf("not undone: %v\n%q\n%q\n%q", err, text, out, back)
 		}
-		imported, err := NewImport("mcpbridge.json", nil, func(string) (string, bool) { return "", false }, config.IsSecret, isBridge)
+		imported, err := NewImport(ImportOptions{Config: "mcpbridge.json", Variable: unset, IsBridge: isBridge})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,10 +46,4 @@ func FuzzFile(f *testing.F) {
 		}
 		_, _ = file.Move(text, imported.Movable(file))
 	})
-}
-
-// hasEntry reports whether the text had an entry of the bridge before.
-func hasEntry(f *File, text []byte) bool {
-	_, _, ok, err := f.entry(text)
-	return ok || err != nil
 }

@@ -9,22 +9,29 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 )
 
-// An Import collects the servers that a config takes over. The zero Import is not usable: see
-// NewImport.
+// An Import collects the servers that a config takes over. NewImport makes one.
 type Import struct {
 	Added []Addition
 	Taken []*Server // those that the config has now: added, or there before
+	There int       // how many of these the config had before
 	Vars  []Variable
 	Notes []Note
 
-	isSecret func(name, value string) bool
-	lookup   func(name string) (string, bool) // variables of the config
-	isOurs   func(program string) bool
-	names    map[string]bool
-	known    []fingerprint
+	opts  ImportOptions
+	names map[string]bool // of servers
+	known []fingerprint
+}
+
+// ImportOptions say what a config has.
+type ImportOptions struct {
+	Config   string // its name
+	Text     []byte
+	Variable func(name string) (value string, ok bool) // a variable that it can use
+	IsBridge func(commandOrURL string) bool            // a program or a URL is the bridge itself
 }
 
 // An Addition is a new entry of "mcpServers".
@@ -42,19 +49,18 @@ type fingerprint struct {
 	name, where string
 	program     string // the command and its arguments, or the URL
 	values      string // of its environment and headers
+	there       bool   // in the config
 }
 
 // ours is the config of mcpbridge as if it were that of a client.
 var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon, unit: time.Second}
 
-// NewImport returns an import into the config of that name and text. lookup returns the variables
-// that the config can use, isSecret reports which values must not stand in it, and isBridge which
-// programs and URLs are the bridge itself.
-func NewImport(name string, text []byte, lookup func(string) (string, bool), isSecret func(name, value string) bool, isBridge func(string) bool) (*Import, error) {
-	i := &Import{isSecret: isSecret, lookup: lookup, isOurs: isBridge, names: map[string]bool{}}
+// NewImport returns an import into a config. The error says what is wrong with its text.
+func NewImport(opts ImportOptions) (*Import, error) {
+	i := &Import{opts: opts, names: map[string]bool{}}
 	self := ours
-	f := &File{Client: &self, Path: name, machine: &Machine{}, place: &place{}, name: "mcpbridge.json"}
-	root, err := edit.Read(edit.JSON, text)
+	f := &File{Client: &self, Title: opts.Config, Path: opts.Config, machine: &Machine{}, place: &place{}, name: config.FileName}
+	root, err := edit.Read(edit.JSON, opts.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +77,7 @@ func NewImport(name string, text []byte, lookup func(string) (string, bool), isS
 
 // Add takes over the servers in the text of a client's file.
 func (i *Import) Add(f *File, text []byte) error {
-	list, err := f.Servers(text, i.isOurs)
+	list, err := f.Servers(text, i.opts.IsBridge)
 	for _, s := range list {
 		i.add(s)
 	}
@@ -80,7 +86,7 @@ func (i *Import) Add(f *File, text []byte) error {
 
 func (i *Import) add(s *Server) {
 	say := func(format string, args ...any) {
-		i.Notes = append(i.Notes, Note{s.File, s.Line, s.Name + ": " + fmt.Sprintf(format, args...)})
+		i.Notes = append(i.Notes, Note{s.File, s.Line, s.Name + ": " + fmt.Sprintf(format, args...), s.Fault != ""})
 	}
 	if s.Fault != "" {
 		say("left out: %s", s.Fault)
@@ -88,15 +94,18 @@ func (i *Import) add(s *Server) {
 	}
 	own := i.fingerprint(s)
 	for _, other := range i.known {
-		switch {
-		case own.program != other.program:
-		case own.values == other.values:
-			say("the same as %s", other)
+		if own.program == other.program && own.values == other.values {
 			i.Taken = append(i.Taken, s)
+			if other.there {
+				i.There++
+			} else {
+				say("the same as %s", other)
+			}
 			return
-		default:
-			say("runs the same as %s, with other variables or headers: both are kept", other)
 		}
+	}
+	if n := slices.IndexFunc(i.known, func(other fingerprint) bool { return own.program == other.program }); n >= 0 {
+		say("runs the same as %s, with other variables or headers: both are kept", i.known[n])
 	}
 	i.known = append(i.known, own)
 	i.Notes = append(i.Notes, s.Notes...)
@@ -104,7 +113,11 @@ func (i *Import) add(s *Server) {
 	if name != s.Name {
 		say("is called %s, as there is another %s", name, s.Name)
 	}
-	i.Added = append(i.Added, Addition{name, s, i.value(s, name)})
+	state := keepsState(s)
+	if state != "" {
+		say(`%s keeps a state for each client: written with "sharing": "session", a process for each window`, state)
+	}
+	i.Added = append(i.Added, Addition{name, s, i.value(s, name, state != "")})
 	i.Taken = append(i.Taken, s)
 }
 
@@ -121,11 +134,7 @@ func (i *Import) fingerprint(s *Server) fingerprint {
 		values = append(values, p.Name+"="+i.fill(p.Value))
 	}
 	slices.Sort(values)
-	where := s.File.Path
-	if s.File.Client.Name != ours.Name {
-		where = s.File.Title
-	}
-	return fingerprint{s.Name, where, strings.Join(program, "\x00"), strings.Join(values, "\x00")}
+	return fingerprint{s.Name, s.File.Title, strings.Join(program, "\x00"), strings.Join(values, "\x00"), s.File.Client.Name == ours.Name}
 }
 
 var filled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
@@ -153,7 +162,7 @@ func (i *Import) variable(name string) (string, bool) {
 			return v.Value, true
 		}
 	}
-	return i.lookup(name)
+	return i.opts.Variable(name)
 }
 
 // name returns a name for the server that the config does not have.
@@ -171,7 +180,7 @@ func (i *Import) name(s *Server) string {
 }
 
 // value returns the entry of a server. Secrets become variables.
-func (i *Import) value(s *Server, name string) json.RawMessage {
+func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 	var m []member
 	put := func(key string, value any, is bool) {
 		if is {
@@ -190,9 +199,19 @@ func (i *Import) value(s *Server, name string) json.RawMessage {
 	put("connectTimeout", s.ConnectTimeout.String(), s.ConnectTimeout > 0)
 	put("include", s.Include, len(s.Include) > 0)
 	put("exclude", s.Exclude, len(s.Exclude) > 0)
+	put("sharing", "session", perWindow)
 	put("disabled", true, s.Off)
 	put("trust", false, true)
 	return object(m)
+}
+
+// keepsState returns what of a server is known to keep a state for each client, or "".
+func keepsState(s *Server) string {
+	known := config.Server{Command: s.Command}
+	for _, a := range s.Args {
+		known.Args = append(known.Args, a.Text)
+	}
+	return known.KeepsState()
 }
 
 // headerVariable returns the names of variables for the headers of a server.
@@ -218,7 +237,7 @@ func (i *Import) pairs(list []Pair, server string, variable func(Pair) string) j
 			} else {
 				scheme += " "
 			}
-			if i.isSecret(p.Name, secret) || looksSecret(secret) || isFilled(p.Value.Text) {
+			if config.IsSecret(p.Name, secret) || looksSecret(secret) || isFilled(p.Value.Text) {
 				text = scheme + i.secret(variable(p), server, strings.TrimPrefix(p.Value.Text, scheme))
 			}
 		}
@@ -242,11 +261,11 @@ func (i *Import) args(s *Server, server string) []string {
 		text := a.ours()
 		switch m := flagSecret().FindStringSubmatch(a.Text); {
 		case a.Variable:
-		case m != nil && (i.isSecret(strings.TrimLeft(m[1], "-"), m[2]) || looksSecret(m[2])):
+		case m != nil && (config.IsSecret(strings.TrimLeft(m[1], "-"), m[2]) || looksSecret(m[2])):
 			text = m[1] + "=" + i.secret(strings.TrimLeft(m[1], "-"), server, m[2])
-		case n > 0 && strings.HasPrefix(s.Args[n-1].Text, "-") && i.isSecret(strings.TrimLeft(s.Args[n-1].Text, "-"), a.Text):
+		case n > 0 && strings.HasPrefix(s.Args[n-1].Text, "-") && config.IsSecret(strings.TrimLeft(s.Args[n-1].Text, "-"), a.Text):
 			text = i.secret(strings.TrimLeft(s.Args[n-1].Text, "-"), server, a.Text)
-		case looksSecret(a.Text) || i.isSecret("", a.Text) || strings.Contains(a.Text, "{env:"):
+		case looksSecret(a.Text) || config.IsSecret("", a.Text) || strings.Contains(a.Text, "{env:"):
 			text = i.secret("arg", server, a.Text)
 		}
 		list = append(list, text)
@@ -261,12 +280,12 @@ func (i *Import) url(t Text, server string) string {
 	if t.Variable {
 		return t.Text
 	}
-	if i.isSecret("", t.Text) { // user and password
+	if config.IsSecret("", t.Text) { // user and password
 		return i.secret("url", server, t.Text)
 	}
 	return queryPart().ReplaceAllStringFunc(escape(t.Text), func(part string) string {
 		m := queryPart().FindStringSubmatch(part)
-		if !i.isSecret(m[2], m[3]) && !strings.EqualFold(m[2], "key") && !looksSecret(m[3]) {
+		if !config.IsSecret(m[2], m[3]) && !strings.EqualFold(m[2], "key") && !looksSecret(m[3]) {
 			return part
 		}
 		return m[1] + m[2] + "=" + i.secret(m[2], server, m[3])

@@ -44,9 +44,10 @@ type Pair struct {
 
 // A Note is a remark on a line of a file.
 type Note struct {
-	File *File
-	Line int
-	Text string
+	File    *File
+	Line    int
+	Text    string
+	LeftOut bool // a server is left out
 }
 
 func (n Note) String() string { return fmt.Sprintf("%s:%d: %s", n.File.Path, n.Line, n.Text) }
@@ -85,7 +86,7 @@ func (s *Server) isBridge(is func(string) bool) bool {
 }
 
 func (s *Server) note(line int, format string, args ...any) {
-	s.Notes = append(s.Notes, Note{s.File, line, s.Name + ": " + fmt.Sprintf(format, args...)})
+	s.Notes = append(s.Notes, Note{File: s.File, Line: line, Text: s.Name + ": " + fmt.Sprintf(format, args...)})
 }
 
 // fail says why the server cannot be taken. The first reason stays.

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+)
+
+// backupSuffix is that of the copy of a client's file from before the bridge changed it.
+const backupSuffix = ".mcpbridge-backup"
+
+// A clientEditor changes the files of clients, and the config that they are to use.
+type clientEditor struct {
+	std      streams
+	flags    *sourceFlags
+	dryRun   bool
+	asJSON   bool
+	project  bool
+	machines []*clients.Machine
+	secrets  []string // values that are not shown
+	results  []clientResult
+	failed   bool // something was left out
+}
+
+// A clientResult is what became of one file.
+type clientResult struct {
+	Client string   `json:"client,omitempty"`
+	Title  string   `json:"title,omitempty"`
+	File   string   `json:"file"`
+	Action string   `json:"action"` // such as "connected"
+	Names  []string `json:"servers,omitempty"`
+	Backup string   `json:"backup,omitempty"`
+	Note   string   `json:"note,omitempty"`
+}
+
+// newClientEditor returns the editor of a command, and the clients that its arguments name.
+func newClientEditor(f *sourceFlags, args []string, std streams) (*clientEditor, []*clients.Client, error) {
+	e := &clientEditor{std: std, flags: f}
+	f.BoolVar(&e.dryRun, "dry-run", false, "change nothing and print the differences")
+	f.BoolVar(&e.project, "project", false, "the clients' files of the project in this folder, not those of the user")
+	f.BoolVar(&e.asJSON, "json", false, "print what was done as JSON")
+	if err := f.parseOwn(args); err != nil {
+		return nil, nil, err
+	}
+	var named []*clients.Client
+	for _, name := range f.Args() {
+		c, err := clients.Find(name)
+		if err != nil {
+			return nil, nil, usagef("%s: %v", f.Name(), err)
+		}
+		if !slices.ContainsFunc(named, func(other *clients.Client) bool { return other.Name == c.Name }) {
+			named = append(named, c)
+		}
+	}
+	var err error
+	e.machines, err = clients.Machines()
+	return e, named, err
+}
+
+// files returns the files of a client on all machines that keep says.
+func (e *clientEditor) files(c *clients.Client, keep func(*clients.File) bool) (files []*clients.File) {
+	for _, m := range e.machines {
+		for _, f := range m.Files(c, e.project) {
+			if keep(f) {
+				files = append(files, f)
+			}
+		}
+	}
+	return files
+}
+
+// found returns the clients that have files which keep says.
+func (e *clientEditor) found(keep func(*clients.File) bool) (list []*clients.Client) {
+	for _, c := range clients.All() {
+		if len(e.files(c, keep)) > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// choose asks which of the clients are meant. Without a terminal that is an error.
+func (e *clientEditor) choose(ctx context.Context, list []*clients.Client, what string) ([]*clients.Client, error) {
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Name
+	}
+	switch {
+	case len(list) == 0:
+		return nil, usagef("%s: no client found to %s (known: %s)", e.flags.Name(), what, clientNames())
+	case !output.IsTerminal(e.std.in) || e.asJSON:
+		return nil, usagef("%s: name the clients, as in: mcpbridge %s %s", e.flags.Name(), e.flags.Name(), strings.Join(names, " "))
+	}
+	for _, c := range list {
+		fmt.Fprintf(e.std.err, "  %-15s %s\n", c.Name, c.Title)
+	}
+	in := terminal.NewLines(e.std.in)
+	for {
+		fmt.Fprintf(e.std.err, "Which ones to %s? (names, Enter for all, n for none) ", what)
+		line, err := in.Read(ctx)
+		switch words := strings.Fields(strings.ReplaceAll(line, ",", " ")); {
+		case err != nil && ctx.Err() == nil, err == nil && len(words) == 1 && strings.EqualFold(words[0], "n"):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case len(words) == 0:
+			return list, nil
+		default:
+			chosen, err := chosenOf(words)
+			if err == nil {
+				return chosen, nil
+			}
+			fmt.Fprintf(e.std.err, "%v\n", err)
+		}
+	}
+}
+
+func chosenOf(words []string) (chosen []*clients.Client, err error) {
+	for _, word := range words {
+		c, err := clients.Find(word)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, c)
+	}
+	return chosen, nil
+}
+
+func clientNames() string {
+	var names []string
+	for _, c := range clients.All() {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxClientFile bounds a file of a client that is read.
+const maxClientFile = 64 << 20 // bytes
+
+// read returns the text of a file, or nil if there is none.
+func readFile(name string) ([]byte, error) {
+	text, err := file.ReadRegular(name, maxClientFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if text == nil && err == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// change changes a client's file and keeps a backup of it. With --dry-run it prints the difference.
+// done is the action of a change, and unchanged that of none.
+func (e *clientEditor) change(f *clients.File, done, unchanged string, names []string, change func(text []byte) ([]byte, error)) bool {
+	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: unchanged, Names: names}
+	changed, err := e.update(f.Open(), f.Path, change, func(c file.Change) error {
+		if c.Before == nil {
+			return nil
+		}
+		r.Backup = f.Path + backupSuffix
+		return keep(f.Open()+backupSuffix, c)
+	})
+	if err != nil {
+		e.fault(f.Path, err)
+		r.Action, r.Note = "failed", err.Error()
+	} else if changed {
+		r.Action = done
+	}
+	e.add(r)
+	return err == nil
+}
+
+// update changes a file. With --dry-run it prints the difference instead.
+func (e *clientEditor) update(name, shown string, change func([]byte) ([]byte, error), before func(file.Change) error) (changed bool, err error) {
+	if !e.dryRun {
+		err := file.Update(name, change, func(c file.Change) error {
+			changed = true
+			if before == nil {
+				return nil
+			}
+			return before(c)
+		})
+		return changed && err == nil, err
+	}
+	text, err := readFile(name)
+	if err != nil {
+		return false, err
+	}
+	out, err := change(text)
+	if err != nil || bytes.Equal(text, out) && (text == nil) == (out == nil) {
+		return false, err
+	}
+	if !e.asJSON {
+		_, err = io.WriteString(e.std.out, e.redact(difference(shown, text, out)))
+	}
+	return true, err
+}
+
+// difference returns a unified diff of a file.
+func difference(name string, before, after []byte) string {
+	old, now := name, name
+	if before == nil {
+		old = "/dev/null"
+	}
+	if after == nil {
+		now = "/dev/null"
+	}
+	_, text, _ := strings.Cut(string(diff.Diff(old, before, now, after)), "\n") // less the line with a command
+	return text
+}
+
+// redact replaces the secrets in a text.
+func (e *clientEditor) redact(text string) string {
+	for _, secret := range e.secrets {
+		quoted, _ := json.Marshal(secret)
+		text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), "•••")
+		text = strings.ReplaceAll(text, secret, "•••")
+	}
+	return text
+}
+
+// keep writes the backup of a file that is about to be changed, unless there is one.
+func keep(name string, c file.Change) error {
+	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, c.Mode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("no backup: %w", err)
+	}
+	if _, err = out.Write(c.Before); err == nil {
+		err = out.Close()
+	}
+	if err != nil {
+		os.Remove(name)
+		return fmt.Errorf("no backup: %w", err)
+	}
+	return nil
+}
+
+// fault prints why a file was left as it is.
+func (e *clientEditor) fault(name string, err error) {
+	e.failed = true
+	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s: %s\n", e.flags.Name(), name, terminal.Inline(e.redact(err.Error())))
+}
+
+// note prints a remark.
+func (e *clientEditor) note(text string) {
+	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s\n", e.flags.Name(), terminal.Inline(e.redact(text)))
+}
+
+// add adds a result, and prints it.
+func (e *clientEditor) add(r clientResult) {
+	e.results = append(e.results, r)
+	if e.asJSON || r.Action == "failed" {
+		return
+	}
+	action := r.Action
+	if e.dryRun && r.Action != "unchanged" {
+		action = "would be " + r.Action
+	}
+	line := fmt.Sprintf("%s: %s: %s", r.Title, action, r.File)
+	if r.Backup != "" {
+		line += " (before: " + filepath.Base(r.Backup) + ")"
+	}
+	fmt.Fprintln(e.std.out, terminal.Inline(line))
+}
+
+// end prints the results as JSON if that is wanted, and returns the command's error.
+func (e *clientEditor) end(all any) error {
+	if e.asJSON {
+		text, err := json.MarshalIndent(all, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.std.out, "%s\n", text)
+	}
+	if e.failed {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// hide adds the secrets of a client's file to those that are not shown.
+func (e *clientEditor) hide(f *clients.File) {
+	text, err := readFile(f.Open())
+	if err != nil {
+		return
+	}
+	i, err := clients.NewImport(clients.ImportOptions{Variable: func(string) (string, bool) { return "", false }, IsBridge: func(string) bool { return false }})
+	if err != nil || i.Add(f, text) != nil {
+		return
+	}
+	for _, v := range i.Vars {
+		e.secrets = append(e.secrets, v.Value)
+	}
+}
+
+// executable returns the absolute path of this program: the one in the PATH, which stays the same
+// when the program is upgraded, if that is this program.
+func executable() (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	found, err := exec.LookPath("mcpbridge")
+	if err != nil {
+		return own, nil
+	}
+	a, errA := os.Stat(own)
+	b, errB := os.Stat(found)
+	if errA != nil || errB != nil || !os.SameFile(a, b) {
+		return own, nil
+	}
+	return filepath.Abs(found)
+}
+
+// loadForClients loads the config that clients are to use; its path is absolute.
+func loadForClients(f *sourceFlags, path string) (*config.Config, error) {
+	if path == "" {
+		var err error
+		if path, err = config.DefaultPath(); err != nil {
+			return nil, &exitError{exitUsage, err.Error()}
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes()}.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usagef("%s: there is no config at %s: mcpbridge import or mcpbridge add makes one", f.Name(), path)
+	case err != nil:
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	cfg.Path = path
+	return cfg, nil
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+)
+
+// connectFlags are the flags of connect.
+type connectFlags struct {
+	config   string
+	http, ws bool
+}
+
+func runConnect(ctx context.Context, args []string, std streams) error {
+	f := newFlags("connect", "connect [CLIENT…] [flags]", "Registers the bridge in MCP clients: an entry mcpbridge in the config file of each.\n"+
+		"All else in the file stays as it is, and a copy from before is kept beside it.\n\nClients: "+clientNames()+".", std)
+	var own connectFlags
+	f.StringVar(&own.config, "config", "", "the clients are to use this config `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	f.BoolVar(&own.http, "http", false, "write the URL of mcpbridge serve instead of a command, and a token made for the client")
+	f.BoolVar(&own.ws, "ws", false, "write a WebSocket URL, likewise")
+	e, named, err := newClientEditor(f, args, std)
+	switch {
+	case err != nil:
+		return err
+	case own.http && own.ws:
+		return usagef("connect: --http and --ws are mutually exclusive")
+	case (own.http || own.ws) && e.project:
+		return usagef("connect: --project: the file of a project is for others, too, and the token is only for you: leave out --http and --ws")
+	}
+	cfg, err := loadForClients(f, own.config)
+	if err != nil {
+		return err
+	}
+	if named == nil {
+		if named, err = e.choose(ctx, e.found(isHome), "connect"); err != nil {
+			return err
+		}
+	}
+	if own.http || own.ws {
+		for _, c := range named { // before anything is written
+			if _, err := e.takesURL(c, cfg, own.ws); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range named {
+		if err := e.connect(c, cfg, own); err != nil {
+			return err
+		}
+	}
+	return e.end(append([]clientResult{}, e.results...))
+}
+
+// isHome reports whether a client is installed where the file lies, which is one to write.
+func isHome(f *clients.File) bool { return f.Found && !f.Read }
+
+// connect writes the entry into the files of a client.
+func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags connectFlags) error {
+	entry := clients.Entry{Args: []string{"stdio", "--config", cfg.Path}}
+	var err error
+	if entry.Command, err = executable(); err != nil {
+		return err
+	}
+	if flags.http || flags.ws {
+		if entry, err = e.urlEntry(c, cfg, flags.ws); err != nil {
+			return err
+		}
+	}
+	files := e.files(c, isHome)
+	if len(files) == 0 {
+		writable := e.files(c, func(f *clients.File) bool { return !f.Read })
+		if len(writable) == 0 {
+			return usagef("connect: %s has no file for a project", c.Title)
+		}
+		files = writable[:1]
+		e.note(fmt.Sprintf("%s was not found on this computer: it will read %s once it is installed", c.Title, files[0].Path))
+	}
+	for _, f := range files {
+		if e.dryRun {
+			e.hide(f)
+		}
+		e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) { return f.Connect(text, entry) })
+	}
+	return nil
+}
+
+// takesURL returns the entry with the URL of serve, if the client takes one.
+func (e *clientEditor) takesURL(c *clients.Client, cfg *config.Config, ws bool) (clients.Entry, error) {
+	u, err := serveURL(cfg, ws)
+	if err != nil {
+		return clients.Entry{}, err
+	}
+	entry := clients.Entry{URL: u.String()}
+	if files := e.files(c, func(f *clients.File) bool { return !f.Read }); len(files) > 0 {
+		if _, err := files[0].Connect(nil, entry); err != nil {
+			return entry, usagef("connect: %v", err)
+		}
+	}
+	return entry, nil
+}
+
+// urlEntry returns the entry with the URL of serve, and a token for the client in the config.
+func (e *clientEditor) urlEntry(c *clients.Client, cfg *config.Config, ws bool) (clients.Entry, error) {
+	entry, err := e.takesURL(c, cfg, ws)
+	if err != nil {
+		return entry, err
+	}
+	if entry.Token = cfg.Tokens[c.Name]; entry.Token == "" {
+		entry.Token, err = e.makeToken(c, cfg)
+	}
+	e.secrets = append(e.secrets, entry.Token)
+	return entry, err
+}
+
+// serveURL returns the URL at which serve of a config is reached from this computer.
+func serveURL(cfg *config.Config, ws bool) (*url.URL, error) {
+	host, port, err := net.SplitHostPort(cmp.Or(cfg.Listen, defaultListen))
+	if err != nil || port == "0" {
+		return nil, usagef("connect: a URL needs a fixed port: write \"listen\": %q into %s", defaultListen, cfg.Path)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	u := &url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/mcp"}
+	if ws {
+		u.Scheme, u.Path = "ws", "/ws"
+	}
+	return u, nil
+}
+
+// tokenVariable returns the variable of a client's token in the env file of the config.
+func tokenVariable(c *clients.Client) string {
+	return "MCPBRIDGE_TOKEN_" + strings.ToUpper(strings.ReplaceAll(c.Name, "-", "_"))
+}
+
+// makeToken makes a token for a client: a variable in the env file, to which the config refers.
+func (e *clientEditor) makeToken(c *clients.Client, cfg *config.Config) (string, error) {
+	variable, token := tokenVariable(c), rand.Text()
+	envFile := filepath.Join(filepath.Dir(cfg.Path), envfile.Name)
+	e.secrets = append(e.secrets, token)
+	_, err := e.update(envFile, envFile, func(text []byte) ([]byte, error) {
+		vars, err := envfile.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if old := vars[variable]; old != "" { // of an earlier connection
+			token = old
+			e.secrets = append(e.secrets, old)
+			return text, nil
+		}
+		return envfile.Set(text, variable, token)
+	}, nil)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", envFile, err)
+	}
+	value, _ := json.Marshal("${" + variable + "}")
+	changed, err := e.update(cfg.Path, cfg.Path, func(text []byte) ([]byte, error) {
+		return edit.Set(edit.JSON, text, []string{"tokens", c.Name}, value)
+	}, nil)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", cfg.Path, err)
+	}
+	if changed && !e.dryRun {
+		e.note(fmt.Sprintf("made a token for %s in %s: start mcpbridge serve again, so that it takes it", c.Title, cfg.Path))
+		if len(cfg.Tokens) == 0 {
+			e.note("from then on serve asks every client for a token")
+		}
+	}
+	return token, nil
+}
+
+func runDisconnect(ctx context.Context, args []string, std streams) error {
+	f := newFlags("disconnect", "disconnect [CLIENT…] [flags]", "Takes the bridge out of MCP clients. A file that has not changed since is what it was\n"+
+		"before, servers that import --move has moved included.\n\nClients: "+clientNames()+".", std)
+	path := f.String("config", "", "the config `FILE` that has the tokens of clients (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	e, named, err := newClientEditor(f, args, std)
+	if err != nil {
+		return err
+	}
+	if named == nil {
+		if named, err = e.choose(ctx, e.found(isTouched), "disconnect"); err != nil {
+			return err
+		}
+	}
+	for _, c := range named {
+		files := e.files(c, isTouched)
+		if len(files) == 0 && !e.asJSON {
+			fmt.Fprintf(std.out, "%s: not connected\n", c.Title)
+		}
+		for _, f := range files {
+			e.disconnect(f)
+		}
+		if len(files) > 0 {
+			e.revoke(c, *path)
+		}
+	}
+	return e.end(append([]clientResult{}, e.results...))
+}
+
+// revoke removes the token of a client that connect has made from the config.
+func (e *clientEditor) revoke(c *clients.Client, path string) {
+	if path == "" {
+		var err error
+		if path, err = config.DefaultPath(); err != nil {
+			return
+		}
+	}
+	_, err := e.update(path, path, func(text []byte) ([]byte, error) {
+		root, err := edit.Read(edit.JSON, text)
+		tokens, _ := root.At("tokens")
+		token, _ := tokens.At(c.Name)
+		if err != nil || string(token.Value) != `"${`+tokenVariable(c)+`}"` {
+			return text, err
+		}
+		if len(tokens.Members) == 1 {
+			return edit.Remove(edit.JSON, text, []string{"tokens"})
+		}
+		return edit.Remove(edit.JSON, text, []string{"tokens", c.Name})
+	}, func(file.Change) error {
+		e.note(fmt.Sprintf("the token of %s is no longer in %s: start mcpbridge serve again, so that it refuses it", c.Title, path))
+		return nil
+	})
+	if err != nil {
+		e.fault(path, err)
+	}
+}
+
+// isTouched reports whether the bridge has changed a file.
+func isTouched(f *clients.File) bool {
+	if _, err := os.Stat(f.Open() + backupSuffix); err == nil {
+		return true
+	}
+	text, err := readFile(f.Open())
+	return err == nil && text != nil && !f.Read && f.Connected(text)
+}
+
+// disconnect takes the entry out of a file, or restores the file.
+func (e *clientEditor) disconnect(f *clients.File) {
+	backup := f.Open() + backupSuffix
+	before, err := readFile(backup)
+	if err != nil {
+		e.fault(f.Path+backupSuffix, err)
+		return
+	}
+	if e.dryRun {
+		e.hide(f)
+	}
+	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: "unchanged"}
+	var missing []string
+	changed, err := e.update(f.Open(), f.Path, func(text []byte) ([]byte, error) {
+		if text == nil {
+			return nil, nil
+		}
+		out, err := f.Disconnect(text, before)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
+			missing, err = f.Moved(before, out)
+		}
+		if before == nil && len(out) == 0 {
+			return nil, err
+		}
+		return out, err
+	}, nil)
+	switch {
+	case err != nil:
+		e.fault(f.Path, err)
+		r.Action, r.Note = "failed", err.Error()
+	case changed:
+		r.Action = "disconnected"
+	}
+	if err == nil && before != nil && len(missing) > 0 {
+		r.Note = fmt.Sprintf("%s changed since: %s in %s no longer there", f.Path, strings.Join(missing, ", "), f.Path+backupSuffix)
+		e.note(fmt.Sprintf("%s: has changed since it was connected, so that %s stay out: copy them from %s if you want them back", f.Path, strings.Join(missing, ", "), f.Path+backupSuffix))
+	} else if err == nil && before != nil && !e.dryRun {
+		err = os.Remove(backup)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) && r.Action != "failed" {
+		e.fault(f.Path+backupSuffix, err)
+	}
+	e.add(r)
+}

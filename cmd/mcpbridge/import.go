@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+)
+
+// An imported is the result of import as JSON.
+type imported struct {
+	Config    string         `json:"config"`
+	Servers   []takenServer  `json:"servers"`
+	Variables []string       `json:"variables"` // in the env file
+	Notes     []importNote   `json:"notes"`
+	Moved     []clientResult `json:"moved"`
+}
+
+type takenServer struct {
+	Name   string `json:"name"`
+	Client string `json:"client"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+}
+
+type importNote struct {
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+}
+
+func runImport(_ context.Context, args []string, std streams) error {
+	f := newFlags("import", "import [CLIENT…] [flags]", "Copies the servers of MCP clients into the config, of all clients unless some are named.\n"+
+		"Secrets become variables in .env beside it. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
+	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	move := f.Bool("move", false, "turn the servers off in the clients, so that nothing runs twice; a copy of each file is kept beside it")
+	e, named, err := newClientEditor(f, args, std)
+	if err != nil {
+		return err
+	}
+	if named == nil {
+		named = clients.All()
+	}
+	return e.importServers(*path, named, *move)
+}
+
+// importServers copies the servers of clients into the config.
+func (e *clientEditor) importServers(path string, from []*clients.Client, move bool) error {
+	if path == "" {
+		var err error
+		if path, err = config.DefaultPath(); err != nil {
+			return &exitError{exitUsage, err.Error()}
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	i, err := e.newImport(path)
+	if err != nil {
+		return err
+	}
+	result := imported{Config: path, Servers: []takenServer{}, Variables: []string{}, Notes: []importNote{}, Moved: []clientResult{}}
+	var files []*clients.File
+	for _, c := range from {
+		for _, f := range e.files(c, func(f *clients.File) bool { return f.Exists }) {
+			if e.readServers(i, f, &result) {
+				files = append(files, f)
+			}
+		}
+	}
+	e.report(i, &result)
+	if err := e.write(i, path); err != nil {
+		return err
+	}
+	if move {
+		for _, f := range files {
+			if names := i.Movable(f); len(names) > 0 {
+				e.change(f, "moved "+strings.Join(names, ", ")+" out of", "unchanged", names, func(text []byte) ([]byte, error) { return f.Move(text, names) })
+			}
+		}
+		result.Moved = append(result.Moved, e.results...)
+	}
+	return e.end(result)
+}
+
+// newImport returns an import into the config at path, which may not exist.
+func (e *clientEditor) newImport(path string) (*clients.Import, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return nil, usagef("%s: %v", path, err)
+	}
+	cfg := &config.Config{}
+	if text != nil {
+		if cfg, err = (config.Loader{ProviderTypes: stack.ProviderTypes()}).Parse(path, text); err != nil {
+			return nil, &exitError{exitUsage, err.Error()}
+		}
+	}
+	envFile := filepath.Join(filepath.Dir(path), envfile.Name)
+	env, err := readFile(envFile)
+	if err != nil {
+		return nil, usagef("%s: %v", envFile, err)
+	}
+	vars, err := envfile.Parse(env)
+	if err != nil {
+		return nil, usagef("%s: %v", envFile, err)
+	}
+	own, _ := executable()
+	i, err := clients.NewImport(clients.ImportOptions{
+		Config: path, Text: text,
+		Variable: func(name string) (string, bool) {
+			if value, set := os.LookupEnv(name); set {
+				return value, true
+			}
+			value, set := vars[name]
+			return value, set
+		},
+		IsBridge: func(program string) bool { return isBridge(program, own, cfg) },
+	})
+	if err != nil {
+		return nil, usagef("%s: %v", path, err)
+	}
+	return i, nil
+}
+
+// isBridge reports whether a program or a URL is this bridge.
+func isBridge(program, own string, cfg *config.Config) bool {
+	if u, err := url.Parse(program); err == nil && u.Host != "" {
+		at, err := serveURL(cfg, false)
+		return err == nil && strings.EqualFold(u.Host, at.Host)
+	}
+	name := strings.TrimSuffix(strings.ToLower(program[strings.LastIndexAny(program, `/\`)+1:]), ".exe")
+	return name == "mcpbridge" || program != "" && program == own
+}
+
+// readServers takes the servers of a file.
+func (e *clientEditor) readServers(i *clients.Import, f *clients.File, result *imported) bool {
+	text, err := readFile(f.Open())
+	if err == nil {
+		err = i.Add(f, text)
+	}
+	if err != nil {
+		e.fault(f.Path, err)
+		result.Notes = append(result.Notes, importNote{File: f.Path, Text: err.Error()})
+	}
+	return err == nil
+}
+
+// report says what is taken, and what is not.
+func (e *clientEditor) report(i *clients.Import, result *imported) {
+	for _, v := range i.Vars {
+		e.secrets = append(e.secrets, v.Value)
+		result.Variables = append(result.Variables, v.Name)
+	}
+	for _, n := range i.Notes {
+		e.note(n.String())
+		e.failed = e.failed || n.LeftOut
+		result.Notes = append(result.Notes, importNote{n.File.Path, n.Line, n.Text})
+	}
+	for _, a := range i.Added {
+		result.Servers = append(result.Servers, takenServer{a.Name, a.Server.File.Client.Name, a.Server.File.Path, a.Server.Line})
+		if !e.asJSON {
+			fmt.Fprintf(e.std.out, "%s: from %s, %s:%d\n", a.Name, a.Server.File.Title, a.Server.File.Path, a.Server.Line)
+		}
+	}
+}
+
+// write writes the variables and the servers.
+func (e *clientEditor) write(i *clients.Import, path string) error {
+	say := func(format string, args ...any) {
+		if !e.asJSON {
+			fmt.Fprintf(e.std.out, format+"\n", args...)
+		}
+	}
+	if i.There > 0 {
+		say("%d already in %s", i.There, path)
+	}
+	if len(i.Added) == 0 {
+		say("nothing to add to %s", path)
+		return nil
+	}
+	if err := e.writeVariables(i.Vars, filepath.Join(filepath.Dir(path), envfile.Name), say); err != nil {
+		return err
+	}
+	_, err := e.update(path, path, func(text []byte) ([]byte, error) {
+		out, err := i.Apply(text)
+		if err != nil {
+			return nil, err
+		}
+		_, err = config.Loader{ProviderTypes: stack.ProviderTypes()}.Parse(path, out)
+		return out, err
+	}, nil)
+	if err != nil {
+		return &exitError{exitUsage, e.redact(fmt.Sprintf("%s: %v", path, err))}
+	}
+	if !e.dryRun {
+		say("%d added to %s", len(i.Added), path)
+	}
+	return nil
+}
+
+// writeVariables writes secrets into the env file, which is then only for the user.
+func (e *clientEditor) writeVariables(vars []clients.Variable, envFile string, say func(string, ...any)) error {
+	if len(vars) == 0 {
+		return nil
+	}
+	names := make([]string, len(vars))
+	for n, v := range vars {
+		names[n] = v.Name
+	}
+	slices.Sort(names)
+	if e.dryRun {
+		say("would write to %s: %s", envFile, strings.Join(names, ", "))
+		return nil
+	}
+	if err := os.Chmod(envFile, file.Private); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &exitError{exitUsage, err.Error()}
+	}
+	err := file.Update(envFile, func(text []byte) (out []byte, err error) {
+		out = text
+		for _, v := range vars {
+			if out, err = envfile.Set(out, v.Name, v.Value); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}, nil)
+	if err != nil {
+		return &exitError{exitUsage, e.redact(fmt.Sprintf("%s: %v", envFile, err))}
+	}
+	say("secrets are now in %s: %s", envFile, strings.Join(names, ", "))
+	return nil
+}
