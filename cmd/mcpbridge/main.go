@@ -61,7 +61,7 @@ func commands() []command {
 		{"stdio", "stdio [--config FILE] [--alone]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
 		{"daemon", "daemon [--config FILE]", "serve all windows of this user; stdio starts it", runDaemon},
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
-		{"tools call", "tools call NAME [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
+		{"tools call", "tools call NAME [--ARGUMENT VALUE]… [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
 		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},

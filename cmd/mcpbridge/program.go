@@ -153,6 +153,7 @@ type sourceFlags struct {
 	toolless bool                         // the command also works without tools, and without a config
 	file     *string                      // the command reads its tools from this file, and loads no config
 	check    func(words []string) error   // checks the arguments and the command's own flags; may set upstream and file
+	split    func(args []string) []string // returns the arguments without those that are not the command's; may be nil
 	prepare  func(command []string) error // runs before the config is loaded; command is what follows --
 }
 
@@ -193,6 +194,9 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
 	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")
 	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each server to connect for this `DURATION`, such as 90s or 2m (default \"connectTimeout\" in the config, else 30s)")
+	if f.split != nil {
+		args = f.split(args)
+	}
 	if err := f.parseOwn(args); err != nil {
 		return nil, nil, err
 	}

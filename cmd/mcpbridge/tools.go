@@ -14,7 +14,6 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -122,105 +121,6 @@ func printNames(w io.Writer, items []bridge.Item, columns int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func runToolsCall(ctx context.Context, args []string, std streams) error {
-	f := newFlags("tools call", "tools call NAME [flags] [-- COMMAND [ARG…]]", "Calls one tool and prints the text of its result.", std)
-	arguments := f.String("args", "{}", "the arguments, a `JSON` object; - reads them from standard input")
-	asJSON := f.Bool("json", false, "print the whole MCP result")
-	f.addContext()
-	dir := f.String("out", "", "save images, audio and other binary content of the result in this `DIR`")
-	var params *wire.Params
-	f.check = func(words []string) (err error) {
-		switch len(words) {
-		case 0:
-			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
-		case 1:
-			params, err = callParams(words[0], *arguments, std.in)
-			return err
-		}
-		return usagef("tools call: unexpected argument %s: the arguments of the tool are one JSON object, as in --args '{\"city\": \"Rome\"}'", hint.Quote(words[1]))
-	}
-	cfg, words, err := f.parse(args)
-	if err != nil {
-		return err
-	}
-	p, list, err := openWaiting(ctx, f, cfg, std.err)
-	defer p.close()
-	if err != nil {
-		return err
-	}
-	if e := p.misspelled(words[0], list); e != nil {
-		return e
-	}
-	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: words[0]})
-	if reply.Err != nil {
-		return p.explain(reply.Err, std.err)
-	}
-	result := &toolformat.Result{JSON: reply.Result}
-	if *asJSON {
-		fmt.Fprintf(std.out, "%s\n", result.JSON)
-	} else if err := printResult(std.out, result, *dir); err != nil {
-		return err
-	}
-	if result.IsError() {
-		return &exitError{code: exitFailed}
-	}
-	return nil
-}
-
-// misspelled returns an error for a name that an only server does not list, but almost. The server
-// would be asked to call any other one.
-func (p *program) misspelled(name string, list *bridge.List) error {
-	if _, ok := list.Find(name); ok || len(p.Servers()) != 1 {
-		return nil
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, it.Key)
-	}
-	if near := toolformat.Closest(name, names); near != "" {
-		return toolformat.Errorf(toolformat.NotFound, "unknown tool: %s (did you mean %s?)", name, near)
-	}
-	return nil
-}
-
-// explain adds the cause to a call's error, or the reason why there is no such tool.
-func (p *program) explain(e *toolformat.Error, w io.Writer) error {
-	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
-		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
-	}
-	if e.Code != toolformat.NotFound || e.Raw != nil {
-		return e
-	}
-	_ = p.report(w)
-	if strings.Contains(e.Message, "did you mean") {
-		return e
-	}
-	return usagef("%s (mcpbridge tools list shows the names)", e.Message)
-}
-
-func callParams(name, arguments string, in io.Reader) (*wire.Params, error) {
-	raw := []byte(arguments)
-	if arguments == "-" {
-		var err error
-		if raw, err = io.ReadAll(in); err != nil {
-			return nil, err
-		}
-	}
-	if err := wire.Valid(raw); err != nil {
-		return nil, usagef("tools call: --args: %v", err)
-	}
-	if s := strings.TrimSpace(string(raw)); s[0] != '{' {
-		return nil, usagef("tools call: --args: expected a JSON object, got %.40s", s)
-	}
-	b := wire.AppendString([]byte(`{"name":`), name)
-	b = append(append(append(b, `,"arguments":`...), raw...), '}')
-	params, err := wire.SplitParams(b)
-	if err != nil {
-		return nil, usagef("tools call: --args: %v", err)
-	}
-	return &params, nil
 }
 
 // printResult prints the readable parts of a result and saves the rest.

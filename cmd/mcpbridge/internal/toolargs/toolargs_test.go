@@ -1,0 +1,141 @@
+package toolargs
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const schema = `{
+	"type": "object", "required": ["query"],
+	"$defs": {"order": {"enum": ["date", "rank"], "description": "the order"}},
+	"properties": {
+		"query": {"type": "string", "description": "what to\nlook for"},
+		"limit": {"type": "integer", "default": 10},
+		"score": {"type": "number"},
+		"deep": {"type": "boolean"},
+		"tags": {"type": "array", "items": {"type": "string"}},
+		"sizes": {"type": "array", "items": {"type": "integer"}},
+		"order": {"$ref": "#/$defs/order"},
+		"filter": {"type": "object"},
+		"page": {"type": ["integer", "null"]},
+		"either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+		"level": {"anyOf": [{"enum": ["low", "high"]}, {"type": "null"}]},
+		"json": {"type": "string"},
+		"any": {},
+		"with space": {"type": "string"}
+	}}`
+
+func taken(name string) bool { return name == "json" }
+
+func TestArguments(t *testing.T) {
+	for _, c := range []struct{ line, base, want string }{
+		{"--query a --limit 5", `{}`, `{"query":"a","limit":5}`},
+		{"--query=true --deep --tags a --tags [b", `{}`, `{"query":"true","deep":true,"tags":["a","[b"]}`},
+		{"--deep false --limit -5 --score 1.50", `{}`, `{"limit":-5,"score":1.50,"deep":false}`},
+		{"--limit 12345678901234567890", `{"limit":1,"other":2}`, `{"limit":12345678901234567890,"other":2}`},
+		{"--limit 1 --limit 2", `{}`, `{"limit":2}`},
+		{`--sizes 1 --sizes 2 --filter {"a":1}`, `{}`, `{"sizes":[1,2],"filter":{"a":1}}`},
+		{`--sizes [1,2]`, `{}`, `{"sizes":[1,2]}`},
+		{"--order rank --page null --either 7 --level high", `{}`, `{"order":"rank","page":null,"either":7,"level":"high"}`},
+		{"--either seven --page 2", `{}`, `{"page":2,"either":"seven"}`},
+		{"--arg.json x --arg.limit 3", `{}`, `{"limit":3,"json":"x"}`},
+		{`--any text`, `{}`, `{"any":"text"}`},
+		{`--any [1]`, `{}`, `{"any":[1]}`},
+	} {
+		f := New(json.RawMessage(schema), taken)
+		if err := f.Parse(strings.Fields(c.line), nil); err != nil {
+			t.Errorf("%s: %v", c.line, err)
+		} else if got, err := f.Arguments(json.RawMessage(c.base)); string(got) != c.want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", c.line, got, err, c.want)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for line, want := range map[string]string{
+		"--lmit 5":       `unknown flag --lmit (did you mean --limit?)`,
+		"--contxt":       `unknown flag --contxt (did you mean --context?)`,
+		"--nothing":      `unknown flag --nothing (the tool has --query, `,
+		"--limit five":   `--limit: expected a whole number, got "five"`,
+		"--limit 1.5":    `--limit: expected a whole number, got "1.5"`,
+		"--score x":      `--score: expected a number, got "x"`,
+		"--deep=perhaps": `--deep: expected true or false, got "perhaps"`,
+		"--deep perhaps": `unexpected argument "perhaps"`,
+		"--order dat":    `--order: expected one of date, rank, got "dat" (did you mean date?)`,
+		"--filter a":     `--filter: expected an object as JSON`,
+		"--filter {":     `--filter: expected an object as JSON`,
+		"--sizes x":      `--sizes: expected a whole number, got "x"`,
+		"--page x":       `--page: expected null or integer, got "x"`,
+		"--limit":        `flag needs an argument: --limit`,
+		"--with\u00a0":   `unknown flag`,
+	} {
+		err := New(json.RawMessage(schema), taken).Parse(strings.Split(line, " "), []string{"json", "context"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", line, err, want)
+		}
+	}
+	if err := New(nil, taken).Parse([]string{"--a"}, nil); err == nil || !strings.Contains(err.Error(), "has no arguments") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	got := New(json.RawMessage(schema), taken).Usage(80)
+	for _, want := range []string{"--query string ", "what to look for (required)", "--limit integer ", "(default 10)", "--tags string ", "(may be repeated)",
+		"--order date|rank ", "--arg.json string", "--filter JSON", "--deep\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	for _, bad := range []string{"--json", "--arg.limit", "with space"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q is in\n%s", bad, got)
+		}
+	}
+}
+
+func TestComplete(t *testing.T) {
+	f := New(json.RawMessage(schema), taken)
+	texts := func(words []Word) (all []string) {
+		for _, w := range words {
+			all = append(all, w.Text)
+		}
+		return all
+	}
+	if got := texts(f.Complete("")); len(got) != 13 || got[0] != "--query" || !slices.Contains(got, "--arg.json") {
+		t.Errorf("flags: %q", got)
+	}
+	for flag, want := range map[string][]string{"--order": {"date", "rank"}, "--deep": {"true", "false"}, "--limit": nil, "--none": nil} {
+		if got := texts(f.Complete(flag)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", flag, got, want)
+		}
+	}
+	if f.TakesValue("--deep") || !f.TakesValue("--limit") || f.TakesValue("--none") {
+		t.Error("the wrong flags take values")
+	}
+}
+
+// Schemas are those of strangers.
+func FuzzFlags(f *testing.F) {
+	f.Add(schema, "--query", "a")
+	f.Add(`{"properties":{"a":{"$ref":"#/properties/a"},"a":{"type":7}}}`, "--a", "1")
+	f.Add(`{"properties":{"arg.a":{},"a":{},"":{}}}`, "--arg.a", "[")
+	f.Fuzz(func(t *testing.T, schema, flag, word string) {
+		if !json.Valid([]byte(schema)) {
+			return
+		}
+		flags := New(json.RawMessage(schema), taken)
+		flags.Usage(80)
+		flags.Complete("")
+		flags.Complete(flag)
+		if flags.Parse([]string{flag, word}, nil) != nil {
+			return
+		}
+		got, err := flags.Arguments(json.RawMessage(`{"a":1}`))
+		if err != nil || !json.Valid(got) {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+}
