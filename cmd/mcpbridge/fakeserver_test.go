@@ -27,6 +27,7 @@ func fakeServer() {
 	await := flag.String("await", "", "answer nothing before another server tells that it runs, in this named pipe")
 	tell := flag.String("tell", "", "tell that this server runs, in this named pipe")
 	flag.BoolVar(&f.roots, "roots", false, "ask the client for its roots before the tools are listed")
+	flag.BoolVar(&f.library, "library", false, "have prompts and resources")
 	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	say := flag.String("say", "", "write this to standard error first")
@@ -102,6 +103,7 @@ type fakeMCP struct {
 	name, answer string
 	mute, modern bool
 	roots        bool
+	library      bool
 	fatal        string
 }
 
@@ -118,7 +120,11 @@ func (f *fakeMCP) before(c *peer.Call) bool {
 		reply(c, object{"supportedVersions": []string{"2026-07-28"}, "capabilities": object{"tools": object{}},
 			"_meta": object{"io.modelcontextprotocol/serverInfo": info}})
 	case c.Method == wire.MethodInitialize && !f.mute:
-		reply(c, object{"protocolVersion": "2025-06-18", "capabilities": object{"tools": object{}},
+		capabilities := object{"tools": object{}}
+		if f.library {
+			capabilities["prompts"], capabilities["resources"] = object{}, object{}
+		}
+		reply(c, object{"protocolVersion": "2025-06-18", "capabilities": capabilities,
 			"serverInfo": info, "instructions": "Instructions of " + f.name + "."})
 	case c.Method == wire.MethodToolsList && f.roots:
 		c.Ask(peer.Question{Method: wire.MethodRootsList, Params: "{}"})
@@ -132,6 +138,7 @@ func (f *fakeMCP) before(c *peer.Call) bool {
 // take answers calls, and other requests with an empty result.
 func (f *fakeMCP) take(c *peer.Call) {
 	switch {
+	case f.library && lend(c):
 	case f.answer == "nothing" && c.Method == wire.MethodToolsCall:
 	case c.Method != wire.MethodToolsCall:
 		c.Reply("")
@@ -182,4 +189,31 @@ func (f *fakeMCP) call(tool string, arguments []byte) object {
 		return object{"content": []object{text(tool + " failed")}, "isError": true}
 	}
 	return object{"content": []object{text(f.name + " " + tool + " " + string(arguments))}}
+}
+
+// lend answers requests for prompts and resources.
+func lend(c *peer.Call) bool {
+	switch {
+	case c.Method == wire.MethodPromptsList:
+		reply(c, object{"prompts": []object{
+			{"name": "review", "description": "Reviews code.\nWith care.", "arguments": []object{{"name": "language", "description": "of the code", "required": true}, {"name": "json"}}},
+			{"name": "talk", "title": "A talk"}}})
+	case c.Method == wire.MethodPromptsGet && c.Name() == "talk":
+		reply(c, object{"messages": []object{{"role": "user", "content": text("Hello!")}, {"role": "assistant", "content": text("Good day.")}}})
+	case c.Method == wire.MethodPromptsGet:
+		reply(c, object{"messages": []object{{"role": "user", "content": text("Review " + string(c.Params.Get(wire.Arguments)))}}})
+	case c.Method == wire.MethodResourcesList:
+		reply(c, object{"resources": []object{{"uri": "notes://tea", "name": "tea", "description": "What tea there is."}, {"uri": "notes://dot", "name": "A dot"}}})
+	case c.Method == wire.MethodTemplatesList:
+		reply(c, object{"resourceTemplates": []object{{"uriTemplate": "notes://{name}", "name": "A note"}}})
+	case c.Method == wire.MethodResourcesRead && c.URI() == "notes://dot":
+		reply(c, object{"contents": []object{{"uri": c.URI(), "mimeType": "image/png", "blob": "AAEC/w=="}}})
+	case c.Method == wire.MethodResourcesRead && c.URI() == "notes://tea":
+		reply(c, object{"contents": []object{{"uri": c.URI(), "mimeType": "text/plain", "text": "green\n"}}})
+	case c.Method == wire.MethodResourcesRead:
+		c.Fail(-32002, "no such note", "")
+	default:
+		return false
+	}
+	return true
 }

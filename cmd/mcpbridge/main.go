@@ -62,6 +62,11 @@ func commands() []command {
 		{"daemon", "daemon [--config FILE]", "serve all windows of this user; stdio starts it", runDaemon},
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
 		{"tools call", "tools call NAME [--ARGUMENT VALUE]… [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},
+		{"prompts list", "prompts list [--config FILE] [--json]", "list the prompts of all servers", runPromptsList},
+		{"prompts get", "prompts get NAME [--ARGUMENT VALUE]… [--json]", "get one prompt and print its messages", runPromptsGet},
+		{"resources list", "resources list [--config FILE] [--json]", "list the resources of all servers", runResourcesList},
+		{"resources templates", "resources templates [--config FILE] [--json]", "list the templates of resources of all servers", runResourcesTemplates},
+		{"resources read", "resources read URI [--out FILE] [--json]", "read one resource", runResourcesRead},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
 		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
 		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
@@ -145,19 +150,24 @@ func unknownCommand(args []string) string {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	if args[0] == "tools" && (len(args) == 1 || strings.HasPrefix(args[1], "-")) {
-		return "tools: expected list or call (see mcpbridge tools --help)"
+	if list := group(args[0]); len(list) > 0 && (len(args) == 1 || strings.HasPrefix(args[1], "-")) {
+		var seconds []string
+		for _, c := range list {
+			seconds = append(seconds, strings.TrimPrefix(c.name, args[0]+" "))
+		}
+		return fmt.Sprintf("%s: expected %s (see mcpbridge %s --help)", args[0], strings.Join(seconds, " or "), args[0])
 	}
 	word := args[0]
 	near := toolformat.Closest(word, names)
 	if len(args) > 1 && near == "" { // two words, as in tools list
-		if near = toolformat.Closest(word+" "+args[1], names); near != "" || word == "tools" {
+		if near = toolformat.Closest(word+" "+args[1], names); near != "" || len(group(word)) > 0 {
 			word += " " + args[1]
 		}
 	}
 	for _, name := range names { // list, which tools list is meant by
 		if _, second, _ := strings.Cut(name, " "); second == args[0] {
 			near = name
+			break
 		}
 	}
 	advice := "mcpbridge --help lists the commands"

@@ -11,12 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -98,29 +95,18 @@ func printDefinitions(w io.Writer, list *bridge.List) error {
 	return err
 }
 
-// maxAbout bounds a description in a list that has no width, in columns.
-const maxAbout = 100
-
-// printNames prints a line for each tool: its name, and what fits of the first line of its
-// description into the given number of columns; 0 means a description of maxAbout.
+// printNames prints a line for each tool: its name, and what fits of its description into the given
+// number of columns; 0 means all of it.
 func printNames(w io.Writer, items []bridge.Item, columns int) error {
-	longest := 0
+	var rows [][2]string
 	for _, it := range items {
-		longest = max(longest, uniseg.StringWidth(terminal.Inline(it.Key)))
+		about := strings.TrimSpace(it.Tool().Description)
+		if columns > 0 {
+			about, _, _ = strings.Cut(about, "\n")
+		}
+		rows = append(rows, [2]string{it.Key, about})
 	}
-	if columns == 0 {
-		columns = longest + 2 + maxAbout
-	}
-	var b strings.Builder
-	for _, it := range items {
-		name := terminal.Inline(it.Key)
-		about, _, _ := strings.Cut(strings.TrimSpace(it.Tool().Description), "\n")
-		gap := strings.Repeat(" ", longest-uniseg.StringWidth(name)+2)
-		about = terminal.Fit(terminal.Inline(about), columns-longest-2)
-		b.WriteString(strings.TrimRight(name+gap+about, " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return output.Table(w, columns, rows)
 }
 
 // printResult prints the readable parts of a result and saves the rest.

@@ -12,7 +12,7 @@ import (
 
 // How long work may take before a Progress shows it: on a terminal, and elsewhere.
 const (
-	patience      = 150 * time.Millisecond
+	patience      = 120 * time.Millisecond
 	quietPatience = 5 * time.Second
 )
 
