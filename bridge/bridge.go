@@ -102,8 +102,12 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 		return nil, err
 	}
 	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
+	if s.memory = caller.Memory; s.memory == nil {
+		s.memory = new(Memory)
+	}
 	for i, m := range b.members {
 		below := *caller
+		below.Memory = nil // of this Bridge's members
 		below.Notify, below.Only = func(method string, params []byte) { s.fromBelow(i, method, params) }, len(b.members) == 1
 		sub, err := m.Source.Open(ctx, &below)
 		if err != nil {
@@ -113,6 +117,11 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 		s.subs = append(s.subs, sub)
 	}
 	return s, nil
+}
+
+// index returns the index of a member, or -1.
+func (b *Bridge) index(name string) int {
+	return slices.IndexFunc(b.members, func(m *member) bool { return m.Name == name })
 }
 
 // Problems returns the tools of the current list that are left out or not shown as their source has
@@ -132,8 +141,7 @@ type session struct {
 	subs    []Session // one for each member
 	settled time.Time // when lists stop waiting for several members
 	views   [ListKinds]atomic.Pointer[view]
-	tasks   owners
-	named   owners // of URIs that results have named
+	memory  *Memory
 
 	mu      sync.Mutex // guards what follows
 	closed  bool

@@ -212,8 +212,9 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 	if r, ok = templates.match(target); ok {
 		return v, r, true, nil
 	}
-	member, ok := s.named.owner(target)
-	return v, route{member, target}, ok, nil
+	name, _ := s.memory.named.owner(target)
+	member := s.bridge.index(name)
+	return v, route{member, target}, member >= 0, nil
 }
 
 // reread handles a name that no list has. A member whose list has never been read is waited for, up

@@ -166,6 +166,9 @@ type Caller struct {
 	// Functions are tools that the caller carries out itself; may be nil.
 	Functions Functions
 
+	// Memory makes what a Bridge remembers of the caller outlive a session; nil means that it does not.
+	Memory *Memory
+
 	// Operator marks the caller that runs the bridge: it also sees tools that only other callers
 	// can call.
 	Operator bool

@@ -13,16 +13,21 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
+// A Memory is what the session of a Bridge remembers of its caller: which members have its tasks, and
+// the resources that their results have named. In a Caller it outlives the session, and serves one of
+// another Bridge that has members of the same names. The zero value is empty.
+type Memory struct{ tasks, named owners }
+
 // owners knows the members that tasks or resources belong to, since their ids do not name one.
 type owners struct {
-	mu     sync.Mutex       // guards what follows
-	member map[string]owner // by id
-	order  map[int][]string // of a member's ids, oldest first
+	mu     sync.Mutex          // guards what follows
+	member map[string]owner    // by id
+	order  map[string][]string // of a member's ids, oldest first
 }
 
 // owner is the member that an id belongs to.
 type owner struct {
-	member  int
+	member  string
 	created bool // in a call of the session; else the member has only named it
 	ended   bool // a task whose end the caller knows: another member may create one with its id
 }
@@ -30,7 +35,7 @@ type owner struct {
 // claim gives an id to a member and returns its owner: the first member that has created it in a
 // call, unless that task has ended, else the first that has named it. It forgets the oldest of a member's ids beyond most, so that
 // a member with many costs no other one its own.
-func (o *owners) claim(id string, member, most int, created bool) (first int) {
+func (o *owners) claim(id, member string, most int, created bool) (first string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own, known := o.member[id]
@@ -38,7 +43,7 @@ func (o *owners) claim(id string, member, most int, created bool) (first int) {
 		return own.member
 	}
 	if o.member == nil {
-		o.member, o.order = map[string]owner{}, map[int][]string{}
+		o.member, o.order = map[string]owner{}, map[string][]string{}
 	}
 	o.member[id] = owner{member: member, created: created}
 	if known && own.member == member {
@@ -56,7 +61,7 @@ func (o *owners) claim(id string, member, most int, created bool) (first int) {
 }
 
 // end stores that a member's task has ended.
-func (o *owners) end(id string, member int) {
+func (o *owners) end(id, member string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if own, ok := o.member[id]; ok && own.member == member {
@@ -65,7 +70,7 @@ func (o *owners) end(id string, member int) {
 	}
 }
 
-func (o *owners) owner(id string) (member int, ok bool) {
+func (o *owners) owner(id string) (member string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own, ok := o.member[id]
@@ -79,8 +84,8 @@ func (s *session) rememberTask(reply *Reply, member int) {
 	if !ok {
 		return
 	}
-	if first := s.tasks.claim(id, member, wire.MaxTasks, true); first != member {
-		name, other := s.bridge.members[member].Name, s.bridge.members[first].Name
+	name := s.bridge.members[member].Name
+	if other := s.memory.tasks.claim(id, name, wire.MaxTasks, true); other != name {
 		reply.Free()
 		reply.Err = toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other)
 	}
@@ -93,20 +98,20 @@ func (s *session) isForeign(member int, method string, params []byte) bool {
 		return false
 	}
 	id, _ := wire.Text(wire.Lookup(params, "taskId"))
-	owner, known := s.tasks.owner(id)
-	if !known || owner == member {
-		s.endTask(id, member, params)
+	m := s.bridge.members[member]
+	owner, known := s.memory.tasks.owner(id)
+	if !known || owner == m.Name {
+		s.endTask(id, m.Name, params)
 		return false
 	}
-	m := s.bridge.members[member]
-	m.log.Log(slog.LevelWarn, "dropped the state of a task of another server", "server", m.Name, "owner", s.bridge.members[owner].Name)
+	m.log.Log(slog.LevelWarn, "dropped the state of a task of another server", "server", m.Name, "owner", owner)
 	return true
 }
 
 // endTask marks a member's task as ended if the status in its state is a terminal one.
-func (s *session) endTask(id string, member int, state []byte) {
+func (s *session) endTask(id, member string, state []byte) {
 	if status, _ := wire.Text(wire.Lookup(state, "status")); mcp.TaskStatus(status).IsTerminal() {
-		s.tasks.end(id, member)
+		s.memory.tasks.end(id, member)
 	}
 }
 
@@ -123,7 +128,7 @@ func (s *session) rememberNamed(result []byte, member int) {
 			uri = embedded
 		}
 		if left--; uri != "" && len(uri) <= maxNamedURI && left >= 0 {
-			s.named.claim(uri, member, maxNamed, false)
+			s.memory.named.claim(uri, s.bridge.members[member].Name, maxNamed, false)
 		}
 	}
 	for content := range wire.Elements(wire.Lookup(result, "content")) {
@@ -146,16 +151,17 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req)
 	}
-	member, ok := s.tasks.owner(id)
-	if !ok {
+	name, _ := s.memory.tasks.owner(id)
+	member := s.bridge.index(name)
+	if member < 0 {
 		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
 	}
 	reply := s.send(ctx, member, req)
 	s.rememberIn(req, &reply, member)
 	if reply.Err == nil && req.Method == wire.MethodTasksResult {
-		s.tasks.end(id, member)
+		s.memory.tasks.end(id, name)
 	} else {
-		s.endTask(id, member, reply.Result)
+		s.endTask(id, name, reply.Result)
 	}
 	return reply
 }
@@ -188,14 +194,14 @@ func (s *session) listTasks(ctx context.Context, req *Request) Reply {
 // listsOwn reports whether a task that a member lists is its own. To list the task of another member
 // does not take it over.
 func (s *session) listsOwn(id string, member int) bool {
-	owner := s.tasks.claim(id, member, wire.MaxTasks, false)
-	if owner == member {
+	b := s.bridge
+	second := b.members[member].Name
+	first := s.memory.tasks.claim(id, second, wire.MaxTasks, false)
+	if first == second {
 		return true
 	}
-	b := s.bridge
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	first, second := b.members[owner].Name, b.members[member].Name
 	b.logOnce(b.members[member], fmt.Sprintf("task %.80q: both %s and %s have it; the one of %s is used", id, first, second, first))
 	return false
 }

@@ -54,13 +54,20 @@ func (c *Client) Name() string { return c.cfg.Name }
 
 // Open gives the caller a session on the link for its key, and starts the link if it is new.
 func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	key := c.key(caller)
+	key := c.key(caller, c.modern.Load())
+	own := key
+	if !key.own {
+		own = c.key(caller, false)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, errors.New(c.cfg.Name + " is closed")
 	}
 	l := c.links[key]
+	if own.own && c.links[own] != nil {
+		l = c.links[own] // the caller has one, made when the server's era was not known
+	}
 	if old := c.links[key.ofModern()]; l == nil && c.legacyOnly(&key) && old != nil {
 		l = old // made when it was not known
 	}
@@ -178,9 +185,10 @@ func (c *Client) drop(l *link) {
 	}
 }
 
-// key returns the key of the caller's link. A server of the legacy era can ask only on links
-// of one caller: elsewhere it would be unknown which caller is meant.
-func (c *Client) key(caller *bridge.Caller) linkKey {
+// key returns the key of the caller's link, to a server that is known to speak the modern era or not. A
+// server of the legacy era can ask only on links of one caller: elsewhere it would be unknown which caller
+// is meant.
+func (c *Client) key(caller *bridge.Caller, modern bool) linkKey {
 	key := linkKey{capabilities: nothing, modern: caller.Modern}
 	if c.cfg.Era != "" {
 		key.modern = c.cfg.Era == Modern
@@ -194,7 +202,7 @@ func (c *Client) key(caller *bridge.Caller) linkKey {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
 		key.capabilities = string(addCapabilities([]byte(offers), caller.Capabilities, "extensions", "experimental"))
 		switch {
-		case !caller.Modern || !c.modern.Load():
+		case !caller.Modern || !modern:
 			key.owner, key.own = "caller "+caller.ID, true
 			info = cmp.Or(string(caller.Info), info)
 		case c.cfg.Sharing == Session:

@@ -26,7 +26,10 @@ func (l *link) restore(c *conn) {
 func (l *link) forget(s *session) {
 	l.mu.Lock()
 	before := len(l.creators)
-	maps.DeleteFunc(l.creators, func(_ string, by creator) bool { return by.session == s })
+	if !s.caller.Modern && !l.hasOther(s) {
+		own := s.creator()
+		maps.DeleteFunc(l.creators, func(_ string, by creator) bool { return by == own })
+	}
 	if len(l.creators) < before {
 		l.keepTasks(s.caller.Principal.Name, func(id string) bool { _, known := l.creators[id]; return known })
 	}
@@ -34,11 +37,35 @@ func (l *link) forget(s *session) {
 	l.unwatchAll(s)
 }
 
+// hasOther reports whether the caller of a session has another one on the link. l.mu is held.
+func (l *link) hasOther(s *session) bool {
+	for other := range l.sessions {
+		if other != s && other.caller.ID == s.caller.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// storeLevel stores the level that a caller has set. It reports whether the caller has set it in another
+// session on the link before.
+func (l *link) storeLevel(s *session, level wire.LogLevel) (before bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.level.Store(int32(level))
+	for other := range l.sessions {
+		before = before || other != s && other.caller.ID == s.caller.ID && level > 0 && other.level.Load() == int32(level)
+	}
+	return before
+}
+
 // setLevel sets the level of the log messages that a caller wants. The server is asked for the
 // lowest level of all callers; one of the modern era is told with each request.
 func (l *link) setLevel(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
 	level := wire.ParseLogLevel(wire.Lookup(req.Params.Raw, "level"))
-	s.level.Store(int32(level))
+	if l.storeLevel(s, level) {
+		return empty()
+	}
 	lowest := l.lowestLevel()
 	if c := l.conn.Load(); c != nil && c.legacy && (lowest == 0 || lowest == level) {
 		return l.call(ctx, req, s) // which refuses an unknown level
@@ -59,10 +86,10 @@ func (l *link) lowestLevel() wire.LogLevel {
 	return wire.LogLevel(low)
 }
 
-// creator identifies who may reach a task: a caller, which is notified of the task's status; in
-// the modern era, where callers come and go with their requests, a principal.
+// creator identifies who may reach a task: a caller, which is notified of the task's status in each of
+// its sessions; in the modern era, where callers come and go with their requests, a principal.
 type creator struct {
-	session   *session // nil in the modern era
+	caller    string // "caller "+id; "" in the modern era
 	principal bridge.Principal
 }
 
@@ -70,7 +97,7 @@ func (s *session) creator() creator {
 	if s.caller.Modern {
 		return creator{principal: s.caller.Principal}
 	}
-	return creator{session: s, principal: s.caller.Principal}
+	return creator{caller: "caller " + s.caller.ID, principal: s.caller.Principal}
 }
 
 // keepTasks removes from the ids of a principal's tasks those that keep does not admit. l.mu is held.
@@ -169,9 +196,11 @@ func (l *link) listTasks(ctx context.Context, req *bridge.Request, s *session) b
 func (l *link) taskChanged(params []byte) {
 	id, _ := wire.Text(wire.Lookup(params, "taskId"))
 	l.mu.Lock()
-	s := l.creators[id].session
-	l.mu.Unlock()
-	if s != nil {
-		s.notify(wire.NotificationTaskStatus, params)
+	defer l.mu.Unlock()
+	by, known := l.creators[id]
+	for s := range l.sessions {
+		if known && !s.caller.Modern && by == s.creator() {
+			s.notify(wire.NotificationTaskStatus, params)
+		}
 	}
 }
