@@ -35,6 +35,8 @@ type Client struct {
 	mu     sync.Mutex // guards the fields below
 	links  map[linkKey]*link
 	closed bool
+
+	resumed chan struct{} // closed by Restart; nil unless the client is stopped
 }
 
 // New makes a client. It connects when the first session is opened.

@@ -25,6 +25,7 @@ const (
 	Connecting State = "connecting"
 	Ready      State = "ready"
 	Failed     State = "failed"
+	Stopped    State = "stopped" // by Client.Stop
 )
 
 // Status describes a link.
@@ -51,6 +52,7 @@ type link struct {
 	ctx    context.Context // ends with the link
 	cancel context.CancelFunc
 	demand chan struct{} // holds a token if a call needs a lazy server
+	hurry  chan struct{} // holds a token if the link is not to wait for its next attempt
 
 	vendor    bool   // requests of the server that are not MCP's pass to the caller, whose own the link is
 	principal string // whose callers the link is for; "" for those of all
@@ -73,6 +75,7 @@ type link struct {
 	creators  map[string]creator  // of tasks, by the task's id
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
+	since     time.Time     // of the state
 	reason    error         // of the latest failure
 	retry     time.Time     // of the next attempt
 	asks      []string      // client capabilities that the server has needed
@@ -82,7 +85,7 @@ type link struct {
 
 func newLink(c *Client, key linkKey) *link {
 	l := &link{
-		client: c, cfg: &c.cfg, key: key, born: time.Now(), demand: make(chan struct{}, 1), sessions: map[*session]struct{}{},
+		client: c, cfg: &c.cfg, key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
 		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(c.base)
@@ -122,11 +125,14 @@ func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	if s != Connecting || reason != nil { // a new attempt keeps the reason of the last failure
 		l.reason = reason
 	}
+	if l.state != s {
+		l.since = time.Now()
+	}
 	l.state, l.retry = s, time.Time{}
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}
-	flip := s == Failed && !l.stale || s == Ready && l.stale
+	flip := (s == Failed || s == Stopped) && !l.stale || s == Ready && l.stale
 	if flip {
 		l.stale = !l.stale
 	}
@@ -158,7 +164,7 @@ func (l *link) status() Status {
 		st.Reason, st.Output = l.cfg.hideAll(l.reason.Error()), l.cfg.hideAll(outputOf(l.reason))
 	}
 	l.mu.Unlock()
-	if line := l.line.Load(); line != nil && st.State != Failed {
+	if line := l.line.Load(); line != nil && st.State != Failed && st.State != Stopped {
 		st.Line = l.cfg.hideAll(*line)
 	}
 	for k := range bridge.ListKinds {
@@ -208,7 +214,7 @@ func (l *link) await(ctx context.Context) (*conn, *toolformat.Error) {
 			default:
 			}
 		}
-		if state == Failed {
+		if state == Failed || state == Stopped && l.client.stopped() != nil {
 			return nil, err
 		}
 		select {
@@ -243,14 +249,22 @@ func (l *link) supervise() {
 	defer l.client.kept.release(l) // after every fetch: the connections have been closed
 	failures := 0
 	for l.ctx.Err() == nil {
-		if l.cfg.Lazy && !l.awaitDemand() {
+		if !l.awaitResumed() || l.cfg.Lazy && !(l.awaitDemand() && l.awaitResumed()) {
 			return
+		}
+		select {
+		case <-l.hurry: // this is the attempt that it asks for
+		default:
 		}
 		l.setState(Connecting, nil, 0)
 		c, err := l.start()
 		if err == nil {
 			start := time.Now()
 			if err = l.serve(c); err == nil {
+				continue
+			}
+			if interrupted(err) {
+				l.cfg.Log.Info("connection ended", "reason", err)
 				continue
 			}
 			lived := time.Since(start)
@@ -310,6 +324,9 @@ func (l *link) serve(c *conn) error {
 	if l.cfg.Lazy {
 		l.retireWhenIdle(c)
 	}
+	if l.client.stopped() != nil { // while it connected
+		c.lose(errStopped)
+	}
 	var lost error
 	select {
 	case <-c.life.Done():
@@ -361,5 +378,11 @@ func (l *link) backOff(err error, failures int) bool {
 	delay = delay/2 + rand.N(delay/2+1) // which panics without a range
 	l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
 	l.setState(Failed, err, delay) // after the log: callers wait for the state
-	return sleep(l.ctx, delay)
+	select {
+	case <-time.After(delay):
+	case <-l.hurry:
+	case <-l.ctx.Done():
+		return false
+	}
+	return true
 }

@@ -1,0 +1,118 @@
+package mcpclient
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+// A LinkStatus describes one link of a server.
+type LinkStatus struct {
+	Status
+	Since   time.Time // of the state
+	PID     int       // of the process; 0 without one
+	Callers int       // with a session on the link, but for the operator
+}
+
+// Links returns the states of all links, the oldest first.
+func (c *Client) Links() []LinkStatus {
+	links := c.allLinks()
+	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(a.born.UnixNano(), b.born.UnixNano()) })
+	all := make([]LinkStatus, len(links))
+	for i, l := range links {
+		all[i] = LinkStatus{Status: l.status()}
+		l.mu.Lock()
+		all[i].Since = l.since
+		for s := range l.sessions {
+			if !s.caller.Operator {
+				all[i].Callers++
+			}
+		}
+		l.mu.Unlock()
+		if conn := l.conn.Load(); conn != nil {
+			if s, ok := conn.carrier.(*stdio); ok {
+				all[i].PID = s.child.PID()
+			}
+		}
+	}
+	return all
+}
+
+func (c *Client) allLinks() (links []*link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.links {
+		links = append(links, l)
+	}
+	return links
+}
+
+var (
+	errStopped   = errors.New("it was stopped (mcpbridge restart starts it again)")
+	errRestarted = errors.New("it was restarted")
+)
+
+// Restart ends the connections of all links, with their processes, and makes new ones at once. It also
+// ends Stop.
+func (c *Client) Restart() {
+	c.mu.Lock()
+	if c.resumed != nil {
+		close(c.resumed)
+		c.resumed = nil
+	}
+	c.mu.Unlock()
+	for _, l := range c.allLinks() {
+		l.interrupt(errRestarted)
+	}
+}
+
+// Stop ends the connections of all links, with their processes. Calls fail until Restart.
+func (c *Client) Stop() {
+	c.mu.Lock()
+	if c.resumed == nil {
+		c.resumed = make(chan struct{})
+	}
+	c.mu.Unlock()
+	for _, l := range c.allLinks() {
+		l.interrupt(errStopped)
+	}
+}
+
+// stopped returns a channel that Restart closes, if the client was stopped; else nil.
+func (c *Client) stopped() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resumed
+}
+
+// interrupt ends the connection of the link, or its wait for the next attempt.
+func (l *link) interrupt(reason error) {
+	if c := l.conn.Load(); c != nil {
+		c.lose(reason)
+		return
+	}
+	select {
+	case l.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// interrupted reports whether a connection was ended by Restart or Stop.
+func interrupted(err error) bool { return err == errRestarted || err == errStopped }
+
+// awaitResumed waits while the client is stopped; false means that the link has ended.
+func (l *link) awaitResumed() bool {
+	for {
+		resumed := l.client.stopped()
+		if resumed == nil {
+			return true
+		}
+		l.setState(Stopped, errStopped, 0)
+		select {
+		case <-resumed:
+		case <-l.ctx.Done():
+			return false
+		}
+	}
+}
