@@ -38,14 +38,15 @@ type Caller struct {
 	Client    string // the program's name and version, by its own account; may be ""
 	Version   string
 
-	called called
+	operator bool // it runs the bridge, and is not counted
+	called   called
 }
 
 // newCaller returns the caller of a session.
 func newCaller(session int64, c *bridge.Caller) *Caller {
 	name, _ := wire.Text(wire.Lookup(c.Info, "name"))
 	version, _ := wire.Text(wire.Lookup(c.Info, "version"))
-	return &Caller{Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName)}
+	return &Caller{Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName), operator: c.Operator}
 }
 
 // An Outcome says how a call ended: OK, ToolError, InputRequired, ServerError, or the word of a

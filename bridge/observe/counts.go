@@ -48,6 +48,9 @@ func (c *Counts) Snapshot() Snapshot {
 	now.Servers = maps.Clone(now.Servers)
 	c.mu.Unlock()
 	for _, caller := range c.stream.Callers() {
+		if caller.operator {
+			continue
+		}
 		now.All.Callers++
 		for server := range caller.called.all() {
 			if of, ok := now.Servers[server]; ok {

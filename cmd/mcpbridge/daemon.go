@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -49,6 +52,9 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer log.Close()
 	pool := stack.NewPool()
 	defer pool.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	f.book = logbook.New()
 	w := &windows{
 		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
 		idle: cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
@@ -56,9 +62,16 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer w.close()
 	defer keepMemoryLow()()
 	version, _ := build()
+	counts := observe.NewCounts(pool.Calls())
+	defer counts.Close()
+	commands := &control{
+		about: processState{Kind: "daemon", Config: place.Config, Version: version, Since: time.Now()},
+		book:  f.book, counts: counts, stacks: w.stacks, end: end,
+		reload: func(context.Context) error { return errors.New("not yet") },
+	}
 	server := &daemon.Server{
-		Version: version, MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: w.idle,
-		Log: newLog(cfg.Log, "info", log), Window: w.open,
+		Version: version, Config: place.Config, MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: w.idle,
+		Log: newLog(cfg.Log, "info", log), Window: w.open, Command: commands.run,
 	}
 	if err := daemon.Ready(std.out); err != nil {
 		server.Log.Info("nobody waits for this daemon", "reason", err)

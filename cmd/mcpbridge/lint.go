@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -235,5 +236,8 @@ func printLintJSON(w io.Writer, report *toolformat.Report, providers []string) e
 	for i, t := range report.Targets {
 		out.Targets[providers[i]] = lintTargetJSON{t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens, lintNotesJSON(t.Notes, "")}
 	}
-	return printJSON(w, out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
 }

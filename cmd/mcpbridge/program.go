@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -45,6 +46,9 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
 	p := &program{cfg: cfg, caller: self(), log: newLog(cfg.Log, level, stderr)}
+	if f.book != nil {
+		p.log = slog.New(f.book.Handler(p.log.Handler()))
+	}
 	p.warn = func(text string) { p.log.Warn(text) }
 	if cmp.Or(cfg.Log.Level, level) == "" {
 		p.warn = func(text string) { output.Item(stderr, "", "mcpbridge: warning: "+terminal.Inline(text)) }
@@ -151,6 +155,7 @@ type sourceFlags struct {
 	hidden   []string                     // --context of the commands that have it
 	gateway  bool                         // the command also works with a config that has only providers
 	toolless bool                         // the command also works without tools, and without a config
+	book     *logbook.Book                // keeps what is logged; may be nil
 	file     *string                      // the command reads its tools from this file, and loads no config
 	check    func(words []string) error   // checks the arguments and the command's own flags; may set upstream and file
 	split    func(args []string) []string // returns the arguments without those that are not the command's; may be nil

@@ -47,6 +47,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/.cache")
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.state")
+			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/.run")
+			if err := os.Mkdir(env.WorkDir+"/.run", 0o700); err != nil {
+				return err
+			}
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("TOKEN", "0123456789abcdef") // for serve, which a script's own env does not reach
 			env.Values[servedKey{}] = &served{env: env}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -31,13 +32,14 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err := mayListen(cfg); err != nil {
 		return err
 	}
+	f.book = logbook.New()
 	p, err := newProgram(f, cfg, "info", stack.Options{}, std.err)
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	defer keepMemoryLow()()
-	return p.serve(ctx, std)
+	return p.serve(ctx, f.book, std)
 }
 
 // mayListen refuses an address that other machines can reach unless the config has tokens.
@@ -54,7 +56,7 @@ func mayListen(cfg *config.Config) error {
 }
 
 // serve listens until ctx ends.
-func (p *program) serve(ctx context.Context, std streams) error {
+func (p *program) serve(ctx context.Context, book *logbook.Book, std streams) error {
 	if err := p.open(ctx); err != nil { // keeps shared servers up
 		return err
 	}
@@ -74,7 +76,10 @@ func (p *program) serve(ctx context.Context, std streams) error {
 	opts.Protected = map[string]http.Handler{"/v1/": chat}
 	opts.Refuse = serve.Refuse
 	opts.Ready = http.HandlerFunc(p.serveReady)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
+	defer p.commands(ctx, book, ln.Addr().String(), end, nil)()
 	return mcpserver.New(p, opts).Serve(ctx, ln)
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +84,16 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 		s.idle = nil
 	}
 	return s, key, nil
+}
+
+// stacks returns the stacks of all programs.
+func (w *windows) stacks() (all []*stack.Stack) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(w.shared)) {
+		all = append(all, w.shared[key].Stack)
+	}
+	return all
 }
 
 // give ends the use of a program by a window.

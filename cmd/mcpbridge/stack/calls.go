@@ -11,7 +11,10 @@ import (
 )
 
 // Calls returns the stream of the calls of all Stacks of the pool.
-func (s *Stack) Calls() *observe.Stream { return &s.pool.calls.stream }
+func (s *Stack) Calls() *observe.Stream { return s.pool.Calls() }
+
+// Calls returns the stream of the calls of all Stacks.
+func (p *Pool) Calls() *observe.Stream { return &p.calls.stream }
 
 // A callRecord is the stream of the calls of a pool's Stacks, and the readers that the config of the
 // latest Stack asks for.

@@ -293,6 +293,16 @@ func (s *Stack) Servers() []ServerState {
 	return all
 }
 
+// Clients returns the clients of the config's servers, in file order. Other Stacks of the pool may have
+// them, too.
+func (s *Stack) Clients() []*mcpclient.Client {
+	all := make([]*mcpclient.Client, len(s.clients))
+	for i, u := range s.clients {
+		all[i] = u.Client
+	}
+	return all
+}
+
 func (s *Stack) server(i int) ServerState {
 	return ServerState{Status: s.clients[i].Status(), Name: s.clients[i].Name(), Required: s.cfg.Servers[i].Required}
 }

@@ -25,7 +25,8 @@ type Hello struct {
 	Version  string `json:"version"` // of the program
 	Config   string `json:"config"`  // the real path
 
-	Command *Command `json:"command,omitempty"` // what a command line asks for; nil for a window
+	Command  *Command `json:"command,omitempty"`  // what a command line asks for; nil for a window
+	OfConfig string   `json:"ofConfig,omitempty"` // the real path of the only config that Command is about; "" means any
 
 	Folder   string   `json:"folder,omitempty"`   // working folder of the window
 	Environ  []string `json:"environ,omitempty"`  // of the window, NAME=VALUE
@@ -34,10 +35,14 @@ type Hello struct {
 
 // A Command asks a daemon or a server about itself, or changes it.
 type Command struct {
-	Name   string   `json:"name"` // ps, logs, restart, stop, reload
-	Args   []string `json:"args,omitempty"`
-	Follow bool     `json:"follow,omitempty"` // of logs: what comes, too
+	Name   string `json:"name"`             // ps, logs, restart, stop, reload
+	Server string `json:"server,omitempty"` // that it is about; "" means all, or the program
+	Last   int    `json:"last,omitempty"`   // of logs: how many lines; negative means all
+	Follow bool   `json:"follow,omitempty"` // of logs: what comes, too
 }
+
+// OtherConfig is the Error for a command about another config.
+const OtherConfig = "this is about another config"
 
 // Welcome answers Hello. After it a window's connection has MCP messages, one a line; that of a
 // command its output.

@@ -45,6 +45,41 @@ func PlaceOf(config string) (Place, error) {
 	return Place{Config: path, folder: folder, key: hex.EncodeToString(sum[:8])}, nil
 }
 
+// OfProcess returns the place of this process beside the daemon of its config, for commands; config may be
+// "".
+func OfProcess(config string) (Place, error) {
+	if config != "" {
+		if path, err := filepath.Abs(config); err == nil {
+			config = path
+		}
+		if path, err := filepath.EvalSymlinks(config); err == nil {
+			config = path
+		}
+	}
+	folder, err := runtimeFolder()
+	if err != nil {
+		return Place{}, &PlaceError{err}
+	}
+	return Place{Config: config, folder: folder, key: fmt.Sprintf("process-%d", os.Getpid())}, nil
+}
+
+// Running returns the places of this user's daemons and other processes, some of which may have ended.
+func Running() ([]Place, error) {
+	folder, err := runtimeFolder()
+	if err != nil {
+		return nil, &PlaceError{err}
+	}
+	keys, err := keysIn(folder)
+	if err != nil {
+		return nil, err
+	}
+	var places []Place
+	for _, key := range keys {
+		places = append(places, Place{folder: folder, key: key})
+	}
+	return places, nil
+}
+
 // ownFolder makes a folder for this user alone, unless it is there.
 func ownFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {

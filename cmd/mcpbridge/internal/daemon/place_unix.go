@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,6 +52,27 @@ func owned(info fs.FileInfo) bool {
 }
 
 func (p Place) socket() string { return p.file(".sock") }
+
+// keysIn returns the keys of the places that have a socket.
+func keysIn(folder string) (keys []string, err error) {
+	sockets, err := filepath.Glob(filepath.Join(folder, "*.sock"))
+	for _, socket := range sockets {
+		keys = append(keys, strings.TrimSuffix(filepath.Base(socket), ".sock"))
+	}
+	return keys, err
+}
+
+// Clear removes the socket of a process that was killed.
+func (p Place) Clear() {
+	l := flock.New(p.file(".lock"))
+	if free, err := l.TryLock(); err == nil && free {
+		os.Remove(p.socket())
+		if strings.HasPrefix(p.key, "process-") {
+			os.Remove(l.Path()) // no other process will have it
+		}
+		l.Close()
+	}
+}
 
 // listen listens in place of a daemon that has ended: the lock is held.
 func (p Place) listen() (net.Listener, error) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,6 +39,24 @@ func userID() (string, error) {
 }
 
 func (p Place) pipe(user string) string { return `\\.\pipe\mcpbridge-` + user + "-" + p.key }
+
+// keysIn returns the keys of the places that have a pipe.
+func keysIn(string) (keys []string, err error) {
+	user, err := userID()
+	if err != nil {
+		return nil, err
+	}
+	pipes, err := os.ReadDir(`\\.\pipe\`)
+	for _, pipe := range pipes {
+		if key, ours := strings.CutPrefix(pipe.Name(), "mcpbridge-"+user+"-"); ours {
+			keys = append(keys, key)
+		}
+	}
+	return keys, err
+}
+
+// Clear does nothing: a pipe goes with its process.
+func (p Place) Clear() {}
 
 // listen makes a named pipe that this user alone may open.
 func (p Place) listen() (net.Listener, error) {

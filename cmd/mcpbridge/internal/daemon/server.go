@@ -16,6 +16,7 @@ import (
 // A Server answers those who connect to a place.
 type Server struct {
 	Version      string
+	Config       string        // the real path; may be ""
 	MessageBytes int           // that a message may have
 	IdleExit     time.Duration // Serve returns when there has been no window for it; 0 means never
 	Log          *slog.Logger
@@ -95,6 +96,10 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 	}
 	if err != nil {
 		s.welcome(conn, err)
+		return
+	}
+	if hello.Command != nil && hello.OfConfig != "" && hello.OfConfig != s.Config {
+		s.welcome(conn, errors.New(OtherConfig))
 		return
 	}
 	if hello.Command != nil {

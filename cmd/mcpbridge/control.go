@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+)
+
+// A control answers the commands ps, logs, restart, stop and reload to a program that runs: a daemon or
+// serve.
+type control struct {
+	about  processState // what does not change
+	book   *logbook.Book
+	counts *observe.Counts
+	stacks func() []*stack.Stack
+	end    func()                          // ends the program
+	reload func(ctx context.Context) error // reads the config anew
+}
+
+// processState is a program that runs, as ps --json prints it.
+type processState struct {
+	Kind    string        `json:"kind"` // daemon or serve
+	Config  string        `json:"config,omitempty"`
+	Listen  string        `json:"listen,omitempty"`
+	Version string        `json:"version"`
+	PID     int           `json:"pid"`
+	Since   time.Time     `json:"since"`
+	Memory  int64         `json:"memory,omitempty"` // resident bytes, without those of its servers; 0 where that is unknown
+	Callers int           `json:"callers"`          // sessions
+	Calls   int           `json:"calls"`            // since it began
+	Failed  int           `json:"failed"`
+	Servers []serverState `json:"servers"`
+}
+
+// serverState is a server, or one of its processes if each caller has its own.
+type serverState struct {
+	Name     string    `json:"name"`
+	State    string    `json:"state"`
+	Since    time.Time `json:"since,omitzero"` // of the state
+	PID      int       `json:"pid,omitempty"`
+	Memory   int64     `json:"memory,omitempty"` // resident bytes of its processes
+	Callers  int       `json:"callers"`          // sessions
+	Calls    int       `json:"calls"`            // of the server, since the program began
+	Failed   int       `json:"failed"`
+	LastCall time.Time `json:"last_call,omitzero"`
+	Server   string    `json:"server,omitempty"` // name and version, by its own account
+	Revision string    `json:"revision,omitempty"`
+	Tools    int       `json:"tools"`
+	Reason   string    `json:"reason,omitempty"` // why it is down
+	Line     string    `json:"line,omitempty"`   // the last one on its standard error
+}
+
+// answer is what restart, stop and reload print.
+type answer struct {
+	Done  string `json:"done,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// run carries out a command, and writes a line of JSON for each part of the answer.
+func (c *control) run(ctx context.Context, command *daemon.Command, out io.Writer) error {
+	lines := json.NewEncoder(out)
+	done, err := "", error(nil)
+	switch command.Name {
+	case "ps":
+		return lines.Encode(c.state())
+	case "logs":
+		return c.book.Read(ctx, command.Server, command.Last, command.Follow, func(l logbook.Line) error { return lines.Encode(l) })
+	case "restart":
+		done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart)
+	case "stop":
+		if command.Server == "" {
+			done = c.about.Kind + " with pid " + fmt.Sprint(os.Getpid()) + " has ended"
+			defer c.end()
+			break
+		}
+		done, err = c.manage(command.Server, "stopped", (*mcpclient.Client).Stop)
+	case "reload":
+		done = "reloaded " + c.about.Config
+		if err = errors.New("it has no config"); c.reload != nil {
+			err = c.reload(ctx)
+		}
+	default:
+		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
+	}
+	if err != nil {
+		return lines.Encode(answer{Error: err.Error()})
+	}
+	return lines.Encode(answer{Done: done})
+}
+
+// clients returns the clients of all stacks, each once.
+func (c *control) clients() (all []*mcpclient.Client) {
+	for _, s := range c.stacks() {
+		for _, client := range s.Clients() {
+			if !slices.Contains(all, client) {
+				all = append(all, client)
+			}
+		}
+	}
+	return all
+}
+
+// manage does something to the server with a name.
+func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done string, err error) {
+	var names []string
+	found := false
+	for _, client := range c.clients() {
+		names = append(names, client.Name())
+		if client.Name() == name {
+			found = true
+			do(client)
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("no server %q here (there are: %s)", name, strings.Join(names, ", "))
+	}
+	return what + " " + name, nil
+}
+
+func (c *control) state() processState {
+	now := c.counts.Snapshot()
+	st := c.about
+	st.PID, st.Memory, st.Servers = os.Getpid(), process.Memory(os.Getpid(), false), []serverState{}
+	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
+	for _, client := range c.clients() {
+		count := now.Servers[client.Name()]
+		links := client.Links()
+		if len(links) == 0 {
+			links = []mcpclient.LinkStatus{{Status: client.Status()}}
+		}
+		for _, l := range links {
+			s := serverState{
+				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Callers: l.Callers,
+				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Reason: l.Reason, Line: l.Line,
+			}
+			if l.PID != 0 {
+				s.Memory = process.Memory(l.PID, true)
+			}
+			st.Servers = append(st.Servers, s)
+		}
+	}
+	return st
+}
+
+// answerCommands answers commands to a program that is not a daemon, until stop is called. A program
+// without a place for that works all the same.
+func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop func()) {
+	nothing := func() {}
+	place, err := daemon.OfProcess(c.about.Config)
+	if err != nil {
+		log.Debug("commands cannot reach this program", "reason", err)
+		return nothing
+	}
+	ln, release, err := place.Listen(ctx)
+	if err != nil {
+		log.Debug("commands cannot reach this program", "reason", err)
+		return nothing
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server := &daemon.Server{Version: c.about.Version, Config: place.Config, Log: log, Command: c.run}
+		if err := server.Serve(ctx, ln); err != nil {
+			log.Debug("commands no longer reach this program", "reason", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		place.Clear()
+		release()
+	}
+}
+
+// commands answers commands to a program that serves until stop is called. reload may be nil.
+func (p *program) commands(ctx context.Context, book *logbook.Book, listen string, end func(), reload func(context.Context) error) (stop func()) {
+	version, _ := build()
+	counts := observe.NewCounts(p.Calls())
+	c := &control{
+		about: processState{Kind: "serve", Config: p.cfg.Path, Listen: listen, Version: version, Since: time.Now()},
+		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{p.Stack} }, end: end, reload: reload,
+	}
+	if c.about.Config != "" {
+		c.about.Config, _ = filepath.Abs(c.about.Config)
+	}
+	stopAnswering := c.answerCommands(ctx, p.log)
+	return func() {
+		stopAnswering()
+		counts.Close()
+	}
+}

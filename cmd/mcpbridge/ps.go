@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+// askTime bounds the answer of a program that runs.
+const askTime = 15 * time.Second
+
+// remote is a command to programs that run: those of the user, or of one config.
+type remote struct {
+	*sourceFlags
+	config string
+	json   bool
+}
+
+func newRemote(name, usage, about string, std streams) *remote {
+	r := &remote{sourceFlags: newFlags(name, usage, about, std)}
+	r.StringVar(&r.config, "config", "", "only the daemon and servers of the config in this `FILE`")
+	r.BoolVar(&r.json, "json", false, "print JSON")
+	return r
+}
+
+// ask sends a command to each program, and calls take with each line of JSON of the answers. It returns
+// how many programs there are.
+func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(line []byte) error) (asked int, err error) {
+	places, err := daemon.Running()
+	if err != nil {
+		return 0, err
+	}
+	if r.config != "" {
+		own, err := daemon.OfProcess(r.config)
+		if err != nil {
+			return 0, err
+		}
+		r.config = own.Config
+	}
+	version, _ := build()
+	for _, place := range places {
+		conn, err := daemon.Dial(ctx, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
+		var refused *daemon.RefusedError
+		switch {
+		case errors.Is(err, daemon.ErrNone):
+			place.Clear()
+			continue
+		case errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
+			continue
+		case err != nil:
+			return asked, err
+		}
+		asked++
+		err = eachLine(ctx, conn, take)
+		conn.Close()
+		if err == nil && command.Name == "stop" && command.Server == "" {
+			err = awaitEnd(ctx, conn.PID)
+		}
+		if err != nil {
+			return asked, err
+		}
+	}
+	return asked, nil
+}
+
+// eachLine calls take with each line until there is no more or ctx ends.
+func eachLine(ctx context.Context, conn *daemon.Conn, take func(line []byte) error) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	lines := bufio.NewScanner(conn.In)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		if err := take(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return lines.Err()
+}
+
+// awaitEnd waits until a process has ended. It polls, as no system tells that of a process that is not a
+// child.
+func awaitEnd(ctx context.Context, pid int) error {
+	for {
+		p, err := os.FindProcess(pid)
+		if err != nil || p.Signal(syscall.Signal(0)) != nil { // on Windows only FindProcess tells
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("process %d has not ended", pid)
+		}
+	}
+}
+
+// nothingRuns is the error of a command that found no program.
+func (r *remote) nothingRuns() error {
+	what := "no daemon and no serve of yours is running"
+	if r.config != "" {
+		what = "nothing is running for " + r.config
+	}
+	return &exitError{exitAway, what + " (an editor starts the daemon with mcpbridge stdio)"}
+}
+
+func runPs(ctx context.Context, args []string, std streams) error {
+	r := newRemote("ps", "ps [--config FILE] [--json]", "Lists the daemons and serves of yours that run, with their servers.", std)
+	if err := r.parseWords(args, 0); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	all := []processState{}
+	_, err := r.ask(ctx, &daemon.Command{Name: "ps"}, func(line []byte) error {
+		var st processState
+		if err := json.Unmarshal(line, &st); err != nil {
+			return err
+		}
+		all = append(all, st)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.json:
+		return json.NewEncoder(std.out).Encode(all)
+	case len(all) == 0:
+		return r.nothingRuns()
+	}
+	slices.SortFunc(all, func(a, b processState) int { return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.PID, b.PID)) })
+	for i, st := range all {
+		if i > 0 {
+			fmt.Fprintln(std.out)
+		}
+		st.print(std.out, time.Now())
+	}
+	return nil
+}
+
+// parseWords parses the arguments of a command with at most some words.
+func (r *remote) parseWords(args []string, most int) error {
+	if err := r.parseOwn(args); err != nil {
+		return err
+	}
+	if r.NArg() > most {
+		return usagef("%s: unexpected argument %s", r.Name(), hint.Quote(r.Arg(most)))
+	}
+	return nil
+}
+
+// print prints a program and a table of its servers.
+func (st *processState) print(w io.Writer, now time.Time) {
+	parts := []string{st.Kind}
+	if st.Listen != "" {
+		parts = append(parts, "http://"+st.Listen)
+	}
+	if st.Config != "" {
+		parts = append(parts, st.Config)
+	}
+	about := []string{"pid " + strconv.Itoa(st.PID), "up " + age(now.Sub(st.Since))}
+	if st.Memory > 0 {
+		about = append(about, bytesOf(st.Memory))
+	}
+	about = append(about, plural(st.Callers, "client"), plural(st.Calls, "call"))
+	fmt.Fprintf(w, "%s (%s)\n", strings.Join(parts, " "), strings.Join(about, ", "))
+	if len(st.Servers) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tSTATE\tSINCE\tPID\tMEMORY\tCLIENTS\tCALLS\tFAILED\tTOOLS\tLAST LINE")
+	for _, s := range st.Servers {
+		last := cmp.Or(s.Reason, s.Line)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Inline(s.Name), s.State, since(s.Since, now),
+			orDash(s.PID), orDash(bytesOf(s.Memory)), s.Callers, s.Calls, s.Failed, s.Tools, terminal.Inline(cutText(last, 60)))
+	}
+	t.Flush()
+}
+
+func orDash[T comparable](v T) string {
+	var zero T
+	if v == zero {
+		return "-"
+	}
+	return fmt.Sprint(v)
+}
+
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return age(now.Sub(t))
+}
+
+// age is a duration in its largest unit: 5s, 12m, 3h, 9d.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + "s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + "m"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + "h"
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + "d"
+}
+
+// bytesOf is a size in MB, "" for none.
+func bytesOf(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt((n+500_000)/1_000_000, 10) + " MB"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func cutText(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+func runLogs(ctx context.Context, args []string, std streams) error {
+	r := newRemote("logs", "logs [NAME] [-f] [-n LINES] [--config FILE] [--json]",
+		"Prints the latest lines of the log of what runs, or of one server: its standard\nerror, and what happened to it.", std)
+	follow := r.BoolP("follow", "f", false, "print what comes, too, until interrupted")
+	last := r.IntP("lines", "n", 100, "print the last `LINES`; a negative number prints all")
+	if err := r.parseWords(args, 1); err != nil {
+		return err
+	}
+	command := &daemon.Command{Name: "logs", Server: r.Arg(0), Last: *last, Follow: *follow}
+	asked, err := r.ask(ctx, command, func(line []byte) error {
+		if r.json {
+			_, err := fmt.Fprintf(std.out, "%s\n", line)
+			return err
+		}
+		var l logbook.Line
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
+		}
+		if l.Lost > 0 {
+			fmt.Fprintf(std.out, "… %s are no longer kept\n", plural(l.Lost, "line"))
+		}
+		server := ""
+		if l.Server != "" && r.Arg(0) == "" {
+			server = terminal.Inline(l.Server) + ": "
+		}
+		_, err := fmt.Fprintf(std.out, "%s %-5s %s%s\n", l.Time.Format("2006-01-02 15:04:05"), l.Level, server, terminal.Inline(l.Text))
+		return err
+	})
+	if err == nil && asked == 0 {
+		return r.nothingRuns()
+	}
+	return err
+}
+
+func runRestart(ctx context.Context, args []string, std streams) error {
+	r := newRemote("restart", "restart NAME [--config FILE]", "Ends the processes and connections of a server and starts it again. Its callers\nstay; calls under way fail, unless their tool is read-only or idempotent.", std)
+	return r.change(ctx, args, std, true)
+}
+
+func runStop(ctx context.Context, args []string, std streams) error {
+	r := newRemote("stop", "stop [NAME] [--config FILE]", "Ends a server until mcpbridge restart; its callers stay. Without a name it ends\nthe daemons and serves that run; the next mcpbridge stdio starts a daemon again.", std)
+	return r.change(ctx, args, std, false)
+}
+
+func runReload(ctx context.Context, args []string, std streams) error {
+	r := newRemote("reload", "reload [--config FILE]", "Makes what runs read its config again. Servers that have not changed keep their\nprocesses and calls.", std)
+	return r.change(ctx, args, std, false)
+}
+
+// change sends a command that changes something. A program without the server that is named does not
+// count if another has it.
+func (r *remote) change(ctx context.Context, args []string, std streams, named bool) error {
+	most := 1
+	if r.Name() == "reload" {
+		most = 0
+	}
+	if err := r.parseWords(args, most); err != nil {
+		return err
+	}
+	if named && r.NArg() == 0 {
+		return usagef("%s: expected the name of a server (mcpbridge ps lists them)", r.Name())
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var failed []string
+	done := false
+	asked, err := r.ask(ctx, &daemon.Command{Name: r.Name(), Server: r.Arg(0)}, func(line []byte) error {
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		if a.Error != "" {
+			failed = append(failed, a.Error)
+			return nil
+		}
+		done = true
+		if r.json {
+			_, err := fmt.Fprintf(std.out, "%s\n", line)
+			return err
+		}
+		_, err := fmt.Fprintln(std.out, a.Done)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case asked == 0:
+		return r.nothingRuns()
+	case len(failed) > 0 && (!done || r.Arg(0) == ""):
+		return &exitError{exitUsage, strings.Join(failed, "\n")}
+	}
+	return nil
+}
