@@ -6,11 +6,13 @@
 // Files: main.go (commands, exit codes, version), program.go (flags, the config that they name, and
 // the stack that runs it), serve.go, stdio.go, daemon.go, memory.go (memory that is returned after a load),
 // tools.go (tools, check), convert.go, lint.go, gen.go, ask*.go (a model), chat*.go (conversations at
-// a console, approval of calls), clients.go, connect.go and import.go (config files of MCP clients).
+// a console, approval of calls), clients.go, connect.go and import.go (config files of MCP clients),
+// servers.go and add*.go (the servers of the config).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and
 // internal/output (what is shown), internal/daemon (windows that share servers), internal/gen,
 // internal/clients (the config files of MCP clients), internal/edit (changes of config files),
+// internal/registry (servers of the MCP Registry),
 // internal/envfile, internal/hint and internal/file (env files, words, files).
 // main may import everything, and nothing imports main.
 package main

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Set("test.parallel", "8") // scripts mostly wait; the command line may say otherwise
-	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer})
+	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer, "notes-server": fakeServer})
 }
 
 // TestScripts runs testdata/script/*.txtar: the command line as its users type it. With

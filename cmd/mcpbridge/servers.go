@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+// A configServer is a server as the config has it, with variables and without defaults.
+type configServer struct {
+	Name    string   `json:"name"`
+	Enabled bool     `json:"enabled"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	File    string   `json:"file"`
+	Line    int      `json:"line"`
+}
+
+func runListServers(_ context.Context, args []string, std streams) error {
+	f := newFlags("list", "list [flags]", "Lists the servers of the config, whether or not they can be connected (which check\nsays). The tools of the servers are what tools list prints.", std)
+	path := f.configFlag("list the servers of this `FILE`")
+	asJSON := f.Bool("json", false, "print an array, an object for each server")
+	if err := f.parseOwn(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return usagef("list: unexpected argument %s", hint.Quote(f.Arg(0)))
+	}
+	found, err := findConfig("list", *path)
+	if err != nil {
+		return err
+	}
+	text, err := file.Read(found, maxConfig)
+	if err != nil {
+		return usagef("config %s: %v", found, err)
+	}
+	_, servers, err := serversIn(found, text)
+	if err != nil {
+		return err
+	}
+	list := []configServer{}
+	for _, m := range servers.Members {
+		list = append(list, describe(found, m))
+	}
+	if *asJSON {
+		return printJSON(std.out, list)
+	}
+	return printServers(std.out, found, list)
+}
+
+// configFlag adds the flag --config of a command that does not load the config.
+func (f *sourceFlags) configFlag(what string) *string {
+	return f.String("config", "", what+" (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+}
+
+// findConfig returns the path of the config that is there.
+func findConfig(command, given string) (string, error) {
+	path, err := config.Find(given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", usagef("%s: there is no config: mcpbridge import or mcpbridge add makes one", command)
+	case err != nil:
+		return "", &exitError{exitUsage, err.Error()}
+	}
+	return path, nil
+}
+
+// maxConfig bounds the size of a config, in bytes.
+const maxConfig = 16 << 20
+
+// serversIn returns the servers of a config and the key that they are under.
+func serversIn(path string, text []byte) (key string, servers edit.Node, err error) {
+	root, err := edit.Read(edit.JSON, text)
+	if err != nil {
+		return "", servers, usagef("%s: %v", path, err)
+	}
+	key = "mcpServers"
+	servers, ok := root.At(key)
+	if other, has := root.At("servers"); !ok && has && other.Value == nil {
+		key, servers = "servers", other
+	}
+	if servers.Value != nil && string(servers.Value) != "null" {
+		return "", servers, usagef("%s:%d: %s: expected an object of servers", path, servers.Line, key)
+	}
+	return key, servers, nil
+}
+
+// describe returns what is shown of a server, without secrets.
+func describe(path string, m edit.Node) configServer {
+	s := configServer{Name: m.Key, Enabled: !isOff(m), File: path, Line: m.Line}
+	if n, ok := m.At("command"); ok {
+		s.Command = textOf(n)
+	}
+	if n, ok := m.At("args"); ok && json.Unmarshal(n.Value, &s.Args) == nil {
+		hideSecrets(s.Args)
+	}
+	for _, key := range []string{"url", "serverUrl", "httpUrl", "baseUrl"} {
+		if n, ok := m.At(key); ok {
+			s.URL = withoutSecrets(textOf(n))
+			break
+		}
+	}
+	return s
+}
+
+// isOff reports whether a server is disabled.
+func isOff(m edit.Node) bool {
+	disabled, _ := m.At("disabled")
+	enabled, _ := m.At("enabled")
+	return string(disabled.Value) == "true" || string(enabled.Value) == "false"
+}
+
+func textOf(n edit.Node) (s string) {
+	_ = json.Unmarshal(n.Value, &s) // another value is shown as nothing
+	return s
+}
+
+// hidden stands for a secret.
+const hidden = "•••"
+
+// hideSecrets hides the secrets in arguments: what is behind a flag or a name that says so.
+func hideSecrets(args []string) {
+	for i, arg := range args {
+		name, value, has := strings.Cut(arg, "=")
+		switch {
+		case has && isShownSecret(name, value):
+			args[i] = name + "=" + hidden
+		case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.HasPrefix(arg, "-") && isShownSecret(args[i-1], arg):
+			args[i] = hidden
+		default:
+			args[i] = withoutSecrets(arg)
+		}
+	}
+}
+
+func isShownSecret(name, value string) bool {
+	return config.IsSecret(strings.TrimLeft(name, "-"), value) && !strings.Contains(value, "${")
+}
+
+// withoutSecrets returns a URL without a password and without secrets in its query.
+func withoutSecrets(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return text
+	}
+	if _, has := u.User.Password(); has {
+		before, after, _ := strings.Cut(text, "@")
+		scheme, _, _ := strings.Cut(before, "://")
+		text = scheme + "://" + hidden + "@" + after
+	}
+	head, query, has := strings.Cut(text, "?")
+	if !has {
+		return text
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		if name, value, _ := strings.Cut(part, "="); isShownSecret(name, value) {
+			parts[i] = name + "=" + hidden
+		}
+	}
+	return head + "?" + strings.Join(parts, "&")
+}
+
+// printServers prints a table. On a terminal each server has one line.
+func printServers(w io.Writer, path string, list []configServer) error {
+	rows := [][]string{{"NAME", "STATE", "LINE", "COMMAND OR URL"}}
+	for _, s := range list {
+		state := "enabled"
+		if !s.Enabled {
+			state = "disabled"
+		}
+		command := strings.Join(append([]string{s.Command}, s.Args...), " ")
+		if s.Command == "" {
+			command = s.URL
+		}
+		rows = append(rows, []string{terminal.Inline(s.Name), state, fmt.Sprint(s.Line), terminal.Inline(command)})
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(w, "no servers in %s\n", path)
+		return err
+	}
+	_, err := io.WriteString(w, path+"\n"+table(rows, output.Width(w)))
+	return err
+}
+
+// table aligns rows; the last column is cut to fit into a width, if that is not 0.
+func table(rows [][]string, width int) string {
+	var b strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += cell
+			if i == len(row)-1 {
+				break
+			}
+			column := 0
+			for _, other := range rows {
+				column = max(column, uniseg.StringWidth(other[i]))
+			}
+			line += strings.Repeat(" ", column-uniseg.StringWidth(cell)+2)
+		}
+		if width > 0 {
+			line = terminal.Fit(line, width)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func runRemove(_ context.Context, args []string, std streams) error {
+	return changeServers("remove", "Removes servers from the config, with their comments. All else stays as it is.", args, std,
+		func(text []byte, path []string, _ edit.Node) ([]byte, error) {
+			return edit.Remove(edit.JSON, text, path)
+		}, "removed %s from %s", "")
+}
+
+func runEnable(_ context.Context, args []string, std streams) error {
+	return changeServers("enable", "Turns servers of the config on.", args, std,
+		func(text []byte, path []string, server edit.Node) (_ []byte, err error) {
+			if n, ok := server.At("enabled"); ok && string(n.Value) == "false" {
+				if text, err = edit.Set(edit.JSON, text, append(path, "enabled"), json.RawMessage("true")); err != nil {
+					return nil, err
+				}
+			}
+			return edit.Remove(edit.JSON, text, append(path, "disabled"))
+		}, "enabled %s in %s", "%s is enabled already in %s")
+}
+
+func runDisable(_ context.Context, args []string, std streams) error {
+	return changeServers("disable", "Turns servers of the config off: they stay in the config, and nothing starts them.", args, std,
+		func(text []byte, path []string, server edit.Node) ([]byte, error) {
+			if isOff(server) {
+				return text, nil
+			}
+			if _, ok := server.At("enabled"); ok {
+				return edit.Set(edit.JSON, text, append(path, "enabled"), json.RawMessage("false"))
+			}
+			return edit.Set(edit.JSON, text, append(path, "disabled"), json.RawMessage("true"))
+		}, "disabled %s in %s", "%s is disabled already in %s")
+}
+
+// changeServers changes the servers that the arguments name: all of them, or none. done and already are
+// what is printed of a server that was changed, and of one that was not.
+func changeServers(command, about string, args []string, std streams, change func(text []byte, path []string, server edit.Node) ([]byte, error), done, already string) error {
+	f := newFlags(command, command+" NAME… [flags]", about, std)
+	given := f.configFlag("change this `FILE`")
+	if err := f.parseOwn(args); err != nil {
+		return err
+	}
+	if f.NArg() == 0 {
+		return usagef("%s: expected the name of a server (mcpbridge list has the names)", command)
+	}
+	path, err := findConfig(command, *given)
+	if err != nil {
+		return err
+	}
+	var changed []bool
+	err = updateConfig(path, func(text []byte) ([]byte, error) {
+		changed = nil
+		for _, name := range f.Args() {
+			key, servers, err := serversIn(path, text)
+			if err != nil {
+				return nil, err
+			}
+			server, ok := servers.At(name)
+			if !ok {
+				return nil, unknownServer(command, path, name, servers)
+			}
+			out, err := change(text, []string{key, name}, server)
+			if err != nil {
+				return nil, usagef("%s: %v", path, err)
+			}
+			changed = append(changed, !bytes.Equal(text, out))
+			text = out
+		}
+		return text, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, name := range f.Args() {
+		format := done
+		if !changed[i] {
+			format = already
+		}
+		fmt.Fprintf(std.out, format+"\n", terminal.Inline(name), path)
+	}
+	return nil
+}
+
+func unknownServer(command, path, name string, servers edit.Node) error {
+	var names []string
+	for _, m := range servers.Members {
+		names = append(names, m.Key)
+	}
+	if len(names) == 0 {
+		return usagef("%s: %s has no servers", command, path)
+	}
+	return usagef("%s: no server %s in %s%s", command, hint.Quote(name), path, hint.DidYouMean(name, names))
+}
+
+// updateConfig changes a config that is there.
+func updateConfig(path string, change func(text []byte) ([]byte, error)) error {
+	err := file.Update(path, func(text []byte) ([]byte, error) {
+		if text == nil {
+			return nil, usagef("config %s: %v", path, fs.ErrNotExist)
+		}
+		return change(text)
+	}, nil)
+	return namedError(path, err)
+}
+
+// namedError names the file of an error that does not.
+func namedError(path string, err error) error {
+	if exit := (*exitError)(nil); err == nil || errors.As(err, &exit) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// besideConfig returns the path of the env file beside a config.
+func besideConfig(path string) string {
+	return filepath.Join(filepath.Dir(path), envfile.Name)
+}
