@@ -51,7 +51,8 @@ func owned(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func (p Place) socket() string { return p.file(".sock") }
+// Socket returns the path of the socket.
+func (p Place) Socket() string { return p.file(".sock") }
 
 // keysIn returns the keys of the places that have a socket.
 func keysIn(folder string) (keys []string, err error) {
@@ -64,9 +65,13 @@ func keysIn(folder string) (keys []string, err error) {
 
 // Clear removes the socket of a process that was killed.
 func (p Place) Clear() {
+	if conn, err := net.Dial("unix", p.Socket()); err == nil {
+		conn.Close()
+		return
+	}
 	l := flock.New(p.file(".lock"))
 	if free, err := l.TryLock(); err == nil && free {
-		os.Remove(p.socket())
+		os.Remove(p.Socket())
 		if strings.HasPrefix(p.key, "process-") {
 			os.Remove(l.Path()) // no other process will have it
 		}
@@ -76,18 +81,21 @@ func (p Place) Clear() {
 
 // listen listens in place of a daemon that has ended: the lock is held.
 func (p Place) listen() (net.Listener, error) {
-	if err := os.Remove(p.socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if ln, err := activated(); ln != nil || err != nil {
+		return &listener{ln}, err
+	}
+	if err := os.Remove(p.Socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	ln, err := net.Listen("unix", p.socket())
+	ln, err := net.Listen("unix", p.Socket())
 	if err != nil {
 		return nil, err
 	}
-	return &listener{ln}, os.Chmod(p.socket(), 0o600)
+	return &listener{ln}, os.Chmod(p.Socket(), 0o600)
 }
 
 func (p Place) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket())
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.Socket())
 	if err != nil {
 		return nil, err
 	}

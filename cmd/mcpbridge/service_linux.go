@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+)
+
+// A unit is a service of systemd for the daemon of a config, which starts with its first window.
+type unit struct {
+	name   string // without a suffix
+	folder string // for units of the user
+	place  daemon.Place
+}
+
+func runService(ctx context.Context, args []string, std streams) error {
+	f := newFlags("service", "service install|uninstall|status [--config FILE]",
+		"Lets systemd listen for the daemon of a config, and start it with the first client\nof mcpbridge stdio. Without it that client starts the daemon itself.", std)
+	path := f.String("config", "", "the config in this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	if err := f.parseOwn(args); err != nil {
+		return err
+	}
+	actions := map[string]func(*unit, context.Context, streams) error{
+		"install": (*unit).install, "uninstall": (*unit).uninstall, "status": (*unit).status,
+	}
+	act := actions[f.Arg(0)]
+	if act == nil || f.NArg() != 1 {
+		return usagef("service: expected install, uninstall or status")
+	}
+	u, err := newUnit(*path)
+	if err != nil {
+		return err
+	}
+	return act(u, ctx, std)
+}
+
+func newUnit(path string) (*unit, error) {
+	path, err := config.Find(path)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	place, err := daemon.PlaceOf(path)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return nil, err
+	}
+	return &unit{"mcpbridge-" + place.Key(), filepath.Join(folder, "systemd", "user"), place}, nil
+}
+
+// texts returns the unit files by their names.
+func (u *unit) texts(executable string) map[string]string {
+	about := "Description=mcpbridge for " + escape(u.place.Config)
+	return map[string]string{
+		u.name + ".socket": "[Unit]\n" + about + "\n\n[Socket]\nListenStream=" + escape(u.place.Socket()) +
+			"\nSocketMode=0600\nDirectoryMode=0700\n\n[Install]\nWantedBy=sockets.target\n",
+		u.name + ".service": "[Unit]\n" + about + "\n\n[Service]\nExecStart=" + quoted(executable) + " daemon --config " + quoted(u.place.Config) + "\nKillMode=mixed\n",
+	}
+}
+
+// escape writes text for a unit file, in which % begins a specifier.
+func escape(text string) string { return strings.ReplaceAll(text, "%", "%%") }
+
+// quoted writes an argument of a command, in which $ begins a variable.
+func quoted(arg string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", "$$", "%", "%%").Replace(arg) + `"`
+}
+
+func (u *unit) install(ctx context.Context, std streams) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for name, text := range u.texts(executable) {
+		if err := file.Update(filepath.Join(u.folder, name), func([]byte) ([]byte, error) { return []byte(text), nil }, nil); err != nil {
+			return err
+		}
+	}
+	if err := u.endDaemon(ctx); err != nil { // systemd has to have the socket
+		return err
+	}
+	if err := systemctl(ctx, "daemon-reload"); err != nil {
+		return err
+	}
+	if err := systemctl(ctx, "enable", "--now", u.name+".socket"); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "systemd listens for %s (%s.socket)\n", u.place.Config, u.name)
+	return nil
+}
+
+// endDaemon ends a daemon that nobody but a window has started.
+func (u *unit) endDaemon(ctx context.Context) error {
+	conn, err := daemon.Dial(ctx, u.place, &daemon.Hello{Command: &daemon.Command{Name: "stop"}})
+	if errors.Is(err, daemon.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := eachLine(ctx, conn, func([]byte) error { return nil }); err != nil {
+		return err
+	}
+	return awaitEnd(ctx, conn.PID)
+}
+
+func (u *unit) uninstall(ctx context.Context, std streams) error {
+	socket := filepath.Join(u.folder, u.name+".socket")
+	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(std.out, "no service is installed for %s\n", u.place.Config)
+		return nil
+	}
+	failed := errors.Join(systemctl(ctx, "disable", "--now", u.name+".socket"), systemctl(ctx, "stop", u.name+".service"))
+	for _, name := range []string{socket, filepath.Join(u.folder, u.name+".service")} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if failed = errors.Join(failed, systemctl(ctx, "daemon-reload")); failed != nil {
+		return failed
+	}
+	fmt.Fprintf(std.out, "removed %s.socket and %s.service\n", u.name, u.name)
+	return nil
+}
+
+func (u *unit) status(ctx context.Context, std streams) error {
+	socket := u.name + ".socket"
+	if _, err := os.Stat(filepath.Join(u.folder, socket)); errors.Is(err, fs.ErrNotExist) {
+		return &exitError{exitFailed, "no service is installed for " + u.place.Config + " (mcpbridge service install)"}
+	}
+	out, _ := exec.CommandContext(ctx, "systemctl", "--user", "is-active", socket, u.name+".service").Output()
+	states := append(strings.Fields(string(out)), "unknown", "unknown")
+	fmt.Fprintf(std.out, "%s: %s\n%s.service: %s\n", socket, states[0], u.name, states[1])
+	return nil
+}
+
+// systemctl runs systemctl for the user. The error has what it says.
+func systemctl(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, "systemctl", append([]string{"--user"}, args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("systemctl --user %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
