@@ -34,6 +34,7 @@ type program struct {
 	*stack.Stack
 	cfg    *config.Config
 	log    *slog.Logger
+	lines  *output.Queue // of log: no call waits for its reader
 	warn   func(text string)
 	caller *bridge.Caller // as which the servers are connected
 	own    bridge.Session // sees the tools of all callers; nil before open
@@ -45,7 +46,8 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && len(cfg.Providers) > 0) {
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
-	p := &program{cfg: cfg, caller: self(), log: newLog(cfg.Log, level, stderr)}
+	lines := output.NewQueue(stderr)
+	p := &program{cfg: cfg, caller: self(), log: newLog(cfg.Log, level, lines), lines: lines}
 	if f.book != nil {
 		p.log = slog.New(f.book.Handler(p.log.Handler()))
 	}
@@ -56,7 +58,9 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
 	var err error
-	p.Stack, err = stack.New(cfg, opts)
+	if p.Stack, err = stack.New(cfg, opts); err != nil {
+		lines.Close()
+	}
 	return p, err
 }
 
@@ -97,6 +101,7 @@ func (p *program) close() {
 	if err := p.Close(); err != nil {
 		p.warn(err.Error())
 	}
+	p.lines.Close()
 }
 
 // stateLine returns the state of a server on one line.

@@ -1,8 +1,9 @@
 // Package output is how commands write to a terminal: what servers say is cleaned, lists fit its width,
 // and lines show what is waited for. A file or a pipe gets everything as it is.
 //
-// Files: output.go (the cleaned stream), progress.go (those lines), table.go (lists). The goroutine of a [Progress] ends with
-// its End.
+// Files: output.go (the cleaned stream), progress.go (those lines), table.go (lists), queue.go (a stream
+// that nobody may read). The goroutine of a [Progress] ends with its End, that of a [Queue] when its lines
+// are written.
 package output
 
 import (
