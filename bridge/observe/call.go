@@ -33,7 +33,7 @@ type Call struct {
 
 // A Caller is the other end of a session, as far as a record may name it.
 type Caller struct {
-	Session   int64  // its number, from 1 on; unlike the id of a session it opens nothing
+	Session   int64  // the caller's number, from 1 on; unlike bridge.Caller.ID it opens nothing
 	Principal string // "" for an anonymous caller
 	Client    string // the program's name and version, by its own account; may be ""
 	Version   string

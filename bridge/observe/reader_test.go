@@ -142,7 +142,7 @@ func TestCloseOfStuckReader(t *testing.T) {
 	})
 }
 
-// Sessions of a stream are its callers until they are closed.
+// Callers are those that have a session.
 func TestCallers(t *testing.T) {
 	var stream observe.Stream
 	first, second := open(t, &stream), open(t, &stream)
@@ -154,6 +154,21 @@ func TestCallers(t *testing.T) {
 	if all := stream.Callers(); len(all) != 1 || all[0].Session != 2 {
 		t.Errorf("after one was closed the callers are %v", all)
 	}
+	again := caller()
+	var sessions []bridge.Session
+	for range 2 { // one takes the place of the other
+		s, err := stream.Wrap(nothing).Open(t.Context(), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	sessions[0].Close()
+	sessions[0].Close()
+	if all := stream.Callers(); len(all) != 2 || all[1].Session != 3 {
+		t.Errorf("with the second session of a caller the callers are %v", all)
+	}
+	sessions[1].Close()
 	second.Close()
 	if all := stream.Callers(); len(all) != 0 {
 		t.Errorf("after all were closed the callers are %v", all)

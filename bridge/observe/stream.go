@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +16,15 @@ import (
 type Stream struct {
 	readers atomic.Pointer[[]*Reader] // nil means none; replaced, not changed
 
-	mu       sync.Mutex // guards what follows, and the changes of readers
-	sessions int64      // that were opened
-	open     map[*Caller]struct{}
+	mu   sync.Mutex // guards what follows, and the changes of readers
+	last int64      // number of a caller
+	open map[string]*openCaller
+}
+
+// openCaller is a caller with open sessions: several while another source takes the place of the one below.
+type openCaller struct {
+	*Caller
+	sessions int
 }
 
 // Wrap returns a source in front of another one that makes a Call of each request of its callers. It
@@ -27,35 +32,48 @@ type Stream struct {
 func (s *Stream) Wrap(source bridge.Source) bridge.Source {
 	return bridge.Wrap(source, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
 		return &session{
-			Session: below, stream: s, caller: s.addCaller(caller),
+			Session: below, stream: s, caller: s.addCaller(caller), id: caller.ID,
 			askable: string(bridge.Offers(caller.Capabilities)) != "{}",
 		}, nil
 	})
 }
 
+// addCaller adds a session of a caller, of which there is one for each ID.
 func (s *Stream) addCaller(c *bridge.Caller) *Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions++
-	caller := newCaller(s.sessions, c)
-	if s.open == nil {
-		s.open = map[*Caller]struct{}{}
+	own := s.open[c.ID]
+	if own == nil {
+		s.last++
+		own = &openCaller{Caller: newCaller(s.last, c)}
+		if s.open == nil {
+			s.open = map[string]*openCaller{}
+		}
+		s.open[c.ID] = own
 	}
-	s.open[caller] = struct{}{}
-	return caller
+	own.sessions++
+	return own.Caller
 }
 
-func (s *Stream) removeCaller(c *Caller) {
+func (s *Stream) removeSession(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, c)
+	own := s.open[id]
+	if own.sessions--; own.sessions == 0 {
+		delete(s.open, id)
+	}
 }
 
 // Callers returns the callers that have a session now, oldest first.
 func (s *Stream) Callers() []*Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.open), func(a, b *Caller) int { return int(a.Session - b.Session) })
+	all := make([]*Caller, 0, len(s.open))
+	for _, own := range s.open {
+		all = append(all, own.Caller)
+	}
+	slices.SortFunc(all, func(a, b *Caller) int { return int(a.Session - b.Session) })
+	return all
 }
 
 // session makes a Call of each request.
@@ -63,7 +81,9 @@ type session struct {
 	bridge.Session
 	stream  *Stream
 	caller  *Caller
-	askable bool // the caller may be asked something during a call
+	id      string // of the caller
+	askable bool   // the caller may be asked something during a call
+	closed  atomic.Bool
 }
 
 func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
@@ -81,7 +101,9 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 }
 
 func (s *session) Close() error {
-	s.stream.removeCaller(s.caller)
+	if !s.closed.Swap(true) {
+		s.stream.removeSession(s.id)
+	}
 	return s.Session.Close()
 }
 

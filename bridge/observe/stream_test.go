@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -54,10 +55,10 @@ func (s scriptedSession) Do(ctx context.Context, req *bridge.Request) bridge.Rep
 }
 func (s scriptedSession) Close() error { return nil }
 
-// caller is a client that can be asked.
+// caller returns another client that can be asked.
 func caller() *bridge.Caller {
 	return &bridge.Caller{
-		ID: "secret-session-id", Principal: bridge.Principal{Name: "ann"},
+		ID: rand.Text(), Principal: bridge.Principal{Name: "ann"},
 		Info:         []byte(`{"name":"some-editor","version":"1.2","title":"Some Editor"}`),
 		Capabilities: []byte(`{"elicitation":{}}`),
 	}
