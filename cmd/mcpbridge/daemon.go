@@ -57,7 +57,8 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	f.book = logbook.New()
 	w := &windows{
 		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
-		idle: cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
+		replacement: &replacement{own: thisBinary(), place: place, end: end},
+		idle:        cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
 	}
 	defer w.close()
 	defer keepMemoryLow()()

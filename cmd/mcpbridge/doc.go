@@ -4,7 +4,8 @@
 // an error that decides the exit code. A new command is a row in commands (main.go).
 //
 // Files: main.go (commands, exit codes, version), program.go (flags, the config that they name, and
-// the stack that runs it), serve.go, stdio.go, daemon.go, memory.go (memory that is returned after a load),
+// the stack that runs it), serve.go, stdio.go, daemon.go, windows.go and replace.go
+// (the daemon), control.go and ps.go (commands to what runs), service_*.go, memory.go (memory that is returned after a load),
 // tools.go (tools, check), convert.go, lint.go, gen.go, ask*.go (a model), chat*.go (conversations at
 // a console, approval of calls), clients.go, connect.go and import.go (config files of MCP clients),
 // servers.go and add*.go (the servers of the config).

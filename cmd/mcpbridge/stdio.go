@@ -60,15 +60,14 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	}
 	place, err := daemon.PlaceOf(path)
 	var conn *daemon.Conn
-	version, _ := build()
-	hello := &daemon.Hello{Version: version, Environ: os.Environ()}
+	own := thisBinary()
+	hello := &daemon.Hello{Version: own.version, Executable: own.path, Built: own.built, Environ: os.Environ()}
 	hello.Folder, _ = os.Getwd()
 	join := func(ctx context.Context, hello *daemon.Hello) (*daemon.Conn, error) {
-		executable, err := os.Executable()
-		if err != nil {
-			return nil, &daemon.PlaceError{Err: err}
+		if own.path == "" {
+			return nil, &daemon.PlaceError{Err: errors.New("the path of this program is unknown")}
 		}
-		return daemon.Join(ctx, place, hello, executable, "daemon", "--config", place.Config)
+		return daemon.Join(ctx, place, hello, own.path, "daemon", "--config", place.Config)
 	}
 	if err == nil {
 		conn, err = join(ctx, hello)

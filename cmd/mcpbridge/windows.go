@@ -29,6 +29,8 @@ type windows struct {
 	idle   time.Duration // a program ends after this time without a window
 	log    io.Writer
 
+	replacement *replacement
+
 	closing sync.WaitGroup // programs that end
 	mu      sync.Mutex     // guards what follows
 	shared  map[string]*shared
@@ -51,6 +53,7 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 	if err != nil {
 		return nil, err
 	}
+	w.replacement.offer(w.ctx, binary{hello.Version, hello.Executable, hello.Built})
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		defer w.give(s, key)
 		return s.front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Repeated: hello.Repeated})
@@ -76,7 +79,7 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 			p.close()
 			return nil, "", err
 		}
-		s = &shared{program: p, front: mcpserver.New(p, p.serverOptions())}
+		s = &shared{program: p, front: mcpserver.New(w.replacement.count(p), p.serverOptions())}
 		w.shared[key] = s
 	}
 	if s.users++; s.idle != nil {

@@ -23,7 +23,11 @@ const (
 type Hello struct {
 	Protocol int    `json:"mcpbridge"`
 	Version  string `json:"version"` // of the program
-	Config   string `json:"config"`  // the real path
+
+	Executable string    `json:"executable,omitempty"` // of a window
+	Built      time.Time `json:"built,omitzero"`       // when the file of Executable was written
+
+	Config string `json:"config"` // the real path
 
 	Command  *Command `json:"command,omitempty"`  // what a command line asks for; nil for a window
 	OfConfig string   `json:"ofConfig,omitempty"` // the real path of the only config that Command is about; "" means any

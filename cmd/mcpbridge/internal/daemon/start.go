@@ -104,6 +104,26 @@ func Join(ctx context.Context, p Place, hello *Hello, executable string, args ..
 	}
 }
 
+// Succeed starts another daemon for a place, which waits until this process has ended, as do all that
+// would start one.
+func Succeed(ctx context.Context, p Place, executable string, args ...string) error {
+	if _, err := p.lock(ctx, ".start"); err != nil {
+		return err
+	}
+	return launch(executable, args, nil).Start()
+}
+
+// launch returns the command of a daemon that writes to out.
+func launch(executable string, args []string, out *os.File) *exec.Cmd {
+	cmd := &exec.Cmd{Path: executable, Args: append([]string{"mcpbridge"}, args...), SysProcAttr: detached()}
+	if out != nil { // a nil *os.File is not a nil io.Writer
+		cmd.Stdout, cmd.Stderr = out, out
+	}
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "MCPBRIDGE_CHILD=") })
+	cmd.Dir = filepath.Dir(executable) // which is no folder that somebody may want to remove
+	return cmd
+}
+
 // start starts a daemon and waits until it listens. The error is what it says.
 func start(ctx context.Context, executable string, args []string) error {
 	ours, theirs, err := os.Pipe()
@@ -111,10 +131,7 @@ func start(ctx context.Context, executable string, args []string) error {
 		return err
 	}
 	defer ours.Close()
-	cmd := &exec.Cmd{Path: executable, Args: append([]string{"mcpbridge"}, args...)}
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = theirs, theirs, detached()
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "MCPBRIDGE_CHILD=") })
-	cmd.Dir = filepath.Dir(executable) // which is no folder that somebody may want to remove
+	cmd := launch(executable, args, theirs)
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
