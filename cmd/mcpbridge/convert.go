@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -23,6 +24,7 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	from := f.String("from", "", "the `FORMAT` of the input (default: auto-detected for each definition; internal is read strictly only if it is named here)")
 	to := f.String("to", "", "the `FORMAT` of the output")
 	strict := f.Bool("strict", false, "for OpenAI's strict mode: every property is required, and no others are allowed")
+	asJSON := f.Bool("json", false, "print one JSON object with the definitions and what would be reported")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
@@ -51,6 +53,9 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	set, err := toolformat.Encode(reading.Tools, target, toolformat.Options{Strict: *strict})
 	if err != nil {
 		return usagef("convert: --strict: %v", err)
+	}
+	if *asJSON {
+		return printConvertJSON(std.out, reading, set)
 	}
 	if err := printSet(std.out, set, reading.Single); err != nil {
 		return err
@@ -150,4 +155,37 @@ func printFaults(w io.Writer, command string, faults []toolformat.Fault) bool {
 		}
 	}
 	return len(faults) > 0
+}
+
+// convertJSON is what convert --json prints.
+type convertJSON struct {
+	Format      string          `json:"format"`
+	Definitions json.RawMessage `json:"definitions"`
+	Notes       []lintNoteJSON  `json:"notes"`    // what could not be kept
+	LeftOut     []leftOutJSON   `json:"left_out"` // definitions that cannot be expressed
+}
+
+type leftOutJSON struct {
+	Index int            `json:"index"` // in the input, or among the tools of it that could be read
+	Tool  string         `json:"tool,omitempty"`
+	Notes []lintNoteJSON `json:"notes"`
+}
+
+// printConvertJSON prints a converted set with its report. The error is not nil if a tool was left out.
+func printConvertJSON(w io.Writer, reading *toolformat.Reading, set *toolformat.Set) error {
+	out := convertJSON{Format: string(set.Format), Definitions: set.JSON(), Notes: []lintNoteJSON{}, LeftOut: []leftOutJSON{}}
+	out.Notes = append(out.Notes, lintNotesJSON(reading.Notes, "")...)
+	for _, c := range set.Tools {
+		out.Notes = append(out.Notes, lintNotesJSON(c.Notes, "")...)
+	}
+	for _, fault := range slices.Concat(reading.Faults, set.Faults) {
+		out.LeftOut = append(out.LeftOut, leftOutJSON{fault.Index, fault.Tool, lintNotesJSON(fault.Notes, fault.Tool)})
+	}
+	if err := printJSON(w, &out); err != nil {
+		return err
+	}
+	if len(out.LeftOut) > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return nil
 }

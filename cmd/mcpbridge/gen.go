@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,7 @@ func runGen(ctx context.Context, args []string, std streams) error {
 	file := f.String("file", gen.DefaultFile, "the `NAME` of the file in each package")
 	function := f.String("func", "Tools", "the `NAME` of the function that returns the tools")
 	check := f.Bool("check", false, "write nothing, and exit with 1 if a file is out of date")
+	asJSON := f.Bool("json", false, "print one JSON object: the files, and the functions that cannot be tools")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
@@ -47,8 +49,11 @@ func runGen(ctx context.Context, args []string, std streams) error {
 		return usagef("gen: --file %s: expected the name of a Go file without a folder", hint.Quote(*file))
 	}
 	outputs, err := gen.Generate(ctx, f.Args(), *file, *function)
+	var problems gen.Problems
 	switch {
-	case errors.As(err, new(gen.Problems)): // in the form of compilers, which editors understand
+	case *asJSON && (err == nil || errors.As(err, &problems)):
+		return genJSON(std.out, outputs, problems, *check)
+	case errors.As(err, &problems): // in the form of compilers, which editors understand
 		fmt.Fprintln(std.err, err)
 		return &exitError{code: exitFailed}
 	case errors.As(err, new(*gen.NotFoundError)):
@@ -58,10 +63,51 @@ func runGen(ctx context.Context, args []string, std streams) error {
 	case *check:
 		return staleOutputs(outputs)
 	}
+	return writeOutputs(outputs)
+}
+
+func writeOutputs(outputs []gen.Output) error {
 	for _, out := range outputs {
 		if err := os.WriteFile(out.Path, out.Source, 0o644); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+type (
+	genReport struct {
+		Changed  []string     `json:"changed"` // files that were written, or are out of date with --check
+		Problems []genProblem `json:"problems"`
+	}
+	genProblem struct {
+		File   string `json:"file"`
+		Line   int    `json:"line"`
+		Column int    `json:"column"`
+		Text   string `json:"text"`
+	}
+)
+
+// genJSON writes the files, unless they are only checked, and prints a report.
+func genJSON(w io.Writer, outputs []gen.Output, problems gen.Problems, check bool) error {
+	report := genReport{Changed: []string{}, Problems: []genProblem{}}
+	for _, out := range outputs {
+		report.Changed = append(report.Changed, gen.Relative(out.Path))
+	}
+	_ = problems.Error() // sorts them
+	for _, p := range problems {
+		report.Problems = append(report.Problems, genProblem{p.Pos.Filename, p.Pos.Line, p.Pos.Column, p.Msg})
+	}
+	if !check {
+		if err := writeOutputs(outputs); err != nil {
+			return err
+		}
+	}
+	if err := printJSON(w, &report); err != nil {
+		return err
+	}
+	if len(problems) > 0 || check && len(outputs) > 0 {
+		return &exitError{code: exitFailed}
 	}
 	return nil
 }

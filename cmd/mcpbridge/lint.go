@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -236,8 +235,5 @@ func printLintJSON(w io.Writer, report *toolformat.Report, providers []string) e
 	for i, t := range report.Targets {
 		out.Targets[providers[i]] = lintTargetJSON{t.Count[toolformat.OK], t.Count[toolformat.Repaired], t.Count[toolformat.Impossible], t.Tokens, lintNotesJSON(t.Notes, "")}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return printJSON(w, out)
 }

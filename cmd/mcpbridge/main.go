@@ -69,9 +69,9 @@ func commands() []command {
 		{"resources read", "resources read URI [--out FILE] [--json]", "read one resource", runResourcesRead},
 		{"ask", "ask PROMPT [--provider P] [--model M] [--file FILE]… [--json]", "ask a model, which may use all tools, and print its answer", runAsk},
 		{"chat", "chat [--resume [ID]] [--provider P] [--model M]", "talk with a model, which may use all tools", runChat},
-		{"convert", "convert [--from FORMAT] --to FORMAT [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
+		{"convert", "convert [--from FORMAT] --to FORMAT [--json] [FILE]", "convert tool definitions from one provider's format to another's", runConvert},
 		{"lint", "lint [--config FILE] [--for PROVIDER]… [--json] [FILE | URL]", "report which tool fails on which provider, and what each costs", runLint},
-		{"gen", "gen [--check] [PACKAGES]", "generate tools from the marked functions of Go packages", runGen},
+		{"gen", "gen [--check] [--json] [PACKAGES]", "generate tools from the marked functions of Go packages", runGen},
 		{"add", "add NAME URL | -- COMMAND [ARG…] | --from FILE", "add a server to the config", runAdd},
 		{"remove", "remove NAME…", "remove servers from the config", runRemove},
 		{"list", "list [--config FILE] [--json]", "list the servers of the config", runListServers},
@@ -87,7 +87,7 @@ func commands() []command {
 		{"stop", "stop [NAME] [--config FILE]", "stop a server, or all that runs", runStop},
 		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
 		{"service", "service install|uninstall|status [--config FILE]", "let systemd start the daemon of a config", runService},
-		{"version", "version", "print the version, the commit and the MCP revisions", runVersion},
+		{"version", "version [--json]", "print the version, the commit and the MCP revisions", runVersion},
 	}
 }
 
@@ -265,7 +265,8 @@ func spoken() string {
 }
 
 func runVersion(_ context.Context, args []string, std streams) error {
-	f := newFlags("version", "version", "Prints the version, the commit, the Go version and the MCP revisions.", std)
+	f := newFlags("version", "version [--json]", "Prints the version, the commit, the Go version and the MCP revisions.", std)
+	asJSON := f.Bool("json", false, "print one JSON object")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
@@ -273,6 +274,15 @@ func runVersion(_ context.Context, args []string, std streams) error {
 		return usagef("version: unexpected argument %s", hint.Quote(f.Arg(0)))
 	}
 	version, commit := build()
+	if *asJSON {
+		return printJSON(std.out, &struct {
+			Version   string   `json:"version"`
+			Commit    string   `json:"commit"`
+			Go        string   `json:"go"`
+			System    string   `json:"system"`
+			Revisions []string `json:"mcp_revisions"`
+		}{version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, append([]string{wire.ModernRevision}, wire.Revisions...)})
+	}
 	fmt.Fprintf(std.out, "mcpbridge %s\ncommit %s\n%s %s/%s\nMCP %s %s\n", version, commit,
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.ModernRevision, strings.Join(wire.Revisions, " "))
 	return nil
