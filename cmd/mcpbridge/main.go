@@ -41,12 +41,13 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal kills the program
 	}()
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, output.New(os.Stdout), output.New(os.Stderr)}))
+	os.Exit(run(ctx, os.Args[1:], streams{in: os.Stdin, out: output.New(os.Stdout), err: output.New(os.Stderr)}))
 }
 
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	inspect  func(*sourceFlags) // gets the flags of a command in place of its run; nil to run it
 }
 
 type command struct {
@@ -87,6 +88,7 @@ func commands() []command {
 		{"stop", "stop [NAME] [--config FILE]", "stop a server, or all that runs", runStop},
 		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
 		{"service", "service install|uninstall|status [--config FILE]", "let systemd start the daemon of a config", runService},
+		{"completion", "completion bash|zsh|fish", "print the script of a shell that completes commands, tools and arguments", runCompletion},
 		{"version", "version [--json]", "print the version, the commit and the MCP revisions", runVersion},
 	}
 }
@@ -140,6 +142,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitDone
 	case "--version", "-v", "-V":
 		args[0] = "version"
+	case completeCommand:
+		return exitCode(ctx, runComplete(ctx, args[1:], std), std.err)
 	}
 	for _, c := range commands() {
 		words := strings.Fields(c.name)

@@ -164,12 +164,13 @@ type sourceFlags struct {
 	file     *string                      // the command reads its tools from this file, and loads no config
 	check    func(words []string) error   // checks the arguments and the command's own flags; may set upstream and file
 	split    func(args []string) []string // returns the arguments without those that are not the command's; may be nil
+	inspect  func(*sourceFlags)           // gets the flags in place of the command; nil to run it
 	prepare  func(command []string) error // runs before the config is loaded; command is what follows --
 }
 
 // newFlags returns the flags of a command, to which the caller adds its own before it parses.
 func newFlags(name, usage, about string, std streams) *sourceFlags {
-	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError), inspect: std.inspect}
 	f.check, f.prepare = f.noWords, func([]string) error { return nil }
 	f.SetOutput(std.err)
 	f.SortFlags = false
@@ -189,6 +190,10 @@ func (f *sourceFlags) addContext() {
 
 // parseOwn parses the arguments of a command that needs no source of tools.
 func (f *sourceFlags) parseOwn(args []string) error {
+	if f.inspect != nil {
+		f.inspect(f)
+		return pflag.ErrHelp
+	}
 	err := f.Parse(args)
 	if err != nil && !errors.Is(err, pflag.ErrHelp) {
 		return usagef("%s: %v (see mcpbridge %s --help)", f.Name(), err, f.Name())

@@ -26,6 +26,9 @@ func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr
 	defer progress.End()
 	p.await(ctx, progress, func(st *stack.ServerState) { finish(progress, st) })
 	tools, err := p.own.List(ctx, bridge.Tools)
+	if err == nil {
+		p.keepLists(ctx)
+	}
 	return p, tools, err
 }
 

@@ -1,0 +1,25 @@
+#compdef mcpbridge
+# Completion of mcpbridge for zsh:  source <(mcpbridge completion zsh)
+# or, in a folder of $fpath:        mcpbridge completion zsh > _mcpbridge
+_mcpbridge() {
+	local line name about
+	local -a given found
+	given=("${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}")
+	while IFS= read -r line; do
+		case "$line" in
+		:files) _files && return ;;
+		:folders) _files -/ && return ;;
+		*)
+			name="${line%%$'\t'*}"
+			about="${line#"$name"}"
+			found+=("${name//:/\\:}${about/#$'\t'/:}")
+			;;
+		esac
+	done < <("${(Q)words[1]/#\~/$HOME}" __complete "${given[@]}" 2>/dev/null)
+	_describe -t values mcpbridge found
+}
+if [[ "${funcstack[1]}" == _mcpbridge ]]; then
+	_mcpbridge "$@"
+else
+	compdef _mcpbridge mcpbridge
+fi

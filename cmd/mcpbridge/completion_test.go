@@ -1,0 +1,149 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/spf13/pflag"
+)
+
+// alone returns the environment of a user of its own.
+func alone(t *testing.T) (env []string, dir string) {
+	t.Helper()
+	dir, own := t.TempDir(), t.TempDir()
+	return append(os.Environ(), "HOME="+own, "TERM=dumb", "PS1=$ ", "INPUTRC=/dev/null", "GORACE=atexit_sleep_ms=0", "XDG_RUNTIME_DIR="+own,
+		"XDG_CACHE_HOME="+own, "XDG_CONFIG_HOME="+own, "XDG_STATE_HOME="+own), dir
+}
+
+// In a real bash, Tab completes commands, values behind =, which bash splits, tools and files.
+func TestBashCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	env, dir := alone(t)
+	config := `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it"]}, "b": {"command": "fakeserver"}}}`
+	if err := os.WriteFile(filepath.Join(dir, "mcpbridge.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bash, "--norc", "--noprofile", "-i")
+	cmd.Dir, cmd.Env = dir, env
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+	io.WriteString(screen, "source <(mcpbridge completion bash); mcpbridge tools list; echo 're''ady'\n")
+	var seen string
+	sees := func(text string) {
+		t.Helper()
+		buffer := make([]byte, 4096)
+		for !strings.Contains(seen, text) {
+			n, err := screen.Read(buffer)
+			if seen += string(buffer[:n]); err != nil {
+				t.Fatalf("no %q in %q: %v", text, seen, err)
+			}
+		}
+		_, seen, _ = strings.Cut(seen, text)
+	}
+	sees("ready")
+	for _, c := range []struct{ typed, completed string }{
+		{"mcpbridge vers", "mcpbridge version "},
+		{"mcpbridge tools call li", "mcpbridge tools call lib__find_it "},
+		{"mcpbridge convert --from 'a' --to=ge", "--to=gemini "},
+		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
+		{"mcpbridge lint mcpb", "lint mcpbridge.json "},
+	} {
+		io.WriteString(screen, c.typed+"\t")
+		sees(c.completed)
+		io.WriteString(screen, "\x15") // an empty line
+	}
+	io.WriteString(screen, "exit\n")
+	_, _ = io.Copy(io.Discard, screen) // Linux ends it with an error
+	_ = cmd.Wait()                     // bash exits as the last command did
+}
+
+// The shells that are there can read their scripts.
+func TestCompletionSyntax(t *testing.T) {
+	for _, shell := range shells {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("there is no %s", shell)
+			continue
+		}
+		if out, err := exec.Command(path, "-n", "completion/"+shell+".sh").CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+// The tools of a daemon that runs are known without a list that a command has made.
+func TestCompleteFromDaemon(t *testing.T) {
+	env, dir := alone(t)
+	config := filepath.Join(dir, "mcpbridge.json")
+	text := `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--library", "--tools", "find_it"]}}}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath("mcpbridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon := exec.Command(path, "daemon", "--config", config)
+	daemon.Env, daemon.Stderr = env, os.Stderr
+	out, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer daemon.Wait()
+	defer daemon.Process.Signal(os.Interrupt)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the daemon says %q: %v", line, err)
+	}
+	complete := func(words ...string) string {
+		cmd := exec.Command(path, append([]string{completeCommand}, words...)...)
+		cmd.Env = env
+		got, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	// The first answer may come too late, as the daemon's servers start then.
+	for end := time.Now().Add(patience); complete("tools", "call", "--config", config, "") == ""; {
+		if time.Now().After(end) {
+			t.Fatal("there is no tool")
+		}
+	}
+	if got := complete("tools", "call", "--config", config, ""); got != "find_it\tDoes find_it.\n" {
+		t.Errorf("tools: %q", got)
+	}
+	if got := complete("prompts", "get", "--config", config, "rev"); got != "review\tReviews code. With care.\n" {
+		t.Errorf("prompts: %q", got)
+	}
+}
+
+// The flags of every command are found without running it.
+func TestFlagsOf(t *testing.T) {
+	for _, c := range commands() {
+		found := false
+		std := streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard, inspect: func(*sourceFlags) { found = true }}
+		if err := c.run(t.Context(), nil, std); !found || !errors.Is(err, pflag.ErrHelp) {
+			t.Errorf("%s: its flags are not found: %v", c.name, err)
+		}
+	}
+}
