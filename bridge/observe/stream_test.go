@@ -3,6 +3,7 @@ package observe_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -269,5 +270,31 @@ func TestTarget(t *testing.T) {
 		if calls[0].Target != want[1] {
 			t.Errorf("%s: %q, want %q", params, calls[0].Target, want[1])
 		}
+	}
+}
+
+// Hidden values are neither in the arguments, which are those that the caller sent, nor in the reason.
+func TestHiddenValues(t *testing.T) {
+	const secret = "tenant-4711-secret"
+	native, err := bridge.NewNative(bridge.NativeOptions{
+		SharedValue: func(string) ([]byte, bool) { return []byte(`"` + secret + `"`), true },
+	}, bridge.Tool{
+		Tool:   toolformat.Tool{Name: "x", InputSchema: []byte(`{"type":"object","properties":{"q":{"type":"string"},"tenant":{"type":"string"}}}`)},
+		Hidden: []string{"tenant"},
+		Call: func(_ context.Context, arguments json.RawMessage) (*toolformat.Result, error) {
+			if !strings.Contains(string(arguments), secret) {
+				t.Errorf("the tool has got %s", arguments)
+			}
+			return nil, toolformat.Errorf(toolformat.Unavailable, "no such place: %s", arguments).Because(errors.New("as " + secret))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	calls := observed(t, observe.Reading{Arguments: true}, native, toolsCall(t, "x", `{"q":"y"}`))
+	c := calls[0]
+	if c.Outcome != "unavailable" || string(c.Arguments) != `{"q":"y"}` || strings.Contains(c.Reason, "4711") || !strings.Contains(c.Reason, "xxxxx") {
+		t.Errorf("%s: %s, %s", c.Outcome, c.Reason, c.Arguments)
 	}
 }
