@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,12 +170,14 @@ func readFile(name string) ([]byte, error) {
 // done is the action of a change, and unchanged that of none.
 func (e *clientEditor) change(f *clients.File, done, unchanged string, names []string, change func(text []byte) ([]byte, error)) bool {
 	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: unchanged, Names: names}
-	changed, err := e.update(f.Open(), f.Path, change, func(c file.Change) error {
-		if c.Before == nil {
-			return nil
+	changed, err := e.update(f.Open(), f.Path, change, func(c file.Change, put func() error) error {
+		if c.Before != nil && !c.IsNone() {
+			r.Backup = f.Path + backupSuffix
+			if err := keep(f.Open()+backupSuffix, c); err != nil {
+				return err
+			}
 		}
-		r.Backup = f.Path + backupSuffix
-		return keep(f.Open()+backupSuffix, c)
+		return put()
 	})
 	if err != nil {
 		e.fault(f.Path, err)
@@ -188,15 +189,15 @@ func (e *clientEditor) change(f *clients.File, done, unchanged string, names []s
 	return err == nil
 }
 
-// update changes a file. With --dry-run it prints the difference instead.
-func (e *clientEditor) update(name, shown string, change func([]byte) ([]byte, error), before func(file.Change) error) (changed bool, err error) {
+// update changes a file, as file.Update does. With --dry-run it prints the difference instead.
+func (e *clientEditor) update(name, shown string, change func([]byte) ([]byte, error), around func(file.Change, func() error) error) (changed bool, err error) {
 	if !e.dryRun {
-		err := file.Update(name, change, func(c file.Change) error {
-			changed = true
-			if before == nil {
-				return nil
+		err := file.Update(name, change, func(c file.Change, put func() error) error {
+			changed = !c.IsNone()
+			if around == nil {
+				return put()
 			}
-			return before(c)
+			return around(c, put)
 		})
 		return changed && err == nil, err
 	}
@@ -205,7 +206,7 @@ func (e *clientEditor) update(name, shown string, change func([]byte) ([]byte, e
 		return false, err
 	}
 	out, err := change(text)
-	if err != nil || bytes.Equal(text, out) && (text == nil) == (out == nil) {
+	if err != nil || (file.Change{Before: text, After: out}).IsNone() {
 		return false, err
 	}
 	if !e.asJSON {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -220,7 +221,7 @@ func (e *clientEditor) revoke(c *clients.Client, path string) {
 			return
 		}
 	}
-	_, err := e.update(path, path, func(text []byte) ([]byte, error) {
+	removed, err := e.update(path, path, func(text []byte) ([]byte, error) {
 		root, err := edit.Read(edit.JSON, text)
 		tokens, _ := root.At("tokens")
 		token, _ := tokens.At(c.Name)
@@ -231,12 +232,12 @@ func (e *clientEditor) revoke(c *clients.Client, path string) {
 			return edit.Remove(edit.JSON, text, []string{"tokens"})
 		}
 		return edit.Remove(edit.JSON, text, []string{"tokens", c.Name})
-	}, func(file.Change) error {
-		e.note(fmt.Sprintf("the token of %s is no longer in %s: start mcpbridge serve again, so that it refuses it", c.Title, path))
-		return nil
-	})
-	if err != nil {
+	}, nil)
+	switch {
+	case err != nil:
 		e.fault(path, err)
+	case removed && !e.dryRun:
+		e.note(fmt.Sprintf("the token of %s is no longer in %s: start mcpbridge serve again, so that it refuses it", c.Title, path))
 	}
 }
 
@@ -249,35 +250,38 @@ func isTouched(f *clients.File) bool {
 	return err == nil && text != nil && !f.Read && f.Connected(text)
 }
 
-// disconnect takes the entry out of a file, or restores the file.
+// disconnect takes the entry out of a file, or restores the file, and removes a backup that is no
+// longer needed.
 func (e *clientEditor) disconnect(f *clients.File) {
-	backup := f.Open() + backupSuffix
-	before, err := readFile(backup)
-	if err != nil {
-		e.fault(f.Path+backupSuffix, err)
-		return
-	}
 	if e.dryRun {
 		e.hide(f)
 	}
+	backup := f.Open() + backupSuffix
 	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: "unchanged"}
-	var missing []string
+	var missing []string // servers that only the backup has
 	changed, err := e.update(f.Open(), f.Path, func(text []byte) ([]byte, error) {
-		if text == nil {
-			return nil, nil
+		before, err := readFile(backup)
+		if err != nil || text == nil {
+			return text, err
 		}
 		out, err := f.Disconnect(text, before)
-		if err != nil {
-			return nil, err
+		if err != nil || before == nil {
+			if len(out) == 0 {
+				return nil, err
+			}
+			return out, err
 		}
-		if before != nil {
-			missing, err = f.Moved(before, out)
-		}
-		if before == nil && len(out) == 0 {
-			return nil, err
-		}
+		missing, err = f.Moved(before, out)
 		return out, err
-	}, nil)
+	}, func(_ file.Change, put func() error) error {
+		if err := put(); err != nil || len(missing) > 0 {
+			return err
+		}
+		if err := os.Remove(backup); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 	switch {
 	case err != nil:
 		e.fault(f.Path, err)
@@ -285,14 +289,10 @@ func (e *clientEditor) disconnect(f *clients.File) {
 	case changed:
 		r.Action = "disconnected"
 	}
-	if err == nil && before != nil && len(missing) > 0 {
-		r.Note = fmt.Sprintf("%s changed since: %s in %s no longer there", f.Path, strings.Join(missing, ", "), f.Path+backupSuffix)
-		e.note(fmt.Sprintf("%s: has changed since it was connected, so that %s stay out: copy them from %s if you want them back", f.Path, strings.Join(missing, ", "), f.Path+backupSuffix))
-	} else if err == nil && before != nil && !e.dryRun {
-		err = os.Remove(backup)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) && r.Action != "failed" {
-		e.fault(f.Path+backupSuffix, err)
+	if err == nil && len(missing) > 0 {
+		r.Backup = f.Path + backupSuffix
+		r.Note = fmt.Sprintf("has changed since it was connected, so that %s stay out: copy them from %s if you want them back", strings.Join(missing, ", "), r.Backup)
+		e.note(f.Path + ": " + r.Note)
 	}
 	e.add(r)
 }

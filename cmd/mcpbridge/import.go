@@ -198,11 +198,13 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 		if err != nil {
 			return nil, err
 		}
-		_, err = config.Loader{ProviderTypes: stack.ProviderTypes()}.Parse(path, out)
-		return out, err
+		if _, err = (config.Loader{ProviderTypes: stack.ProviderTypes()}).Parse(path, out); err != nil {
+			return nil, &exitError{exitUsage, e.redact(err.Error())}
+		}
+		return out, nil
 	}, nil)
 	if err != nil {
-		return &exitError{exitUsage, e.redact(fmt.Sprintf("%s: %v", path, err))}
+		return namedError(path, err)
 	}
 	if !e.dryRun {
 		say("%d added to %s", len(i.Added), path)

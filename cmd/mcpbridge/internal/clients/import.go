@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
@@ -107,18 +108,37 @@ func (i *Import) add(s *Server) {
 	if n := slices.IndexFunc(i.known, func(other fingerprint) bool { return own.program == other.program }); n >= 0 {
 		say("runs the same as %s, with other variables or headers: both are kept", i.known[n])
 	}
+	name, vars := i.name(s), len(i.Vars)
+	state := keepsState(s)
+	value := i.value(s, name, state != "")
+	if fault := refused(name, value); fault != "" {
+		i.Vars = i.Vars[:vars]
+		s.Fault = fault
+		say("left out: %s", fault)
+		return
+	}
+	i.names[name] = true
 	i.known = append(i.known, own)
 	i.Notes = append(i.Notes, s.Notes...)
-	name := i.name(s)
 	if name != s.Name {
-		say("is called %s, as there is another %s", name, s.Name)
+		say("is called %s here", name)
 	}
-	state := keepsState(s)
 	if state != "" {
 		say(`%s keeps a state for each client: written with "sharing": "session", a process for each window`, state)
 	}
-	i.Added = append(i.Added, Addition{name, s, i.value(s, name, state != "")})
+	i.Added = append(i.Added, Addition{name, s, value})
 	i.Taken = append(i.Taken, s)
+}
+
+// refused returns why a config cannot have an entry, or "".
+func refused(name string, value json.RawMessage) string {
+	text := object([]member{{"mcpServers", object([]member{{name, value}})}})
+	unset := func(string) (string, bool) { return "", false }
+	if _, err := (config.Loader{Getenv: unset}).Parse(config.FileName, text); err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ") // less file, line and column
+		return why
+	}
+	return ""
 }
 
 func (p fingerprint) String() string { return p.name + " in " + p.where }
@@ -167,15 +187,19 @@ func (i *Import) variable(name string) (string, bool) {
 
 // name returns a name for the server that the config does not have.
 func (i *Import) name(s *Server) string {
-	base := strings.TrimLeft(s.Name, "[") // which would be a step to an element of a list
+	base := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == '[' || r == ']' { // brackets would be a step to an element of a list
+			return '-'
+		}
+		return r
+	}, s.Name)
 	name := base
-	for n := 1; i.names[name] || name == ""; n++ {
+	for n := 1; i.names[name]; n++ {
 		name = base + "-" + s.File.Client.Name
 		if n > 1 {
 			name += fmt.Sprintf("-%d", n)
 		}
 	}
-	i.names[name] = true
 	return name
 }
 

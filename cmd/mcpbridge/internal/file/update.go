@@ -18,8 +18,8 @@ const (
 
 const (
 	maxUpdated = 64 << 20              // bytes of a file that is changed
-	newSuffix  = ".mcpbridge-new"      // of the file that replaces another one
-	staleAfter = 10 * time.Second      // the age of a new file that a killed program has left behind
+	lockSuffix = ".mcpbridge-lock"     // of the file that keeps others from changing another one
+	staleAfter = 10 * time.Second      // the age of a lock that a killed program has left behind
 	lockWait   = 5 * time.Second       // bounds the wait for another mcpbridge
 	lockPause  = 10 * time.Millisecond // between looks
 	attempts   = 5                     // at changing a file that another program keeps changing
@@ -34,44 +34,43 @@ type Change struct {
 }
 
 // Update changes a file. change gets its text, nil if there is no file, and returns the new one, nil
-// to remove it; it is called again if another program changes the file meanwhile. Without a
-// difference, or if change fails, nothing is written. The file is replaced as a whole and keeps its
-// mode; new files and folders are only for the user. before, which may be nil, is called right before
-// that, and may still prevent it.
-func Update(name string, change func(text []byte) ([]byte, error), before func(Change) error) error {
+// to remove it; it may be called more than once. Without a difference, or if change fails, nothing is
+// written. The file is replaced as a whole and keeps its mode; new files and folders are only for the
+// user.
+//
+// around, which may be nil, is called while no other Update can change the file, also if nothing is to
+// be changed: it calls put, which makes the change.
+func Update(name string, change func(text []byte) ([]byte, error), around func(c Change, put func() error) error) error {
 	real, err := realName(name)
 	if err != nil {
 		return err
 	}
 	c, err := plan(real, change)
-	if err != nil || c.isNone() {
+	if err != nil || around == nil && c.IsNone() {
 		return err
+	}
+	if around == nil {
+		around = func(_ Change, put func() error) error { return put() }
 	}
 	if err := os.MkdirAll(filepath.Dir(real), privateDir); err != nil {
 		return reason(err)
 	}
-	l, err := lock(real)
+	unlock, err := lock(real)
 	if err != nil {
 		return err
 	}
-	defer l.end()
+	defer unlock()
 	for range attempts {
+		if c, err = plan(real, change); err != nil {
+			return err
+		}
 		text, mode, err := read(real)
 		if err != nil {
 			return err
 		}
-		if !same(text, c.Before) || mode != c.Mode {
-			if c, err = plan(real, change); err != nil || c.isNone() {
-				return err
-			}
-			continue
+		if same(text, c.Before) && mode == c.Mode {
+			return around(c, func() error { return c.put() })
 		}
-		if before != nil {
-			if err := before(c); err != nil {
-				return err
-			}
-		}
-		return l.put(c)
 	}
 	return errors.New("another program keeps changing it: try again")
 }
@@ -86,7 +85,8 @@ func plan(real string, change func([]byte) ([]byte, error)) (Change, error) {
 	return Change{real, text, after, mode}, err
 }
 
-func (c Change) isNone() bool { return same(c.Before, c.After) }
+// IsNone reports whether nothing is changed.
+func (c Change) IsNone() bool { return same(c.Before, c.After) }
 
 // same reports whether two texts are equal. No file differs from an empty one.
 func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
@@ -121,19 +121,14 @@ func realName(name string) (string, error) {
 	return real, reason(err)
 }
 
-// A lockFile is the new file that is to replace another one. Only one program can have it.
-type lockFile struct {
-	*os.File
-	replaced bool
-}
-
-// lock makes the new file of a file, and waits for another program that has one.
-func lock(real string) (*lockFile, error) {
-	name := real + newSuffix
+// lock keeps other calls of Update from changing a file, and waits for one that does.
+func lock(real string) (unlock func(), err error) {
+	name := real + lockSuffix
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, Private)
 		if err == nil {
-			return &lockFile{File: f}, nil
+			f.Close()
+			return func() { os.Remove(name) }, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, reason(err)
@@ -146,31 +141,28 @@ func lock(real string) (*lockFile, error) {
 	}
 }
 
-// end removes the new file, unless it has replaced the other one.
-func (l *lockFile) end() {
-	l.Close()
-	if !l.replaced {
-		os.Remove(l.Name())
-	}
-}
-
 // put makes the change.
-func (l *lockFile) put(c Change) error {
-	if c.After == nil {
+func (c Change) put() error {
+	switch {
+	case c.IsNone():
+		return nil
+	case c.After == nil:
 		return reason(os.Remove(c.Name))
 	}
-	if _, err := l.Write(c.After); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(c.Name), filepath.Base(c.Name)+".mcpbridge-*") // only for the user
+	if err != nil {
 		return reason(err)
 	}
-	if err := l.Close(); err != nil {
-		return reason(err)
+	defer os.Remove(f.Name()) // which is in place by then, or not wanted
+	_, err = f.Write(c.After)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
-	if err := os.Chmod(l.Name(), c.Mode); err != nil {
-		return reason(err)
+	if err == nil {
+		err = os.Chmod(f.Name(), c.Mode)
 	}
-	if err := os.Rename(l.Name(), c.Name); err != nil {
-		return reason(err)
+	if err == nil {
+		err = os.Rename(f.Name(), c.Name)
 	}
-	l.replaced = true
-	return nil
+	return reason(err)
 }

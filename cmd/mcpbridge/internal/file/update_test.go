@@ -42,11 +42,16 @@ func TestUpdate(t *testing.T) {
 		os.Chmod(name, 0o640)
 	}
 	before, _ := os.Stat(name)
-	if err := Update(name, to("one"), func(Change) error { t.Error("there is no change"); return nil }); err != nil {
+	if err := Update(name, to("one"), func(c Change, put func() error) error {
+		if !c.IsNone() {
+			t.Error("there is no change")
+		}
+		return put()
+	}); err != nil {
 		t.Error(err)
 	}
 	seen := Change{}
-	if err := Update(name, to("two"), func(c Change) error { seen = c; return nil }); err != nil || text(t, name) != "two" {
+	if err := Update(name, to("two"), func(c Change, put func() error) error { seen = c; return put() }); err != nil || text(t, name) != "two" {
 		t.Error(err)
 	}
 	if string(seen.Before) != "one" || string(seen.After) != "two" || seen.Mode != before.Mode().Perm() {
@@ -56,7 +61,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("the mode is %v", after.Mode())
 	}
 	refused := errors.New("refused")
-	if err := Update(name, to("three"), func(Change) error { return refused }); err != refused {
+	if err := Update(name, to("three"), func(Change, func() error) error { return refused }); err != refused {
 		t.Error(err)
 	}
 	if err := Update(name, func([]byte) ([]byte, error) { return nil, refused }, nil); err != refused || text(t, name) != "two" {
@@ -102,10 +107,9 @@ func TestUpdateFollowsLinks(t *testing.T) {
 func TestUpdateAgain(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	write(t, name, "a", 0o600)
-	first := true
+	calls := 0
 	err := Update(name, func(before []byte) ([]byte, error) {
-		if first {
-			first = false
+		if calls++; calls == 2 {
 			write(t, name, "b", 0o600)
 		}
 		return append(before, '!'), nil
@@ -118,9 +122,9 @@ func TestUpdateAgain(t *testing.T) {
 // Many at once lose nothing, and a file that a killed program has left behind is in nobody's way.
 func TestUpdateAtOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
-	write(t, name+newSuffix, "left behind", 0o600)
+	write(t, name+lockSuffix, "left behind", 0o600)
 	old := time.Now().Add(-2 * staleAfter)
-	if err := os.Chtimes(name+newSuffix, old, old); err != nil {
+	if err := os.Chtimes(name+lockSuffix, old, old); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
