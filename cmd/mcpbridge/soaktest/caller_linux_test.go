@@ -65,10 +65,15 @@ func (c *caller) start(ctx context.Context, command []string) error {
 		return err
 	}
 	c.process = cmd.Process
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		w.Close()
+		ended <- err
+	}()
 	c.Client = peer.Lines(out, in, func() error {
 		in.Close()
-		defer w.Close()
-		return cmd.Wait()
+		return <-ended
 	})
 	return nil
 }

@@ -1,0 +1,232 @@
+package soaktest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// newDaemonStage returns a stage whose config has one server that windows share. The folders of its
+// daemon are its own.
+func newDaemonStage(t *testing.T) (s *stage, window []string) {
+	t.Helper()
+	s = newStage(t, build())
+	config := filepath.Join(s.dir, "windows.json")
+	text, err := json.Marshal(object{
+		"mcpServers": object{"soak": object{"command": os.Args[0], "env": object{childMode: "polite", mark: s.id}, "backoff": object{"min": "20ms", "max": "50ms"}}},
+		"daemon":     object{"idleExit": "1s"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME"} {
+		folder := filepath.Join(s.dir, strings.ToLower(name[4:7]))
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, folder)
+	}
+	return s, []string{s.program, "stdio", "--config", config}
+}
+
+// running returns the processes of a stage whose command line has some text.
+func (s *stage) running(text string) (pids []int) {
+	for pid, line := range processes(s.program, s.id) {
+		if strings.Contains(line, text) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// long returns a number for a long run, and a part of it for a short one.
+func long(n, part int) int {
+	if os.Getenv("MCPBRIDGE_LONG") != "" {
+		return n
+	}
+	return n / part
+}
+
+// TestDaemonUnderKills kills windows, their daemon and the server in random order, while calls are under
+// way: nothing is answered wrongly, all windows work in the end, and nothing is left.
+func TestDaemonUnderKills(t *testing.T) {
+	s, window := newDaemonStage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+	defer cancel()
+	over := make(chan struct{})
+	var working sync.WaitGroup
+	var right, failed atomic.Int64
+	for range 5 {
+		working.Go(func() {
+			for ctx.Err() == nil {
+				c, err := dial(ctx, "stdio", window)
+				if err != nil {
+					continue // it was killed
+				}
+				for err == nil || strings.Contains(err.Error(), `"code":"unavailable"`) {
+					select {
+					case <-over:
+						if _, err := c.pid(ctx); err != nil {
+							t.Errorf("in the end: %v", err)
+						}
+						c.End()
+						return
+					default:
+					}
+					if _, err = c.pid(ctx); err == nil {
+						right.Add(1)
+					} else if failed.Add(1); errors.Is(err, strconv.ErrSyntax) || strings.Contains(err.Error(), "the result is") {
+						t.Errorf("a wrong answer: %v", err)
+					}
+				}
+				c.process.Kill()
+				c.End()
+			}
+		})
+	}
+	kills := 0
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for most := long(500, 10); kills < most; <-tick.C {
+		what := []string{" stdio ", " daemon ", os.Args[0]}[rand.IntN(3)]
+		if pids := s.running(what); len(pids) > 0 && rand.IntN(3) == 0 && syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL) == nil {
+			kills++
+		}
+		if n := len(s.running(" daemon ")); n > 2 { // one that is being killed, and the next
+			t.Fatalf("%d daemons", n)
+		}
+	}
+	close(over)
+	working.Wait()
+	t.Logf("%d kills, %d right answers, %d failed calls", kills, right.Load(), failed.Load())
+	s.mustBeEmpty(t)
+}
+
+// TestOneDaemon starts many windows at once, again and again: they always share one server.
+func TestOneDaemon(t *testing.T) {
+	s, window := newDaemonStage(t)
+	for range long(100, 50) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+		for _, pid := range s.running(" daemon ") {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		var mu sync.Mutex
+		servers := map[int]bool{}
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				c, err := dial(ctx, "stdio", window)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.End()
+				pid, err := c.pid(ctx)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				servers[pid] = true
+			})
+		}
+		all.Wait()
+		cancel()
+		if len(servers) != 1 || t.Failed() {
+			t.Fatalf("servers %v", servers)
+		}
+	}
+	s.mustBeEmpty(t)
+}
+
+// TestTwoUsers holds that users with one config have a daemon each, and cannot reach that of the other.
+func TestTwoUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be two users")
+	}
+	s, window := newDaemonStage(t)
+	for folder := s.dir; folder != "/"; folder = filepath.Dir(folder) { // which others must be able to enter
+		if info, err := os.Stat(folder); err == nil && info.Mode().Perm()&0o005 != 0o005 {
+			if err := os.Chmod(folder, info.Mode().Perm()|0o055); err != nil {
+				t.Skip(err)
+			}
+		}
+	}
+	binary := filepath.Join(s.dir, "server")
+	copied, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := window[len(window)-1]
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{binary: copied, config: []byte(strings.Replace(string(text), os.Args[0], binary, 1))} {
+		if err := os.WriteFile(name, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	ask := func(uid uint32, args ...string) (string, error) {
+		cmd := exec.Command(s.program, args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		cmd.Env = append(os.Environ(), childMode+"=", mark+"="+s.id, "HOME=/", "XDG_CACHE_HOME=/tmp")
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"pid"}}
+`)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	const ann, bob = 64_101, 64_102
+	folders := map[uint32]string{ann: "/tmp/mcpbridge-64101", bob: "/tmp/mcpbridge-64102"}
+	for _, folder := range folders {
+		os.RemoveAll(folder)
+		t.Cleanup(func() { os.RemoveAll(folder) })
+	}
+	seen := map[string]bool{}
+	for uid, folder := range folders {
+		out, err := ask(uid, "stdio", "--config", config)
+		if err != nil || !strings.Contains(out, `"id":2,"result":`) {
+			t.Fatalf("user %d: %v: %s", uid, err, out)
+		}
+		_, answer, _ := strings.Cut(out, `"id":2,"result":`)
+		seen[answer] = true
+		if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", folder, info, err)
+		}
+	}
+	if len(seen) != 2 || len(s.running(" daemon ")) != 2 {
+		t.Errorf("two users have %d servers and %d daemons", len(seen), len(s.running(" daemon ")))
+	}
+	// A folder that another user has made in advance is not used.
+	os.RemoveAll(folders[bob])
+	if err := os.Mkdir(folders[bob], 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(folders[bob], ann, ann); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ask(bob, "stdio", "--config", config)
+	if !strings.Contains(out, "mcpbridge: the servers are not shared with other windows: "+folders[bob]+" belongs to another user") || !strings.Contains(out, `"id":2,"result":`) {
+		t.Errorf("a folder of another user: %v: %s", err, out)
+	}
+	s.mustBeEmpty(t)
+}
