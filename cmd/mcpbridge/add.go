@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
@@ -123,7 +124,9 @@ type addition struct {
 	text    []byte // of the config, nil if there is none
 	server  *clients.Server
 	entry   json.RawMessage
-	vars    []clients.Variable // secrets that belong into the env file
+	asked   []clients.Variable // secrets that a server.json has asked for
+	vars    []clients.Variable // all secrets, which belong into the env file
+	session bool               // its clients do not share it
 	notes   []string           // what was written and why
 	checked checkedServer
 }
@@ -205,7 +208,9 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 		return ctx.Err()
 	}
 	a.checked = c.report.Servers[0]
-	a.checked.Asks = p.Servers()[0].Asks
+	if a.checked.OK && server.Command != "" {
+		a.checked.Asks = awaitAsks(ctx, p.Stack)
+	}
 	switch {
 	case sharing != "" || server.Command == "":
 	case state != "":
@@ -217,9 +222,37 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 	return err
 }
 
+// Some servers ask a moment after the handshake.
+const (
+	askWait  = 500 * time.Millisecond
+	askPause = 20 * time.Millisecond
+)
+
+// awaitAsks waits for a server to ask its client, and returns what for.
+func awaitAsks(ctx context.Context, s *stack.Stack) []string {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	for {
+		asks := s.Servers()[0].Asks
+		select {
+		case <-ctx.Done():
+			return asks
+		case <-time.After(askPause):
+			if len(asks) > 0 {
+				return asks
+			}
+		}
+	}
+}
+
 // share writes that each client has a process of its own.
-func (a *addition) share(why string, args ...any) (err error) {
+func (a *addition) share(why string, args ...any) error {
+	a.session = true
 	a.note(`"sharing": "session", as %s: each client has a process of its own`, fmt.Sprintf(why, args...))
+	return a.setSession()
+}
+
+func (a *addition) setSession() (err error) {
 	a.entry, err = edit.Set(edit.JSON, a.entry, []string{"sharing"}, json.RawMessage(`"session"`))
 	return err
 }
@@ -248,7 +281,11 @@ func (a *addition) writeVariables() error {
 			return err
 		}
 	}
-	return namedError(path, file.Update(path, func(text []byte) (_ []byte, err error) {
+	return namedError(path, file.Update(path, func(text []byte) ([]byte, error) {
+		err := a.makeEntry(text) // another program may have taken a name
+		if err != nil {
+			return nil, err
+		}
 		for _, v := range a.vars {
 			if text, err = envfile.Set(text, v.Name, v.Value); err != nil {
 				return nil, err
@@ -277,6 +314,9 @@ func (a *addition) print() error {
 		return printJSON(a.std.out, out)
 	}
 	fmt.Fprintf(a.std.out, "added %s to %s\n", a.flags.name, a.path)
+	for _, v := range a.vars {
+		output.Item(a.std.out, "     ", fmt.Sprintf("%s is in %s, to which the config refers", v.Name, besideConfig(a.path)))
+	}
 	for _, note := range a.notes {
 		output.Item(a.std.out, "     ", terminal.Inline(note))
 	}

@@ -43,7 +43,11 @@ func (a *addition) read() (err error) {
 	if err != nil {
 		return err
 	}
-	return a.makeEntry()
+	beside, err := readConfig(besideConfig(a.path))
+	if err != nil {
+		return err
+	}
+	return a.makeEntry(beside)
 }
 
 // readCommand takes a command or a URL.
@@ -82,7 +86,7 @@ func (a *addition) readRegistry(env, headers []pair) error {
 	a.server.Command, a.server.Args, a.server.Env = e.Command, texts(e.Args), clientPairs(e.Env)
 	a.server.URL, a.server.Type, a.server.Headers = given(e.URL), e.Type, clientPairs(e.Headers)
 	for _, secret := range e.Secrets {
-		a.vars = append(a.vars, clients.Variable(secret))
+		a.asked = append(a.asked, clients.Variable(secret))
 	}
 	for _, what := range e.Missing {
 		a.note("set in %s %s", besideConfig(a.path), what)
@@ -186,19 +190,15 @@ func (a *addition) note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 }
 
-// makeEntry writes the entry. Secrets become variables.
-func (a *addition) makeEntry() error {
-	env, err := readConfig(besideConfig(a.path))
-	if err != nil {
-		return err
-	}
+// makeEntry writes the entry. Secrets become variables, whose names depend on the text of the env file.
+func (a *addition) makeEntry(env []byte) error {
 	known, err := envfile.Parse(env)
 	if err != nil {
 		return usagef("%s: %v", besideConfig(a.path), err)
 	}
 	i, err := clients.NewImport(clients.ImportOptions{
 		Variable: func(name string) (string, bool) {
-			if value, set := known[name]; set && !a.flags.force {
+			if value, set := known[name]; set && !a.owns(name) {
 				return value, true
 			}
 			value, set := os.LookupEnv(name) // which would win over the env file
@@ -209,17 +209,29 @@ func (a *addition) makeEntry() error {
 	if err != nil {
 		return err
 	}
-	for _, v := range a.vars {
-		if old, set := known[v.Name]; set && old != v.Value && !a.flags.force {
-			return usagef("add: %s in %s has another value (--force replaces it)", v.Name, besideConfig(a.path))
+	for _, v := range a.asked {
+		if old, set := known[v.Name]; set && old != v.Value && !a.owns(v.Name) {
+			return usagef("add: %s has another %s: change it there, or rename it", besideConfig(a.path), v.Name)
 		}
 	}
 	a.entry = i.Entry(a.server)
-	a.vars = append(a.vars, i.Vars...)
-	for _, v := range a.vars {
-		a.note("%s is in %s, to which the config refers", v.Name, besideConfig(a.path))
+	a.vars = append(slices.Clone(a.asked), i.Vars...)
+	if a.session {
+		return a.setSession()
 	}
 	return nil
+}
+
+// owns reports whether only the entry that is replaced refers to a variable.
+func (a *addition) owns(name string) bool {
+	_, servers, err := serversIn(a.path, a.text)
+	old, ok := servers.At(a.flags.name)
+	if err != nil || !ok {
+		return false
+	}
+	ref := "${" + name + "}"
+	in := strings.Count(string(old.JSON()), ref)
+	return in > 0 && in == strings.Count(string(a.text), ref)
 }
 
 // gives reports whether the arguments have a value, so that the same one in the environment is no obstacle.

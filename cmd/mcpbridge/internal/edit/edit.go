@@ -84,7 +84,7 @@ func Remove(f Format, text []byte, path []string) ([]byte, error) {
 // change makes a change to a text and compares the values after it with those that want makes of the
 // values before it.
 func change(f Format, text []byte, path []string, make func([]byte) ([]byte, error), want func(any) any) ([]byte, error) {
-	if len(path) == 0 || !utf8.ValidString(strings.Join(path, "")) {
+	if len(path) == 0 || !utf8.ValidString(strings.Join(path, " ")) {
 		return nil, errors.New("edit: the path is empty or not UTF-8")
 	}
 	mark, before, err := open(f, text)
@@ -103,11 +103,24 @@ func change(f Format, text []byte, path []string, make func([]byte) ([]byte, err
 }
 
 // values returns the values of a tree as Go values.
-func values(n *node) (v any) {
-	d := json.NewDecoder(bytes.NewReader(n.json()))
-	d.UseNumber()
-	_ = d.Decode(&v) // the tree is valid JSON
-	return v
+func values(n *node) any {
+	switch {
+	case n.kind == object:
+		m := make(map[string]any, len(n.items))
+		for _, it := range n.items {
+			m[it.key] = values(it.val)
+		}
+		return m
+	case n.kind == array:
+		list := make([]any, 0, len(n.items))
+		for _, it := range n.items {
+			list = append(list, values(it.val))
+		}
+		return list
+	case n.value[0] == '"':
+		return unquote(n.value)
+	}
+	return json.Number(n.value) // true, false and null, too
 }
 
 // prune removes empty objects from the values of a TOML file, since tables without keys need not be written.

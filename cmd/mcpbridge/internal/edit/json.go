@@ -15,13 +15,14 @@ import (
 const maxNesting = 100
 
 type jsonText struct {
-	text []byte
-	root *node
+	text  []byte
+	lines *lineCounter
+	root  *node
 }
 
 // parseJSON parses JSON with comments.
 func parseJSON(text []byte) (document, error) {
-	d := &jsonText{text: text}
+	d := &jsonText{text: text, lines: countLines(text)}
 	if err := checkJSON(text); err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (d *jsonText) node(v *hujson.Value) (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			n.items = append(n.items, &item{start: e.StartOffset, end: e.EndOffset, line: lineOf(d.text, e.StartOffset), val: val})
+			n.items = append(n.items, &item{start: e.StartOffset, end: e.EndOffset, line: d.lines.line(e.StartOffset), val: val})
 		}
 	case *hujson.Object:
 		n.kind = object
@@ -116,7 +117,7 @@ func (d *jsonText) node(v *hujson.Value) (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			it := &item{key: m.Name.Value.(hujson.Literal).String(), start: m.Name.StartOffset, end: m.Value.EndOffset, line: lineOf(d.text, m.Name.StartOffset), val: val}
+			it := &item{key: m.Name.Value.(hujson.Literal).String(), start: m.Name.StartOffset, end: m.Value.EndOffset, line: d.lines.line(m.Name.StartOffset), val: val}
 			if first, ok := lines[it.key]; ok {
 				return nil, duplicate(it.key, it.line, first)
 			}
@@ -139,7 +140,7 @@ func parseValue(value json.RawMessage) (*node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edit: the value: %w", err)
 	}
-	d := &jsonText{text: value}
+	d := &jsonText{text: value, lines: countLines(value)}
 	return d.node(&v)
 }
 

@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,24 @@ func newline(text []byte) string {
 
 // lineOf returns the number of the line of an offset.
 func lineOf(text []byte, at int) int { return bytes.Count(text[:at], []byte("\n")) + 1 }
+
+// A lineCounter is lineOf for many offsets of a text.
+type lineCounter struct{ ends []int }
+
+func countLines(text []byte) *lineCounter {
+	c := &lineCounter{}
+	for i, b := range text {
+		if b == '\n' {
+			c.ends = append(c.ends, i)
+		}
+	}
+	return c
+}
+
+func (c *lineCounter) line(at int) int {
+	n, _ := slices.BinarySearch(c.ends, at)
+	return n + 1
+}
 
 // lineStart returns the offset of the line of an offset.
 func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }

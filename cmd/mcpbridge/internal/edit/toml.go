@@ -13,6 +13,7 @@ import (
 
 type tomlText struct {
 	text     []byte
+	lines    *lineCounter
 	root     *node
 	sections []*section // in the order of the file; the first has what is before the first header
 }
@@ -31,7 +32,7 @@ func parseTOML(text []byte) (document, error) {
 	if err := checkTOML(text); err != nil {
 		return nil, err
 	}
-	d := &tomlText{text: text, root: &node{kind: object}}
+	d := &tomlText{text: text, lines: countLines(text), root: &node{kind: object}}
 	current := &section{table: d.root}
 	d.root.sections = []*section{current}
 	d.sections = []*section{current}
@@ -51,7 +52,7 @@ func parseTOML(text []byte) (document, error) {
 			start := lineStart(text, at)
 			current.end = start
 			current = &section{path: path, list: e.Kind == unstable.ArrayTable, start: start}
-			current.table = d.open(current, lineOf(text, at))
+			current.table = d.open(current, d.lines.line(at))
 			d.sections = append(d.sections, current)
 		}
 	}
@@ -135,7 +136,7 @@ func (d *tomlText) define(table *node, e *unstable.Node) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := lineOf(d.text, start)
+	line := d.lines.line(start)
 	n := table
 	for _, key := range path[:len(path)-1] { // a dotted key
 		it := n.find(key)
@@ -167,7 +168,7 @@ func (d *tomlText) value(v *unstable.Node, end int) (*node, error) {
 				return nil, err
 			}
 			val.fixed = true // its end is not known
-			n.items = append(n.items, &item{start: val.start, end: val.end, line: lineOf(d.text, val.start), val: val})
+			n.items = append(n.items, &item{start: val.start, end: val.end, line: d.lines.line(val.start), val: val})
 		}
 	case unstable.InlineTable:
 		n.kind = object

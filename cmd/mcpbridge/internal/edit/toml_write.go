@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -187,6 +188,9 @@ func (d *tomlText) replace(at trail, v *node) ([]byte, error) {
 		return splice(d.text, it.valueStart(d.text), it.end, inlineTOML(v)), nil
 	}
 	text, err := d.remove(at)
+	if err == nil && bytes.Equal(text, d.text) {
+		err = errorAt(it.line, "%q is written in a way that cannot be edited: change it by hand", it.key)
+	}
 	if err != nil {
 		return nil, err
 	}

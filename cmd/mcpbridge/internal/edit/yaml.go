@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,13 +79,13 @@ var yamlReason = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^yaml: (line \d+: )?`)
 })
 
-// reasonYAML returns an error of the library without a text of the file.
+// reasonYAML returns an error of the library, which names no line but the later ones.
 func reasonYAML(err error) error {
 	m := yamlReason().FindStringSubmatch(err.Error())
-	if m == nil || m[1] == "" {
-		return errors.New("not YAML: " + strings.TrimPrefix(err.Error(), "yaml: "))
+	if m == nil {
+		m = []string{"", ""}
 	}
-	return fmt.Errorf("%snot YAML: %s", m[1], strings.TrimPrefix(err.Error(), m[0]))
+	return fmt.Errorf("%snot YAML: %s", cmp.Or(m[1], "line 1: "), strings.TrimPrefix(err.Error(), m[0]))
 }
 
 // linesYAML returns the offsets of lines by the line ends of YAML 1.1, as the parser counts them.
