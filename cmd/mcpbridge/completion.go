@@ -16,14 +16,15 @@ import (
 // The scripts run `mcpbridge __complete WORD…` with the words behind the program's name up to the
 // cursor. Each line of the answer is a word that completes the last one, and behind a tab what it is
 // about. The line :files or :folders stands for the names of those.
-var (
-	//go:embed completion/bash.sh
-	bashCompletion string
-	//go:embed completion/zsh.sh
-	zshCompletion string
-	//go:embed completion/fish.sh
-	fishCompletion string
-)
+//
+//go:embed completion/bash.sh
+var bashCompletion string
+
+//go:embed completion/zsh.sh
+var zshCompletion string
+
+//go:embed completion/fish.sh
+var fishCompletion string
 
 // shells are those that there is completion for.
 var shells = []string{"bash", "zsh", "fish"}

@@ -193,6 +193,10 @@ func (l *commandLineSoFar) positional(ctx context.Context, command string) []can
 			names = append(names, candidate{c.Name, c.Title})
 		}
 		return names
+	case "service":
+		if first {
+			return candidates("install", "uninstall", "status")
+		}
 	case "remove", "enable", "disable", "logs", "restart", "stop":
 		return candidates(configNames(l.config, "mcpServers", "servers")...)
 	}
