@@ -45,7 +45,7 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 	if f.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
 	}
-	if s.opts.Refuse == nil || !s.opts.Refuse(w, r, f.status, f.reason) {
+	if s.opts().Refuse == nil || !s.opts().Refuse(w, r, f.status, f.reason) {
 		writeError(w, f.status, f.reason)
 	}
 }
@@ -204,6 +204,17 @@ func (t *tickets) remove(id string) (removed ticket, ok bool) {
 	return removed, ok
 }
 
+// shutOut removes the tickets of principals.
+func (t *tickets) shutOut(gone func(bridge.Principal) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, issued := range t.issued {
+		if gone(issued.holder.principal) {
+			t.remove(id)
+		}
+	}
+}
+
 // redeem returns the holder of a ticket, which is valid once.
 func (t *tickets) redeem(id string) (holder identity, ok bool) {
 	t.mu.Lock()
@@ -253,8 +264,8 @@ func (id identity) continues(begun identity) bool {
 // identity returns the identity of a principal's request.
 func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
 	hidden := []byte("{}")
-	for _, name := range s.hidden {
-		values := r.Header.Values(s.opts.HiddenHeaders[name])
+	for _, name := range s.opts().hidden {
+		values := r.Header.Values(s.opts().HiddenHeaders[name])
 		if len(values) != 1 || values[0] == "" || !utf8.ValidString(values[0]) {
 			continue // of two values, it is unknown which one a proxy has set
 		}

@@ -43,14 +43,14 @@ var errCrowded = errors.New("too many bytes are in flight")
 // no lock.
 type account struct {
 	whole *account // that of all principals; nil in that itself
-	most  [resources]int64
+	most  [resources]atomic.Int64
 	used  [resources]atomic.Int64
 	vain  [resources]atomic.Int64 // when there was last nothing to evict, in Unix ns
 }
 
 // take reports whether there are n more of a resource for the principal. give must return them.
 func (a *account) take(r resource, n int) bool {
-	if a.used[r].Add(int64(n)) <= a.most[r] && (a.whole == nil || a.whole.take(r, n)) {
+	if a.used[r].Add(int64(n)) <= a.most[r].Load() && (a.whole == nil || a.whole.take(r, n)) {
 		return true
 	}
 	a.used[r].Add(-int64(n))
@@ -78,10 +78,11 @@ func (a *account) exhausted(what string, r resource) *toolformat.Error {
 	if r == openSessions || r == openViews {
 		limit = " (limits.sessions in the config)"
 	}
-	if a.most[r] < a.whole.most[r] {
-		return unavailable("too many %s: at most %d, of which %d for each principal%s", what, a.whole.most[r], a.most[r], limit)
+	own, whole := a.most[r].Load(), a.whole.most[r].Load()
+	if own < whole {
+		return unavailable("too many %s: at most %d, of which %d for each principal%s", what, whole, own, limit)
 	}
-	return unavailable("too many %s: at most %d%s", what, a.most[r], limit)
+	return unavailable("too many %s: at most %d%s", what, own, limit)
 }
 
 // hold counts a message of n bytes that is in flight, and reports false without room for it. free
@@ -96,15 +97,19 @@ func (a *account) free(n int) {
 
 // accounts are those of all principals.
 type accounts struct {
-	whole account
+	whole *account
 	own   map[bridge.Principal]*account // immutable
 }
 
 // newAccounts bounds each resource for all, and where there are several tokens the holder of each to
-// half of it: a single one, whatever it does, leaves room for the others.
-func newAccounts(o *Options) *accounts {
-	a := &accounts{own: map[bridge.Principal]*account{}}
-	a.whole.most = [resources]int64{
+// half of it: a single one, whatever it does, leaves room for the others. Principals keep the accounts
+// that they have before, which may be nil.
+func newAccounts(o *Options, before *accounts) *accounts {
+	if before == nil {
+		before = &accounts{whole: &account{}}
+	}
+	a := &accounts{whole: before.whole, own: map[bridge.Principal]*account{}}
+	most := [resources]int64{
 		heldBytes:      max(minHeld, 4*int64(o.MessageBytes)),
 		journaledBytes: journalsBytes,
 		pendingCalls:   callsBySession * int64(o.CallsPerSession),
@@ -113,18 +118,36 @@ func newAccounts(o *Options) *accounts {
 		unusedTickets:  maxTickets,
 		parkedCalls:    maxParked,
 	}
-	share := a.whole.most
+	a.whole.limit(most)
+	share := most
 	for r := range share {
 		if len(o.Access.Tokens) > 1 {
 			share[r] = (share[r] + 1) / 2
 		}
 	}
 	for holder := range o.Access.Tokens {
-		a.own[bridge.Principal{Name: holder}] = &account{whole: &a.whole, most: share}
+		a.add(before, bridge.Principal{Name: holder}).limit(share)
 	}
 	// All callers where there are no tokens, and the caller on standard input.
-	a.own[bridge.Principal{}] = &account{whole: &a.whole, most: a.whole.most}
+	a.add(before, bridge.Principal{}).limit(most)
 	return a
+}
+
+// add adds the account of a principal.
+func (a *accounts) add(before *accounts, p bridge.Principal) *account {
+	own := before.own[p]
+	if own == nil {
+		own = &account{whole: a.whole}
+	}
+	a.own[p] = own
+	return own
+}
+
+// limit bounds what the account takes from now on.
+func (a *account) limit(most [resources]int64) {
+	for r := range most {
+		a.most[r].Store(most[r])
+	}
 }
 
 // of returns the account of a principal.

@@ -67,7 +67,7 @@ func TestSessionShares(t *testing.T) {
 	}
 	idle := p.sessions.find(first, identity{principal: bridge.Principal{Name: "ann"}})
 	idle.used.Add(-int64(2 * idleEnough))
-	ann := p.accounts.of(bridge.Principal{Name: "ann"})
+	ann := p.opts().accounts.of(bridge.Principal{Name: "ann"})
 	if p.begin("a") != "" {
 		t.Error("all sessions are looked at again and again")
 	}
@@ -81,7 +81,7 @@ func TestSessionShares(t *testing.T) {
 func TestTicketShares(t *testing.T) {
 	p := newShared(t, Options{}, okay)
 	ann, bob := identity{principal: bridge.Principal{Name: "ann"}}, identity{principal: bridge.Principal{Name: "bob"}}
-	issue := func(holder identity) string { return p.tickets.issue(holder, p.accounts.of(holder.principal)) }
+	issue := func(holder identity) string { return p.tickets.issue(holder, p.opts().accounts.of(holder.principal)) }
 	kept := issue(bob)
 	var last string
 	for range 3 * maxTickets {
@@ -152,7 +152,7 @@ func TestByteShares(t *testing.T) {
 		}
 		return bridge.Result([]byte("{}"), nil)
 	})
-	own := p.accounts.of(bridge.Principal{Name: "ann"})
+	own := p.opts().accounts.of(bridge.Principal{Name: "ann"})
 	ann, bob := p.begin("a"), p.begin("b")
 	post := func(token, session, tool string, id, size int) *httptest.ResponseRecorder {
 		msg := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"x":"`, id, tool)
@@ -160,7 +160,7 @@ func TestByteShares(t *testing.T) {
 	}
 	waiting := make(chan string, 100)
 	n := 0
-	for ; own.used[heldBytes].Load() < own.most[heldBytes]-(13<<20); n++ {
+	for ; own.used[heldBytes].Load() < own.most[heldBytes].Load()-(13<<20); n++ {
 		go func() { waiting <- post("a", ann, "wait", n, 10<<20).Body.String() }()
 		<-begun
 	}
@@ -189,8 +189,8 @@ func TestByteShares(t *testing.T) {
 // A message that is too long for the room that is left is refused before most of it is read.
 func TestLongMessageIsRefusedSoon(t *testing.T) {
 	p := newMade(t, Options{}, okay)
-	own := p.accounts.of(bridge.Principal{})
-	used := int(own.most[heldBytes]) - 50<<20
+	own := p.opts().accounts.of(bridge.Principal{})
+	used := int(own.most[heldBytes].Load()) - 50<<20
 	own.take(heldBytes, used)
 	defer own.give(heldBytes, used)
 	body := &io.LimitedReader{R: xs{}, N: 60 << 20}
@@ -207,7 +207,7 @@ func TestLongMessageIsRefusedSoon(t *testing.T) {
 // What a client says of itself is counted as long as it is kept.
 func TestClientInfoCounts(t *testing.T) {
 	p := newMade(t, Options{}, okay)
-	used := &p.accounts.of(bridge.Principal{}).used[heldBytes]
+	used := &p.opts().accounts.of(bridge.Principal{}).used[heldBytes]
 	info := `{"name":"` + strings.Repeat("x", 3*heldFree) + `"}`
 	p.legacy(t.Context(), "", strings.Replace(fmt.Sprintf(hello, "{}"), `"clientInfo":{}`, `"clientInfo":`+info, 1))
 	session := used.Load()
@@ -244,7 +244,7 @@ func testStdioWaitsForRoom(t *testing.T) {
 		}
 		return bridge.Result([]byte("{}"), nil)
 	})
-	p.accounts.of(bridge.Principal{}).most[heldBytes] = 1 << 20
+	p.opts().accounts.of(bridge.Principal{}).most[heldBytes].Store(1 << 20)
 	in, client := io.Pipe()
 	answers, out := io.Pipe()
 	served := make(chan error, 1)
@@ -315,9 +315,9 @@ func testStdioTakesWhatMakesRoom(t *testing.T) {
 	send(`"id":1,"method":"tools/call","params":{"name":"wait"`)
 	send(`"id":2,"method":"tools/call","params":{"name":"ask"`)
 	receive(`"id":1,"method":"sampling/createMessage"`)
-	own := p.accounts.of(bridge.Principal{})
+	own := p.opts().accounts.of(bridge.Principal{})
 	takeRest := func() (n int) {
-		n = int(own.most[heldBytes] - own.used[heldBytes].Load())
+		n = int(own.most[heldBytes].Load() - own.used[heldBytes].Load())
 		own.take(heldBytes, n)
 		return n
 	}
@@ -329,7 +329,7 @@ func testStdioTakesWhatMakesRoom(t *testing.T) {
 	rest += takeRest()
 	send(`"method":"notifications/cancelled","params":{"requestId":1`)
 	synctest.Wait()
-	if used := own.used[heldBytes].Load(); used == own.most[heldBytes] {
+	if used := own.used[heldBytes].Load(); used == own.most[heldBytes].Load() {
 		t.Error("the call goes on after its cancellation")
 	}
 	own.give(heldBytes, rest)

@@ -21,7 +21,7 @@
 //	outbox            the queue to a client
 //	account           what each principal uses of what all share, and its bounds
 //	access            which requests are let in, and who their sender is
-//	server            Server, its options, and its source
+//	server settings   Server, its options and how they change, and its source
 //	log               the log of what clients can cause at will
 //
 // A carrier that carries both ways receives into a duplex and drains its outbox. A method goes to

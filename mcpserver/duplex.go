@@ -21,7 +21,7 @@ type duplex struct {
 
 func (s *Server) newDuplex(sender identity) *duplex {
 	d := &duplex{session: s.newSession(sender)}
-	d.box = newOutbox(s.opts.QueueBytes, d.account)
+	d.box = newOutbox(s.opts().QueueBytes, d.account)
 	d.back = d
 	return d
 }

@@ -82,6 +82,6 @@ func (x *exchange) finishEarly(a answer) {
 		writeAround(x.w, nil, result[x.early.taken:], "}")
 		return
 	}
-	x.server.opts.Log.Warn("an answer broke off", "reason", reason)
+	x.server.opts().Log.Warn("an answer broke off", "reason", reason)
 	panic(http.ErrAbortHandler)
 }

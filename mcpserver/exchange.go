@@ -61,7 +61,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) 
 	switch {
 	case errors.As(err, &long):
 		w.Header().Set("Connection", "close")
-		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", s.opts.MessageBytes))
+		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", s.opts().MessageBytes))
 	case err == errCrowded:
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Retry-After", "1")
@@ -75,11 +75,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) 
 // readMessage reads a body. One that is short is not counted.
 func (s *Server) readMessage(r *http.Request, own *account) (message, error) {
 	if r.ContentLength >= 0 && r.ContentLength < heldFree/2 {
-		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts.MessageBytes, nil)
+		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts().MessageBytes, nil)
 		return message{Buffer: msg}, err
 	}
 	c := &counter{account: own}
-	return c.readMessage(r.Body, r.ContentLength, s.opts.MessageBytes)
+	return c.readMessage(r.Body, r.ContentLength, s.opts().MessageBytes)
 }
 
 // isBatch reports whether a message begins like a JSON-RPC batch.
@@ -152,7 +152,7 @@ func (x *exchange) openStream() *stream {
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
 		} else {
-			x.stream = &stream{box: newOutbox(x.server.opts.QueueBytes, x.account), seq: new(atomic.Int64)}
+			x.stream = &stream{box: newOutbox(x.server.opts().QueueBytes, x.account), seq: new(atomic.Int64)}
 		}
 		go func() {
 			defer close(x.served)

@@ -124,13 +124,13 @@ func TestJournalsBound(t *testing.T) {
 		s.journal.addEvent(1, 1, large)
 		sessions = append(sessions, s)
 	}
-	if kept := p.accounts.whole.used[journaledBytes].Load(); kept > journalsBytes || kept == 0 {
+	if kept := p.opts().accounts.whole.used[journaledBytes].Load(); kept > journalsBytes || kept == 0 {
 		t.Errorf("%d bytes are kept, at most %d may be", kept, journalsBytes)
 	}
 	for _, s := range sessions {
 		s.end(errEnded)
 	}
-	if kept := p.accounts.whole.used[journaledBytes].Load(); kept != 0 {
+	if kept := p.opts().accounts.whole.used[journaledBytes].Load(); kept != 0 {
 		t.Errorf("%d bytes are left", kept)
 	}
 }
@@ -283,7 +283,7 @@ func TestEventIDsOfStreamsInARow(t *testing.T) {
 func TestLargeAnswerHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
 	result := []byte(`{"x":"` + strings.Repeat("x", 10<<20) + `"}`)
-	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w, newAccounts(new(Options)).of(bridge.Principal{}))
+	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w, newAccounts(new(Options), nil).of(bridge.Principal{}))
 	if w.late > 0 || w.deadlines < 10 || w.Body.Len() != len(result)+len(`{"jsonrpc":"2.0","id":1,"result":}`) {
 		t.Errorf("%d deadlines, %d bytes, %d of them without", w.deadlines, w.Body.Len(), w.late)
 	}
@@ -387,7 +387,7 @@ func TestAskedBytes(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	s := p.newHTTPSession(identity{})
 	defer s.end(errEnded)
-	own := p.accounts.of(bridge.Principal{})
+	own := p.opts().accounts.of(bridge.Principal{})
 	before := own.used[heldBytes].Load()
 	st := s.journal.newStream()
 	defer func() { // as the request does whose stream it is
@@ -407,7 +407,7 @@ func TestAskedBytes(t *testing.T) {
 	}
 	cancel()
 	<-asked
-	own.most[heldBytes] = before + 1<<20
+	own.most[heldBytes].Store(before + 1<<20)
 	if _, err := s.ask(t.Context(), st.box, wire.MethodElicit, params); err == nil || !strings.Contains(err.Message, "bytes in flight") {
 		t.Errorf("got %v", err)
 	}
@@ -445,7 +445,7 @@ func TestAnswersStateTheirLength(t *testing.T) {
 	size := 0
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		resp := response{id: []byte("1"), reply: bridge.Result([]byte(`"`+strings.Repeat("x", size)+`"`), nil)}
-		resp.writeJSON(w, p.accounts.of(bridge.Principal{}))
+		resp.writeJSON(w, p.opts().accounts.of(bridge.Principal{}))
 	}))
 	defer web.Close()
 	for _, size = range []int{0, 2008, 2009, 2010, 2011, 2012, 2013, 2046, 2047, 5000} {

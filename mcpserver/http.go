@@ -30,20 +30,20 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /ws/ticket", s.identified(s.serveTicket))
 	mux.HandleFunc("OPTIONS /ws/ticket", s.identified(s.serveTicket))
 	mux.HandleFunc("/ws", s.serveWS)
-	for pattern, handler := range s.opts.Protected {
+	for pattern, handler := range s.opts().Protected {
 		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, sender identity) {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
 		}))
 	}
 	mux.HandleFunc("GET /healthz", healthy)
-	mux.Handle("GET /readyz", s.opts.Ready)
+	mux.Handle("GET /readyz", s.opts().Ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
 			// net/http reads what is left of a body before it sends a refusal.
-			control.SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))
+			control.SetReadDeadline(time.Now().Add(s.opts().ReadTimeout))
 		}
-		if refused := s.opts.Access.checkOrigin(r); refused != nil {
+		if refused := s.opts().Access.checkOrigin(r); refused != nil {
 			refused.write(w, r, s)
 		} else {
 			mux.ServeHTTP(w, r)
@@ -59,7 +59,7 @@ func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identi
 		if s.allowCORS(w, r) {
 			return
 		}
-		p, refused := s.opts.Access.identify(bearer(r))
+		p, refused := s.opts().Access.identify(bearer(r))
 		if refused != nil {
 			refused.write(w, r, s)
 			return
@@ -84,8 +84,8 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
-	for _, name := range s.hidden {
-		allowed += ", " + s.opts.HiddenHeaders[name]
+	for _, name := range s.opts().hidden {
+		allowed += ", " + s.opts().HiddenHeaders[name]
 	}
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name) // each tool has headers of its own
@@ -101,12 +101,12 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 
 // serveTicket answers POST /ws/ticket.
 func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender identity) {
-	sender, err := addTicketValues(sender, http.MaxBytesReader(w, r.Body, maxTicketBody), s.opts.TicketValues)
+	sender, err := addTicketValues(sender, http.MaxBytesReader(w, r.Body, maxTicketBody), s.opts().TicketValues)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	id := s.tickets.issue(sender, s.accounts.of(sender.principal))
+	id := s.tickets.issue(sender, s.opts().accounts.of(sender.principal))
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return
@@ -150,7 +150,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
 		return
 	}
-	msg, ok := s.readBody(w, r, s.accounts.of(sender.principal))
+	msg, ok := s.readBody(w, r, s.opts().accounts.of(sender.principal))
 	if !ok {
 		return
 	}

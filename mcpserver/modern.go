@@ -181,10 +181,10 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	}
 	if err := checkHeaders(r, m); err != nil {
 		resp := response{id: m.ID, reply: bridge.Failed(err), status: modernStatus(err)}
-		resp.writeJSON(w, s.accounts.of(sender.principal))
+		resp.writeJSON(w, s.opts().accounts.of(sender.principal))
 		return
 	}
-	own := s.accounts.of(sender.principal)
+	own := s.opts().accounts.of(sender.principal)
 	if !own.take(pendingCalls, 1) {
 		resp := response{id: m.ID, reply: bridge.Failed(own.exhausted("pending requests", pendingCalls))}
 		resp.writeJSON(w, own)
@@ -194,7 +194,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	x := s.beginExchange(&exchange{account: own, id: m.ID, cancel: cancel}, w, r, accept)
-	s.views.addPost(r, cancel)
+	s.views.addPost(r, sender, cancel)
 	defer s.views.removePost(r)
 	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender: sender, msg: m, back: x, http: r})}
 	if !s.settle(context.Cause(ctx), m, &resp.reply) {

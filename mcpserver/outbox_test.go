@@ -16,7 +16,7 @@ import (
 // box returns an outbox of a client without tokens.
 func box(limit int) *outbox {
 	opts := Options{}.withDefaults()
-	return newOutbox(limit, newAccounts(&opts).of(bridge.Principal{}))
+	return newOutbox(limit, newAccounts(&opts, nil).of(bridge.Principal{}))
 }
 
 // Progress that replaces other progress counts as what it holds, and has the same bound.
@@ -155,7 +155,7 @@ func TestOutboxCounts(t *testing.T) {
 // An answer for which its principal has no bytes left becomes an error; one that reads goes on.
 func TestOutboxCrowded(t *testing.T) {
 	o := box(64 << 20)
-	o.account.most[heldBytes] = 1 << 20
+	o.account.most[heldBytes].Store(1 << 20)
 	other := newOutbox(64<<20, o.account)
 	for range 3 {
 		o.respond(&response{id: []byte("1"), reply: bridge.Result(make([]byte, 600<<10), nil)})

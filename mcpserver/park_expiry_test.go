@@ -220,8 +220,8 @@ func TestViewsBound(t *testing.T) {
 		views[0].left = views[0].left.Add(-idleEnough)
 	}
 	s.views.mu.Unlock()
-	s.accounts.of(bridge.Principal{}).vain[openViews].Store(0) // and some time has passed
-	for i := range 5 {                                         // views unused for long make room
+	s.opts().accounts.of(bridge.Principal{}).vain[openViews].Store(0) // and some time has passed
+	for i := range 5 {                                                // views unused for long make room
 		if reply := ask(fmt.Sprintf(`{"extensions":{"y":%d}}`, i)); (reply.Err != nil) != (i >= 3) {
 			t.Errorf("later client %d: %v", i, reply.Err)
 		}

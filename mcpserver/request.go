@@ -32,7 +32,7 @@ func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool 
 		}
 		*reply = bridge.Failed(shuttingDown(nil))
 	case e.Cause != nil:
-		s.opts.Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
+		s.opts().Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 	}
 	return true
 }

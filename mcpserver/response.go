@@ -173,7 +173,7 @@ func (s *session) batchMembers(raw []byte) ([][]byte, error) {
 	if !wire.HasBatches(s.revision()) {
 		return nil, &wire.Error{Code: wire.InvalidRequest, Message: "only protocol revision 2025-03-26 has batches"}
 	}
-	members, _, err := wire.SplitBatch(raw, s.server.opts.BatchMessages)
+	members, _, err := wire.SplitBatch(raw, s.server.opts().BatchMessages)
 	return members, err
 }
 

@@ -25,7 +25,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadHeaderTimeout: headTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.opts().Log.Handler(), slog.LevelDebug),
 	}
 	plain := s.listen(ln, web)
 	failed := make(chan error, 1)
@@ -34,7 +34,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		s.opts.Log.Info("ending", "reason", context.Cause(ctx))
+		s.opts().Log.Info("ending", "reason", context.Cause(ctx))
 	}
 	s.Close() // ends the streams, which Shutdown would wait for
 	grace, cancel := context.WithTimeout(context.Background(), graceTime)
@@ -52,12 +52,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 // listen returns a listener for web whose connections serve plain POSTs to /mcp themselves.
 func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	return keepalive.Listen(ln, keepalive.Options{
-		Server: web, BodyTimeout: s.opts.ReadTimeout, WriteTimeout: writeTime,
+		Server: web, BodyTimeout: s.opts().ReadTimeout, WriteTimeout: writeTime,
 		Prepare: func(r *http.Request) http.Handler {
-			if s.opts.Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
+			if s.opts().Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
 				return web.Handler
 			}
-			p, refused := s.opts.Access.identify(bearer(r))
+			p, refused := s.opts().Access.identify(bearer(r))
 			if refused != nil {
 				return web.Handler
 			}

@@ -6,11 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -20,10 +19,10 @@ import (
 // A Server serves one source to many clients. Its methods may be called by many goroutines at
 // once.
 type Server struct {
-	source bridge.Source
-	opts   Options
+	source   bridge.Source
+	settings atomic.Pointer[settings]
+	updating sync.Mutex // held by Update
 
-	hidden   []string // keys of Options.HiddenHeaders, sorted
 	tickets  tickets
 	upgrader streamUpgrader
 	sessions registry
@@ -31,7 +30,6 @@ type Server struct {
 	parking  parking          // calls that wait for an answer of a modern client
 	workers  workers          // of the requests of connections that carry both ways
 	frames   sync.Pool        // unused write buffers of WebSocket connections, which frameWriter writes
-	accounts *accounts        // what each principal uses
 	log      *bridge.Throttle // in front of Options.Log, for what clients cause at will
 
 	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
@@ -47,15 +45,16 @@ type Server struct {
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		source: source, opts: opts.withDefaults(), slowTime: slowTime, hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders)),
+		source: source, slowTime: slowTime,
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
 		parking:  newParking(),
 	}
-	s.accounts, s.log = newAccounts(&s.opts), &bridge.Throttle{To: s.opts.Log, Burst: 10, Every: time.Second}
+	s.settings.Store(newSettings(opts, nil))
+	s.log = &bridge.Throttle{To: s.opts().Log, Burst: 10, Every: time.Second}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.sessions = registry{server: s, sessions: map[string]*session{}}
-	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]context.CancelCauseFunc{}}
+	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]post{}}
 	s.work.Go(s.sessions.expire)
 	return s
 }
@@ -123,7 +122,7 @@ func (s *sourceSession) Close() (err error) {
 // recovered must be deferred: it ends a panic, whose cause goes to the log, and calls fail.
 func (s *Server) recovered(call string, fail func(*toolformat.Error)) {
 	if p := recover(); p != nil {
-		s.opts.Log.Error("the source has panicked", "in", call, "panic", p, "stack", string(debug.Stack()))
+		s.opts().Log.Error("the source has panicked", "in", call, "panic", p, "stack", string(debug.Stack()))
 		fail(toolformat.Errorf(toolformat.Internal, "internal error"))
 	}
 }

@@ -48,7 +48,7 @@ type session struct {
 
 // newSession returns a session whose carrier must set back before it is used.
 func (s *Server) newSession(sender identity) *session {
-	created := &session{server: s, id: newID(), sender: sender, account: s.accounts.of(sender.principal), pending: map[string]*pendingRequest{}}
+	created := &session{server: s, id: newID(), sender: sender, account: s.opts().accounts.of(sender.principal), pending: map[string]*pendingRequest{}}
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.server, created.views.ctx = s, created.ctx
 	created.questions.waiting = map[int64]chan bridge.Reply{}
@@ -155,7 +155,7 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.
 		p.refused = unavailable("%v", s.ended)
 	case s.pending[p.id] != nil:
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
-	case len(s.pending) >= s.server.opts.CallsPerSession:
+	case len(s.pending) >= s.server.opts().CallsPerSession:
 		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
 	case !s.account.take(pendingCalls, 1):
 		p.refused = s.account.exhausted("pending requests", pendingCalls)

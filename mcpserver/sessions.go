@@ -27,7 +27,7 @@ func (r *registry) add(added *session) error {
 	}
 	own := added.account
 	if !own.take(openSessions, 1) && !(r.evict(own) && own.take(openSessions, 1)) {
-		r.server.log.Log(slog.LevelWarn, "refused a session: too many are in use", "principal", added.sender.principal.Name, "limit", own.most[openSessions])
+		r.server.log.Log(slog.LevelWarn, "refused a session: too many are in use", "principal", added.sender.principal.Name, "limit", own.most[openSessions].Load())
 		return own.exhausted("sessions", openSessions)
 	}
 	r.sessions[added.id] = added
@@ -60,14 +60,14 @@ func (r *registry) evict(own *account) bool {
 		return false
 	}
 	oldest := r.oldest(own)
-	if oldest == nil && own.used[openSessions].Load() < own.most[openSessions] {
+	if oldest == nil && own.used[openSessions].Load() < own.most[openSessions].Load() {
 		oldest = r.oldest(nil)
 	}
 	if oldest == nil || !r.server.start(func() { oldest.end(errEnded) }) {
 		own.searchedInVain(openSessions)
 		return false
 	}
-	r.server.log.Log(slog.LevelWarn, "ended the session unused longest: too many sessions", "principal", oldest.sender.principal.Name, "limit", own.most[openSessions])
+	r.server.log.Log(slog.LevelWarn, "ended the session unused longest: too many sessions", "principal", oldest.sender.principal.Name, "limit", own.most[openSessions].Load())
 	r.remove(oldest)
 	return true
 }
@@ -117,12 +117,10 @@ func (r *registry) close() {
 
 // expire ends sessions that are unused for too long, until the Server is closed.
 func (r *registry) expire() {
-	idle := r.server.opts.SessionIdle
-	tick := time.NewTicker(max(idle/10, time.Second))
-	defer tick.Stop()
 	for {
+		idle := r.server.opts().SessionIdle
 		select {
-		case <-tick.C:
+		case <-time.After(min(max(idle/10, time.Second), time.Minute)): // it may change
 		case <-r.server.ctx.Done():
 			return
 		}

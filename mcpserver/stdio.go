@@ -81,7 +81,7 @@ func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
 }
 
 func (d *duplex) readLines(in io.Reader) error {
-	lines := wire.NewLineReader(in, d.server.opts.MessageBytes)
+	lines := wire.NewLineReader(in, d.server.opts().MessageBytes)
 	for {
 		msg, err := lines.Read()
 		var long *wire.TooLongError

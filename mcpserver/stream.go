@@ -251,7 +251,7 @@ func (j *journal) sessionStream() *stream {
 
 // register makes a stream one that find returns. j.mu is held.
 func (j *journal) register(st *stream) *stream {
-	st.box = newOutbox(st.session.server.opts.QueueBytes, st.session.account)
+	st.box = newOutbox(st.session.server.opts().QueueBytes, st.session.account)
 	j.streams[st.number] = st
 	if j.ended && st.number == 0 {
 		st.box.end(errEnded)
@@ -281,7 +281,7 @@ func (j *journal) addEvent(number, seq int64, data []byte) {
 	if j.ended {
 		return
 	}
-	for len(j.entries) > 0 && j.bytes+len(data) > j.session.server.opts.ResumeBytes {
+	for len(j.entries) > 0 && j.bytes+len(data) > j.session.server.opts().ResumeBytes {
 		j.evict()
 	}
 	for !j.session.account.take(journaledBytes, len(data)) {

@@ -24,9 +24,9 @@ type viewPool struct {
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
-	tasks  map[taskKey]*view                         // the view in which a task was created
-	order  map[*account][]taskKey                    // of tasks, oldest first, by the account of their principal
-	posts  map[*http.Request]context.CancelCauseFunc // of the Server's pool alone
+	tasks  map[taskKey]*view      // the view in which a task was created
+	order  map[*account][]taskKey // of tasks, oldest first, by the account of their principal
+	posts  map[*http.Request]post // of the Server's pool alone
 	closed bool
 }
 
@@ -120,7 +120,7 @@ func (p *viewPool) findOrAdd(key viewKey, lease bool) (v *view, err *toolformat.
 // addView adds a view whose source is opened in the background: a slow one holds up nothing but the
 // requests for this view. p.mu is held.
 func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
-	own := p.server.accounts.of(key.sender.principal)
+	own := p.server.opts().accounts.of(key.sender.principal)
 	switch {
 	case p.closed:
 		return nil, shuttingDown(nil)
@@ -252,14 +252,14 @@ func (p *viewPool) evict(own *account) bool {
 		return false
 	}
 	oldest := p.oldest(own)
-	if oldest == nil && own.used[openViews].Load() < own.most[openViews] {
+	if oldest == nil && own.used[openViews].Load() < own.most[openViews].Load() {
 		oldest = p.oldest(nil)
 	}
 	if oldest == nil || !p.server.start(func() { oldest.source.Close() }) {
 		own.searchedInVain(openViews)
 		return false
 	}
-	p.server.log.Log(slog.LevelWarn, "ended the view unused longest: too many clients", "principal", oldest.key.sender.principal.Name, "limit", own.most[openViews])
+	p.server.log.Log(slog.LevelWarn, "ended the view unused longest: too many clients", "principal", oldest.key.sender.principal.Name, "limit", own.most[openViews].Load())
 	p.drop(oldest)
 	return true
 }
@@ -280,10 +280,10 @@ func (p *viewPool) oldest(own *account) (oldest *view) {
 
 // addPost makes close cancel an HTTP request, until removePost. A map is cheaper than a context
 // that ends with either of two.
-func (p *viewPool) addPost(r *http.Request, cancel context.CancelCauseFunc) {
+func (p *viewPool) addPost(r *http.Request, sender identity, cancel context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.posts[r] = cancel
+	p.posts[r] = post{cancel, sender.principal}
 }
 
 func (p *viewPool) removePost(r *http.Request) {
@@ -300,8 +300,8 @@ func (p *viewPool) close() {
 	for _, v := range views {
 		v.giveBack()
 	}
-	for _, cancel := range p.posts {
-		cancel(errClosing)
+	for _, pending := range p.posts {
+		pending.cancel(errClosing)
 	}
 	for _, v := range views {
 		v.idle.Stop()

@@ -72,7 +72,7 @@ func (s *slowViews) left() (sessions, views int) {
 	defer s.source.mu.Unlock()
 	s.views.mu.Lock()
 	defer s.views.mu.Unlock()
-	return s.source.open, int(s.accounts.whole.used[openViews].Load())
+	return s.source.open, int(s.opts().accounts.whole.used[openViews].Load())
 }
 
 func waits(t *testing.T, replies ...<-chan bridge.Reply) {

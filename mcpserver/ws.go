@@ -68,7 +68,7 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 			token = t
 		}
 	}
-	p, refused := s.opts.Access.identify(token)
+	p, refused := s.opts().Access.identify(token)
 	return s.identity(p, r), refused
 }
 
@@ -87,7 +87,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
 		return nil
 	})
-	conn.SetReadLimit(int64(d.server.opts.MessageBytes)) // refuses a frame by the length it announces
+	conn.SetReadLimit(int64(d.server.opts().MessageBytes)) // refuses a frame by the length it announces
 	c := counter{account: d.account, done: d.box.done, patience: roomTime}
 	for {
 		d.box.awaitRoom(d.server.slowTime)
@@ -99,7 +99,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		msg, err := c.readMessage(r, -1, d.server.opts.MessageBytes)
+		msg, err := c.readMessage(r, -1, d.server.opts().MessageBytes)
 		if err != nil {
 			msg.Free()
 			return err
