@@ -161,13 +161,13 @@ func (n *nativeLoader) readFiles(d config.Definitions) {
 	}
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		n.fault("%s:%d: no file matches %s", n.cfg.Path, d.Line, d.Files)
+		n.faultOfFile(d.Files, "%s:%d: no file matches %s", n.cfg.Path, d.Line, d.Files)
 	}
 	for _, name := range files {
 		data, err := file.ReadRegular(name, maxFile)
 		name = n.short(name)
 		if err != nil {
-			n.fault("%s:%d: %s: %v", n.cfg.Path, d.Line, name, err)
+			n.faultOfFile(name, "%s:%d: %s: %v", n.cfg.Path, d.Line, name, err)
 			continue
 		}
 		n.read(name, data, true)
@@ -192,7 +192,7 @@ func (n *nativeLoader) read(where string, data []byte, isFile bool) {
 	}
 	reading, err := toolformat.Read(data, "")
 	if err != nil {
-		n.fault("%s:%v", where, err)
+		n.faultOfFile(where, "%s:%v", where, err)
 		return
 	}
 	for _, f := range reading.Faults {
@@ -267,7 +267,7 @@ func (n *nativeLoader) importAll() []imported {
 		}
 		i, err := n.importDocument(api)
 		if err != nil {
-			n.fault("%s:%d: api %s: %v", n.cfg.Path, api.Line, api.Name, err)
+			n.faultOfFile("api "+api.Name, "%s:%d: api %s: %v", n.cfg.Path, api.Line, api.Name, err)
 			continue
 		}
 		all = append(all, i)

@@ -5,14 +5,14 @@
 // command mcpbridge uses nothing else.
 //
 // Files: stack.go (New, the wrappers of a server, Close, the states of servers), pool.go (the clients
-// that Stacks share), calls.go (the record of calls), native.go (native tools; a new kind is a line in
-// nativeKinds), definition.go (their definitions: files, checks, OpenAPI documents), api.go (the states of
-// APIs), key.go (keys of definitions that are misspelled, misplaced or unknown), provider.go (a new
-// provider is a row of providerKinds), models.go (the choice of a model), recorder.go (conversations that
-// native tools save).
+// that Stacks share), live.go (a Stack whose config changes), calls.go (the record of calls), native.go
+// (native tools; a new kind is a line in nativeKinds), definition.go (their definitions: files, checks,
+// OpenAPI documents), api.go (the states of APIs), key.go (keys of definitions that are misspelled,
+// misplaced or unknown), provider.go (a new provider is a row of providerKinds), models.go (the choice of a
+// model), recorder.go (conversations that native tools save).
 //
 // All methods of a Stack and of its [Models] may be called from many goroutines, but Close once and
 // last. A Stack owns its native tools and the goroutine of its recorder, which ends in Close. Its pool
 // owns clients and processes; the last Stack to close ends them. The locks of the recorder, of the
-// pool and of its record of calls are taken alone.
+// pool and of its record of calls are taken alone, or in that of a Live.
 package stack

@@ -46,12 +46,13 @@ type nativeLoader struct {
 	users    map[string]int  // of tools, by the name of their API
 	chat     chatFunctions
 	leftOut  []string // one line each
+	broken   map[string]string // those of leftOut that are whole files, by what names these
 	warnings []string
 	advice   []string // what could be better, although nothing is wrong
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}}
+	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}, broken: map[string]string{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -68,6 +69,12 @@ func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, sup
 
 func (n *nativeLoader) fault(format string, args ...any) {
 	n.leftOut = append(n.leftOut, fmt.Sprintf(format, args...))
+}
+
+// faultOfFile is fault for a whole file, or a pattern of files.
+func (n *nativeLoader) faultOfFile(name, format string, args ...any) {
+	n.fault(format, args...)
+	n.broken[name] = n.leftOut[len(n.leftOut)-1]
 }
 
 func (n *nativeLoader) add(t toolformat.Tool) ([]toolformat.Note, error) {

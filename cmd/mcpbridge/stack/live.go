@@ -1,0 +1,107 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/swap"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+// A Live is a Stack whose config can change while sessions are open: a [bridge.Source] of the Stack of
+// the latest config that could be used.
+type Live struct {
+	opts    Options
+	swap    *swap.Source
+	current atomic.Pointer[Stack]
+
+	mu sync.Mutex // held by Reload and Close
+}
+
+// NewLive returns a Live that begins with a Stack, which it closes. The Stack was made with opts, whose
+// Pool is not nil.
+func NewLive(first *Stack, opts Options) *Live {
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	l := &Live{opts: opts, swap: swap.New(first, opts.Log)}
+	l.current.Store(first)
+	return l
+}
+
+// Open opens a session, which outlives changes of the config.
+func (l *Live) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	return l.swap.Open(ctx, caller)
+}
+
+// Stack returns the current Stack.
+func (l *Live) Stack() *Stack { return l.current.Load() }
+
+// Reload replaces the Stack by that of another config. Servers whose definitions are the same keep their
+// connections and processes; calls in flight end where they began, and callers are notified of the lists
+// that change. After an error nothing has changed: a file could not be used, or something that works
+// would be lost to a fault. Reload returns when the sessions use the new Stack, after 3 s at most.
+func (l *Live) Reload(cfg *config.Config) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.Stack()
+	if err := newFaults(old.cfg, cfg); err != nil {
+		return err
+	}
+	next, err := New(cfg, l.opts)
+	if err != nil {
+		return err
+	}
+	if err := next.natives.newlyBroken(old.natives); err != nil {
+		next.Close()
+		old.limitChildren()
+		return errors.Join(err, old.pool.calls.configure(old.cfg, old.log))
+	}
+	if old.chosen.Load() != nil {
+		next.chosen.Store(old.chosen.Load())
+	}
+	l.current.Store(next)
+	l.swap.Replace(next, func() {
+		if err := old.Close(); err != nil {
+			l.opts.Log.Warn(err.Error())
+		}
+	})
+	return nil
+}
+
+// newFaults returns the faults of servers that have none in the running config.
+func newFaults(running, cfg *config.Config) error {
+	var faults []error
+	for _, server := range cfg.Servers {
+		works := slices.ContainsFunc(running.Servers, func(s config.Server) bool { return s.Name == server.Name && s.Fault == nil })
+		if server.Fault != nil && works {
+			faults = append(faults, fmt.Errorf("%s:%d: %w", cfg.Path, server.Line, server.Fault))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// newlyBroken returns the faults of whole files that have none in the running config.
+func (n *nativeLoader) newlyBroken(running *nativeLoader) error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(n.broken)) {
+		if _, before := running.broken[name]; !before {
+			faults = append(faults, errors.New(n.broken[name]))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Close closes the current Stack, and waits for those before it. All sessions must have been closed.
+func (l *Live) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.swap.Close()
+	return l.Stack().Close()
+}
