@@ -56,19 +56,15 @@ func (c *Client) Name() string { return c.cfg.Name }
 
 // Open gives the caller a session on the link for its key, and starts the link if it is new.
 func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	key := c.key(caller, c.modern.Load())
-	own := key
-	if !key.own {
-		own = c.key(caller, false)
-	}
+	key, first := c.key(caller, true), c.key(caller, false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, errors.New(c.cfg.Name + " is closed")
 	}
 	l := c.links[key]
-	if own.own && c.links[own] != nil {
-		l = c.links[own] // the caller has one, made when the server's era was not known
+	if made := c.links[first]; first != key && made != nil && made.serves(caller) {
+		l = made // when the server's era was not known
 	}
 	if old := c.links[key.ofModern()]; l == nil && c.legacyOnly(&key) && old != nil {
 		l = old // made when it was not known
@@ -187,10 +183,22 @@ func (c *Client) drop(l *link) {
 	}
 }
 
-// key returns the key of the caller's link, to a server that is known to speak the modern era or not. A
-// server of the legacy era can ask only on links of one caller: elsewhere it would be unknown which caller
-// is meant.
-func (c *Client) key(caller *bridge.Caller, modern bool) linkKey {
+// serves reports whether the caller has a session on the link.
+func (l *link) serves(caller *bridge.Caller) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		if s.caller.ID == caller.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// key returns the key of the caller's link; known is false for the key as it is before the server's era is
+// known. A server of the legacy era can ask only on links of one caller: elsewhere it would be unknown
+// which caller is meant.
+func (c *Client) key(caller *bridge.Caller, known bool) linkKey {
 	key := linkKey{capabilities: nothing, modern: caller.Modern}
 	if c.cfg.Era != "" {
 		key.modern = c.cfg.Era == Modern
@@ -204,7 +212,7 @@ func (c *Client) key(caller *bridge.Caller, modern bool) linkKey {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
 		key.capabilities = string(addCapabilities([]byte(offers), caller.Capabilities, "extensions", "experimental"))
 		switch {
-		case !caller.Modern || !modern:
+		case !caller.Modern || !known || !c.modern.Load():
 			key.owner, key.own = "caller "+caller.ID, true
 			info = cmp.Or(string(caller.Info), info)
 		case c.cfg.Sharing == Session:
@@ -214,7 +222,7 @@ func (c *Client) key(caller *bridge.Caller, modern bool) linkKey {
 	case c.cfg.Sharing == Identity:
 		key.owner = principal
 	}
-	key.modern = key.modern && !c.legacyOnly(&key)
+	key.modern = key.modern && !(known && c.legacyOnly(&key))
 	key.client = info
 	if c.cfg.ID != "" && len(c.cfg.Command) == 0 {
 		key.bridges = bridge.Via(caller.Info)
