@@ -191,17 +191,17 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 }
 
 // commands answers commands to a program that serves until stop is called. reload may be nil.
-func (p *program) commands(ctx context.Context, book *logbook.Book, listen string, end func(), reload func(context.Context) error) (stop func()) {
+func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, end func(), reload func(context.Context) error) (stop func()) {
 	version, _ := build()
-	counts := observe.NewCounts(p.Calls())
+	counts := observe.NewCounts(l.Calls())
 	c := &control{
-		about: processState{Kind: "serve", Config: p.cfg.Path, Listen: listen, Version: version, Since: time.Now()},
-		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{p.Stack} }, end: end, reload: reload,
+		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, Version: version, Since: time.Now()},
+		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, reload: reload,
 	}
 	if c.about.Config != "" {
 		c.about.Config, _ = filepath.Abs(c.about.Config)
 	}
-	stopAnswering := c.answerCommands(ctx, p.log)
+	stopAnswering := c.answerCommands(ctx, l.log)
 	return func() {
 		stopAnswering()
 		counts.Close()

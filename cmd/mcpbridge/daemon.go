@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -68,12 +67,13 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	commands := &control{
 		about: processState{Kind: "daemon", Config: place.Config, Version: version, Since: time.Now()},
 		book:  f.book, counts: counts, stacks: w.stacks, end: end,
-		reload: func(context.Context) error { return errors.New("not yet") },
+		reload: w.reload,
 	}
 	server := &daemon.Server{
 		Version: version, Config: place.Config, MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: w.idle,
-		Log: newLog(cfg.Log, "info", log), Window: w.open, Command: commands.run,
+		Window: w.open, Command: commands.run,
 	}
+	server.Log, _ = newLog(cfg.Log, "info", log)
 	if err := daemon.Ready(std.out); err != nil {
 		server.Log.Info("nobody waits for this daemon", "reason", err)
 	}

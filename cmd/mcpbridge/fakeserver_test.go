@@ -19,7 +19,7 @@ func fakeServer() {
 	f := fakeMCP{}
 	flag.StringVar(&f.name, "name", "fake", "what the server calls itself")
 	tools := flag.String("tools", "echo", "names of its tools, with commas between")
-	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, image, failure, refusal, nothing, or with what a model says (sample), asked with the arguments")
+	flag.StringVar(&f.answer, "answer", "echo", "what calls are answered with: echo, env, pid, image, failure, refusal, nothing, or with what a model says (sample), asked with the arguments")
 	flag.BoolVar(&f.mute, "mute", false, "never answer initialize")
 	flag.BoolVar(&f.modern, "modern", false, "answer server/discover as a server of revision 2026-07-28")
 	flag.StringVar(&f.fatal, "fatal", "", "exit with 1 when this method is called")
@@ -183,6 +183,8 @@ func (f *fakeMCP) call(tool string, arguments []byte) object {
 	switch f.answer {
 	case "env":
 		return object{"content": []object{text(strings.Join(os.Environ(), "\n"))}}
+	case "pid":
+		return object{"content": []object{text(fmt.Sprint(os.Getpid()))}}
 	case "image": // "AAAA" are three bytes
 		return object{"content": []object{text("a picture"), {"type": "image", "mimeType": "image/png", "data": "AAAA"}}}
 	case "failure":

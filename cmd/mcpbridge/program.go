@@ -32,12 +32,14 @@ var logLevels = map[string]slog.Level{
 // A program is the stack of a config, and the session of a command on it.
 type program struct {
 	*stack.Stack
-	cfg    *config.Config
-	log    *slog.Logger
-	lines  *output.Queue // of log: no call waits for its reader
-	warn   func(text string)
-	caller *bridge.Caller // as which the servers are connected
-	own    bridge.Session // sees the tools of all callers; nil before open
+	cfg     *config.Config
+	log     *slog.Logger
+	logging *logging
+	lines   *output.Queue // of log: no call waits for its reader
+	opts    stack.Options // of Stack
+	warn    func(text string)
+	caller  *bridge.Caller // as which the servers are connected
+	own     bridge.Session // sees the tools of all callers; nil before open
 }
 
 // newProgram returns the program of a config. level is the default level of its log, and "" means
@@ -47,8 +49,8 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
 	lines := output.NewQueue(stderr)
-	p := &program{cfg: cfg, caller: self(), log: newLog(cfg.Log, level, lines), lines: lines}
-	if f.book != nil {
+	p := &program{cfg: cfg, caller: self(), lines: lines}
+	if p.log, p.logging = newLog(cfg.Log, level, lines); f.book != nil {
 		p.log = slog.New(f.book.Handler(p.log.Handler()))
 	}
 	p.warn = func(text string) { p.log.Warn(text) }
@@ -57,6 +59,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
+	p.opts = opts
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {
 		lines.Close()
@@ -138,17 +141,6 @@ func (p *program) reportTools(w io.Writer) (missing bool) {
 	return missing
 }
 
-func newLog(l config.Log, level string, w io.Writer) *slog.Logger {
-	if l.Level = cmp.Or(l.Level, level); l.Level == "" {
-		return slog.New(slog.DiscardHandler)
-	}
-	opts := &slog.HandlerOptions{Level: logLevels[l.Level]}
-	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts))
-	}
-	return slog.New(slog.NewTextHandler(w, opts))
-}
-
 // sourceFlags are a command's flags, and those that choose a config or a single server.
 type sourceFlags struct {
 	*pflag.FlagSet
@@ -166,6 +158,8 @@ type sourceFlags struct {
 	split    func(args []string) []string // returns the arguments without those that are not the command's; may be nil
 	inspect  func(*sourceFlags)           // gets the flags in place of the command; nil to run it
 	prepare  func(command []string) error // runs before the config is loaded; command is what follows --
+
+	again func() (*config.Config, error) // loads the config again; set by parse
 }
 
 // newFlags returns the flags of a command, to which the caller adds its own before it parses.
@@ -239,16 +233,28 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	if f.Changed("connect-timeout") && f.timeout <= 0 {
 		return nil, nil, usagef("%s: --connect-timeout %s: expected more than 0s", f.Name(), f.timeout)
 	}
+	f.again = func() (*config.Config, error) { return f.loadWithFlags(command) }
+	cfg, err := f.again()
+	return cfg, words, err
+}
+
+// loadWithFlags loads the config, in which the flags override what they are for.
+func (f *sourceFlags) loadWithFlags(command []string) (*config.Config, error) {
 	cfg, err := f.load(command)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	f.override(cfg)
+	return cfg, nil
+}
+
+// override makes a config what the flags say.
+func (f *sourceFlags) override(cfg *config.Config) {
 	for i := range cfg.Servers {
 		cfg.Servers[i].ConnectTimeout = cmp.Or(f.timeout, cfg.Servers[i].ConnectTimeout)
 	}
 	cfg.SetHidden(f.hidden)
 	cfg.Log.Level = cmp.Or(f.logLevel, cfg.Log.Level)
-	return cfg, words, nil
 }
 
 // load loads the config, or returns one with only the given server.

@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 //	get PATH              fetches $URL/PATH and prints the status and the body
 //	call NAME ARGS H=V…   calls a tool of serve, with HTTP headers, and prints the response
 //	api                   starts an API, $API, that keeps messages: each POST one, and GET has those of its path, the newest first. All else fails
+//	signal SIGNAL         sends serve a signal, and does not wait for its end
+//	logged TEXT           waits until serve has logged a text that it had not logged at the last time
 //	end SIGNAL            ends serve with TERM or INT; it must exit with 0. stdout and stderr are its own
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -57,7 +59,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "api": cmdAPI, "end": cmdEnd,
+			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "api": cmdAPI, "signal": cmdSignal, "logged": cmdLogged, "end": cmdEnd,
 		},
 	})
 }
@@ -129,6 +131,18 @@ type lineLog struct {
 	mu   sync.Mutex // guards what follows
 	text strings.Builder
 	told bool
+	seen int // bytes of text before which logged does not look
+}
+
+// find reports whether a text stands behind what find has found before.
+func (l *lineLog) find(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := strings.Index(l.text.String()[l.seen:], text)
+	if at >= 0 {
+		l.seen += at + len(text)
+	}
+	return at >= 0
 }
 
 func (l *lineLog) Write(p []byte) (int, error) {
@@ -231,13 +245,38 @@ func cmdAPI(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("API", api.URL)
 }
 
-func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt, "HUP": syscall.SIGHUP}
+func signals() map[string]os.Signal {
+	return map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt, "HUP": syscall.SIGHUP}
+}
+
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(servedKey{}).(*served)
-	if neg || len(args) != 1 || signals[args[0]] == nil || s.cmd == nil {
+	if neg || len(args) != 1 || signals()[args[0]] == nil || s.cmd == nil {
+		ts.Fatalf("usage: signal TERM|INT|HUP, after serve")
+	}
+	ts.Check(s.cmd.Process.Signal(signals()[args[0]]))
+}
+
+func cmdLogged(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(servedKey{}).(*served)
+	if neg || len(args) != 1 || s.cmd == nil {
+		ts.Fatalf("usage: logged TEXT, after serve")
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !s.stderr.find(args[0]); <-tick.C {
+		if time.Now().After(end) {
+			ts.Fatalf("serve has not logged %q", args[0])
+		}
+	}
+}
+
+func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(servedKey{}).(*served)
+	if neg || len(args) != 1 || signals()[args[0]] == nil || s.cmd == nil {
 		ts.Fatalf("usage: end TERM|INT|HUP, after serve")
 	}
-	ts.Check(s.cmd.Process.Signal(signals[args[0]]))
+	ts.Check(s.cmd.Process.Signal(signals()[args[0]]))
 	select {
 	case err := <-s.done:
 		fmt.Fprint(ts.Stdout(), s.stdout.String())

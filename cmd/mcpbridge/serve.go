@@ -28,18 +28,27 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.Listen = cmp.Or(*listen, cfg.Listen, defaultListen)
-	if err := mayListen(cfg); err != nil {
+	load := func(cfg *config.Config) *config.Config {
+		cfg.Listen = cmp.Or(*listen, cfg.Listen, defaultListen)
+		return cfg
+	}
+	if err := mayListen(load(cfg)); err != nil {
 		return err
 	}
 	f.book = logbook.New()
-	p, err := newProgram(f, cfg, "info", stack.Options{}, std.err)
+	l, err := newLive(f, cfg, stack.Options{}, func() (*config.Config, error) {
+		cfg, err := f.again()
+		if err != nil {
+			return nil, err
+		}
+		return load(cfg), nil
+	}, std.err)
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer l.close()
 	defer keepMemoryLow()()
-	return p.serve(ctx, f.book, std)
+	return l.serve(ctx, f.book, std)
 }
 
 // mayListen refuses an address that other machines can reach unless the config has tokens.
@@ -56,51 +65,58 @@ func mayListen(cfg *config.Config) error {
 }
 
 // serve listens until ctx ends.
-func (p *program) serve(ctx context.Context, book *logbook.Book, std streams) error {
-	if err := p.open(ctx); err != nil { // keeps shared servers up
+func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if err := l.open(ctx); err != nil {
 		return err
 	}
-	if err := p.AwaitRequired(ctx, p.own); err != nil {
+	if err := l.AwaitRequired(ctx, l.own); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", p.cfg.Listen)
+	ln, err := net.Listen("tcp", l.cfg.Listen)
 	if err != nil {
 		return usagef("listen: %v (--listen 127.0.0.1:0 lets the system pick another port)", err)
 	}
-	chat, err := p.chatCompletions()
-	if err != nil {
+	if err := l.serveChat(); err != nil {
 		ln.Close()
 		return err
 	}
-	opts := p.serverOptions()
-	opts.Protected = map[string]http.Handler{"/v1/": chat}
-	opts.Refuse = serve.Refuse
-	opts.Ready = http.HandlerFunc(p.serveReady)
-	ctx, end := context.WithCancel(ctx)
-	defer end()
+	l.front = mcpserver.New(l, l.serverOptions(l.cfg))
+	var reload func(context.Context) error
+	if l.cfg.Path != "" {
+		reload = func(context.Context) error { return l.reload() }
+		defer onHangup(l.apply, end)()
+	}
+	defer l.follow()()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
-	defer p.commands(ctx, book, ln.Addr().String(), end, nil)()
-	return mcpserver.New(p, opts).Serve(ctx, ln)
+	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) }, reload)()
+	return l.front.Serve(ctx, ln)
 }
 
-// serverOptions returns the options of the config for a server of any carrier.
-func (p *program) serverOptions() mcpserver.Options {
-	l := p.cfg.Limits
+// serverOptions returns the options of a config for a server of any carrier.
+func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
+	limits := cfg.Limits
 	return mcpserver.Options{
-		HiddenHeaders: p.cfg.HiddenHeaders(), TicketValues: p.cfg.TicketValues(),
-		Access:       mcpserver.Access{Tokens: p.cfg.Tokens, AllowedOrigins: p.cfg.AllowedOrigins, PublicHosts: p.cfg.PublicHosts},
-		MessageBytes: l.MessageBytes, BatchMessages: l.BatchMessages, CallsPerSession: l.CallsPerSession, QueueBytes: l.QueueBytes,
-		Sessions: l.Sessions, SessionIdle: l.SessionIdle, ResumeBytes: l.ResumeBytes,
-		Log: p.log,
+		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
+		Access:       mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts},
+		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
+		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
+		Log: l.log,
+
+		Protected: map[string]http.Handler{"/v1/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })},
+		Refuse:    serve.Refuse,
+		Ready:     http.HandlerFunc(l.serveReady),
 	}
 }
 
 // serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the
 // state of each server.
-func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
+func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
+	current := l.Live.Stack()
 	var report strings.Builder
 	status := http.StatusOK
-	for _, st := range p.Servers() {
+	for _, st := range current.Servers() {
 		if st.Required && !st.Up() {
 			status = http.StatusServiceUnavailable
 		}
@@ -112,35 +128,41 @@ func (p *program) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	if len(p.cfg.Tokens) > 0 && !mcpserver.Knows(p.cfg.Tokens, r) {
+	if tokens := current.Config().Tokens; len(tokens) > 0 && !mcpserver.Knows(tokens, r) {
 		fmt.Fprintln(w, http.StatusText(status))
 		return
 	}
 	fmt.Fprint(w, report.String())
 }
 
-// chatCompletions returns the endpoint for clients of OpenAI's API.
-func (p *program) chatCompletions() (http.Handler, error) {
-	models := p.Models()
+// serveChat makes the endpoint for clients of OpenAI's API that of the current config.
+func (l *live) serveChat() error {
+	current := l.Live.Stack()
+	cfg, models := current.Config(), current.Models()
 	for name, err := range models.Faults() {
-		p.log.Warn("a provider is not available", "provider", name, "reason", err)
+		l.log.Warn("a provider is not available", "provider", name, "reason", err)
 	}
-	loop := stack.LoopOptions(p.cfg.Loop)
-	loop.Log = p.log
-	return serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(p),
+	loop := stack.LoopOptions(cfg.Loop)
+	loop.Log = l.log
+	var chat http.Handler = serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(l),
 		Models:  models.IDs,
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
 			c, err := models.ByID(id)
 			return c, models.Settings(c.Name), err
 		},
 		Caller:  mcpserver.CallerOf,
-		System:  p.cfg.Loop.System,
+		System:  cfg.Loop.System,
 		Loop:    loop,
-		AtOnce:  p.cfg.Limits.Completions,
-		MaxBody: int64(p.cfg.Limits.MessageBytes),
-		Log:     p.log,
+		AtOnce:  cfg.Limits.Completions,
+		MaxBody: int64(cfg.Limits.MessageBytes),
+		Log:     l.log,
 
-		Principals: len(p.cfg.Tokens),
-	}), loop.Policy.Validate()
+		Principals: len(cfg.Tokens),
+	})
+	if err := loop.Policy.Validate(); err != nil {
+		return err
+	}
+	l.chat.Store(&chat)
+	return nil
 }

@@ -30,17 +30,22 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
-	p, err := newProgram(f, cfg, "info", stack.Options{OneCaller: true}, std.err)
+	l, err := newLive(f, cfg, stack.Options{OneCaller: true}, f.again, std.err)
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer l.close()
 	defer keepMemoryLow()()
-	front := mcpserver.New(p, p.serverOptions())
-	defer front.Close()
-	err = front.ServeStdio(ctx, std.in, std.out)
+	l.front = mcpserver.New(l, l.serverOptions(cfg))
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if cfg.Path != "" {
+		defer onHangup(l.apply, end)()
+	}
+	defer l.follow()()
+	err = l.front.ServeStdio(ctx, std.in, std.out)
 	if ctx.Err() != nil {
-		p.log.Info("ending", "reason", context.Cause(ctx))
+		l.log.Info("ending", "reason", context.Cause(ctx))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,8 +39,8 @@ type windows struct {
 
 // shared is a program of some windows.
 type shared struct {
-	*program
-	front *mcpserver.Server
+	*live
+	stop  func() // ends follow
 	users int
 	idle  *time.Timer // nil while there are users
 }
@@ -62,7 +63,10 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 
 // take returns the program for a window, which is made if there is none.
 func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
-	cfg, err := config.Loader{Getenv: lookupIn(hello.Environ), Workspace: hello.Folder, ProviderTypes: stack.ProviderTypes()}.Load(w.config)
+	load := func() (*config.Config, error) {
+		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: hello.Folder, ProviderTypes: stack.ProviderTypes()}.Load(w.config)
+	}
+	cfg, err := load()
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,15 +75,16 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 	defer w.mu.Unlock()
 	s := w.shared[key]
 	if s == nil {
-		p, err := newProgram(w.flags, cfg, "info", stack.Options{Pool: w.pool, Dir: cfg.Dir}, w.log)
+		l, err := newLive(w.flags, cfg, stack.Options{Pool: w.pool, Dir: cfg.Dir}, load, w.log)
 		if err != nil {
 			return nil, "", err
 		}
-		if err := p.open(w.ctx); err != nil { // keeps shared servers up
-			p.close()
+		if err := l.open(w.ctx); err != nil {
+			l.close()
 			return nil, "", err
 		}
-		s = &shared{program: p, front: mcpserver.New(w.replacement.count(p), p.serverOptions())}
+		l.front = mcpserver.New(w.replacement.count(l), l.serverOptions(cfg))
+		s = &shared{live: l, stop: l.follow()}
 		w.shared[key] = s
 	}
 	if s.users++; s.idle != nil {
@@ -94,7 +99,7 @@ func (w *windows) stacks() (all []*stack.Stack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(w.shared)) {
-		all = append(all, w.shared[key].Stack)
+		all = append(all, w.shared[key].Live.Stack())
 	}
 	return all
 }
@@ -117,8 +122,23 @@ func (w *windows) give(s *shared, key string) {
 }
 
 func (s *shared) end() {
-	s.front.Close()
+	s.stop()
 	s.close()
+}
+
+// reload applies the config to all programs. The error is that of the first one that it cannot be applied
+// to.
+func (w *windows) reload(context.Context) error {
+	w.mu.Lock()
+	all := slices.Collect(maps.Values(w.shared))
+	w.mu.Unlock()
+	errs := make([]error, len(all))
+	var work sync.WaitGroup
+	for i, s := range all {
+		work.Go(func() { errs[i] = s.reload() })
+	}
+	work.Wait()
+	return cmp.Or(errs...)
 }
 
 // close ends all programs.

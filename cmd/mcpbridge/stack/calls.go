@@ -40,11 +40,12 @@ func (r *callRecord) configure(cfg *config.Config, log *slog.Logger) error {
 		r.closeFile()
 		r.file, r.of = file, own
 	}
-	if log == r.log {
+	debug := log.Enabled(context.Background(), slog.LevelDebug)
+	if log == r.log && debug == (r.lines != nil) {
 		return nil
 	}
 	r.closeLines()
-	if r.log = log; log.Enabled(context.Background(), slog.LevelDebug) {
+	if r.log = log; debug {
 		r.lines = observe.Log(&r.stream, log)
 	}
 	return nil

@@ -45,7 +45,7 @@ type nativeLoader struct {
 	names    map[string]bool // of tools
 	users    map[string]int  // of tools, by the name of their API
 	chat     chatFunctions
-	leftOut  []string // one line each
+	leftOut  []string          // one line each
 	broken   map[string]string // those of leftOut that are whole files, by what names these
 	warnings []string
 	advice   []string // what could be better, although nothing is wrong

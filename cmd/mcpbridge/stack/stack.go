@@ -276,6 +276,9 @@ func (s *Stack) Close() error {
 	return lost
 }
 
+// Config returns the config that the Stack was made from, which must not be changed.
+func (s *Stack) Config() *config.Config { return s.cfg }
+
 // A ServerState is the current state of a server.
 type ServerState struct {
 	mcpclient.Status

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+)
+
+// live is a program that serves the latest config that could be used.
+type live struct {
+	*program
+	*stack.Live
+	front *mcpserver.Server              // nil until something is served
+	load  func() (*config.Config, error) // the config as it is now
+	pool  *stack.Pool                    // nil if others have it too
+	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
+
+	mu sync.Mutex // held by reload
+}
+
+// newLive is newProgram for a config that may change. Its front is the caller's to make.
+func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func() (*config.Config, error), stderr io.Writer) (*live, error) {
+	l := &live{load: load}
+	if opts.Pool == nil {
+		l.pool = stack.NewPool()
+		opts.Pool = l.pool
+	}
+	var err error
+	if l.program, err = newProgram(f, cfg, "info", opts, stderr); err != nil {
+		return nil, err
+	}
+	l.Live = stack.NewLive(l.program.Stack, l.opts)
+	return l, nil
+}
+
+// open opens the session that keeps shared servers up.
+func (l *live) open(ctx context.Context) (err error) {
+	operator := *l.caller
+	operator.Operator = true
+	l.own, err = l.Live.Open(ctx, &operator)
+	return err
+}
+
+// close ends the program.
+func (l *live) close() {
+	if l.front != nil {
+		l.front.Close()
+	}
+	if l.own != nil {
+		l.own.Close()
+	}
+	err := l.Live.Close()
+	if l.pool != nil {
+		err = errors.Join(err, l.pool.Close())
+	}
+	if err != nil {
+		l.warn(err.Error())
+	}
+	l.lines.Close()
+}
+
+// reload applies the config as it is now. An error says what is wrong with it: then nothing has changed.
+func (l *live) reload() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cfg, err := l.load()
+	if err != nil {
+		return err
+	}
+	before := l.Live.Stack().Config()
+	if cfg.Listen != before.Listen {
+		l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
+		cfg.Listen = before.Listen
+	}
+	chat := l.chat.Load() != nil
+	if chat {
+		if err := errors.Join(mayListen(cfg), stack.LoopOptions(cfg.Loop).Policy.Validate()); err != nil {
+			return err
+		}
+	}
+	l.logging.set(cfg.Log)
+	if err := l.Live.Reload(cfg); err != nil {
+		l.logging.set(before.Log)
+		return err
+	}
+	l.front.Update(l.serverOptions(cfg))
+	if chat {
+		err = l.serveChat()
+	}
+	l.log.Info("the config has been loaded again", "config", cfg.Path)
+	return err
+}
+
+// apply is reload that logs why a config is not applied.
+func (l *live) apply() {
+	if err := l.reload(); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			l.log.Error("the config is not applied", "reason", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// follow applies the config whenever one of its files changes, until stop is called.
+func (l *live) follow() (stop func()) {
+	cfg := l.Live.Stack().Config()
+	if cfg.Path == "" {
+		return func() {}
+	}
+	var watcher *watch.Watcher
+	begun := make(chan struct{})
+	watcher, err := watch.New(cfg.Files(), func() {
+		<-begun
+		l.apply()
+		watcher.Watch(l.Live.Stack().Config().Files())
+	}, l.log)
+	close(begun)
+	if err != nil {
+		l.log.Warn("changes of the config are not noticed", "reason", err)
+		return func() {}
+	}
+	return watcher.Close
+}
+
+var errHangup = errors.New("hangup signal received")
+
+// onHangup calls apply at each hangup signal, which no longer ends the program, until stop is called. It
+// calls end instead if the program's terminal has gone.
+func onHangup(apply func(), end context.CancelCauseFunc) (stop func()) {
+	terminal := hasTerminal()
+	signals, restore := hangups()
+	done := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			select {
+			case <-signals:
+				if terminal && !hasTerminal() {
+					end(errHangup)
+				} else {
+					apply()
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		restore()
+		close(done)
+		work.Wait()
+	}
+}
+
+// logging is the level and the format of a log.
+type logging struct {
+	level  slog.LevelVar
+	json   atomic.Bool
+	preset string // the level of a config without one
+}
+
+func (s *logging) set(l config.Log) {
+	s.level.Set(logLevels[cmp.Or(l.Level, s.preset)])
+	s.json.Store(l.Format == "json")
+}
+
+// newLog returns a log, and its level and format, which may change. Without a level nothing is logged.
+func newLog(l config.Log, level string, w io.Writer) (*slog.Logger, *logging) {
+	s := &logging{preset: level}
+	s.set(l)
+	if cmp.Or(l.Level, level) == "" {
+		return slog.New(slog.DiscardHandler), s
+	}
+	opts := &slog.HandlerOptions{Level: &s.level}
+	return slog.New(&logHandler{slog.NewTextHandler(w, opts), slog.NewJSONHandler(w, opts), s}), s
+}
+
+// logHandler writes text or JSON.
+type logHandler struct {
+	text, json slog.Handler
+	of         *logging
+}
+
+// Enabled implements slog.Handler.
+func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.text.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if h.of.json.Load() {
+		return h.json.Handle(ctx, r)
+	}
+	return h.text.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.text.WithAttrs(attrs), h.json.WithAttrs(attrs), h.of}
+}
+
+// WithGroup implements slog.Handler.
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{h.text.WithGroup(name), h.json.WithGroup(name), h.of}
+}
