@@ -336,13 +336,7 @@ func executable() (string, error) {
 
 // loadForClients loads the config that clients are to use; its path is absolute.
 func loadForClients(f *sourceFlags, path string) (*config.Config, error) {
-	if path == "" {
-		var err error
-		if path, err = config.DefaultPath(); err != nil {
-			return nil, &exitError{exitUsage, err.Error()}
-		}
-	}
-	path, err := filepath.Abs(path)
+	path, err := configPath(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 // the stack that runs it), serve.go, stdio.go, daemon.go, windows.go and replace.go
 // (the daemon), control.go and ps.go (commands to what runs), service_*.go, memory.go (memory that is returned after a load),
 // tools.go (tools, check), convert.go, lint.go, gen.go, ask*.go (a model), chat*.go (conversations at
-// a console, approval of calls), clients.go, connect.go and import.go (config files of MCP clients),
+// a console, approval of calls), clients.go, connect.go, import.go and init.go (config files of MCP clients),
 // servers.go and add*.go (the servers of the config).
 //
 // Packages: config (the file), stack (its sources), internal/terminal, internal/markdown and

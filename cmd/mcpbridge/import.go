@@ -25,6 +25,7 @@ type imported struct {
 	Variables []string       `json:"variables"` // in the env file
 	Notes     []importNote   `json:"notes"`
 	Moved     []clientResult `json:"moved"`
+	Connected []clientResult `json:"connected,omitempty"` // by init
 }
 
 type takenServer struct {
@@ -52,47 +53,59 @@ func runImport(_ context.Context, args []string, std streams) error {
 	if named == nil {
 		named = clients.All()
 	}
-	return e.importServers(*path, named, *move)
-}
-
-// importServers copies the servers of clients into the config.
-func (e *clientEditor) importServers(path string, from []*clients.Client, move bool) error {
-	if path == "" {
-		var err error
-		if path, err = config.DefaultPath(); err != nil {
-			return &exitError{exitUsage, err.Error()}
-		}
-	}
-	path, err := filepath.Abs(path)
+	i, files, result, err := e.importServers(*path, named)
 	if err != nil {
 		return err
+	}
+	if *move {
+		e.moveServers(i, files)
+		result.Moved = append(result.Moved, e.results...)
+	}
+	return e.end(result)
+}
+
+// importServers copies the servers of clients into the config, and returns the files that have been
+// read.
+func (e *clientEditor) importServers(path string, from []*clients.Client) (*clients.Import, []*clients.File, *imported, error) {
+	path, err := configPath(path)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	i, err := e.newImport(path)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
-	result := imported{Config: path, Servers: []takenServer{}, Variables: []string{}, Notes: []importNote{}, Moved: []clientResult{}}
+	result := &imported{Config: path, Servers: []takenServer{}, Variables: []string{}, Notes: []importNote{}, Moved: []clientResult{}}
 	var files []*clients.File
 	for _, c := range from {
 		for _, f := range e.files(c, func(f *clients.File) bool { return f.Exists }) {
-			if e.readServers(i, f, &result) {
+			if e.readServers(i, f, result) {
 				files = append(files, f)
 			}
 		}
 	}
-	e.report(i, &result)
-	if err := e.write(i, path); err != nil {
-		return err
-	}
-	if move {
-		for _, f := range files {
-			if names := i.Movable(f); len(names) > 0 {
-				e.change(f, "moved "+strings.Join(names, ", ")+" out of", "unchanged", names, func(text []byte) ([]byte, error) { return f.Move(text, names) })
-			}
+	e.report(i, result)
+	return i, files, result, e.write(i, path)
+}
+
+// moveServers turns off in the clients' files what the config has now.
+func (e *clientEditor) moveServers(i *clients.Import, files []*clients.File) {
+	for _, f := range files {
+		if names := i.Movable(f); len(names) > 0 {
+			e.change(f, "moved "+strings.Join(names, ", ")+" out of", "unchanged", names, func(text []byte) ([]byte, error) { return f.Move(text, names) })
 		}
-		result.Moved = append(result.Moved, e.results...)
 	}
-	return e.end(result)
+}
+
+// configPath returns the absolute path of a config, by default that of all commands.
+func configPath(path string) (string, error) {
+	if path == "" {
+		var err error
+		if path, err = config.DefaultPath(); err != nil {
+			return "", &exitError{exitUsage, err.Error()}
+		}
+	}
+	return filepath.Abs(path)
 }
 
 // newImport returns an import into the config at path, which may not exist.

@@ -79,6 +79,7 @@ func commands() []command {
 		{"enable", "enable NAME…", "turn servers of the config on", runEnable},
 		{"disable", "disable NAME…", "turn servers of the config off, without removing them", runDisable},
 		{"check", "check [--config FILE] [--json]", "connect to every server and database and report what is wrong", runCheck},
+		{"init", "init [--yes] [--dry-run]", "take over the servers of all editors and register the bridge in them", runInit},
 		{"connect", "connect [CLIENT…] [--dry-run] [--http | --ws] [--project]", "register the bridge in editors and desktop apps", runConnect},
 		{"disconnect", "disconnect [CLIENT…] [--dry-run]", "take the bridge out of them again", runDisconnect},
 		{"import", "import [CLIENT…] [--move] [--project] [--dry-run]", "copy the servers that they have into the config", runImport},

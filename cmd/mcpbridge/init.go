@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+func runInit(ctx context.Context, args []string, std streams) error {
+	f := newFlags("init", "init [flags]", "The first minute: finds the MCP clients of this computer, copies their servers into one config,\n"+
+		"registers the bridge in them and, if you like, turns their own servers off. mcpbridge disconnect\nundoes that.", std)
+	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	yes := f.Bool("yes", false, "answer every question with yes")
+	e, named, err := newClientEditor(f, args, std)
+	switch {
+	case err != nil:
+		return err
+	case *yes:
+	case e.asJSON || !output.IsTerminal(std.in):
+		return usagef("init: asks before it changes anything: run it on a terminal, or mcpbridge init --yes (--dry-run shows what that would do)")
+	}
+	if named == nil {
+		named = e.found(isHome)
+	}
+	if len(named) == 0 {
+		return usagef("init: no MCP client was found on this computer (known: %s)", clientNames())
+	}
+	in := terminal.NewLines(std.in)
+	ask := func(question string) bool { return *yes || e.agrees(ctx, in, question) }
+	var titles []string
+	for _, c := range named {
+		titles = append(titles, c.Title)
+	}
+	config, err := configPath(*path)
+	if err != nil {
+		return err
+	}
+	if !ask(fmt.Sprintf("Found %s. Copy their servers into %s?", strings.Join(titles, ", "), config)) {
+		return nil
+	}
+	i, files, result, err := e.importServers(config, named)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(config); err != nil { // nothing to import, or a dry run
+		if e.dryRun {
+			return e.end(result)
+		}
+		return usagef("init: the clients have no servers: mcpbridge add NAME -- COMMAND adds one, and mcpbridge connect registers the bridge")
+	}
+	if !ask("Register the bridge in them?") {
+		return e.end(result)
+	}
+	cfg, err := loadForClients(f, config)
+	if err != nil {
+		return err
+	}
+	for _, c := range named {
+		if err := e.connect(c, cfg, connectFlags{}); err != nil {
+			return err
+		}
+	}
+	connected := len(e.results)
+	if len(i.Taken) > 0 && ask("Turn their own servers off, so that nothing runs twice?") {
+		e.moveServers(i, files)
+	}
+	result.Moved = append(result.Moved, e.results[connected:]...)
+	result.Connected = e.results[:connected]
+	if !e.asJSON && !e.dryRun {
+		fmt.Fprintf(std.out, "Restart the clients. mcpbridge check tells whether every server works, mcpbridge disconnect undoes it all.\n")
+	}
+	return e.end(result)
+}
+
+// agrees asks a question. Enter is yes.
+func (e *clientEditor) agrees(ctx context.Context, in *terminal.Lines, question string) bool {
+	fmt.Fprintf(e.std.err, "%s [Y/n] ", terminal.Inline(question))
+	line, err := in.Read(ctx)
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (answer == "" || answer == "y" || answer == "yes")
+}
