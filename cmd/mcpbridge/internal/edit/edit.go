@@ -70,8 +70,8 @@ func Set(f Format, text []byte, path []string, value json.RawMessage) ([]byte, e
 		func(root any) any { return model(root, path, v) })
 }
 
-// Remove returns text without the member at path, the comments directly above it and the one behind
-// it; without such a member, it returns text. Objects that become empty stay. (Tables of TOML that
+// Remove returns text without the member at path, the comments directly above it (but not those that the
+// text begins with) and the one behind it; without such a member, it returns text. Objects that become empty stay. (Tables of TOML that
 // only have subtables are not written, and so go with the last of them.)
 //
 // Set of a member that is missing, but not its object, and then Remove return the original text. The

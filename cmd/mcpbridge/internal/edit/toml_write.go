@@ -123,14 +123,18 @@ func (d *tomlText) content(s *section, comments bool) int {
 	return end
 }
 
-// comments returns the offset of the first of the comment lines directly above an offset.
+// comments returns the offset of the first of the comment lines directly above an offset. Those that the
+// file begins with are about the file.
 func (d *tomlText) comments(at, least int) int {
+	own := at
 	for at > least {
 		above := lineStart(d.text, at-1)
 		if above < least || d.text[above+len(indentOf(d.text, above))] != '#' {
 			break
 		}
-		at = above
+		if at = above; at == 0 {
+			return own
+		}
 	}
 	return at
 }

@@ -122,14 +122,18 @@ func (d *yamlText) remove(at trail) ([]byte, error) {
 		}
 		return splice(d.text, it.start, parent.items[1].start, ""), nil
 	}
-	start, end := lineStart(d.text, it.start), nextLine(d.text, it.end)
+	own, end := lineStart(d.text, it.start), nextLine(d.text, it.end)
+	start := own
 	for start > 0 {
 		above := lineStart(d.text, start-1)
 		indent := indentOf(d.text, above)
 		if len(indent) != parent.column || d.text[above+len(indent)] != '#' {
 			break
 		}
-		start = above
+		if start = above; start == 0 { // what the file begins with is about the file
+			start = own
+			break
+		}
 	}
 	if end == len(d.text) && d.text[end-1] != '\n' && start > 0 { // no line end at the end of the text
 		start = lineEnd(d.text, start-1)
