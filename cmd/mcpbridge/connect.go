@@ -177,7 +177,7 @@ func (e *clientEditor) makeToken(c *clients.Client, cfg *config.Config) (string,
 		return "", fmt.Errorf("%s: %w", cfg.Path, err)
 	}
 	if changed && !e.dryRun {
-		e.note(fmt.Sprintf("made a token for %s in %s: start mcpbridge serve again, so that it takes it", c.Title, cfg.Path))
+		e.note(fmt.Sprintf("made a token for %s in %s", c.Title, cfg.Path))
 		if len(cfg.Tokens) == 0 {
 			e.note("from then on serve asks every client for a token")
 		}
@@ -237,7 +237,7 @@ func (e *clientEditor) revoke(c *clients.Client, path string) {
 	case err != nil:
 		e.fault(path, err)
 	case removed && !e.dryRun:
-		e.note(fmt.Sprintf("the token of %s is no longer in %s: start mcpbridge serve again, so that it refuses it", c.Title, path))
+		e.note(fmt.Sprintf("the token of %s is no longer in %s", c.Title, path))
 	}
 }
 
