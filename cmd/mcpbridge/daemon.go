@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,6 +43,9 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	wait, cancel := context.WithTimeout(ctx, daemonWait)
 	defer cancel()
 	ln, release, err := place.Listen(wait)
+	if errors.Is(err, daemon.ErrRunning) {
+		return daemon.Ready(std.out) // whoever has started this one finds the other
+	}
 	if err != nil {
 		return err
 	}

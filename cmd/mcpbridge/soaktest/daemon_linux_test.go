@@ -106,9 +106,6 @@ func TestDaemonUnderKills(t *testing.T) {
 		if pids := s.running(what); len(pids) > 0 && rand.IntN(3) == 0 && syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL) == nil {
 			kills++
 		}
-		if n := len(s.running(" daemon ")); n > 2 { // one that is being killed, and the next
-			t.Fatalf("%d daemons", n)
-		}
 	}
 	close(over)
 	working.Wait()

@@ -8,10 +8,15 @@ import (
 	"strconv"
 )
 
+// isActivated reports whether a service manager listens for this process.
+func isActivated() bool {
+	return os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) && os.Getenv("LISTEN_FDS") == "1"
+}
+
 // activated returns the socket that a service manager listens on for this process (sd_listen_fds(3)), nil
 // without one. It stays when the process ends.
 func activated() (net.Listener, error) {
-	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") != "1" {
+	if !isActivated() {
 		return nil, nil
 	}
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {

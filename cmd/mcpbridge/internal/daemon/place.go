@@ -117,13 +117,32 @@ func (p Place) lock(ctx context.Context, suffix string) (release func(), err err
 	return func() { l.Close() }, nil
 }
 
-// Listen listens for windows and commands. It waits until ctx ends for a daemon that still runs, so that
-// there are never two for one config. Closing the listener removes the place; release comes last, when
-// nothing of the daemon runs any more.
+// ErrRunning means that another daemon serves a place.
+var ErrRunning = errors.New("another daemon is running")
+
+// Listen listens for windows and commands. There are never two daemons for one config: it waits until ctx
+// ends for one that is ending, and fails with ErrRunning at one that listens. Closing the listener removes
+// the place; release comes last, when nothing of the daemon runs any more.
 func (p Place) Listen(ctx context.Context) (ln net.Listener, release func(), err error) {
-	release, err = p.lock(ctx, ".lock")
-	if err != nil {
-		return nil, nil, fmt.Errorf("another daemon for %s is running: %w", p.Config, err)
+	lock := flock.New(p.file(".lock"), flock.SetPermissions(0o600))
+	for {
+		locked, err := lock.TryLock()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", lock.Path(), err)
+		}
+		if locked {
+			release = func() { lock.Close() }
+			break
+		}
+		if conn, err := p.dial(ctx); err == nil && !isActivated() {
+			conn.Close()
+			return nil, nil, fmt.Errorf("%w for %s", ErrRunning, p.Config)
+		}
+		select {
+		case <-time.After(lockWait):
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("another daemon for %s does not end: %w", p.Config, context.Cause(ctx))
+		}
 	}
 	if ln, err = p.listen(); err != nil {
 		release()

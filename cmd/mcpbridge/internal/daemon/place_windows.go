@@ -58,6 +58,9 @@ func keysIn(string) (keys []string, err error) {
 // Clear does nothing: a pipe goes with its process.
 func (p Place) Clear() {}
 
+// isActivated is false: no service manager listens for a daemon here.
+func isActivated() bool { return false }
+
 // listen makes a named pipe that this user alone may open.
 func (p Place) listen() (net.Listener, error) {
 	user, err := userID()

@@ -42,6 +42,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer cancel(nil)
+	defer ln.Close() // before Serve returns, whatever stop does
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	s.count(0, cancel)
