@@ -90,6 +90,12 @@ func (a *Access) identify(token string) (bridge.Principal, *refusal) {
 	return bridge.Principal{Name: holder}, nil
 }
 
+// knows reports whether a principal is one that identify returns.
+func (a *Access) knows(p bridge.Principal) bool {
+	_, holder := a.Tokens[p.Name]
+	return holder == (len(a.Tokens) > 0)
+}
+
 // Knows reports whether a request carries one of the tokens.
 func Knows(tokens map[string]string, r *http.Request) bool {
 	_, refused := (&Access{Tokens: tokens}).identify(bearer(r))

@@ -25,6 +25,9 @@ func (r *registry) add(added *session) error {
 	if r.closed {
 		return errClosing
 	}
+	if !r.server.opts().Access.knows(added.sender.principal) {
+		return errEnded // Update has shut it out meanwhile
+	}
 	own := added.account
 	if !own.take(openSessions, 1) && !(r.evict(own) && own.take(openSessions, 1)) {
 		r.server.log.Log(slog.LevelWarn, "refused a session: too many are in use", "principal", added.sender.principal.Name, "limit", own.most[openSessions].Load())

@@ -41,8 +41,7 @@ func (s *Server) Update(opts Options) {
 	opts.ReadTimeout, opts.Log = before.ReadTimeout, before.Log
 	s.settings.Store(newSettings(opts, before))
 	s.shutOut(func(p bridge.Principal) bool {
-		now, known := opts.Access.Tokens[p.Name]
-		return now != before.Access.Tokens[p.Name] || known != (len(opts.Access.Tokens) > 0)
+		return opts.Access.Tokens[p.Name] != before.Access.Tokens[p.Name] || !opts.Access.knows(p)
 	})
 }
 
