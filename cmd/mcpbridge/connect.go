@@ -182,6 +182,10 @@ func (e *clientEditor) makeToken(c *clients.Client, cfg *config.Config) (string,
 			e.note("from then on serve asks every client for a token")
 		}
 	}
+	if cfg.Tokens == nil {
+		cfg.Tokens = map[string]string{}
+	}
+	cfg.Tokens[c.Name] = token
 	return token, nil
 }
 
