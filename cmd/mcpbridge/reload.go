@@ -26,6 +26,8 @@ type live struct {
 	pool  *stack.Pool                    // nil if others have it too
 	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 
+	applied func(*config.Config) // is called after reload; may be nil
+
 	mu sync.Mutex // held by reload
 }
 
@@ -99,6 +101,9 @@ func (l *live) reload() error {
 		err = l.serveChat()
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
+	if l.applied != nil {
+		l.applied(cfg)
+	}
 	return err
 }
 

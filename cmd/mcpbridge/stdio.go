@@ -90,7 +90,7 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	}
 	debug.SetGCPercent(shimGC)
 	shim := &daemon.Shim{Join: join, Lost: func(reason error) {
-		fmt.Fprintf(std.err, "mcpbridge: the daemon was lost (%v), starting another\n", reason)
+		fmt.Fprintf(std.err, "mcpbridge: the connection to the daemon was lost (%v), connecting again\n", reason)
 	}}
 	if err := shim.Run(ctx, conn, hello, std.in, std.out); err != nil {
 		return err

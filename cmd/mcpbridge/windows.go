@@ -40,9 +40,12 @@ type windows struct {
 // shared is a program of some windows.
 type shared struct {
 	*live
-	stop  func() // ends follow
+	of    *daemon.Hello // of the window that it was made for
+	stop  func()        // ends follow
 	users int
 	idle  *time.Timer // nil while there are users
+
+	connected map[*daemon.Hello]context.CancelFunc // windows that are served
 }
 
 // local is the name of the principal of all windows: they are one user's.
@@ -57,6 +60,10 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 	w.replacement.offer(w.ctx, binary{hello.Version, hello.Executable, hello.Built})
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		defer w.give(s, key)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		w.connect(s, hello, cancel)
+		defer w.connect(s, hello, nil)
 		return s.front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Repeated: hello.Repeated})
 	}, nil
 }
@@ -84,7 +91,9 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 			return nil, "", err
 		}
 		l.front = mcpserver.New(w.replacement.count(l), l.serverOptions(cfg))
-		s = &shared{live: l, stop: l.follow()}
+		s = &shared{live: l, of: hello, connected: map[*daemon.Hello]context.CancelFunc{}}
+		l.applied = func(cfg *config.Config) { w.part(s, cfg) }
+		s.stop = l.follow()
 		w.shared[key] = s
 	}
 	if s.users++; s.idle != nil {
@@ -92,6 +101,29 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 		s.idle = nil
 	}
 	return s, key, nil
+}
+
+// connect notes how a window is ended, or that it has ended.
+func (w *windows) connect(s *shared, hello *daemon.Hello, end context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if end == nil {
+		delete(s.connected, hello)
+	} else {
+		s.connected[hello] = end
+	}
+}
+
+// part ends the windows that can no longer share a program, as the config now refers to what they do not
+// have in common: they connect again, and get another one.
+func (w *windows) part(s *shared, cfg *config.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for hello, end := range s.connected {
+		if keyOf(cfg, hello) != keyOf(cfg, s.of) {
+			end()
+		}
+	}
 }
 
 // stacks returns the stacks of all programs.
