@@ -67,15 +67,43 @@ func (c *Client) Restart() {
 	}
 }
 
-// Stop ends the connections of all links, with their processes. Calls fail until Restart.
+// stopTime bounds how long Stop waits for processes to end.
+const stopTime = 10 * time.Second
+
+// Stop ends the connections of all links, and waits for the end of their processes. Calls fail until
+// Restart.
 func (c *Client) Stop() {
 	c.mu.Lock()
 	if c.resumed == nil {
 		c.resumed = make(chan struct{})
 	}
 	c.mu.Unlock()
-	for _, l := range c.allLinks() {
+	links := c.allLinks()
+	for _, l := range links {
 		l.interrupt(errStopped)
+	}
+	late := time.After(stopTime)
+	for _, l := range links {
+		l.awaitStopped(late)
+	}
+}
+
+// awaitStopped waits until the link is stopped, the client is restarted or it is too late.
+func (l *link) awaitStopped(late <-chan time.Time) {
+	for l.client.stopped() != nil {
+		l.mu.Lock()
+		state, changed := l.state, l.changed
+		l.mu.Unlock()
+		if state == Stopped || state == Idle {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return
+		case <-l.ctx.Done():
+			return
+		}
 	}
 }
 
