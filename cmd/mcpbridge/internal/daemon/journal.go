@@ -263,7 +263,7 @@ func (j *journal) repeated() (ids []string) {
 	return ids
 }
 
-// again returns the lines that tell a new daemon what its predecessor knew.
+// again returns the lines that tell a new daemon what its predecessor knew. They count as sent.
 func (j *journal) again() (lines [][]byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -291,6 +291,7 @@ func (j *journal) again() (lines [][]byte) {
 	}
 	for _, p := range j.inOrder() {
 		lines = append(lines, p.line)
+		p.sent = true // the new daemon may carry it out before it is lost, too
 	}
 	return lines
 }

@@ -98,3 +98,18 @@ func FuzzJournal(f *testing.F) {
 		}
 	})
 }
+
+// TestSentToTheSecond holds that a request which only the second daemon got is a repeated one for the third.
+func TestSentToTheSecond(t *testing.T) {
+	j := newJournal()
+	j.fromClient([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}`)) // it cannot be sent
+	j.lost()
+	if ids := j.repeated(); len(ids) != 0 {
+		t.Errorf("%q ran before any daemon had them", ids)
+	}
+	j.again()
+	j.lost()
+	if ids := j.repeated(); len(ids) != 1 || ids[0] != "1" {
+		t.Errorf("repeated %q, expected 1", ids)
+	}
+}
