@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -54,6 +55,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 				conn.Close()
 			}
 			return nil
+		case err != nil && outOfFiles(err):
+			select {
+			case <-time.After(acceptWait):
+			case <-ctx.Done():
+			}
+			continue
 		case err != nil:
 			ln.Close()
 			return err
@@ -63,6 +70,14 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			s.serve(ctx, conn, func(n int) { s.count(n, cancel) })
 		})
 	}
+}
+
+// acceptWait is the time between attempts to accept a connection while there are too many open files.
+const acceptWait = 100 * time.Millisecond
+
+// outOfFiles reports whether an error of Accept passes when other connections have ended.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // errIdle ends a Server without windows.
@@ -91,7 +106,9 @@ func (s *Server) count(n int, cancel context.CancelCauseFunc) {
 func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 	in := bufio.NewReader(conn)
 	var hello Hello
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err := readLine(conn, in, &hello)
+	stop()
 	if err == nil && hello.Protocol != protocol {
 		err = fmt.Errorf("this daemon (mcpbridge %s, pid %d) speaks another version of the handshake: end it with mcpbridge stop", s.Version, os.Getpid())
 	}
@@ -119,8 +136,12 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 		return
 	}
 	serve, err := s.Window(ctx, &hello)
-	if s.welcome(conn, err) != nil || err != nil {
+	failed := s.welcome(conn, err)
+	if err != nil {
 		return
+	}
+	if failed != nil { // the window has left: serve returns at once, and frees what it has
+		conn.Close()
 	}
 	if err := serve(ctx, in, conn); err != nil {
 		s.Log.Debug("a window has ended", "reason", err)
@@ -135,10 +156,15 @@ func (s *Server) welcome(conn net.Conn, err error) error {
 	return writeLine(conn, w)
 }
 
+// lastWrites is how long a reader may take to read what a command has written when the Server ends.
+const lastWrites = time.Second
+
 // command carries out a command until its reader leaves.
 func (s *Server) command(ctx context.Context, conn net.Conn, command *Command) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Now().Add(lastWrites)) })
+	defer stop()
 	go func() { // which ends with the connection
 		_, _ = io.Copy(io.Discard, conn)
 		cancel()

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// dialRaw connects to a place and writes what is given.
+func dialRaw(t *testing.T, place Place, first string) net.Conn {
+	t.Helper()
+	conn, err := place.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, first); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestEndsBesideOthers holds that neither who has yet to say hello nor who does not read the output of a
+// command keeps a daemon from ending.
+func TestEndsBesideOthers(t *testing.T) {
+	place := newPlace(t)
+	full := make(chan struct{})
+	stop := serveAt(t, place, &Server{Window: echo, Command: func(_ context.Context, _ *Command, out io.Writer) error {
+		text := make([]byte, 64<<10)
+		for n := 0; ; n++ {
+			if n == 1 {
+				close(full)
+			}
+			if _, err := out.Write(text); err != nil {
+				return err
+			}
+		}
+	}})
+	dialRaw(t, place, `{"mcpbridge":1,"command":{"name":"logs","follow":true}}`+"\n")
+	<-full
+	dialRaw(t, place, `{"mcpbridge":1`)
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > helloTime/2 {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestWindowLeavesAtOnce holds that a window which is not there to be welcomed is freed.
+func TestWindowLeavesAtOnce(t *testing.T) {
+	place := newPlace(t)
+	left, freed := make(chan struct{}), make(chan struct{})
+	serveAt(t, place, &Server{Window: func(context.Context, *Hello) (Window, error) {
+		<-left
+		return func(_ context.Context, in io.Reader, _ io.Writer) error {
+			defer close(freed)
+			_, err := io.Copy(io.Discard, in)
+			return err
+		}, nil
+	}})
+	dialRaw(t, place, `{"mcpbridge":1}`+"\n").Close()
+	close(left)
+	<-freed
+}
+
+// TestOutOfFiles holds that a daemon goes on when it had too many open files for a connection.
+func TestOutOfFiles(t *testing.T) {
+	place := newPlace(t)
+	ln, release, err := place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	full := &fullListener{Listener: ln}
+	go func() { ended <- (&Server{Window: echo}).Serve(ctx, full) }()
+	conn := dialRaw(t, place, `{"mcpbridge":1}`+"\n")
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
+		t.Errorf("got %q, %v", line, err)
+	}
+	conn.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// fullListener fails once for want of files.
+type fullListener struct {
+	net.Listener
+	failed bool
+}
+
+func (l *fullListener) Accept() (net.Conn, error) {
+	if !l.failed {
+		l.failed = true
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
