@@ -155,7 +155,7 @@ func start(ctx context.Context, executable string, args []string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if text := strings.TrimSpace(said.String()); text != "" {
+	if text := strings.TrimPrefix(strings.TrimSpace(said.String()), "mcpbridge: "); text != "" {
 		return &RefusedError{text}
 	}
 	return nil // it was killed: Join tries again
