@@ -48,7 +48,7 @@ func runListServers(_ context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	text, err := file.Read(found, maxConfig)
+	text, err := file.ReadRegular(found, maxConfig)
 	if err != nil {
 		return usagef("config %s: %v", found, err)
 	}
