@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
@@ -57,6 +59,15 @@ var errHandedOver = errors.New("handed over to the daemon")
 // many of them run beside each other.
 const shimGC = 50
 
+// freeStart returns the memory that only the start has needed. Each garbage collection halves a stack that
+// is too large.
+func freeStart() {
+	for range 4 {
+		runtime.GC()
+	}
+	debug.FreeOSMemory()
+}
+
 // runShim hands the client over to the daemon of the config. It returns nil if there can be none.
 func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	path, err := config.Find(f.config)
@@ -89,10 +100,14 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 		return err
 	}
 	debug.SetGCPercent(shimGC)
+	returning := time.AfterFunc(startTime, freeStart)
+	defer returning.Stop()
 	shim := &daemon.Shim{Join: join, Lost: func(reason error) {
 		fmt.Fprintf(std.err, "mcpbridge: the connection to the daemon was lost (%v), connecting again\n", reason)
 	}}
-	if err := shim.Run(ctx, conn, hello, std.in, std.out); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- shim.Run(ctx, conn, hello, std.in, std.out) }() // on a stack that is still small
+	if err := <-ended; err != nil {
 		return err
 	}
 	return errHandedOver
