@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -103,4 +104,38 @@ func (l *fullListener) Accept() (net.Conn, error) {
 		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
 	}
 	return l.Listener.Accept()
+}
+
+// TestHalfAnAnswer holds that what a daemon has written of an answer when it is killed does not reach the
+// client, which gets that of the next.
+func TestHalfAnAnswer(t *testing.T) {
+	place := newPlace(t)
+	answering := func(text string) *Server {
+		return &Server{Window: func(context.Context, *Hello) (Window, error) {
+			return func(_ context.Context, in io.Reader, out io.Writer) error {
+				lines := bufio.NewReader(in)
+				if _, err := lines.ReadString('\n'); err != nil {
+					return err
+				}
+				_, err := io.WriteString(out, text)
+				if strings.HasSuffix(text, "\n") {
+					_, err = io.Copy(io.Discard, lines)
+				}
+				return err
+			}, nil
+		}}
+	}
+	const whole = `{"jsonrpc":"2.0","id":1,"result":{"text":"whole"}}`
+	stop := serveAt(t, place, answering(whole[:len(whole)-9]))
+	c := newClient(t, &Shim{
+		Join: func(ctx context.Context, hello *Hello) (*Conn, error) { return Dial(ctx, place, hello) },
+		Lost: func(error) {
+			stop()
+			stop = serveAt(t, place, answering(whole+"\n"))
+		},
+	})
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	c.gets(whole)
+	c.in.Close()
+	<-c.ended
 }

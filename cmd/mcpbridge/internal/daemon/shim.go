@@ -144,7 +144,7 @@ func (s *Shim) endIdle(conn *Conn) {
 
 // readDaemon passes on what the daemon sends until it is lost.
 func (s *Shim) readDaemon(conn *Conn) error {
-	lines := wire.NewLineReader(conn.In, int(^uint(0)>>1)-1) // the daemon has its own limits
+	lines := wire.NewLineReader(wholeLines{conn.In}, int(^uint(0)>>1)-1) // the daemon has its own limits
 	for {
 		buf, err := lines.Read()
 		if err != nil {
@@ -158,6 +158,18 @@ func (s *Shim) readDaemon(conn *Conn) error {
 		buf.Free()
 		s.endIdle(conn)
 	}
+}
+
+// wholeLines is a stream whose last line counts only with its end: a daemon that was killed may have written
+// half a message.
+type wholeLines struct{ io.Reader }
+
+func (r wholeLines) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // with which a LineReader drops the line
+	}
+	return n, err
 }
 
 // again goes on with another daemon.
