@@ -86,9 +86,9 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 
 // daemonLog returns the log file of a daemon.
 func daemonLog(place daemon.Place) io.WriteCloser {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
+	file := place.Log()
+	if cache, err := os.UserCacheDir(); err == nil {
+		file = filepath.Join(cache, "mcpbridge", "logs", place.Key()+".log")
 	}
-	return &lumberjack.Logger{Filename: filepath.Join(cache, "mcpbridge", "logs", place.Key()+".log"), MaxSize: daemonLogSize, MaxBackups: 1}
+	return &lumberjack.Logger{Filename: file, MaxSize: daemonLogSize, MaxBackups: 1}
 }

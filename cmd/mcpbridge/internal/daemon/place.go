@@ -102,6 +102,9 @@ func ownFolder(path string) error {
 // Key returns what tells the places of this user apart.
 func (p Place) Key() string { return p.key }
 
+// Log returns the path of a log file for a user without a cache folder.
+func (p Place) Log() string { return p.file(".log") }
+
 func (p Place) file(suffix string) string { return filepath.Join(p.folder, p.key+suffix) }
 
 // lockWait is the time between attempts to take a lock.
