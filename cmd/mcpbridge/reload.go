@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
@@ -139,14 +140,24 @@ func (l *live) follow() (stop func()) {
 
 var errHangup = errors.New("hangup signal received")
 
+// hangupTime is how long after its start a hangup still ends the program: whoever has started it has gone
+// again.
+const hangupTime = 200 * time.Millisecond
+
 // onHangup calls apply at each hangup signal, which no longer ends the program, until stop is called. It
 // calls end instead if the program's terminal has gone.
 func onHangup(apply func(), end context.CancelCauseFunc) (stop func()) {
 	terminal := hasTerminal()
-	signals, restore := hangups()
 	done := make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() {
+		select {
+		case <-time.After(hangupTime):
+		case <-done:
+			return
+		}
+		signals, restore := hangups()
+		defer restore()
 		for {
 			select {
 			case <-signals:
@@ -161,7 +172,6 @@ func onHangup(apply func(), end context.CancelCauseFunc) (stop func()) {
 		}
 	})
 	return func() {
-		restore()
 		close(done)
 		work.Wait()
 	}
