@@ -40,6 +40,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	kept := daemon.Activated()
 	wait, cancel := context.WithTimeout(ctx, daemonWait)
 	defer cancel()
 	ln, release, err := place.Listen(wait)
@@ -60,7 +61,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	f.book = logbook.New()
 	w := &windows{
 		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
-		replacement: &replacement{own: thisBinary(), place: place, end: end},
+		replacement: &replacement{own: thisBinary(), place: place, kept: kept, end: end},
 		idle:        cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
 	}
 	defer w.close()

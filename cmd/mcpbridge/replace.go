@@ -45,6 +45,7 @@ func (b binary) newer(old binary) bool {
 type replacement struct {
 	own   binary
 	place daemon.Place
+	kept  bool         // a service manager starts the daemon again, from own.path
 	calls atomic.Int64 // under way
 	once  sync.Once
 	end   func() // ends the daemon
@@ -55,7 +56,7 @@ const idleCheck = 50 * time.Millisecond
 
 // offer looks at the binary of a window.
 func (r *replacement) offer(ctx context.Context, b binary) {
-	if !b.newer(r.own) {
+	if !b.newer(r.own) || r.kept && b.path != r.own.path { // it would start this one again, and so on
 		return
 	}
 	r.once.Do(func() {
@@ -70,7 +71,7 @@ func (r *replacement) offer(ctx context.Context, b binary) {
 				}
 			}
 			// Until this process has ended no window starts an older daemon.
-			if daemon.Succeed(ctx, r.place, b.path, "daemon", "--config", r.place.Config) == nil {
+			if r.kept || daemon.Succeed(ctx, r.place, b.path, "daemon", "--config", r.place.Config) == nil {
 				r.end()
 			}
 		}()

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -24,4 +26,20 @@ func TestNewerBinary(t *testing.T) {
 			t.Errorf("%v replaces %v: %t", c.a, c.old, got)
 		}
 	}
+}
+
+// TestReplaceKept holds that a daemon which a service manager starts again from its file only gives way to
+// a newer one in that file.
+func TestReplaceKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := 0
+		r := &replacement{own: binary{"v1.0.0", "/a", time.Time{}}, kept: true, end: func() { ended++ }}
+		for path, want := range map[string]int{"/b": 0, "/a": 1} {
+			ended, r.once = 0, sync.Once{}
+			r.offer(t.Context(), binary{"v1.1.0", path, time.Time{}})
+			if synctest.Wait(); ended != want {
+				t.Errorf("with a newer %s it ended %d times", path, ended)
+			}
+		}
+	})
 }

@@ -137,7 +137,7 @@ func (p Place) Listen(ctx context.Context) (ln net.Listener, release func(), err
 			release = func() { lock.Close() }
 			break
 		}
-		if conn, err := p.dial(ctx); err == nil && !isActivated() {
+		if conn, err := p.dial(ctx); err == nil && !Activated() {
 			conn.Close()
 			return nil, nil, fmt.Errorf("%w for %s", ErrRunning, p.Config)
 		}

@@ -58,8 +58,8 @@ func keysIn(string) (keys []string, err error) {
 // Clear does nothing: a pipe goes with its process.
 func (p Place) Clear() {}
 
-// isActivated is false: no service manager listens for a daemon here.
-func isActivated() bool { return false }
+// Activated is false: no service manager listens for a daemon here.
+func Activated() bool { return false }
 
 // listen makes a named pipe that this user alone may open.
 func (p Place) listen() (net.Listener, error) {
