@@ -25,7 +25,7 @@ type journal struct {
 	level      *wire.Message     // the latest logging/setLevel
 	watched    map[string][]byte // params of subscriptions by the URI of the resource
 	lists      map[string]uint64 // checksum of the latest first page by its method
-	own        map[string]string // methods of the shim's own requests by their raw ids
+	own        map[string]own    // the shim's own requests by their raw ids
 	epoch      int               // daemons lost so far
 	seed       maphash.Seed
 }
@@ -40,10 +40,16 @@ type pending struct {
 	sent   bool // a daemon may have carried it out
 }
 
+// own is a request of the shim itself.
+type own struct {
+	method string
+	listen string // raw id of the subscription for which it asks for a list; "" for a client of an older era
+}
+
 func newJournal() *journal {
 	return &journal{
 		pending: map[string]*pending{}, questions: map[string]bool{}, watched: map[string][]byte{},
-		lists: map[string]uint64{}, own: map[string]string{}, seed: maphash.MakeSeed(),
+		lists: map[string]uint64{}, own: map[string]own{}, seed: maphash.MakeSeed(),
 	}
 }
 
@@ -149,13 +155,17 @@ func (j *journal) fromDaemon(line []byte) []byte {
 func (j *journal) answer(id, line, result []byte) []byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if method, own := j.own[string(id)]; own {
+	if asked, own := j.own[string(id)]; own {
 		delete(j.own, string(id))
-		known, listed := j.lists[method]
-		if listed && result != nil && known != j.checksum(result) {
-			return wire.AppendNotification(nil, changed[method], nil)
+		known, listed := j.lists[asked.method]
+		if !listed || result == nil || known == j.checksum(result) {
+			return nil
 		}
-		return nil
+		var params []byte
+		if asked.listen != "" {
+			params = withMeta(wire.SetMember([]byte("{}"), wire.MetaSubscriptionID.String(), []byte(asked.listen)))
+		}
+		return wire.AppendNotification(nil, changed[asked.method], params)
 	}
 	p := j.pending[string(id)]
 	if p == nil {
@@ -175,6 +185,17 @@ var changed = map[string]string{
 	wire.MethodResourcesList: wire.NotificationResourcesChanged,
 	wire.MethodTemplatesList: wire.NotificationResourcesChanged,
 }
+
+// selected are the methods of lists and the members of a subscription that select their changes.
+var selected = map[string]string{
+	wire.MethodToolsList:     "toolsListChanged",
+	wire.MethodPromptsList:   "promptsListChanged",
+	wire.MethodResourcesList: "resourcesListChanged",
+	wire.MethodTemplatesList: "resourcesListChanged",
+}
+
+// withMeta returns an object with nothing but a _meta.
+func withMeta(meta []byte) []byte { return wire.SetMember([]byte("{}"), "_meta", meta) }
 
 // checksum is that of a list result, without the end of its message.
 func (j *journal) checksum(result []byte) uint64 {
@@ -246,7 +267,7 @@ func (j *journal) lost() (tell [][]byte) {
 		params := wire.SetMember([]byte(`{"reason":"the daemon that asked has ended"}`), "requestId", []byte(id))
 		tell = append(tell, wire.AppendNotification(nil, wire.NotificationCancelled, params))
 	}
-	j.questions, j.own = map[string]bool{}, map[string]string{}
+	j.questions, j.own = map[string]bool{}, map[string]own{}
 	j.epoch++
 	return tell
 }
@@ -267,11 +288,12 @@ func (j *journal) repeated() (ids []string) {
 func (j *journal) again() (lines [][]byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	ask := func(method string, params []byte) {
+	askFor := func(listen, method string, params []byte) {
 		id := wire.AppendString(nil, "mcpbridge-"+j.mark()+strconv.Itoa(len(j.own)))
-		j.own[string(id)] = method
+		j.own[string(id)] = own{method, listen}
 		lines = append(lines, appendRequest(nil, id, method, params))
 	}
+	ask := func(method string, params []byte) { askFor("", method, params) }
 	if j.initialize != nil && j.pending[string(j.initialize.ID)] == nil {
 		ask(wire.MethodInitialize, j.initialize.Params.Raw)
 	}
@@ -285,13 +307,22 @@ func (j *journal) again() (lines [][]byte) {
 		ask(wire.MethodSubscribe, j.watched[uri])
 	}
 	for _, method := range slices.Sorted(maps.Keys(j.lists)) {
-		if j.initialize != nil { // a client of the modern era subscribes by a request, which waits
+		if j.initialize != nil {
 			ask(method, nil)
 		}
 	}
 	for _, p := range j.inOrder() {
 		lines = append(lines, p.line)
 		p.sent = true // the new daemon may carry it out before it is lost, too
+		meta := p.params.Get(wire.Meta)
+		if p.method != wire.MethodListen || meta == nil {
+			continue
+		}
+		for _, method := range slices.Sorted(maps.Keys(j.lists)) {
+			if string(wire.Lookup(wire.Lookup(p.params.Raw, "notifications"), selected[method])) == "true" {
+				askFor(p.id, method, withMeta(meta))
+			}
+		}
 	}
 	return lines
 }
