@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -39,8 +40,8 @@ func newRemote(name, usage, about string, std streams) *remote {
 	return r
 }
 
-// ask sends a command to each program, and calls take with each line of JSON of the answers. It returns
-// how many programs there are.
+// ask sends a command to all programs at once, and calls take with each line of JSON of the answers, one at
+// a time. It returns how many programs there are.
 func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(line []byte) error) (asked int, err error) {
 	places, err := daemon.Running()
 	if err != nil {
@@ -53,30 +54,53 @@ func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(lin
 		}
 		r.config = own.Config
 	}
-	version, _ := build()
+	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
+	defer cancel(nil)
+	var mu sync.Mutex // guards asked, and is held during take
+	var asking sync.WaitGroup
 	for _, place := range places {
-		conn, err := daemon.Dial(ctx, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
-		var refused *daemon.RefusedError
-		switch {
-		case errors.Is(err, daemon.ErrNone):
-			place.Clear()
-			continue
-		case errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
-			continue
-		case err != nil:
-			return asked, err
-		}
-		asked++
-		err = eachLine(ctx, conn, take)
-		conn.Close()
-		if err == nil && command.Name == "stop" && command.Server == "" {
-			err = awaitEnd(ctx, conn.PID)
-		}
-		if err != nil {
-			return asked, err
-		}
+		asking.Go(func() {
+			answered, err := r.askOne(ctx, place, command, func(line []byte) error {
+				mu.Lock()
+				defer mu.Unlock()
+				return take(line)
+			})
+			if err != nil {
+				cancel(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if answered {
+				asked++
+			}
+		})
 	}
-	return asked, nil
+	asking.Wait()
+	return asked, context.Cause(ctx)
+}
+
+// askOne sends a command to the program at a place, and reports whether there is one that it is about.
+func (r *remote) askOne(ctx context.Context, place daemon.Place, command *daemon.Command, take func(line []byte) error) (answered bool, err error) {
+	version, _ := build()
+	conn, err := daemon.Dial(ctx, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
+	var refused *daemon.RefusedError
+	switch {
+	case errors.Is(err, daemon.ErrNone):
+		place.Clear()
+		return false, nil
+	case errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer conn.Close()
+	if err := eachLine(ctx, conn, take); err != nil {
+		return true, err
+	}
+	if command.Name == "stop" && command.Server == "" {
+		return true, awaitEnd(ctx, conn.PID)
+	}
+	return true, nil
 }
 
 // eachLine calls take with each line until there is no more or ctx ends.
@@ -137,6 +161,7 @@ func runPs(ctx context.Context, args []string, std streams) error {
 		all = append(all, st)
 		return nil
 	})
+	slices.SortFunc(all, func(a, b processState) int { return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.PID, b.PID)) })
 	switch {
 	case err != nil:
 		return err
@@ -145,7 +170,6 @@ func runPs(ctx context.Context, args []string, std streams) error {
 	case len(all) == 0:
 		return r.nothingRuns()
 	}
-	slices.SortFunc(all, func(a, b processState) int { return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.PID, b.PID)) })
 	for i, st := range all {
 		if i > 0 {
 			fmt.Fprintln(std.out)
