@@ -54,6 +54,8 @@ func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("the program at %s has not answered within %s", p.file(""), helloTime)
 	case err != nil: // it was ending
 		err = fmt.Errorf("%w: %w", ErrNone, err)
 	case conn.Error != "":

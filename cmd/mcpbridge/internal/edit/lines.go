@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // newline returns the line end of the text.
@@ -76,11 +75,6 @@ func isBlank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
 func splice(text []byte, start, end int, by string) []byte {
 	out := make([]byte, 0, len(text)+len(by))
 	return append(append(append(out, text[:start]...), by...), text[end:]...)
-}
-
-// indented puts an indentation before each line but the first.
-func indented(s, newline, indent string) string {
-	return strings.ReplaceAll(s, "\n", newline+indent)
 }
 
 func errorAt(line int, format string, args ...any) error {
