@@ -28,7 +28,8 @@ func Set(text []byte, name, value string) ([]byte, error) {
 		return text, nil
 	}
 	assignment := name + "=" + quoted(value)
-	if got, _, err := parse([]byte(assignment)); err != nil || len(got) != 1 || got[name] != value {
+	got, _, err := parse([]byte(assignment))
+	if written, is := got[name]; err != nil || !is || written != value || len(got) != 1 {
 		return nil, fmt.Errorf("%s cannot be written into an env file", hint.Quote(name))
 	}
 	end := "\n"

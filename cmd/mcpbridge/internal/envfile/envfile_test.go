@@ -91,6 +91,7 @@ func TestSet(t *testing.T) {
 
 func FuzzSet(f *testing.F) {
 	f.Add("A=1\n# c\nexport B='2'", "B", "it's\n$\"\\")
+	f.Add("A=1", "\rB", "")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
 		before, _, _ := parse([]byte(text))
 		got, err := Set([]byte(text), name, value)
