@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -210,6 +211,7 @@ func (e *clientEditor) update(name, shown string, change func([]byte) ([]byte, e
 		return false, err
 	}
 	if !e.asJSON {
+		e.hide(name, text)
 		_, err = io.WriteString(e.std.out, e.redact(difference(shown, text, out)))
 	}
 	return true, err
@@ -228,9 +230,16 @@ func difference(name string, before, after []byte) string {
 	return text
 }
 
+// minHidden is the length below which a value is not hidden, as it would be found everywhere.
+const minHidden = 4 // bytes
+
 // redact replaces the secrets in a text.
 func (e *clientEditor) redact(text string) string {
+	slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
 	for _, secret := range e.secrets {
+		if len(secret) < minHidden {
+			continue
+		}
 		quoted, _ := json.Marshal(secret)
 		text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), "•••")
 		text = strings.ReplaceAll(text, secret, "•••")
@@ -300,18 +309,15 @@ func (e *clientEditor) end(all any) error {
 	return nil
 }
 
-// hide adds the secrets of a client's file to those that are not shown.
-func (e *clientEditor) hide(f *clients.File) {
-	text, err := readFile(f.Open())
-	if err != nil {
+// hide adds the secrets of a file to those that are not shown.
+func (e *clientEditor) hide(name string, text []byte) {
+	if filepath.Base(name) != envfile.Name {
+		e.secrets = append(e.secrets, clients.Secrets(filepath.ToSlash(name), text)...)
 		return
 	}
-	i, err := clients.NewImport(clients.ImportOptions{Variable: func(string) (string, bool) { return "", false }, IsBridge: func(string) bool { return false }})
-	if err != nil || i.Add(f, text) != nil {
-		return
-	}
-	for _, v := range i.Vars {
-		e.secrets = append(e.secrets, v.Value)
+	vars, _ := envfile.Parse(text)
+	for _, value := range vars {
+		e.secrets = append(e.secrets, value)
 	}
 }
 

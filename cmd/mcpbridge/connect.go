@@ -92,9 +92,6 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 		e.note(fmt.Sprintf("%s was not found on this computer: it will read %s once it is installed", c.Title, files[0].Path))
 	}
 	for _, f := range files {
-		if e.dryRun {
-			e.hide(f)
-		}
 		e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) { return f.Connect(text, entry) })
 	}
 	return nil
@@ -257,9 +254,6 @@ func isTouched(f *clients.File) bool {
 // disconnect takes the entry out of a file, or restores the file, and removes a backup that is no
 // longer needed.
 func (e *clientEditor) disconnect(f *clients.File) {
-	if e.dryRun {
-		e.hide(f)
-	}
 	backup := f.Open() + backupSuffix
 	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: "unchanged"}
 	var missing []string // servers that only the backup has

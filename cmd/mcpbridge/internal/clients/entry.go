@@ -84,9 +84,11 @@ func (e Entry) json(f *File) (json.RawMessage, error) {
 	return object(append(members, s.last...)), nil
 }
 
-// format returns the format of the file, by its name.
-func (f *File) format() edit.Format {
-	switch path.Ext(f.name) {
+func (f *File) format() edit.Format { return formatOf(f.name) }
+
+// formatOf returns the format of a file, by its name.
+func formatOf(name string) edit.Format {
+	switch path.Ext(name) {
 	case ".toml":
 		return edit.TOML
 	case ".yaml", ".yml":

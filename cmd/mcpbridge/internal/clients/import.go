@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -211,13 +212,13 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 			m = append(m, member{key, value})
 		}
 	}
-	put("command", s.Command, s.Command != "")
+	put("command", i.hidden(Text{s.Command, true}, "", "command", name), s.Command != "")
 	put("args", i.args(s, name), len(s.Args) > 0)
 	put("env", i.pairs(s.Env, name, func(p Pair) string { return p.Name }), len(s.Env) > 0)
 	put("envFile", s.EnvFile, s.EnvFile != "")
 	put("cwd", s.Dir, s.Dir != "")
 	put("type", s.Type, s.Type != "" && s.Command == "")
-	put("url", i.url(s.URL, name), s.URL.Text != "")
+	put("url", i.hidden(s.URL, "", "url", name), s.URL.Text != "")
 	put("headers", i.pairs(s.Headers, name, headerVariable(name)), len(s.Headers) > 0)
 	put("timeout", s.Timeout.String(), s.Timeout > 0)
 	put("connectTimeout", s.ConnectTimeout.String(), s.ConnectTimeout > 0)
@@ -238,36 +239,28 @@ func keepsState(s *Server) string {
 	return known.KeepsState()
 }
 
+// pairs returns environment variables or headers as an object. variable is the name of a variable for
+// the value of a pair.
+func (i *Import) pairs(list []Pair, server string, variable func(Pair) string) json.RawMessage {
+	var m []member
+	for _, p := range list {
+		if !p.Value.Variable && isFilled(p.Value.Text) {
+			m = append(m, member{p.Name, i.secret(variable(p), server, p.Value.Text)})
+		} else {
+			m = append(m, member{p.Name, i.hidden(p.Value, p.Name, variable(p), server)})
+		}
+	}
+	return object(m)
+}
+
 // headerVariable returns the names of variables for the headers of a server.
 func headerVariable(server string) func(Pair) string {
 	return func(p Pair) string {
-		if strings.EqualFold(p.Name, "Authorization") {
+		if isAuthorization(p.Name) {
 			return server + "_TOKEN"
 		}
 		return server + "_" + p.Name
 	}
-}
-
-// pairs returns environment variables or headers as an object. The schemes of Authorization headers
-// stay in the config.
-func (i *Import) pairs(list []Pair, server string, variable func(Pair) string) json.RawMessage {
-	var m []member
-	for _, p := range list {
-		text := p.Value.ours()
-		if !p.Value.Variable {
-			scheme, secret, ok := strings.Cut(text, " ")
-			if !ok || !strings.EqualFold(p.Name, "Authorization") {
-				scheme, secret = "", text
-			} else {
-				scheme += " "
-			}
-			if config.IsSecret(p.Name, secret) || looksSecret(secret) || isFilled(p.Value.Text) {
-				text = scheme + i.secret(variable(p), server, strings.TrimPrefix(p.Value.Text, scheme))
-			}
-		}
-		m = append(m, member{p.Name, text})
-	}
-	return object(m)
 }
 
 // isFilled reports whether mcpbridge.json has no way to write a literal text.
@@ -275,79 +268,19 @@ func isFilled(text string) bool {
 	return slices.ContainsFunc(reference().FindAllString(text, -1), func(ref string) bool { return ref[0] == '{' || ref[1] != '{' })
 }
 
-// flagSecret matches an argument that has a secret behind its flag or name.
-var flagSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[A-Za-z][\w-]*|[A-Za-z_]\w*)=(.+)$`) })
-
-// args returns the arguments. A secret is one behind a flag whose name says so.
+// args returns the arguments.
 func (i *Import) args(s *Server, server string) []string {
-	list := []string{}
-	for n, a := range s.Args {
-		text := a.ours()
-		switch m := flagSecret().FindStringSubmatch(a.Text); {
-		case a.Variable:
-		case m != nil && (config.IsSecret(strings.TrimLeft(m[1], "-"), m[2]) || looksSecret(m[2])):
-			text = m[1] + "=" + i.secret(strings.TrimLeft(m[1], "-"), server, m[2])
-		case n > 0 && strings.HasPrefix(s.Args[n-1].Text, "-") && config.IsSecret(strings.TrimLeft(s.Args[n-1].Text, "-"), a.Text):
-			text = i.secret(strings.TrimLeft(s.Args[n-1].Text, "-"), server, a.Text)
-		case looksSecret(a.Text) || config.IsSecret("", a.Text) || strings.Contains(a.Text, "{env:"):
-			text = i.secret("arg", server, a.Text)
+	list, before := []string{}, ""
+	for _, a := range s.Args {
+		flag := flagOf(a.Text, before)
+		before = a.Text
+		if !a.Variable && strings.Contains(a.Text, "{env:") {
+			list = append(list, i.secret("arg", server, a.Text))
+		} else {
+			list = append(list, i.hidden(a, flag, cmp.Or(flag, "arg"), server))
 		}
-		list = append(list, text)
 	}
 	return list
-}
-
-var queryPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([?&])([^=&#]+)=([^&#]+)`) })
-
-// url returns a URL, whose query and user may have a secret.
-func (i *Import) url(t Text, server string) string {
-	if t.Variable {
-		return t.Text
-	}
-	if config.IsSecret("", t.Text) { // user and password
-		return i.secret("url", server, t.Text)
-	}
-	return queryPart().ReplaceAllStringFunc(escape(t.Text), func(part string) string {
-		m := queryPart().FindStringSubmatch(part)
-		if !config.IsSecret(m[2], m[3]) && !strings.EqualFold(m[2], "key") && !looksSecret(m[3]) {
-			return part
-		}
-		return m[1] + m[2] + "=" + i.secret(m[2], server, m[3])
-	})
-}
-
-// secretForm matches values that are secrets under any name, by the prefixes that their issuers use.
-var secretForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(gh[opsu]_|github_pat_|glpat-|sk-|sk_live_|sk_test_|xox[abposr]-|xapp-|AKIA[A-Z0-9]{12}|AIza|npm_|hf_|ntn_|secret_|lin_api_|figd_|pat_|dop_v1_|shpat_|Bearer |Basic |eyJ[\w-]+\.)\S*[\w-]{8}`)
-})
-
-func looksSecret(value string) bool { return secretForm().MatchString(value) }
-
-// secret returns the variable that stands for a secret: of the given name or, if that has another
-// value already, with the name of the server before it.
-func (i *Import) secret(name, server, value string) string {
-	if !variableName().MatchString(name) || strings.Contains(name, ":") || name != strings.ToUpper(name) {
-		name = upperName(name)
-	}
-	if own := upperName(server); !strings.Contains(name, "_") && !strings.HasPrefix(name, own) {
-		name = own + "_" + name // TOKEN alone says too little
-	}
-	base := name
-	for n := 1; ; n++ {
-		switch old, taken := i.variable(name); {
-		case !taken:
-			i.Vars = append(i.Vars, Variable{name, value})
-			fallthrough
-		case old == value:
-			return "${" + name + "}"
-		}
-		if n == 1 && !strings.HasPrefix(base, upperName(server)+"_") {
-			base = upperName(server) + "_" + base
-			name = base
-			continue
-		}
-		name = fmt.Sprintf("%s_%d", base, n+1)
-	}
 }
 
 // Apply returns the text of the config with the additions.

@@ -1,0 +1,74 @@
+package clients
+
+import (
+	"strings"
+	"testing"
+)
+
+// A secret is found in every shape in which it stands in the files of clients.
+func TestSecretsIn(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"", "plain", "plain"},
+		{"", "@modelcontextprotocol/server-filesystem@2025.11.25", "@modelcontextprotocol/server-filesystem@2025.11.25"},
+		{"", "C:/Users/Ana/AppData/Local/Programs2025", "C:/Users/Ana/AppData/Local/Programs2025"},
+		{"", "https://example.com/mcp?region=eu", "https://example.com/mcp?region=eu"},
+		{"key", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519"},
+		{"Authorization", "Bearer x", "Bearer [x]"},
+		{"Authorization", "x", "[x]"},
+		{"PASSPHRASE", "correct horse", "[correct horse]"},
+		{"token", "x", "[x]"},
+		{"", "Authorization: Bearer x", "Authorization: Bearer [x]"},
+		{"", "Authorization:Bearer x", "Authorization:Bearer [x]"},
+		{"header", "X-API-Key: x", "X-API-Key: [x]"},
+		{"", "--header=Authorization: Basic x", "--header=Authorization: Basic [x]"},
+		{"", "--env=TOKEN=x", "--env=TOKEN=[x]"},
+		{"e", "PG_PASSWORD=x", "PG_PASSWORD=[x]"},
+		{"", "--access-token:x", "--access-token:[x]"},
+		{"c", "export TOKEN=x && run --api-key y z", "export TOKEN=[x] && run --api-key [y] z"},
+		{"", `{"a": {"apiKey": "x"}}`, `{"a": {"apiKey": "[x]"}}`},
+		{"OPENAPI_MCP_HEADERS", `{"Authorization": "Bearer x"}`, `{"Authorization": "Bearer [x]"}`},
+		{"db", "postgres://ana:x@localhost/db", "[postgres://ana:x@localhost/db]"},
+		{"", "--db=postgres://ana:x@localhost/db", "--db=[postgres://ana:x@localhost/db]"},
+		{"", "https://example.com/mcp?a=b&token=x&c=d", "https://example.com/mcp?a=b&token=[x]&c=d"},
+		{"", "https://example.com/mcp#access_token=x", "https://example.com/mcp#access_token=[x]"},
+		{"", "https://example.com/s/Zq7x0123456789abcdef/mcp", "https://example.com/s/[Zq7x0123456789abcdef]/mcp"},
+		{"", "https://example.com/0123456789abcdef0123456789abcdef", "https://example.com/[0123456789abcdef0123456789abcdef]"},
+		{"", "https://ghp_0123456789@example.com/", "https://[ghp_0123456789]@example.com/"},
+		{"k", "Zq7x0123456789abcdef", "[Zq7x0123456789abcdef]"},
+	} {
+		got, end := "", 0
+		for _, s := range secretsIn(test.name, test.text) {
+			got += test.text[end:s.start] + "[" + test.text[s.start:s.end] + "]"
+			end = s.end
+		}
+		if got += test.text[end:]; got != test.want {
+			t.Errorf("%s %s: got %s", test.name, test.text, got)
+		}
+	}
+}
+
+func TestSecretsOfFile(t *testing.T) {
+	got := Secrets("x.yaml", []byte("a:\n  envs: {API_KEY: one}\n  args: [--token, two, --port, '8080', --password, --verbose]\n"))
+	if strings.Join(got, " ") != "one two" {
+		t.Errorf("got %q", got)
+	}
+	if got := Secrets("x.json", []byte("{")); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzHidden replaces the secrets of any text: filled in, it is the same text again.
+func FuzzHidden(f *testing.F) {
+	f.Add("", "--header=Authorization: Bearer $ghp_0123456789 ${A} $${B} {env:C}")
+	f.Add("token", "a${b")
+	f.Add("", "$https://ghp_0123456789@x/?key=$$${k&TOKEN=$")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		i, err := NewImport(ImportOptions{Variable: unset, IsBridge: isBridge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := i.hidden(Text{Text: text}, name, "x", "server"); i.fill(Text{out, true}) != text {
+			t.Errorf("%q became %q", text, out)
+		}
+	})
+}
