@@ -59,6 +59,10 @@ var errHandedOver = errors.New("handed over to the daemon")
 // many of them run beside each other.
 const shimGC = 50
 
+// shimProcs is one more than the goroutines of a shim that block in system calls: while a processor is idle
+// the runtime does not take theirs away at once.
+const shimProcs = 3
+
 // freeStart returns the memory that only the start has needed. Each garbage collection halves a stack that
 // is too large.
 func freeStart() {
@@ -100,6 +104,7 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 		return err
 	}
 	debug.SetGCPercent(shimGC)
+	runtime.GOMAXPROCS(shimProcs)
 	returning := time.AfterFunc(startTime, freeStart)
 	defer returning.Stop()
 	shim := &daemon.Shim{Join: join, Lost: func(reason error) {
