@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,11 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -48,7 +45,7 @@ func runAdd(ctx context.Context, args []string, std streams) error {
 	f.StringVar(&f.transport, "transport", "", "`KIND` of the URL: http (the default, with sse where that is refused), sse or ws")
 	f.StringVar(&f.from, "from", "", "read the server from a server.json `FILE` of the MCP Registry (- is standard input)")
 	f.StringArrayVar(&f.values, "value", nil, "a value that the server.json asks for, as `NAME=VALUE`; may be repeated")
-	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for the server to connect for this `DURATION` (default 30s)")
+	f.onceFlag()
 	f.BoolVar(&f.force, "force", false, "replace a server of that name")
 	f.BoolVar(&f.asJSON, "json", false, "print what was found and written as JSON")
 	if err := f.parseAdd(args); err != nil {
@@ -106,10 +103,8 @@ func (f *addFlags) parseAdd(args []string) error {
 		return usagef("add: --value is for a server.json: expected --from FILE")
 	case f.transport != "" && (f.url == "" || !slices.Contains([]string{"http", "sse", "ws"}, f.transport)):
 		return usagef("add: --transport %s: expected http, sse or ws, and a URL", hint.Quote(f.transport))
-	case f.Changed("connect-timeout") && f.timeout <= 0:
-		return usagef("add: --connect-timeout %s: expected more than 0s", f.timeout)
 	}
-	return nil
+	return f.checkTimeout()
 }
 
 func isServerName(name string) bool {
@@ -181,38 +176,24 @@ func (a *addition) alone() (*config.Config, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	i := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.Name == a.flags.name })
-	server := cfg.Servers[i]
-	server.ConnectTimeout = cmp.Or(a.flags.timeout, server.ConnectTimeout)
-	return &config.Config{Path: a.path, Dir: cfg.Dir, Servers: []config.Server{server}, CA: cfg.CA, Limits: cfg.Limits}, nil
+	cfg.Path = a.path
+	return only(cfg, func(name string) bool { return name == a.flags.name }), nil
 }
 
 // connect connects the server once, and decides whether its clients can share it.
 func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
-	server := &cfg.Servers[0]
-	state := server.KeepsState()
-	sharing := server.Sharing
-	server.Sharing = "session" // so that check does not advise it
+	server := cfg.Servers[0]
 	out := a.std.out
 	if a.flags.asJSON {
 		out = io.Discard
 	}
-	p, err := newWaiting(a.flags.sourceFlags, cfg, stack.Options{Once: true}, a.std.err)
+	checked, err := connectOnce(ctx, a.flags.sourceFlags, cfg, out, a.std.err)
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	c := &checker{program: p, machine: diagnosis.This(), out: out}
-	c.servers(ctx, a.std.err)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	a.checked = c.report.Servers[0]
-	if a.checked.OK && server.Command != "" {
-		a.checked.Asks = awaitAsks(ctx, p.Stack)
-	}
-	switch {
-	case sharing != "" || server.Command == "":
+	a.checked = checked[0]
+	switch state := server.KeepsState(); {
+	case server.Sharing != "" || server.Command == "":
 	case state != "":
 		err = a.share("%s keeps a state for each client", state)
 	case len(a.checked.Asks) > 0:
@@ -220,29 +201,6 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 	}
 	a.note(`"trust": false: what its tools say about themselves, such as being read-only, decides nothing until you set it to true`)
 	return err
-}
-
-// Some servers ask a moment after the handshake.
-const (
-	askWait  = 500 * time.Millisecond
-	askPause = 20 * time.Millisecond
-)
-
-// awaitAsks waits for a server to ask its client, and returns what for.
-func awaitAsks(ctx context.Context, s *stack.Stack) []string {
-	ctx, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	for {
-		asks := s.Servers()[0].Asks
-		select {
-		case <-ctx.Done():
-			return asks
-		case <-time.After(askPause):
-			if len(asks) > 0 {
-				return asks
-			}
-		}
-	}
 }
 
 // share writes that each client has a process of its own.

@@ -57,7 +57,11 @@ func newClientEditor(f *sourceFlags, args []string, std streams) (*clientEditor,
 	f.BoolVar(&e.dryRun, "dry-run", false, "change nothing and print the differences")
 	f.BoolVar(&e.project, "project", false, "the clients' files of the project in this folder, not those of the user")
 	f.BoolVar(&e.asJSON, "json", false, "print what was done as JSON")
-	if err := f.parseOwn(args); err != nil {
+	err := f.parseOwn(args)
+	if err == nil {
+		err = f.checkTimeout()
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	var named []*clients.Client
@@ -70,7 +74,6 @@ func newClientEditor(f *sourceFlags, args []string, std streams) (*clientEditor,
 			named = append(named, c)
 		}
 	}
-	var err error
 	e.machines, err = clients.Machines()
 	return e, named, err
 }

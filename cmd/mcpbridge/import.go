@@ -20,12 +20,13 @@ import (
 
 // An imported is the result of import as JSON.
 type imported struct {
-	Config    string         `json:"config"`
-	Servers   []takenServer  `json:"servers"`
-	Variables []string       `json:"variables"` // in the env file
-	Notes     []importNote   `json:"notes"`
-	Moved     []clientResult `json:"moved"`
-	Connected []clientResult `json:"connected,omitempty"` // by init
+	Config    string          `json:"config"`
+	Servers   []takenServer   `json:"servers"`
+	Variables []string        `json:"variables"` // in the env file
+	Notes     []importNote    `json:"notes"`
+	Checked   []checkedServer `json:"checked"` // the new servers, which have been connected once
+	Moved     []clientResult  `json:"moved"`
+	Connected []clientResult  `json:"connected,omitempty"` // by init
 }
 
 type takenServer struct {
@@ -41,11 +42,13 @@ type importNote struct {
 	Text string `json:"text"`
 }
 
-func runImport(_ context.Context, args []string, std streams) error {
+func runImport(ctx context.Context, args []string, std streams) error {
 	f := newFlags("import", "import [CLIENT…] [flags]", "Copies the servers of MCP clients into the config, of all clients unless some are named.\n"+
-		"Secrets become variables in .env beside it. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
+		"Secrets become variables in .env beside it. Each server that is new is connected once, to say whether it\n"+
+		"works and what it offers, asks and costs. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
 	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	move := f.Bool("move", false, "turn the servers off in the clients, so that nothing runs twice; a copy of each file is kept beside it")
+	f.onceFlag()
 	e, named, err := newClientEditor(f, args, std)
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func runImport(_ context.Context, args []string, std streams) error {
 	if named == nil {
 		named = clients.All()
 	}
-	i, files, result, err := e.importServers(*path, named)
+	i, files, result, err := e.importServers(ctx, *path, named)
 	if err != nil {
 		return err
 	}
@@ -64,9 +67,9 @@ func runImport(_ context.Context, args []string, std streams) error {
 	return e.end(result)
 }
 
-// importServers copies the servers of clients into the config, and returns the files that have been
-// read.
-func (e *clientEditor) importServers(path string, from []*clients.Client) (*clients.Import, []*clients.File, *imported, error) {
+// importServers copies the servers of clients into the config, connects the new ones, and returns the
+// files that have been read.
+func (e *clientEditor) importServers(ctx context.Context, path string, from []*clients.Client) (*clients.Import, []*clients.File, *imported, error) {
 	path, err := configPath(path)
 	if err != nil {
 		return nil, nil, nil, err
@@ -75,7 +78,7 @@ func (e *clientEditor) importServers(path string, from []*clients.Client) (*clie
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	result := &imported{Config: path, Servers: []takenServer{}, Variables: []string{}, Notes: []importNote{}, Moved: []clientResult{}}
+	result := &imported{Config: path, Servers: []takenServer{}, Variables: []string{}, Notes: []importNote{}, Checked: []checkedServer{}, Moved: []clientResult{}}
 	var files []*clients.File
 	for _, c := range from {
 		for _, f := range e.files(c, func(f *clients.File) bool { return f.Exists }) {
@@ -85,7 +88,10 @@ func (e *clientEditor) importServers(path string, from []*clients.Client) (*clie
 		}
 	}
 	e.report(i, result)
-	return i, files, result, e.write(i, path)
+	if err := e.write(i, path); err != nil {
+		return nil, nil, nil, err
+	}
+	return i, files, result, e.connectAdded(ctx, i, result)
 }
 
 // moveServers turns off in the clients' files what the config has now.

@@ -15,6 +15,7 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		"registers the bridge in them and, if you like, turns their own servers off. mcpbridge disconnect\nundoes that.", std)
 	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	yes := f.Bool("yes", false, "answer every question with yes")
+	f.onceFlag()
 	e, named, err := newClientEditor(f, args, std)
 	switch {
 	case err != nil:
@@ -39,10 +40,10 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if !ask(fmt.Sprintf("Found %s. Copy their servers into %s?", strings.Join(titles, ", "), config)) {
+	if !ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), config)) {
 		return nil
 	}
-	i, files, result, err := e.importServers(config, named)
+	i, files, result, err := e.importServers(ctx, config, named)
 	if err != nil {
 		return err
 	}

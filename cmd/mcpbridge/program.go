@@ -230,12 +230,20 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	if _, ok := logLevels[f.logLevel]; !ok && f.logLevel != "" {
 		return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
 	}
-	if f.Changed("connect-timeout") && f.timeout <= 0 {
-		return nil, nil, usagef("%s: --connect-timeout %s: expected more than 0s", f.Name(), f.timeout)
+	if err := f.checkTimeout(); err != nil {
+		return nil, nil, err
 	}
 	f.again = func() (*config.Config, error) { return f.loadWithFlags(command) }
 	cfg, err := f.again()
 	return cfg, words, err
+}
+
+// checkTimeout checks --connect-timeout.
+func (f *sourceFlags) checkTimeout() error {
+	if f.Changed("connect-timeout") && f.timeout <= 0 {
+		return usagef("%s: --connect-timeout %s: expected more than 0s", f.Name(), f.timeout)
+	}
+	return nil
 }
 
 // loadWithFlags loads the config, in which the flags override what they are for.

@@ -294,6 +294,16 @@ func (i *Import) Apply(text []byte) ([]byte, error) {
 	return text, nil
 }
 
+// Keep makes the servers that an addition stands for, in all files, not movable.
+func (i *Import) Keep(a Addition) {
+	own := i.fingerprint(a.Server)
+	for _, s := range i.Taken {
+		if other := i.fingerprint(s); other.program == own.program && other.values == own.values {
+			s.Hand = true
+		}
+	}
+}
+
 // Movable returns the names of the servers of a file that the config has now, without those that
 // are disabled there or need a hand.
 func (i *Import) Movable(f *File) []string {

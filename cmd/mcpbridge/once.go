@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+)
+
+// onceFlag adds the flag --connect-timeout of a command that connects what it adds to the config.
+func (f *sourceFlags) onceFlag() {
+	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each added server to connect for this `DURATION` (default 30s)")
+}
+
+// only returns a config with those of the servers that keep says, and nothing else to connect.
+func only(cfg *config.Config, keep func(name string) bool) *config.Config {
+	out := &config.Config{Path: cfg.Path, Dir: cfg.Dir, CA: cfg.CA, Limits: cfg.Limits}
+	for _, s := range cfg.Servers {
+		if keep(s.Name) {
+			out.Servers = append(out.Servers, s)
+		}
+	}
+	return out
+}
+
+// connectOnce connects the servers of a config, which have been added to it, as a client that lets
+// them ask everything. It prints what check does, and returns that in the order of the config.
+func connectOnce(ctx context.Context, f *sourceFlags, cfg *config.Config, out, stderr io.Writer) ([]checkedServer, error) {
+	alone := *cfg
+	alone.Servers = slices.Clone(cfg.Servers)
+	for i := range alone.Servers {
+		s := &alone.Servers[i]
+		s.ConnectTimeout = cmp.Or(f.timeout, s.ConnectTimeout)
+		s.Sharing = "session" // so that check does not advise it
+	}
+	p, err := newWaiting(f, &alone, stack.Options{Once: true}, stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	c := &checker{program: p, machine: diagnosis.This(), out: out}
+	c.servers(ctx, stderr)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.awaitAsks(ctx)
+	return c.report.Servers, nil
+}
+
+// Some servers ask a moment after the handshake.
+const (
+	askWait  = 500 * time.Millisecond
+	askPause = 20 * time.Millisecond
+)
+
+// awaitAsks waits for the connected servers to ask their client, and adds to the report what for.
+func (c *checker) awaitAsks(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	for {
+		waiting := false
+		for i, st := range c.Servers() {
+			checked := &c.report.Servers[i]
+			if checked.OK && c.cfg.Servers[i].Command != "" {
+				checked.Asks = st.Asks
+				waiting = waiting || len(st.Asks) == 0
+			}
+		}
+		if !waiting {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(askPause):
+		}
+	}
+}
+
+// connectAdded connects what an import has added to the config. A server that asks its client gets a
+// process for each; one that cannot be connected is not moved out of its client.
+func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, result *imported) error {
+	if e.dryRun || len(i.Added) == 0 {
+		return nil
+	}
+	cfg, err := loadForClients(e.flags, result.Config)
+	if err != nil {
+		return err
+	}
+	added := map[string]clients.Addition{}
+	for _, a := range i.Added {
+		added[a.Name] = a
+	}
+	cfg = only(cfg, func(name string) bool { return added[name].Server != nil })
+	if len(cfg.Servers) == 0 { // all are disabled
+		return nil
+	}
+	out := e.std.out
+	if e.asJSON {
+		out = io.Discard
+	}
+	if result.Checked, err = connectOnce(ctx, e.flags, cfg, out, e.std.err); err != nil {
+		return err
+	}
+	var asking, failed []string
+	for n, s := range result.Checked {
+		switch {
+		case !s.OK:
+			failed = append(failed, s.Name)
+			i.Keep(added[s.Name])
+		case len(s.Asks) > 0 && cfg.Servers[n].Sharing == "":
+			asking = append(asking, s.Name)
+			text := fmt.Sprintf(`%s: it asks its client (%s): written with "sharing": "session", a process for each window`, s.Name, strings.Join(s.Asks, ", "))
+			result.Notes = append(result.Notes, importNote{File: result.Config, Text: text})
+			e.note(text)
+		}
+	}
+	if len(failed) > 0 {
+		e.failed = true
+		e.note(fmt.Sprintf("not connected, and in %s all the same: %s: mend them and run mcpbridge check, or mcpbridge remove NAME", result.Config, strings.Join(failed, ", ")))
+	}
+	if len(asking) == 0 {
+		return nil
+	}
+	return updateConfig(result.Config, func(text []byte) (_ []byte, err error) {
+		for _, name := range asking {
+			if text, err = edit.Set(edit.JSON, text, []string{"mcpServers", name, "sharing"}, json.RawMessage(`"session"`)); err != nil {
+				return nil, err
+			}
+		}
+		return text, nil
+	})
+}
