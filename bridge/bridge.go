@@ -49,12 +49,12 @@ type Bridge struct {
 	members []*member
 	open    bool // the only member takes names that it does not list
 
-	// The last view of each kind, so that callers with equal views share a list and its encoded
-	// pages. A private view is kept by its session.
-	views [ListKinds]atomic.Pointer[view]
+	all    *selection // of every member
+	absent absent     // in place of a member that a caller may not use
 
-	mu     sync.Mutex      // held during a merge; guards logged and that of members
-	logged map[string]bool // the problems that have been logged
+	mu         sync.Mutex            // held during a merge; guards what follows, and logged of members
+	logged     map[string]bool       // the problems that have been logged
+	selections map[string]*selection // those that callers have, by a byte for each member
 }
 
 type member struct {
@@ -81,7 +81,7 @@ func New(opts Options, members ...Member) *Bridge {
 	if opts.ServerInfo == nil {
 		opts.ServerInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
-	b := &Bridge{opts: opts, logged: map[string]bool{}}
+	b := &Bridge{opts: opts, logged: map[string]bool{}, selections: map[string]*selection{}}
 	for _, m := range members {
 		own := &member{Member: m, log: &Throttle{To: opts.Log, Burst: 100, Every: time.Second}}
 		if len(members) > 1 {
@@ -93,6 +93,10 @@ func New(opts Options, members ...Member) *Bridge {
 		b.members = append(b.members, own)
 	}
 	b.open = len(members) == 1 && !members[0].narrows()
+	b.all = b.selected(func(string) bool { return true })
+	for kind := range ListKinds {
+		b.absent.lists[kind] = NewList(kind, nil)
+	}
 	return b
 }
 
@@ -102,12 +106,20 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 		return nil, err
 	}
 	s := &session{bridge: b, caller: caller, tasking: wire.TakesTasks(caller.Capabilities), settled: time.Now().Add(b.opts.Settle)}
+	s.selection, s.open = b.all, b.open && caller.Members == nil
+	if caller.Members != nil {
+		s.selection = b.selected(caller.Members)
+	}
 	if s.memory = caller.Memory; s.memory == nil {
 		s.memory = new(Memory)
 	}
 	for i, m := range b.members {
+		if !s.selection.has[i] {
+			s.subs = append(s.subs, &b.absent)
+			continue
+		}
 		below := *caller
-		below.Memory = nil // of this Bridge's members
+		below.Memory, below.Members = nil, nil // of this Bridge's members
 		below.Notify, below.Only = func(method string, params []byte) { s.fromBelow(i, method, params) }, len(b.members) == 1
 		sub, err := m.Source.Open(ctx, &below)
 		if err != nil {
@@ -119,15 +131,19 @@ func (b *Bridge) Open(ctx context.Context, caller *Caller) (Session, error) {
 	return s, nil
 }
 
-// index returns the index of a member, or -1.
-func (b *Bridge) index(name string) int {
-	return slices.IndexFunc(b.members, func(m *member) bool { return m.Name == name })
+// index returns the index of a member that the caller may use, or -1.
+func (s *session) index(name string) int {
+	i := slices.IndexFunc(s.bridge.members, func(m *member) bool { return m.Name == name })
+	if i >= 0 && !s.selection.has[i] {
+		return -1
+	}
+	return i
 }
 
 // Problems returns the tools of the current list that are left out or not shown as their source has
 // them, with the reasons.
 func (b *Bridge) Problems() []Problem {
-	if v := b.views[Tools].Load(); v != nil {
+	if v := b.all.views[Tools].Load(); v != nil {
 		return v.problems
 	}
 	return nil
@@ -140,8 +156,12 @@ type session struct {
 	tasking bool      // any call of the caller may create a task
 	subs    []Session // one for each member
 	settled time.Time // when lists stop waiting for several members
-	views   [ListKinds]atomic.Pointer[view]
-	memory  *Memory
+
+	selection *selection
+	open      bool // Bridge.open for this caller
+
+	views  [ListKinds]atomic.Pointer[view]
+	memory *Memory
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -176,7 +196,7 @@ func (s *session) view(ctx context.Context, kind ListKind) (*view, error) {
 	}
 	v := s.views[kind].Load()
 	if v == nil || !slices.Equal(v.parts, parts) {
-		v = s.bridge.merge(kind, parts)
+		v = s.bridge.merge(s.selection, kind, parts)
 		s.views[kind].Store(v)
 	}
 	return v, nil

@@ -49,11 +49,11 @@ type route struct {
 	key    string // the member's own name of the item
 }
 
-// merge returns the view of lists: the last one, if it was made of the same.
-func (b *Bridge) merge(kind ListKind, parts []part) *view {
+// merge returns the view of lists: the last one of the selection, if it was made of the same.
+func (b *Bridge) merge(of *selection, kind ListKind, parts []part) *view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if v := b.views[kind].Load(); v != nil && slices.Equal(v.parts, parts) {
+	if v := of.views[kind].Load(); v != nil && slices.Equal(v.parts, parts) {
 		return v
 	}
 	m := merge{Bridge: b, kind: kind, index: map[string]int{}}
@@ -64,7 +64,7 @@ func (b *Bridge) merge(kind ListKind, parts []part) *view {
 	}
 	v := m.view(parts)
 	if !v.list.private {
-		b.views[kind].Store(v)
+		of.views[kind].Store(v)
 	}
 	return v
 }

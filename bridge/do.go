@@ -87,9 +87,9 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 		req = &below
 	}
 	reply := s.send(ctx, r.member, req)
-	if s.bridge.open && reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil && kinds[kind].named {
+	if s.open && reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil && kinds[kind].named {
 		if v, err := s.view(ctx, kind); err == nil {
-			reply.Err = v.unknown(kind, req.Target)
+			reply.Err = v.list.Unknown(req.Target)
 			return reply
 		}
 	}
@@ -163,7 +163,7 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 // route looks a target up in the view that the caller has; a miss looks for a newer view. An only
 // member knows more than it lists.
 func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
-	if s.bridge.open || len(s.subs) == 1 && !kinds[kind].named {
+	if s.open || len(s.subs) == 1 && !kinds[kind].named {
 		return route{key: target}, nil
 	}
 	if v := s.views[kind].Load(); v != nil {
@@ -185,16 +185,7 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	case away != nil:
 		return route{}, toolformat.AsError(away)
 	}
-	return route{}, v.unknown(kind, target)
-}
-
-// unknown returns the error for a target that no member has.
-func (v *view) unknown(kind ListKind, target string) *toolformat.Error {
-	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[kind].noun, target)
-	if near := toolformat.Closest(target, v.list.keys()); near != "" {
-		e.Message += " (did you mean " + near + "?)"
-	}
-	return e
+	return route{}, v.list.Unknown(target)
 }
 
 // find looks a target up in the members' current lists.
@@ -213,7 +204,7 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 		return v, r, true, nil
 	}
 	name, _ := s.memory.named.owner(target)
-	member := s.bridge.index(name)
+	member := s.index(name)
 	return v, route{member, target}, member >= 0, nil
 }
 
@@ -249,7 +240,7 @@ func (s *session) reread(ctx context.Context, kind ListKind, target string, v *v
 // none has the method, which the bridge offers for members that have it; else the first error in
 // config order is the reply.
 func (s *session) broadcast(ctx context.Context, req *Request) Reply {
-	if len(s.subs) == 1 {
+	if len(s.subs) == 1 && s.selection.has[0] {
 		return s.subs[0].Do(ctx, req)
 	}
 	replies := s.doAll(ctx, req)
@@ -293,7 +284,7 @@ func (s *session) discover(ctx context.Context, req *Request) Reply {
 	for i, reply := range replies {
 		m := s.bridge.members[i]
 		if reply.Err != nil {
-			if m.Required {
+			if m.Required && s.selection.has[i] {
 				return reply
 			}
 			continue

@@ -184,6 +184,15 @@ func (l *List) Find(key string) (it Item, ok bool) {
 	return l.Items[i], true
 }
 
+// Unknown returns the error for a key that the list does not have. It names a near one that it has.
+func (l *List) Unknown(key string) *toolformat.Error {
+	e := toolformat.Errorf(toolformat.NotFound, "unknown %s: %s", kinds[l.Kind].noun, key)
+	if near := toolformat.Closest(key, l.keys()); near != "" {
+		e.Message += " (did you mean " + near + "?)"
+	}
+	return e
+}
+
 // keys returns the keys of all items, in order.
 func (l *List) keys() []string {
 	keys := make([]string, len(l.Items))

@@ -172,6 +172,17 @@ type Caller struct {
 	// Operator marks the caller that runs the bridge: it also sees tools that only other callers
 	// can call.
 	Operator bool
+
+	// Claims are what the authentication of the caller says of it, a raw JSON object; nil means nothing.
+	Claims []byte
+
+	// Profile names the profile that the caller asks for, and below the wrapper that applies profiles
+	// the one that it has; "" means none.
+	Profile string
+
+	// Members reports whether the caller may use a member of a Bridge, by its name: others do not exist
+	// for it. nil means that it may use all, and sees all that they have.
+	Members func(name string) bool
 }
 
 // Functions are tools that a caller carries out itself, such as those of a web page. A Tool with

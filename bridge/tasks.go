@@ -148,11 +148,11 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	if id == "" {
 		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.taskId is missing or not a string", req.Method))
 	}
-	if len(s.subs) == 1 {
+	if len(s.subs) == 1 && s.selection.has[0] {
 		return s.send(ctx, 0, req)
 	}
 	name, _ := s.memory.tasks.owner(id)
-	member := s.bridge.index(name)
+	member := s.index(name)
 	if member < 0 {
 		return Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
 	}
