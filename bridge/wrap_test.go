@@ -1,43 +1,14 @@
 package bridge_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// without is a wrapper that takes a tool away, as a profile does.
-func without(source bridge.Source, name string) bridge.Source {
-	return bridge.Wrap(source, func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
-		return &withoutSession{below, name}, nil
-	})
-}
-
-type withoutSession struct {
-	bridge.Session
-	name string
-}
-
-func (s *withoutSession) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
-	l, err := s.Session.List(ctx, kind)
-	if kind != bridge.Tools || l == nil {
-		return l, err
-	}
-	return l.Derive(s.name, func(it bridge.Item) (bridge.Item, bool) { return it, it.Key != s.name }), err
-}
-
-func (s *withoutSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	if req.Method == wire.MethodToolsCall && req.Target == s.name {
-		return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", s.name))
-	}
-	return s.Session.Do(ctx, req)
-}
 
 // Each wrapper keeps the contract of a Source, and so do all of them together, in the order
 // of docs/architecture.md.
@@ -48,7 +19,9 @@ func TestWrappers(t *testing.T) {
 	overlay := func(source bridge.Source) bridge.Source {
 		return clients{bridge.NewOverlay(source, bridge.OverlayOptions{}), page("own")}
 	}
-	profile := func(source bridge.Source) bridge.Source { return without(source, "b__echo") }
+	profiles := func(source bridge.Source) bridge.Source {
+		return profile.New(source, profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Exclude: []string{"b__echo"}}}}})
+	}
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
@@ -60,10 +33,10 @@ func TestWrappers(t *testing.T) {
 		{"Guard of a member", guard, none},
 		{"Overlay", none, overlay},
 		{"a Stream of calls", none, stream.Wrap},
-		{"a wrapper of another package", none, profile},
-		{"all", guard, func(s bridge.Source) bridge.Source { return stream.Wrap(profile(guard(overlay(s)))) }},
+		{"profiles", none, profiles},
+		{"all", guard, func(s bridge.Source) bridge.Source { return stream.Wrap(profiles(guard(overlay(s)))) }},
 		{"all twice", none, func(s bridge.Source) bridge.Source {
-			return stream.Wrap(profile(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: stream.Wrap(profile(guard(overlay(s))))})))))
+			return stream.Wrap(profiles(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: stream.Wrap(profiles(guard(overlay(s))))})))))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,222 @@
+package profile
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// session is the view of a caller whose profile leaves out tools, prompts or resources.
+type session struct {
+	bridge.Session // below; set before opened is closed
+	opened         chan struct{}
+	profile        *Profile
+	caller         *bridge.Caller
+	log            *slog.Logger
+
+	seen     [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest list of a kind, with what the profile has of it
+	told     [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest that the caller has got
+	outdated [bridge.ListKinds]atomic.Bool                 // there is another one than seen
+
+	ctx     context.Context // ends with the session
+	end     context.CancelFunc
+	work    sync.WaitGroup // looks
+	looking atomic.Int64   // how many looks there are
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	looks  [bridge.ListKinds]*look
+}
+
+func newSession(p *Profile, caller *bridge.Caller, log *slog.Logger) *session {
+	s := &session{profile: p, caller: caller, log: log, opened: make(chan struct{})}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// List implements bridge.Session.
+func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	l, err := s.list(ctx, kind)
+	if l != nil {
+		s.told[kind].Store(l)
+	}
+	return l, err
+}
+
+// list is List for the session itself.
+func (s *session) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	if !s.profile.narrows(kind) {
+		return s.Session.List(ctx, kind)
+	}
+	s.outdated[kind].Store(false)
+	l, err := s.Session.List(ctx, kind)
+	if l == nil {
+		s.outdated[kind].Store(true)
+		return nil, err
+	}
+	l = l.Derive(s.profile, func(it bridge.Item) (bridge.Item, bool) { return it, s.profile.admit(kind, &it) })
+	s.seen[kind].Store(l)
+	return l, err
+}
+
+// Do implements bridge.Session. A method of which it is not known what it reaches is unknown.
+func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	kind, target, key := s.subject(req)
+	_, lists := bridge.ListKindOf(req.Method)
+	switch {
+	case lists:
+		return s.page(ctx, req)
+	case key && s.profile.narrows(kind):
+		return s.about(ctx, kind, target, req)
+	case !key && !bridge.Relayed(req.Method) && req.Method != wire.MethodDiscover:
+		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
+	}
+	reply := s.Session.Do(ctx, req)
+	s.awaitLooks(ctx)
+	return reply
+}
+
+// subject returns the item that a request is about; ok is false without one.
+func (s *session) subject(req *bridge.Request) (kind bridge.ListKind, key string, ok bool) {
+	if kind, _, ok = bridge.Routes(req.Method); ok {
+		return kind, req.Target, true
+	}
+	if req.Method != wire.MethodComplete || req.Params == nil {
+		return 0, "", false
+	}
+	ref := req.Params.Get(wire.Ref)
+	switch of, _ := wire.Text(wire.Lookup(ref, "type")); of {
+	case refPrompt:
+		key, ok = wire.Text(wire.Lookup(ref, "name"))
+		return bridge.Prompts, key, ok
+	case refResource:
+		key, ok = wire.Text(wire.Lookup(ref, "uri"))
+		return bridge.Templates, key, ok
+	}
+	return 0, "", false // which below refuses
+}
+
+// The types of what a completion is about.
+const refPrompt, refResource = "ref/prompt", "ref/resource"
+
+// about carries out a request about an item, if the profile has that.
+func (s *session) about(ctx context.Context, kind bridge.ListKind, key string, req *bridge.Request) bridge.Reply {
+	has, fault := s.has(ctx, kind, key)
+	if fault != nil {
+		return bridge.Failed(fault)
+	}
+	if !has {
+		return bridge.Failed(s.unknown(ctx, kind, key))
+	}
+	if req.Method == wire.MethodComplete {
+		var err error
+		if req, err = plainRef(req, kind, key); err != nil {
+			return bridge.Failed(toolformat.AsError(err))
+		}
+	}
+	reply := s.Session.Do(ctx, req)
+	if reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil {
+		reply.Err = s.unknown(ctx, kind, key) // that of below may suggest what the profile does not have
+	}
+	s.awaitLooks(ctx)
+	return reply
+}
+
+// plainRef returns a completion whose ref has nothing but what was looked at: some servers read keys in
+// any letter case.
+func plainRef(req *bridge.Request, kind bridge.ListKind, key string) (*bridge.Request, error) {
+	of, member := refPrompt, "name"
+	if kind == bridge.Templates {
+		of, member = refResource, "uri"
+	}
+	ref := wire.SetMember([]byte(`{"type":"`+of+`"}`), member, wire.AppendString(nil, key))
+	params, err := wire.SplitParams(req.Params.Append(nil, append(slices.Clip(req.Edits), wire.Edit{Key: wire.Ref, Value: ref})...))
+	own := *req
+	own.Params, own.Edits = &params, nil
+	return &own, err
+}
+
+// has reports whether the profile has an item. What is not listed now is one if its name says so: its
+// server may be away.
+func (s *session) has(ctx context.Context, kind bridge.ListKind, key string) (bool, *toolformat.Error) {
+	names := s.profile.names(kind)
+	byName := kind != bridge.Tools || len(s.profile.Annotations) == 0
+	if kind == bridge.Resources {
+		return s.hasResource(key), nil
+	}
+	if l := s.seen[kind].Load(); l != nil && (byName || !s.outdated[kind].Load()) {
+		if _, ok := l.Find(key); ok {
+			return true, nil
+		}
+	}
+	if byName || !names.admit(key) {
+		return names.admit(key), nil
+	}
+	l, err := s.list(ctx, kind)
+	switch {
+	case l != nil:
+		_, ok := l.Find(key)
+		return ok, nil
+	case ctx.Err() != nil:
+		return false, toolformat.Errorf(toolformat.Canceled, "canceled")
+	}
+	return false, toolformat.AsError(err)
+}
+
+// hasResource reports whether the profile has a resource, which need not be listed.
+func (s *session) hasResource(uri string) bool {
+	if l := s.seen[bridge.Resources].Load(); l != nil {
+		if _, ok := l.Find(uri); ok {
+			return true
+		}
+	}
+	return s.profile.Resources.admitURI(uri)
+}
+
+// unknown returns the error for an item that the profile does not have.
+func (s *session) unknown(ctx context.Context, kind bridge.ListKind, key string) *toolformat.Error {
+	if l, _ := s.list(ctx, kind); l != nil {
+		return l.Unknown(key)
+	}
+	return (&bridge.List{Kind: kind}).Unknown(key)
+}
+
+// page answers a list method as a request: what it asks for is read below anew.
+func (s *session) page(ctx context.Context, req *bridge.Request) bridge.Reply {
+	kind, _ := bridge.ListKindOf(req.Method)
+	reply := s.Session.Do(ctx, req)
+	if reply.Err != nil || !s.profile.narrows(kind) {
+		return reply
+	}
+	reply.Free()
+	l, err := s.List(ctx, kind)
+	if l == nil {
+		return bridge.Failed(toolformat.AsError(err))
+	}
+	cursor := ""
+	if req.Params != nil {
+		cursor, _ = req.Params.Text(wire.Cursor)
+	}
+	page, fault := l.Page(cursor)
+	if fault != nil {
+		return bridge.Failed(fault)
+	}
+	return bridge.Result(page, nil)
+}
+
+// Close implements bridge.Session.
+func (s *session) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	err := s.Session.Close()
+	s.work.Wait()
+	return err
+}

@@ -1,0 +1,255 @@
+package profile_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/profile"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Profiles keep the contract of a Source, whether they leave nothing out, servers, or tools.
+func TestContract(t *testing.T) {
+	for name, p := range map[string]profile.Profile{
+		"servers":     {Servers: []string{"a"}},
+		"tools":       {Tools: profile.Names{Exclude: []string{"b__echo"}}},
+		"annotations": {Annotations: map[string]bool{"openWorldHint": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sourcetest.Run(t, func(*testing.T) bridge.Source {
+				return profile.New(sourcetest.NewFake(), profile.Options{Profiles: []profile.Profile{p}})
+			})
+			sourcetest.Contract{Prefix: "a__"}.Run(t, func(*testing.T) bridge.Source {
+				return profile.New(bridge.New(bridge.Options{},
+					bridge.Member{Name: "a", Source: sourcetest.NewFake()}, bridge.Member{Name: "b", Source: sourcetest.NewFake()}),
+					profile.Options{Profiles: []profile.Profile{p}})
+			})
+		})
+	}
+}
+
+// heard records the notifications of a caller.
+type heard struct {
+	mu   sync.Mutex // guards said
+	said []string
+}
+
+func (h *heard) notify(method string, _ []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, method)
+}
+
+func (h *heard) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.said)
+}
+
+func open(t *testing.T, source bridge.Source, caller *bridge.Caller) bridge.Session {
+	t.Helper()
+	s, err := source.Open(t.Context(), caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func named(principal, asked string) *bridge.Caller {
+	return &bridge.Caller{ID: principal + asked, Principal: bridge.Principal{Name: principal}, Profile: asked}
+}
+
+func call(t *testing.T, s bridge.Session, tool, arguments string) bridge.Reply {
+	t.Helper()
+	params, err := wire.SplitParams([]byte(`{"name":"` + tool + `","arguments":` + arguments + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Target: tool, Params: &params})
+}
+
+func names(t *testing.T, s bridge.Session) (all []string) {
+	t.Helper()
+	l, err := s.List(t.Context(), bridge.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range l.Items {
+		all = append(all, it.Key)
+	}
+	return all
+}
+
+// A caller has the first profile that fits, or the one that it names if that fits; the operator has any.
+func TestChoice(t *testing.T) {
+	source := profile.New(sourcetest.NewFake(), profile.Options{Profiles: []profile.Profile{
+		{Name: "echo", Principals: []string{"ann", "bob"}, Tools: profile.Names{Include: []string{"echo"}}},
+		{Name: "fail", Principals: []string{"ann", "eve"}, Tools: profile.Names{Include: []string{"fail"}}},
+	}})
+	operator := named("", "")
+	operator.Operator = true
+	asking := named("", "fail")
+	asking.Operator = true
+	for _, c := range []struct {
+		caller *bridge.Caller
+		want   string
+	}{
+		{named("ann", ""), "[echo]"}, {named("ann", "echo"), "[echo]"}, {named("ann", "fail"), "[fail]"},
+		{named("bob", ""), "[echo]"}, {named("eve", ""), "[fail]"}, {asking, "[fail]"},
+	} {
+		if got := names(t, open(t, source, c.caller)); strings.Join(got, " ") != strings.Trim(c.want, "[]") {
+			t.Errorf("%s asking for %q sees %v, want %s", c.caller.Principal.Name, c.caller.Profile, got, c.want)
+		}
+	}
+	if got := names(t, open(t, source, operator)); len(got) < 3 {
+		t.Errorf("the operator sees %v", got)
+	}
+	for _, c := range []struct {
+		caller *bridge.Caller
+		code   toolformat.Code
+		want   string
+	}{
+		{named("bob", "fail"), toolformat.NotFound, "unknown profile: fail"},
+		{named("bob", "none"), toolformat.NotFound, "unknown profile: none"},
+		{named("joe", "fail"), toolformat.NotFound, "unknown profile: fail"},
+		{named("joe", ""), toolformat.Denied, "no profile of this bridge is for joe, who therefore sees nothing: whoever runs the bridge can add one"},
+		{named("", ""), toolformat.Denied, "no profile of this bridge is for a caller without a name, who therefore sees nothing: whoever runs the bridge can add one"},
+	} {
+		_, err := source.Open(t.Context(), c.caller)
+		var fault *toolformat.Error
+		if !errors.As(err, &fault) || fault.Code != c.code || fault.Message != c.want {
+			t.Errorf("%s asking for %q: %v, want %s", c.caller.Principal.Name, c.caller.Profile, err, c.want)
+		}
+	}
+	if _, err := profile.New(sourcetest.NewFake(), profile.Options{}).Open(t.Context(), named("ann", "x")); err == nil {
+		t.Error("a profile can be had where there are none")
+	}
+}
+
+// What a profile leaves out is unknown, and suggested in no error; callers of a profile share their list.
+func TestLeftOut(t *testing.T) {
+	fake := sourcetest.NewFake()
+	for name, inner := range map[string]bridge.Source{"alone": fake, "in a bridge": bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: fake})} {
+		source := profile.New(inner, profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Include: []string{"e*"}, Exclude: []string{"error"}}}}})
+		s := open(t, source, named("ann", ""))
+		first, _ := s.List(t.Context(), bridge.Tools)
+		second, _ := open(t, source, named("bob", "")).List(t.Context(), bridge.Tools)
+		if first != second || len(first.Items) != 1 {
+			t.Errorf("%s: %d tools; shared: %t", name, len(first.Items), first == second)
+		}
+		before := fake.Calls("fail") + fake.Calls("error") + fake.Calls("erro")
+		for tool, want := range map[string]string{
+			"fail": "unknown tool: fail", "faill": "unknown tool: faill", "error": "unknown tool: error",
+			"ecko": "unknown tool: ecko (did you mean echo?)", "erro": "unknown tool: erro (did you mean echo?)",
+		} {
+			if name == "alone" && (tool == "ecko" || tool == "erro") {
+				continue // a Fake knows what it does not list
+			}
+			if r := call(t, s, tool, "{}"); r.Err == nil || r.Err.Message != want || r.Err.Code != toolformat.NotFound {
+				t.Errorf("%s: %s: %v, want %s", name, tool, r.Err, want)
+			}
+		}
+		if after := fake.Calls("fail") + fake.Calls("error") + fake.Calls("erro"); after != before {
+			t.Errorf("%s: %d calls have reached tools that are left out", name, after-before)
+		}
+		if r := call(t, s, "echo", "{}"); r.Err != nil {
+			t.Errorf("%s: echo: %v", name, r.Err)
+		}
+		for _, method := range []string{"vendor/x", "notifications/x", wire.MethodListen} {
+			if r := s.Do(t.Context(), &bridge.Request{Method: method}); r.Err == nil || r.Err.Code != toolformat.Unsupported {
+				t.Errorf("%s: %s: %s, %v", name, method, r.Result, r.Err)
+			}
+		}
+	}
+}
+
+// A caller is told of a change of its list before the result of the call that has caused it, and of no
+// other change.
+func TestChanges(t *testing.T) {
+	fake := sourcetest.NewFake()
+	source := profile.New(bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: fake}), profile.Options{Profiles: []profile.Profile{
+		{Name: "p", Tools: profile.Names{Include: []string{"change", "own*"}}}}})
+	var h, unlisted heard
+	caller := named("ann", "")
+	caller.Notify = h.notify
+	s := open(t, source, caller)
+	other := named("bob", "")
+	other.Notify = unlisted.notify
+	open(t, source, other)
+	names(t, s)
+	for i, c := range []struct {
+		name string
+		told int
+	}{{"x1", 0}, {"own1", 1}, {"x2", 1}} {
+		if r := call(t, s, "change", `{"name":"`+c.name+`"}`); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if h.count() != c.told {
+			t.Errorf("after %s: told of %d changes, want %d", c.name, h.count(), c.told)
+		}
+		if got := names(t, s); i > 0 && !slices.Contains(got, "own1") {
+			t.Errorf("after %s the list is %v", c.name, got)
+		}
+	}
+	if r := call(t, s, "own1", "{}"); r.Err != nil {
+		t.Error(r.Err)
+	}
+	if unlisted.count() > 0 {
+		t.Error("a caller that has no list was told that it has changed")
+	}
+}
+
+// A tool that loses the annotation of a profile cannot be called any more.
+func TestChangedAnnotation(t *testing.T) {
+	fake := sourcetest.NewFake()
+	source := profile.New(bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: fake}), profile.Options{Profiles: []profile.Profile{
+		{Name: "p", Annotations: map[string]bool{"readOnlyHint": true}}}})
+	s := open(t, source, named("ann", ""))
+	if r := call(t, s, "echo", "{}"); r.Err != nil {
+		t.Error(r.Err)
+	}
+	if r := call(t, s, "progress", "{}"); r.Err == nil {
+		t.Error("a tool without the annotation was called")
+	}
+	fake.Add(`{"name":"later","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
+	fake.Add(`{"name":"never","inputSchema":{"type":"object"}}`)
+	if r := call(t, s, "later", "{}"); r.Err != nil {
+		t.Error(r.Err)
+	}
+	if r := call(t, s, "never", "{}"); r.Err == nil {
+		t.Error("a tool without the annotation was called")
+	}
+}
+
+// BenchmarkCall compares calls without profiles, and with one that leaves out tools.
+func BenchmarkCall(b *testing.B) {
+	inner := bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: sourcetest.NewFake()}, bridge.Member{Name: "b", Source: sourcetest.NewFake()})
+	for name, profiles := range map[string][]profile.Profile{
+		"without": nil, "servers": {{Servers: []string{"a"}}},
+		"tools": {{Tools: profile.Names{Include: []string{"a__*"}, Exclude: []string{"*__fail"}}, Annotations: map[string]bool{"readOnlyHint": true}}},
+	} {
+		s, err := profile.New(inner, profile.Options{Profiles: profiles}).Open(b.Context(), named("ann", ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		params, _ := wire.SplitParams([]byte(`{"name":"a__echo","arguments":{}}`))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				reply := s.Do(context.Background(), &bridge.Request{Method: wire.MethodToolsCall, Target: "a__echo", Params: &params})
+				if reply.Err != nil {
+					b.Fatal(reply.Err)
+				}
+			}
+		})
+		s.Close()
+	}
+}
