@@ -8,9 +8,11 @@ package watch
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,36 +28,43 @@ type Watcher struct {
 	notify  *fsnotify.Watcher
 	done    chan struct{} // closed when the goroutine has ended
 
-	mu       sync.Mutex // guards the fields below
-	patterns []string
-	seen     map[string]os.FileInfo // the files as they were when changed was called last
+	mu      sync.Mutex // guards the fields below
+	seen    map[string]files
+	unheard map[string]bool // folders that cannot be watched, as the log says
 }
+
+// files are the files of a pattern, as they were when changed was called last.
+type files map[string]os.FileInfo
 
 // New returns a Watcher that calls changed after a file that matches one of some absolute patterns
 // ([filepath.Match]) has changed. Folders are watched, so a file need not exist, and may be replaced.
 func New(patterns []string, changed func(), log *slog.Logger) (*Watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, err
+		return nil, reason(err)
 	}
-	w := &Watcher{changed: changed, log: log, notify: notify, done: make(chan struct{})}
+	w := &Watcher{changed: changed, log: log, notify: notify, done: make(chan struct{}), unheard: map[string]bool{}}
 	w.Watch(patterns)
 	go w.run()
 	return w, nil
 }
 
-// Watch replaces the patterns. It may be called in changed. The files of new patterns count as seen.
+// Watch replaces the patterns. It may be called in changed. The files of a new pattern count as seen; of
+// any other one, what has changed since the last call of changed is still noticed.
 func (w *Watcher) Watch(patterns []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := filesOf(patterns)
-	for name := range now {
-		if before, ok := w.seen[name]; ok {
-			now[name] = before // a change since then is noticed
+	before := w.seen
+	w.seen = map[string]files{}
+	for _, pattern := range patterns {
+		w.seen[pattern] = before[pattern]
+	}
+	w.watchFolders() // before the files are looked at
+	for pattern := range w.seen {
+		if _, ok := before[pattern]; !ok {
+			w.seen[pattern] = filesOf(pattern)
 		}
 	}
-	w.patterns, w.seen = patterns, now
-	w.watchFolders()
 }
 
 // Close ends the Watcher. changed is not called any more.
@@ -97,28 +106,29 @@ func (w *Watcher) differs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watchFolders() // some may be new
-	now := filesOf(w.patterns)
-	same := len(now) == len(w.seen)
-	for name, info := range now {
-		before, ok := w.seen[name]
-		same = same && ok && os.SameFile(before, info) && before.ModTime().Equal(info.ModTime()) &&
-			before.Size() == info.Size() && before.Mode() == info.Mode()
+	same := true
+	for pattern, before := range w.seen {
+		now := filesOf(pattern)
+		same = same && maps.EqualFunc(before, now, unchanged)
+		w.seen[pattern] = now
 	}
-	w.seen = now
 	return !same
 }
 
-// filesOf returns the files that match patterns.
-func filesOf(patterns []string) map[string]os.FileInfo {
-	files := map[string]os.FileInfo{}
-	for _, pattern := range patterns {
-		for _, name := range glob(pattern) {
-			if info, err := os.Stat(name); err == nil {
-				files[name] = info
-			}
+func unchanged(before, now os.FileInfo) bool {
+	return os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) &&
+		before.Size() == now.Size() && before.Mode() == now.Mode()
+}
+
+// filesOf returns the files that match a pattern.
+func filesOf(pattern string) files {
+	all := files{}
+	for _, name := range glob(pattern) {
+		if info, err := os.Stat(name); err == nil {
+			all[name] = info
 		}
 	}
-	return files
+	return all
 }
 
 // glob returns the names that match a pattern, and always the pattern itself, which may be a name.
@@ -131,7 +141,7 @@ func glob(pattern string) []string {
 // that does not exist the nearest one above that does. w.mu is held.
 func (w *Watcher) watchFolders() {
 	folders := map[string]bool{}
-	for _, pattern := range w.patterns {
+	for pattern := range w.seen {
 		for _, name := range append(glob(filepath.Dir(pattern)), foldersOf(glob(pattern))...) {
 			for !isFolder(name) && filepath.Dir(name) != name {
 				name = filepath.Dir(name)
@@ -144,11 +154,27 @@ func (w *Watcher) watchFolders() {
 			_ = w.notify.Remove(watched) // it may be gone
 		}
 	}
+	maps.DeleteFunc(w.unheard, func(name string, _ bool) bool { return !folders[name] })
 	for name := range folders {
-		if err := w.notify.Add(name); err != nil && !errors.Is(err, fsnotify.ErrClosed) {
-			w.log.Warn("changes in a folder are not noticed", "folder", name, "reason", err)
+		switch err := w.notify.Add(name); {
+		case err == nil:
+			delete(w.unheard, name)
+		case !w.unheard[name] && !errors.Is(err, fsnotify.ErrClosed):
+			w.unheard[name] = true
+			w.log.Warn("changes in a folder are not noticed", "folder", name, "reason", reason(err))
 		}
 	}
+}
+
+// reason returns an error of the system's with the limit that it comes from, if it is one of a limit.
+func reason(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC): // as inotify_add_watch has it
+		return errors.New("too many folders are watched (sysctl fs.inotify.max_user_watches)")
+	case errors.Is(err, syscall.EMFILE):
+		return errors.New("too many open files, or programs that watch files (sysctl fs.inotify.max_user_instances)")
+	}
+	return err
 }
 
 // foldersOf returns the folders of the files that symbolic links lead to.

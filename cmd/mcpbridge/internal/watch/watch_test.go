@@ -88,3 +88,51 @@ func TestWatch(t *testing.T) {
 	write("2/config", "333")
 	await("a change of that file")
 }
+
+// What changes while changed runs is noticed after it, also when the patterns are replaced in it.
+func TestWatchInChanged(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config", "1")
+	write("1.json", "1")
+	changed := make(chan func())
+	w, err := New([]string{at("config"), at("*.json")}, func() {
+		select {
+		case f := <-changed:
+			f()
+		case <-time.After(patience):
+			t.Error("a change was noticed that nobody has made")
+		}
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	again := func(what string, change func()) {
+		t.Helper()
+		select {
+		case changed <- func() {
+			change()
+			w.Watch([]string{at("config"), at("*.json"), at("new")})
+		}:
+		case <-time.After(patience):
+			t.Fatalf("%s was not noticed", what)
+		}
+	}
+	write("config", "22")
+	again("a change", func() { write("2.json", "1") })
+	again("a new file", func() {
+		if err := os.Remove(at("1.json")); err != nil {
+			t.Error(err)
+		}
+	})
+	again("the end of a file", func() {})
+	write("new", "1")
+	again("a file of a new pattern", func() {})
+}
