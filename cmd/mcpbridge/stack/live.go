@@ -54,14 +54,16 @@ func (l *Live) Reload(cfg *config.Config) error {
 	if err := newFaults(old.cfg, cfg); err != nil {
 		return err
 	}
-	next, err := New(cfg, l.opts)
+	next, err := build(cfg, l.opts)
 	if err != nil {
 		return err
 	}
-	if err := next.natives.newlyBroken(old.natives); err != nil {
-		next.Close()
-		old.limitChildren()
-		return errors.Join(err, old.pool.calls.configure(old.cfg, old.log))
+	err = next.natives.newlyBroken(old.natives)
+	if err == nil {
+		err = next.govern()
+	}
+	if err != nil {
+		return errors.Join(err, next.Close())
 	}
 	if old.chosen.Load() != nil {
 		next.chosen.Store(old.chosen.Load())

@@ -70,6 +70,30 @@ const (
 
 // New returns the sources of a config. No server is started before the first session is opened.
 func New(cfg *config.Config, opts Options) (*Stack, error) {
+	s, err := build(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.govern(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// govern makes the pool what the config says, and warns of what is wrong with that.
+func (s *Stack) govern() error {
+	if err := s.pool.calls.configure(s.cfg, s.log); err != nil {
+		return err
+	}
+	s.limitChildren()
+	for _, warning := range slices.Concat(s.cfg.Warnings, s.natives.warnings, s.natives.advice, s.natives.leftOut) {
+		s.log.Warn(warning)
+	}
+	return nil
+}
+
+// build is New before govern.
+func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -78,9 +102,6 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		s.pool = NewPool()
 	}
 	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
-	for _, warning := range cfg.Warnings {
-		s.log.Warn(warning)
-	}
 	var err error
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
@@ -88,11 +109,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if err := s.openNatives(opts.Strict); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.pool.calls.configure(cfg, s.log); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
-	s.limitChildren()
 	var members []bridge.Member
 	for _, server := range cfg.Servers {
 		client := s.pool.take(s.definition(server, &opts, info))
@@ -166,9 +183,6 @@ func (s *Stack) openNatives(strict bool) (err error) {
 	}
 	if !s.cfg.HasNatives() {
 		return nil
-	}
-	for _, warning := range slices.Concat(s.natives.warnings, s.natives.advice, s.natives.leftOut) {
-		s.log.Warn(warning)
 	}
 	limits := s.cfg.Limits
 	s.native, err = bridge.NewNative(bridge.NativeOptions{
