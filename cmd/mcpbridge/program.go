@@ -235,6 +235,9 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	}
 	f.again = func() (*config.Config, error) { return f.loadWithFlags(command) }
 	cfg, err := f.again()
+	if err == nil {
+		f.config = cfg.Path // it is loaded again from there alone
+	}
 	return cfg, words, err
 }
 

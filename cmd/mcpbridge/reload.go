@@ -4,15 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -28,6 +33,7 @@ type live struct {
 	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 
 	applied func(*config.Config) // is called after reload; may be nil
+	watcher *watch.Watcher       // of follow; nil while nothing is watched
 
 	mu sync.Mutex // held by reload
 }
@@ -77,11 +83,16 @@ func (l *live) close() {
 func (l *live) reload() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.Live.Stack().Config()
+	if info, err := os.Stat(before.Path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("config %s: not a regular file", before.Path)
+	}
 	cfg, err := l.load()
 	if err != nil {
+		l.watch(before.Files(), []string{filepath.Join(before.Dir, envfile.Name)}) // where a variable may be missing
 		return err
 	}
-	before := l.Live.Stack().Config()
+	l.watch(before.Files(), cfg.Files())
 	if cfg.Listen != before.Listen {
 		l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
 		cfg.Listen = before.Listen
@@ -97,6 +108,7 @@ func (l *live) reload() error {
 		l.logging.set(before.Log)
 		return err
 	}
+	l.watch(cfg.Files())
 	l.front.Update(l.serverOptions(cfg))
 	if chat {
 		err = l.serveChat()
@@ -117,25 +129,37 @@ func (l *live) apply() {
 	}
 }
 
-// follow applies the config whenever one of its files changes, until stop is called.
-func (l *live) follow() (stop func()) {
+// follow applies the config whenever one of its files changes, from the call of begin on, until stop is
+// called. What has changed before begin is applied then.
+func (l *live) follow() (begin, stop func()) {
 	cfg := l.Live.Stack().Config()
 	if cfg.Path == "" {
-		return func() {}
+		return func() {}, func() {}
 	}
-	var watcher *watch.Watcher
-	begun := make(chan struct{})
-	watcher, err := watch.New(cfg.Files(), func() {
-		<-begun
-		l.apply()
-		watcher.Watch(l.Live.Stack().Config().Files())
+	begun, ended := make(chan struct{}), make(chan struct{})
+	var err error
+	l.watcher, err = watch.New(cfg.Files(), func() {
+		select {
+		case <-begun:
+			l.apply()
+		case <-ended:
+		}
 	}, l.log)
-	close(begun)
 	if err != nil {
-		l.log.Warn("changes of the config are not noticed", "reason", err)
-		return func() {}
+		l.log.Warn("changes of the config are not noticed: mcpbridge reload applies them", "reason", err)
+		return func() {}, func() {}
 	}
-	return watcher.Close
+	return func() { close(begun) }, func() {
+		close(ended)
+		l.watcher.Close()
+	}
+}
+
+// watch replaces the files whose changes are noticed.
+func (l *live) watch(files ...[]string) {
+	if l.watcher != nil {
+		l.watcher.Watch(slices.Concat(files...))
+	}
 }
 
 var errHangup = errors.New("hangup signal received")

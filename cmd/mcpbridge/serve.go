@@ -68,6 +68,8 @@ func mayListen(cfg *config.Config) error {
 func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	begin, stop := l.follow()
+	defer stop()
 	if err := l.open(ctx); err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		reload = func(context.Context) error { return l.reload() }
 		defer onHangup(l.apply, end)()
 	}
-	defer l.follow()()
+	begin()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
 	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) }, reload)()
 	return l.front.Serve(ctx, ln)

@@ -41,10 +41,12 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	l.front = mcpserver.New(l, l.serverOptions(cfg))
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	begin, stop := l.follow()
+	defer stop()
+	begin()
 	if cfg.Path != "" {
 		defer onHangup(l.apply, end)()
 	}
-	defer l.follow()()
 	err = l.front.ServeStdio(ctx, std.in, std.out)
 	if ctx.Err() != nil {
 		l.log.Info("ending", "reason", context.Cause(ctx))

@@ -93,7 +93,9 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 		l.front = mcpserver.New(w.replacement.count(l), l.serverOptions(cfg))
 		s = &shared{live: l, of: hello, connected: map[*daemon.Hello]context.CancelFunc{}}
 		l.applied = func(cfg *config.Config) { w.part(s, cfg) }
-		s.stop = l.follow()
+		begin, stop := l.follow()
+		s.stop = stop
+		begin()
 		w.shared[key] = s
 	}
 	if s.users++; s.idle != nil {
