@@ -26,6 +26,7 @@ func TestResults(t *testing.T) {
 	}{
 		{"object", 200, "application/json", `{"n":12345678901234567890,"a":1.0}`, "", text(`{"n":12345678901234567890,"a":1.0}`) + `,"structuredContent":{"n":12345678901234567890,"a":1.0}}`},
 		{"line breaks", 201, "application/problem+json", "{\n\"a\":1}", "", text("{\n\"a\":1}") + `,"structuredContent":{ "a":1}}`},
+		{"line break at the end", 200, "application/json", "{\"a\":1}\r\n", "", text("{\"a\":1}\r\n") + `,"structuredContent":{"a":1}}`},
 		{"array", 200, "application/json", `[1,2]`, "", text(`[1,2]`) + "}"},
 		{"JSON of another name", 200, "text/html; charset=UTF-8", `{"slip":{}}`, "", text(`{"slip":{}}`) + `,"structuredContent":{"slip":{}}}`},
 		{"not the JSON that it says", 200, "application/json", `{"a":`, "", text(`{"a":`) + "}"},

@@ -10,16 +10,19 @@ import (
 
 // AppendQuoted appends JSON on one line as a JSON string, for results that repeat JSON as text. It
 // validates raw and appends what AppendString would, in about the time of Valid. When raw is not
-// valid, or has white space other than blanks, ok is false and dst unchanged.
+// valid, or has white space other than blanks, ok is false and dst unchanged. An object or array may
+// have any white space behind it, which raw[begin:end] is without.
 //
 // With a path of keys in nested objects it appends only the object or array there, raw[begin:end].
-// Then ok is false also where there is another value or none, and where a key of the path occurs twice.
+// Then ok is false also where there is another value or none, where a key of the path occurs twice,
+// and for any white space other than blanks.
 func AppendQuoted(dst, raw []byte, path ...string) (_ []byte, begin, end int, ok bool) {
-	if bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0 || bytes.IndexByte(raw, '\t') >= 0 {
+	first := blanks(raw, 0)
+	isContainer := at(raw, first) == '{' || at(raw, first) == '['
+	switch {
+	case (len(path) > 0 || !isContainer) && (bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0 || bytes.IndexByte(raw, '\t') >= 0):
 		return dst, 0, 0, false
-	}
-	first := space(raw, 0)
-	if c := at(raw, first); len(path) == 0 && c != '{' && c != '[' {
+	case len(path) == 0 && !isContainer:
 		if Valid(raw) != nil {
 			return dst, 0, 0, false
 		}
@@ -30,13 +33,15 @@ func AppendQuoted(dst, raw []byte, path ...string) (_ []byte, begin, end int, ok
 		q.dst = append(q.dst, raw[:first]...)
 	}
 	i, ok := q.value(first, 0, path)
-	if !ok || q.end == 0 || space(raw, i) < len(raw) {
+	if !ok || q.end == 0 || len(bytes.TrimLeft(raw[i:], " \t\r\n")) > 0 {
 		return dst, 0, 0, false
 	}
-	if len(path) == 0 {
-		q.dst, q.begin, q.end = append(q.dst, raw[i:]...), 0, len(raw)
+	if len(path) > 0 {
+		return append(q.dst, '"'), q.begin, q.end, true
 	}
-	return append(q.dst, '"'), q.begin, q.end, true
+	quote := len(q.dst)
+	dst = AppendString(q.dst, raw[i:])
+	return slices.Delete(dst, quote, quote+1), 0, q.end, true
 }
 
 // A partQuoter is the state of an AppendQuoted.
@@ -116,12 +121,14 @@ func quote(dst, b []byte, i, depth int) (_ []byte, end int, ok bool) {
 			}
 			done = i
 		case digit(c):
-			i, fault = number(b, i)
+			if i, fault = number(b, i); fault != "" {
+				return nil, 0, false
+			}
 		case c == '{' || c == '[':
 			if depth == MaxDepth {
 				return nil, 0, false
 			}
-			i = skip(b, i+1)
+			i = blanks(b, i+1)
 			object = c == '{'
 			objects[depth/64] &^= 1 << (depth % 64)
 			if object {
@@ -135,15 +142,14 @@ func quote(dst, b []byte, i, depth int) (_ []byte, end int, ok bool) {
 				continue
 			}
 		default:
-			i, fault = scalar(b, i)
-		}
-		if fault != "" {
-			return nil, 0, false
+			if i, fault = scalar(b, i); fault != "" {
+				return nil, 0, false
+			}
 		}
 		for {
-			i = skip(b, i)
+			i = blanks(b, i)
 			if c := at(b, i); c == ',' {
-				i = skip(b, i+1)
+				i = blanks(b, i+1)
 				break
 			} else if object && c != '}' || !object && c != ']' {
 				return nil, 0, false
@@ -166,10 +172,19 @@ func quote(dst, b []byte, i, depth int) (_ []byte, end int, ok bool) {
 			return nil, 0, false
 		}
 		done = i
-		if i, fault = colon(b, i); fault != "" {
+		if i = blanks(b, i); at(b, i) != ':' {
 			return nil, 0, false
 		}
+		i = blanks(b, i+1)
 	}
+}
+
+// blanks skips blanks, and not the white space that a string has escapes for: no token begins with it.
+func blanks(b []byte, i int) int {
+	for i < len(b) && b[i] == ' ' {
+		i++
+	}
+	return i
 }
 
 // quoteString writes what is between done and the string at i, and the string. It returns what follows

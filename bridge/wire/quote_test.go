@@ -13,6 +13,7 @@ func FuzzAppendQuoted(f *testing.F) {
 	for _, seed := range []string{
 		``, ` `, `7`, `"a"`, `"`, `null`, ` [] `, `{}`, `[1,"a",{"b":[true,null,-1.5e3]}]`, `{"a" : "b" , "c" : [ ]}`,
 		`{"a":"\"\\\/\b\u00e9"}`, `["\"","\\","\\\""]`, `["\x"]`, `["\u12"]`, `["é漢😀"]`, "[\"\xff\"]", "[\"\x01\"]", "[\n1]", "[1,\t2]", "[1]\r",
+		"{\"a\":[]} \r\n\t ", "[1]\nx", "[1\n]", "\n[1]", "[\n", "7\n", "\"a\"\n",
 		`["a]`, `["a",]`, `{"a"}`, `{"a":1,}`, `{"a":1]`, `[1]x`, `[1][2]`, `{1:2}`,
 		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1),
 	} {
@@ -25,14 +26,21 @@ func FuzzAppendQuoted(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := bytes.Clone(raw)
-		got, _, _, ok := AppendQuoted([]byte("x"), raw)
+		got, begin, end, ok := AppendQuoted([]byte("x"), raw)
 		if !bytes.Equal(raw, before) {
 			t.Fatalf("%q has become %q", before, raw)
 		}
 		want := []byte("x")
-		oneLine := !bytes.ContainsAny(raw, "\n\r\t") && Valid(bytes.Clone(raw)) == nil
+		body := raw
+		if c := bytes.TrimLeft(raw, " "); len(c) > 0 && (c[0] == '{' || c[0] == '[') {
+			body = bytes.TrimRight(raw, " \t\r\n")
+		}
+		oneLine := !bytes.ContainsAny(body, "\n\r\t") && Valid(bytes.Clone(raw)) == nil
 		if oneLine {
 			want = AppendString(want, raw)
+		}
+		if ok && string(raw[begin:end]) != string(body) {
+			t.Fatalf("%q: the value is %q, want %q", raw, raw[begin:end], body)
 		}
 		if ok != oneLine || !bytes.Equal(got, want) {
 			t.Fatalf("%q: %q, %v, want %q, %v", raw, got, ok, want, oneLine)

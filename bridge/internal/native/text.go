@@ -109,9 +109,12 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 	}
 	structured := hasOutput || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 	r := newResult(text, structured)
-	dst, quoted := r.JSON, false
+	dst, value, quoted := r.JSON, text, false
 	if structured && !checked {
-		dst, _, _, quoted = wire.AppendQuoted(dst, text)
+		var end int
+		if dst, _, end, quoted = wire.AppendQuoted(dst, text); quoted {
+			value = text[:end]
+		}
 	}
 	if !quoted {
 		dst = wire.AppendString(dst, text)
@@ -121,7 +124,7 @@ func Result(text []byte, hasOutput, checked bool) *toolformat.Result {
 		end := len(dst)
 		dst = append(dst, structuredKey...)
 		begin := len(dst)
-		dst = append(dst, text...)
+		dst = append(dst, value...)
 		if !checked && !quoted && wire.Valid(dst[begin:]) != nil {
 			dst = dst[:end]
 		}
@@ -161,10 +164,7 @@ const leastPooled = 64 << 10
 
 // newResult returns the beginning of a result with a text, with room for the rest.
 func newResult(text []byte, structured bool) *toolformat.Result {
-	size := len(text) + 96
-	for _, escaped := range []string{`"`, `\`, "\n"} { // frequent in JSON: to count is cheaper than to grow
-		size += bytes.Count(text, []byte(escaped))
-	}
+	size := len(text) + len(text)/4 + 96 // the escapes of most JSON are less than a quarter of it
 	if structured {
 		size += len(text)
 	}
