@@ -64,10 +64,7 @@ func (s *Shim) Run(ctx context.Context, conn *Conn, hello *Hello, in io.Reader, 
 		if s.ended.Load() || ctx.Err() != nil {
 			break
 		}
-		if s.Lost != nil {
-			s.Lost(err)
-		}
-		if err := s.again(ctx); err != nil {
+		if err := s.again(ctx, err); err != nil {
 			s.tell(s.journal.fail("the daemon was lost, and there is no other: " + err.Error()))
 			return err
 		}
@@ -189,9 +186,12 @@ func (r wholeLines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again goes on with another daemon.
-func (s *Shim) again(ctx context.Context) error {
+// again goes on with another daemon. What the client sends meanwhile waits.
+func (s *Shim) again(ctx context.Context, reason error) error {
 	s.writing.Lock()
+	if s.Lost != nil {
+		s.Lost(reason)
+	}
 	s.tell(s.journal.lost())
 	hello := *s.hello
 	hello.Repeated = s.journal.repeated()
