@@ -18,11 +18,13 @@ type Client struct {
 	Title   string   // as its makers write it
 	aliases []string // other names that people type
 
-	path  []string // keys that lead to its servers
-	newer []string // keys that lead to them in files of a newer layout
+	path     []string // keys that lead to its servers
+	newer    []string // keys that lead to them in files of a newer layout
+	excluded []string // keys that lead to the names of disabled ones
 
 	style     style
 	off       member        // disables an entry; without a key, entries are removed instead
+	newerOff  member        // the same in a newer layout, in which entries have no last members
 	unit      time.Duration // of "timeout"
 	variables syntax        // what it fills in
 	places    []place       // the first one is that of a client that was never started

@@ -44,10 +44,13 @@ func object(members []member) json.RawMessage {
 	return b.Bytes()
 }
 
-// json returns the entry as a client writes it. In WSL, a client of Windows starts the command
-// through wsl.exe.
-func (e Entry) json(f *File) (json.RawMessage, error) {
+// json returns the entry as a client writes it, in the older or the newer layout of its file. In WSL, a
+// client of Windows starts the command through wsl.exe.
+func (e Entry) json(f *File, newer bool) (json.RawMessage, error) {
 	s, members := f.Client.style, slices.Clone(f.Client.style.first)
+	if newer {
+		s.last = nil
+	}
 	typed := func(kind string) {
 		if kind != "" {
 			members = append(members, member{"type", kind})
@@ -108,20 +111,38 @@ func (f *File) servers(root edit.Node) []string {
 		}
 		return list
 	}
-	if f.Client.newer != nil {
-		// A server of an older layout may have the name of the key: it has a type, and that is a string.
-		if n, ok := root.At(f.Client.newer...); ok && n.Value == nil {
-			if kind, typed := n.At("type"); !typed || kind.Value == nil {
-				return f.Client.newer
-			}
-		}
+	if f.isNewer(root) {
+		return f.Client.newer
 	}
 	return f.Client.path
 }
 
+// isNewer reports whether the file has the newer layout of its client.
+func (f *File) isNewer(root edit.Node) bool {
+	n, ok := root.At(f.Client.newer...)
+	if f.Client.newer == nil || !ok || n.Value != nil {
+		return false
+	}
+	// A server of an older layout may have the name of the key: it has a type, and that is a string.
+	kind, typed := n.At("type")
+	return !typed || kind.Value == nil
+}
+
+// off returns what disables an entry of the file.
+func (f *File) off(root edit.Node) member {
+	if f.isNewer(root) {
+		return f.Client.newerOff
+	}
+	return f.Client.off
+}
+
 // Connect returns the text of the file with the entry.
 func (f *File) Connect(text []byte, e Entry) ([]byte, error) {
-	value, err := e.json(f)
+	root, err := edit.Read(f.format(), text)
+	if err != nil {
+		return nil, err
+	}
+	value, err := e.json(f, f.isNewer(root))
 	if err != nil {
 		return nil, err
 	}
@@ -239,11 +260,11 @@ func (f *File) Move(text []byte, names []string) ([]byte, error) {
 	servers, _ := root.At(list...)
 	for _, name := range names {
 		at := append(slices.Clone(list), f.step(servers, name))
-		if f.Client.off.key == "" {
+		if off := f.off(root); off.key == "" {
 			text, err = edit.Remove(f.format(), text, at)
 		} else {
-			off, _ := json.Marshal(f.Client.off.value)
-			text, err = edit.Set(f.format(), text, append(at, f.Client.off.key), off)
+			value, _ := json.Marshal(off.value)
+			text, err = edit.Set(f.format(), text, append(at, off.key), value)
 		}
 		if err != nil {
 			return nil, err
@@ -278,9 +299,10 @@ func (f *File) running(text []byte) ([]string, error) {
 	}
 	servers, _ := root.At(f.servers(root)...)
 	var names []string
+	off := f.off(root)
+	value, _ := json.Marshal(off.value)
 	for _, m := range servers.Members {
-		off, _ := json.Marshal(f.Client.off.value)
-		if at, ok := m.At(f.Client.off.key); ok && bytes.Equal(at.Value, off) {
+		if at, ok := m.At(off.key); ok && bytes.Equal(at.Value, value) {
 			continue
 		}
 		if name := nameOf(servers, m); name != "" && name != EntryName {

@@ -60,6 +60,7 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 		return nil, err
 	}
 	servers, _ := root.At(f.servers(root)...)
+	excluded, _ := root.At(f.Client.excluded...)
 	var list []*Server
 	for _, m := range servers.Members {
 		if m.Value != nil && string(m.Value) != "null" && servers.Value == nil || m.Value == nil && len(m.Members) == 0 {
@@ -71,6 +72,9 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 		}
 		if !s.read(m) || s.isBridge(isBridge) {
 			continue
+		}
+		if f.Client.excluded != nil && slices.ContainsFunc(excluded.Members, func(n edit.Node) bool { return textOf(n) == m.Key }) {
+			s.Off = true
 		}
 		list = append(list, s)
 	}
@@ -162,7 +166,11 @@ func (s *Server) take(n edit.Node) {
 	case "env", "environment", "envs":
 		s.Env = append(s.Env, s.pairs(n)...)
 	case "env_keys", "env_vars": // whose values are in a keyring, or in the environment of the client
-		for _, name := range s.strings(n) {
+		for _, m := range n.Members {
+			name := textOf(m)
+			if at, ok := m.At("name"); ok {
+				name = textOf(at)
+			}
 			s.Env = append(s.Env, Pair{name, Text{"${" + name + "}", true}})
 			s.kept(n.Line, name)
 		}
@@ -204,7 +212,8 @@ func (s *Server) take(n edit.Node) {
 		s.Hand = true
 		s.note(n.Line, `%q is left out: put an Authorization header in "headers"`, n.Key)
 	case "type", "transport", "transportType", "name", "description", "display_name", "icon", "iconPath", "gallery", "version", "tags", "source", "bundled",
-		"autoApprove", "alwaysAllow", "trust", "dev", "required", "settings", "remote", "sandboxEnabled", "sandbox", "watchPaths", "default_tools_approval_mode", "approval_mode", "tools":
+		"autoApprove", "alwaysAllow", "trust", "dev", "required", "settings", "remote", "sandboxEnabled", "sandbox", "watchPaths", "default_tools_approval_mode", "approval_mode", "tools",
+		"supports_parallel_tool_calls", "serverName", "faviconUrl", "extensionName":
 	default:
 		s.note(n.Line, "%q is left out: it means nothing to mcpbridge", n.Key)
 	}
@@ -235,7 +244,19 @@ func (s *Server) takeCommand(n edit.Node) {
 // takeTimeout takes a "timeout", in the client's unit.
 func (s *Server) takeTimeout(n edit.Node) {
 	unit := s.File.Client.unit
+	if unit == time.Second && seconds(n, 1) >= mostSeconds {
+		unit = time.Millisecond
+	}
+	if startup, ok := n.At("startup"); ok {
+		s.ConnectTimeout = seconds(startup, unit)
+	}
+	for _, key := range []string{"request", "execution"} {
+		if one, ok := n.At(key); ok {
+			s.Timeout = seconds(one, unit)
+		}
+	}
 	switch {
+	case n.Value == nil: // a timeout for each kind of request
 	case unit == 0:
 		s.note(n.Line, `"timeout" is left out: its unit is not known`)
 	case s.File.Client.Name == "opencode": // of the connection
@@ -244,6 +265,10 @@ func (s *Server) takeTimeout(n edit.Node) {
 		s.Timeout = seconds(n, unit)
 	}
 }
+
+// mostSeconds is a "timeout" that is in milliseconds even if its client has seconds now, as they had
+// milliseconds once.
+const mostSeconds = 10_000
 
 // seconds returns a number of units as a duration, or 0.
 func seconds(n edit.Node, unit time.Duration) time.Duration {

@@ -9,7 +9,7 @@ var table = []Client{
 		path: []string{"mcpServers"},
 		places: []place{
 			{dirs: []string{"@config/Claude"}, files: []string{"claude_desktop_config.json"}},
-			{on: "windows", title: "Store", dirs: []string{"@local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"}, files: []string{"claude_desktop_config.json"}},
+			{on: "windows", title: "MSIX", dirs: []string{"@local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"}, files: []string{"claude_desktop_config.json"}},
 		},
 	},
 	{
@@ -61,7 +61,7 @@ var table = []Client{
 		Name: "zed", Title: "Zed",
 		path:  []string{"context_servers"},
 		style: style{url: "url"},
-		off:   member{"enabled", false}, unit: time.Millisecond,
+		off:   member{"enabled", false}, unit: time.Second,
 		places: []place{
 			{on: "linux", dirs: []string{"@config/zed"}, files: []string{"settings.json"}},
 			{on: "linux", title: "Flatpak", dirs: []string{"~/.var/app/dev.zed.Zed/config/zed"}, files: []string{"settings.json"}},
@@ -83,6 +83,7 @@ var table = []Client{
 	{
 		Name: "gemini", Title: "Gemini CLI", aliases: []string{"geminicli"},
 		path:      []string{"mcpServers"},
+		excluded:  []string{"mcp", "excluded"},
 		style:     style{url: "httpUrl"},
 		variables: braces | dollar, unit: time.Millisecond,
 		places: []place{
@@ -92,7 +93,7 @@ var table = []Client{
 	},
 	{
 		Name: "opencode", Title: "opencode",
-		path: []string{"mcp"}, newer: []string{"mcp", "servers"},
+		path: []string{"mcp"}, newer: []string{"mcp", "servers"}, newerOff: member{"disabled", true},
 		style: style{stdio: "local", http: "remote", url: "url", args: "-", last: []member{{"enabled", true}}},
 		off:   member{"enabled", false}, unit: time.Millisecond,
 		variables: curly,
