@@ -177,8 +177,9 @@ func (e *clientEditor) change(f *clients.File, done, unchanged string, names []s
 	changed, err := e.update(f.Open(), f.Path, change, func(c file.Change, put func() error) error {
 		if c.Before != nil && !c.IsNone() {
 			r.Backup = f.Path + backupSuffix
-			if err := keep(f.Open()+backupSuffix, c); err != nil {
-				return err
+			err := file.Update(f.Open()+backupSuffix, func(old []byte) ([]byte, error) { return f.Backup(c.Before, old), nil }, nil)
+			if err != nil {
+				return fmt.Errorf("no backup: %w", err)
 			}
 		}
 		return put()
@@ -248,25 +249,6 @@ func (e *clientEditor) redact(text string) string {
 		text = strings.ReplaceAll(text, secret, "•••")
 	}
 	return text
-}
-
-// keep writes the backup of a file that is about to be changed, unless there is one.
-func keep(name string, c file.Change) error {
-	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, c.Mode)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("no backup: %w", err)
-	}
-	if _, err = out.Write(c.Before); err == nil {
-		err = out.Close()
-	}
-	if err != nil {
-		os.Remove(name)
-		return fmt.Errorf("no backup: %w", err)
-	}
-	return nil
 }
 
 // fault prints why a file was left as it is.

@@ -280,3 +280,41 @@ func moved(t *testing.T, got *strings.Builder, f *File, names []string) {
 		}
 	}
 }
+
+// TestBackup keeps what disconnect restores: the first text, or the present one if the file has changed
+// since, unless only the first one has a server.
+func TestBackup(t *testing.T) {
+	f := (&Machine{System: "linux", Home: "/nowhere"}).Files(&table[2], false)[0]
+	const first = `{"mcpServers":{"a":{"command":"a"}}}`
+	const added = `{"mcpServers":{"a":{"command":"a"},"mcpbridge":{"command":"x"},"b":{"command":"b"}}}`
+	for _, test := range []struct{ text, old, want string }{
+		{first, "", first},
+		{`{"mcpServers":{"a":{"command":"a"},"mcpbridge":{"command":"x"}}}`, first, first},
+		{added, first, `{"mcpServers":{"a":{"command":"a"},"b":{"command":"b"}}}`},
+		{`{"mcpServers":{"mcpbridge":{"command":"x"}}}`, first, first},
+		{`{"mcpServers":{"mcpbridge":{"command":"x"},"b":{"command":"b"}}}`, first, first},
+		{"{", first, first},
+	} {
+		var old []byte
+		if test.old != "" {
+			old = []byte(test.old)
+		}
+		if got := string(f.Backup([]byte(test.text), old)); got != test.want {
+			t.Errorf("%s: got %s", test.text, got)
+		}
+	}
+}
+
+// Without a backup, a file is removed only if the bridge has made all of it.
+func TestDisconnectKeeps(t *testing.T) {
+	f := (&Machine{System: "linux", Home: "/nowhere"}).Files(&table[2], false)[0]
+	for text, want := range map[string]string{
+		`{"mcpServers":{"mcpbridge":{"command":"x"}}}`:            ``,
+		`{"mcpServers":{"a":{},"mcpbridge":{"command":"x"}}}`:     `{"mcpServers":{"a":{}}}`,
+		`{"other":{},"mcpServers":{"mcpbridge":{"command":"x"}}}`: `{"other":{},"mcpServers":{}}`,
+	} {
+		if got, err := f.Disconnect([]byte(text), nil); err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
+	}
+}

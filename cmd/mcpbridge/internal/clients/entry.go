@@ -207,15 +207,33 @@ func (f *File) Disconnect(text, before []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root, err := edit.Read(f.format(), out); before == nil && err == nil && isEmpty(root) && !bytes.ContainsAny(out, "#/") {
+	if root, err := edit.Read(f.format(), out); before == nil && err == nil && isEmpty(root, at) && !bytes.ContainsAny(out, "#/") {
 		return []byte{}, nil
 	}
 	return out, nil
 }
 
-// isEmpty reports whether a value has nothing but empty objects.
-func isEmpty(n edit.Node) bool {
-	return n.Value == nil && !slices.ContainsFunc(n.Members, func(m edit.Node) bool { return !isEmpty(m) })
+// isEmpty reports whether a value has nothing but the empty objects on a path.
+func isEmpty(n edit.Node, path []string) bool {
+	if n.Value != nil || len(n.Members) == 0 || len(path) == 0 {
+		return n.Value == nil && len(n.Members) == 0
+	}
+	return len(n.Members) == 1 && n.Members[0].Key == path[0] && isEmpty(n.Members[0], path[1:])
+}
+
+// Backup returns what the bridge leaves behind when it is taken out of the file, before a change of its
+// text: old, which is that of an earlier change or nil, unless the file has changed since.
+func (f *File) Backup(text, old []byte) []byte {
+	if old == nil {
+		return text
+	}
+	if moved, err := f.Moved(old, text); err != nil || len(moved) > 0 { // only old has them
+		return old
+	}
+	if now, err := f.Disconnect(text, old); err == nil && len(now) > 0 {
+		return now
+	}
+	return old
 }
 
 // undoes reports whether text is what the bridge has made of before, by its entry and by moving

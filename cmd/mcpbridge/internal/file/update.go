@@ -35,7 +35,7 @@ type Change struct {
 
 // Update changes a file. change gets its text, nil if there is no file, and returns the new one, nil
 // to remove it; it may be called more than once. Without a difference, or if change fails, nothing is
-// written. The file is replaced as a whole and keeps its mode; new files and folders are only for the
+// written. The file is replaced as a whole and keeps its mode and owner; new files and folders are only for the
 // user.
 //
 // around, which may be nil, is called while no other Update can change the file, also if nothing is to
@@ -157,6 +157,9 @@ func (c Change) put() error {
 	_, err = f.Write(c.After)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
+	}
+	if info, statErr := os.Stat(c.Name); err == nil && statErr == nil {
+		err = keepOwner(f.Name(), info)
 	}
 	if err == nil {
 		err = os.Chmod(f.Name(), c.Mode)
