@@ -2,27 +2,13 @@
 
 package daemon
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peer returns the user of the process at the other end.
-func peer(conn *net.UnixConn) (uid int, err error) {
-	raw, err := conn.SyscallConn()
+// peer returns the user of the process at the other end of a socket.
+func peer(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return 0, err
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		var cred *unix.Xucred
-		if cred, failed = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); failed == nil {
-			uid = int(cred.Uid)
-		}
-	})
-	if err == nil {
-		err = failed
-	}
-	return uid, err
+	return int(cred.Uid), nil
 }

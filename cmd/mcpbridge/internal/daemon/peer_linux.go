@@ -1,26 +1,12 @@
 package daemon
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peer returns the user of the process at the other end.
-func peer(conn *net.UnixConn) (uid int, err error) {
-	raw, err := conn.SyscallConn()
+// peer returns the user of the process at the other end of a socket.
+func peer(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		var cred *unix.Ucred
-		if cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
-			uid = int(cred.Uid)
-		}
-	})
-	if err == nil {
-		err = failed
-	}
-	return uid, err
+	return int(cred.Uid), nil
 }

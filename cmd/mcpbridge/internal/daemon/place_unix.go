@@ -104,15 +104,29 @@ func (p Place) dial(ctx context.Context) (net.Conn, error) {
 
 // checked returns a connection whose other end is a process of this user.
 func checked(conn net.Conn) (net.Conn, error) {
-	uid, err := peer(conn.(*net.UnixConn))
-	if err == nil && uid != os.Geteuid() {
-		err = errors.New("the other end belongs to user " + strconv.Itoa(uid))
-	}
+	err := onSocket(conn.(syscall.Conn), func(fd int) error {
+		uid, err := peer(fd)
+		if err == nil && uid != os.Geteuid() {
+			err = errors.New("the other end belongs to user " + strconv.Itoa(uid))
+		}
+		return err
+	})
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return conn, nil
+}
+
+// onSocket does something with the descriptor of a socket.
+func onSocket(socket syscall.Conn, do func(fd int) error) error {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = do(int(fd)) })
+	return errors.Join(err, failed)
 }
 
 // listener accepts connections of this user alone.
@@ -133,18 +147,14 @@ func (l *listener) Accept() (net.Conn, error) {
 // direct returns the connection with reads and writes that block their threads: for one that is always
 // read from, that costs less CPU time than the poller does.
 func direct(conn net.Conn) (io.ReadWriteCloser, error) {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return nil, err
-	}
 	var own int
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		if own, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); failed == nil {
-			failed = unix.SetNonblock(own, false)
+	err := onSocket(conn.(syscall.Conn), func(fd int) (err error) {
+		if own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.SetNonblock(own, false)
 		}
+		return err
 	})
-	if err = errors.Join(err, failed); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	conn.Close()
@@ -163,13 +173,7 @@ func (s *socket) Close() error {
 func (s *socket) CloseWrite() error { return s.shutdown(syscall.SHUT_WR) }
 
 func (s *socket) shutdown(how int) error {
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), how) })
-	return errors.Join(err, failed)
+	return onSocket(s.File, func(fd int) error { return syscall.Shutdown(fd, how) })
 }
 
 // gone reports whether an error of dial means that there is no daemon.
