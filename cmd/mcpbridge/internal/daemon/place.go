@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,37 +31,40 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 // PlaceOf returns the place of the daemon for a config, which must exist. The error is a *PlaceError
 // if there is none.
 func PlaceOf(config string) (Place, error) {
-	path, err := filepath.Abs(config)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
+	path, err := realPath(config)
 	if err != nil {
 		return Place{}, fmt.Errorf("config %s: %w", config, err)
 	}
-	folder, err := runtimeFolder()
-	if err != nil {
-		return Place{}, &PlaceError{err}
-	}
 	sum := sha256.Sum256([]byte(path))
-	return Place{Config: path, folder: folder, key: hex.EncodeToString(sum[:8])}, nil
+	return placeIn(path, hex.EncodeToString(sum[:8]))
 }
 
 // OfProcess returns the place of this process beside the daemon of its config, for commands; config may be
 // "".
 func OfProcess(config string) (Place, error) {
 	if config != "" {
-		if path, err := filepath.Abs(config); err == nil {
-			config = path
-		}
-		if path, err := filepath.EvalSymlinks(config); err == nil {
-			config = path
-		}
+		config, _ = realPath(config)
 	}
+	return placeIn(config, fmt.Sprintf("process-%d", os.Getpid()))
+}
+
+// realPath returns the path that a file has however it is named; that of a file which cannot be found is
+// only absolute, where that is known.
+func realPath(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path, err
+	}
+	target, err := filepath.EvalSymlinks(absolute)
+	return cmp.Or(target, absolute), err
+}
+
+func placeIn(config, key string) (Place, error) {
 	folder, err := runtimeFolder()
 	if err != nil {
 		return Place{}, &PlaceError{err}
 	}
-	return Place{Config: config, folder: folder, key: fmt.Sprintf("process-%d", os.Getpid())}, nil
+	return Place{Config: config, folder: folder, key: key}, nil
 }
 
 // Running returns the places of this user's daemons and other processes, some of which may have ended.
