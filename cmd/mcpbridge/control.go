@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +28,8 @@ type control struct {
 	book   *logbook.Book
 	counts *observe.Counts
 	stacks func() []*stack.Stack
-	end    func()                          // ends the program
-	reload func(ctx context.Context) error // reads the config anew
+	end    func()       // ends the program
+	reload func() error // reads the config anew; nil without one
 }
 
 // processState is a program that runs, as ps --json prints it.
@@ -93,7 +92,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	case "reload":
 		done = "reloaded " + c.about.Config
 		if err = errors.New("it has no config"); c.reload != nil {
-			err = c.reload(ctx)
+			err = c.reload()
 		}
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
@@ -168,6 +167,7 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 		log.Debug("commands cannot reach this program", "reason", err)
 		return nothing
 	}
+	c.about.Config = place.Config
 	ln, release, err := place.Listen(ctx)
 	if err != nil {
 		log.Debug("commands cannot reach this program", "reason", err)
@@ -177,7 +177,7 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		server := &daemon.Server{Version: c.about.Version, Config: place.Config, Log: log, Command: c.run}
+		server := &daemon.Server{Version: c.about.Version, Config: c.about.Config, Log: log, Command: c.run}
 		if err := server.Serve(ctx, ln); err != nil {
 			log.Debug("commands no longer reach this program", "reason", err)
 		}
@@ -190,16 +190,16 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 	}
 }
 
-// commands answers commands to a program that serves until stop is called. reload may be nil.
-func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, end func(), reload func(context.Context) error) (stop func()) {
+// commands answers commands to a program that serves until stop is called.
+func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, end func()) (stop func()) {
 	version, _ := build()
 	counts := observe.NewCounts(l.Calls())
 	c := &control{
 		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, Version: version, Since: time.Now()},
-		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, reload: reload,
+		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end,
 	}
 	if c.about.Config != "" {
-		c.about.Config, _ = filepath.Abs(c.about.Config)
+		c.reload = l.reload
 	}
 	stopAnswering := c.answerCommands(ctx, l.log)
 	return func() {

@@ -85,14 +85,12 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		return err
 	}
 	l.front = mcpserver.New(l, l.serverOptions(l.cfg))
-	var reload func(context.Context) error
 	if l.cfg.Path != "" {
-		reload = func(context.Context) error { return l.reload() }
 		defer onHangup(l.apply, end)()
 	}
 	begin()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
-	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) }, reload)()
+	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) })()
 	return l.front.Serve(ctx, ln)
 }
 

@@ -162,7 +162,7 @@ func (s *shared) end() {
 
 // reload applies the config to all programs. The error is that of the first one that it cannot be applied
 // to.
-func (w *windows) reload(context.Context) error {
+func (w *windows) reload() error {
 	w.mu.Lock()
 	all := slices.Collect(maps.Values(w.shared))
 	w.mu.Unlock()
