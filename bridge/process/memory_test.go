@@ -2,18 +2,16 @@ package process
 
 import (
 	"os"
-	"runtime"
 	"testing"
 )
 
 func TestMemory(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("it is known on Linux only")
-	}
-	if size := Memory(os.Getpid(), false); size < 1<<20 || size > 1<<30 {
+	p := mustStart(t, self(t, "echo"))
+	processes, groups := Memory()
+	if size := processes[os.Getpid()]; size < 1<<20 || size > 1<<30 {
 		t.Errorf("this process has %d bytes", size)
 	}
-	if size := Memory(-1, true); size != 0 {
-		t.Errorf("no process has %d bytes", size)
+	if size, group := processes[p.PID()], groups[p.PID()]; size <= 0 || group < size || group > 1<<30 {
+		t.Errorf("a child has %d bytes, its group %d", size, group)
 	}
 }

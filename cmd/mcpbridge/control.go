@@ -135,7 +135,9 @@ func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done st
 func (c *control) state() processState {
 	now := c.counts.Snapshot()
 	st := c.about
-	st.PID, st.Memory, st.Servers = os.Getpid(), process.Memory(os.Getpid(), false), []serverState{}
+	processes, groups := process.Memory()
+	delete(groups, 0) // of a server without a process
+	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
 	for _, client := range c.clients() {
 		count := now.Servers[client.Name()]
@@ -144,15 +146,11 @@ func (c *control) state() processState {
 			links = []mcpclient.LinkStatus{{Status: client.Status()}}
 		}
 		for _, l := range links {
-			s := serverState{
-				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Callers: l.Callers,
+			st.Servers = append(st.Servers, serverState{
+				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
 				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Reason: l.Reason, Line: l.Line,
-			}
-			if l.PID != 0 {
-				s.Memory = process.Memory(l.PID, true)
-			}
-			st.Servers = append(st.Servers, s)
+			})
 		}
 	}
 	return st
