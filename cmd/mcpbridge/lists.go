@@ -52,7 +52,7 @@ func runList(ctx context.Context, f *sourceFlags, kind bridge.ListKind, args []s
 // printItems prints a line for each item: its key, and its description or title.
 func printItems(std streams, list *bridge.List) error {
 	columns := output.Width(std.out)
-	var rows [][2]string
+	var rows [][]string
 	for _, it := range list.Items {
 		var about string
 		for _, member := range []string{"description", "title", "name"} {
@@ -63,7 +63,7 @@ func printItems(std streams, list *bridge.List) error {
 		if columns > 0 {
 			about, _, _ = strings.Cut(about, "\n")
 		}
-		rows = append(rows, [2]string{it.Key, about})
+		rows = append(rows, []string{it.Key, about})
 	}
 	return output.Table(std.out, columns, rows)
 }

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
@@ -174,7 +174,9 @@ func runPs(ctx context.Context, args []string, std streams) error {
 		if i > 0 {
 			fmt.Fprintln(std.out)
 		}
-		st.print(std.out, time.Now())
+		if err := st.print(std.out, time.Now()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -191,31 +193,26 @@ func (r *remote) parseWords(args []string, most int) error {
 }
 
 // print prints a program and a table of its servers.
-func (st *processState) print(w io.Writer, now time.Time) {
-	parts := []string{st.Kind}
-	if st.Listen != "" {
-		parts = append(parts, "http://"+st.Listen)
-	}
-	if st.Config != "" {
-		parts = append(parts, st.Config)
-	}
+func (st *processState) print(w io.Writer, now time.Time) error {
 	about := []string{"pid " + strconv.Itoa(st.PID), "up " + age(now.Sub(st.Since))}
 	if st.Memory > 0 {
 		about = append(about, bytesOf(st.Memory))
 	}
 	about = append(about, plural(st.Callers, "client"), plural(st.Calls, "call"))
-	fmt.Fprintf(w, "%s (%s)\n", strings.Join(parts, " "), strings.Join(about, ", "))
+	where := st.Config
+	if st.Listen != "" {
+		where = strings.TrimSpace("http://" + st.Listen + " " + st.Config)
+	}
+	output.Item(w, st.Kind+" ", where+" ("+strings.Join(about, ", ")+")")
 	if len(st.Servers) == 0 {
-		return
+		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tSTATE\tSINCE\tPID\tMEMORY\tCLIENTS\tCALLS\tFAILED\tTOOLS\tLAST LINE")
+	rows := [][]string{{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}}
 	for _, s := range st.Servers {
-		last := cmp.Or(s.Reason, s.Line)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Inline(s.Name), s.State, since(s.Since, now),
-			orDash(s.PID), orDash(bytesOf(s.Memory)), s.Callers, s.Calls, s.Failed, s.Tools, terminal.Inline(cutText(last, 60)))
+		rows = append(rows, []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
+			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), cmp.Or(s.Reason, s.Line)})
 	}
-	t.Flush()
+	return output.Table(w, output.Width(w), rows)
 }
 
 func orDash[T comparable](v T) string {
@@ -259,13 +256,6 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-func cutText(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }
 
 func runLogs(ctx context.Context, args []string, std streams) error {

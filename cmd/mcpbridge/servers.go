@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
@@ -179,7 +177,7 @@ func withoutSecrets(text string) string {
 	return head + "?" + strings.Join(parts, "&")
 }
 
-// printServers prints a table. On a terminal each server has one line.
+// printServers prints a table.
 func printServers(w io.Writer, path string, list []configServer) error {
 	rows := [][]string{{"NAME", "STATE", "LINE", "COMMAND OR URL"}}
 	for _, s := range list {
@@ -191,38 +189,14 @@ func printServers(w io.Writer, path string, list []configServer) error {
 		if s.Command == "" {
 			command = s.URL
 		}
-		rows = append(rows, []string{terminal.Inline(s.Name), state, fmt.Sprint(s.Line), terminal.Inline(command)})
+		rows = append(rows, []string{s.Name, state, fmt.Sprint(s.Line), command})
 	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintf(w, "no servers in %s\n", path)
 		return err
 	}
-	_, err := io.WriteString(w, path+"\n"+table(rows, output.Width(w)))
-	return err
-}
-
-// table aligns rows; the last column is cut to fit into a width, if that is not 0.
-func table(rows [][]string, width int) string {
-	var b strings.Builder
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			line += cell
-			if i == len(row)-1 {
-				break
-			}
-			column := 0
-			for _, other := range rows {
-				column = max(column, uniseg.StringWidth(other[i]))
-			}
-			line += strings.Repeat(" ", column-uniseg.StringWidth(cell)+2)
-		}
-		if width > 0 {
-			line = terminal.Fit(line, width)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
+	fmt.Fprintln(w, path)
+	return output.Table(w, output.Width(w), rows)
 }
 
 func runRemove(_ context.Context, args []string, std streams) error {

@@ -98,13 +98,13 @@ func printDefinitions(w io.Writer, list *bridge.List) error {
 // printNames prints a line for each tool: its name, and what fits of its description into the given
 // number of columns; 0 means all of it.
 func printNames(w io.Writer, items []bridge.Item, columns int) error {
-	var rows [][2]string
+	var rows [][]string
 	for _, it := range items {
 		about := strings.TrimSpace(it.Tool().Description)
 		if columns > 0 {
 			about, _, _ = strings.Cut(about, "\n")
 		}
-		rows = append(rows, [2]string{it.Key, about})
+		rows = append(rows, []string{it.Key, about})
 	}
 	return output.Table(w, columns, rows)
 }

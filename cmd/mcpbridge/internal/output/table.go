@@ -9,32 +9,43 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
-// leastAbout is the width that a description needs beside its name, in columns.
+// leastAbout is the width that the last cell needs beside the others, in columns.
 const leastAbout = 20
 
-// Table prints a line for each row, a name and what it is about, in lines as wide as columns: what
-// does not fit is cut off, and stands below its name if there is hardly any room beside it. 0 columns
-// mean that nothing is cut off.
-func Table(w io.Writer, columns int, rows [][2]string) error {
-	longest := 0
-	for _, row := range rows {
-		longest = max(longest, uniseg.StringWidth(terminal.Inline(row[0])))
+// Table prints rows of as many cells, in lines as wide as columns: what does not fit is cut off, but for
+// the first cell, a name. If there is hardly any room for the last cell beside the others, it stands below
+// them. 0 columns mean that nothing is cut off.
+func Table(w io.Writer, columns int, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	widths, front := make([]int, len(rows[0])-1), 0 // of all cells but the last
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], uniseg.StringWidth(terminal.Inline(row[i]))+2)
+		}
+		front += widths[i]
 	}
 	var b strings.Builder
 	for _, row := range rows {
-		name, about := terminal.Inline(row[0]), terminal.Inline(row[1])
-		switch {
-		case about == "":
-			b.WriteString(name)
-		case columns > 0 && columns-longest-2 < leastAbout:
-			b.WriteString(name + "\n    " + terminal.Fit(about, columns-4))
-		default:
-			if columns > 0 {
-				about = terminal.Fit(about, columns-longest-2)
-			}
-			b.WriteString(name + strings.Repeat(" ", longest-uniseg.StringWidth(name)+2) + about)
+		line, last := "", terminal.Inline(row[len(widths)])
+		for i, width := range widths {
+			cell := terminal.Inline(row[i])
+			line += cell + strings.Repeat(" ", width-uniseg.StringWidth(cell))
 		}
-		b.WriteByte('\n')
+		switch {
+		case columns == 0:
+			line += last
+		case columns-front >= leastAbout:
+			line += terminal.Fit(last, columns-front)
+		default:
+			name := uniseg.StringWidth(terminal.Inline(row[0]))
+			line = terminal.Fit(strings.TrimRight(line, " "), max(columns, name+1))
+			if last != "" {
+				line += "\n    " + terminal.Fit(last, columns-4)
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

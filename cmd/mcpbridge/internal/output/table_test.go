@@ -6,7 +6,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	rows := [][2]string{{"a\x1b", "does a\nand more of it than fits"}, {"much_longer", ""}, {"漢字", "is wide"}}
+	rows := [][]string{{"a\x1b", "does a\nand more of it than fits"}, {"much_longer", ""}, {"漢字", "is wide"}}
 	for columns, want := range map[int]string{
 		0:  "a�           does a and more of it than fits\nmuch_longer\n漢字         is wide\n",
 		35: "a�           does a and more of it…\nmuch_longer\n漢字         is wide\n",
@@ -15,6 +15,21 @@ func TestTable(t *testing.T) {
 		var got strings.Builder
 		if err := Table(&got, columns, rows); err != nil || got.String() != want {
 			t.Errorf("%d columns: got\n%s\nwant\n%s", columns, got.String(), want)
+		}
+	}
+}
+
+func TestTableOfManyCells(t *testing.T) {
+	rows := [][]string{{"NAME", "STATE", "CALLS", "LAST LINE"}, {"one", "ready", "12", "it says much in this line"}, {"a_long_name", "down", "0", ""}}
+	for columns, want := range map[int]string{
+		0:  "NAME         STATE  CALLS  LAST LINE\none          ready  12     it says much in this line\na_long_name  down   0\n",
+		48: "NAME         STATE  CALLS  LAST LINE\none          ready  12     it says much in this…\na_long_name  down   0\n",
+		24: "NAME         STATE  CAL…\n    LAST LINE\none          ready  12\n    it says much in thi…\na_long_name  down   0\n",
+		9:  "NAME    …\n    LAST…\none     …\n    it s…\na_long_name…\n",
+	} {
+		var got strings.Builder
+		if err := Table(&got, columns, rows); err != nil || got.String() != want {
+			t.Errorf("%d columns: got\n%q\nwant\n%q", columns, got.String(), want)
 		}
 	}
 }
